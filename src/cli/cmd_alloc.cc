@@ -40,7 +40,7 @@ Result<std::vector<int64_t>> capacities(const std::string& text) {
   for (std::string_view word : split(text, ',')) {
     const Result<int64_t> capacity = parse_int(word);
     if (!capacity.ok() || *capacity < 0)
-      return usage_error("--capacity: '{}' is no number of bytes", excerpt(word));
+      return usage_error("--capacity: '{}' is not a number of bytes", excerpt(word));
     capacities.push_back(*capacity);
   }
   if (capacities.size() > kMaxMemorySpaces)

@@ -66,8 +66,9 @@ Result<CompileRequest> compile_request_of(const Arguments& arguments) {
   if (request.form.empty() && !request.is_deployed && request.output != "-")
     return usage_error("-o {}: what is to be written there?", request.output)
         .with_hint(
-            "a name that ends in .honec is a compiled model; --emit plan, program, tiles, mlir, "
-            "llvm or asm is text; --emit object fills a folder, --emit library makes one of C");
+            "a name that ends in .honec is a compiled model. --emit plan, program, tiles, mlir, "
+            "llvm or asm writes text; --emit object fills a folder; --emit library makes one for "
+            "C");
   if (request.is_deployed) HONE_TRY(check_writable(request.output));
   if (request.form == "object" && request.output == "-")
     return usage_error("--emit object needs a folder: -o DIR");

@@ -22,7 +22,7 @@ Result<std::optional<uint64_t>> given_hash(const Arguments& arguments, std::stri
   const std::string text = arguments.text(option);
   const std::optional<uint64_t> hash = parse_hash(text);
   if (!hash)
-    return usage_error("--{}: '{}' is no hash", option, excerpt(text))
+    return usage_error("--{}: '{}' is not a hash", option, excerpt(text))
         .with_hint("it is 0x and 16 digits, as 'hone log ls' prints it");
   return hash;
 }

@@ -29,7 +29,7 @@ constexpr Option kCommon[] = {
     {.name = "color",
      .take = Take::word,
      .value = "WHEN",
-     .doc = "colour the talk; auto: on a terminal, unless NO_COLOR is set",
+     .doc = "colour messages; auto: on a terminal, unless NO_COLOR is set",
      .fallback = "auto",
      .words = "auto|always|never"},
     {.name = "progress",
@@ -58,7 +58,7 @@ constexpr Option kZooFile[] = {
     kExternalData,
 };
 
-// Those of the model first.
+// The options of the model come first.
 constexpr auto kZooExport = [] {
   std::array<Option, std::size(kZooOptions) + std::size(kZooFile)> all;
   size_t next = 0;
@@ -113,7 +113,7 @@ constexpr Option kOpt[] = {
     {.name = "list", .doc = "list the passes"},
 };
 constexpr Example kOptExamples[] = {
-    {"hone opt --list", "what there is"},
+    {"hone opt --list", "list the passes"},
     {"hone opt model.hone --pass fold,cse,dce -o small.hone --time-passes", "run three"}};
 
 constexpr Positional kOpsName[] = {
@@ -124,7 +124,7 @@ constexpr Option kOps[] = {
 constexpr Example kOpsExamples[] = {
     {"hone ops", "all ops, by family"},
     {"hone ops reduce", "operands, attributes and semantics"},
-    {"hone ops --onnx", "what of ONNX is imported, by the versions that changed it"}};
+    {"hone ops --onnx", "the ONNX ops that are imported, with the versions that changed them"}};
 
 constexpr Positional kShell[] = {
     {.name = "SHELL", .take = Take::word, .doc = "bash, zsh or fish", .words = "bash|zsh|fish"}};
@@ -140,27 +140,27 @@ constexpr Positional kTopic[] = {{.name = "COMMAND",
                                   .optional = true,
                                   .repeats = true}};
 constexpr Option kHelp[] = {
-    {.name = "errors", .doc = "tell each class of error: its cause, and what to do"},
+    {.name = "errors", .doc = "explain each class of error: its cause, and what to do"},
     {.name = "markdown", .doc = "print docs/cli.md, or with --errors docs/errors.md"}};
 constexpr Example kHelpExamples[] = {{"hone help run", "the same as 'hone run --help'"},
-                                     {"hone help --errors", "what went wrong, and the way out"}};
+                                     {"hone help --errors", "causes of errors, and ways out"}};
 constexpr Example kVersionExamples[] = {{"hone version", ""}};
 constexpr Example kHoneExamples[] = {
-    {"hone", "a network, the whole way"},
-    {"hone run model.onnx", "compile a model, and run it for random inputs"},
-    {"hone bench model.onnx", "how fast it is"},
+    {"hone", "describe, compile, check and measure a small network"},
+    {"hone run model.onnx", "compile a model, and run it on random inputs"},
+    {"hone bench model.onnx", "measure its speed"},
     {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"}};
 
 constexpr Command kCommands[] = {
     {.name = "",
-     .summary = "Take a small model the whole way: compile, check, measure",
+     .summary = "Describe, compile, check and measure a small model",
      .examples = kHoneExamples,
      .run = &cmd_demo},
     {.name = "demo",
-     .summary = "Take a model the whole way: compile, check, measure",
+     .summary = "Describe, compile, check and measure a model",
      .text =
-         "Describes the model, compiles it for this machine, holds its outputs for random inputs "
-         "against the reference, and measures it. No cache is used unless --cache names one.",
+         "Describes the model, compiles it for this machine, compares its outputs with the "
+         "reference on random inputs, and measures it. It uses a cache only if --cache names one.",
      .positionals = kDemoModel,
      .options = kDemo,
      .examples = kDemoExamples,
@@ -172,7 +172,7 @@ constexpr Command kCommands[] = {
      .run = &cmd_zoo_list},
     {.name = "zoo export",
      .summary = "Write a built-in model to files",
-     .text = "The weights are random, of a sensible scale, and a function of the seed alone. A "
+     .text = "The weights are random numbers of a sensible scale, and depend only on the seed. A "
              "size that is not given is the model's own.",
      .positionals = kZooName,
      .options = kZooExport,
@@ -180,9 +180,9 @@ constexpr Command kCommands[] = {
      .run = &cmd_zoo_export},
     {.name = "doctor",
      .summary = "Say what this machine has, what hone would use, and what is missing",
-     .text = "Looks at the processor, the memory, the folders where hone keeps what it made and "
-             "measured, and the programs that some commands call. What could be better is listed "
-             "at the end, each with what to do. It changes nothing.",
+     .text = "Looks at the processor, the memory, the folders where hone keeps compiled code and "
+             "measurements, and the programs that some commands call. The end lists problems, each "
+             "with what to do. It changes nothing.",
      .options = kDoctor,
      .examples = kDoctorExamples,
      .run = &cmd_doctor},
@@ -194,9 +194,8 @@ constexpr Command kCommands[] = {
      .examples = kTargetShowExamples,
      .run = &cmd_target_show},
     {.name = "target list",
-     .summary = "List what this machine can be compiled as",
-     .text = "One line for each level of instructions that it has; 'hone target show --isa LEVEL' "
-             "shows one.",
+     .summary = "List the levels of instructions that this machine can be compiled for",
+     .text = "Prints one line for each level; 'hone target show --isa LEVEL' shows one.",
      .examples = kTargetListExamples,
      .run = &cmd_target_list},
     {.name = "target prices",
@@ -208,171 +207,169 @@ constexpr Command kCommands[] = {
      .run = &cmd_target_prices},
     {.name = "target probe",
      .summary = "Measure this machine",
-     .text = "Measures operations per second by element type, what a core reads from each cache "
-             "and from memory, and the time to start work on all cores. Each figure is what one "
-             "sample of ten reaches, so that other work on the machine matters little; it still "
-             "is best to leave the machine alone meanwhile.",
+     .text = "Measures operations per second by element type, the rate at which a core reads from "
+             "each cache and from memory, and the time to start work on all cores. Each figure is "
+             "the one that one sample of ten reaches, so other work on the machine matters little. "
+             "It is still best to leave the machine alone.",
      .options = kTargetProbe,
      .examples = kTargetProbeExamples,
      .run = &cmd_target_probe},
     {.name = "cache ls",
-     .summary = "List the kernels, plans and programs that are made already",
+     .summary = "List the kernels, plans and programs in the cache",
      .text = kCacheText,
      .options = kCacheOptions,
      .examples = kCacheLsExamples,
      .run = &cmd_cache_ls},
     {.name = "cache verify",
-     .summary = "Check what was compiled, and remove what is damaged",
+     .summary = "Check the entries of the cache, and remove damaged ones",
      .text = kCacheText,
      .options = kCacheOptions,
      .examples = kCacheVerifyExamples,
      .run = &cmd_cache_verify},
     {.name = "cache gc",
-     .summary = "Remove what was compiled and not used for longest",
+     .summary = "Remove the entries of the cache that were unused for longest",
      .text = kCacheText,
      .options = kCacheGc,
      .examples = kCacheGcExamples,
      .run = &cmd_cache_gc},
     {.name = "log ls",
-     .summary = "List what was measured",
+     .summary = "List the records of the log",
      .text = kLogText,
      .options = kLogLs,
      .examples = kLogLsExamples,
      .run = &cmd_log_ls},
     {.name = "log show",
-     .summary = "Print a record, or what is known about a kernel, graph or target",
+     .summary = "Print a record, or all that the log knows about a kernel, graph or target",
      .text = kLogText,
      .positionals = kLogWhat,
      .options = kLogShow,
      .examples = kLogShowExamples,
      .run = &cmd_log_show},
     {.name = "log export",
-     .summary = "Write what was measured as JSON lines or as arrays",
+     .summary = "Write the records of the log as JSON lines or as arrays",
      .text = kLogText,
      .options = kLogExport,
      .examples = kLogExportExamples,
      .run = &cmd_log_export},
     {.name = "log import",
-     .summary = "Add what stands in JSON lines to the log",
+     .summary = "Add records from JSON lines to the log",
      .text = kLogText,
      .positionals = kLogLines,
      .options = kLogOnly,
      .examples = kLogImportExamples,
      .run = &cmd_log_import},
     {.name = "log merge",
-     .summary = "Add what other logs have to the log",
+     .summary = "Add the records of other logs to the log",
      .text = kLogText,
      .positionals = kLogFiles,
      .options = kLogOnly,
      .examples = kLogMergeExamples,
      .run = &cmd_log_merge},
     {.name = "log verify",
-     .summary = "Check the log, or keep what is good of a damaged one",
+     .summary = "Check the log, or repair a damaged one",
      .text = kLogText,
      .options = kLogVerify,
      .examples = kLogVerifyExamples,
      .run = &cmd_log_verify},
     {.name = "log gc",
-     .summary = "Remove records that are old, too many, or by some version",
+     .summary = "Remove records by age, size, or version",
      .text = kLogText,
      .options = kLogGc,
      .examples = kLogGcExamples,
      .run = &cmd_log_gc},
     {.name = "inspect",
-     .summary = "Say what is in a model",
+     .summary = "Describe a model",
      .text = kModelText,
      .positionals = kModel,
      .options = kInspect,
      .examples = kInspectExamples,
      .run = &cmd_inspect},
     {.name = "run",
-     .summary = "Run a model, and compare the outputs if asked to",
+     .summary = "Run a model, and compare the outputs with given ones",
      .text = kModelText,
      .positionals = kModel,
      .options = kRun,
      .examples = kRunExamples,
      .run = &cmd_run},
     {.name = "compile",
-     .summary = "Make native code of a model, and show any stage of it",
-     .text =
-         "A model is prepared (primitive ops, constants folded), planned (every decision), "
-         "lowered to a program of kernels, and its kernels are compiled. docs/plan.md and "
-         "docs/program.md describe what is printed. Open sizes may stay open, up to the "
-         "kernels; what a model of several segments becomes is shown segment by segment. With "
-         "-o FILE.honec a model becomes a compiled model, one file that the runtime loads without "
-         "a compiler (docs/formats/honec.md): sizes that stay open get code for all of them, "
-         "--sizes names those that get code of their own.",
+     .summary = "Compile a model to native code, and show any stage of it",
+     .text = "Compiling has four stages. The model is prepared (primitive ops, constants folded), "
+             "planned (every decision), and lowered to a program of kernels; then the kernels are "
+             "compiled. docs/plan.md and docs/program.md describe what is printed. Open sizes may "
+             "stay open, up to the kernels. A model of several segments is shown segment by "
+             "segment. -o FILE.honec writes a compiled model, one file that the runtime loads "
+             "without a compiler (docs/formats/honec.md). It has code for all values of open "
+             "sizes; --sizes names sizes that get code of their own.",
      .positionals = kModel,
      .options = kCompile,
      .examples = kCompileExamples,
      .run = &cmd_compile},
     {.name = "space",
-     .summary = "Say what is open in a model's plan: what searches choose from",
-     .text = "For each different kernel, how many schedules each algorithm has, and how many "
-             "values each of its decisions at most; and of each kind of edit of the plan, how many "
-             "are open, and how many values these have. The plan is the one of --plan, completed. "
-             "Layouts are counted as far as kernels like them; what depends on too much is "
-             "uncounted. docs/search.md says how searches look through all of that.",
+     .summary = "Count the choices in a model's plan that searches have",
+     .text = "Prints for each different kernel how many schedules each algorithm has, and how many "
+             "values each decision has at most. Then it prints for each kind of edit of the plan "
+             "how many edits are open, and how many values they have. The plan is that of --plan, "
+             "completed. Layouts are counted as far as kernels can use them; choices that depend "
+             "on too much are not counted. docs/search.md explains how searches use them.",
      .positionals = kModel,
      .options = kSpace,
      .examples = kSpaceExamples,
      .run = &cmd_space},
     {.name = "bench",
      .summary = "Measure a model's native code",
-     .text = "Compiles the model, runs it until the time is over, at least three times, and prints "
-             "what it measured (threads, target, sizes), the shortest run, the median, and what "
-             "90 % and 99 % of the runs take at most. Sizes that are open have to be chosen. --vs "
-             "runs two sides in turns and gives the ratio with an interval of 99 % confidence. "
-             "--profile names the layers that take longest, by the nodes of an ONNX file, and the "
-             "command of the plan (see 'hone compile --emit plan') that computes each; and tells "
-             "its price and its share of the f32 peak of the target: an estimate, if --target "
-             "gives no measured one.",
+     .text = "Compiles the model and runs it until the time is over, at least three times. Prints "
+             "what it measured (threads, target, sizes), the shortest run, the median, and the "
+             "times that 90 % and 99 % of the runs do not exceed. Open sizes have to be chosen. "
+             "--vs runs two sides in turns, and gives the ratio with an interval of 99 % "
+             "confidence. --profile names the layers that take longest, by the nodes of an ONNX "
+             "file. For each it prints the command of the plan that computes it (see 'hone compile "
+             "--emit plan'), its price, and its share of the target's f32 peak. The peak is an "
+             "estimate unless --target gives a measured one.",
      .positionals = kModel,
      .options = kBench,
      .examples = kBenchExamples,
      .run = &cmd_bench},
     {.name = "tune",
      .summary = "Find a faster plan for a model by measuring, and remember it",
-     .text =
-         "Looks for other layouts, groups, chains, threads and schedules than the planner's, "
-         "measures them on this machine, and keeps the best plan in the log if it is surely "
-         "faster than the default, timed in turns with the same outputs. The default is the "
-         "fastest of the plans that default, fitted and learned prices choose. Each candidate is "
-         "compiled and measured in a process of its own, and its results are checked first. "
-         "Interrupted, it keeps the best so far; what was measured before is used again "
-         "(docs/tuning.md).",
+     .text = "Looks for layouts, groups, chains, threads and schedules that are faster than the "
+             "planner's, and measures them on this machine. It keeps the best plan in the log if "
+             "that plan is surely faster than the default, with the same outputs, when both run in "
+             "turns. The default is the fastest of the plans that default, fitted and learned "
+             "prices choose. Each candidate is compiled and measured in a process of its own, and "
+             "its results are checked first. Ctrl-C keeps the best plan so far. Measurements of "
+             "earlier calls are used again (docs/tuning.md).",
      .positionals = kModel,
      .options = kTune,
      .examples = kTuneExamples,
      .run = &cmd_tune},
     {.name = "calibrate",
-     .summary = "Fit the prices that the planner chooses by to this machine",
+     .summary = "Fit the planner's prices to this machine",
      .text =
-         "Measures some schedules of small kernels of each kind, and fits the coefficients of "
-         "the analytic price to their times. Every third kernel is not fitted to: for these and "
-         "the others it prints how well prices order schedules and how far they are from the "
-         "times, before and after. Then whole models that no price was fitted to run in turns "
-         "under the plans of both prices. The fitted ones are kept only if the models are "
-         "surely faster by them, and none is surely slower: commands that plan for this target "
-         "use them from then on, and say so. Else the defaults stay. What was measured before "
-         "is used again. The file is in $HONE_PRICES, or in the folder hone/prices of "
-         "$XDG_DATA_HOME, which is ~/.local/share by default (docs/cost.md).",
+         "Measures some schedules of small kernels of each kind, and fits the coefficients of the "
+         "analytic price to their times. Every third kernel is held out of the fit. For these and "
+         "the others it prints how well prices order schedules, and how far prices are from times, "
+         "before and after. Then whole models that no price was fitted to run in turns under the "
+         "plans of both prices. The fitted prices are kept if some models are surely faster by "
+         "them and none is surely slower. Otherwise the default prices stay. Commands that plan "
+         "for this target use the kept prices, and say so. Measurements of earlier calls are used "
+         "again. The file is in $HONE_PRICES, or in the folder hone/prices of $XDG_DATA_HOME, "
+         "which is ~/.local/share by default (docs/cost.md).",
      .options = kCalibrate,
      .examples = kCalibrateExamples,
      .run = &cmd_calibrate},
     {.name = "dataset build",
      .summary = "Measure many schedules of the kernels of some programs",
-     .text = "Plans each program as 'hone compile' does, takes its different kernels of 5 us and "
-             "more, and measures for each of them schedules that searches visit: half drawn, half "
-             "of an evolution by times. All that is measured is on disk at once: a build that was "
-             "broken off goes on where it was, and a later one adds to it. A set is of one target "
-             "and number of threads (docs/datasets.md).",
+     .text = "Plans each program as 'hone compile' does, and takes its different kernels of 5 us "
+             "and more. For each kernel it measures schedules that searches visit: half are "
+             "random, half come from an evolution by times. Each measurement is on disk at once, "
+             "so an interrupted build goes on where it was, and a later build adds to the set. A "
+             "set is for one target and one number of threads (docs/datasets.md).",
      .positionals = kBuildModels,
      .options = kBuildOwn,
      .examples = kBuildExamples,
      .run = &cmd_dataset_build},
     {.name = "dataset inspect",
-     .summary = "Count what a data set has, by kind of kernel and by program",
+     .summary = "Count the kernels of a data set, by kind and by program",
      .text = kDataSetText,
      .positionals = kDataSet,
      .options = kInspectSet,
@@ -387,67 +384,68 @@ constexpr Command kCommands[] = {
      .run = &cmd_dataset_merge},
     {.name = "dataset export",
      .summary = "Write a data set, or measurements of TpuGraphs, as arrays in its schema",
-     .text = "One .npz file for each kernel with its schedules, or for each module with its "
-             "layouts. Names, types, axes and numbers of opcodes are those of TpuGraphs; columns "
-             "of hone stand behind the published ones, and files that have some say their names "
-             "and a version. 'hone dataset export --schema tpu' tells which are lost "
-             "(docs/datasets.md).",
+     .text = "Writes one .npz file for each kernel with its schedules, or for each module with its "
+             "layouts. Names, types, axes and numbers of opcodes are those of TpuGraphs. Columns "
+             "of hone stand behind the published ones; files that have them say their names and a "
+             "version. 'hone dataset export --schema tpu' says which are lost (docs/datasets.md).",
      .positionals = kExportWhat,
      .options = kExportOptions,
      .examples = kExportExamples,
      .run = &cmd_dataset_export},
     {.name = "dataset split",
      .summary = "Divide the programs of a data set into train, validation and test",
-     .text = "A split is a text with a line for each program, such as 'test zoo:resnet50'. A "
-             "program is in one part. A kernel that programs of several parts have counts for the "
-             "first of test, validation and train alone (docs/datasets.md).",
+     .text = "A split is a text with a line for each program, such as 'test zoo:resnet50'. Each "
+             "program is in one part. A kernel that programs of several parts have counts only for "
+             "the first of test, validation and train (docs/datasets.md).",
      .positionals = kDataSet,
      .options = kSplitOptions,
      .examples = kSplitExamples,
      .run = &cmd_dataset_split},
     {.name = "compare",
      .summary = "Run a model under two plans in turns, and say which is faster",
-     .text = "Runs both on the same inputs in a process of its own, holds the outputs of the "
-             "second against those of the first (exit code 1 if they differ), and gives how many "
-             "times as fast the second is, with an interval of 99 % confidence. If the interval "
-             "contains 1, neither is known to be faster.",
+     .text = "Runs both plans on the same inputs in a process of its own. It compares the outputs "
+             "of the second with those of the first; the exit code is 1 if they differ. Then it "
+             "prints how many times as fast the second is, with an interval of 99 % confidence. If "
+             "the interval contains 1, neither is known to be faster.",
      .positionals = kCompareSubjects,
      .options = kCompare,
      .examples = kCompareExamples,
      .run = &cmd_compare},
     {.name = "explain",
-     .summary = "Tell per kernel what a plan chose, what it costs, and what else there was",
-     .text = "For each different kernel, the dearest first: the layers that it computes, its "
-             "schedule, its price and what that is made of, the times that the log has of this "
-             "very code, the times that no schedule beats (all operations at the target's f32 "
-             "peak, all operands once at the rate of memory), and the cheapest schedule found of "
-             "each other algorithm. If the planner would have decided otherwise, its schedule and "
-             "what the change has bought. --diff tells what differs under another plan.",
+     .summary = "Explain for each kernel what a plan chose, its price, and the alternatives",
+     .text = "Describes each different kernel, the dearest first. It prints the layers that the "
+             "kernel computes, its schedule, its price and the terms of that price, and the times "
+             "that the log has of this very code. It prints the times that no schedule beats: all "
+             "operations at the target's f32 peak, and all operands once at the rate of memory. "
+             "Then it prints the cheapest schedule found of each other algorithm. If the planner "
+             "would decide otherwise, it prints the planner's schedule and the gain of the change. "
+             "--diff prints the differences to another plan.",
      .positionals = kExplainSubjects,
      .options = kExplain,
      .examples = kExplainExamples,
      .run = &cmd_explain},
     {.name = "report",
-     .summary = "Write a page for a browser that shows a model's speed, and what decides it",
-     .text = "Compiles, runs and measures the model, and writes one HTML file: speed against the "
-             "planner's plan and ONNX Runtime, a roofline of the kernels, time by kernel and by "
-             "layer, memory over time, predicted and measured times with the progress of tuning, "
-             "the graph of the plan, the machine, and the commands that make it again. The file "
-             "loads nothing. If something fails, the page says so and shows the rest, and the "
-             "exit code is that of the failure (docs/report.md).",
+     .summary = "Write a page for a browser that shows a model's speed and its causes",
+     .text =
+         "Compiles, runs and measures the model, and writes one HTML file. The page compares the "
+         "speed with the planner's plan and ONNX Runtime. It shows a roofline of the kernels, time "
+         "by kernel and by layer, and memory over time. It shows predicted and measured times with "
+         "the progress of tuning, and the graph of the plan. It names the machine and the commands "
+         "that make the page again. The file loads nothing. If something fails, the page says so "
+         "and shows the rest, and the exit code is that of the failure (docs/report.md).",
      .positionals = kModel,
      .options = kReport,
      .examples = kReportExamples,
      .run = &cmd_report},
     {.name = "check",
-     .summary = "Hold a model's native code against the reference, and against what is expected",
-     .text = "Evaluates the model with the reference in three modes, wide (double, the oracle), "
-             "rounded and fp32, see 'hone help run', and compiles and runs it. The distance of "
-             "rounded and fp32 from wide says how much of a difference rounding explains; native "
-             "code may be four times as far from wide as fp32 is, or four units in the last place "
-             "of the largest number of its type; an output that fails in one run is judged by nine "
-             "(docs/accuracy.md). With --expect, all four are compared with that, too; what native "
-             "code gives has to agree.",
+     .summary = "Compare a model's native code with the reference, and with expected outputs",
+     .text = "Evaluates the model with the reference in three modes: wide (double, the oracle), "
+             "rounded and fp32 (see 'hone help run'). It also compiles and runs the model. The "
+             "distance of rounded and fp32 from wide shows how much of a difference rounding "
+             "explains. Native code may be four times as far from wide as fp32 is, or four units "
+             "in the last place of the largest number of its type. An output that fails in one run "
+             "is judged by nine (docs/accuracy.md). --expect compares all four with expected "
+             "outputs, and native outputs have to agree with these.",
      .positionals = kModel,
      .options = kCheck,
      .examples = kCheckExamples,
@@ -462,12 +460,12 @@ constexpr Command kCommands[] = {
     {.name = "grad",
      .summary = "Make a training step of a model",
      .text =
-         "Derives the loss by the model's weights and updates them: the step is a graph that "
-         "'hone run', 'hone check' and 'hone bench' take. Its inputs are the model's, the target "
-         "(or labels), the rate, the number of steps done, and the weights and the optimizer's "
-         "states, which it donates; its outputs are the loss and those of the next step. What a "
-         "first step begins with goes to STEP.state.npz, for --inputs. Norms keep the means and "
-         "variances that they have. docs/learning.md has an example.",
+         "Derives the loss by the model's weights and updates them. The step is a graph that 'hone "
+         "run', 'hone check' and 'hone bench' take. Its inputs are the model's, the target (or "
+         "labels), the rate, the number of steps done, and the weights and the optimizer's states, "
+         "which it donates. Its outputs are the loss, and the weights and states of the next step. "
+         "STEP.state.npz gets the weights and states of the first step, for --inputs. Norms keep "
+         "their means and variances. docs/learning.md has an example.",
      .positionals = kConvertModel,
      .options = kGrad,
      .examples = kGradExamples,
@@ -476,90 +474,81 @@ constexpr Command kCommands[] = {
      .summary = "Train a small network",
      .text =
          "TRAIN is a text: data, layers, loss and optimizer, a line for each (docs/learning.md). "
-         "The folder gets checkpoints, events for TensorBoard, and the network with the weights "
-         "of the best epoch as model.hone. Training that was ended goes on where it stood.",
+         "The folder gets checkpoints, events for TensorBoard, and the network with the weights of "
+         "the best epoch as model.hone. Interrupted training goes on where it was.",
      .positionals = kTrainText,
      .options = kTrain,
      .examples = kTrainExamples,
      .run = &cmd_train},
     {.name = "train cost",
      .summary = "Make a model that prices kernels, from measurements of this machine",
-     .text =
-         "DATA is a folder of 'hone dataset build'. The networks learn by how much the analytic "
-         "price is wrong for a schedule; each leaves out the programs of a part of the data, and "
-         "by "
-         "these it is found out how far the model is to be trusted. Commands that plan for the "
-         "target use it from then on, and say so. Training that was ended goes on where it stood. "
-         "With --from, networks begin with those of another target's model "
-         "(docs/learned-prices.md). With --budget the machine is measured first, by programs on "
-         "one "
-         "thread; a second call goes on with what the first has measured.",
+     .text = "DATA is a folder of 'hone dataset build'. The networks learn the error of the "
+             "analytic price of a schedule. Each network leaves out the programs of a part of the "
+             "data; these programs show how far the model is to be trusted. Commands that plan for "
+             "the target use the model from then on, and say so. Interrupted training goes on "
+             "where it was. With --from, networks begin with those of another target's model "
+             "(docs/learned-prices.md). With --budget the machine is measured first, by programs "
+             "on one thread; a second call adds to the measurements of the first.",
      .positionals = kTrainCostData,
      .options = kTrainCost,
      .examples = kTrainCostExamples,
      .run = &cmd_train_cost},
     {.name = "train layout",
      .summary = "Make a model that orders layouts of whole programs",
-     .text =
-         "A network on the graph of a program learns which of two assignments of layouts is the "
-         "faster one; equal assignments count once, with their mean time. -o names the model, and "
-         "'hone eval DATA --model' judges it by programs that it has not learned from. No plan is "
-         "made with it (docs/graph-models.md).",
+     .text = "A network on the graph of a program learns which of two assignments of layouts is "
+             "the faster one. Equal assignments count once, with their mean time. -o names the "
+             "model, and 'hone eval DATA --model' judges it by programs that it has not learned "
+             "from. No plan is made with it (docs/graph-models.md).",
      .positionals = kTrainLayoutData,
      .options = kTrainLayout,
      .examples = kTrainLayoutExamples,
      .run = &cmd_train_layout},
     {.name = "eval",
-     .summary = "Tell how good prices are for kernels that were measured",
-     .text =
-         "By kind of kernel: how well prices order the schedules of a kernel (tau), how much "
-         "slower "
-         "the best of the first or of the first five is than the best of all, and how far prices "
-         "are from times; by the analytic price as it is, with fitted coefficients, and learned. "
-         "With --model these are the kernels of programs that the model has not learned from; "
-         "without, a model is trained for each of several splits of the programs, and means have "
-         "intervals of 95 % over the splits. --task fusion judges absolute times instead, of all "
-         "kernels of 5 us and more by the planner's schedule: means and medians of the error. Of "
-         "graphs with configurations, networks on graphs are "
-         "judged: of kernels each is left out in turn, of several programs some are, of one "
-         "program "
-         "a third of its different configurations.",
+     .summary = "Judge prices by kernels that were measured",
+     .text = "Prints three figures for each kind of kernel. The first says how well prices order "
+             "its schedules (tau). The second says how much slower the first by price, or the best "
+             "of the first five, is than the best of all. The third says how far prices are from "
+             "times. It judges the analytic price as it is, with fitted coefficients, and learned. "
+             "--model judges a model by the kernels of programs that it has not learned from. "
+             "Without it, a model is trained for each of several splits of the programs, and means "
+             "have intervals of 95 % over the splits. --task fusion judges absolute times, of all "
+             "kernels of 5 us and more by the planner's schedule: means and medians of the error. "
+             "For graphs with configurations, it judges networks on graphs. Each kernel is left "
+             "out in turn; of several programs some are left out, and of one program a third of "
+             "its different configurations.",
      .positionals = kEvalData,
      .options = kEval,
      .examples = kEvalExamples,
      .run = &cmd_eval},
     {.name = "conformance",
      .summary = "Run test cases in the ONNX standard's form",
-     .text =
-         "A case is a folder with model.onnx and test_data_set_N/input_M.pb and output_M.pb, or "
-         "input_M.npy and output_M.npy there or beside the model, whose names may stand in "
-         "names.json. Each runs in a process of its own and passes, is wrong (other outputs, "
-         "or called malformed), is unsupported (refused, with a reason) or crashed (a fault, "
-         "no time, no memory). Real outputs must be within the tolerance, and others "
-         "equal; what each op computes is rounded to "
-         "its element type.",
+     .text = "A case is a folder with model.onnx and test_data_set_N/input_M.pb and output_M.pb. "
+             "It may have input_M.npy and output_M.npy, there or beside the model; names.json may "
+             "name them. Each case runs in a process of its own. It passes, is wrong (other "
+             "outputs, or called malformed), is unsupported (refused, with a reason) or crashed (a "
+             "fault, out of time, out of memory). Real outputs must be within the tolerance, and "
+             "others equal. The result of each op is rounded to its element type.",
      .positionals = kCaseFolders,
      .options = kConformance,
      .examples = kConformanceExamples,
      .run = &cmd_conformance},
     {.name = "fuzz",
-     .summary = "Hold native code of random graphs under random plans against the reference",
-     .text =
-         "Each seed is a small random graph, mostly with a random plan, for one of the levels of "
-         "instructions. Prints how often each value of each decision came up. Graphs of any op "
-         "are held to the reference's rounded mode, those of continuous ops to the accuracy "
-         "that 'hone check' asks for. A case is unstable if the reference's own modes disagree. "
-         "docs/testing.md says more.",
+     .summary = "Compare native code of random graphs and plans with the reference",
+     .text = "Each seed is a small random graph, mostly with a random plan, for one of the levels "
+             "of instructions. Prints how often each value of each decision came up. Graphs of any "
+             "op are compared with the reference's rounded mode, those of continuous ops by the "
+             "accuracy that 'hone check' asks for. A case is unstable if the reference's own modes "
+             "disagree. docs/testing.md says more.",
      .options = kFuzz,
      .examples = kFuzzExamples,
      .run = &cmd_fuzz},
     {.name = "reduce",
-     .summary = "Make a case that fails smaller",
+     .summary = "Make a failing case smaller",
      .text =
-         "Takes away outputs, nodes, sizes and decisions as long as the case fails in the same "
-         "way: other outputs, an error, a fault, or a crash. A model becomes a case with its "
-         "inputs, which are random where none are given, and is held to the accuracy that 'hone "
-         "check' asks for; --plan, --isa and options of inputs and sizes are for models.",
+         "Removes outputs, nodes, sizes and decisions as long as the case fails in the same way: "
+         "other outputs, an error, a fault, or a crash. A model becomes a case with its inputs, "
+         "which are random unless they are given. Its outputs are compared by the accuracy that "
+         "'hone check' asks for. --plan, --isa and options of inputs and sizes are for models.",
      .positionals = kCaseOrModel,
      .options = kReduce,
      .examples = kReduceExamples,
@@ -573,12 +562,12 @@ constexpr Command kCommands[] = {
      .run = &cmd_opt},
     {.name = "optimize",
      .summary = "Rewrite a model into one that computes the same and costs less",
-     .text = "Looks for a cheaper graph by rewrite rules that are proved for all sizes: merged "
-             "products and convolutions, folded norms, cancelled movement. An e-graph takes all "
-             "rules at once, and beside it graphs are rewritten rule by rule; what a graph costs "
-             "says the default plan that 'hone compile' would make of it. The result is never "
-             "dearer than the model. Ctrl-C ends the search with the best so far "
-             "(docs/optimize.md).",
+     .text =
+         "Looks for a cheaper graph by rewrite rules that are proved for all sizes: merged "
+         "products and convolutions, folded norms, cancelled movement. An e-graph applies all "
+         "rules at once, and a queue of graphs applies them one by one. The price of a graph is "
+         "that of the default plan that 'hone compile' would make. The result is never dearer than "
+         "the model. Ctrl-C ends the search with the best graph so far (docs/optimize.md).",
      .positionals = kConvertModel,
      .options = kOptimize,
      .examples = kOptimizeExamples,
@@ -596,29 +585,28 @@ constexpr Command kCommands[] = {
      .examples = kRulesShowExamples,
      .run = &cmd_rules_show},
     {.name = "rules explain",
-     .summary = "Say what is shown about a rewrite rule, and why no more",
-     .text =
-         "Verifies the rule as 'hone rules verify' does, and tells of each rung what was seen, or "
-         "why it was not reached; then what floats do, and whether hone uses such a rule without "
-         "being told. Fails if the rule is refuted (docs/rules.md).",
+     .summary = "Explain how far a rewrite rule is shown to be true, and why no further",
+     .text = "Verifies the rule as 'hone rules verify' does. For each rung it says what was seen, "
+             "or why the rung was not reached. Then it says what floats do, and whether hone uses "
+             "such a rule by default. Fails if the rule is refuted (docs/rules.md).",
      .positionals = kNamedRule,
      .examples = kRulesExplainExamples,
      .run = &cmd_rules_explain},
     {.name = "rules generate",
      .summary = "Find rewrite rules by trying all small terms",
-     .text =
-         "Makes all terms over the ops of a family, from small to large, and evaluates them in a "
-         "prime field. Two terms that compute the same are a candidate. Those that say nothing "
-         "new are pruned, the others verified as by 'hone rules verify' (docs/rules.md).",
+     .text = "Makes all terms over the ops of a family, from small to large, and evaluates them in "
+             "a prime field. Two terms that compute the same are a candidate. Candidates that add "
+             "nothing new are pruned, and the others verified as by 'hone rules verify' "
+             "(docs/rules.md).",
      .positionals = kRuleFamily,
      .options = kRulesGenerate,
      .examples = kRulesGenerateExamples,
      .run = &cmd_rules_generate},
     {.name = "rules verify",
      .summary = "Show that rewrite rules are true, or refute them",
-     .text = "Each rule is tested on random numbers of a prime field, on polynomials at small "
-             "sizes, and proved for all sizes where that goes; then the floats of both sides are "
-             "compared. Fails if a rule is refuted, cannot be tested, or claims more than was "
+     .text = "Tests each rule on random numbers of a prime field and on polynomials at small "
+             "sizes. Then it proves the rule for all sizes if it can, and compares the floats of "
+             "both sides. Fails if a rule is refuted, cannot be tested, or claims more than was "
              "shown (docs/rules.md).",
      .positionals = kRuleFiles,
      .options = kRulesVerify,
@@ -626,19 +614,19 @@ constexpr Command kCommands[] = {
      .run = &cmd_rules_verify},
     {.name = "rules check",
      .summary = "Check proofs of rewrite rules",
-     .text = "Follows the steps of certificates that 'hone rules verify --proofs' wrote, and "
-             "compares what both sides of a rule become. Shares no code with what finds proofs. "
-             "Fails if a certificate is refused, or a rule that claims all sizes has none "
-             "(docs/rules.md).",
+     .text =
+         "Follows the steps of certificates that 'hone rules verify --proofs' wrote, and compares "
+         "the results of both sides of a rule. It shares no code with the search for proofs. Fails "
+         "if a certificate is refused, or a rule that claims all sizes has none (docs/rules.md).",
      .positionals = kRuleProofs,
      .examples = kRulesCheckExamples,
      .run = &cmd_rules_check},
     {.name = "rules import",
      .summary = "Verify rewrite rules of other systems, and keep those that are true",
      .text = "Reads TASO's file of substitutions (FILE.pb), or one rule a line as Tensat writes "
-             "them: (matmul 0 ?a ?b). Nothing is trusted: each rule gets sizes as general as its "
-             "ops allow, is verified as by 'hone rules verify', and gets a guard if it is false "
-             "in general. Says of each what became of it (docs/rules.md).",
+             "them: (matmul 0 ?a ?b). It trusts nothing: each rule gets sizes as general as its "
+             "ops allow, is verified as by 'hone rules verify', and gets a guard if it is false in "
+             "general. Prints the outcome for each rule (docs/rules.md).",
      .positionals = kForeignFile,
      .options = kRulesImport,
      .examples = kRulesImportExamples,
@@ -653,25 +641,25 @@ constexpr Command kCommands[] = {
      .examples = kRulesExportExamples,
      .run = &cmd_rules_export},
     {.name = "rules needed",
-     .summary = "Tell which rewrite rules do not follow from the others",
-     .text = "Leaves out rule by rule, the largest first, what an e-graph derives by those that "
-             "are left, at sizes of which no two are equal. Lists both sets (docs/rules.md).",
+     .summary = "Find the rewrite rules that do not follow from the others",
+     .text = "Leaves out rules one by one, the largest first, if an e-graph derives them by the "
+             "rest. It uses sizes of which no two are equal. Lists both sets (docs/rules.md).",
      .positionals = kRuleFiles,
      .options = kRulesNeeded,
      .examples = kRulesNeededExamples,
      .run = &cmd_rules_needed},
     {.name = "alloc",
      .summary = "Place buffers in memory",
-     .text = "Reads a table of buffers, each with a size and the time that it is in use, and gives "
-             "them offsets so that none overlap that are in use at the same time: within a "
-             "capacity, or as low as it goes. If they do not fit it says which of them, and when. "
+     .text = "Reads a table of buffers, each with a size and the time that it is in use. Gives "
+             "them offsets such that buffers in use at the same time do not overlap, within a "
+             "capacity or as low as possible. If they do not fit, it says which ones, and when. "
              "docs/formats/memory-csv.md describes the table.",
      .positionals = kAllocFile,
      .options = kAlloc,
      .examples = kAllocExamples,
      .run = &cmd_alloc},
     {.name = "ops",
-     .summary = "Say what the ops are",
+     .summary = "Describe the ops",
      .positionals = kOpsName,
      .options = kOps,
      .examples = kOpsExamples,
@@ -694,7 +682,7 @@ constexpr Command kCommands[] = {
      .run = &cmd_help},
 };
 
-// What hone calls in child processes; help does not list it.
+// Commands that hone calls in child processes. Help does not list them.
 constexpr Command kHiddenCommands[] = {
     {.name = "conformance-case",
      .summary = "Run one test case in this process, and print its outcome as JSON",
@@ -713,7 +701,7 @@ constexpr Command kHiddenCommands[] = {
 
 constexpr ExitCode kExitCodes[] = {
     {0, "done"},
-    {1, "a comparison failed, or buffers were proved not to fit"},
+    {1, "a comparison failed, or buffers do not fit"},
     {2, "the command line is wrong"},
     {3, "a file is malformed, or its graph ill-typed"},
     {4, "valid, but not supported"},

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 
-// What the rows of commands.cc run; each in the file of its name.
+// The functions that the rows of commands.cc run, each in the file of its name.
 
 namespace hone::cli {
 

@@ -20,7 +20,7 @@ struct ErrorClass {
   std::string_view says = "";  // behind "hone: error: "; "..." stands for anything
 };
 
-// By exit code.
+// Sorted by exit code.
 std::span<const ErrorClass> error_classes();
 
 std::string errors_text();      // for people at a terminal

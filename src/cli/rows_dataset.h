@@ -9,7 +9,7 @@
 namespace hone::cli::rows {
 
 inline constexpr std::string_view kDataSetText =
-    "A data set is a folder: what the kernels of some programs take on one machine by many "
+    "A data set is a folder with the times of the kernels of some programs, on one machine by many "
     "schedules, for prices to learn from. docs/datasets.md describes it.";
 inline constexpr Positional kDataSet[] = {
     {.name = "SET", .take = Take::file, .doc = "the folder of a data set"}};
@@ -18,122 +18,123 @@ inline constexpr Positional kBuildModels[] = {
     {.name = "MODEL",
      .take = Take::model,
      .doc = "programs to add: graph files, ONNX files, zoo:NAME[,OPTION=VALUE]..., or zoo for all "
-            "models of 'hone zoo list' (default: none, what the set has goes on)",
+            "models of 'hone zoo list' (default: none, go on with those of the set)",
      .optional = true,
      .repeats = true}};
 inline constexpr Option kBuildOwn[] = {
-    output_option("the folder; what it has already stays", "", "SET"),
+    output_option("the folder; its contents stay", "", "SET"),
     {.name = "budget",
      .take = Take::text,
      .value = "TIME",
-     .doc = "how long to go on: 90s, 30m, 2h (default: until all is measured)"},
+     .doc = "how long to measure: 90s, 30m, 2h (default: until all is measured)"},
     {.name = "each",
      .take = Take::text,
      .value = "TIME",
-     .doc = "how long for one kernel at most, of tile: slow ones have fewer schedules",
+     .doc = "longest time for one kernel of task tile; slow kernels have fewer schedules",
      .fallback = "20s"},
     {.name = "kernels",
      .take = Take::integer,
      .value = "N",
-     .doc = "measure so many kernels of all programs, one of each in turn, the dearest first, "
-            "but those of more than 2 ms last (default: all)",
+     .doc = "how many kernels to measure: one of each program in turn, the dearest first, but "
+            "those of more than 2 ms last (default: all)",
      .low = 1,
      .high = 1'000'000},
     {.name = "schedules",
      .take = Take::integer,
      .value = "N",
-     .doc = "schedules that are tried of a kernel",
+     .doc = "schedules to try for each kernel",
      .fallback = "64",
      .low = 4,
      .high = 100'000},
     {.name = "task",
      .take = Take::word,
      .value = "TASK",
-     .doc = "tile: kernels by many schedules; fusion: kernels of other groups by the planner's; "
-            "layout: whole programs by many layouts",
+     .doc = "tile: kernels by many schedules; fusion: kernels of other groups by the planner's "
+            "schedule; layout: whole programs by many layouts",
      .fallback = "tile",
      .words = "tile|fusion|layout"},
     {.name = "plans",
      .take = Take::integer,
      .value = "N",
-     .doc = "of fusion and layout: so many plans of each program",
+     .doc = "plans of each program, for fusion and layout",
      .fallback = "400",
      .low = 1,
      .high = 1'000'000},
     {.name = "whole",
      .take = Take::integer,
      .value = "N",
-     .doc = "of layout: so many plans of each program are also run whole",
+     .doc = "plans of each program that are also run whole, for layout",
      .fallback = "50",
      .low = 0,
      .high = 1'000'000},
     {.name = "renew",
-     .doc = "of layout: measure nothing, and write the files of programs anew of what is known"},
+     .doc =
+         "measure nothing, and write the files of programs again from what is known, for layout"},
     {.name = "cost",
      .take = Take::text,
      .value = "PRICE",
-     .doc = "of layout: the price that stands beside times, for 'hone eval': analytic; learned; or "
-            "the file of a model (default: learned if there is a model of this target)"},
+     .doc = "price to store beside times for 'hone eval', for layout: analytic; learned; or the "
+            "file of a model (default: learned if there is a model of this target)"},
     {.name = "random-graphs",
      .take = Take::integer,
      .value = "N",
-     .doc = "also add so many random graphs",
+     .doc = "random graphs to add",
      .fallback = "0",
      .low = 0,
      .high = 100'000},
     {.name = "from",
      .take = Take::file,
      .value = "LOG",
-     .doc = "take what this log has of the kernels, under the same conditions, instead of "
-            "measuring it again"},
+     .doc = "use this log's times of the kernels, under the same conditions, instead of measuring "
+            "them again"},
     {.name = "seed",
      .take = Take::integer,
      .value = "N",
-     .doc = "of schedules, operands and random graphs",
+     .doc = "seed of schedules, operands and random graphs",
      .fallback = "1"},
     {.name = "threads",
      .take = Take::integer,
      .value = "N",
-     .doc = "that work on a kernel",
+     .doc = "threads that work on a kernel",
      .fallback = "1",
      .low = 1,
      .high = Team::kMaxThreads},
     kIsaOption};
 inline constexpr Example kBuildExamples[] = {
     {"hone dataset build zoo -o zoo.set --budget 2h", "all models of the zoo, for one thread"},
-    {"hone dataset build -o zoo.set", "goes on with what is left"},
-    {"hone dataset build model.onnx -o my.set --kernels 20 --isa avx2", "of one model, for AVX2"}};
+    {"hone dataset build -o zoo.set", "goes on with the rest"},
+    {"hone dataset build model.onnx -o my.set --kernels 20 --isa avx2", "one model, for AVX2"}};
 
 inline constexpr Option kInspectSet[] = {
     json_option("write the same as data; - is the standard output, without the tables")};
 inline constexpr Example kInspectSetExamples[] = {
-    {"hone dataset inspect zoo.set", "how much it has by kind and by program"}};
+    {"hone dataset inspect zoo.set", "counts by kind and by program"}};
 
 inline constexpr Positional kMergeSets[] = {{.name = "SET",
                                              .take = Take::file,
                                              .doc = "a data set, which stays as it is",
                                              .repeats = true}};
 inline constexpr Option kMergeOutput[] = {
-    output_option("the folder that they are added to, which may be new", "", "SET")};
-inline constexpr Example kMergeExamples[] = {
-    {"hone dataset merge a.set b.set -o both.set", "of one machine and number of threads"}};
+    output_option("the folder to add to, which may be new", "", "SET")};
+inline constexpr Example kMergeExamples[] = {{"hone dataset merge a.set b.set -o both.set",
+                                              "two sets of one machine and number of threads"}};
 
 inline constexpr Option kSplitOptions[] = {
     output_option("where the split goes; - is the standard output", "-"),
     {.name = "check",
      .take = Take::file,
      .value = "FILE",
-     .doc = "make no split: read this one, and count what is in its parts"},
-    seed_option("of the split"),
+     .doc = "make no split: read this one, and count the kernels of its parts"},
+    seed_option("seed of the split"),
     {.name = "validation",
      .take = Take::real,
      .value = "SHARE",
-     .doc = "of the programs; of two families, none unless it is given",
+     .doc = "share of the programs; with two families 0 unless it is given",
      .fallback = "0.15"},
     {.name = "test",
      .take = Take::real,
      .value = "SHARE",
-     .doc = "of the programs",
+     .doc = "share of the programs",
      .fallback = "0.2"}};
 inline constexpr Example kSplitExamples[] = {
     {"hone dataset split zoo.set --seed 3 -o 3.split", "programs at random, families together"},
@@ -150,13 +151,14 @@ inline constexpr Option kExportOptions[] = {
     {.name = "schema",
      .take = Take::word,
      .value = "WHICH",
-     .doc = "hone: the published columns and those of hone; tpu: the published ones alone",
+     .doc = "hone: the published columns and those of hone; tpu: only the published ones",
      .fallback = "hone",
      .words = "hone|tpu"},
     {.name = "features",
      .take = Take::word,
      .value = "WHICH",
-     .doc = "of a file of TpuGraphs: the published features, or also what models need besides",
+     .doc = "features to write of a file of TpuGraphs: the published ones, or also those that "
+            "models need",
      .fallback = "published",
      .words = "published|extended"},
     {.name = "split",
@@ -166,7 +168,7 @@ inline constexpr Option kExportOptions[] = {
 inline constexpr Example kExportExamples[] = {
     {"hone dataset export zoo.set -o npz --split my.split",
      "a file for each kernel, and each file of layouts"},
-    {"hone dataset export zoo.set -o tpu --schema tpu", "for programs that know TpuGraphs alone"},
-    {"hone dataset export op_tuning_data.pb -o tiles", "of measurements of TpuGraphs"}};
+    {"hone dataset export zoo.set -o tpu --schema tpu", "for programs that know only TpuGraphs"},
+    {"hone dataset export op_tuning_data.pb -o tiles", "measurements of TpuGraphs"}};
 
 }  // namespace hone::cli::rows

@@ -8,13 +8,13 @@
 namespace hone::cli::rows {
 
 inline constexpr std::string_view kLogText =
-    "All that was ever measured on a machine stands in one file, with what was measured. Without "
-    "--log it is $HONE_LOG, or log.db in the folder hone of $XDG_DATA_HOME, which is "
-    "~/.local/share by default. docs/log.md says when a record is used again.";
+    "All measurements on a machine stand in one file, with their subjects. Without --log it is "
+    "$HONE_LOG, or log.db in the folder hone of $XDG_DATA_HOME, which is ~/.local/share by "
+    "default. docs/log.md says when a record is used again.";
 inline constexpr Option kLog = log_option("the log");
 inline constexpr Option kLogOnly[] = {kLog};
 
-// What is asked for.
+// The records to print.
 inline constexpr Option kLogQuery[] = {
     {.name = "kind",
      .take = Take::text,
@@ -34,8 +34,8 @@ inline constexpr Option kLogJson[] = {
     json_option("write the same as data; - is the standard output, without the table"), kLog};
 inline constexpr auto kLogLs = joined(kLogQuery, kLogJson);
 inline constexpr Example kLogLsExamples[] = {
-    {"hone log ls", "how much is known about which kernels and graphs"},
-    {"hone log ls --kind graph --json -", "of graphs alone, as data"}};
+    {"hone log ls", "how much is known about each kernel and graph"},
+    {"hone log ls --kind graph --json -", "only graphs, as data"}};
 
 inline constexpr Positional kLogWhat[] = {
     {.name = "WHAT",
@@ -45,7 +45,7 @@ inline constexpr Option kLogShow[] = {
     {.name = "limit",
      .take = Take::integer,
      .value = "N",
-     .doc = "so many records of a kernel or graph, the fastest first",
+     .doc = "how many records of a kernel or graph to print, the fastest first",
      .fallback = "20"},
     kLog};
 inline constexpr Example kLogShowExamples[] = {
@@ -58,26 +58,26 @@ inline constexpr Option kLogOutput[] = {
 inline constexpr auto kLogExport = joined(kLogQuery, kLogOutput);
 inline constexpr Example kLogExportExamples[] = {
     {"hone log export -o log.jsonl", "everything, for 'hone log import' on any machine"},
-    {"hone log export --kind kernel -o kernels.npz", "what learning reads"}};
+    {"hone log export --kind kernel -o kernels.npz", "arrays for learning"}};
 
 inline constexpr Positional kLogLines[] = {
     {.name = "FILE", .take = Take::file, .doc = "JSON lines; - is the standard input"}};
 inline constexpr Example kLogImportExamples[] = {
-    {"hone log import log.jsonl", "adds what the log does not have"}};
+    {"hone log import log.jsonl", "adds the records that the log lacks"}};
 inline constexpr Positional kLogFiles[] = {{.name = "FILE",
                                             .take = Take::file,
                                             .doc = "another log, which stays as it is",
                                             .repeats = true}};
 inline constexpr Example kLogMergeExamples[] = {
-    {"hone log merge other.db", "adds what the log does not have"}};
+    {"hone log merge other.db", "adds the records that the log lacks"}};
 
 inline constexpr Option kLogVerify[] = {
     {.name = "repair",
-     .doc = "move what is good into a new file, and keep the damaged one beside it"},
+     .doc = "move the good rows into a new file, and keep the damaged file beside it"},
     kLog};
 inline constexpr Example kLogVerifyExamples[] = {
     {"hone log verify", "exit code 1 if something is damaged"},
-    {"hone log verify --repair", "keeps what is good"}};
+    {"hone log verify --repair", "keeps the good rows"}};
 
 inline constexpr Option kLogGc[] = {
     {.name = "days",
@@ -88,13 +88,13 @@ inline constexpr Option kLogGc[] = {
     {.name = "limit",
      .take = Take::integer,
      .value = "MIB",
-     .doc = "keep the newest records, of so many MiB together",
+     .doc = "keep the newest records, up to this size",
      .high = int64_t{1} << 24},
     {.name = "by", .take = Take::text, .value = "VERSION", .doc = "remove records by this version"},
-    {.name = "dry-run", .doc = "only say what would be removed"},
+    {.name = "dry-run", .doc = "only print the records that would be removed"},
     kLog};
 inline constexpr Example kLogGcExamples[] = {
-    {"hone log gc --days 365 --dry-run", "what would go"},
+    {"hone log gc --days 365 --dry-run", "the records that would be removed"},
     {"hone log gc --limit 500", "keeps 500 MiB of records"}};
 
 }  // namespace hone::cli::rows

@@ -12,13 +12,13 @@ namespace hone::cli::rows {
 
 inline constexpr Option kDoctor[] = {{.name = "json", .doc = "print it as data"}};
 inline constexpr Example kDoctorExamples[] = {
-    {"hone doctor", "where something is missing or slow, and what to do about it"}};
+    {"hone doctor", "problems of this machine, and what to do about them"}};
 
 // ---- target ------------------------------------------------------------------------------------
 
 inline constexpr std::string_view kTargetText =
     "A target is a machine as data: cores, instructions, caches and rates. Its text may be edited. "
-    "Rates of a machine that nobody measured are estimates.";
+    "Rates of a machine that was not measured are estimates.";
 inline constexpr Positional kTargetFile[] = {
     {.name = "FILE",
      .take = Take::file,
@@ -33,19 +33,19 @@ inline constexpr Option kTargetShow[] = {kIsa};
 inline constexpr Option kTargetOutput =
     output_option("where the text goes; - is the standard output", "-");
 inline constexpr std::string_view kTargetPricesText =
-    "The analytic price of a kernel counts instructions, waits and bytes. A text has what it takes "
-    "for each of them, for one target. It may be edited and given to commands that compile, as "
+    "The analytic price of a kernel counts instructions, waits and bytes. This text has the cost "
+    "of each of them, for one target. It may be edited and given to commands that compile, as "
     "--prices FILE.";
 inline constexpr Option kTargetPrices[] = {kTargetOutput, kIsa};
 inline constexpr Example kTargetPricesExamples[] = {
     {"hone target prices -o my.prices", "the default coefficients, for this machine"},
-    {"hone target prices my.target --isa avx2", "those of a file's machine without AVX-512"}};
+    {"hone target prices my.target --isa avx2", "the machine of a file, without AVX-512"}};
 inline constexpr Option kTargetProbe[] = {
     kTargetOutput,
     {.name = "seconds",
      .take = Take::real,
      .value = "S",
-     .doc = "time of measuring, at most 60; some samples are taken in any case",
+     .doc = "seconds to measure, at most 60; some samples are always taken",
      .fallback = "10"},
     kIsa};
 inline constexpr Example kTargetShowExamples[] = {
@@ -56,21 +56,21 @@ inline constexpr Example kTargetListExamples[] = {
     {"hone target list", "this machine, level by level"}};
 inline constexpr Example kTargetProbeExamples[] = {
     {"hone target probe -o my.target", "measures this machine"},
-    {"hone target probe --isa avx2 -o avx2.target", "what code without AVX-512 reaches"}};
+    {"hone target probe --isa avx2 -o avx2.target", "the rates of code without AVX-512"}};
 
 // ---- cache -------------------------------------------------------------------------------------
 
 inline constexpr std::string_view kCacheText =
-    "Code of kernels and complete plans are kept in a folder, so that each is made once on a "
+    "Code of kernels and complete plans are kept in a folder, so that each is made only once on a "
     "machine. They may be removed at any time. Without --cache it is the folder hone in "
     "$XDG_CACHE_HOME, which is ~/.cache by default.";
 inline constexpr Option kCache = {
-    .name = "cache", .take = Take::file, .value = "DIR", .doc = "the folder of what is compiled"};
+    .name = "cache", .take = Take::file, .value = "DIR", .doc = "the folder of compiled code"};
 inline constexpr Option kCacheOptions[] = {kCache};
 inline constexpr Option kCacheGc[] = {{.name = "limit",
                                        .take = Take::integer,
                                        .value = "MIB",
-                                       .doc = "what all entries may have together; 0 removes all",
+                                       .doc = "largest size of all entries together; 0 removes all",
                                        .fallback = "1024",
                                        .high = int64_t{1} << 24},
                                       kCache};

@@ -38,14 +38,14 @@ inline constexpr Option kInputs = {.name = "inputs",
                                    .take = Take::file,
                                    .value = "FILE.npz",
                                    .doc = "inputs by name, from one file: .npz or .safetensors"};
-// Of commands that do not run the model: for the sizes of the inputs alone.
+// Commands that do not run the model take only the sizes of the inputs.
 inline constexpr Option kSizesOfInputs[] = {
     kDim,
     kShape,
     {.name = "input",
      .take = Take::text,
      .value = "NAME=VALUE",
-     .doc = "as for 'hone run': open sizes become those of the input",
+     .doc = "as for 'hone run': open sizes become the sizes of the input",
      .repeats = true},
     {.name = "inputs",
      .take = Take::file,
@@ -53,14 +53,13 @@ inline constexpr Option kSizesOfInputs[] = {
      .doc = "the same for inputs by name, from one file"}};
 
 inline constexpr std::string_view kModelText =
-    "A graph file whose weights are in an .npz file finds that file next to itself, and an ONNX "
-    "file its external data; --dim, --shape and the inputs given decide open sizes of an ONNX file "
-    "before it is read. If a command runs or inspects the file, one integer or bool among the "
-    "inputs "
-    "decides, too: which branch of an If is taken. Options of a zoo model follow its name: "
-    "zoo:bert_base,size=tiny,length=16 "
-    "('hone help zoo export' lists them). 'hone run', 'bench', 'inspect' and 'check' take compiled "
-    "models, FILE.honec, too; options that say how to compile do not go with these.";
+    "A graph file finds the .npz file with its weights next to itself, and an ONNX file its "
+    "external data. --dim, --shape and the given inputs decide open sizes of an ONNX file before "
+    "it is read. If a command runs or inspects the file, one integer or bool among the inputs also "
+    "decides which branch of an If is taken. Options of a zoo model follow its name: "
+    "zoo:bert_base,size=tiny,length=16 ('hone help zoo export' lists them). 'hone run', 'bench', "
+    "'inspect' and 'check' also take compiled models, FILE.honec; options that say how to compile "
+    "do not go with these.";
 
 // ---- ONNX files that are written ---------------------------------------------------------------
 
@@ -75,12 +74,11 @@ inline constexpr Option kOpset = {
     .high = 21};
 inline constexpr Option kPrimitives = {
     .name = "primitives",
-    .doc = "spell composites out in an ONNX file, as its readers of old times want them"};
-inline constexpr Option kExternalData = {
-    .name = "external-data",
-    .doc =
-        "put the weights of an ONNX file next to it, in FILE.onnx.data, as is done in any case "
-        "where it would exceed 2 GB"};
+    .doc = "write primitive ops in place of composites to an ONNX file, for old readers"};
+inline constexpr Option kExternalData = {.name = "external-data",
+                                         .doc =
+                                             "put the weights of an ONNX file next to it, in "
+                                             "FILE.onnx.data; a file above 2 GB always does"};
 
 // ---- Native code ------------------------------------------------------------------------------
 
@@ -92,46 +90,46 @@ inline constexpr Option kTargetOption = {
 inline constexpr Option kIsaOption = {.name = "isa",
                                       .take = Take::word,
                                       .value = "LEVEL",
-                                      .doc = "use no more of the machine than this",
+                                      .doc = "use no instructions above this level",
                                       .words = kIsaWords};
 inline constexpr Option kPricesOption = {
     .name = "prices",
     .take = Take::file,
     .value = "FILE",
     .doc =
-        "the coefficients that the planner prices kernels by (see 'hone help target prices'); "
-        "default: not those that 'hone calibrate' has fitted"};
+        "coefficients of the planner's prices, in place of those that 'hone calibrate' has fitted "
+        "(see 'hone help target prices')"};
 inline constexpr Option kCostOption = {
     .name = "cost",
     .take = Take::text,
     .value = "PRICE",
     .doc =
-        "what the planner prices kernels by: analytic; learned, by the model of this target; "
-        "measured, what the log has, else one of the others; or the file of a model (default: "
-        "learned if there is a model of this target, else analytic)"};
-inline constexpr Option kThreadsOption = {.name = "threads",
-                                          .take = Take::integer,
-                                          .value = "N",
-                                          .doc = "that work on a kernel (default: one per core)",
-                                          .low = 1,
-                                          .high = Team::kMaxThreads};
+        "price of kernels for the planner: analytic; learned, by the model of this target; "
+        "measured, by the log, or else by the others; or the file of a model. The default is "
+        "learned if there is a model of this target, else analytic"};
+inline constexpr Option kThreadsOption = {
+    .name = "threads",
+    .take = Take::integer,
+    .value = "N",
+    .doc = "threads that work on a kernel (default: one per core)",
+    .low = 1,
+    .high = Team::kMaxThreads};
 inline constexpr Option kPlanOption = {
     .name = "plan",
     .take = Take::file,
     .value = "FILE",
     .doc =
-        "decisions, whole or in part, of a graph or of several segments; what it leaves open is "
-        "decided as always"};
+        "a plan, complete or partial, of a graph or of several segments; the planner completes it"};
 inline constexpr Option kPlanLenientOption = {
     .name = "plan-lenient",
     .doc =
-        "drop entries of --plan that do not fit, each with its line, and decide them anew: after "
+        "drop entries of --plan that do not fit, print their lines, and decide them again: after "
         "an edit of a plan, or of its graph"};
 inline constexpr Option kPlanSeedOption = {
     .name = "plan-seed",
     .take = Take::integer,
     .value = "N",
-    .doc = "draw every decision at random from this seed: to test that any plan computes the same"};
+    .doc = "draw every decision at random from this seed, to test that any plan computes the same"};
 inline constexpr Option kWithoutOption = {
     .name = "without",
     .take = Take::passes,
@@ -145,39 +143,37 @@ inline constexpr Option kNativeCacheOption = {
     .name = "cache",
     .take = Take::file,
     .value = "DIR",
-    .doc = "the folder of what is compiled (default: see 'hone help cache ls'); none: no cache"};
+    .doc = "the folder of compiled code (default: see 'hone help cache ls'); none: no cache"};
 inline constexpr Option kFlushOption = {
     .name = "flush-denormals",
     .doc =
-        "denormal numbers are 0 in what runs, and products of bf16 and f32 may be made by "
-        "instructions that take them for 0, in long sums of f32 by parts that leave out 2^-18 of "
-        "each; 'run' and 'bench' print how far that changes outputs"};
-inline constexpr Option kLogOption = log_option(
-    "what was measured before: the best plan it knows is taken (default: see 'hone log')");
-inline constexpr Option kNoLogOption = {.name = "no-log",
-                                        .doc = "plan anew, whatever was measured before"};
-inline constexpr Option kLevelOption = {
-    .name = "optimize",
-    .letter = 'O',
-    .take = Take::word,
-    .value = "LEVEL",
-    .doc =
-        "2: plan the graph as it is; 3: first look for a cheaper graph that computes the same, by "
-        "rewrite rules (docs/optimize.md)",
-    .fallback = "2",
-    .words = "2|3"};
+        "take denormal numbers for 0. Products of bf16 and f32 may use instructions that do so, "
+        "and long sums of f32 may leave out 2^-18 of each part. 'run' and 'bench' print how far "
+        "outputs change"};
+inline constexpr Option kLogOption =
+    log_option("the log; commands use the best plan that it has (default: see 'hone log')");
+inline constexpr Option kNoLogOption = {.name = "no-log", .doc = "ignore the log, and plan again"};
+inline constexpr Option kLevelOption = {.name = "optimize",
+                                        .letter = 'O',
+                                        .take = Take::word,
+                                        .value = "LEVEL",
+                                        .doc =
+                                            "2: plan the graph as it is; 3: first look for a "
+                                            "cheaper graph by rewrite rules (docs/optimize.md)",
+                                        .fallback = "2",
+                                        .words = "2|3"};
 inline constexpr Option kRewriteBudgetOption = {.name = "rewrite-budget",
                                                 .take = Take::text,
                                                 .value = "TIME",
-                                                .doc = "how long to look for rewrites",
+                                                .doc = "time to look for rewrites",
                                                 .fallback = "30s"};
 inline constexpr Option kAssumeRangeOption = {
     .name = "assume-range",
     .take = Take::text,
     .value = "1e+-K",
     .doc =
-        "elements of inputs are 0 or have magnitudes between 1e-K and 1e+K: more rewrites are "
-        "then known not to overflow (docs/optimize.md)"};
+        "assume that elements of inputs are 0 or have magnitudes between 1e-K and 1e+K; then more "
+        "rewrites are known not to overflow (docs/optimize.md)"};
 inline constexpr Option kNative[] = {
     kLogOption,         kNoLogOption,    kTargetOption,        kIsaOption,
     kPricesOption,      kCostOption,     kThreadsOption,       kPlanOption,
@@ -185,8 +181,7 @@ inline constexpr Option kNative[] = {
     kFlushOption,       kLevelOption,    kRewriteBudgetOption, kAssumeRangeOption};
 
 inline constexpr Option kVerify[] = {
-    {.name = "verify",
-     .doc = "of a compiled model, read all weights and check them, too, before anything else"}};
+    {.name = "verify", .doc = "check all weights of a compiled model first"}};
 
 // ---- inspect -----------------------------------------------------------------------------------
 
@@ -194,7 +189,7 @@ inline constexpr Option kInspectOwn[] = {
     {.name = "format",
      .take = Take::word,
      .value = "FORMAT",
-     .doc = "of the report",
+     .doc = "format of the report",
      .fallback = "text",
      .words = "text|json"},
     {.name = "dot", .take = Take::output, .value = "FILE", .doc = "also write a Graphviz drawing"},
@@ -208,24 +203,23 @@ inline constexpr Example kInspectExamples[] = {
 
 // ---- run ---------------------------------------------------------------------------------------
 
-// What a model is run on, and what it should give.
-inline constexpr Option kSeed = seed_option("of the random numbers for inputs that are not given");
+// The inputs of a model, and its expected outputs.
+inline constexpr Option kSeed = seed_option("seed of the random inputs");
 inline constexpr Option kMemoryLimit = {
     .name = "memory-limit",
     .take = Take::integer,
     .value = "MIB",
     .doc =
-        "memory that inputs, weights, outputs and all on the way to them may take together; 0: no "
-        "limit (default: half of what the machine has)",
+        "largest memory of inputs, weights, outputs and temporaries together; 0: no limit "
+        "(default: half of the machine's memory)",
     .high = int64_t{1} << 24};
 inline constexpr Option kInputOptions[] = {kInput, kInputs, kSeed, kMemoryLimit};
-inline constexpr Option kExpect = {
-    .name = "expect",
-    .take = Take::file,
-    .value = "FILES",
-    .doc =
-        "compare with a .npz by name, or with .npy and .pb files in the order of the outputs: "
-        "a,b"};
+inline constexpr Option kExpect = {.name = "expect",
+                                   .take = Take::file,
+                                   .value = "FILES",
+                                   .doc =
+                                       "compare the outputs with an .npz by name, or with .npy and "
+                                       ".pb files in the order of the outputs: a,b"};
 inline constexpr Option kRtol = {
     .name = "rtol",
     .take = Take::real,
@@ -244,34 +238,34 @@ inline constexpr Option kRunBackend[] = {
     {.name = "backend",
      .take = Take::word,
      .value = "NAME",
-     .doc = "what computes: compiled code, or the evaluator that defines what is right",
+     .doc = "compiled code, or the evaluator that defines what is right",
      .fallback = "native",
      .words = "native|reference"}};
 inline constexpr Option kRunNumerics[] = {
     {.name = "numerics",
      .take = Take::word,
      .value = "MODE",
-     .doc = "of the reference; wide: double, rounded at the end; rounded: at every op; fp32: plain "
-            "float",
+     .doc = "rounding of the reference; wide: double, rounded at the end; rounded: at every op; "
+            "fp32: plain float",
      .fallback = "wide",
      .words = kNumericsNames}};
 inline constexpr Option kTraceOption[] = {
     {.name = "trace",
      .take = Take::output,
      .value = "FILE",
-     .doc = "write what was done and when, by thread: stages and kernels compiled, launches by "
-            "kernel and layer; JSON for ui.perfetto.dev"}};
+     .doc = "write a trace by thread: stages and kernels compiled, launches by kernel and layer; "
+            "JSON for ui.perfetto.dev"}};
 inline constexpr Option kRunOutput[] = {output_option(
     "write the outputs: to a .npz, to a .npy (of one output), or into a folder", "", "PATH")};
 inline constexpr Option kChecked[] = {
     {.name = "checked",
-     .doc = "of an ONNX file: stop at values for which the standard has no result, such as indices "
-            "out of range, and name the node"}};
+     .doc = "stop at values for which the ONNX standard has no result, such as indices out of "
+            "range, and name the node"}};
 inline constexpr auto kRun = joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative,
                                     kChecked, kVerify, kTraceOption, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
-    {"hone run model.honec --verify", "what 'hone compile' wrote, its weights checked"},
+    {"hone run model.honec --verify", "a compiled model, its weights checked"},
     {"hone run mlp.hone --input x=@x.npy -o y.npy", "files in, files out"},
     {"hone run model.onnx --input x=@input_0.pb --expect output_0.pb", "an ONNX test case"},
     {"hone run mlp.hone --input x=@x.npy --expect y.npy --atol 1e-4",
@@ -294,7 +288,7 @@ inline constexpr Option kIsaOfFiles = {
     .take = Take::word,
     .value = "LEVEL",
     .doc =
-        "use no more of the machine than this; all: a compiled model gets code for the target, for "
+        "use no instructions above this level; all: a compiled model gets code for the target, for "
         "the target without extensions, and for each level below",
     .words = "x86-64-v2|avx2|avx512|all"};
 inline constexpr Option kNativeOfFiles[] = {
@@ -306,23 +300,23 @@ inline constexpr Option kCompileOwn[] = {
     {.name = "sizes",
      .take = Take::text,
      .value = "NAME=N[,NAME=N]",
-     .doc = "of a compiled model: have code for these sizes; given several times, for each of them",
+     .doc = "sizes that get code of their own in a compiled model; may be given several times",
      .repeats = true},
     {.name = "emit",
      .take = Take::word,
      .value = "FORM",
-     .doc = "print this instead of a summary; objects go to a folder, one per kernel; library: "
-            "libNAME.so or libNAME.a for C, and NAME.h (docs/library.md)",
+     .doc = "print this form instead of a summary; objects go to a folder, one per kernel; "
+            "library: libNAME.so or libNAME.a for C, and NAME.h (docs/library.md)",
      .words = "graph|plan|program|tiles|mlir|llvm|asm|object|library"},
     {.name = "stop-after",
      .take = Take::word,
      .value = "STAGE",
-     .doc = "do no more than this (default: image; kernels if sizes are open)",
+     .doc = "stop after this stage (default: image; kernels if sizes are open)",
      .words = "graph|plan|program|kernels|image"},
     {.name = "time-passes",
-     .doc = "say what each stage and each pass that prepares the graph took"},
-    output_option("the compiled model, FILE.honec; with --emit where the text goes, the folder of "
-                  "objects, or the library; -: the standard output",
+     .doc = "print the time of each stage and of each pass that prepares the graph"},
+    output_option("the compiled model, FILE.honec; with --emit the text, the folder of objects, or "
+                  "the library; -: the standard output",
                   "-", "PATH")};
 inline constexpr auto kCompile = joined(kSizesOfInputs, kNativeOfFiles, kTraceOption, kCompileOwn);
 inline constexpr Example kCompileExamples[] = {
@@ -330,10 +324,10 @@ inline constexpr Example kCompileExamples[] = {
     {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"},
     {"hone compile model.onnx --isa all -o model.honec", "the same for older processors, too"},
     {"hone compile model.onnx --sizes batch=1 --sizes batch=8 -o model.honec", "for two sizes"},
-    {"hone compile model.onnx --trace trace.json", "what compiling took, for ui.perfetto.dev"},
+    {"hone compile model.onnx --trace trace.json", "a trace of compiling, for ui.perfetto.dev"},
     {"hone compile model.onnx --emit library -o libmodel.so", "a library for C, and model.h"},
     {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},
-    {"hone compile zoo:mlp --plan mlp.plan --emit asm", "what the edited plan becomes"}};
+    {"hone compile zoo:mlp --plan mlp.plan --emit asm", "the code of an edited plan"}};
 
 // ---- space -------------------------------------------------------------------------------------
 
@@ -341,7 +335,7 @@ inline constexpr Option kSpaceOwn[] = {{.name = "json", .doc = "print it as data
 inline constexpr auto kSpace = joined(kSizesOfInputs, kNative, kSpaceOwn);
 inline constexpr Example kSpaceExamples[] = {
     {"hone space zoo:mlp", "schedules of each kernel, edits of the plan"},
-    {"hone space model.onnx --plan model.plan --threads 1", "what is open around a plan"}};
+    {"hone space model.onnx --plan model.plan --threads 1", "the edits that are open in a plan"}};
 
 // ---- bench -------------------------------------------------------------------------------------
 
@@ -349,33 +343,30 @@ inline constexpr Option kBenchOwn[] = {
     {.name = "seconds",
      .take = Take::real,
      .value = "S",
-     .doc = "how long to measure; at least three runs",
+     .doc = "seconds to measure; at least three runs",
      .fallback = "3"},
     {.name = "runs",
      .take = Take::integer,
      .value = "N",
-     .doc = "measure so many runs instead",
+     .doc = "measure this many runs instead",
      .low = 1,
      .high = int64_t{1} << 30},
     {.name = "warmup",
      .take = Take::integer,
      .value = "N",
-     .doc = "runs before that do not count, after the one that compiles",
+     .doc = "runs before these, which do not count, after the one that compiles",
      .fallback = "3",
      .high = int64_t{1} << 30},
     {.name = "vs",
      .take = Take::file,
      .value = "PLAN",
-     .doc =
-         "measure the model under this plan, too, in turns, and say how much longer it takes; "
-         "'onnxruntime': ONNX Runtime, if node or Python has it; of a compiled model, another one, "
-         "FILE.honec"},
+     .doc = "also measure the model under this plan, in turns, and print the ratio; 'onnxruntime': "
+            "in ONNX Runtime, if node or Python has it; for a compiled model: another FILE.honec"},
     json_option("write the figures as data; - is the standard output, without the report"),
     {.name = "donate",
-     .doc = "give up the inputs that the model may change in place, as a decoder does with its "
-            "caches, an optimizer with its states: an output in their memory is the next run's "
-            "input"},
-    {.name = "profile", .doc = "measure as long again, and tell the layers that take longest"}};
+     .doc = "donate the inputs that the model may change in place: caches of a decoder, states of "
+            "an optimizer; an output in their memory is the next run's input"},
+    {.name = "profile", .doc = "measure as long again, and print the layers that take longest"}};
 inline constexpr auto kBench =
     joined(kInputOptions, kSizes, kNative, kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
@@ -395,10 +386,10 @@ inline constexpr Option kReportOwn[] = {
     {.name = "seconds",
      .take = Take::real,
      .value = "S",
-     .doc = "how long to measure, for each of the comparisons; at least three runs",
+     .doc = "seconds to measure for each comparison; at least three runs",
      .fallback = "2"},
     {.name = "alone", .doc = "leave ONNX Runtime out"},
-    json_option("also write what the page shows as data; - is the standard output")};
+    json_option("also write the page's figures as data; - is the standard output")};
 inline constexpr auto kReport = joined(kReportOwn, kInputOptions, kSizes, kNative);
 inline constexpr Example kReportExamples[] = {
     {"hone report model.onnx -o report.html", "one file for a browser, which needs nothing else"},
@@ -411,14 +402,14 @@ inline constexpr Option kOrigin[] = {
     {.name = "model",
      .take = Take::model,
      .value = "MODEL",
-     .doc = "of a compiled model: the model that it was made of, whose outputs are right"}};
+     .doc = "the source of a compiled model, whose outputs are right"}};
 inline constexpr auto kCheck =
     joined(kInputOptions, kSizes, kExpectations, kNative, kOrigin, kVerify);
 inline constexpr Example kCheckExamples[] = {
-    {"hone check model.onnx", "random inputs; how far native code and the reference are apart"},
+    {"hone check model.onnx", "random inputs; the distance of native code from the reference"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",
      "exit code 1 if one of them is not within the tolerance"},
-    {"hone check model.honec --model model.onnx", "whether a file computes what the model says"}};
+    {"hone check model.honec --model model.onnx", "a compiled file against its source"}};
 
 inline constexpr Positional kConvertModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};
@@ -442,26 +433,26 @@ inline constexpr Option kGradOwn[] = {
     {.name = "loss",
      .take = Take::text,
      .value = "LOSS",
-     .doc = "mse or cross-entropy (of a last softmax: of what it reads) of the model's first real "
-            "output, or the name of an output that is one number",
+     .doc = "mse or cross-entropy of the model's first real output (of the input of a last "
+            "softmax), or the name of an output that is one number",
      .fallback = "mse"},
     {.name = "optimizer",
      .take = Take::word,
      .value = "NAME",
-     .doc = "how weights follow their gradients; none: gradients are outputs, nothing is updated",
+     .doc = "rule that updates weights by their gradients; none: gradients are outputs, and "
+            "nothing is updated",
      .fallback = "sgd",
      .words = "sgd|momentum|adam|adamw|none"},
     {.name = "freeze",
      .take = Take::text,
      .value = "NAME",
-     .doc = "a weight that stays as it is; a * at the end stands for any rest",
+     .doc = "a weight that is not trained; a * at the end stands for any rest",
      .repeats = true},
     {.name = "memory",
      .take = Take::text,
      .value = "SIZE",
-     .doc = "what a step may take for temporaries: 64MiB, or 50% of what it takes by itself; it "
-            "then computes some values again instead of storing them; cheap: those that cost "
-            "little",
+     .doc = "largest memory for temporaries of a step: 64MiB, or 50% of the memory that it needs; "
+            "some values are then computed again; cheap: only those that cost little",
      .fallback = "all"},
     output_option("where the step goes: STEP.hone or STEP.onnx; - is the standard output, without "
                   "large constants")};
@@ -478,11 +469,11 @@ inline constexpr Example kGradExamples[] = {
 // ---- train -------------------------------------------------------------------------------------
 
 inline constexpr Positional kTrainText[] = {
-    {.name = "TRAIN", .take = Take::file, .doc = "what is trained, as text"}};
+    {.name = "TRAIN", .take = Take::file, .doc = "data, layers, loss and optimizer, as text"}};
 inline constexpr Option kTrainOwn[] = {
     output_option("the folder of checkpoints and results (default: TRAIN without its ending)", "",
                   "FOLDER"),
-    {.name = "anew", .doc = "begin with the first step, whatever the folder holds"}};
+    {.name = "anew", .doc = "ignore the checkpoints, and begin with the first step"}};
 inline constexpr Option kTrainNative[] = {kIsaOption, kPricesOption, kThreadsOption, kWithoutOption,
                                           kNativeCacheOption};
 inline constexpr auto kTrain = joined(kTrainOwn, kTrainNative);
@@ -509,40 +500,39 @@ inline constexpr Option kTrainCostNetworks[] = {{.name = "members",
                                                 {.name = "seed",
                                                  .take = Take::integer,
                                                  .value = "N",
-                                                 .doc = "of first weights, parts and orders",
+                                                 .doc = "seed of first weights, parts and orders",
                                                  .fallback = "0",
                                                  .low = 0}};
 inline constexpr Positional kTrainCostData[] = {
     {.name = "DATA",
      .take = Take::file,
-     .doc = "the folder of a data set (docs/datasets.md); with --budget a new or an old one "
-            "(default: with --budget one in the user's folder)",
+     .doc = "the folder of a data set (docs/datasets.md), which --budget may create (default with "
+            "--budget: one in the user's folder)",
      .optional = true}};
 inline constexpr Option kTrainCostOwn[] = {
     output_option("write the model there, for --cost, and not into the user's folder"),
     {.name = "budget",
      .take = Take::text,
      .value = "TIME",
-     .doc = "measure this machine first, in four fifths of so long, 15m or 1h: DATA goes on, or "
-            "is begun with all models of the zoo"},
+     .doc = "measure this machine first, in four fifths of this time, 15m or 1h: DATA goes on, or "
+            "begins with all models of the zoo"},
     {.name = "from",
      .take = Take::file,
      .value = "MODEL",
-     .doc =
-         "go on from the networks of this model, which may be of another target: a file, or "
-         "one that comes with hone, as zen4-avx512; none: from random numbers. With --budget "
-         "it is the one that comes with hone for such instructions and fits best what is measured"},
+     .doc = "begin with the networks of this model, which may be of another target: a file, or one "
+            "that comes with hone, such as zen4-avx512; none: random numbers. The default with "
+            "--budget is the model of hone for these instructions that fits the measurements best"},
     {.name = "split",
      .take = Take::file,
      .value = "FILE",
-     .doc = "learn from the programs of its part train alone (docs/datasets.md)"},
-    {.name = "anew", .doc = "begin with the first step, whatever was trained before"}};
+     .doc = "learn only from the programs of its part train (docs/datasets.md)"},
+    {.name = "anew", .doc = "ignore earlier training, and begin with the first step"}};
 inline constexpr Option kTrainCostNative[] = {kThreadsOption, kNativeCacheOption};
 inline constexpr Option kTrainCostIsa[] = {kIsaOption};
 inline constexpr auto kTrainCost =
     joined(kTrainCostOwn, kTrainCostNetworks, kTrainCostIsa, kTrainCostNative);
 inline constexpr Example kTrainCostExamples[] = {
-    {"hone train cost --budget 15m", "of a machine that hone has no model of"},
+    {"hone train cost --budget 15m", "a machine that hone has no model of"},
     {"hone train cost set", "commands that plan use the model from then on"},
     {"hone train cost set -o my.model", "a file, for --cost"},
     {"hone train cost set --from zen4-avx512", "from little data of another machine"}};
@@ -550,39 +540,39 @@ inline constexpr Option kGraphNetwork[] = {
     {.name = "passing",
      .take = Take::word,
      .value = "LAYER",
-     .doc = "of graphs: how nodes hear of their neighbours (default: sage)",
+     .doc = "layer by which nodes of a graph hear of their neighbours (default: sage)",
      .words = "sage|gat|gin"},
     {.name = "reduction",
      .take = Take::word,
      .value = "HOW",
-     .doc = "of graphs: what makes one score of all nodes: mean, largest and sum of their columns; "
-            "a number of each, added up; the state of an lstm behind the last one; the mean behind "
-            "a transformer layer (default: columns for kernels, additive for layouts)",
+     .doc = "how the nodes of a graph give one score. columns: mean, largest and sum of their "
+            "columns. additive: a number of each node, added up. lstm: its state behind the last "
+            "node. transformer: the mean behind such a layer (default: columns for kernels, "
+            "additive for layouts)",
      .words = "columns|additive|lstm|transformer"},
     {.name = "compare",
-     .doc = "of graphs: configurations that are scored together look at one another before, and "
-            "the best 32 are scored once more, together; not of additive scores"},
+     .doc = "let configurations of a graph that are scored together look at one another first, and "
+            "score the best 32 again, together; not with additive scores"},
     {.name = "skeleton",
-     .doc = "of layouts: a score is the logarithm of the plan's price and what the network adds; "
-            "not by segments"},
+     .doc = "add the network's score to the logarithm of the plan's price, for layouts; not with "
+            "segments"},
     {.name = "segments",
      .take = Take::integer,
      .value = "N",
-     .doc = "of graphs that do not fit into memory: train and score additive models by segments of "
-            "so many nodes (default: graphs as a whole)",
+     .doc = "train and score additive models by segments of this many nodes, for graphs that do "
+            "not fit into memory (default: whole graphs)",
      .low = 1,
      .high = 100'000'000},
     {.name = "loss",
      .take = Take::word,
      .value = "LOSS",
-     .doc = "of graphs: what training makes small (default: logistic for kernels, weighted for "
-            "layouts)",
+     .doc = "loss of training on graphs (default: logistic for kernels, weighted for layouts)",
      .words = "logistic|weighted|hinge|list_mle|log_squared|mixed"},
     {.name = "hops",
      .take = Take::integer,
      .value = "N",
-     .doc = "of graphs: keep what is so many edges from a configurable node, and condense the "
-            "rest; -1: keep all (default: 1 for layouts)",
+     .doc = "keep the nodes of a graph within this many edges of a configurable node, and condense "
+            "the rest; -1: keep all (default: 1 for layouts)",
      .low = -1,
      .high = 1000}};
 inline constexpr Positional kTrainLayoutData[] = {
@@ -595,23 +585,23 @@ inline constexpr Option kTrainLayoutOwn[] = {
     {.name = "split",
      .take = Take::file,
      .value = "FILE",
-     .doc = "learn from the programs of its part train alone (docs/datasets.md)"},
+     .doc = "learn only from the programs of its part train (docs/datasets.md)"},
     {.name = "epochs",
      .take = Take::integer,
      .value = "N",
-     .doc = "how often it sees all graphs",
+     .doc = "how often the network sees all graphs",
      .fallback = "30",
      .low = 1,
      .high = 10'000},
     {.name = "seed",
      .take = Take::integer,
      .value = "N",
-     .doc = "of first weights and orders",
+     .doc = "seed of first weights and orders",
      .fallback = "0",
      .low = 0}};
 inline constexpr auto kTrainLayout = joined(kTrainLayoutOwn, kGraphNetwork, kTrainCostNative);
 inline constexpr Example kTrainLayoutExamples[] = {
-    {"hone train layout set -o layouts.model", "from what 'hone dataset build --task layout' made"},
+    {"hone train layout set -o layouts.model", "a set of 'hone dataset build --task layout'"},
     {"hone train layout set --split my.split -o layouts.model", "from some of its programs"}};
 inline constexpr Positional kEvalData[] = {
     {.name = "DATA",
@@ -621,7 +611,8 @@ inline constexpr Option kEvalOwn[] = {
     {.name = "task",
      .take = Take::word,
      .value = "TASK",
-     .doc = "of a data set: kernels by schedules, kernels in absolute time, or programs by layouts",
+     .doc = "part of a data set to judge by: kernels by schedules, kernels in absolute time, or "
+            "programs by layouts",
      .fallback = "tile",
      .words = "tile|fusion|layout"},
     {.name = "model",
@@ -631,21 +622,21 @@ inline constexpr Option kEvalOwn[] = {
     {.name = "splits",
      .take = Take::integer,
      .value = "N",
-     .doc = "train so many models, each to be judged by other programs",
+     .doc = "models to train, each judged by other programs",
      .fallback = "5",
      .low = 1,
      .high = 100},
     {.name = "split",
      .take = Take::file,
      .value = "FILE",
-     .doc = "in place of these: judge by its part test what learns from the others; several go "
-            "with commas. Not of graphs that are left out in turn, or of one alone"},
+     .doc = "in place of these: learn from its other parts, and judge by its part test; separate "
+            "several by commas. Not for graphs that are left out in turn, nor for one graph"},
     json_option("write what was found as data; - is the standard output, without the table")};
 inline constexpr auto kEval = joined(kEvalOwn, kTrainCostNetworks, kGraphNetwork, kTrainCostNative);
 inline constexpr Example kEvalExamples[] = {
-    {"hone eval set --model my.model", "how good a model is for other programs"},
-    {"hone eval set --splits 5", "how good models of such data are"},
+    {"hone eval set --model my.model", "judge a model by other programs"},
+    {"hone eval set --splits 5", "judge models of such data"},
     {"hone eval set --task fusion", "how far prices are from times"},
-    {"hone eval op_tuning_data.pb", "of kernels of TpuGraphs, each left out of training in turn"}};
+    {"hone eval op_tuning_data.pb", "kernels of TpuGraphs, each left out of training in turn"}};
 
 }  // namespace hone::cli::rows

@@ -7,8 +7,8 @@
 namespace hone::cli::rows {
 
 inline constexpr std::string_view kRulesText =
-    "A file of rules holds graphs that compute the same, under a guard, and what was shown about "
-    "them. docs/rules.md describes it.";
+    "A file of rules has pairs of graphs that compute the same, under a guard, and how far that "
+    "was shown. docs/rules.md describes it.";
 
 inline constexpr Positional kRuleFiles[] = {
     {.name = "FILE", .take = Take::file, .doc = "a file of rules", .repeats = true}};
@@ -32,39 +32,38 @@ inline constexpr Example kRulesCheckExamples[] = {
     {"hone rules check rules/dot.rules rules/dot.proofs", "check the proofs of a file"}};
 
 inline constexpr Option kRulesVerify[] = {
-    output_option("write the rules that are true here, with what was shown"),
+    output_option("write the rules that are true to this file, with how far that was shown"),
     {.name = "guards", .doc = "give a rule that is refuted the weakest guard that makes it true"},
     {.name = "corrections",
-     .doc = "let a rule that is wrong in a few boxes of its results compute those as its left side "
-            "does"},
+     .doc = "if a rule is wrong in a few boxes of its results, let it compute these as its left "
+            "side does"},
     {.name = "proofs",
      .take = Take::output,
      .value = "FILE",
-     .doc = "write certificates of the proofs for all sizes there"},
-    seed_option("of the random numbers"),
-    {.name = "verbose", .doc = "say of each rule why it climbs no further"},
+     .doc = "write certificates of the proofs for all sizes to this file"},
+    seed_option("seed of the random numbers"),
+    {.name = "verbose", .doc = "say for each rule why it is not shown further"},
     json_option("write a row for each rule; - is the standard output, without the table")};
 inline constexpr Example kRulesVerifyExamples[] = {
     {"hone rules verify rules/dot.rules", "how far each rule is shown to be true"},
     {"hone rules verify new.rules -o rules/new.rules --proofs rules/new.proofs",
-     "keep those that are, and their proofs"},
+     "keep the true ones, and their proofs"},
     {"hone rules verify new.rules --guards -o rules/new.rules",
-     "find the sizes at which the others are, too"},
+     "find the sizes at which the others are true"},
     {"hone rules verify new.rules --corrections -o rules/new.rules",
      "recompute the boxes in which the others are wrong"}};
 inline constexpr Positional kRuleFamily[] = {
-    {.name = "FAMILY", .take = Take::text, .doc = "what terms are made of", .optional = true}};
+    {.name = "FAMILY", .take = Take::text, .doc = "the ops and inputs of terms", .optional = true}};
 inline constexpr Option kRulesGenerate[] = {
     {.name = "list", .doc = "list the families"},
     {.name = "all",
      .doc = "search all families, each up to the ops that --list says, or --ops if that is fewer; "
-            "with --guards, one op fewer "
-            "at the sizes that these look at. -o is a folder, which also keeps states: a search "
-            "that was stopped goes on from them"},
+            "with --guards, one op fewer at the sizes of these. -o is a folder, which also keeps "
+            "states: an interrupted search goes on from them"},
     {.name = "ops",
      .take = Take::integer,
      .value = "N",
-     .doc = "how many ops a term has at most",
+     .doc = "most ops of a term",
      .fallback = "3",
      .low = 1,
      .high = 6},
@@ -79,9 +78,8 @@ inline constexpr Option kRulesGenerate[] = {
     {.name = "memory",
      .take = Take::integer,
      .value = "MIB",
-     .doc =
-         "of terms that are parts of none, 32 bytes each (40 if an op has three operands); what it "
-         "does not hold goes to a file in the folder for temporary files",
+     .doc = "memory for terms that are parts of none, 32 bytes each (40 if an op has three "
+            "operands); the rest goes to a temporary file",
      .fallback = "1024",
      .low = 1,
      .high = 1 << 20},
@@ -100,21 +98,21 @@ inline constexpr Option kRulesGenerate[] = {
      .low = 1,
      .high = 1024},
     {.name = "guards",
-     .doc = "look for rules that are true at some sizes alone, and give them guards"},
+     .doc = "look for rules that are true only at some sizes, and give them guards"},
     {.name = "proofs",
      .take = Take::output,
      .value = "FILE",
-     .doc = "write certificates of the proofs for all sizes there"},
+     .doc = "write certificates of the proofs for all sizes to this file"},
     {.name = "rejected",
      .take = Take::output,
      .value = "FILE",
-     .doc = "write the candidates that are not true there, with where they fail"},
+     .doc = "write the candidates that are not true to this file, with where they fail"},
     {.name = "state",
      .take = Take::output,
      .value = "FILE",
-     .doc = "keep what has been verified there; a search that was stopped goes on from it"},
+     .doc = "keep the verified candidates in this file; an interrupted search goes on from it"},
     output_option("where the rules go; - is the standard output", "-", "PATH"),
-    seed_option("of the random numbers")};
+    seed_option("seed of the random numbers")};
 inline constexpr Example kRulesGenerateExamples[] = {
     {"hone rules generate dot -o dot.rules", "rules about products of matrices, up to 3 ops"},
     {"hone rules generate --list", "the families"},
@@ -138,27 +136,28 @@ inline constexpr Option kRulesImport[] = {
     {.name = "proofs",
      .take = Take::output,
      .value = "FILE",
-     .doc = "write certificates of the proofs for all sizes there"},
-    output_option("write the rules that are true here"),
-    seed_option("of the random numbers"),
+     .doc = "write certificates of the proofs for all sizes to this file"},
+    output_option("write the rules that are true to this file"),
+    seed_option("seed of the random numbers"),
     json_option("write a row for each rule; - is the standard output, without the table")};
 inline constexpr Example kRulesImportExamples[] = {
-    {"hone rules import graph_subst.pb -o taso.rules", "what TASO's rules are worth"},
+    {"hone rules import graph_subst.pb -o taso.rules", "verify TASO's rules"},
     {"hone rules import multi.txt --pairs -o multi.rules", "lines of Tensat with two results"}};
 inline constexpr Option kRulesExport[] = {
     output_option("where the lines go; - is the standard output", "-")};
 inline constexpr Example kRulesExportExamples[] = {
     {"hone rules export rules/dot.rules -o dot.txt", "rules about products, for Tensat"}};
-inline constexpr Option kRulesNeeded[] = {{.name = "max-nodes",
-                                           .take = Take::integer,
-                                           .value = "N",
-                                           .doc = "of the e-graph of each rule",
-                                           .fallback = "2000",
-                                           .low = 1,
-                                           .high = 1'000'000},
-                                          output_option("write the rules that are needed here")};
+inline constexpr Option kRulesNeeded[] = {
+    {.name = "max-nodes",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "most nodes of the e-graph of each rule",
+     .fallback = "2000",
+     .low = 1,
+     .high = 1'000'000},
+    output_option("write the rules that are needed to this file")};
 inline constexpr Example kRulesNeededExamples[] = {
-    {"hone rules needed rules/dot.rules rules/movement.rules", "which of them say something new"}};
+    {"hone rules needed rules/dot.rules rules/movement.rules", "the rules that add something new"}};
 
 // ---- optimize ----------------------------------------------------------------------------------
 
@@ -168,29 +167,29 @@ inline constexpr Option kOptimizeOwn[] = {
     {.name = "budget",
      .take = Take::text,
      .value = "TIME",
-     .doc = "how long to search: 30s, 2m, 1h",
+     .doc = "time to search: 30s, 2m, 1h",
      .fallback = "1m"},
     {.name = "rules",
      .take = Take::file,
      .value = "FILE",
-     .doc = "rewrite by the rules of this file in place of hone's; they are verified first, and "
-            "those that are not proved for all sizes, or that floats suffer from, are left out",
+     .doc = "rewrite by the rules of this file in place of hone's; they are verified first. Rules "
+            "that are not proved for all sizes, or that floats suffer from, are left out",
      .repeats = true},
     {.name = "max-nodes",
      .take = Take::integer,
      .value = "N",
-     .doc = "of the e-graph; 0: without one",
+     .doc = "most nodes of the e-graph; 0: no e-graph",
      .fallback = "20000",
      .high = 10'000'000},
     {.name = "margin",
      .take = Take::real,
      .value = "PERCENT",
-     .doc = "take nothing that is cheaper by less: prices are not exact (docs/optimize.md)",
+     .doc = "smallest gain by price that is taken, because prices are not exact (docs/optimize.md)",
      .fallback = "2.5"},
     {.name = "check",
-     .doc = "read what was written, compile it, and hold it on random inputs against the model, as "
+     .doc = "read the result again, compile it, and compare it with the model on random inputs, as "
             "'hone check' does"},
-    json_option("write what was found as data; - is the standard output"),
+    json_option("write the result as data; - is the standard output"),
     {.name = "rewrites",
      .take = Take::output,
      .value = "FILE",
@@ -206,7 +205,7 @@ inline constexpr auto kOptimize =
 inline constexpr Example kOptimizeExamples[] = {
     {"hone optimize model.onnx -o faster.onnx", "a minute at most"},
     {"hone optimize zoo:squeezenet -o squeezenet.hone --budget 20s --check",
-     "and whether both compute the same"},
-    {"hone optimize model.onnx -o faster.onnx --rules my.rules", "by rules of one's own"}};
+     "and check that both compute the same"},
+    {"hone optimize model.onnx -o faster.onnx --rules my.rules", "your own rules"}};
 
 }  // namespace hone::cli::rows

@@ -11,7 +11,7 @@ namespace hone::cli::rows {
 inline constexpr Positional kCaseFolders[] = {
     {.name = "DIR",
      .take = Take::file,
-     .doc = "a folder that is a test case, or has some below",
+     .doc = "a test case, or a folder with test cases below",
      .repeats = true}};
 inline constexpr Option kCaseMemory = {.name = "memory-limit",
                                        .take = Take::integer,
@@ -22,7 +22,7 @@ inline constexpr Option kCaseMemory = {.name = "memory-limit",
 inline constexpr Option kCaseBackend = {.name = "backend",
                                         .take = Take::word,
                                         .value = "NAME",
-                                        .doc = "what computes",
+                                        .doc = "the evaluator, or compiled code",
                                         .fallback = "reference",
                                         .words = "reference|native"};
 inline constexpr Option kConformance[] = {
@@ -85,7 +85,7 @@ inline constexpr Option kCaseOptions[] = {{.name = "mode",
 inline constexpr Option kFuzzSeed = {.name = "seed",
                                      .take = Take::integer,
                                      .value = "N",
-                                     .doc = "of the first case; the others follow",
+                                     .doc = "seed of the first case; the others follow",
                                      .fallback = "0",
                                      .low = 0};
 inline constexpr Option kFuzzCount = {.name = "count",
@@ -133,8 +133,8 @@ inline constexpr Option kFuzz[] = {
     kCaseTime};
 inline constexpr Option kFuzzCases[] = {kFuzzSeed, kFuzzCount, kFuzzIsa, kFuzzDerived};
 inline constexpr Example kFuzzExamples[] = {
-    {"hone fuzz --count 30000 --at-least 100", "what ./dev sweep runs"},
-    {"hone fuzz --derived --count 5000", "derivatives, and nothing else"},
+    {"hone fuzz --count 30000 --at-least 100", "the cases of ./dev sweep"},
+    {"hone fuzz --derived --count 5000", "only derivatives"},
     {"hone fuzz --seed 1234 --count 1", "one case again"}};
 
 inline constexpr Positional kCase[] = {
@@ -149,7 +149,7 @@ inline constexpr Option kReduceOwn[] = {output_option("where the smaller case go
 inline constexpr Option kReduceModel[] = {kPlanOption, kIsaOption};
 inline constexpr auto kReduce = joined(kReduceOwn, kReduceModel, kInputOptions, kSizes);
 inline constexpr Example kReduceExamples[] = {
-    {"hone reduce hone-fuzz/1234.case -o small.case", "the least that still fails"},
+    {"hone reduce hone-fuzz/1234.case -o small.case", "the smallest case that still fails"},
     {"hone reduce hone-crash-1234abcd/graph.hone --plan hone-crash-1234abcd/given.plan",
      "the same from the reproducer of a fault"}};
 

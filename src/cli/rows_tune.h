@@ -8,23 +8,22 @@
 namespace hone::cli::rows {
 
 inline constexpr Option kTuneOwn[] = {
-    budget_option("how long to search: 90s, 5m, 1h"),
-    output_option("also write the plan there; - is the standard output"),
-    seed_option("of the random numbers for inputs and searches"),
+    budget_option("time to search: 90s, 5m, 1h"),
+    output_option("also write the plan to this file; - is the standard output"),
+    seed_option("seed of random inputs and searches"),
     {.name = "search",
      .take = Take::text,
      .value = "NAME",
-     .doc = "how schedules are looked through (docs/search.md)",
+     .doc = "search of schedules (docs/search.md)",
      .fallback = "evolutionary"},
     {.name = "only",
      .take = Take::text,
      .value = "KINDS",
-     .doc = "look at these decisions alone: schedules, layouts, groups (and chains) or threads; "
-            "several with commas"},
-    json_option("write what was found as data; - is the standard output, without the report")};
-inline constexpr Option kTuneLog[] = {
-    log_option("of measurements (see 'hone log')"),
-    {.name = "no-log", .doc = "neither use nor keep what was measured before"}};
+     .doc = "change only these decisions: schedules, layouts, groups (and chains) or threads; "
+            "separate several by commas"},
+    json_option("write the result as data; - is the standard output, without the report")};
+inline constexpr Option kTuneLog[] = {log_option("the log of measurements (see 'hone log')"),
+                                      {.name = "no-log", .doc = "neither read nor write the log"}};
 inline constexpr Option kTuneMemory[] = {kMemoryLimit};
 inline constexpr Option kTuneNative[] = {
     kIsaOption,     kPricesOption,      kCostOption,          kThreadsOption,
@@ -40,21 +39,21 @@ inline constexpr Example kTuneExamples[] = {
 // ---- calibrate ---------------------------------------------------------------------------------
 
 inline constexpr Option kCalibrateOwn[] = {
-    budget_option("how long to measure, 90s or 3m; a few kernels are measured in any case"),
-    output_option("write the prices there, for --prices, and not into the user's folder; - is the "
-                  "standard output"),
-    seed_option("of the random numbers for inputs and schedules"),
+    budget_option("time to measure, 90s or 3m; a few kernels are always measured"),
+    output_option("write the prices to this file, for --prices, and not into the user's folder; - "
+                  "is the standard output"),
+    seed_option("seed of random inputs and schedules"),
     {.name = "threads",
      .take = Take::integer,
      .value = "N",
-     .doc = "that work on a kernel",
+     .doc = "threads that work on a kernel",
      .fallback = "1",
      .low = 1,
      .high = Team::kMaxThreads}};
 inline constexpr Option kCalibrateNative[] = {kIsaOption};
 inline constexpr auto kCalibrate = joined(kCalibrateOwn, kTuneLog, kCalibrateNative);
 inline constexpr Example kCalibrateExamples[] = {
-    {"hone calibrate", "three minutes; commands use the prices if models are faster by them"},
+    {"hone calibrate", "three minutes; commands use the prices if models are faster with them"},
     {"hone calibrate --isa avx2", "for code without AVX-512"},
     {"hone calibrate --budget 1m -o my.prices", "a file, for --prices"}};
 
@@ -64,22 +63,21 @@ inline constexpr Positional kCompareSubjects[] = {
     kModel[0],
     {.name = "PLAN_A",
      .take = Take::file,
-     .doc =
-         "a plan: a file, 'default' for the planner's, 'rewritten' for that of the graph that -O3 "
-         "finds, 'log' for the best one of the log"},
+     .doc = "a plan: a file; 'default', the planner's; 'rewritten', that of the graph that -O3 "
+            "finds; 'log', the best one of the log"},
     {.name = "PLAN_B", .take = Take::file, .doc = "another one, as PLAN_A"}};
 inline constexpr Option kCompareOwn[] = {
     {.name = "seconds",
      .take = Take::real,
      .value = "S",
-     .doc = "how long to measure; at least six runs of each",
+     .doc = "seconds to measure; at least six runs of each",
      .fallback = "3"},
-    json_option("write what was found as data; - is the standard output, without the report"),
-    log_option("that 'log' means")};
+    json_option("write the result as data; - is the standard output, without the report"),
+    log_option("the log that 'log' means")};
 inline constexpr auto kCompare = joined(kCompareOwn, kInputOptions, kSizes, kTuneNative);
 inline constexpr Example kCompareExamples[] = {
-    {"hone compare model.onnx default log", "what tuning has bought"},
-    {"hone compare model.onnx default rewritten", "what -O3 buys"},
+    {"hone compare model.onnx default log", "the gain of tuning"},
+    {"hone compare model.onnx default rewritten", "the gain of -O3"},
     {"hone compare model.onnx old.plan new.plan --threads 1", "two files, in turns"}};
 
 // ---- explain -----------------------------------------------------------------------------------
@@ -94,23 +92,23 @@ inline constexpr Option kExplainOwn[] = {
     {.name = "diff",
      .take = Take::file,
      .value = "PLAN",
-     .doc = "tell instead what is different under this plan"},
+     .doc = "print the differences to this plan instead"},
     {.name = "why",
-     .doc = "tell instead what learned prices stand on, and why some are not trusted "
+     .doc = "print the data behind learned prices instead, and why some are not trusted "
             "(docs/learned-prices.md)"},
     {.name = "top",
      .take = Take::integer,
      .value = "N",
-     .doc = "so many kernels, the dearest first",
+     .doc = "how many kernels to print, the dearest first",
      .fallback = "10",
      .low = 1,
      .high = 1'000'000},
-    json_option("write it as data; - is the standard output, without the report"),
-    log_option("of measured times, and of the plan 'log'"),
-    {.name = "no-log", .doc = "look at no log"}};
+    json_option("write the explanation as data; - is the standard output, without the report"),
+    log_option("the log of measured times, and of the plan 'log'"),
+    {.name = "no-log", .doc = "do not read the log"}};
 inline constexpr auto kExplain = joined(kExplainOwn, kSizesOfInputs, kTuneNative);
 inline constexpr Example kExplainExamples[] = {
     {"hone explain model.onnx --threads 1", "the ten dearest kernels"},
-    {"hone explain model.onnx default --diff log", "what tuning has changed"}};
+    {"hone explain model.onnx default --diff log", "the changes of tuning"}};
 
 }  // namespace hone::cli::rows

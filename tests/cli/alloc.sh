@@ -80,9 +80,9 @@ fails 3 "<stdin>:1:1" - </dev/null
 fails 3 "missing.csv" missing.csv
 fails 5 "limit of 536870912" /dev/zero
 
-fails 2 "'1k' is no number of bytes" m.csv --capacity 1k
-fails 2 "'-1' is no number of bytes" m.csv --capacity=-1
-fails 2 "'' is no number of bytes" m.csv --capacity 1,
+fails 2 "--capacity: '1k'" m.csv --capacity 1k
+fails 2 "--capacity: '-1'" m.csv --capacity=-1
+fails 2 "--capacity: ''" m.csv --capacity 1,
 fails 2 "did you mean '--no-learned'" m.csv --no-learnt
 fails 2 "--output and --plot both write to the standard output" m.csv --plot -
 fails 2 "no folder" m.csv -o missing/m.csv

@@ -90,7 +90,7 @@ grep -q "^graph @g" out && [[ $(grep -c "{order = " out) == 4 ]]
 fails 3 "has no record 5" log show 5
 fails 3 "knows no 0x0000000000000001" log show 0x0000000000000001
 fails 2 "neither the number of a record nor a hash" log show 0x1
-fails 2 "--subject: 'aa' is no hash" log ls --subject aa
+fails 2 "--subject: 'aa'" log ls --subject aa
 
 # Bad lines say where they are.
 { line 5 1; echo; echo '{"record":'; } >bad.jsonl
