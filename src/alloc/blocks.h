@@ -4,7 +4,7 @@
 
 #include "alloc/problem.h"
 
-// What the placers work on: the buffers of one space as rigid blocks in compressed time.
+// The placers work on these: the buffers of one space as rigid blocks in compressed time.
 
 namespace hone {
 
@@ -38,8 +38,9 @@ inline int64_t aligned_up(const Block& block, int64_t from) {
   return from + (behind < 0 ? -behind : block.alignment - behind);
 }
 
-// Sections are stretches of time in which the same buffers are in use; those in which no more are
-// in use than in the one before or behind are left out. Blocks that are never in use are not here.
+// Sections are stretches of time in which the same buffers are in use. A section is left out if no
+// more buffers are in use than in the one before or behind. Blocks that are never in use are not
+// here.
 struct BlockPacking {
   std::vector<Block> blocks;
   int32_t sections = 0;
@@ -53,11 +54,11 @@ struct BlockPacking {
   std::vector<std::vector<Part>> parts;
 };
 
-// What each section uses, at the least: the sum of the slabs.
+// The least that each section uses: the sum of the slabs.
 std::vector<int64_t> loads(const BlockPacking& packing);
 
-// The same blocks, that of the order's first number first. What is said of one space in another
-// order is as true; how long it takes to find differs.
+// The same blocks, that of the order's first number first. An answer about a space in another order
+// is as true; how long it takes to find differs.
 BlockPacking in_order(const BlockPacking& packing, std::span<const uint32_t> order);
 
 // Divides all numbers of a packing: no block need ever lie elsewhere than at its multiples.
@@ -65,13 +66,13 @@ int64_t unit_of(const BlockPacking& packing);
 
 struct Blocks {
   std::vector<BlockPacking> spaces;  // blocks in an order that that of the buffers does not change
-  // Of buffers whose offsets or alignments contradict each other: these, one or two.
+  // One or two buffers whose offsets or alignments contradict each other.
   std::vector<uint32_t> contradiction = {};
   // Per buffer: an offset for those that are never in use, which the blocks do not hold.
   std::vector<int64_t> offsets = {};
 };
 
-// Of a problem that is well formed. An error is a limit: too many aliases of one buffer.
+// The problem is well formed. An error is a limit: too many aliases of one buffer.
 Result<Blocks> blocks_of(const MemoryProblem& problem);
 
 // The offsets of the blocks of a space, as offsets of its buffers.

@@ -26,7 +26,7 @@ class ByTime {
   int64_t find(int32_t first, int32_t end, const auto& found) const {
     int64_t looks = 0;
     for (size_t k = 0; k < levels_.size(); ++k) {
-      // What begins two cells before may reach into the first.
+      // An entry that begins two cells before may reach into the first.
       const size_t from = static_cast<size_t>(first) >> k, to = static_cast<size_t>(end - 1) >> k;
       for (size_t cell = from - (from < 2 ? from : 2); cell <= to; ++cell) {
         looks += 1 + static_cast<int64_t>(levels_[k][cell].size());
@@ -42,7 +42,8 @@ class ByTime {
     int32_t first, end;
     Thing thing;
   };
-  // What lasts for 2^k to 2^(k+1) - 1 sections, by where it begins, in cells of 2^k sections.
+  // Entries that last for 2^k to 2^(k+1) - 1 sections, by where it begins, in cells of 2^k
+  // sections.
   std::vector<std::vector<std::vector<Entry>>> levels_;
 };
 

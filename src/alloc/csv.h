@@ -51,10 +51,10 @@ struct MemoryCsv {
   }
 };
 
-// Errors name FILE:LINE:COLUMN, and the column of the table. What is read is well formed.
+// Errors name FILE:LINE:COLUMN, and the column of the table. The result is well formed.
 Result<MemoryCsv> parse_memory_csv(std::string_view text, std::string_view name);
 
-// Whether each buffer could lie somewhere if it were alone: it is not above the capacity of its
+// True if each buffer could lie somewhere if it were alone: it is not above the capacity of its
 // space, and its fixed offset is aligned and within. If it is too large, nothing fits: that is a
 // mismatch, other errors are bad input.
 Status check_each_alone(const MemoryCsv& csv);

@@ -5,7 +5,7 @@
 
 namespace hone {
 
-// Whether the floor search can place them: all blocks are towers, whole in each section that they
+// True if the floor search can place them: all blocks are towers, whole in each section that they
 // are in, and none has an offset.
 bool is_for_floors(const BlockPacking& packing);
 

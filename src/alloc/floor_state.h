@@ -32,7 +32,7 @@ class FloorState {
 
   // Placed blocks that alone rule out what the last step that failed asked for.
   const BlockSet& conflict() const { return conflict_; }
-  // Those that led to the floors of all that are open.
+  // Blames the blocks that led to the floors of all open blocks.
   void blame_floors(const Order& order);
 
   struct Mark {
@@ -46,7 +46,7 @@ class FloorState {
     return kernels_.is_lowest(open(order), block, facts_);
   }
 
-  // What guides look at.
+  // Guides look at these.
   Int capacity() const { return capacity_; }
   Int offset(uint16_t block) const { return offset_[block]; }
   Int floor(uint16_t block) const { return floor_[block]; }

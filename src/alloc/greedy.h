@@ -5,7 +5,7 @@
 
 namespace hone {
 
-// Returns the first of several quick placements that is no higher than the goal, otherwise the
+// Returns the first of several quick placements that is at most as high as the goal, otherwise the
 // lowest. Blocks with a fixed offset stay there. Takes O(n log n) where all blocks are boxes. The
 // first placement is always made, however late it is.
 Placement place_greedily(const BlockPacking& packing, int64_t goal, Limits& limits);

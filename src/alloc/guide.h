@@ -7,30 +7,31 @@
 
 namespace hone {
 
-// What the floor search prefers. Among the sections in which something can be placed at once it
-// turns to the one with the highest score, and there places the block with the highest score: sums
-// of the products of what is known of them with these numbers.
+// The preferences of the floor search. Among the sections in which something can be placed at once
+// it turns to the one with the highest score, and there places the block with the highest score:
+// sums of the products of what is known of them with these numbers.
 struct Preferences {
-  // Of a section: the logarithm of how many blocks could be the lowest; that of its weight, which
-  // grows where the search fails; and, as shares of the capacity, what no placement fills, how
-  // high its lowest open block may lie, and what would be free if nothing were lost above that.
+  // Weights of a section: the logarithm of how many blocks could be the lowest; that of its weight,
+  // which grows where the search fails; and, as shares of the capacity, what no placement fills,
+  // how high its lowest open block may lie, and what would be free if nothing were lost above that.
   std::array<float, 5> section;
-  // Of a block: the logarithms of its size, of its life in sections, of the weights of these, and
-  // of how many it overlaps; on how many of its two sides in time nothing can lie lower than it,
-  // and on how many the lowest lies right at its end.
+  // Weights of a block: the logarithms of its size, of its life in sections, of the weights of
+  // these, and of how many it overlaps; on how many of its two sides in time nothing can lie lower
+  // than it, and on how many the lowest lies right at its end.
   std::array<float, 6> block;
 };
 
-// How far the search goes back where it fails. That the last decision with a part in the failure
-// was wrong is proved. It may go back further: to an earlier one with a part in it, or to the root.
-// The one with the highest score is taken again if that is above 0, and the next preferences have
-// their turn. Scores are sums of the products of what is known with these numbers.
+// How far the search goes back where it fails. The last decision with a part in the failure is
+// proved wrong. It may go back further: to an earlier one with a part in it, or to the root. The
+// one with the highest score is taken again if that is above 0, and the next preferences have their
+// turn. Scores are sums of the products of what is known with these numbers.
 struct JumpWeights {
-  // Of the failure: 1; how many turns there were; the logarithm of how many blocks there are; the
-  // share of them that is open; the logarithm of the backtracks since the turn was at its deepest.
+  // Weights of the failure: 1; how many turns there were; the logarithm of how many blocks there
+  // are; the share of them that is open; the logarithm of the backtracks since the turn was at its
+  // deepest.
   std::array<double, 5> failure;
-  // Of a decision, or the root: the logarithms of the backtracks since it was taken, and of the
-  // levels that are undone.
+  // Weights of a decision, or the root: the logarithms of the backtracks since it was taken, and of
+  // the levels that are undone.
   std::array<double, 2> decision;
 };
 

@@ -40,7 +40,8 @@ class Limits {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr double kMostSeconds = 1e9;   // 30 years: more is no limit, and fits no clock
+  static constexpr double kMostSeconds =
+      1e9;  // 30 years: a larger number is not a limit, and does not fit the clock
   static constexpr int64_t kStepsPerLook = 64;  // some tenths of a millisecond of search
 
   void look() {

@@ -6,8 +6,8 @@
 
 namespace hone {
 
-// States of a search that are known to fail, by sums of their parts' hashes. Of two that want one
-// place the newer stays. 128 bits: that two states share a sum is out of the question.
+// States of a search that are known to fail, by sums of their parts' hashes. If two want one place,
+// the newer one stays. 128 bits: that two states share a sum is out of the question.
 class Nogoods {
  public:
   struct Key {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 // Buffers are to lie in memory so that no two overlap that are in use at the same time: what is
-// asked. Moments, sizes and offsets are any numbers that are not negative; stretches of time and of
+// asked. Moments, sizes and offsets are any numbers that are not negative. Stretches of time and of
 // memory are half open: what ends at a moment makes room for what begins there.
 
 namespace hone {
@@ -53,9 +53,9 @@ struct MemoryProblem {
 
 uint32_t space_count(const MemoryProblem& problem);  // at least 1
 
-// Whether the problem is well formed: times in order, nothing negative, gaps within lives and apart
-// from each other, aliases without circles, sums that fit 62 bits. That it can be solved is another
-// question. Errors name the buffer by its index: "buffer 3: ...".
+// True if the problem is well formed: times in order, nothing negative, gaps within lives and apart
+// from each other, aliases without circles, sums that fit 62 bits. It need not have a
+// solution. Errors name the buffer by its index: "buffer 3: ...".
 Status check(const MemoryProblem& problem);
 
 // The end of the last buffer of each space, or where two buffers overlap, or lie where they must

@@ -4,7 +4,8 @@
 
 #include "alloc/problem.h"
 
-// What check(problem) finds, for those who know buffers by other names than their indices.
+// The faults that check(problem) finds, for those who know buffers by other names than their
+// indices.
 
 namespace hone {
 
@@ -16,7 +17,7 @@ struct ProblemFault {
   Error error;  // names no buffer
 };
 
-// Of the buffers; none: they are well formed.
+// The first fault of the buffers; none: they are well formed.
 std::optional<ProblemFault> fault_of(const MemoryProblem& problem);
 
 }  // namespace hone

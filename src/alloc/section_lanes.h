@@ -6,7 +6,7 @@
 
 #include "base/instructions.h"
 
-// What the floor search asks of all sections at each step, many sections at once.
+// The questions that the floor search asks about all sections at each step, many sections at once.
 
 namespace hone {
 
@@ -57,7 +57,7 @@ struct SectionKernels {
   // Where a block cannot be the lowest, it lies above one that can: how low it may lie then.
   Int (*behind_firsts)(const OpenBlocks<Int>& blocks, uint16_t block, const uint8_t* dirty,
                        Int capacity, const SectionFacts<Int>& facts);
-  // Whether no open block has a lower floor where the block is.
+  // True if no open block has a lower floor where the block is.
   bool (*is_lowest)(const OpenBlocks<Int>& blocks, uint16_t block, const SectionFacts<Int>& facts);
 };
 

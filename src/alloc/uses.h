@@ -4,7 +4,7 @@
 
 #include "alloc/problem.h"
 
-// For those who look at placements. What makes them has its own view of buffers (blocks.h), so that
+// For those who look at placements. Placers have its own view of buffers (blocks.h), so that
 // a fault there is seen here.
 
 namespace hone {
@@ -17,7 +17,7 @@ struct MemoryUse {
   int64_t high = 0;
 };
 
-// By time; none is empty.
+// Sorted by time; none is empty.
 std::vector<MemoryUse> uses_of(const MemoryBuffer& buffer);
 
 }  // namespace hone

@@ -9,7 +9,7 @@
 
 namespace hone {
 
-// What code needs of which one part needs `a`, the other `b`.
+// The needs of code whose parts need `a` and `b`.
 Instructions both(const Instructions& a, const Instructions& b);
 
 // A bit of CPUID: register 0 is eax, 1 ebx, 2 ecx, 3 edx.
@@ -19,8 +19,8 @@ struct CpuBit {
   int where = 0;
   int bit = 0;
 };
-// What host_instructions() asks a processor and its operating system, for code that has to ask by
-// itself.
+// The questions that host_instructions() asks a processor and its operating system, for code that
+// has to ask by itself.
 struct CpuNeeds {
   std::vector<CpuBit> bits;
   uint64_t saved_registers = 0;  // bits of XCR0

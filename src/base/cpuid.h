@@ -7,7 +7,7 @@
 
 #include <cpuid.h>
 
-// What the processor says of itself.
+// Reads what the processor says about itself.
 
 namespace hone::cpu {
 

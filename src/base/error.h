@@ -39,11 +39,11 @@ class [[nodiscard]] Error {
   Error& operator=(Error&& other) noexcept = default;
 
   ErrorCode code() const { return fields_->code; }
-  // What went wrong and why, with both numbers: "axis 4 is outside rank 3".
+  // The fault and its cause, with both numbers: "axis 4 is outside rank 3".
   const std::string& what() const { return fields_->what; }
   // "mlp.hone:3:12", "node 'h' (dot)"; empty if there is no place.
   const std::string& where() const { return fields_->where; }
-  // What the user can do; empty if there is nothing to say.
+  // The way out; empty if there is none.
   const std::string& hint() const { return fields_->hint; }
 
   Error as(ErrorCode code) &&;

@@ -95,8 +95,8 @@ Result<FileDescriptor> open_contained(const std::filesystem::path& root,
 Result<MappedFile> map_contained(const std::filesystem::path& root, std::string_view relative_path);
 
 namespace detail {
-// What open_contained does where the kernel has no openat2, and to find out which component is
-// at fault; here for its test.
+// Does the work of open_contained where the kernel has no openat2, and to find out which component
+// is at fault; here for its test.
 Result<FileDescriptor> open_component_by_component(const std::filesystem::path& root,
                                                    std::string_view relative_path);
 }  // namespace detail

@@ -35,7 +35,7 @@ struct ForkEnd {
 };
 
 // Runs a copy for each of the works, all side by side, and waits for all. `told(i, message)` hears
-// the messages of each in order, in this process and thread. What copies print goes nowhere, and
+// the messages of each in order, in this process and thread. The output of copies is discarded, and
 // they die with the calling thread. Errors: the system gives no more processes, cancelled.
 Result<std::vector<ForkEnd>> run_forked(
     std::span<const ForkedWork> works, const ForkLimits& limits,

@@ -70,7 +70,7 @@ class Hasher {
   constexpr Hasher& add(T value) {
     return add(static_cast<std::underlying_type_t<T>>(value));
   }
-  // By bits: 0.0 and -0.0 differ, as do NaNs with different payloads.
+  // Hashes the bits: 0.0 and -0.0 differ, as do NaNs with different payloads.
   constexpr Hasher& add(double value) { return add(std::bit_cast<uint64_t>(value)); }
 
   Hasher& add(std::span<const std::byte> bytes) { return add(hash_bytes(bytes)); }

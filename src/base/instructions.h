@@ -10,8 +10,8 @@
 
 namespace hone {
 
-// What vector code may use. Each level includes the ones before it. v2 is SSE4.2 and POPCNT; avx2
-// is x86-64-v3: AVX2, FMA, F16C, BMI; avx512 is x86-64-v4: F, BW, CD, DQ, VL.
+// The instructions that vector code may use. Each level includes the ones before it. v2 is SSE4.2
+// and POPCNT; avx2 is x86-64-v3: AVX2, FMA, F16C, BMI; avx512 is x86-64-v4: F, BW, CD, DQ, VL.
 enum class Isa : uint8_t { v2, avx2, avx512 };
 inline constexpr std::array<Isa, 3> kIsas = {Isa::v2, Isa::avx2, Isa::avx512};
 inline constexpr std::string_view kIsaWords = "x86-64-v2|avx2|avx512";  // of a command line
@@ -43,7 +43,7 @@ class ExtensionSet {
   uint32_t mask_ = 0;
 };
 
-// What code needs, or what a machine has.
+// The instructions that code needs, or that a machine has.
 struct Instructions {
   Isa isa = Isa::v2;
   ExtensionSet extensions;

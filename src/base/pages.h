@@ -5,7 +5,7 @@
 
 namespace hone {
 
-// Of x86-64 and most others, where the system has them at all.
+// The size on x86-64 and most others, where the system has them at all.
 inline constexpr size_t kLargePage = size_t{2} << 20;
 
 // Asks the system for large pages in memory that nothing was written to yet: fewer translations of

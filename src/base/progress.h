@@ -27,7 +27,7 @@ class Progress {
   void finish() { finish(""); }
   // A line of text that does not disturb the bar.
   virtual void note(std::string_view line) = 0;
-  // What is under way, shown beside the count until something else is.
+  // The activity under way, shown beside the count until something else is.
   virtual void now(std::string_view) {}
 };
 
@@ -61,7 +61,7 @@ struct ProgressState {
   int64_t done = 0;
   int64_t total = 0;     // 0: not known.
   double elapsed = 0;    // Seconds.
-  std::string now = {};  // What is under way.
+  std::string now = {};  // The activity under way.
 
   double rate() const { return elapsed > 0 ? static_cast<double>(done) / elapsed : 0; }
   double eta() const;  // Seconds; negative if not known.

@@ -15,8 +15,8 @@ namespace hone {
 struct ProcessLimits {
   double wall_seconds = 0;
   double cpu_seconds = 0;  // rounded up to whole seconds
-  // Of private writable memory: heap and stacks, not mapped files. Nothing under AddressSanitizer,
-  // which reserves more than any machine has.
+  // Counts private writable memory: heap and stacks, not mapped files. Nothing under
+  // AddressSanitizer, which reserves more than any machine has.
   int64_t memory_bytes = 0;
   int64_t output_bytes = int64_t{1} << 20;  // kept of each stream; what is beyond is dropped
 };

@@ -22,7 +22,7 @@ struct TeamOptions {
 // parts are done, which takes a few microseconds while the threads spin. It allocates nothing and
 // takes no lock.
 //
-// Several executables and threads may share a team. One job at a time has the workers; a caller
+// Several executables and threads may share a team. One job at a time has the workers. A caller
 // that comes meanwhile, or from inside of a job, runs all of its trips itself and waits for no
 // other job. A caller that has done its own part takes over the parts that no worker has begun. So
 // workers that sleep, or whose core is taken, delay nothing.

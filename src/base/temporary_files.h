@@ -11,7 +11,7 @@
 
 namespace hone {
 
-// Whether a new content can take the place of the file, found out by an empty file beside it. A
+// Checks with an empty file beside it that a new content can take the place of the file. A
 // file that is there and may not be written counts as one that cannot.
 Status check_can_write(const std::filesystem::path& path);
 
@@ -22,14 +22,14 @@ void discard_all_files();
 
 namespace detail {
 
-// What temporary_name() adds to a path: ".tmp-PID-PLACE-NUMBER". The place is that in which the
-// process has its number: a container of a system, since it was started.
+// The ending that temporary_name() adds to a path: ".tmp-PID-PLACE-NUMBER". The place is that in
+// which the process has its number: a container of a system, since it was started.
 std::string temporary_suffix(int process);
-// Whether the name ends so, or goes on as libraries do that write into such a file, and the process
+// True if the name ends so, or goes on as libraries do that write into such a file, and the process
 // was one of this place: its number. 0: otherwise.
 int process_of_temporary(std::string_view name);
 
-// Of those that are neither published nor discarded.
+// Notes a file that is neither published nor discarded.
 void note_temporary(const std::filesystem::path& temporary);
 void forget_temporary(const std::filesystem::path& temporary);
 

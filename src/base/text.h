@@ -35,7 +35,7 @@ bool consume_prefix(std::string_view& text, std::string_view prefix);
 Result<int64_t> parse_int(std::string_view text);
 Result<double> parse_double(std::string_view text);  // Also "inf", "-inf", "nan".
 
-// What goes between double quotes: \" \\ \n \t \r, and \xHH for other bytes outside of printable
+// The text between double quotes: \" \\ \n \t \r, and \xHH for other bytes outside of printable
 // ASCII. unescape(escape(s)) == s for any bytes.
 std::string escape(std::string_view text);
 Result<std::string> unescape(std::string_view text);

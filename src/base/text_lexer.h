@@ -59,7 +59,7 @@ class Lexer {
   Token token_;
 };
 
-// Whether a name can follow % or @ without quotes.
+// True if a name can follow % or @ without quotes.
 bool is_plain_name(std::string_view name);
 
 // The pieces between commas that stand outside of brackets and quotes.

@@ -52,7 +52,7 @@ class ThreadPool {
   std::mutex mutex_;  // Guards what follows.
   std::condition_variable has_work_;
   std::condition_variable loop_left_;
-  Loop* loops_ = nullptr;  // Those that have pieces left; they live on their callers' stacks.
+  Loop* loops_ = nullptr;  // Loops that have pieces left; they live on their callers' stacks.
   bool stopping_ = false;
 
   std::vector<std::thread> workers_;

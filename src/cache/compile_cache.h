@@ -13,14 +13,14 @@
 
 namespace hone {
 
-// What compiling made, in a folder, so that it is made once on a machine: objects of kernels,
-// complete plans, whole programs. An entry is a file, named by a 128-bit hash of its key and
-// holding key and bytes with a checksum. It is written beside its place and renamed, so that it is
-// there as a whole or not at all, and checked when it is read: one that is damaged, cut, of another
-// version or of another key counts as absent and is removed.
+// Keeps the results of compiling in a folder, so that each is made once on a machine: objects of
+// kernels, complete plans, whole programs. An entry is a file, named by a 128-bit hash of its key
+// and holding key and bytes with a checksum. It is written beside its place and renamed, so that it
+// is there as a whole or not at all, and checked when it is read: one that is damaged, cut, of
+// another version or of another key counts as absent and is removed.
 //
 // Any number of threads and processes may use a folder at once, and be killed while they do. A
-// checksum is no signature: who may write to the folder decides what code runs.
+// checksum is not a signature: whoever may write to the folder decides what code runs.
 class CompileCache {
  public:
   static constexpr int64_t kDefaultLimit = int64_t{1} << 30;
@@ -33,8 +33,8 @@ class CompileCache {
   static Result<std::unique_ptr<CompileCache>> open(std::filesystem::path folder,
                                                     int64_t limit = kDefaultLimit);
 
-  // What was put in last under the key, which is text that says all that the bytes depend on: what
-  // was compiled, for which target, by which version. Its first line is for people.
+  // The bytes that were put in last under the key. The key is text that says all that they depend
+  // on: what was compiled, for which target, by which version. Its first line is for people.
   std::optional<std::string> find(std::string_view key);
   // An entry larger than the limit is not kept. After an error the cache is as it was.
   Status put(std::string_view key, std::string_view bytes);

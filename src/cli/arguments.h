@@ -13,7 +13,7 @@ class Arguments {
 
   const Command& command() const { return *command_; }
   bool given(std::string_view name) const { return values_.contains(name); }
-  // Of the option or positional; what was not given has its fallback.
+  // The value of the option or positional, or its fallback if it was not given.
   std::string text(std::string_view name) const;
   int64_t integer(std::string_view name) const;
   double real(std::string_view name) const;
@@ -29,7 +29,7 @@ class Arguments {
 // `help COMMAND`, --version into `version`.
 Result<Arguments> parse_arguments(std::span<const std::string> words);
 
-// Whether the text is a value of the option.
+// True if the text is a value of the option.
 Status check_value(const Option& option, std::string_view text);
 
 }  // namespace hone::cli

@@ -9,7 +9,7 @@
 #include "session/native.h"
 #include "session/source.h"
 
-// What `hone bench` measures: a model for one set of inputs.
+// The subject of `hone bench`: a model for one set of inputs.
 
 namespace hone::cli {
 
@@ -28,8 +28,8 @@ class BenchSubject {
   virtual ~BenchSubject() = default;
   // The first run compiles.
   virtual Status run() = 0;
-  // For a comparison: gives up its memory, and lies at other places then. What changes its inputs
-  // is compared with nothing, and stays.
+  // For a comparison: gives up its memory, and lies at other places then. A subject that changes
+  // its inputs is not compared, and stays.
   virtual void unload() {}
   virtual Status load_elsewhere() { return {}; }
   // From then on, runs are timed command by command.
@@ -41,7 +41,7 @@ class BenchSubject {
 };
 
 Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model);
-// Of a compiled model, which outlives the subject; load_elsewhere() loads it once more.
+// The runs of a compiled model, which outlives the subject; load_elsewhere() loads it once more.
 struct CompiledRuns {
   bool donates = false;
   bool flushes_denormals = false;
@@ -49,8 +49,8 @@ struct CompiledRuns {
 };
 Result<std::unique_ptr<BenchSubject>> compiled_subject(CompiledModel& model,
                                                        const CompiledRuns& how);
-// Of one graph, whose caller gives up the inputs that outputs may lie in; these outputs are the
-// next run's inputs. An error if there are none.
+// A subject of one graph, whose caller gives up the inputs that outputs may lie in; these outputs
+// are the next run's inputs. An error if there are none.
 Result<std::unique_ptr<BenchSubject>> donating_subject(const BenchModel& model);
 
 }  // namespace hone::cli

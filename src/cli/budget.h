@@ -6,7 +6,7 @@
 
 namespace hone::cli {
 
-// Of --budget, in seconds: "90s", "1.5m", "1h", or a number of seconds.
+// The value of --budget, in seconds: "90s", "1.5m", "1h", or a number of seconds.
 Result<double> parse_budget(std::string_view text);
 
 }  // namespace hone::cli

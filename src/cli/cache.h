@@ -9,10 +9,11 @@ namespace hone::cli {
 
 class Arguments;
 
-// Of a command with the option --cache: that folder, or hone in the user's folder for caches.
+// The cache of a command with the option --cache: that folder, or hone in the user's folder for
+// caches.
 Result<std::unique_ptr<CompileCache>> open_cache(const Arguments& arguments);
 
-// Whether its folder is there, or can be made, and takes files: tries it.
+// Checks that its folder exists, or can be made, and takes files: tries it.
 Status check_entries_fit(const CompileCache& cache);
 
 }  // namespace hone::cli

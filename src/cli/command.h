@@ -17,7 +17,7 @@ namespace hone::cli {
 class Arguments;
 class Console;
 
-// What a value is: decides how it is checked and what completes it.
+// The kind of a value: decides how it is checked and what completes it.
 enum class Take : uint8_t {
   nothing,  // a flag
   text,
@@ -84,20 +84,20 @@ struct Command {
   Status (*run)(const Arguments&, Console&) = nullptr;
 };
 
-// The first row is `hone` without a command. Those that hone alone calls are not among them.
+// The first row is `hone` without a command. Commands that only hone calls are not among them.
 std::span<const Command> commands();
 std::span<const Option> common_options();  // that every command takes
 
 const Command* find_command(std::string_view name);
 // Hone alone calls it, in child processes; it wants to know the signal that ends one.
 bool is_hidden(const Command& command);
-// "zoo" begins "zoo list" and is no command itself.
+// "zoo" begins "zoo list" and is not a command itself.
 bool is_group(std::string_view name);
 std::vector<std::string_view> command_names();           // without the nameless one
 std::vector<Option> options_of(const Command& command);  // its own, then the common ones
 // The words that a value may be: stated ones, ops, passes, zoo models, commands. Empty: free.
 std::vector<std::string> known_words(Take take, std::string_view words);
-// What a mistyped name leads to: "there is no command 'rnu'" and a hint.
+// The error of a mistyped name: "there is no command 'rnu'" and a hint.
 Error unknown_command(std::string_view name);
 
 struct ExitCode {

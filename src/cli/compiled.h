@@ -10,7 +10,7 @@ namespace hone::cli {
 
 class Console;
 
-// Whether MODEL is one.
+// True if MODEL is one.
 bool names_compiled(const Arguments& arguments);
 // For models that are none: an error if --verify is given.
 Status refuse_verify(const Arguments& arguments);

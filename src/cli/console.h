@@ -27,7 +27,7 @@ class Console {
     bool err_is_terminal = false;
     bool no_color = false;  // NO_COLOR
   };
-  // Of this process: asks the terminal and the environment.
+  // The options of this process: asks the terminal and the environment.
   static Options of_process();
 
   explicit Console(const Options& options) : options_(options) {}
@@ -74,8 +74,8 @@ class Console {
   Face face();
   static Labels labels();
 
-  // What a crash report is to contain: makes the text of the graph at hand. If that is small it may
-  // be made before there is a crash.
+  // Sets the content of a crash report: `make` gives the text of the graph at hand. If that is
+  // small it may be made before there is a crash.
   void set_exhibit(std::function<std::string()> make, bool is_small = true) {
     exhibit_ = std::move(make);
     exhibit_is_small_ = is_small;

@@ -5,7 +5,7 @@
 
 #include "cli/arguments.h"
 
-// What other programs run of a model: compiled models, and libraries of C.
+// Writes models for other programs: compiled models, and libraries of C.
 
 namespace hone::cli {
 

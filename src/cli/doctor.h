@@ -5,7 +5,8 @@
 
 #include "base/error.h"
 
-// What `hone doctor` finds: what this machine has, what hone would use of it, and what is missing.
+// The findings of `hone doctor`: what this machine has, what hone would use of it, and what is
+// missing.
 
 namespace hone::cli {
 

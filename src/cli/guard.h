@@ -18,7 +18,7 @@ namespace hone::cli {
 int guarded(std::span<const std::string> words, Console& console,
             const std::filesystem::path& folder, const std::function<Status()>& body);
 
-// What hone-crash-ID/ holds. The same fault of the same command has the same ID.
+// The content of hone-crash-ID/. The same fault of the same command has the same ID.
 struct Reproducer {
   std::string name;  // of the folder
   std::vector<Console::Kept> files;

@@ -25,7 +25,7 @@ std::string paragraph(std::string_view text);
 std::string usage_line(const Command& command);
 // "-o, --output FILE"
 std::string option_form(const Option& option);
-// What follows the doc of an option in help: "(default: 0)", "(tiny or full; default: full)".
+// The text behind the doc of an option in help: "(default: 0)", "(tiny or full; default: full)".
 std::string option_facts(const Option& option);
 
 }  // namespace hone::cli

@@ -12,7 +12,7 @@ class Console;
 // --dim, --shape, --inputs and --input, as far as the command has them.
 Result<Given> given_values(const Arguments& arguments, const Console& console);
 
-// What is given and still open, and --seed.
+// Reads the given inputs and sizes that are still open, and --seed.
 Result<RunInputs> given_inputs(const Graph& signature, const Given& open,
                                const Arguments& arguments, Engine engine, Console& console);
 

@@ -12,7 +12,7 @@ class Interruption {
  public:
   // Once in a process; the console outlives it.
   static void handle(Console& console);
-  // What the process ends with: 128 + the signal, if one came and the code says that it was why.
+  // The exit code of the process: 128 + the signal, if one came and the code says that it was why.
   static int exit_code(int code);
 };
 

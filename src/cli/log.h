@@ -12,7 +12,8 @@ namespace hone::cli {
 class Arguments;
 class Console;
 
-// Of a command with the option --log: that file, that of the environment, or the user's own.
+// The path for a command with the option --log: that file, that of the environment, or the user's
+// own.
 Result<std::string> log_path(const Arguments& arguments);
 // For reading and writing. If it had to be salvaged, that is said.
 Result<std::unique_ptr<Log>> open_log(const Arguments& arguments, Console& console);
@@ -23,11 +24,11 @@ struct WantedLog {
 };
 // If it cannot be written that is said, and it is read alone as far as that goes.
 Result<WantedLog> wanted_log(const Arguments& arguments, Console& console);
-// That it could not be written later on, unless the user knows.
+// Says that the log could not be written later on, unless the user knows.
 void tell_unwritten(const Error& why, WantedLog& wanted, Console& console);
 // For reading alone; none: there is no file yet. If --log names it, it is there.
 Result<std::unique_ptr<Log>> find_log(const Arguments& arguments);
-// Whether it is there if --log names it, for those whom other errors of a log do not stop.
+// Checks that the log exists if --log names it, for callers that go on at other errors of a log.
 Status check_named_log(const Arguments& arguments);
 
 void tell_salvaged(const Salvaged& salvaged, const std::string& path, Console& console);

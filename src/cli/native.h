@@ -6,7 +6,7 @@
 #include "session/native.h"
 #include "session/source.h"
 
-// What the command line says of native code.
+// The options of native code.
 
 namespace hone::cli {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-// What becomes of a run's outputs. `names`: of all of them, in order.
+// Writes, prints and compares the outputs of a run. `names`: of all of them, in order.
 
 namespace hone::cli {
 
@@ -23,7 +23,7 @@ class Console;
 std::string outputs_table(std::span<const std::string> names, std::span<const Tensor> outputs,
                           const OnnxLabels& labels = {});
 
-// What the labels say of inputs and outputs, a line for each; "" if there are none.
+// The labels of inputs and outputs, a line for each; "" if there are none.
 std::string labels_text(const OnnxLabels& labels);
 
 // A table whose lines with the word WRONG stand out, if the terminal shows colours.
@@ -47,7 +47,7 @@ Result<std::vector<Expected>> read_expected(std::span<const std::string> names,
 GivenTolerance tolerance_of(const Arguments& arguments);
 // Both only with --expect.
 Status check_tolerance_options(const Arguments& arguments);
-// What it means that outputs are not as expected: a failure, or something to know.
+// The meaning of outputs that are not as expected: a failure, or something to know.
 enum class Differing : uint8_t { fails, is_told };
 // Reports each comparison; an error of code `mismatch` if one failed.
 Status compare_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,

@@ -4,7 +4,7 @@
 
 namespace hone::cli {
 
-// Those in $HONE_PRICES, or in prices/ of the user's data folder beside what hone ships.
+// The prices in $HONE_PRICES, or in prices/ of the user's data folder beside what hone ships.
 KnownPrices user_prices();
 
 }  // namespace hone::cli

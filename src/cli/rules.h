@@ -7,7 +7,7 @@
 #include "cli/console.h"
 #include "rules/rule.h"
 
-// What commands about rules share.
+// The commands about rules share these.
 
 namespace hone::cli {
 

@@ -21,7 +21,7 @@ class Console;
 // console gets something that belongs to it. One at a time.
 //
 // Stacks that overflow are handled in the thread that makes it and in those that have a
-// SignalStack, as workers of pools and teams do; in others they end the process by the signal.
+// SignalStack, as workers of pools and teams do. In others they end the process by the signal.
 class SignalGuard {
  public:
   static const bool kWorks;  // sanitizers have handlers of their own, which say more

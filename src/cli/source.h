@@ -13,7 +13,7 @@ namespace hone::cli {
 
 class Console;
 
-// What a command does with a model; the fields are those of SourceOptions.
+// The ways in which a command uses a model; the fields are those of SourceOptions.
 struct SourceUse {
   bool runs_inputs = false;  // no plan is given: that is one of the model for any inputs
   std::shared_ptr<OnnxChecks> checks = nullptr;
@@ -30,7 +30,7 @@ Error no_single_graph(const Model& model, std::string_view who);
 // The sizes of its inputs that --dim and --shape say.
 Result<Bindings> given_sizes(const Source& source, Console& console);
 
-// What --opset, --primitives and --external-data say of the file; they are for ONNX files alone.
+// The values of --opset, --primitives and --external-data; they are for ONNX files alone.
 Result<ExportOptions> onnx_options(const Arguments& arguments, const std::string& path);
 // save_source(), and a note of the files. "-" is the standard output, where large constants are
 // left out.

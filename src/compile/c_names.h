@@ -22,7 +22,7 @@ class CNames {
   std::set<std::string> taken_;  // in upper case
 };
 
-// What may stand in a comment of C.
+// The text, fit for a comment of C.
 std::string c_comment(std::string_view text);
 
 }  // namespace hone

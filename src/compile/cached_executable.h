@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// What Compilation(graph, ...).executable() gives, made once: loaded from the cache, or made and
+// The result of Compilation(graph, ...).executable(), made once: loaded from the cache, or made and
 // kept there. For graphs that each process makes anew, as training steps: what is found needs no
 // preparation, no plan and no lowering. Not kept: drawn plans, those that somebody else may know a
 // better one of, and graphs with more than a MiB of constants.

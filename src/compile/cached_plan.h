@@ -7,9 +7,9 @@
 
 namespace hone {
 
-// What complete() gives, made once: found in the cache, or made and kept there. What is found is
-// checked like a plan that a person wrote; one that does not fit counts as absent. null: no cache.
-// Cancelled plans are not kept, nor those of a Cost without a version.
+// The result of complete(), made once: found in the cache, or made and kept there. A plan that is
+// found is checked like a plan that a person wrote; one that does not fit counts as absent. null:
+// no cache. Cancelled plans are not kept, nor those of a Cost without a version.
 Result<Plan> cached_plan(const Graph& graph, const Plan& partial, const Target& target,
                          const Cost& cost, CompileCache* cache, const PlannerOptions& options = {});
 

@@ -20,7 +20,7 @@
 
 namespace hone {
 
-// What is made on the way, in this order.
+// The stages, in this order.
 enum class CompileStage : uint8_t { graph, plan, program, kernels, image, executable };
 inline constexpr CompileStage kStages[] = {CompileStage::graph,   CompileStage::plan,
                                            CompileStage::program, CompileStage::kernels,
@@ -33,16 +33,16 @@ struct CompileOptions {
   PrepareOptions prepare = {};
   Plan plan = {};                           // what is decided already
   const PlacedPlan* placed_plan = nullptr;  // the same with its place in a file, for errors
-  // What does not fit of that is dropped instead of refused; the observer is told each entry.
+  // Entries that do not fit are dropped instead of refused; the observer is told each entry.
   bool drops_unfit = false;
   std::function<void(std::string_view)> dropped = {};
-  // What somebody knows to be better than the planner's plan of a prepared graph. Asked where
-  // `plan` says no more than threads, with their number; what does not fit counts as unknown. It
-  // may have rewrites of the graph.
+  // A plan that somebody knows to be better than the planner's plan of a prepared graph. Asked
+  // where `plan` says no more than threads, with their number; what does not fit counts as unknown.
+  // It may have rewrites of the graph.
   std::function<std::optional<Plan>(const Graph& graph, const Target& target, int64_t threads)>
       best_plan = {};
   // Rewrites that pay: a plan of nothing else. Asked for where `plan` says no more than threads and
-  // no better plan is known, with the graph as it was given; one that has no rewrites means that
+  // no better plan is known, with the graph as it was given. One that has no rewrites means that
   // none pays.
   std::function<Result<Plan>(const Graph& given, const Target& target, int64_t threads)>
       find_rewrites = {};

@@ -16,7 +16,7 @@
 
 namespace hone {
 
-// What of a model goes into its file: code for one choice of sizes, or for all, and one level of
+// The part of a model in its file: code for one choice of sizes, or for all, and one level of
 // instructions.
 struct HonecProgram {
   const Image* image = nullptr;
@@ -28,7 +28,7 @@ struct HonecProgram {
   const Image& pattern() const { return open != nullptr ? open->image : *image; }
 };
 
-// What is so of all programs.
+// The facts that all programs share.
 struct HonecModel {
   std::string name;
   // Their types have symbols for sizes that are open, and for those that programs have different
@@ -37,10 +37,10 @@ struct HonecModel {
   std::vector<image::Port> outputs;
   std::optional<SegmentTree> segments = {};
 };
-// Of programs of one graph. Names are those of the first.
+// The programs are of one graph. Names are those of the first.
 HonecModel honec_model(std::span<const HonecProgram> programs);
 
-// Of all kernels of the image.
+// The needs of all kernels of the image.
 Instructions needs_of(const Image& image);
 
 // The bytes of a file, in pieces that follow one another. The pieces of weights are those of the
@@ -52,9 +52,9 @@ struct HonecBytes {
   std::string joined() const;
 };
 
-// Of programs for the same sizes the best is the first; all have the same element types and ranks.
-// `version` is that of hone. Unsupported if branches and loops lie deeper in one another than the
-// format has, or if there are more programs.
+// The best of the programs for the same sizes is the first; all have the same element types and
+// ranks. `version` is that of hone. Unsupported if branches and loops lie deeper in one another
+// than the format has, or if there are more programs.
 Result<HonecBytes> honec_bytes(const HonecModel& model, std::span<const HonecProgram> programs,
                                std::string_view version);
 Result<HonecBytes> honec_bytes(std::span<const HonecProgram> programs, std::string_view version);

@@ -13,8 +13,8 @@
 
 namespace hone {
 
-// What a C compiler makes the library of. Its functions are those of the header, NAME_run and
-// others; every other name begins with NAME__ and is not seen outside of the library.
+// The sources from which a C compiler makes the library. Its functions are those of the header,
+// NAME_run and others; every other name begins with NAME__ and is not seen outside of the library.
 struct LibrarySources {
   std::string name;
   std::string header;                // NAME.h: C and C++
@@ -27,9 +27,10 @@ struct LibrarySources {
   std::string weights_source(std::string_view file) const;
 };
 
-// Of programs for levels of instructions, the best first, with the same inputs and outputs. A run
-// computes on the thread that calls it, whatever threads the programs are for. `name` is one of C
-// (c_names.h). Unsupported if there are 2 GB or more: the code reaches no further.
+// The sources for programs of several levels of instructions, the best first, with the same inputs
+// and outputs. A run computes on the thread that calls it, whatever threads the programs are for.
+// `name` is one of C (c_names.h). Unsupported if there are 2 GB or more: the code reaches no
+// further.
 Result<LibrarySources> library_sources(std::span<const HonecProgram> programs,
                                        std::string_view name, std::string_view version);
 

@@ -13,7 +13,7 @@ namespace hone {
 // How inputs or outputs are called in C: fields of a struct.
 std::vector<std::string> c_fields(std::span<const image::Port> ports);
 
-// What the header of a library says.
+// The content of a library's header.
 struct LibraryInterface {
   std::string_view name;     // of the library, one of C
   std::string_view model;    // its name, any text

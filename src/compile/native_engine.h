@@ -18,7 +18,7 @@ namespace hone {
 // all sizes from then on. A graph that cannot be compiled so is compiled for each size. One whose
 // plan says the hash of the graph as it is, sizes open, is compiled under it for all sizes at once.
 //
-// What is made is kept, as far as there is room: the least recently used goes first.
+// Code is kept, as far as there is room: the least recently used goes first.
 class NativeEngine : public GraphEngine {
  public:
   struct Room {
@@ -34,8 +34,8 @@ class NativeEngine : public GraphEngine {
   // others.
   void set_plan(const Graph* graph, PlacedPlan plan) { plans_[graph] = std::move(plan); }
   Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override;
-  // What run() would run for inputs of these types; made, if it is not there. Several threads may
-  // run it while others ask for more.
+  // The executable that run() uses for inputs of these types; made, if it is not there. Several
+  // threads may run it while others ask for more.
   Result<std::shared_ptr<const Executable>> executable(const GraphRef& graph,
                                                        std::span<const Tensor> inputs);
   // From then on, what is made is kept with what it was made from, for profiles().
@@ -51,7 +51,7 @@ class NativeEngine : public GraphEngine {
     is_profiled_ = true;
     trace_ = &trace;
   }
-  // What runs of a graph for inputs of some sizes took.
+  // The time of runs of a graph for inputs of some sizes.
   struct GraphProfile {
     std::string name;
     Bindings sizes;  // of the graph's symbols
@@ -60,7 +60,7 @@ class NativeEngine : public GraphEngine {
     std::shared_ptr<Compilation> code;  // for these sizes, or for all
     uint32_t program = 0;               // in the trace
   };
-  // Of all graphs that were run since, as long as their executables are kept.
+  // The profiles of all graphs that were run since, as long as their executables are kept.
   std::vector<GraphProfile> profiles() const;
   // How often code was made so far.
   int64_t compiled() const { return compiled_; }

@@ -23,12 +23,12 @@ class AnalyticKernel : public PricedKernel {
   // None of a chain, which costs the sum of its stages.
   std::vector<PriceTerm> terms(const Schedule& schedule) override;
 
-  // The price, and what learned prices know of the schedule. What stages of a chain have in common
-  // counts by their shares of the time.
+  // The price, and what learned prices know of the schedule. The stages of a chain share features
+  // by their shares of the time.
   double describe(const Schedule& schedule, Features& features);
   const Features& of_kernel() const { return whole_.of_kernel(); }
-  // Prices by other coefficients from now on. What was found out about the kernel and its stages
-  // stays.
+  // Prices by other coefficients from now on. The facts of the kernel and its stages
+  // stay.
   void reprice(const Prices& prices);
 
   // Blocks of one size of a chain. Threads share them, and wait for each other before the blocks of

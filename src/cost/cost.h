@@ -30,19 +30,19 @@ class PricedKernel {
   // or above the limit may be any number that is not below it: nobody will choose it.
   virtual void price(std::span<const Schedule> schedules, double limit,
                      std::span<double> seconds) = 0;
-  // What the price of one launch is made of, for people. Empty: the price has no parts, as one that
+  // The terms of the price of one launch, for people. Empty: the price has no parts, as one that
   // was measured.
   virtual std::vector<PriceTerm> terms(const Schedule& /*schedule*/) { return {}; }
-  // What the price of the schedule stands on, a word for people.
+  // The source of the schedule's price, a word for people.
   virtual std::string_view source(const Schedule& /*schedule*/) { return "analytic"; }
   // How many candidates are worth measuring, the cheapest first, so that the best of them is hardly
   // ever slower than the best of all by more than noise, or the most that it knows anything of;
   // none: it knows nothing.
   virtual std::optional<int64_t> worth_measuring() const { return std::nullopt; }
-  // By how much a schedule has to be cheaper than that of Cost::baseline() to take its place, as a
-  // share: 0.05 is 5 %. None: the baseline's stays.
+  // The lead by which a schedule has to be cheaper than that of Cost::baseline() to take its place,
+  // as a share: 0.05 is 5 %. None: the baseline's stays.
   virtual std::optional<double> lead() const { return std::nullopt; }
-  // Whether a schedule of this price takes the place of the baseline's, which has that price.
+  // True if a schedule of this price takes the place of the baseline's, which has that price.
   bool is_ahead(double seconds, double usual) const {
     const std::optional<double> lead = this->lead();
     return lead && seconds < (1 - *lead) * usual;

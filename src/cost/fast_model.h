@@ -19,7 +19,7 @@ class FastModel {
   };
   // Features outside of what was seen count as the nearest inside.
   void run(std::span<const Features> of, std::span<Said> said) const;
-  // Whether all features lie within what was seen.
+  // True if all features lie within what was seen.
   bool is_inside(const Features& features) const;
 
  private:

@@ -10,8 +10,9 @@
 
 namespace hone {
 
-// What learned prices know of a kernel under a schedule on a target: the rows of features.def,
-// which say what each number is. KernelPrice finds them on its way to the analytic price.
+// The knowledge of learned prices about a kernel under a schedule on a target: the rows of
+// features.def, which say what each number is. KernelPrice finds them on its way to the analytic
+// price.
 struct Features {
 #define HONE_FEATURE(member, doc) float member = 0;
 #include "cost/features.def"
@@ -27,7 +28,7 @@ inline constexpr std::string_view kFeatureNames[] = {
 };
 static_assert(std::size(kFeatureNames) == kFeatures);
 
-// Those of the kernel alone are the first ones, and first of these those that networks see.
+// The features of the kernel alone come first, and among these the ones that networks see.
 inline constexpr size_t kKernelFeatures = std::size({
 #define HONE_KERNEL_FEATURE(member, doc) 1,
 #define HONE_FEATURE(member, doc)

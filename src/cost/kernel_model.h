@@ -36,7 +36,7 @@ struct ModelMember {
 };
 
 // How much slower than the best of all candidates the best of the first few by price is, at most:
-// for nine of ten kernels. Of all kernels (`kind` empty) or of one kind.
+// for nine of ten kernels. For all kernels (`kind` empty) or for one kind.
 struct RegretBound {
   std::string kind;
   std::vector<double> slower;  // by kMeasuredCounts: 0.03 is 3 %
@@ -45,7 +45,7 @@ struct RegretBound {
 inline constexpr int64_t kMeasuredCounts[] = {1, 2, 3, 5, 8, 12, 16, 24};
 
 struct KernelModel {
-  // What it was trained for, and on.
+  // The target that it was trained for, and its data.
   std::string target;  // its name
   uint64_t fingerprint = 0;
   uint64_t core = 0;  // core_fingerprint()
@@ -55,38 +55,39 @@ struct KernelModel {
   // The networks.
   size_t width1 = 0, width2 = 0;
   std::vector<ModelMember> members;
-  // What it has seen: how far each feature went, and how many kernels of a kind there were by an
-  // algorithm ("conv gemm").
+  // The kernels that it has seen: how far each feature went, and how many kernels of a kind there
+  // were by an algorithm ("conv gemm").
   std::array<float, kFeatures> low = {}, high = {};
   std::map<std::string, int64_t, std::less<>> seen;
   // The kernels, as their first features less the mean, for one of the deviation; and how far the
   // nearest may be.
   std::array<float, kKernelFeatures> mean = {}, deviation = {};
   std::vector<std::array<float, kKernelFeatures>> kernels;
-  // By kernel, the mean logarithm of the prices of its schedules when training was done: a build
-  // that computes other features or another price than the one that trained is found out by it.
+  // For each kernel, the mean logarithm of the prices of its schedules when training was done: a
+  // build that computes other features or another price than the one that trained is found out by
+  // it.
   std::vector<float> priced;
   double reach = 0;
   std::vector<RegretBound> bounds;
-  // By how much another schedule has to be cheaper than the planner's to be taken: a share, with
+  // The lead by which another schedule has to be cheaper than the planner's: a share, with
   // which choices gained most of kernels that the networks had not seen. kNoLead: none gained, so
   // no schedule does, not even of a kernel that it has learned from.
   double lead = 0;
   // How many deviations of the networks a price lies above their mean: who takes the least of many
   // prices finds what networks are wrong about.
   double caution = 1;
-  // By kind: the logarithm of what prices of its kernels are multiplied by. It makes no difference
+  // For each kind, the logarithm of the factor of its kernels' prices. It makes no difference
   // between schedules: networks learn these, and are off by as much for most kernels of a kind.
   std::map<std::string, double, std::less<>> levels;
 
   bool operator==(const KernelModel&) const = default;
 
-  // Whether it has seen enough kernels of the kind by the algorithm.
+  // True if it has seen enough kernels of the kind by the algorithm.
   bool has_seen(std::string_view kind, Algorithm algorithm) const;
   double level(std::string_view kind) const;  // 0: there is none
   // How far a kernel is from the nearest one; the first kKernelFeatures count.
   double distance(const Features& of_kernel) const;
-  // Of the kind, or of all; null: there is none.
+  // The bound of the kind, or of all; null: there is none.
   const RegretBound* bound_of(std::string_view kind) const;
 };
 inline constexpr int64_t kLeastSeen = 5;  // kernels
@@ -100,7 +101,7 @@ Status write_kernel_model(const std::filesystem::path& path, const KernelModel& 
 // Refuses what is damaged, and what was made for other features.
 Result<KernelModel> read_kernel_model(const std::filesystem::path& path);
 Result<KernelModel> parse_kernel_model(std::span<const std::byte> file, std::string_view where);
-// Of another target: why its answers do not count here.
+// If it is for another target, the error says why its answers do not count here.
 Status check_is_for(const KernelModel& model, const Target& target);
 
 }  // namespace hone

@@ -7,14 +7,14 @@
 
 #include "cost/kernel_price.h"
 
-// What pricing finds out about a schedule: for the parts of KernelPrice.
+// The findings of pricing about a schedule, for the parts of KernelPrice.
 
 namespace hone {
 
 inline constexpr double kLine = 64;    // bytes
 inline constexpr double kPage = 4096;  // bytes
 
-// Of counts: whole numbers.
+// The arguments are counts: whole numbers.
 inline bool divides(double part, double whole) {
   const double times = whole / part;
   return times == std::floor(times);
@@ -49,7 +49,7 @@ struct KernelPrice::Nest {
   std::optional<double> word;    // slots of a vector whose lanes add the products of a word each
 
   bool is_cut(Loops loops) const { return (loops & ~cut) == 0; }
-  // That decide whether the array is read, where its loops do not tell.
+  // The loops that decide whether the array is read, where its own do not tell.
   Loops guards(const Access& access) const {
     return is_cut(access.cut) ? access.uncut : access.guards;
   }
@@ -60,7 +60,7 @@ struct KernelPrice::Nest {
   void add(int loop, double trips) { steps[count++] = {static_cast<uint8_t>(loop), trips}; }
 };
 
-// What price_loops() counts on its way: for features.
+// The counts that price_loops() makes on its way, for features.
 struct KernelPrice::Counted {
   double arithmetic = 0, access = 0;  // slots, for all threads
   double starts = 0;                  // of those of accesses
@@ -72,7 +72,7 @@ struct KernelPrice::Counted {
   double sums = 0, spilled = 0;       // numbers side by side, and the share without a register
   double threads = 1, balance = 1;
   std::array<double, kMaxAccesses> by_access = {};  // slots
-  // Of the caches, the last of three for those behind it, too.
+  // A cache; the last of three also stands for those behind it.
   struct Level {
     double bytes = 0;    // from behind it
     size_t outside = 0;  // loops that it does not hold

@@ -15,7 +15,7 @@
 #include "kernel/matrix.h"
 #include "target/target.h"
 
-// What a kernel takes on a target, by schedule, from its facts alone: nothing is built. It is for
+// The time of a kernel on a target, by schedule, from its facts alone: nothing is built. It is for
 // comparing schedules; the terms are in proportion, not exact. docs/cost.md describes them.
 
 namespace hone {
@@ -47,8 +47,8 @@ class KernelPrice {
   // Prices by other coefficients from now on.
   void reprice(const Prices& prices);
 
-  // Of a schedule that check_schedule() accepts; a fault of the caller for a chain, whose stages
-  // are priced one by one (analytic_kernel.h).
+  // The terms of a nest, gemm or winograd that check_schedule() accepts; a fault of the caller for
+  // a chain, whose stages are priced one by one (analytic_kernel.h).
   KernelTerms terms(const Schedule& schedule) const;
   double seconds(const Schedule& schedule) const { return terms(schedule).total(); }
   // The same where that is less than the limit, otherwise a number that is not. Memory takes most
@@ -56,7 +56,7 @@ class KernelPrice {
   double seconds(const Schedule& schedule, double limit) const {
     return terms(schedule, limit, nullptr).total();
   }
-  // What all arrays take at least, if no cache holds them.
+  // The least time of all arrays, if no cache holds them.
   double memory_seconds() const;
   // The terms, and what learned prices know of the schedule.
   KernelTerms describe(const Schedule& schedule, Features& features) const;
@@ -74,7 +74,7 @@ class KernelPrice {
     double slots = 1;     // of a vector, or of a number where there are no lanes
     bool is_sum = false;  // each trip of a reduction waits for the one before
     Loops cut = 0;        // whose cuts tell where it is needed,
-    double share = 1;     // for so many of the points
+    double share = 1;     // for this share of the points
   };
   // An array that is read or written, as far as this target sees it.
   struct Access {
@@ -95,10 +95,10 @@ class KernelPrice {
     Loops guards = 0;                        // that decide whether it meets padding
     Loops uncut = 0;                         // of these, those of guards that no cut decides
     Loops cut = 0;                           // whose cuts decide the other guards,
-    double share = 1;                        // for so many of the points
+    double share = 1;                        // for this share of the points
     Loops contiguous = 0;                    // where the stride is 1
     Loops near = 0;                          // where a vector lies within a few
-    // Of neighbours a page or more apart: the number of places in a page that they take. 1: they
+    // For neighbours a page or more apart: the number of places in a page that they take. 1: they
     // compete for the same places of a cache.
     std::array<double, kMaxLoops> places{};
     // The loops with a stride, the nearest neighbours first.
@@ -110,8 +110,8 @@ class KernelPrice {
   struct Nest;
   struct Counted;
 
-  // Of a vector multiply-add of numbers of the type, as its peak says; 1: it has none. Peaks of
-  // types below 32 bits are those of instructions that no code has, so they say nothing here.
+  // The slots of a vector multiply-add of numbers of the type, by its peak; 1: it has none. Peaks
+  // of types below 32 bits are those of instructions that no code has, so they say nothing here.
   double slots_in(DType type) const;
   void add_work(const KernelFacts& facts);
   double slots_alone(const Work& work) const;
@@ -121,7 +121,7 @@ class KernelPrice {
   Loops reductions_beside(Loops loops) const;
   void look_along(size_t loop, const std::vector<double>& first, Access& access) const;
   KernelTerms terms(const Schedule& schedule, double limit, Features* features) const;
-  // Of each algorithm: price_nest(), ....
+  // A function for each algorithm: price_nest(), ....
 #define HONE_ALGORITHM(member, ...) \
   KernelTerms price_##member(const Schedule& schedule, double limit, Features* features) const;
 #include "kernel/algorithms.def"
@@ -165,7 +165,7 @@ class KernelPrice {
   };
   double moves_on(const Nest& nest, const Access& access) const;
   Runs runs_of(const Nest& nest, const Access& access) const;
-  // Of an array.
+  // The footprint of an array.
   struct Footprint {
     double bytes;  // in whole cache lines
     double apart;  // lines that lie whole pages apart

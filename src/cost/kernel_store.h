@@ -14,11 +14,11 @@ struct PricedSchedule {
   Schedule schedule;
   double seconds = 0;
 };
-// The schedule of a kernel that the plan leaves open, for so many threads.
+// The schedule of a kernel that the plan leaves open, for this number of threads.
 using ChooseSchedule = std::function<Result<PricedSchedule>(
     const std::shared_ptr<const KernelFacts>& facts, int64_t threads)>;
 
-// What is known of kernels, by their hashes, whatever graph they stand in: facts, and by Cost and
+// Keeps facts about kernels by their hashes, for all graphs: facts, and by Cost and
 // number of threads schedules and prices. It outlives plans, so that a search over graphs pays only
 // for new kernels. It grows with them; clear() gives their memory back. For one thread at a time.
 class KernelStore {
@@ -29,7 +29,7 @@ class KernelStore {
     if (served_.empty()) served_ = served;
     HONE_CHECK(served_ == served, "a store of kernels for another target or choice");
   }
-  // By one Cost for one number of threads.
+  // For one Cost and one number of threads.
   struct Known {
     std::unordered_map<uint64_t, PricedSchedule> chosen;  // by kernel
     std::unordered_map<uint64_t, double> said;            // by kernel and schedule

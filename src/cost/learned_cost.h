@@ -33,10 +33,10 @@ class LearnedCost : public Cost {
 
   const KernelModel& model() const { return *model_; }
   const std::string& place() const { return place_; }
-  // Whether the networks have a say in the price of a kernel, or why not.
+  // Says whether the networks decide about the price of a kernel, or why not.
   Status check_knows(const KernelFacts& facts, int64_t threads) const;
 
-  // What the price of a schedule stands on.
+  // The basis of the price of a schedule.
   struct Trust {
     Status knows = {};     // check_knows(); what follows is what networks would say
     double analytic = 0;   // seconds, by the model's coefficients

@@ -33,8 +33,8 @@ class SumTree {
 // After an edit it asks for kernels that changed, and only for the price of those that are new.
 class PlanCost {
  public:
-  // All live as long. One PlanCost watches a plan at a time. Of a Cost without a version the store
-  // keeps facts alone.
+  // All live as long. One PlanCost watches a plan at a time. For a Cost without a version the store
+  // keeps only facts.
   PlanCost(PlanEditor& plan, const Cost& cost, KernelStore& store, ChooseSchedule choose);
   ~PlanCost();
   PlanCost(const PlanCost&) = delete;
@@ -74,7 +74,7 @@ class PlanCost {
   KernelStore& store_;
   KernelStore own_;  // prices of a Cost without a version
   std::unique_ptr<PricedKernel> priced_;
-  std::pair<uint64_t, int64_t> priced_key_;  // its hash, for so many threads
+  std::pair<uint64_t, int64_t> priced_key_;  // its hash, for this number of threads
   const ChooseSchedule choose_;
   std::unordered_map<const FrameEditor*, Frame*> frames_;
   std::unique_ptr<Frame> main_;

@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// What one run of a program takes, in seconds.
+// The time of one run of a program, in seconds.
 struct ProgramPrice {
   double launches = 0;
   double copies = 0;
@@ -17,7 +17,7 @@ struct ProgramPrice {
   double total() const { return launches + copies + commands; }
 };
 
-// Commands run one after another. Of two branches the dearer one counts; a while loop, of which
+// Commands run one after another. The dearer one of two branches counts; a while loop, of which
 // nobody knows how often it runs, counts kAssumedTrips times. Symbols without a value count as
 // their largest. An error: nobody knows what a kernel was built from, as in a program that was read
 // from text.

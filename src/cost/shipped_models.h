@@ -19,10 +19,10 @@ struct ShippedModel {
 };
 std::span<const ShippedModel> shipped_models();
 
-// By the name of its file without the ending; null: there is none.
+// The model by the name of its file without the ending; null: there is none.
 const ShippedModel* find_shipped_model(std::string_view name);
 
-// Those whose networks may be a start for those of the target: the one of its kind of core, else
+// Models whose networks may be a start for those of the target: the one of its kind of core, else
 // all of its level of instructions.
 std::vector<ShippedModel> shipped_starts_for(const Target& target);
 

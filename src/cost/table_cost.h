@@ -20,8 +20,8 @@ class TableCost : public Cost {
 
   void set(uint64_t kernel_hash, const Schedule& schedule, double seconds);
   bool has(uint64_t kernel_hash, const Schedule& schedule) const;
-  // What launches took in runs of the prepared graph under the complete plan: the fastest of each
-  // command, and the mean over the commands of a kernel.
+  // Adds the times of launches in runs of the prepared graph under the complete plan: the fastest
+  // of each command, and the mean over the commands of a kernel.
   Status add(const Graph& graph, const Plan& plan, std::span<const CommandTime> times);
   size_t size() const { return table_->size(); }
 

@@ -37,7 +37,7 @@ struct NpyImage {
   std::vector<std::byte> scratch;
 };
 NpyImage npy_image(const Tensor& tensor, int64_t offset = 0);
-// What npy_image(tensor, offset) amounts to, without making a lazy tensor's bytes.
+// The size of npy_image(tensor, offset), without making a lazy tensor's bytes.
 int64_t npy_size(const Tensor& tensor, int64_t offset = 0);
 
 }  // namespace hone

@@ -19,7 +19,8 @@ struct NpyHeader {
   size_t size;  // bytes of the header, all of it; the data follows
 };
 
-// Of a file that starts so. The places of errors are filled in by the caller.
+// The header of a file that starts with these bytes. The places of errors are filled in by the
+// caller.
 Result<NpyHeader> parse_npy_header(std::string_view file);
 
 // "<f4" for f32; nothing for types that numpy lacks.

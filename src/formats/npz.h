@@ -20,12 +20,12 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// What a reader accepts. Deflate cannot shrink by more than about 1032, so a member that claims
+// The limit of a reader. Deflate cannot shrink by more than about 1032, so a member that claims
 // more is a trap; the bytes are those of all compressed members together.
 inline constexpr int64_t kMaxInflation = 1100;
 inline constexpr int64_t kMaxInflatedBytes = int64_t{1} << 36;
 
-// Whether a member of this name and type is wanted; others are left out. An error refuses the file.
+// True if a member of this name and type is wanted; others are left out. An error refuses the file.
 // It is asked before the member's data is inflated.
 using NpzFilter = std::function<Result<bool>(std::string_view name, Type type)>;
 

@@ -6,7 +6,7 @@
 
 namespace hone {
 
-// Whether a tensor of an .npz file may be called so.
+// True if a tensor of an .npz file may be called so.
 Status check_npz_name(std::string_view name);
 
 }  // namespace hone

@@ -24,7 +24,7 @@ struct ControlChanges {
 };
 ControlChanges control_changes(const Graph& graph, NodeId node, Mask operands);
 
-// Whether some operand changes, which `values` says.
+// True if some operand changes, which `values` says.
 Mask changing_operands(const Graph& graph, NodeId node, const Mask& values);
 
 bool any(const Mask& mask);

@@ -5,7 +5,7 @@
 
 #include "ir/builder.h"
 
-// What the three transformations share about regions.
+// The three transformations share these about regions.
 
 namespace hone {
 

@@ -5,13 +5,13 @@
 
 #include "ir/graph.h"
 
-// What the way back reads of the way to the loss is stored in between, or computed again, by the
+// Values that the way back reads are stored in between, or computed again, by the
 // same ops behind a barrier: docs/derivatives.md has an example.
 
 namespace hone {
 
-// What is stored. Everything else that the way back reads is computed again, from what is stored
-// and the inputs, just before it is read.
+// The values that are stored. Everything else that the way back reads is computed again, from what
+// is stored and the inputs, just before it is read.
 struct Storage {
   // Values that elementwise ops, data movement and sums make of stored ones are computed again.
   bool leaves_out_cheap = false;

@@ -22,8 +22,8 @@ struct Unzipped {
 };
 
 // The masks say which inputs and outputs are tangents. Inputs in `can_pass` may be read by both
-// parts; other values that the linear part reads are stored. What is cheap to make again is not:
-// broadcasts, reshapes, and elementwise values that no input decides.
+// parts; other values that the linear part reads are stored. Values that are cheap to make again
+// are not stored: broadcasts, reshapes, and elementwise values that no input decides.
 Result<Unzipped> unzip(const Graph& graph, const Mask& inputs, const Mask& outputs,
                        const Mask& can_pass);
 

@@ -19,7 +19,7 @@ class Contents {
   // The larger limit for values that are computed from constants alone. A node with a larger
   // operand or result is not computed.
   static constexpr int64_t kMaxConstantElements = int64_t{1} << 16;
-  // Of all remembered answers together; values beyond it are unknown.
+  // The elements of all remembered answers together; values beyond it are unknown.
   static constexpr int64_t kMaxRemembered = int64_t{1} << 23;
 
   explicit Contents(const Graph& graph) : graph_(graph) {}
@@ -33,8 +33,8 @@ class Contents {
   // themselves are given at any size. Real numbers are rounded to their type at each node.
   std::optional<Tensor> constant(ValueId v);
 
-  // Of a value of any type, those that are known and dims; null for the others. Empty if nothing is
-  // known.
+  // The elements of a value of any type that are known and dims; null for the others. Empty if
+  // nothing is known.
   Elements known_elements(ValueId v);
 
   // Tells the elements of a value, such as a parameter; some may be null.

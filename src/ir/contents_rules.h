@@ -25,7 +25,7 @@ Element binary_element(Opcode opcode, DType dtype, Element a, Element b);
 // compare; "lt" and so on.
 Element compared(std::string_view direction, Dim a, Dim b);
 
-// Of a way to combine, such as "sum"; null for max and min.
+// The identity of a way to combine, such as "sum"; null for max and min.
 Element identity_of(std::string_view kind);
 
 }  // namespace hone

@@ -21,10 +21,10 @@ struct DenormalCount {
   }
 };
 
-// Of the constants, those of regions too. Reads their bytes; weights that are made when they are
-// first read, as those of the zoo, are left out.
+// Counts the constants, also those of regions. Reads their bytes; weights that are made when they
+// are first read, as those of the zoo, are left out.
 DenormalCount count_denormals(const Graph& graph);
-// Of all graphs that have types.
+// Counts all graphs that have types.
 DenormalCount count_denormals(const Model& model);
 
 }  // namespace hone

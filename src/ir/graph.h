@@ -11,7 +11,7 @@
 #include "ir/op_def.h"
 #include "tensor/tensor.h"
 
-// What to compute: a functional SSA graph of tensor ops.
+// Says what to compute: a functional SSA graph of tensor ops.
 //
 // Nodes stand in topological order in one vector; a graph only grows. A transformation builds a new
 // graph (rewrite/). Regions are closed: a body sees its parameters alone, never outer values.

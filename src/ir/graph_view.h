@@ -127,7 +127,7 @@ class GraphView {
   const Overlay* overlay_ = nullptr;
 };
 
-// Who reads a value, where copies count. What is a copy is no output.
+// Who reads a value, where copies count. A copy is never an output.
 class UsersView {
  public:
   UsersView(const Users& users) : users_(&users) {}  // NOLINT: implicit

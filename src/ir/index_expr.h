@@ -25,7 +25,7 @@ struct IterDim {
   std::string_view name;
   Dim extent;
   IterKind kind = IterKind::parallel;
-  // Of a reduction that data divides: the parallel dim among whose points its own are divided, so
+  // For a reduction that data divides: the parallel dim among whose points its own are divided, so
   // that all of them together take about `extent`. -1: each takes all.
   int divided_by = -1;
 };

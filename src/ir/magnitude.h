@@ -7,8 +7,8 @@
 
 #include "ir/graph.h"
 
-// How large and how small the elements of a value may be, by exponents of two. What is said is true
-// of every run whose inputs are as assumed and in which no value is infinite or NaN.
+// How large and how small the elements of a value may be, by exponents of two. The bounds hold for
+// every run whose inputs are as assumed and in which no value is infinite or NaN.
 
 namespace hone {
 
@@ -31,8 +31,8 @@ struct Magnitude {
 
 Magnitude magnitude_of(const Tensor& constant);
 
-// Of one application, by those of its operands. Of ops that no row says anything of, and of what is
-// no real number: nothing is known; a bool is 0 or 1.
+// The magnitude of one application, by those of its operands. If an op has no row, or a value is
+// not a real number, nothing is known; a bool is 0 or 1.
 struct MeasuredOp {
   Op op;
   std::span<const Magnitude> operands;
@@ -41,8 +41,9 @@ struct MeasuredOp {
 };
 Magnitude magnitude_of(const MeasuredOp& measured);
 
-// Of all values of a graph. Knows of quotients by a sum of what is divided that they are at most 1,
-// as those of softmax are, and bounds what is divided by its own mean square, as in norms.
+// The magnitudes of all values of a graph. Knows of quotients by a sum of what is divided that they
+// are at most 1, as those of softmax are, and bounds what is divided by its own mean square, as in
+// norms.
 struct MagnitudeSources {
   std::function<Magnitude(ValueId input)> input;
   std::function<Magnitude(const Tensor&)> constant;

@@ -9,8 +9,8 @@
 #include "ir/access.h"
 #include "ir/op.h"
 
-// What defines an op. A family's file under ops/ fills one OpDef per row of ops.def; inference,
-// evaluation, access relation, documentation and legality all come from there.
+// The definition of an op. A family's file under ops/ fills one OpDef per row of ops.def;
+// inference, evaluation, access relation, documentation and legality all come from there.
 
 namespace hone {
 
@@ -18,7 +18,7 @@ class Graph;
 class Builder;
 class Value;
 
-// What sort of work an op is: a column of ops.def.
+// The kind of work of an op: a column of ops.def.
 enum class OpClass : uint8_t {
   leaf,         // holds its elements: parameter, constant
   generator,    // makes elements from their places: iota, rng_bits
@@ -104,7 +104,7 @@ std::string_view name(OpClass op_class);
 inline bool is_composite(Opcode opcode) { return class_of(opcode) == OpClass::composite; }
 inline bool is_elementwise(Opcode opcode) { return class_of(opcode) == OpClass::elementwise; }
 inline bool is_leaf(Opcode opcode) { return class_of(opcode) == OpClass::leaf; }
-// What one element of the type costs, in slots of a vector instruction, 2 to a cycle.
+// The cost of one element of the type, in slots of a vector instruction, 2 to a cycle.
 double slots_of(Opcode opcode, DType dtype);
 
 // The op that combines elements, by its name or by what reductions call it: "sum" is add.

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "ir/graph.h"
 
-// What a graph consists of, in numbers.
+// The parts of a graph, in numbers.
 
 namespace hone {
 

@@ -48,10 +48,10 @@ class TextParser {
   Error at(size_t offset, Error error) const;   // gives the error its place
   Error at(const Token& token, Error error) const { return at(token.offset, std::move(error)); }
 
-  // What files begin with: `weights "NAME"` or nothing.
+  // The beginning of files: `weights "NAME"` or nothing.
   Result<std::string> header();
 
-  // What a % or @ token names, without sigil and quotes.
+  // The name of a % or @ token, without sigil and quotes.
   struct Label {
     Token token;
     std::string_view name;
@@ -112,7 +112,7 @@ class TextParser {
     Graph graph;
     LabelTable labels;
     std::vector<std::pair<size_t, Donation>> donations;
-    // Of the statement at hand; kept for their memory.
+    // The results of the statement at hand; kept for their memory.
     std::vector<Label> results;
     std::vector<ValueId> values;                     // operands
     std::vector<std::pair<size_t, Token>> literals;  // numbers in the place of operands
@@ -126,7 +126,7 @@ class TextParser {
   Status declare(const Token& name, int64_t min, int64_t max, int64_t step);
   void forget_symbols();
 
-  // What stands before a body.
+  // The text before a body.
   struct Head {
     std::vector<Parameter> parameters;
     bool has_results = false;

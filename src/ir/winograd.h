@@ -49,7 +49,7 @@ class WinogradWindows {
   size_t taps() const { return taps_.size(); }  // 3^dims
   // The weights of a channel of a feature, row-major.
   void read(int64_t feature, int64_t channel, std::span<double> window) const;
-  // The sum of squares of a feature's weights; if one is no number, neither is the sum.
+  // The sum of squares of a feature's weights; if one is NaN, so is the sum.
   double squares(int64_t feature) const;
 
  private:

@@ -8,7 +8,7 @@
 
 // A body is followed from its results back to what they are made of, as kernels compute it: a node
 // is computed at each place where its results are needed, and needs its operands at places that its
-// access relation tells. What a place says is up to the walk: KernelFacts keeps the index over
+// access relation tells. The walk decides what a place says: KernelFacts keeps the index over
 // loops, GrowingWork the loops that the index depends on, stages the index as a block sees it.
 
 namespace hone {
@@ -31,7 +31,7 @@ class NeededPlaces {
   }
   std::vector<Place>& of(ValueId value) { return places_[value.index]; }
   std::vector<Place> take(ValueId value) { return std::exchange(places_[value.index], {}); }
-  // Whether some places were left out.
+  // True if some places were left out.
   bool is_over() const { return is_over_; }
 
  private:

@@ -23,7 +23,7 @@ bool has_open_sizes(const KernelSpace& space);  // of results or of the reductio
 // The count of a dim's tile; 1 if it has none.
 int64_t tile_of(const std::vector<Tile>& tiles, int dim);
 
-// Of a schedule for gemm: the points of a dim that are in registers together, and those that stay
+// For a gemm schedule: the points of a dim that are in registers together, and those that stay
 // in a cache together, which are whole tiles (without a block: all of the reduction).
 int64_t register_tile(const Schedule& schedule, int dim);
 int64_t cache_block(const Schedule& schedule, const KernelSpace& space, int dim);

@@ -12,9 +12,9 @@
 
 namespace hone {
 
-// What legality, prices, chains and builders ask about a body, found once: what is computed and
-// which arrays are read and written, by the loops around each. Nothing here depends on a schedule
-// or a target.
+// Answers the questions of legality, prices, chains and builders about a body, found once: what is
+// computed and which arrays are read and written, by the loops around each. Nothing here depends on
+// a schedule or a target.
 //
 // Example: a product of f32[64, 256] and f32[256, 32] has the loops {rows 64, columns 32, depth
 // 256}, one sum over all three, two arrays that are read ({rows, depth}, {depth, columns}) and one
@@ -28,10 +28,11 @@ struct KernelFacts {
     bool is_result = false;  // a dim of the results; otherwise of a reduction
     Loops around = 0;        // of a reduction: the loops that its result depends on
     Loops together = 0;      // of a reduction: its loops, this one too
-    // Of results: where operands of a concat meet, or the padding of a pad begins; ascending,
-    // within the loop. From one cut to the next it is known which of them an element comes from.
+    // The cuts of results: where operands of a concat meet, or the padding of a pad begins;
+    // ascending, within the loop. From one cut to the next it is known which of them an element
+    // comes from.
     std::vector<int64_t> cuts = {};
-    // Those that a loop goes by which takes so many points at once: all or none.
+    // The cuts of a loop that takes `lanes` points at once: all or none.
     std::span<const int64_t> cuts_between(int64_t lanes) const {
       const bool fit = std::ranges::all_of(cuts, [&](int64_t cut) { return cut % lanes == 0; });
       return fit ? std::span(cuts) : std::span<const int64_t>();
@@ -47,7 +48,7 @@ struct KernelFacts {
     Loops loops = 0;
     bool is_sum = false;  // each trip of a reduction waits for the one before
     Loops cut = 0;        // whose cuts tell where it is needed,
-    double share = 1;     // at so many of the points
+    double share = 1;     // at this share of the points
   };
   // An array, read or written at one place.
   struct Array {
@@ -58,14 +59,14 @@ struct KernelFacts {
     Loops guards = 0;            // that decide whether: the others may meet padding
     Loops uncut = 0;             // of these, those of guards that no cut decides
     Loops cut = 0;               // whose cuts decide the other guards,
-    double share = 1;            // for so many of the points
+    double share = 1;            // for this share of the points
     Loops data = 0;              // of what was read to find the place
     double element = 4;          // bytes
     double bytes = 0;            // of the whole array
     double run = 1e300;          // the most neighbours that lie side by side
     double jump = 0;             // from one run of them to the next, in elements
     std::vector<double> stride;  // by loop, in elements; NaN: not the same everywhere
-    // By loop, where the stride is NaN and no data decides: the places of the first points.
+    // For each loop, where the stride is NaN and no data decides: the places of the first points.
     std::vector<std::vector<double>> first = {};
     // Per dim of an operand of the anchor: how far each loop goes along it.
     std::vector<std::vector<std::pair<int, double>>> steps = {};

@@ -7,8 +7,8 @@
 
 #include "kernel/back_walk.h"
 
-// What it takes to compute a group at points of its results, each time again: where the values are
-// needed follows from access relations alone.
+// Counts the work of computing a group at points of its results, each time again: where the values
+// are needed follows from access relations alone.
 
 namespace hone {
 
@@ -22,7 +22,7 @@ inline constexpr int64_t kMaxStatements = 512;
 // The most operations of a kernel, in multiples of those of its ops on their own.
 inline constexpr double kMaxRepetition = 16;
 
-// Whether one kernel may do as much, where it keeps nothing; and why not.
+// Says whether one kernel may do as much, where it keeps nothing; and why not.
 Status check_work(const GroupWork& work);
 
 // Stops at kMaxStatements + 1 statements, without operations then. Symbols count as their largest

@@ -11,7 +11,8 @@
 #include "kernel/schedule.h"
 #include "target/target.h"
 
-// What a kernel computes, apart from where it stands: groups of equal bodies are one kernel.
+// Describes what a kernel computes, apart from where it stands: groups of equal bodies are one
+// kernel.
 
 namespace hone {
 
@@ -24,12 +25,13 @@ struct KernelBody {
   // The only op, an update (update.h), changes its first operand, which lies where the output
   // does. The kernel does not read that parameter, and its points are those of the updates.
   bool in_place = false;
-  // Of a stage (stages.h): per dim of the results, the number of points in a block. Empty: all.
+  // The block of a stage (stages.h): per dim of the results, the number of points in a block.
+  // Empty: all.
   std::vector<int64_t> window = {};
 };
 
-// Of ops, types, layouts; names do not count. Bodies that body_of() makes of equal hash have the
-// same nodes in the same order.
+// Hashes ops, types and layouts; names do not count. Bodies that body_of() makes of equal hash have
+// the same nodes in the same order.
 uint64_t kernel_hash(const KernelBody& body);
 // The same part by part: the hash of the graph once, then the layouts of inputs and outputs.
 class KernelHasher {
@@ -55,15 +57,15 @@ struct KernelSpace {
 };
 KernelSpace space_of(const KernelBody& body);
 
-// Of a node of a graph.
+// The relation of a node of a graph.
 AccessRelation relation_of(GraphView graph, NodeId node);
 
-// Whether loops of any schedule can go over the op's points: fusible ops, and dynamic updates.
+// True if loops of any schedule can go over the op's points: fusible ops, and dynamic updates.
 bool has_points(Opcode opcode);
 
-// What a group reads: values from outside but constants of one element, in order of first use. And
-// what it writes: all results of a single node, of several nodes those that are read outside or are
-// outputs of the graph, in the order of nodes.
+// The values that a group reads: those from outside but constants of one element, in order of first
+// use. And what it writes: all results of a single node, of several nodes those that are read
+// outside or are outputs of the graph, in the order of nodes.
 struct GroupPorts {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
@@ -71,24 +73,25 @@ struct GroupPorts {
 // Nodes stand in the graph's order, here and below.
 GroupPorts ports_of(GraphView graph, UsersView users, std::span<const NodeId> nodes);
 
-// Of ops, types, layouts and how they hang together; names do not count. Groups of equal shape have
+// Hashes ops, types, layouts and their connections; names do not count. Groups of equal shape have
 // equal bodies, which take longer to make.
 uint64_t group_shape(GraphView graph, std::span<const NodeId> nodes, const GroupPorts& ports,
                      const std::vector<Layout>& layouts);
 
-// Whether each element of the result is an element of the only operand: broadcast, reshape,
+// True if each element of the result is an element of the only operand: broadcast, reshape,
 // transpose, slice, reverse.
 bool only_moves(Opcode opcode);
 
-// Whether the op can be computed at one point of a nest that computes others, too: elementwise ops,
+// True if the op can be computed at one point of a nest that computes others, too: elementwise ops,
 // data movement, gather, dynamic slice, contractions, reductions, windows, segments, iota.
 bool is_fusible(Opcode opcode);
 
 inline constexpr size_t kMaxGroupNodes = 2048;
 
-// Whether these nodes may be one kernel, and why not. A single node with an access relation always
-// may. Several: all are fusible, all that they write has the same dims, code and work for a point
-// stay bounded, if only in the stages of a chain, and no path leaves the group and comes back.
+// Says whether these nodes may be one kernel, and why not. A single node with an access relation
+// always may. Several: all are fusible, all that they write has the same dims, code and work for a
+// point stay bounded, if only in the stages of a chain, and no path leaves the group and comes
+// back.
 Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
 Status check_group(const Graph& graph, std::span<const NodeId> nodes);
 // The same but for paths that leave the group: for who looks for them among the steps of a plan.
@@ -105,7 +108,7 @@ KernelBody body_of(GraphView graph, UsersView users, std::span<const NodeId> nod
 KernelBody body_of(const Graph& graph, std::span<const NodeId> nodes,
                    const std::vector<Layout>& layouts);
 
-// Whether the schedule can be carried out on the body, and why not. A body of one op has
+// Says whether the schedule can be carried out on the body, and why not. A body of one op has
 // Algorithm::generic, one of a group that check_group() accepts plain_nest() or simplest_chain().
 Status check_schedule(const KernelBody& body, const Schedule& schedule, const Target& target);
 

@@ -6,12 +6,13 @@
 #include "base/error.h"
 #include "kernel/kernel_body.h"
 
-// What a kernel computes, as text: docs/formats/kernel-text.md. It stands for itself, so that a
-// kernel can be read, built and measured again without the model that it came from.
+// Writes and reads what a kernel computes, as text: docs/formats/kernel-text.md. It stands for
+// itself, so that a kernel can be read, built and measured again without the model that it came
+// from.
 
 namespace hone {
 
-// Whether it is what body_of() makes, as far as kernels rely on it.
+// True if it is what body_of() makes, as far as kernels rely on it.
 Status check(const KernelBody& body);
 
 std::string print(const KernelBody& body);

@@ -6,9 +6,9 @@
 
 namespace hone {
 
-// What a matrix unit multiplies of the numbers of a contraction: words of 32 bits, which are pairs
+// The operands of a matrix unit for the numbers of a contraction: words of 32 bits, which are pairs
 // of bf16 with sums of f32, or quads of bytes with sums of i32. Other numbers are several parts of
-// bf16 that add up to each of them, or to what it is when rounded to so many.
+// bf16 that add up to each of them, or to its value when rounded to that many.
 struct MatrixNumbers {
   bool are_quads = false;
   int64_t parts = 1;
@@ -21,7 +21,7 @@ struct MatrixNumbers {
 // None: the unit has no sums of their type, or, as it takes denormal numbers for 0, those do matter
 // (kFlushAttr).
 std::optional<MatrixNumbers> matrix_numbers(GraphView graph, NodeId node);
-// Whether the target has a unit for them.
+// True if the target has a unit for them.
 bool has_matrix_unit(const Target& target, const MatrixNumbers& numbers);
 
 // A gemm on a matrix unit. It takes tiles of two panels: up to 32 rows of one operand, 16 or 32

@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// The schedules of a body on a target: every member passes check_schedule(). Of a stage of a chain
+// The schedules of a body on a target: every member passes check_schedule(). For a stage of a chain
 // (stages.h) the members are those that stages may have. Domains: see Decision (algorithms/
 // algorithm.h) and the files of the algorithms.
 //
@@ -24,7 +24,7 @@ class ScheduleSpace {
   static constexpr double kMostCounted = 1 << 17;
   double size() const;
   double size(Algorithm algorithm) const;  // of those by one algorithm
-  // What is decided for an algorithm, in order: the field, and how many values it has at most.
+  // The decisions for an algorithm, in order: the field, and the most values that it has.
   struct OpenDecision {
     std::string_view name;
     double bound = 0;  // infinity: nobody counts them
@@ -42,7 +42,7 @@ class ScheduleSpace {
   // Members that differ in one decision; none of a schedule whose algorithm does not take the body.
   // The simplest members of all algorithms are neighbours.
   Schedules neighbours(const Schedule& schedule) const;
-  // Those of them that differ in this decision of its algorithm, a number of decisions(). Behind
+  // The neighbours that differ in this decision of its algorithm, a number of decisions(). Behind
   // the last: the simplest members of the other algorithms.
   Schedules neighbours(const Schedule& schedule, size_t decision) const;
   // A member that differs in one decision, a step away or drawn anew; rarely the simplest of
@@ -53,7 +53,7 @@ class ScheduleSpace {
   // Members that are simpler, the simplest first; none of the simplest member. Whoever takes one
   // after another of these comes to an end. The schedule itself need not be a member.
   Schedules simplify(const Schedule& schedule) const;
-  // Of all algorithms the first that takes the body.
+  // The simplest schedule of the first algorithm that takes the body.
   Schedule simplest() const;
 
   bool has(const Schedule& schedule) const;

@@ -14,8 +14,8 @@ namespace hone {
 
 // A row of algorithms.def, or of the table of decisions (plan.h).
 struct DecisionInfo {
-  std::string_view name;      // "layout"
-  std::string_view key;       // "%value"; empty: there is one for the plan. Of a field: whose
+  std::string_view name;  // "layout"
+  std::string_view key;   // "%value"; empty: there is one for the plan. The parts of a field: whose
   std::string_view values;    // its domain, in words
   std::string_view fallback;  // what the planner decides
   std::string_view doc;

@@ -15,7 +15,7 @@ namespace hone {
 // may lie outside of the value, where a reader has padding: these are arbitrary.
 struct Along {
   int dim = -1;  // of the whole's results, taken in blocks; -1: a block needs all points
-  // What point p of the dim needs: `window` points from stride * p + first on.
+  // The points that point p of the dim needs: `window` points from stride * p + first on.
   int64_t stride = 1, first = 0, window = 1;
 
   bool is_whole() const { return dim < 0; }

@@ -13,7 +13,7 @@ bool is_update(Opcode opcode);
 // The operand of an update whose elements are written.
 ValueId updates_of(GraphView graph, NodeId update);
 
-// Whether all that the nodes compute from the value is elementwise.
+// True if all that the nodes compute from the value is elementwise.
 Status check_elementwise(GraphView graph, std::span<const NodeId> nodes, ValueId x);
 
 }  // namespace hone

@@ -16,7 +16,7 @@ struct WordProducts {
   int64_t each() const { return products == Products::pairs ? 2 : 4; }  // numbers of a word
 };
 
-// What a node multiplies by words, along the longest dim that both operands go along element by
+// The products of words of a node, along the longest dim that both operands go along element by
 // element; whole words are better. None: its numbers are others, or, where words are pairs,
 // denormal ones do matter.
 std::optional<WordProducts> word_products(GraphView graph, NodeId node,
@@ -39,7 +39,7 @@ Result<WordShape> word_shape(const KernelBody& body, const Contraction& contract
 struct WordSource {
   ValueId parameter;
   int64_t each;  // numbers of a word
-  // Of the memory's dims, the first element: by the space's dims, of which the one that words are
+  // The first element in the memory's dims: by the space's dims, of which the one that words are
   // taken along counts words.
   std::vector<IndexExpr> index;
   uint8_t flip = 0;  // exclusive or with each byte

@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 
-// What src/log needs of SQLite: statements that are prepared once, rows, transactions, and errors
-// that say what a user can do. For one thread at a time.
+// The parts of SQLite that src/log needs: statements that are prepared once, rows, transactions,
+// and errors that say what a user can do. For one thread at a time.
 
 namespace hone::sqlite {
 
@@ -35,7 +35,7 @@ class Rows {
 
   Result<bool> next();  // moves on; false: there is no more
 
-  // Of the row at hand. Texts and bytes are valid until it moves on.
+  // The columns of the row at hand. Texts and bytes are valid until it moves on.
   int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
   uint64_t hash(int column) const { return static_cast<uint64_t>(integer(column)); }
   double real(int column) const { return sqlite3_column_double(statement_, column); }
@@ -103,9 +103,9 @@ class Database {
   int64_t changes() const { return sqlite3_changes64(connection_); }  // rows, of the last statement
 
   const std::string& path() const { return path_; }
-  // Whether a file that is no database, or a damaged one, was met.
+  // True if another file, or a damaged database, was met.
   bool is_damaged() const { return is_damaged_; }
-  // Whether the path has another file by now.
+  // True if the path has another file by now.
   bool has_moved() const;
   bool in_transaction() const { return sqlite3_get_autocommit(connection_) == 0; }
 

@@ -17,10 +17,10 @@ struct Log::Impl {
   std::unique_ptr<sqlite::Database> database = {};
 };
 
-// Whether a file that is there can be a log that this version of hone knows, as far as its first
+// True if a file that is there can be a log that this version of hone knows, as far as its first
 // bytes tell. Nothing is said of an empty file.
 Status check_header(const std::string& path);
-// Whether the open database is such a log. One that is empty becomes a log, if it may.
+// True if the open database is such a log. One that is empty becomes a log, if it may.
 Status prepare_tables(sqlite::Database& database, bool may_write);
 
 // Some rows of a table in the order of their ids, as many as memory bears.

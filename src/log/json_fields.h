@@ -28,7 +28,7 @@ class JsonFields {
   Status read(std::string_view name, double& real);
   Status read(std::string_view name, std::vector<double>& reals);
   Status read(std::string_view name, Outcome& outcome);
-  // Whether there is nothing else.
+  // Checks that there is nothing else.
   Status finish() const;
 
  private:

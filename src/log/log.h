@@ -16,7 +16,7 @@
 
 namespace hone {
 
-// What was found out about a candidate: samples, or why there are none.
+// The outcome for a candidate: samples, or why there are none.
 #define HONE_OUTCOMES(X)                                     \
   X(measured, "there are samples")                           \
   X(wrong, "its results differ from the reference")          \
@@ -87,13 +87,14 @@ inline constexpr size_t kMaxConditionsBytes = 1000;
 inline constexpr size_t kMaxDetailBytes = 64 << 10;
 inline constexpr size_t kMaxVersionBytes = 200;
 inline constexpr size_t kMaxSamples = 1 << 16;
-// Any bytes, such as what a process has said, as a detail: cut, and with \xHH for what is no text.
+// Any bytes, such as what a process has said, as a detail: cut, and with \xHH for bytes that are
+// not text.
 std::string detail_of(std::string_view bytes);
 Status check(const Record& record);
 Status check(const KnownText& text);
 Status check(const BestPlan& best);
 
-// Which records are wanted. What is not said does not matter.
+// Which records are wanted. A field that is not set matches everything.
 struct Query {
   std::optional<std::string> kind = {};
   std::optional<uint64_t> subject = {};  // this or `code` makes it a matter of microseconds
@@ -103,7 +104,7 @@ struct Query {
   std::optional<Outcome> outcome = {};
   std::optional<std::string> version = {};
   int64_t after = 0;          // records with a larger id
-  int64_t limit = INT64_MAX;  // so many at most
+  int64_t limit = INT64_MAX;  // the most records
 };
 
 struct LogCounts {
@@ -111,7 +112,7 @@ struct LogCounts {
   bool operator==(const LogCounts&) const = default;
 };
 
-// What one line of a survey says: records of one subject on one target under equal conditions.
+// A line of a survey: records of one subject on one target under equal conditions.
 struct LogGroup {
   std::string kind = {};
   uint64_t subject = 0, target = 0;
@@ -123,7 +124,7 @@ struct LogGroup {
   int64_t last_time = 0;
 };
 
-// What was done about a damaged log.
+// The repair of a damaged log.
 struct Salvaged {
   LogCounts kept = {};
   int64_t lost = 0;           // rows that could not be read, or did not fit their checksum
@@ -139,7 +140,7 @@ struct LogCheck {
 
 struct GcRules {
   std::optional<int64_t> before = {};       // removes records from before that time
-  std::optional<int64_t> bytes = {};        // keeps the newest records, of so many bytes together
+  std::optional<int64_t> bytes = {};        // keeps the newest records, up to this size in bytes
   std::optional<std::string> version = {};  // removes records of that version of hone
   bool dry_run = false;                     // only counts
 };
@@ -158,8 +159,8 @@ class Log {
     use,   // makes the file and its folder; if the log is damaged, keeps what is good (salvaged())
     read,  // changes nothing; the file must be there
   };
-  // Errors: the file is no log, or is one of a newer format, which stays as it is; the file cannot
-  // be read, or made; another process that repairs it.
+  // Errors: the file is not a log, or is one of a newer format, which stays as it is; the file
+  // cannot be read, or made; another process that repairs it.
   static Result<std::unique_ptr<Log>> open(const std::string& path, Mode mode = Mode::use);
   ~Log();
 
@@ -181,7 +182,7 @@ class Log {
   Status visit_plans(const std::function<Status(const BestPlan&)>& call) const;
 
   Result<LogCounts> counts() const;
-  // Of the records that are asked for, those with the latest ones first.
+  // The groups of the records that are asked for, those with the latest ones first.
   Result<std::vector<LogGroup>> groups(const Query& query = {}) const;
   Result<int64_t> bytes() const;  // of the file and of what is to go into it
 
@@ -204,8 +205,8 @@ class Log {
 Result<Salvaged> salvage_log(const std::string& path);
 
 // Adds what comes from elsewhere: records that the log has already are not added again, a text that
-// it has stays, and of two best plans the one with the higher lower end of its gain does. What was
-// taken before finish() may be there or not; then it is.
+// it has stays, and of two best plans the one with the higher lower end of its gain does. Records
+// that were taken before finish() may be there or not; after it they are.
 class LogMerge {
  public:
   explicit LogMerge(Log& log);

@@ -23,7 +23,7 @@ struct Cell {
   int64_t id = 0;   // of the row; 0 in an index, where it is the last value
 };
 
-// What is left of one b-tree.
+// The rest of one b-tree.
 struct Tree {
   bool is_table = false;
   std::vector<Cell> cells = {};
@@ -32,7 +32,7 @@ struct Tree {
 
 class PageFile {
  public:
-  // Of the file's bytes, which live longer. The first page says how long all of them are.
+  // Reads the file's bytes, which live longer. The first page says how long all of them are.
   static Result<PageFile> of(std::string_view bytes);
 
   uint32_t pages() const { return pages_; }

@@ -29,15 +29,15 @@ inline constexpr const Table* kTables[] = {&kRecords, &kTexts, &kPlans};
 
 // Makes all tables in an empty database.
 Status make_tables(sqlite::Database& database);
-// Whether the database has these tables, and nothing besides.
+// True if the database has these tables, and nothing besides.
 Status check_tables(sqlite::Database& database);
 
 uint64_t digest(const Record& record);
 uint64_t digest(const KnownText& text);
 uint64_t digest(const BestPlan& best);
 
-// Of the row at hand, whose columns are those of the table. None: it does not fit its checksum, or
-// the median, which the checksum does not cover, is not that of the samples.
+// The record of the row at hand, whose columns are those of the table. None: it does not fit its
+// checksum, or the median, which the checksum does not cover, is not that of the samples.
 std::optional<Record> read_record(const sqlite::Rows& row);
 // The same whatever the median says: it can be found again.
 std::optional<Record> read_samples(const sqlite::Rows& row);

@@ -15,8 +15,8 @@
 
 namespace hone {
 
-// Equal sides are told apart, and an interval misses the true ratio, in so many of all duels at
-// most.
+// Equal sides are told apart, and an interval misses the true ratio, in at most this share of all
+// duels.
 inline constexpr double kDuelError = 0.01;
 // Fewer rounds have no interval: those of chance agree too often.
 inline constexpr int64_t kLeastDuelRounds = 8;
@@ -59,8 +59,8 @@ struct DuelSide {
 Result<Duel> measure_in_turns(int64_t rounds, const CancelToken& cancel, const DuelSide& a,
                               const DuelSide& b);
 
-// A block of runs in this process, of about so many seconds, one at least. Those that are too short
-// for the clock are measured several together, and count as one.
+// A block of runs in this process, of about this length, one at least. Runs that are too short for
+// the clock are measured several together, and count as one.
 RunBlock block_of(double seconds, std::function<Status()> run);
 
 }  // namespace hone

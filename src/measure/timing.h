@@ -26,7 +26,7 @@ struct Timing {
   void add(std::span<const double> more);
   double min() const { return seconds.front(); }
   double median() const;
-  double quantile(double fraction) const;  // so much of the samples took at most this
+  double quantile(double fraction) const;  // this share of the samples took at most this
 };
 
 // Where the median of what is sampled lies, with a confidence of 95 % at least and whatever its
@@ -39,7 +39,7 @@ std::string noise_of(const Timing& timing);
 struct MeasureOptions {
   double seconds = 1;  // to go on for; at least three runs
   int64_t warmup = 3;  // runs that do not count, before
-  int64_t runs = 0;    // just so many, however long they take; 0: by the time
+  int64_t runs = 0;    // this many, however long they take; 0: by the time
 };
 
 Result<double> measure_once(const std::function<Status()>& run);  // seconds

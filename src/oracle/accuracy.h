@@ -38,7 +38,7 @@ struct AccuracyRun {
 // `rounded` is not wide there, values of fewer bits are on the way, and it counts as it is.
 //
 // Where rounding decides, a plain way may come to another integer, or to another shape, as the
-// number of boxes above a threshold. What a plain way says is not wrong there.
+// number of boxes above a threshold. A plain way is not wrong there.
 //
 // An error: element types do not fit.
 Result<Accuracy> accuracy(std::span<const AccuracyRun> runs);

@@ -7,7 +7,7 @@
 #include "ir/reference/evaluate.h"
 #include "oracle/accuracy.h"
 
-// Whether native code is as accurate as fp32: one run, or as many as it takes to say so.
+// True if native code is as accurate as fp32: one run, or as many as it takes to say so.
 
 namespace hone {
 

@@ -18,17 +18,17 @@ struct Tolerance {
   double absolute = 0;
 };
 
-// What two correct computations of a result of this type may differ by: a few units in the last
-// place after a reduction. Integers and bools must be equal.
+// The difference that two correct computations of a result of this type may have: a few units in
+// the last place after a reduction. Integers and bools must be equal.
 Tolerance default_tolerance(DType type);
 
-// What a user says of it.
+// The tolerance that a user gives.
 struct GivenTolerance {
   std::optional<double> relative = {};  // none: by type
   std::optional<double> absolute = {};  // none: by type and scale
 };
-// What an output of this type may differ by from numbers that another program wrote: with steps
-// rounded in other ways, of constants with fewer digits, as those of the ONNX standard are.
+// The difference that an output of this type may have from numbers that another program wrote: with
+// steps rounded in other ways, of constants with fewer digits, as those of the ONNX standard are.
 // Relative 1e-3 (f64: 1e-7), and at least a unit in the last place; absolute a thousandth of that
 // for the largest of the expected numbers.
 Tolerance expected_tolerance(DType type, const Tensor& expected, const GivenTolerance& given = {});

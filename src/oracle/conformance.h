@@ -56,7 +56,7 @@ std::string_view name(SymbolicDims dims);
 
 struct CaseOptions {
   CaseMode mode = CaseMode::plain;
-  // What runs the graphs; null: the reference.
+  // Runs the graphs; null: the reference.
   std::shared_ptr<GraphEngine> engine = nullptr;
   GivenTolerance tolerance = {};         // of real outputs; others must be equal
   int64_t max_bytes = int64_t{4} << 30;  // of the evaluation

@@ -21,7 +21,7 @@ struct CaseFiles {
   std::vector<std::string> output_names;
 };
 
-// Whether the folder holds a case; cheap.
+// True if the folder holds a case; cheap.
 bool is_conformance_case(const std::filesystem::path& folder);
 // At least one.
 Result<std::vector<CaseFiles>> data_sets_of(const std::filesystem::path& folder);

@@ -11,7 +11,7 @@
 namespace hone {
 
 // How often plans decided what: a row for each value of each decision, large numbers in ranges.
-// Values that a decision is known to have stand there from the start, those of plans for so many
+// Values that a decision is known to have stand there from the start, those of plans for this many
 // cores.
 class DecisionCounts {
  public:

@@ -18,7 +18,7 @@
 
 namespace hone {
 
-// What holds the outputs to the reference.
+// The way to compare outputs with the reference.
 enum class Judge : uint8_t {
   // Each op rounded to its type, within the default tolerance. Any graph.
   rounded,
@@ -39,7 +39,7 @@ struct DifferentialCase {
   Judge judge = Judge::rounded;
 };
 
-// docs/testing.md describes the text. What is printed is read back as the same.
+// docs/testing.md describes the text. Reading the text gives the same case.
 std::string print(const DifferentialCase& one);
 Result<DifferentialCase> parse_case(std::string_view text, std::string_view file = "<text>");
 

@@ -6,7 +6,7 @@
 
 namespace hone {
 
-// What a case comes to. Whoever is asked may run it in another process.
+// Gives the verdict on a case. Whoever is asked may run it in another process.
 using CaseRunner = std::function<Verdict(const DifferentialCase&)>;
 
 // A case that fails as the given one does and that no single step makes smaller: a kernel alone on

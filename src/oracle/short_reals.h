@@ -9,8 +9,8 @@ namespace hone {
 
 bool has_short_reals(const Graph& graph);  // in regions, too
 
-// Of two ways to compute an output, number by number the one that is nearer to `actual`. They have
-// its dims.
+// Takes number by number, from two ways to compute an output, the one that is nearer to `actual`.
+// They have its dims.
 Tensor nearer(const Tensor& actual, const Tensor& a, const Tensor& b);
 
 }  // namespace hone

@@ -8,7 +8,7 @@
 #include "ir/graph.h"
 #include "oracle/compare.h"
 
-// What holds outputs to the reference where inputs are special numbers (tensor/special_numbers.h).
+// Compares outputs with the reference where inputs are special numbers (tensor/special_numbers.h).
 
 namespace hone {
 

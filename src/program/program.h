@@ -47,7 +47,7 @@ struct Buffer {
   Tensor value = {};                   // of constants
   View view = {};                      // of views
   std::optional<int64_t> offset = {};  // of temporaries: bytes into the frame's memory, if decided
-  // Of outputs: the input of this type in whose memory this output may lie, if the runner of the
+  // For outputs: the input of this type in whose memory this output may lie, if the runner of the
   // frame wants it. Either a copy brings the input here, or a kernel reads the input where it
   // writes. After any other write to the output nothing reads the input.
   std::optional<BufferId> donor = {};
@@ -160,7 +160,7 @@ Result<Program> parse_program(std::string_view text, const ParseOptions& options
 // Replaces the symbols that are bound, in kernels too.
 Result<Program> specialize(const Program& program, const Bindings& bindings);
 
-// Of a kernel's text without its name.
+// Hashes a kernel's text without its name.
 uint64_t tiles_hash(const TileProgram& tiles);
 
 }  // namespace hone

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 
-// The rule files of TASO: a protocol buffer of substitutions, each two lists of operators. What is
-// read is as it stands there; prove/foreign.h says what it means.
+// The rule files of TASO: a protocol buffer of substitutions, each two lists of operators. The
+// rules are read as they stand there; prove/foreign.h says what they mean.
 
 namespace hone {
 

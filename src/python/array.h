@@ -31,7 +31,7 @@ struct Port {
   bool is_packed() const { return bits(type.dtype()) < 8; }
 };
 
-// What an array's elements are for Python: "float32"; the bits, if numpy lacks the type.
+// The name of an array's elements in Python: "float32"; the bits, if numpy lacks the type.
 std::string numpy_name(DType dtype);
 // "float32 (N, 3)".
 std::string text(const Port& port);
@@ -47,7 +47,7 @@ class GivenArray {
  public:
   enum class Use : uint8_t { read, write };
 
-  // Raises if it is no array in memory, or is to be written and is read-only. `label` names it:
+  // Raises if it is not an array in memory, or is to be written and is read-only. `label` names it:
   // "input 'x'".
   GivenArray(pybind11::handle array, const std::string& label, Use use);
   GivenArray(GivenArray&& other) noexcept;

@@ -16,7 +16,7 @@
 
 namespace hone::python {
 
-// What a model runs on, if its sizes are open or its segments many. Safe for several threads.
+// Runs a model if its sizes are open or its segments many. Safe for several threads.
 class OpenRunner {
  public:
   virtual ~OpenRunner() = default;
@@ -29,7 +29,8 @@ class Core {
   Core(std::vector<Port> inputs, std::vector<Port> outputs,
        std::shared_ptr<const Executable> executable, std::shared_ptr<OpenRunner> runner = nullptr);
 
-  // Of tuples: name, element type, numpy's element type, sizes (a number, or a text if open).
+  // A list of tuples: name, element type, numpy's element type, sizes (a number, or a text if
+  // open).
   pybind11::list inputs() const { return described(inputs_); }
   pybind11::list outputs() const { return described(outputs_); }
 

@@ -16,10 +16,11 @@ namespace hone::python {
 using Held = std::shared_ptr<const pybind11::object>;
 Held hold(pybind11::handle object);
 
-// What has a method price(kernel, schedules, threads); with copy(bytes) and command(), or those of
-// the analytic price. Its answers may change, so plans that it chose are not kept.
+// The cost of an object that has a method price(kernel, schedules, threads); with copy(bytes) and
+// command(), or those of the analytic price. Its answers may change, so plans that it chose are not
+// kept.
 std::shared_ptr<const Cost> cost_of(Held object, const Target& target);
-// What has a method look(run).
+// The search of an object that has a method look(run).
 std::shared_ptr<const Search> search_of(Held object);
 
 // Registers Kernel, Schedule and SearchRun.

@@ -4,7 +4,7 @@
 
 namespace hone::python {
 
-// What `hone report` tells of a model, as a page.
+// The page of `hone report` about a model.
 void define_report(pybind11::module_& module);
 
 }  // namespace hone::python

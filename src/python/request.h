@@ -5,8 +5,8 @@
 #include "session/native.h"
 #include "session/source.h"
 
-// What Python says of a model and how to compile it: the keyword arguments of hone.compile and
-// hone.tune, which python/hone/_compile.py has checked for their names.
+// The request of Python for a model and how to compile it: the keyword arguments of hone.compile
+// and hone.tune, which python/hone/_compile.py has checked for their names.
 
 namespace hone::python {
 

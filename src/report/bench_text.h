@@ -8,12 +8,12 @@
 #include "measure/timing.h"
 #include "tensor/dim.h"
 
-// What `hone bench` measured, for people and as data.
+// The results of `hone bench`, for people and as data.
 
 namespace hone {
 
 struct BenchReport {
-  // What was measured.
+  // The subject of the measurement.
   std::string model;
   int64_t threads = 1;
   std::string target;  // its name

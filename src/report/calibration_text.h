@@ -6,7 +6,7 @@
 
 namespace hone {
 
-// What fitting prices has come to, as a table.
+// The result of fitting prices, as a table.
 std::string calibration_text(const Calibration& calibration);
 
 }  // namespace hone

@@ -9,7 +9,7 @@ namespace hone {
 
 // Within 100 columns.
 std::string choices_text(const PlanChoices& choices);
-// An object per graph, as an array, and a line break. What nobody counts is null.
+// An object per graph, as an array, and a line break. Choices that are not counted are null.
 std::string choices_json(std::span<const std::pair<std::string, PlanChoices>> graphs);
 
 }  // namespace hone

@@ -7,10 +7,10 @@
 
 namespace hone {
 
-// What a build did, in a few lines.
+// The result of a build, in a few lines.
 std::string built_text(const BuiltSet& built);
 
-// What a data set has, by kind of kernel and by program, and how noisy it is.
+// The kernels of a data set, by kind of kernel and by program, and how noisy it is.
 std::string kernel_data_text(const KernelData& data);
 std::string kernel_data_json(const KernelData& data);
 

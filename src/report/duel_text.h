@@ -11,7 +11,7 @@ namespace hone {
 
 // " (1.13 to 1.21)": how much faster the second is; "" of too few rounds.
 std::string gain_interval_text(const Duel& times);
-// Of a duel that was measured: times of both, the gain, and whether it is sure.
+// The text of a duel that was measured: times of both, the gain, and whether it is sure.
 std::string duel_text(const PlanDuel& duel, std::string_view first, std::string_view second);
 std::string duel_json(const PlanDuel& duel, std::string_view first, std::string_view second);
 

@@ -31,9 +31,9 @@ struct ExplainedKernel {
   int64_t steps = 0;  // of the plan that launch it
   ScheduleFigures chosen;
   std::vector<ScheduleFigures> others;  // the cheapest found of each other algorithm, by price
-  // What no schedule of this algorithm beats, if the target's rates are right: its operations at
-  // the peak of the units that it uses, and all operands read or written once at the rate of
-  // memory. 0: the target does not say.
+  // The times that no schedule of this algorithm beats, if the target's rates are right: its
+  // operations at the peak of the units that it uses, and all operands read or written once at the
+  // rate of memory. 0: the target does not say.
   double arithmetic_roof = 0, memory_roof = 0;
   std::optional<ScheduleFigures> planned;   // by the planner, which has decided otherwise
   std::optional<LearnedCost::Trust> trust;  // in the chosen schedule's price, if that is learned
@@ -47,7 +47,7 @@ struct Explanation {
   std::vector<ExplainedKernel> kernels;    // different ones, the dearest first
   std::string learned = {};                // where the model of learned prices is from
   double priced() const;                   // all of them
-  // Of a learned price: the kernels that the analytic price speaks for alone.
+  // For a learned price: the kernels that the analytic price speaks for alone.
   size_t unknown() const;
 };
 
@@ -55,16 +55,16 @@ struct ExplainOptions {
   const Log* log = nullptr;       // of measurements; null: none
   const Plan* planned = nullptr;  // the planner's, to compare with; null: none
   LayerNames layers = {};
-  size_t most = SIZE_MAX;  // the other algorithms are looked at for so many of the dearest
+  size_t most = SIZE_MAX;  // how many of the dearest kernels show the other algorithms
 };
 
-// Of a complete plan of a prepared graph whose sizes are numbers.
+// Explains a complete plan of a prepared graph whose sizes are numbers.
 Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& target,
                             const Cost& cost, const ExplainOptions& options = {});
 
 // At most 100 columns wide: the `most` dearest kernels, each with its schedule, price and roofs.
 std::string explanation_text(const Explanation& explanation, size_t most);
-// Of learned prices: a table of what the prices of the `most` dearest kernels stand on, and why
+// For learned prices: a table of what the prices of the `most` dearest kernels stand on, and why
 // networks have no say in those where they have none.
 std::string trust_text(const Explanation& explanation, size_t most);
 std::string explanation_json(const Explanation& explanation);

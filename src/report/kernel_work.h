@@ -8,7 +8,7 @@
 
 namespace hone {
 
-// What a kernel does, as its schedule carries it out.
+// The work of a kernel, as its schedule carries it out.
 struct KernelWork {
   // Each element computed once. Products of transformed numbers count in place of those of their
   // conv, and products of parts each.
@@ -19,8 +19,8 @@ struct KernelWork {
 };
 KernelWork work_of(const KernelBody& body, const Schedule& schedule, const Target& target);
 
-// What a kernel computes, for people: "conv 3x3, add, max". Of many ops the first ones, and how
-// many more there are; what only moves numbers is left out beside others.
+// The computation of a kernel, for people: "conv 3x3, add, max". If there are many ops, the first
+// ones and the number of the others. Ops that only move numbers are left out beside others.
 std::string computes_text(const KernelBody& body);
 
 }  // namespace hone

@@ -6,7 +6,8 @@
 
 #include "log/log.h"
 
-// What a log says, for people. Tables have at most 100 columns, whatever it is that the log has.
+// The content of a log, for people. Tables have at most 100 columns, whatever it is that the log
+// has.
 
 namespace hone {
 
@@ -16,7 +17,8 @@ std::string log_survey_json(const LogCounts& counts, std::span<const LogGroup> g
 
 // A record, all of it.
 std::string record_text(const Record& record);
-// Records of one subject: the fastest first, so many of each conditions, then what failed.
+// Records of one subject: the fastest first, at most `limit` for each conditions, then the
+// failures.
 std::string records_table(std::vector<Record> records, size_t limit);
 std::string best_plan_text(const BestPlan& best);
 

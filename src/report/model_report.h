@@ -14,7 +14,7 @@
 #include "session/source.h"
 #include "session/stages.h"
 
-// What `hone report` tells of a model, and the page that shows it.
+// The content of `hone report` on a model, and the page that shows it.
 
 namespace hone {
 
@@ -27,7 +27,7 @@ struct ReportedSide {
   std::optional<Interval> interval = {};
 };
 
-// One graph of the model as it was planned. What is missing could not be made or is not known.
+// One graph of the model as it was planned. Missing fields could not be made or are not known.
 struct ReportedGraph {
   std::string name;
   std::string sizes;  // of its symbols
@@ -49,7 +49,7 @@ struct ModelReport {
   std::vector<std::string> commands;  // that make this report, and ones that tell more
   Target target;
   int64_t threads = 1;
-  // Of the machine before the measurements and after them; negative: not known.
+  // The machine's load before the measurements and after them; negative: not known.
   double load = -1, load_after = -1;
 
   std::optional<GraphSummary> summary = {};  // of all graphs together
@@ -71,7 +71,7 @@ struct ReportSubject {
   const RunInputs& inputs;
   const NativeOptions& options;
   const NativeOptions* plain = nullptr;  // of the planner's own plan, if that may be another one
-  // Whether the plans of `options` have turned out to be others than the planner's.
+  // True if the plans of `options` have turned out to be others than the planner's.
   std::function<bool()> has_other_plan = {};
   const Log* log = nullptr;
   double seconds = 2;  // for each of the measurements
@@ -79,12 +79,12 @@ struct ReportSubject {
   Face face = {};
 };
 
-// Of all graphs of a model whose sizes were chosen.
+// Summarizes all graphs of a model whose sizes were chosen.
 Status summarize_into(ModelReport& report, const Model& model);
-// Runs the model, measures it against its rivals, and fills the report. What fails goes to
+// Runs the model, measures it against its rivals, and fills the report. Failures go to
 // `failures`, and the rest is shown. An error: the user has cancelled it.
 Status measure_into(ModelReport& report, const ReportSubject& subject);
-// Of a model that did not run: what its graphs become, as far as that goes.
+// For a model that did not run: the plans of its graphs, as far as they can be made.
 Status plan_into(ModelReport& report, const Model& model, const NativeOptions& options,
                  const LayerNames& layers, const Log* log, const Face& face);
 

@@ -30,7 +30,7 @@ struct GraphPicture {
   };
   struct Step {
     std::string name;    // of the kernel or node
-    std::string kernel;  // "dot_add_max"; empty: it is no kernel
+    std::string kernel;  // "dot_add_max"; empty: it is not a kernel
     std::vector<std::string> layers;
     int64_t schedule = -1;         // an index of schedules
     std::vector<uint32_t> needs;   // earlier steps whose results it reads
@@ -60,7 +60,7 @@ struct MemoryPicture {
   int64_t inputs = 0, outputs = 0, constants = 0;  // bytes beside it
 };
 
-// What the log has of one kernel, in the order in which it was measured.
+// The records of the log about one kernel, in the order in which it was measured.
 struct TriedKernel {
   std::string name;
   double steps = 0;  // that launch it
@@ -74,7 +74,7 @@ struct TriedKernel {
 struct TuningPicture {
   std::vector<TriedKernel> kernels;
   size_t left_out = 0;  // points
-  // After so many measurements, the sum of what the kernels' best schedules so far take.
+  // After this many measurements, the sum of the times of the kernels' best schedules so far.
   std::vector<std::pair<int64_t, double>> progress;
   std::optional<KnownPlan> best;  // of the log
 };
@@ -82,7 +82,7 @@ struct TuningPicture {
 // `plan` may be empty: each node is a step then.
 Result<GraphPicture> picture_of(const Graph& graph, const Plan& plan, const LayerNames& layers = {},
                                 const PictureBounds& bounds = {});
-// Of a complete plan, and a graph whose sizes are numbers.
+// The picture of a complete plan and a graph whose sizes are numbers.
 Result<MemoryPicture> memory_picture(const Graph& graph, const Plan& plan,
                                      const PictureBounds& bounds = {});
 Result<TuningPicture> tuning_picture(const Graph& graph, const Plan& plan, const Target& target,

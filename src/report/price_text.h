@@ -9,7 +9,7 @@
 namespace hone {
 
 // A table by kind of kernel, and of all, in which each figure is the mean over the trials that have
-// such kernels; with several trials, those of all kernels have their intervals.
+// such kernels. With several trials, those of all kernels have their intervals.
 std::string price_trials_text(std::span<const PriceTrial> trials);
 std::string price_trials_json(std::span<const PriceTrial> trials);
 
@@ -18,7 +18,7 @@ std::string price_trials_json(std::span<const PriceTrial> trials);
 std::string time_trials_text(std::span<const std::vector<TimeVerdict>> trials);
 std::string time_trials_json(std::span<const std::vector<TimeVerdict>> trials);
 
-// What a model is: "5 networks, 300 kernels of 12 programs, ...".
+// Describes a model: "5 networks, 300 kernels of 12 programs, ...".
 std::string kernel_model_text(const KernelModel& model);
 
 }  // namespace hone

@@ -18,16 +18,18 @@ namespace hone {
 // The layers of a model by the values that they make (ImportOptions::layers).
 using LayerNames = std::map<std::string, std::string, std::less<>>;
 
-// Of a kernel, each once, that of its contraction first. Empty: the model has no names there.
+// The layers of a kernel, each once, that of its contraction first. Empty: the model has no names
+// there.
 std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames& layers);
-// Of the graph's inputs and outputs; its sizes are numbers.
+// The bytes of the graph's inputs and outputs; its sizes are numbers.
 double operand_bytes(const Graph& graph);
 // "conv1 +2", or what the kernel has in place of a layer.
 std::string kernel_label(std::span<const std::string> layers, const std::string& kernel);
 
 // A launch of the plan, or all copies together. Figures are of one run.
 struct StepTime {
-  // What it computes: the layer of its contraction first. Empty: the model has no names there.
+  // The layers that it computes: the one of its contraction first. Empty: the model has no names
+  // there.
   std::vector<std::string> layers;
   std::string command;        // in the plan: "k3"
   std::string kernel;         // of its ops: "conv_broadcast_add"; empty: copies
@@ -63,12 +65,12 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
                                   const Graph& graph, const Plan& plan, const Target& target,
                                   const Cost& cost, const LayerNames& layers = {},
                                   const Bindings& sizes = {});
-// Of `runs` runs of a compiled model, of which nothing but its commands is known: a segment for
-// each unit and its sizes, the slowest first.
+// The profile of `runs` runs of a compiled model, of which only the commands are known: a segment
+// for each unit and its sizes, the slowest first.
 Result<std::vector<SegmentProfile>> profile_of(std::span<const UnitTimes> times, int64_t runs,
                                                const HonecFile& file);
-// Of `runs` runs of a model on an engine that keeps code: a segment for each graph and its sizes,
-// the slowest first.
+// The profile of `runs` runs of a model on an engine that keeps code: a segment for each graph and
+// its sizes, the slowest first.
 Result<std::vector<SegmentProfile>> profile_of(const NativeEngine& engine, int64_t runs,
                                                const Target& target, const LayerNames& layers = {});
 

@@ -11,7 +11,7 @@
 #include "report/profile.h"
 #include "runtime/executable.h"
 
-// What a command did and when, for people to look at: the trace events that Perfetto
+// Records what a command did and when, for people to look at: the trace events that Perfetto
 // (ui.perfetto.dev) and Chrome read.
 
 namespace hone {
@@ -20,7 +20,7 @@ class Trace {
  public:
   static constexpr size_t kMost = 100'000;  // events; about 15 MB of JSON
 
-  // What an event is. Texts may be names of a model: they are shortened and spelled out
+  // The kind of an event. Texts may be names of a model: they are shortened and spelled out
   // (page_text).
   struct Label {
     std::string category;
@@ -32,7 +32,7 @@ class Trace {
 
   explicit Trace(size_t most = kMost) : most_(most) {}
 
-  // May be called by several threads at once. What has no room is counted.
+  // May be called by several threads at once. Events without room are counted.
   void add(const Label& label, const Span& span);
   // The launches and copies of the program's runs, by the kernels and the layers of its commands.
   void add(const RunTrace& runs, uint32_t program, const Profile& commands,

@@ -5,7 +5,7 @@
 
 #include "tune/tuner.h"
 
-// What tuning has found.
+// The findings of tuning.
 
 namespace hone {
 

@@ -41,7 +41,8 @@ using Profile = std::vector<CommandTime>;  // in the image's order
 
 // When launches and copies ran, in the order of their ends, as far as there is room.
 struct RunTrace {
-  // What a thread did for a command; of a launch on several threads, one for each that had a part.
+  // The work of a thread for a command; for a launch on several threads, one for each that had a
+  // part.
   struct Entry {
     uint32_t program;  // RunTrace::program at that time
     uint32_t command;  // an index of the run's profile
@@ -86,7 +87,7 @@ class Executable {
   std::span<const image::Port> inputs() const { return inputs_; }
   std::span<const image::Port> outputs() const { return outputs_; }
   int64_t threads() const { return threads_; }  // that work on a kernel
-  // By output: its donor, the input in whose memory it may lie.
+  // Indexed by output: its donor, the input in whose memory it may lie.
   std::span<const std::optional<uint32_t>> donors() const { return script_.donors; }
 
   // Errors: tensors that do not fit, no memory (ErrorCode::limit), cancelled.
@@ -142,7 +143,7 @@ class Executable {
   Script script_;
   std::vector<uint32_t> bound_;        // pointers into inputs and outputs that do not move
   std::vector<uint32_t> partly_used_;  // outputs whose last byte has unused bits
-  // Of a run's outputs, for those of the next run.
+  // The memory of a run's outputs, for those of the next run.
   std::shared_ptr<MemoryPool> output_memory_;
   int64_t threads_ = 1;
   bool flushes_denormals_ = false;

@@ -25,7 +25,7 @@ struct Section;
 }  // namespace honec
 
 bool is_honec_path(const std::filesystem::path& path);  // ends in .honec
-// Whether bytes begin as those of a compiled model do.
+// True if bytes begin as those of a compiled model do.
 bool begins_like_honec(std::string_view bytes);
 
 // The file, mapped. Opening it checks the format, and by checksums all but the weights, which are
@@ -58,17 +58,17 @@ class HonecFile {
   const std::string& path() const { return path_; }  // "" of bytes
   const std::string& name() const { return name_; }  // of the model
   const std::string& hone() const { return hone_; }  // the version that compiled it
-  // Of the model: sizes that programs have different numbers for, and those that are open, have
-  // symbols.
+  // The ports of the model: sizes that programs have different numbers for, and those that are
+  // open, have symbols.
   std::span<const image::Port> inputs() const { return inputs_; }
   std::span<const image::Port> outputs() const { return outputs_; }
-  // By sizes, and of each the best first.
+  // Sorted by sizes, and for each the best first.
   std::span<const Program> programs() const { return programs_; }
   // The first program of each choice of sizes, of all units.
   std::span<const size_t> sizes() const { return sizes_; }
   // Null: the model is one graph, unit 0.
   const SegmentTree* segments() const { return segments_ ? &*segments_ : nullptr; }
-  // Whether it is one graph for one choice of sizes.
+  // True if it is one graph for one choice of sizes.
   bool is_single() const { return !segments_ && sizes_.size() == 1 && !programs_[0].is_open; }
   int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
   int64_t code_bytes() const { return static_cast<int64_t>(code_.size()); }
@@ -80,7 +80,7 @@ class HonecFile {
   // To be loaded as it is, or looked at. Its constants are the file's bytes. `sizes` are those of
   // the symbols of a program for all sizes.
   Result<Image> image(size_t program, const Bindings& sizes = {}) const;
-  // Of a program for all sizes; of others the image is whole.
+  // The open image of a program for all sizes; the image of others is whole.
   Result<OpenImage> open_image(size_t program) const;
   // Reads all weights: an error names one that is damaged.
   Status verify() const;
@@ -125,8 +125,8 @@ class HonecFile {
 };
 
 struct HonecOptions {
-  // That work on a kernel: at most those that it was planned for, and by default at most the
-  // processors of this machine.
+  // The threads that work on a kernel: at most those that it was planned for, and by default at
+  // most the processors of this machine.
   std::optional<int64_t> threads = std::nullopt;
   int64_t memory_limit = INT64_MAX;                    // LoadOptions
   std::optional<Instructions> machine = std::nullopt;  // LoadOptions
@@ -138,7 +138,7 @@ struct HonecOptions {
 // the file. loaded_model.h loads all of a file.
 Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
                                                      const HonecOptions& options = {});
-// Threads for a program that was planned for so many.
+// Threads for a program that was planned for `planned`.
 int64_t threads_of(int64_t planned, const HonecOptions& options);
 
 }  // namespace hone

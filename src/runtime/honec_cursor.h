@@ -34,7 +34,7 @@ class Cursor {
     return static_cast<uint32_t>(HONE_TRY(number(what, 0, UINT32_MAX)));
   }
   Result<bool> truth(std::string_view what) { return HONE_TRY(number(what, 0, 1)) == 1; }
-  // Of things that take at least `least` bytes each: what follows has room for them.
+  // The count of things that take at least `least` bytes each: the rest has room for them.
   Result<int64_t> count(std::string_view what, int64_t least) {
     const int64_t value = HONE_TRY(number());
     if (value < 0 || value > left() / least)

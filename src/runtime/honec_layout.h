@@ -14,11 +14,11 @@
 namespace hone::honec {
 
 inline constexpr char kMagic[8] = {0x7f, 'h', 'o', 'n', 'e', 'c', '\r', '\n'};
-// Of the format and of what its code is called by (kernel_abi.h).
+// The version of the format, and of the calls of its code (kernel_abi.h).
 inline constexpr uint32_t kVersion = 5;
 
 // In the order metadata, segments, program, code, weights. `segments` are there if the model has
-// several. Of `program` there is one for each unit, choice of sizes and level of instructions, the
+// several. There is one `program` for each unit, choice of sizes and level of instructions, the
 // best level first; of all others just one.
 enum class Kind : uint32_t { metadata = 1, program, code, weights, segments };
 
@@ -50,7 +50,7 @@ inline constexpr int64_t kAlignment = 64;
 inline constexpr int64_t kPage = 4096;
 constexpr int64_t alignment(Kind kind) { return kind == Kind::weights ? kPage : kAlignment; }
 
-// Of the header, but for this number, and of the table of sections behind it.
+// Covers the header without this number, and of the table of sections behind it.
 inline uint64_t header_checksum(Header header, std::span<const std::byte> table) {
   header.checksum = 0;
   const uint64_t first = hash_bytes(std::as_bytes(std::span(&header, 1)));

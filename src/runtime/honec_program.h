@@ -11,14 +11,14 @@
 #include "runtime/honec_cursor.h"
 #include "runtime/open_image.h"
 
-// The program of a compiled model, as its section has it. What it says is checked as far as it can
+// The program of a compiled model, as its section has it. Its content is checked as far as it can
 // be told from the bytes; Executable::load checks the rest.
 
 namespace hone::honec {
 
 using Symbols = std::vector<Symbol>;
 
-// What a program begins with. Sizes may be expressions of its symbols.
+// The beginning of a program. Sizes may be expressions of its symbols.
 struct Head {
   uint32_t unit = 0;
   Instructions needs;

@@ -11,7 +11,7 @@
 
 namespace hone {
 
-// What the code of a unit took for inputs of these types, over several runs.
+// The time of the code of a unit for inputs of these types, over several runs.
 struct UnitTimes {
   uint32_t unit = 0;
   std::vector<Type> inputs = {};
@@ -32,11 +32,11 @@ class LoadedModel {
   static Result<std::shared_ptr<const LoadedModel>> load(HonecFile file, HonecOptions options = {});
 
   const HonecFile& file() const { return file_; }
-  // What runs a model that is one graph, for one choice of sizes (HonecFile::is_single); else null.
+  // Runs a model that is one graph, for one choice of sizes (HonecFile::is_single); else null.
   const std::shared_ptr<const Executable>& single() const { return single_; }
-  // What runs these sizes of HonecFile::sizes(), if they are numbers.
+  // Runs these sizes of HonecFile::sizes(), if they are numbers.
   std::shared_ptr<const Executable> for_sizes(size_t sizes) const;
-  // What runs a unit for inputs of these types. An error names the sizes that the file has.
+  // Runs a unit for inputs of these types. An error names the sizes that the file has.
   Result<std::shared_ptr<const Executable>> executable(uint32_t unit,
                                                        std::span<const Type> inputs) const;
 
@@ -46,7 +46,7 @@ class LoadedModel {
                                   std::vector<UnitTimes>* times = nullptr) const;
 
  private:
-  // Of HonecFile::sizes().
+  // A choice of HonecFile::sizes().
   struct Choice {
     size_t program = 0;
     std::shared_ptr<const Executable> executable;  // null: for all sizes

@@ -23,7 +23,7 @@ struct OpenImage {
 // scratch, trips, symbols of launches, offsets and bytes of places, strides.
 void each_number(Image& image, const std::function<void(int64_t&)>& visit);
 
-// Of its numbers and ports, each once. They have different names.
+// The symbols of its numbers and ports, each once. They have different names.
 std::vector<Symbol> symbols_of(const OpenImage& open);
 
 // The image for sizes that fit its symbols (check_binding); an error names a symbol that has none.

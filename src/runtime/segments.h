@@ -79,8 +79,8 @@ struct UnitArity {
   size_t inputs = 0;
   size_t outputs = 0;
 };
-// That all numbers name something and all counts agree. Whether a value is there when it is read,
-// and of which type, is seen by a run.
+// Checks that all numbers name something and all counts agree. A run sees whether a value exists
+// when it is read, and its type.
 Status check(const SegmentTree& tree, size_t inputs, std::vector<UnitArity> units);
 
 }  // namespace hone

@@ -5,7 +5,7 @@
 
 namespace hone {
 
-// What is open around a plan, counted: what searches have to choose from.
+// Counts the edits that are open in a plan: what searches have to choose from.
 
 struct AlgorithmChoices {
   Algorithm algorithm = {};
@@ -13,7 +13,7 @@ struct AlgorithmChoices {
   std::vector<ScheduleSpace::OpenDecision> decisions;
 };
 
-// Of all steps with the same kernel.
+// The choices of all steps with the same kernel.
 struct KernelChoices {
   std::string label;  // of the first of them: "@k0", "@k1 in loop.body"
   std::string name;   // kernel_name()

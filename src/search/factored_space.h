@@ -14,14 +14,14 @@ namespace hone {
 class FactoredSpace {
  public:
   virtual ~FactoredSpace() = default;
-  // By variable: how many values it may have, at least 1. Values are numbers from 0.
+  // For each variable, the number of its values, at least 1. Values are numbers from 0.
   virtual std::span<const uint32_t> domains() const = 0;
-  // By factor: the variables that its price depends on, each once.
+  // For each factor, the variables that its price depends on, each once.
   virtual std::span<const std::vector<uint32_t>> scopes() const = 0;
   // The local price of a factor, of values in the order of its scope. Infinity: refused.
   virtual Result<double> local(size_t factor, std::span<const uint32_t> values) = 0;
 
-  // By variable, of a point.
+  // The value of each variable of a point.
   virtual std::vector<uint32_t> values(uint32_t point) const = 0;
   virtual uint32_t point(std::span<const uint32_t> values) = 0;
 };

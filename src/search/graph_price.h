@@ -15,18 +15,18 @@ struct GraphPriceOptions {
   const CancelToken* cancel = nullptr;
 };
 
-// What graphs cost under their default plans, in seconds: fusion, layouts and copies count as the
-// planner decides about them. What is found out about kernels serves all graphs. The target and the
+// Prices graphs under their default plans, in seconds: fusion, layouts and copies count as the
+// planner decides about them. Facts about kernels serve all graphs. The target and the
 // Cost outlive it.
 class GraphPrice {
  public:
   GraphPrice(const Target& target, const Cost& cost, const GraphPriceOptions& options = {});
 
-  // Of what prepare() makes of the graph.
+  // The price of the graph after prepare().
   Result<double> exact(const Graph& graph);
   // Nearly the same, without computing weights: of primitive ops, for a search over many graphs.
-  // What constants determine counts as a constant, and a conv whose weights are computed may be
-  // transformed as one with the weights that they are computed from.
+  // A value that constants determine counts as a constant, and a conv whose weights are computed
+  // may be transformed as one with the weights that they are computed from.
   Result<double> quick(const Graph& graph);
 
  private:

@@ -35,7 +35,7 @@ class LayoutSearch : public SearchSpace, public FactoredSpace {
   // The values whose layouts are variables, and what a point says of them.
   std::vector<ValueId> variable_values() const;
   std::vector<Layout> layouts(Point point) const;
-  // Of the whole plan, with these layouts; infinity: they cannot be.
+  // The price of the whole plan, with these layouts; infinity: they cannot be.
   Result<double> seconds(Point point);
 
   Point start() override { return 0; }

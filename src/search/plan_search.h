@@ -8,7 +8,8 @@
 
 namespace hone {
 
-// What a program does, apart from the schedules of its kernels and the order of its steps.
+// The edits of a program's work, apart from the schedules of its kernels and the order of its
+// steps.
 inline constexpr EditKind kEditsOfShape[] = {
     EditKind::layout,   EditKind::form, EditKind::join,        EditKind::split,  EditKind::view,
     EditKind::in_place, EditKind::copy, EditKind::remove_copy, EditKind::threads};

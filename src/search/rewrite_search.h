@@ -16,7 +16,7 @@ namespace hone {
 
 struct RewriteOptions {
   double seconds = 60;       // of the search; what it has begun it ends
-  double relaxation = 1.05;  // a graph is rewritten further if it costs at most so many times the
+  double relaxation = 1.05;  // a graph is rewritten further if it costs at most this times the
                              // least
   size_t queue = 64;         // graphs that wait for that
   size_t places = 32;        // of a rule in a graph, tried alone

@@ -9,7 +9,7 @@
 
 namespace hone {
 
-// What a search asks for the price of points, in seconds; infinity: the point cannot be carried
+// Gives a search the price of points, in seconds; infinity: the point cannot be carried
 // out. Many at once, as candidates may share a compile unit. A price at or above the limit may be
 // any number that is not below it. An error ends the search.
 class Pricer {
@@ -18,7 +18,7 @@ class Pricer {
   virtual Status price(std::span<const Point> points, double limit, std::span<double> seconds) = 0;
   // How many points it likes to price at once. It is never asked for more.
   virtual size_t batch() const { return 1; }
-  // What pricing has compiled so far; a point compiles one at most.
+  // The number of compilations so far; a point compiles one at most.
   virtual int64_t compiles() const { return 0; }
 };
 
@@ -102,13 +102,13 @@ class SearchRun {
   int64_t trials() const { return result_.trials; }
   // Any point: a sample, or where there are none, some steps from the start.
   std::optional<Point> draw();
-  // Asks `propose()` for points until it has so many without a price, each once. Fewer: kMostTries
-  // proposals, one after another, were known or empty.
+  // Asks `propose()` for points until it has this many without a price, each once. Fewer:
+  // kMostTries proposals, one after another, were known or empty.
   static constexpr int kMostTries = 200;
   template <class Propose>
   std::vector<Point> fresh(size_t count, const Propose& propose);
 
-  // Whether there is budget, and nobody cancelled.
+  // True if there is budget, and nobody cancelled.
   bool may_go_on();
   // Counts a local price, as a trial. False: there is no budget for it.
   bool take_trial();

@@ -16,9 +16,9 @@ using Point = uint32_t;
 // Gets one point after another, or none while the next one is looked for; false: enough.
 using PointVisit = std::function<bool(std::optional<Point>)>;
 
-// What a search looks through: schedules of a kernel (schedule_search.h), plans of a graph
-// (plan_search.h), layouts (layout_search.h). It keeps what it has numbered. Deterministic by its
-// calls and the numbers that it draws. For one thread at a time.
+// The space that a search looks through: schedules of a kernel (schedule_search.h), plans of a
+// graph (plan_search.h), layouts (layout_search.h). It keeps what it has numbered. Deterministic by
+// its calls and the numbers that it draws. For one thread at a time.
 class SearchSpace {
  public:
   virtual ~SearchSpace() = default;
@@ -28,7 +28,7 @@ class SearchSpace {
 
   // Neighbours are ordered by coordinates: all that differ in one decision lie along one.
   virtual size_t coordinates(Point /*of*/) { return 1; }
-  // Along one of them; where there are more than the limit, so many of them are drawn.
+  // Along one of them; where there are more than the limit, that many of them are drawn.
   virtual std::vector<Point> neighbours(Point of, size_t coordinate, size_t limit, Rng& rng) = 0;
   // For people, on one line.
   virtual std::string text(Point point) = 0;
@@ -45,7 +45,7 @@ class SearchSpace {
   virtual Status each(const PointVisit& visit);
   // How many points there are, at most; infinity: not known.
   virtual double size() { return std::numeric_limits<double>::infinity(); }
-  // What its prices are sums of. Null: that is not known.
+  // The parts that its prices are sums of. Null: that is not known.
   virtual FactoredSpace* factors() { return nullptr; }
 };
 

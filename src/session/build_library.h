@@ -10,7 +10,7 @@
 
 namespace hone {
 
-// Whether the path names a library that build_library() can make: it ends in .so or .a.
+// True if the path names a library that build_library() can make: it ends in .so or .a.
 bool is_library_path(const std::filesystem::path& path);
 // NAME of a path libNAME.so; a name of C.
 std::string library_name(const std::filesystem::path& path);

@@ -26,7 +26,7 @@ struct CompiledModel {
   HonecOptions loading = {};  // how that was loaded
 
   const HonecFile::Program& chosen() const { return file.programs()[program]; }
-  // Whether the file has code for sizes that inputs say.
+  // True if the file has code for sizes that inputs say.
   bool is_open() const;
   // With `times` as LoadedModel::run.
   Result<std::vector<Tensor>> run(std::span<const Tensor> tensors, const RunOptions& options = {},
@@ -46,7 +46,7 @@ struct CompiledOrigin {
 };
 
 // Loaded and ready to run, for the sizes that what is given has, otherwise the first of the file.
-// What is not given is random, of this seed.
+// Inputs that are not given are random, of this seed.
 Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,
                                     const CompiledOptions& options = {}, const Face& face = {});
 

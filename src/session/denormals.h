@@ -7,7 +7,7 @@
 #include "ir/denormals.h"
 #include "session/native.h"
 
-// What denormal numbers cost, and what it changes to take them for 0.
+// The cost of denormal numbers, and the change in outputs if they are taken for 0.
 
 namespace hone {
 

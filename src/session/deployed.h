@@ -25,7 +25,7 @@ struct DeployedGraph {
     return {&open.image, plan, prices, is_open ? &open : nullptr, unit};
   }
 };
-// What can be compiled only when sizes are seen is refused, with the labels' way out.
+// A graph that can be compiled only when sizes are seen is refused, with the labels' way out.
 Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Target& target,
                                      CompileOptions options, const Labels& labels);
 

@@ -8,11 +8,11 @@
 
 #include "base/progress.h"
 
-// What a session needs of the face that calls it. All of it may be left out.
+// The things that a session needs from the face that calls it. All of it may be left out.
 
 namespace hone {
 
-// What the user of the face writes to choose something: errors, hints and notices say it.
+// The words that the user of the face writes to choose something: errors, hints and notices say it.
 struct Labels {
   std::string_view size = "size";              // for a number in place of an open size: "--dim"
   std::string_view shape = "shape";            // for the shape of an input: "--shape"

@@ -18,7 +18,7 @@ struct FoundRewritesOptions {
 };
 
 // For NativeOptions::find_rewrites: a search for a cheaper graph by the rules of hone, made once
-// and kept in the cache. It finds none for open sizes. What was cancelled is not kept.
+// and kept in the cache. It finds none for open sizes. A cancelled search is not kept.
 decltype(NativeOptions::find_rewrites) rewrites_by_search(FoundRewritesOptions options);
 
 }  // namespace hone

@@ -19,8 +19,8 @@ struct GivenInput {
   Tensor tensor;                    // null: `read` gives it
   std::string from = "the tensor";  // names it in errors and notices: "x.npy"
   std::string label = "the input";  // what the user wrote to give it: "--input"
-  // Of a tensor in a file: what its header says, and how to read the data, which is left until the
-  // model is known to take it.
+  // For a tensor in a file: the type of its header, and how to read the data, which is left until
+  // the model is known to take it.
   Type header = {};
   std::function<Result<Tensor>()> read = {};
 
@@ -28,7 +28,7 @@ struct GivenInput {
   Result<Tensor> value() const;
 };
 
-// What a user says of a model's inputs before the model is read.
+// The inputs and sizes that a user gives before the model is read.
 struct Given {
   Sizes sizes = {};
   std::vector<GivenInput> inputs = {};
@@ -46,9 +46,9 @@ struct RunInputs {
   uint64_t seed = 0;
 };
 
-// Sizes that are open follow from the given tensors, or are the smallest. What is not given is
-// random, of this seed. Reals are rounded to a narrower type of an input. The face is told of each.
-// Data are read or made once it is known that the run has enough memory.
+// Sizes that are open follow from the given tensors, or are the smallest. Inputs that are not given
+// are random, of this seed. Reals are rounded to a narrower type of an input. The face is told of
+// each. Data are read or made once it is known that the run has enough memory.
 Result<RunInputs> resolve_inputs(const Graph& signature, Given given, int64_t seed, Engine engine,
                                  const Face& face = {});
 

@@ -8,7 +8,7 @@
 
 namespace hone {
 
-// What the log knows to be better than the planner's plans, for NativeOptions::best_plan. The face
+// The plans of the log that are better than the planner's, for NativeOptions::best_plan. The face
 // is told of each plan that is taken; `without` says how to do without: "--no-log". Plans that
 // assume more of inputs than `assumed_decades` says are not taken.
 decltype(NativeOptions::best_plan) known_plans(std::shared_ptr<const Log> log,

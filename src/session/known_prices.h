@@ -46,14 +46,14 @@ class KnownPrices {
   // The file's model, else the one that hone ships for this kind of processor. Errors: the file is
   // damaged, of another target or other features.
   Result<std::optional<KnownModel>> model(const Target& target) const;
-  // What the planner chooses by if nobody says how: the model, beside the fitted prices or the
-  // default ones. Null: the analytic price with default coefficients. What cannot be used costs
-  // speed, nothing else: the note says so, as it says which files count.
+  // The price that the planner chooses by if nobody says how: the model, beside the fitted prices
+  // or the default ones. Null: the analytic price with default coefficients. A file that cannot be
+  // used costs only speed: the note says so, as it says which files count.
   std::shared_ptr<const Cost> cost(const Target& target,
                                    const std::function<void(std::string_view)>& note,
                                    const PriceLabels& labels = {}) const;
-  // By a model that the user has asked for, "learned" or a file, beside a formula. An error: there
-  // is no such model.
+  // The price by a model that the user has asked for, "learned" or a file, beside a formula. An
+  // error: there is no such model.
   Result<std::shared_ptr<const Cost>> cost_by(
       const std::string& word, const Target& target, std::shared_ptr<const Cost> formula,
       const std::function<void(std::string_view)>& note) const;
@@ -64,7 +64,7 @@ class KnownPrices {
 
   Result<std::string> fitted_file(const Target& target) const;
   Result<std::string> model_file(const Target& target) const;
-  // Of measurements that a model is trained on.
+  // The folder of measurements that a model is trained on.
   Result<std::string> data_folder(const Target& target) const;
   // Makes the folder: what is wrong is found before the work.
   Status check_keeps(const Target& target) const;

@@ -13,7 +13,7 @@ namespace hone {
 // Bytes that tensors of a run may have: what the face says, otherwise all that the machine has.
 int64_t memory_limit(const Face& face);
 
-// What needs the memory.
+// The engine that needs the memory.
 enum class Engine : uint8_t {
   native,
   reference,
@@ -26,13 +26,13 @@ struct MemoryLeft {
   int64_t reference = INT64_MAX;
 };
 
-// What the limit leaves beside inputs, outputs and constants; an error if that is less than a run
-// is known to need. All symbols are bound. What native code and composites take on the way is known
-// once they run, so whoever runs them gets what is left as a limit.
+// The memory that the limit leaves beside inputs, outputs and constants; an error if that is less
+// than a run is known to need. All symbols are bound. The temporaries of native code and composites
+// are known once they run, so whoever runs them gets the rest as a limit.
 Result<MemoryLeft> memory_left(const Graph& graph, const Bindings& bindings, Engine engine,
                                const Face& face = {});
 
-// The refusal of a run that needs so many bytes.
+// The refusal of a run that needs this many bytes.
 Error too_large(double needed, const Face& face);
 
 }  // namespace hone

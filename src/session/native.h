@@ -27,7 +27,7 @@ struct NativeOptions {
   Heuristics heuristics = {};                  // of the planner
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients
   std::optional<uint64_t> plan_seed;           // every decision is drawn at random
-  // Of compilations (CompileOptions); what they point to outlives these.
+  // The observers of compilations (CompileOptions); they outlive these.
   decltype(CompileOptions::observer) observer = {};
   KernelObserver kernel_observer = {};
   std::unique_ptr<CompileCache> cache;  // null: none
@@ -42,7 +42,7 @@ Result<std::vector<const PlacedPlan*>> plans_of(std::span<const Graph* const> gr
                                                 const Model& model, const Bindings& sizes,
                                                 const NativeOptions& options,
                                                 const Labels& labels = {});
-// What the options say of a compilation under a plan that may be null. Options, plan and what the
+// The options of a compilation under a plan that may be null. Options, plan and what the
 // face points to outlive it.
 CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* plan,
                                const Face& face = {});
@@ -51,7 +51,7 @@ Result<CompileOptions> compile_options(const Graph& graph, const Model& model,
                                        const Bindings& sizes, const NativeOptions& options,
                                        const Face& face = {});
 
-// Whether this machine can run what is compiled for the target.
+// True if this machine can run what is compiled for the target.
 Status check_runs_here(const Target& target, const Labels& labels = {});
 
 // A model that is ready to run; its graphs are compiled when they are first run.

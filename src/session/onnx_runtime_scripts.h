@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-// What onnx_runtime.cc has node and Python run, with the arguments
+// The scripts that onnx_runtime.cc has node and Python run, with the arguments
 //   MODULES MODEL FOLDER THREADS SECONDS WRITES
 // An empty MODEL asks for the version alone. Exit code 77: there is no ONNX Runtime.
 

@@ -25,18 +25,18 @@ class ServedModel {
   const std::string& name() const { return model_.name; }
   std::span<const ModelValue> inputs() const { return model_.inputs; }
   std::span<const ModelValue> outputs() const { return model_.outputs; }
-  // What runs it if it was compiled at once; else null.
+  // Runs it if it was compiled at once; else null.
   std::shared_ptr<const Executable> executable() const { return executable_; }
 
   // From any thread. Code is made by one thread at a time. Runs of one graph go side by side, those
   // of several segments one after another.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 
-  // Of a model that was compiled at once, as text.
+  // The plan of a model that was compiled at once, as text.
   Result<std::string> plan_text();
-  // As a file .honec of this version of hone; sizes that are open have code for all. What can be
-  // compiled only when data are seen is refused. A name that ends in .onnx or .hone gets the model
-  // itself, with the sizes that were bound; other names are refused.
+  // As a file .honec of this version of hone; sizes that are open have code for all. A model that
+  // can be compiled only when data are seen is refused. A name that ends in .onnx or .hone gets the
+  // model itself, with the sizes that were bound; other names are refused.
   Status save(const std::filesystem::path& path, std::string_view version);
 
  private:

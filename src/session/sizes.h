@@ -49,7 +49,7 @@ class SizeBinder {
   Bindings bindings_;
 };
 
-// What the sizes say about symbols of the graph.
+// The values that the sizes give to symbols of the graph.
 Result<Bindings> size_bindings(const Graph& signature, const Sizes& sizes, const Face& face = {});
 // And the smallest for those of which they say nothing.
 Result<Bindings> all_size_bindings(const Graph& signature, const Sizes& sizes,
@@ -57,7 +57,7 @@ Result<Bindings> all_size_bindings(const Graph& signature, const Sizes& sizes,
 // The same for the import of an ONNX file, which checks them itself.
 ImportOptions import_sizes(const Sizes& sizes);
 
-// What a user writes to bind these: "--dim N=1 --dim M=2".
+// The options that a user writes to bind these: "--dim N=1 --dim M=2".
 std::string size_text(const Bindings& sizes, const Labels& labels);
 
 // The place of an input among the inputs; an unknown name is an error that lists them.

@@ -22,16 +22,16 @@ namespace hone {
 struct Source {
   Model model;
   Given open = {};  // with the sizes that are to be bound; the others were when the model was read
-  // Of an ONNX file: its nodes by the values that they make (ImportOptions::layers).
+  // For an ONNX file: its nodes by the values that they make (ImportOptions::layers).
   std::map<std::string, std::string, std::less<>> layers = {};
   OnnxLabels labels = {};  // of an ONNX file: what numbers stand for
 };
 
 struct SourceOptions {
-  // Whether the tensors that are given decide open sizes of an ONNX file before it is read. If not,
+  // True if the tensors that are given decide open sizes of an ONNX file before it is read. If not,
   // the model keeps them, as a plan for open sizes wants it.
   bool binds_inputs = true;
-  // Whether the model runs on the tensors that are given alone: an integer or bool among them that
+  // True if the model runs on the tensors that are given alone: an integer or bool among them that
   // decides which branch of an ONNX file is taken decides so before the run.
   bool runs_inputs = false;
   // Gets a line for each thing that was read otherwise than the file says.
@@ -53,15 +53,16 @@ bool is_onnx_path(const std::filesystem::path& path);
 Result<std::vector<std::filesystem::path>> save_source(const Model& model,
                                                        const std::filesystem::path& path,
                                                        const ExportOptions& options = {});
-// Whether its constants would fill pages of text.
+// True if its constants would fill pages of text.
 bool has_large_constants(const Model& model);
-// Parseable if the constants are small, and readable if not. What is typed later has no text yet.
+// Parseable if the constants are small, and readable if not. Parts that are typed later have no
+// text yet.
 Result<std::string> text_alone(const Model& model);
 
 // A graph with the model's inputs: the graph itself if it is but one, otherwise one without nodes.
 Graph signature_of(const Model& model);
 std::vector<std::string> output_names(const Model& model);
-// The model for these sizes. Those of a model of one graph must fit it.
+// The model for these sizes. The sizes of a model of one graph must fit it.
 Result<Model> with_sizes(const Model& model, const Bindings& sizes);
 
 }  // namespace hone

@@ -19,7 +19,8 @@ struct StageTime {
 std::function<void(CompileStage, double)> noting(
     std::vector<StageTime>& times, std::function<void(CompileStage, double)> other = {});
 
-// What the stage makes, which is made if it is not there: "3 kernels to run on 2 threads".
+// Describes the result of the stage, and makes it if it is not there: "3 kernels to run on 2
+// threads".
 Result<std::string> made_by(CompileStage stage, Compilation& compilation);
 
 CompileStage stage_from_name(std::string_view name);  // one of kStages

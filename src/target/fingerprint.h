@@ -6,15 +6,15 @@
 
 namespace hone {
 
-// Of what decides how fast code is and which code is made: the processor's name, instructions, the
-// cores in use, sizes and sharing of caches. Rates do not count, because each probe measures
-// others; neither does the size of the memory, nor the target's name. The values are stable, as are
-// those of Hasher.
+// Hashes all that decides which code is made and how fast it is: the processor's name,
+// instructions, the cores in use, sizes and sharing of caches. Rates do not count, because each
+// probe measures others; neither does the size of the memory, nor the target's name. The values are
+// stable, as are those of Hasher.
 uint64_t fingerprint(const Target& target);
 
-// Of what decides how fast one core is: the same but for the number of cores, and for caches behind
-// the second one, of which a process sees no more than its cores do. Machines with one kind of
-// processor have one, whichever part of it they use.
+// Hashes all that decides how fast one core is: the same but for the number of cores, and for
+// caches behind the second one, of which a process sees no more than its cores do. Machines with
+// one kind of processor have one, whichever part of it they use.
 uint64_t core_fingerprint(const Target& target);
 
 }  // namespace hone

@@ -21,8 +21,8 @@ inline constexpr double kMaxProbeSeconds = 60;
 Result<Target> probe_target(const ProbeOptions& options);
 
 // The target with the peaks of this machine as they are now, the best of the samples of each type:
-// for who says which share of them something reaches. In so many seconds in all; the machine has
-// all instructions of the target.
+// for who says which share of them something reaches. Takes this many seconds in all; the machine
+// has all instructions of the target.
 Result<Target> with_peaks_of_now(Target target, double seconds, const CancelToken* cancel);
 
 }  // namespace hone

@@ -59,7 +59,7 @@ Target restricted(Target target, Isa isa);
 // The name of a target that has none: "avx512-2c".
 std::string default_name(const Target& target);
 
-// Whether the numbers make sense. Every Target that the compiler sees has passed this check.
+// True if the numbers make sense. Every Target that the compiler sees has passed this check.
 Status check(const Target& target);
 
 inline constexpr int64_t kMaxTargetText = 64 << 10;  // bytes

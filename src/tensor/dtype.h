@@ -68,7 +68,8 @@ inline constexpr DTypeSet kBool = {DType::boolean};
 inline constexpr DTypeSet kInteger = kSigned | kUnsigned;
 inline constexpr DTypeSet kNumber = kReal | kInteger;
 inline constexpr DTypeSet kComputable = kNumber | kBool;  // everything that is not storage-only
-// What numbers are quantized to. f8e8m0 is for scales: it has powers of two alone, and no zero.
+// The types that numbers are quantized to. f8e8m0 is for scales: it has powers of two alone, and no
+// zero.
 inline constexpr DTypeSet kShortReal = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,
                                         DType::f8e5m2fnuz, DType::f4e2m1};
 inline constexpr DTypeSet kShortInteger = {DType::i4, DType::u4, DType::i2, DType::u2};

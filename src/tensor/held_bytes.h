@@ -7,8 +7,8 @@
 
 namespace hone {
 
-// How many bytes some tensors take together. What several of them share counts once; an absent
-// tensor takes none.
+// How many bytes some tensors take together. Memory that several of them share counts once; an
+// absent tensor takes none.
 class HeldBytes {
  public:
   void add(const Tensor& tensor) {
@@ -18,7 +18,7 @@ class HeldBytes {
     memory.bytes = tensor.byte_size();
     bytes_ += memory.bytes;
   }
-  // Of a tensor that was added.
+  // Drops a tensor that was added.
   void drop(const Tensor& tensor) {
     if (!tensor || tensor.byte_size() == 0) return;
     const auto found = memories_.find(tensor.bytes().data());

@@ -31,7 +31,7 @@ class Specials {
   static Specials of_all_sorts(double share);
 
   bool any() const { return share_ > 0; }
-  // Whether this one of the tensor's numbers is to be special.
+  // True if this one of the tensor's numbers is to be special.
   bool falls(Rng& rng) const { return any() && rng.chance(share_); }
   // A number of the type; where it lacks NaN, infinities or zeros, what these become.
   double real(DType dtype, Rng& rng) const;

@@ -25,8 +25,8 @@ class Tensor {
   Tensor() = default;
 
   static Tensor zeros(Type type);
-  // Of memory that goes back to the pool with the last handle. Whoever writes the bytes clears the
-  // unused bits of the last one: equal tensors have equal bytes.
+  // Takes memory that goes back to the pool with the last handle. Whoever writes the bytes clears
+  // the unused bits of the last one: equal tensors have equal bytes.
   static Tensor uninitialized(Type type, std::shared_ptr<MemoryPool> pool);
   static Tensor copy_of(Type type, std::span<const std::byte> bytes);
   template <class T>  // T must be the storage form of type.dtype(): float, int64_t, uint16_t, ...

@@ -10,8 +10,8 @@
 
 namespace hone {
 
-// The model with what batch norms multiply by in the weights of the convolutions before them. What
-// they and biases add to each channel is left out: where weights are random, nothing is lost.
+// The model with what batch norms multiply by in the weights of the convolutions before them. Their
+// sums and biases for each channel are left out: where weights are random, nothing is lost.
 Result<Graph> without_norms(const Graph& graph);
 
 // The graph that gives the least and the greatest number of each value that `quantized` wants to

@@ -17,7 +17,7 @@ struct ZooOption {
   std::string_view name;
   Kind kind;
   std::string_view doc;  // one sentence without a period
-  // Of a flag: 1. Of a word: its place among `words`.
+  // A flag gives 1. A word gives its place among `words`.
   void (*set)(ZooOptions&, int64_t);
   int64_t low = 0;
   int64_t high = INT64_MAX;

@@ -21,7 +21,7 @@ Status check_products(const TileProgram& program, const Target& target);
 
 // Writes the code of one phase into the function in which its builder stands.
 //
-// Loops of the kinds threads and loop become scf.for. Those of unroll and lanes are gone: a scalar
+// Loops of the kinds threads and loop become scf.for. The unroll and lanes loops are gone: a scalar
 // that depends on them is a Grid.
 class Emitter {
  public:
@@ -56,7 +56,7 @@ class Emitter {
   void sequential(const tile::Loop& s);
   void lockstep(const tile::Loop& s);
   Value combine_lanes(DType dtype, Opcode combine, Value vector);
-  // By parts that one instruction takes; null, if a vector has no such parts.
+  // Computes by parts that one instruction takes; null, if a vector has no such parts.
   using OfVectors = Value (Emitter::*)(Value a, Value b, Value c);
   Value by_parts(Value a, Value b, Value c, OfVectors each);
   Value quad(Value a, Value b, Value c);
@@ -87,7 +87,7 @@ class Emitter {
   Value as_vector(Value value);  // splat if it is a number
 
   // ---- Memory (memory.cc) ----------------------------------------------------------------------
-  // What lets a lane through: its number is so related to its limit.
+  // The condition that lets a lane through: its number is so related to its limit.
   struct LaneGuard {
     Ints relation;
     Value number, limit;  // vectors of integers
@@ -133,7 +133,7 @@ class Emitter {
   Value load_front(tile::BufferId buffer, Value offset, int64_t count);
   Value load_near(const Place& place, const Trips& trips, llvm::ArrayRef<int64_t> distances);
   Value load_word(const Place& place, const Trips& trips, Value otherwise);
-  // Of what is loaded, and how it lies.
+  // The element type of the place in memory.
   DType dtype(const Place& place) const { return place.is_word ? DType::u32 : dtype(place.buffer); }
   unsigned alignment(const Place& place);
   void store_scattered(const Place& place, const Trips& trips, Value value);

@@ -74,7 +74,7 @@ class Instructions {
   }
   Value slice(Value vector, int64_t begin, int64_t lanes);
   Value joined(llvm::ArrayRef<Value> parts);  // a power of two of equal ones
-  // Whether an i1 is set in some lane.
+  // True if an i1 is set in some lane.
   Value any(Value mask);
   // A scalar integer or real of a vector, or the scalar itself.
   Value lane(Value vector, int64_t lane);

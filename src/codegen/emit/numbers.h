@@ -20,7 +20,7 @@ class Numbers {
   Numbers(Instructions& code, const Target& target);
 
   mlir::Type register_type(DType dtype);
-  // Of elements of fewer than 8 bits: the byte that several share.
+  // The type in memory; for elements of fewer than 8 bits the byte that several share.
   mlir::Type memory_type(DType dtype);
   Value from_memory(DType dtype, Value stored);  // of a byte, the lowest bits count
   Value to_memory(DType dtype, Value number);

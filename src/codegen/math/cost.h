@@ -18,7 +18,7 @@ struct StepCounts {
   int total_64() const;
 };
 
-// Of a function of functions.h, of f32 or f64. One trip of a loop is counted.
+// Counts for a function of functions.h, of f32 or f64. One trip of a loop is counted.
 StepCounts count_steps(Opcode opcode, DType dtype);
 
 }  // namespace hone::math

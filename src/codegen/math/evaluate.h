@@ -25,7 +25,8 @@ struct Accuracy {
   }
 };
 
-// Of evaluate(), against double functions of the C library for f32 and long double ones for f64.
+// The accuracy of evaluate(), against double functions of the C library for f32 and long double
+// ones for f64.
 struct Accuracies {
   Accuracy fused, plain;
   void include(const Accuracies& other) {

@@ -97,7 +97,7 @@ Number<A, T> scale(const Reduced<A, T>& reduced, Number<A, T> minus_one) {
 template <Precision precision = Precision::full, class A, class T>
 Number<A, T> exp(Number<A, T> x) {
   using C = ExpConstants<T>;
-  // What is lost below all numbers is not computed on the way: results that are not normal cost
+  // Bits below all numbers are not computed on the way: results that are not normal cost
   // more than everything else, and masks of attention are full of them.
   Truth<A> vanishes = x < C::kLowest;
   Reduced<A, T> reduced = reduce(select(vanishes, T(0), at_most(x, C::kHighest)));
@@ -136,7 +136,7 @@ Number<A, T> logistic(Number<A, T> x) {
   const T back = std::bit_cast<T>(F::kOne - (BitsOf<T>{C::kFar} << F::kFraction));
   Number<A, T> e = select(vanishes, T(0), fma(power, minus_one, power) * back);
   Number<A, T> sum = e + T(1);
-  // What the sum lost is made good in the numerator; 3/4 stands for 1 / sum.
+  // The numerator corrects what the sum lost; 3/4 stands for 1 / sum.
   Number<A, T> lost = e - (sum - T(1));
   Number<A, T> corrected = fma(power, fma(lost, T(-0.75), minus_one), power) * back;
   return select(x < T(0), select(vanishes, T(0), corrected), T(1)) / sum;

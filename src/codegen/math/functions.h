@@ -11,7 +11,7 @@
 
 // The functions that have no instruction, by opcode. They mean what the op table says, zeros,
 // infinities, NaN and subnormals included, with f32 within 2 units in the last place and f64 within
-// 4 (accuracy.h measures it); round and rem are exact.
+// 4 (accuracy.h measures it). The functions round and rem are exact.
 
 namespace hone::math {
 

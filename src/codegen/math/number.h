@@ -33,7 +33,7 @@ template <class A, class T>
 Number<A, T> negate(Number<A, T> x) {
   return real(bits(x) ^ Format<T>::kSign);
 }
-// Of a result that is not negative; that of a zero is seen, too.
+// The sign of a result that is not negative; that of a zero is seen, too.
 template <class A, class T>
 Number<A, T> with_sign_of(Number<A, T> result, Number<A, T> x) {
   return real(bits(result) | (bits(x) & Format<T>::kSign));

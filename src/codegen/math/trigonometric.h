@@ -131,7 +131,7 @@ struct Quarters {
   Pair<A, double> rest;
 };
 
-// Of a whole number below 2^51.
+// The number is whole and below 2^51.
 template <class A>
 Number<A, int64_t> last_bits(F64<A> whole) {
   return bits(whole + Format<double>::kWhole);
@@ -162,7 +162,7 @@ Quarters<A> quarters(F64<A> x) {
     Pair<A, double> s0 = exact_sum(without_turns(p0.high), without_turns(p0.low));
     Pair<A, double> s1 = exact_sum(s0.high, without_turns(p1.high));
     F64<A> middle_whole = round_even(s1.high);
-    // What is left is small; it may cancel down to 2^-62.
+    // The rest is small; it may cancel down to 2^-62.
     Pair<A, double> t0 = exact_sum(s0.low, s1.low);
     Pair<A, double> t1 = exact_sum(p1.low, p2.high);
     Pair<A, double> t2 = exact_sum(t0.high, t1.high);

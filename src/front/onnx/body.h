@@ -44,9 +44,9 @@ struct SegmentBody {
   std::vector<int64_t> checks = {};  // in it
 };
 
-// Of a loop. Results from `first_stacked` on get an axis of size 1 in front: they are pieces of
-// what it stacks. A checked one carries what was found under the name `found`, as its last carried
-// value.
+// The body of a loop. Results from `first_stacked` on get an axis of size 1 in front: they are
+// pieces of what it stacks. A checked one carries what was found under the name `found`, as its
+// last carried value.
 SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
                         const std::vector<BodyInput>& inputs, size_t first_stacked,
                         const std::string& found);
@@ -63,7 +63,7 @@ Branch import_branch(Node& n, const onnx::GraphProto& graph);
 // unless sizes help. Its results must turn out to have these element types and ranks.
 SegmentBody untyped_branch(Node& n, const onnx::GraphProto& graph, const std::vector<Type>& types);
 
-// What both types are, with a fresh symbol for each dim that differs or means nothing outside.
+// The type of both, with a fresh symbol for each dim that differs or means nothing outside.
 Type common_type(Node& n, const std::vector<Type>& types, std::string_view what);
 // `type`, with symbols for the dims in which `next` differs.
 Type wider_type(Node& n, Type type, Type next, std::string_view what);

@@ -3,7 +3,7 @@
 #include "front/onnx/body.h"
 #include "front/onnx/flow.h"
 
-// Values without a meaning. What a check has found is f64[3]: its number, from 1 on, the place of
+// Values without a meaning. The finding of a check is f64[3]: its number, from 1 on, the place of
 // the value, and the value; zeros if there is none. Subgraphs hand what theirs have found to the
 // graph around them, as one more result.
 

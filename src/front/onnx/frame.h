@@ -14,13 +14,13 @@
 
 namespace hone::onnx_io {
 
-// What all of an import shares; outlives it where segments are deferred.
+// The state that the whole import shares; outlives it where segments are deferred.
 struct Source {
   std::shared_ptr<const ModelFile> file;
   ImportOptions options;
   // Local functions by domain, name and overload.
   std::map<std::tuple<std::string, std::string, std::string>, const onnx::FunctionProto*> functions;
-  // What the user should hear of, once the file is read; each once, as parts may be read again.
+  // Notes for the user, once the file is read; each once, as parts may be read again.
   std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
 
   void note(std::string text) const {
@@ -28,7 +28,7 @@ struct Source {
   }
 };
 
-// What an import has used of the limits, when a deferred segment is imported within it.
+// The share of the limits that an import has used, when a deferred segment is imported within it.
 struct ImportUse {
   int depth = 0;
   std::shared_ptr<int64_t> nodes = std::make_shared<int64_t>(0);

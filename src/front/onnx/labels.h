@@ -8,9 +8,9 @@
 
 namespace hone {
 
-// What numbers of an ONNX file's inputs and outputs stand for. hone has no tensors of strings: the
-// elements of one are i64, the places of its strings in a table, which is one for the whole file.
-// docs/onnx.md says what is in it.
+// The meaning of the numbers of an ONNX file's inputs and outputs. hone has no tensors of strings:
+// the elements of one are i64, the places of its strings in a table, which is one for the whole
+// file. docs/onnx.md says what is in it.
 struct OnnxLabels {
   // The labels of the columns of probabilities; of maps (ZipMap) these are the keys.
   struct Columns {

@@ -4,7 +4,7 @@
 
 namespace hone {
 
-// What an ONNX file may ask for. Each error names the limit.
+// The limits of an ONNX file. Each error names the limit.
 struct OnnxLimits {
   int64_t nesting = 64;                        // of graphs, functions and messages
   int64_t nodes = 1'000'000;                   // functions and subgraphs inlined

@@ -5,7 +5,7 @@
 #include "front/onnx/proto.h"
 #include "ir/model.h"
 
-// What hone says in the metadata of a file, beside what ONNX can: the bounds of symbols and which
+// The metadata of a file for facts that ONNX cannot say: the bounds of symbols and which
 // inputs are given up for results.
 //
 //   hone.symbols    "N 1 64 1; T 8 512 8": name, least, most, what it is a multiple of

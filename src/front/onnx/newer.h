@@ -5,8 +5,8 @@
 
 #include "front/onnx/proto.h"
 
-// What IR versions after 8 added. The schema library knows 8 and keeps newer fields as unknown
-// ones; those that change what a model computes are read here.
+// The additions of IR versions after 8. The schema library knows 8 and keeps newer fields as
+// unknown ones; those that change what a model computes are read here.
 
 namespace hone::onnx_io {
 
@@ -19,7 +19,7 @@ std::string overload_of(const onnx::FunctionProto& function);
 // FunctionProto.attribute_proto: attributes that a call may leave out, with their values.
 Result<std::vector<onnx::AttributeProto>> default_attributes(const onnx::FunctionProto& function);
 
-// Of this message alone, not of those within: an error for a field or an enum value that is not
+// Checks this message alone, not those within: an error for a field or an enum value that is not
 // known even here. Fields that cannot change a value pass.
 Status check_unknown_fields(const google::protobuf::Message& message);
 

@@ -11,7 +11,7 @@
 #include "front/onnx/proto.h"
 #include "ir/functional.h"
 
-// What the mapping of an ONNX op sees: one node of the file, its operands as Values of the graph
+// The view of a mapping of an ONNX op: one node of the file, its operands as Values of the graph
 // that is being built, and what is known of them before anything runs.
 //
 //   void map_relu(Node& n) { n.out(relu(n.in())); }
@@ -74,7 +74,7 @@ class Node {
   std::string describe() const;  // "node 'conv1' (Conv)"
 
   // ---- Operands ---------------------------------------------------------------------------------
-  // Those behind the last one that a mapping asks for are refused after it, so none is ignored
+  // Inputs behind the last one that a mapping asks for are refused after it, so none is ignored
   // unseen.
   size_t inputs() const { return static_cast<size_t>(proto_.input_size()); }
   bool has(size_t i);
@@ -82,7 +82,7 @@ class Node {
   Value optional(size_t i);         // an absent Value if there is none
   std::vector<Value> all_inputs();  // of variadic ops
   void ignore_operand(size_t i);    // one without effect here
-  Slot& slot(size_t i);             // also of what is no tensor
+  Slot& slot(size_t i);             // also of values that are not tensors
   bool holds_strings(size_t i) const;
 
   // ---- What is known of operands
@@ -101,7 +101,7 @@ class Node {
   std::vector<double> reals(size_t i);     // of a constant
   double real(size_t i, double fallback);  // a constant with one element, or absent
 
-  // A constant holds no number that is no dim, such as 2^62; others are the mapping's to check.
+  // A constant holds only numbers that may be dims, so not 2^62; others are the mapping's to check.
   void refuse_endless(size_t i);
 
   // A size that the graph computes, an integer scalar in 0..most. If it is not known, the segment
@@ -118,12 +118,12 @@ class Node {
 
   // ---- Sizes that have to fit -------------------------------------------------------------------
   // The node has a meaning only if `size` is `wanted` (`or_one`: or 1). If import cannot say, but
-  // for open sizes, a run of the segment that follows fails where it is not; symbols that depend on
+  // for open sizes, a run of the segment that follows fails where it is not. Symbols that depend on
   // data may be other ones in it. `what`: "dim 1 of the input".
   void must_be(Dim size, Dim wanted, std::string_view what, bool or_one = false);
   // The same for an integer scalar that the graph computes.
   void must_be(Value size, Dim wanted, std::string_view what);
-  // Whether it has symbols that no input has.
+  // True if it has symbols that no input has.
   bool depends_on_data(Dim size) const;
 
   // ---- Attributes
@@ -205,7 +205,7 @@ class Node {
   };
   // Maps the node in the flow's current segment, once.
   Outcome map(const std::function<void(Node&)>& mapping);
-  // What the sizes asked for turned out to be.
+  // Takes the values of the sizes that were asked for.
   void resolve(const Dims& sizes);
   // Slots that the segment at hand reads so that a run sees whether sizes fit.
   std::vector<Slot*>& checked() { return checked_; }
@@ -223,7 +223,7 @@ class Node {
   const onnx::NodeProto& proto_;
   int version_;
   std::vector<std::string> asked_;  // attributes
-  size_t asked_operands_ = 0;       // the mapping knows the op to have so many
+  size_t asked_operands_ = 0;       // the mapping knows the op to have this many
   Element known_size(const Number& number);
   Flow::Measured expected(Value size, Dim wanted, std::string_view what) const;
 

@@ -28,7 +28,7 @@ struct OnnxChecks {
     std::string allowed;  // "indices in -4..3"
   };
   std::vector<Check> all;     // by number, from 1 on; also of nodes that import gave up
-  int64_t made = 0;           // of those, so many look at the values of a run; 0: no output
+  int64_t made = 0;           // how many of those look at the values of a run; 0: no output
   std::vector<Check> unseen;  // in parts that a run alone can type
 
   // An error for a value that is not allowed; removes the output of the checks.
@@ -37,7 +37,7 @@ struct OnnxChecks {
 
 // Verified. Dims without a number are symbols, named as in the file. Weights stay mapped.
 Result<Model> load_onnx(const std::filesystem::path& path, const ImportOptions& options = {});
-// Of bytes in memory; `where` names them in errors. External data is looked for in `folder`.
+// Reads bytes in memory; `where` names them in errors. External data is looked for in `folder`.
 Result<Model> parse_onnx(std::span<const std::byte> bytes, std::string_view where,
                          const std::filesystem::path& folder, const ImportOptions& options = {});
 

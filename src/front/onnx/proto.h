@@ -45,7 +45,7 @@ class ModelFile {
   // `folder` is where external data is looked for.
   static Result<std::shared_ptr<const ModelFile>> open(const std::filesystem::path& path,
                                                        const OnnxLimits& limits);
-  // Of bytes in memory, which `owner` keeps; without an owner they are copied.
+  // Parses bytes in memory, which `owner` keeps; without an owner they are copied.
   static Result<std::shared_ptr<const ModelFile>> parse(std::span<const std::byte> bytes,
                                                         std::string_view where,
                                                         const std::filesystem::path& folder,
@@ -57,10 +57,10 @@ class ModelFile {
   const Strings& strings() const { return *strings_; }
 
   // Raw, typed and external data; the count of elements is checked against the dims before anything
-  // is allocated. Raw and external data stay mapped. Of strings the places in strings(); complex
-  // numbers are unsupported.
-  // A bool is true if any bit of its byte is set. The message is one of this file (a copy will do)
-  // or was made by hand. Errors name the tensor, not the file. Thread-safe.
+  // is allocated. Raw and external data stay mapped. A tensor of strings has their places in
+  // strings(); complex numbers are unsupported. A bool is true if any bit of its byte is set. The
+  // message is one of this file (a copy will do) or was made by hand. Errors name the tensor, not
+  // the file. Thread-safe.
   Result<Tensor> tensor(const onnx::TensorProto& proto) const;
   // Lazy, so that a small file cannot make a large tensor that nobody reads.
   Result<Tensor> tensor(const onnx::SparseTensorProto& proto) const;

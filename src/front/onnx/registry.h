@@ -24,7 +24,7 @@ struct Row {
 };
 
 std::span<const Row> rows();
-// Whether the version of an imported domain is one that is known; domains of local functions are.
+// True if the version of an imported domain is one that is known; domains of local functions are.
 Status check_domain(std::string_view domain, int64_t version);
 // The newest version of a domain that is known; null for a domain that is not.
 std::optional<int> newest_version(std::string_view domain);

@@ -10,7 +10,7 @@
 #include "front/onnx/onnx.h"
 #include "front/onnx/proto.h"
 
-// What the file says about the types of its inputs and outputs.
+// The declared types of a file's inputs and outputs.
 
 namespace hone::onnx_io {
 
@@ -24,7 +24,7 @@ class InputTypes {
   InputTypes(Flow& flow, const ImportOptions& options, const std::vector<Symbol>& symbols,
              const Bindings& narrowed);
 
-  // Both throw Failure. What all inputs say comes first: a shape that the user gives for one of
+  // Both throw Failure. All inputs come first: a shape that the user gives for one of
   // them decides dims of others.
   void learn(const onnx::ValueInfoProto& info);
   Type of(const onnx::ValueInfoProto& info);
@@ -36,7 +36,7 @@ class InputTypes {
  private:
   Dims declared_dims(const onnx::ValueInfoProto& info);
   std::optional<Ints> given_shape(const onnx::ValueInfoProto& info);
-  // What the user wants to be a symbol; null if the file decides.
+  // The symbol that the user wants; null if the file decides.
   std::optional<Dim> wanted_symbol(const std::string& input, int axis, size_t rank);
   Dim named(const std::string& name, int unknown);
   Dim bound_or(Symbol symbol);
@@ -57,7 +57,7 @@ class InputTypes {
 
 // Throws Failure if what is declared of a value contradicts what was found.
 void check_declared(const onnx::ValueInfoProto& info, Type found);
-// Whether the rank or a size that is a number on both sides is another one.
+// True if the rank or a size that is a number on both sides is another one.
 bool has_other_dims(const onnx::ValueInfoProto& info, Type found);
 // "f32[1, N, ?]": what is declared.
 std::string declared_text(const onnx::ValueInfoProto& info);

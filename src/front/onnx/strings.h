@@ -16,7 +16,7 @@ namespace hone::onnx_io {
 inline constexpr std::string_view kUnused = "_Unused";
 
 // The strings of a file's graph, and which of its values hold some: they are imported as i64, as
-// places in one table. What is known of a value follows from the names of the nodes alone, so it is
+// places in one table. The knowledge of a value follows from the names of the nodes alone, so it is
 // the same for parts that are typed later.
 class Strings {
  public:
@@ -26,13 +26,13 @@ class Strings {
   const std::vector<std::string>& table() const { return table_; }
   // Null for one that the table lacks: it stands in a local function.
   std::optional<int64_t> place(std::string_view text) const;
-  // Whether a value of the graph or of its subgraphs holds strings.
+  // True if a value of the graph or of its subgraphs holds strings.
   bool holds(const std::string& value) const { return values_.contains(value); }
   // An error if the node does something else with strings than to move or to look them up.
   Status check(const onnx::NodeProto& node) const;
   // A tensor of strings as places.
   Result<Tensor> tensor(const onnx::TensorProto& proto) const;
-  // Of the graph's inputs and outputs.
+  // The labels of the graph's inputs and outputs.
   OnnxLabels labels(const onnx::GraphProto& graph) const;
 
  private:

@@ -8,8 +8,8 @@
 #include "ir/functional.h"
 #include "ir/op_def.h"
 
-// What the expansions of composites share. An expansion checks its operands first, so that the
-// error speaks of the composite and not of some primitive inside; a check that fails records the
+// The expansions of composites share these. An expansion checks its operands first, so that the
+// error speaks of the composite and not of some primitive inside. A check that fails records the
 // error in the builder and says false:
 //
 //   if (!need_real(b, "x", x) || !need_rank(b, "x", x, 4)) return {};

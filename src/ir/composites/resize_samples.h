@@ -35,7 +35,7 @@ const char* name(ResizeMode mode);
 const char* name(ResizeCoordinates coordinates);
 const char* name(ResizeRounding rounding);
 
-// What all axes share: attributes of `resize`.
+// The facts that all axes share: attributes of `resize`.
 struct Sampling {
   ResizeMode mode = ResizeMode::nearest;
   ResizeCoordinates coordinates = ResizeCoordinates::half_pixel;

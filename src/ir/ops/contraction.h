@@ -4,7 +4,7 @@
 #include "ir/reference/combine.h"
 #include "ir/reference/gemm.h"
 
-// What dot and conv have in common: their types and how their sums become results.
+// dot and conv share these: their types and how their sums become results.
 
 namespace hone {
 

@@ -16,7 +16,7 @@ struct IndexedDims {
   // `left_out`: the operand dims of window size 1 that the outer tensor lacks.
   IndexedDims(Op op, const Ints& window, const Ints& left_out, Type operand, Type indices);
 
-  // What both ops demand of their attributes; the others rely on it.
+  // Checks the attributes of both ops; the others rely on it.
   Status check(std::string_view window_name, std::string_view left_out_name) const;
 
   int outer_rank() const { return static_cast<int>(window_dims.size() + index_dims.size()); }

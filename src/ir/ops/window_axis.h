@@ -11,8 +11,8 @@
 // Windows that slide over a dim, for conv and window_reduce.
 //
 // With holes of in_dilation - 1 between its elements and pad_low, pad_high more around them (less
-// if negative), the dim is covered by windows of `window` positions that are window_dilation apart;
-// windows start every `stride`. Padding and holes are not elements: a window skips them.
+// if negative), the dim is covered by windows of `window` positions that are window_dilation apart.
+// Windows start every `stride`. Padding and holes are not elements: a window skips them.
 
 namespace hone {
 

@@ -12,7 +12,7 @@
 
 namespace hone {
 
-// Whether elements of the type can be combined so: the error calls the op by `kind`.
+// True if elements of the type can be combined so: the error calls the op by `kind`.
 Status check_combine(std::string_view kind, DType dtype);
 
 // wrap_to for an integer type or bool that is known beforehand.

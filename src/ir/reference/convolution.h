@@ -76,8 +76,8 @@ class ConvRows {
     return offset;
   }
 
-  // What [begin, end) of a row reads at a tap: windows along the row axis, and where the first
-  // element is for input feature 0; later ones are in_step apart.
+  // The elements that [begin, end) of a row reads at a tap: windows along the row axis, and where
+  // the first element is for input feature 0; later ones are in_step apart.
   struct Reach {
     WindowAxis::Run run;
     int64_t in_offset = 0;
@@ -137,7 +137,7 @@ void copy_strided(const T* from, int64_t from_step, T* to, int64_t to_step, int6
 }
 
 // The patches that the positions read, as the right side of a product: depth runs over input
-// features and then taps; batches are groups. What a window skips is zero.
+// features and then taps; batches are groups. Elements that a window skips are zero.
 template <class T>
 struct ConvPatches {
   const ConvProblem& problem;

@@ -17,7 +17,8 @@
 
 namespace hone {
 
-// What products of elements of type T are computed in: int64 images wrap as unsigned numbers.
+// The type in which products of elements of type T are computed: int64 images wrap as unsigned
+// numbers.
 template <class T>
 using Ring = std::conditional_t<std::is_same_v<T, int64_t>, uint64_t, T>;
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-// What the binary ops mean for two scalars, as elementwise.h wants it; collectives use them too.
+// The meaning of binary ops for two scalars, as elementwise.h wants it; collectives use them too.
 // Integers compute modulo 2^bits; bool is meant only where a function says so.
 
 namespace hone::scalar {

@@ -8,8 +8,8 @@
 #include "kernel/facts.h"
 #include "kernel/prepared.h"
 
-// What defines an algorithm: a row of algorithms.def, and an AlgorithmDef in algorithms/NAME.cc.
-// Its builder is build_NAME() of program/build/NAME.cc, its price is in cost.
+// The definition of an algorithm: a row of algorithms.def, and an AlgorithmDef in
+// algorithms/NAME.cc. Its builder is build_NAME() of program/build/NAME.cc, its price is in cost.
 
 namespace hone {
 
@@ -25,7 +25,7 @@ struct ScheduleSite {
   int64_t extent(int dim) const {
     return facts.space.dims[static_cast<size_t>(dim)].extent.range().high;
   }
-  bool is_open(int dim) const {  // its size is no number
+  bool is_open(int dim) const {  // its size is a symbol
     return !facts.space.dims[static_cast<size_t>(dim)].extent.is_static();
   }
   bool is_stage() const { return !body.window.empty(); }
@@ -61,16 +61,16 @@ class Decision {
 class AlgorithmDef {
  public:
   virtual ~AlgorithmDef() = default;
-  // Whether the schedule, of this algorithm, can be carried out, and why not.
+  // Says whether the schedule, of this algorithm, can be carried out, and why not.
   virtual Status check(const ScheduleSite& site, const Schedule& schedule) const = 0;
-  // Whether it is worth to look for schedules that can.
+  // True if it is worth to look for schedules that can.
   virtual bool takes(const ScheduleSite& site) const = 0;
   virtual std::vector<const Decision*> decisions() const = 0;
   // With the simplest value of each decision. It may not fit the body.
   virtual Schedule simplest(const ScheduleSite& site) const = 0;
   // How often it is drawn, compared with others.
   virtual uint64_t weight() const { return 1; }
-  // Whether stages of chains can be carried out by it.
+  // True if stages of chains can be carried out by it.
   virtual bool is_for_stages() const { return false; }
   // prepared_input(): none if the kernel reads all parameters as they lie.
   virtual std::optional<PreparedInput> prepared(const KernelBody& /*body*/,

@@ -130,7 +130,7 @@ class TileDecision : public FieldDecision<std::vector<Tile>> {
  public:
   struct Domain {
     Counts (*counts)(const ScheduleSite&, const Schedule& so_far, int dim);
-    // Whether tiles may stand beside each other; fewer or smaller ones may then, too.
+    // True if tiles may stand beside each other; fewer or smaller ones may then, too.
     bool (*fit)(const ScheduleSite&, const std::vector<Tile>&);
     void (*draw)(const ScheduleSite&, const Schedule& so_far, std::vector<Tile>&, Rng&);
   };

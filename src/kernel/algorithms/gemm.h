@@ -19,7 +19,7 @@ inline constexpr Packing kUsualRhs[] = {Packing::no, Packing::panels};
 // Rows of a register tile whose lanes go along another dim; vectors of lanes that stand side by
 // side.
 std::vector<int64_t> usual_rows(const ScheduleSite& site, int dim);
-// Of a matrix unit, along one of these dims, or all of it and some of another one.
+// The rows of a matrix unit, along one of these dims, or all of it and some of another one.
 std::vector<std::vector<Tile>> usual_matrix_rows(const ScheduleSite& site,
                                                  std::span<const int> dims);
 std::vector<int64_t> usual_vectors(const ScheduleSite& site, int dim, int64_t lanes);

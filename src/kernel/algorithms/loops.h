@@ -4,7 +4,7 @@
 
 #include "kernel/algorithms/domains.h"
 
-// What algorithms share whose schedules are loops over the points of the results: the legality of
+// Algorithms whose schedules are loops over the points of the results share these: the legality of
 // the shared fields, and their decisions.
 
 namespace hone {
@@ -17,14 +17,14 @@ inline constexpr double kMaxElementBytes = 8;
 // Ops that loops can go over, a permutation of the results' dims, threads, tiles.
 Status check_loops(const ScheduleSite& site, const Schedule& schedule);
 Status check_tile(const ScheduleSite& site, const Tile& tile, std::string_view what);
-// Statements of code. Each tile, and each of so many blocks, may have a smaller one at the end,
+// Statements of code. Each tile, and each of this many blocks, may have a smaller one at the end,
 // with code of its own.
 double unrolled_statements(const ScheduleSite& site, const Schedule& schedule, size_t blocks = 0);
 Status check_code(const ScheduleSite& site, double statements);
 Status check_scratch(const ScheduleSite& site, double bytes, std::string_view what);
 
 bool all_have_points(const ScheduleSite& site);
-// Whether lanes, or threads, would share bytes.
+// True if lanes, or threads, would share bytes.
 bool has_sub_byte_value(const ScheduleSite& site);
 bool has_sub_byte_output(const ScheduleSite& site);
 
@@ -41,7 +41,7 @@ extern const TileDecision kLanes, kLanesOfResults, kUnroll, kUnrollOfResults;
 
 // ---- Counts that are worth a look first: with most bodies the best is among them. ---------------
 
-// Of lanes along a dim, by the numbers of the widest result in a vector.
+// The usual lanes along a dim, by the numbers of the widest result in a vector.
 std::vector<int64_t> usual_lanes(const ScheduleSite& site, int dim);
 std::vector<int64_t> usual_unroll(const ScheduleSite& site, int dim);
 int64_t numbers_in_vector(const ScheduleSite& site);

@@ -25,7 +25,7 @@ struct WinogradRoles {
   KernelSpace space;
 };
 
-// What a schedule makes of the roles.
+// The roles under a schedule.
 struct WinogradShape {
   WinogradShape(const WinogradDims& dims, const KernelSpace& space, const Schedule& schedule);
 
@@ -39,7 +39,7 @@ struct WinogradShape {
   int64_t channels = 1, features = 1;  // of a part
   int64_t panel() const { return lanes * vectors; }
   int64_t panels() const { return (features + panel() - 1) / panel(); }  // of a part
-  // Blocks along a spatial dim of so many results.
+  // Blocks along a spatial dim with this many results.
   int64_t blocks(size_t spatial, int64_t results) const {
     const int64_t side = points * block[spatial];
     return (results + side - 1) / side;

@@ -13,7 +13,7 @@ namespace hone {
 std::string graph_verdicts_text(std::span<const GraphVerdict> verdicts, bool has_area);
 std::string graph_verdicts_json(std::span<const GraphVerdict> verdicts);
 
-// What a model is: "sage, 2 layers of 32, ...".
+// Describes a model: "sage, 2 layers of 32, ...".
 std::string graph_model_text(const GraphModel& model);
 
 }  // namespace hone

@@ -30,9 +30,10 @@ enum class FeatureSet : uint8_t {
 // the roots of what it calls. Errors: an id that no instruction or computation has, or two have.
 Result<OpGraph> op_graph_of(const HloModule& module, FeatureSet set = FeatureSet::published);
 
-// Of timed runs alone; the first default one is the normalizer. Errors: there is none, or no tile.
+// Takes timed runs alone; the first default one is the normalizer. Errors: there is none, or no
+// tile.
 Result<TileGraph> tile_graph_of(const TuningModule& module, FeatureSet set = FeatureSet::published);
-// Of timed runs alone. Errors: a configuration that is not one of all configurable nodes.
+// Takes timed runs alone. Errors: a configuration that is not one of all configurable nodes.
 Result<LayoutGraph> layout_graph_of(const TuningModule& module,
                                     FeatureSet set = FeatureSet::published);
 

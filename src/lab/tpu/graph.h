@@ -17,13 +17,14 @@
 namespace hone::tpu {
 
 inline constexpr int64_t kNodeFeatures = 140, kTileFeatures = 24, kLayoutFeatures = 18;
-// Of files whose features are wider than the published ones: they have names and this number.
+// The version of files whose features are wider than the published ones: they have names and this
+// number.
 inline constexpr int64_t kFeatureVersion = 1;
 
-// What a file may hold. The largest published graph has some 50,000 nodes.
+// The limits of a file. The largest published graph has some 50,000 nodes.
 inline constexpr int64_t kMaxNodes = 1 << 20, kMaxEdges = 1 << 22, kMaxConfigs = 1 << 22;
 inline constexpr int64_t kMaxColumns = 1 << 12;
-// Of its arrays, for each byte of the file, besides so many for any file.
+// The bytes of its arrays for each byte of the file, beyond those that are free for any file.
 inline constexpr int64_t kMaxArrayInflation = 400, kFreeArrayBytes = int64_t{64} << 20;
 
 // Rows of features with their names.
@@ -48,7 +49,7 @@ struct OpGraph {
 struct TileGraph {
   OpGraph graph;
   Features configs;
-  // By configuration, in ns: its time, and that of the default one on the same machine.
+  // For each configuration, in ns: its time, and that of the default one on the same machine.
   std::vector<int64_t> runtimes, normalizers;
   bool operator==(const TileGraph&) const = default;
 };
@@ -83,7 +84,7 @@ std::vector<NamedTensor> arrays_of(const LayoutGraph& graph);
 std::vector<std::string> keep_published(TileGraph& graph);
 std::vector<std::string> keep_published(LayoutGraph& graph);
 
-// What makes sense of the numbers; the readers have checked it.
+// Checks that the numbers make sense; the readers have checked them.
 Status check(const TileGraph& graph);
 Status check(const LayoutGraph& graph);
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-// What the features of TpuGraphs are made of: a program of XLA, as far as they say anything of it.
+// The source of the features of TpuGraphs: a program of XLA, as far as they say anything of it.
 // Names and numbers are those of XLA's messages.
 
 namespace hone::tpu {

@@ -17,9 +17,9 @@ namespace hone::tpu {
 struct TuningRun {
   bool has_tile = false, has_layout = false, has_error = false, is_default = false;
   int64_t nanoseconds = 0;  // compute_time_ns; 0: there is no profile
-  // Of a tile: bounds.
+  // The bounds of a tile.
   Integers kernel = {}, output = {}, input = {};
-  // Of a layout: per configurable node its tensors (output, input, kernel), each minor to major;
+  // The layout: per configurable node its tensors (output, input, kernel), each minor to major;
   // empty: the compiler chooses.
   std::vector<std::vector<Integers>> nodes = {};
 
@@ -31,17 +31,17 @@ struct TuningModule {
   HloModule module = {};
   uint64_t fingerprint = 0;
   std::vector<TuningRun> runs = {};
-  // Of layouts: the configurable nodes, as positions of instructions over all computations in the
+  // For layouts: the configurable nodes, as positions of instructions over all computations in the
   // order of the file.
   Integers config_nodes = {};
 };
 
 inline constexpr size_t kMaxTuningBytes = size_t{1} << 28;
-// Of a file.
+// The limits of a file.
 inline constexpr size_t kMaxModules = 1 << 16;
 inline constexpr size_t kMaxInstructions = 1 << 22;
 inline constexpr size_t kMaxRuns = 1 << 22;
-// Memory of what was read, for each byte of the file, besides so much for any file.
+// Memory for each byte of the file, beyond the bytes that are free for any file.
 inline constexpr size_t kMaxTuningInflation = 32, kFreeTuningBytes = size_t{16} << 20;
 
 // A TuningData, or a ModuleTuningData alone: one that has other fields than a list of messages.

@@ -101,11 +101,11 @@ class GemmBuilder {
   // As an operand lies in memory, so that it is read from one end to the other: the second one, or
   // the window of the first, if panels make the second lie as it should.
   void order_reduction();
-  // By the space's dims, from outside in.
+  // Indices by the space's dims, from outside in.
   Indices memory_index() const;
   ValueId operand_value(size_t side) const { return graph_.operands(space_.anchor)[side]; }
 
-  // Whether the points along an iter of the index are neighbours in the memory that the value is
+  // True if the points along an iter of the index are neighbours in the memory that the value is
   // made of.
   bool lie_side_by_side(ValueId value, Indices index, int iter) const;
   static Indices composed(const Indices& access, const Indices& iters);
@@ -128,7 +128,7 @@ class GemmBuilder {
   void each_block(int dim, const std::function<void()>& body);
   // Only if each open size from `at` on has whole tiles before its rest.
   void pack_for_tiles(size_t side, size_t at);
-  // Whether the operand depends on the block of a dim whose loop is not open yet.
+  // True if the operand depends on the block of a dim whose loop is not open yet.
   bool depends_beyond(size_t side, size_t at) const;
   void in_block();
   // `is_last`: no further block adds to the sums.
@@ -164,9 +164,9 @@ class GemmBuilder {
   bool words_are_next(size_t side, int dim) const;  // along the dim, in memory
   void pack_matrix_points(size_t side, int dim, const std::function<void()>& body);
   void pack_matrix_word(size_t side, const IndexExpr& step, const IndexExpr& word);
-  // By part.
+  // The word of each part.
   std::vector<Scalar> matrix_word(size_t side, const IndexExpr& step, const IndexExpr& word);
-  // Of the blocks of the reduction before this one. Only one dim has several.
+  // The sum of the blocks of the reduction before this one. Only one dim has several.
   Scalar sum_before();
 
   // ---- Tiles -----------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class GemmBuilder {
   void pack_points(size_t side, Exec exec, size_t at);
   void pack_point(size_t side);
   Scalar packed_number(size_t side, Guards gaps);
-  // Of the points of a tile that are beyond the end of a dim.
+  // Guards against the points of a tile that are beyond the end of a dim.
   Guards gaps_of(size_t side) const;
   // The point at hand, of the anchor's relation.
   Indices factor_index() const;

@@ -19,7 +19,7 @@ namespace hone {
 struct StagePlace {
   struct Port {
     tile::BufferId buffer;
-    // Of the points of the value that it holds, in its layout. Empty: it holds all.
+    // The first of the points of the value that it holds, in its layout. Empty: it holds all.
     std::vector<IndexExpr> first = {};
   };
   std::vector<Port> inputs, outputs;
@@ -175,7 +175,7 @@ class PointBuilder {
   using FoldStep = std::function<Scalar(Scalar, const Guards&)>;
   Scalar folded(Point& point, Scalar initial, Opcode combine, std::span<const Guard> padding,
                 const FoldStep& step);
-  // Of a loop over one dim of the reduction from `first` on: the trips that meet no padding, where
+  // For a loop over one dim of the reduction from `first` on: the trips that meet no padding, where
   // these are the same for all that runs side by side.
   std::optional<tile::Span> trips_inside(const Point& point, std::span<const Guard> padding,
                                          size_t dim, const IndexExpr& first,

@@ -9,7 +9,7 @@
 #include "plan/planned.h"
 #include "program/program.h"
 
-// What lower's files share.
+// The files of lower share these.
 
 namespace hone::program {
 

@@ -26,7 +26,7 @@ class TileBounds {
   IndexExpr simplified(const IndexExpr& expr, std::span<const Guard> guards = {}) const;
   // The guard, with others around: 0 <= 16*i + j < 64 is 0 <= i < 4 for j < 16.
   Guard simplified(const Guard& guard, std::span<const Guard> others) const;
-  // Whether the guard holds at every point where the others do; whether it never does.
+  // True if the guard holds at every point where the others do; whether it never does.
   bool always(const Guard& guard, std::span<const Guard> others = {}) const;
   bool never(const Guard& guard, std::span<const Guard> others = {}) const;
   // The first axis along which the access is not proved to stay inside; none if it is along all.

@@ -4,11 +4,11 @@
 
 #include "program/tiles/tiles.h"
 
-// What the callers of a kernel and its code agree on, apart from the symbols (bind.h).
+// The agreement between the callers of a kernel and its code, apart from the symbols (bind.h).
 
 namespace hone {
 
-// Of a tensor in memory. Sub-byte types are packed.
+// The bytes of a tensor in memory. Sub-byte types are packed.
 Dim bytes_of(Type type);
 
 // Where scratch buffers lie in a thread's scratch memory, in bytes; each is aligned to 64.

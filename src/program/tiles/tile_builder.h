@@ -66,7 +66,7 @@ class TileBuilder {
   Scalar pair(Scalar a, Scalar b, Scalar c);
   Scalar load(tile::BufferId buffer, Indices index);
   Scalar load(tile::BufferId buffer, Indices index, std::vector<Guard> guards, Scalar otherwise);
-  // Of four neighbours from the index on; without guards there is no `otherwise`.
+  // Loads four neighbours from the index on; without guards there is no `otherwise`.
   Scalar load_word(tile::BufferId buffer, Indices index, std::vector<Guard> guards = {},
                    Scalar otherwise = 0);
   void store(tile::BufferId buffer, Indices index, Scalar value, std::vector<Guard> guards = {});
@@ -87,7 +87,7 @@ class TileBuilder {
   // Identifies the open loop at `depth`.
   uint32_t loop_at(int depth) const { return open_[static_cast<size_t>(depth - 1)].number; }
   bool is_open(Exec exec) const;
-  // Whether the expression may differ between trips that run side by side.
+  // True if the expression may differ between trips that run side by side.
   bool is_side_by_side(const IndexExpr& expr) const;
 
   DType dtype(Scalar scalar) const { return program_.scalars[scalar]; }

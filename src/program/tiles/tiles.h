@@ -50,7 +50,7 @@ enum class BufferRole : uint8_t {
   scratch,  // one per thread; its contents are unknown at the start of each phase
 };
 
-// Whether callers see what the kernel stores there.
+// True if callers see what the kernel stores there.
 constexpr bool is_result(BufferRole role) {
   return role == BufferRole::output || role == BufferRole::update;
 }
@@ -60,7 +60,7 @@ struct TileBuffer {
   std::string name;
   Type type;
   BufferRole role;
-  // Of an output: its donor, the input of this type whose memory it may lie in, if the caller
+  // For an output: its donor, the input of this type whose memory it may lie in, if the caller
   // likes. A point loads of the donor only the element that it stores to the output, before it
   // stores it.
   std::optional<uint32_t> donor = {};
@@ -69,8 +69,8 @@ struct TileBuffer {
 
 namespace tile {
 
-// The part of a loop's trips that is taken: from `first` up to, and without, `end`. What lies
-// outside of the loop's extent is no trip.
+// The part of a loop's trips that is taken: from `first` up to, and without, `end`. Trips lie
+// within the loop's extent.
 struct Span {
   IndexExpr first, end;
   bool operator==(const Span&) const = default;
@@ -174,7 +174,7 @@ struct Carry {
 // all parts p + q < P and all steps d and words w:
 //   sums[s, i * columns + j] += products of the numbers of l and r, the first by the first, ...
 //     where l = lhs[a, p, d, i, w], r = rhs[b, q, 16 * d + w, j]
-// Sums of f32 are of pairs of bf16, words u32 with the first number in its low half; in which order
+// Sums of f32 are of pairs of bf16, words u32 with the first number in its low half. In which order
 // they are taken is the machine's choice, and numbers below the normal ones count as 0. Sums of i32
 // are of quads of bytes, P = 1, and wrap; bytes of an i32 are signed, of a u32 unsigned.
 // `is_first`: onto 0, whatever the sums hold. All buffers are scratch; columns are

@@ -15,7 +15,7 @@ Value stretched(Value x, const Dims& dims);
 // cast(x, dtype); what counts along an axis counts in that type.
 Value converted(Value x, DType dtype);
 
-// What was clamped to 0..size-1, before that: gathers clamp on their own. Null if indices are
+// The value before it was clamped to 0..size-1: gathers clamp on their own. Null if indices are
 // nothing of the kind. With several sizes, the last dim of the indices runs along them.
 Value before_clamp(Node& n, Value indices, const Dims& sizes);
 
@@ -27,10 +27,10 @@ Value without_tuple_dim(Value indices);
 // dim of x. Empty if they do not.
 std::vector<Value> window_starts(Node& n, Value x, Value indices, Value updates);
 
-// Whether indices are made so that none is negative: what is out of range was replaced.
+// True if indices are made so that none is negative: what is out of range was replaced.
 bool is_guarded(Node& n, Value indices);
 // The scatter that `x`, a scatter into a tensor with one row more for what is out of range, is when
-// that row is cut off; null if x is nothing of the kind.
+// that row is cut off. Null if x is nothing of the kind.
 Value without_spare_row(Node& n, Value x);
 
 // An einsum of two operands that is a dot, as that; null if it is more.

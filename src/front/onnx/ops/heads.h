@@ -40,7 +40,7 @@ Value causal_mask(Builder& b, Dim queries, Dim past, Dim fresh);
 void set_causal(Node& n, Heads& h, Dim past);
 // `mask` (bool, real or absent) where `visible` is true; what is not visible is hidden.
 Value only_visible(Value mask, Value visible);
-// Whether a query sees any key: [..., queries, 1].
+// True if a query sees any key: [..., queries, 1].
 Value sees_any(Value mask);
 // 0 where the bool is true, `hidden` elsewhere.
 Value as_bias(Value visible, DType dtype, double hidden);

@@ -4,7 +4,7 @@
 
 #include "front/onnx/node.h"
 
-// What mappings of several families share.
+// Helpers that mappings of several families share.
 
 namespace hone::onnx_io {
 

@@ -16,7 +16,7 @@ Value scalar_of(Node& n, size_t operand);           // the only element of an op
 Value element_of(Value vector, int64_t index);      // rank 0
 std::vector<Value> elements_of(Node& n, size_t i);  // of a vector operand, i64[] each
 
-// What is known of an integer scalar; null if it depends on data.
+// The known value of an integer scalar; null if it depends on data.
 std::optional<Dim> known_scalar(Node& n, Value scalar);
 
 std::vector<Number> numbers_of(Node& n, size_t i);  // of a vector operand
@@ -36,10 +36,10 @@ Value from_back(Node& n, Value indices, Dim size);
 void check_indices(Node& n, Value indices, Dim size, bool from_back = true);
 // The elements start, start + step, ... along an axis, `size` of them; both are i64[].
 Value window(Value x, int axis, Value start, Dim size, Value step = {});
-// x with `size` elements along an axis, where ONNX wants so many. Another number stays for the
+// x with `size` elements along an axis, where ONNX wants that number. Another number stays for the
 // caller to refuse.
 Value with_size(Node& n, Value x, int axis, int64_t size, std::string_view what);
-// What is left when x is rounded down to a multiple of a positive number.
+// The remainder when x is rounded down to a multiple of a positive number.
 Value floor_mod(Value x, Value divisor);
 
 // x under dims that depend on data. A run fails where they have not as many elements.

@@ -38,17 +38,17 @@ struct Forest {
   Aggregate aggregate = Aggregate::sum;
 };
 
-// Of TreeEnsembleRegressor ("target") and TreeEnsembleClassifier ("class"): nodes named by tree and
-// number. `targets`: how many a vote may name.
+// The forest of TreeEnsembleRegressor ("target") and TreeEnsembleClassifier ("class"): nodes named
+// by tree and number. `targets`: how many a vote may name.
 Forest read_numbered_forest(Node& n, const std::string& voters, int64_t targets);
-// Of TreeEnsemble: branches and leaves in lists of their own. Tests of membership become branches
-// that search the set.
+// The forest of TreeEnsemble: branches and leaves in lists of their own. Tests of membership become
+// branches that search the set.
 Forest read_listed_forest(Node& n);
 
 // A list of floats, which a tensor may give instead from version 3 on; each as the file has it.
 std::vector<double> exact_reals(Node& n, const std::string& name);
 
-// What the trees come to for each row of x [rows, features], in its element type.
+// The result of the trees for each row of x [rows, features], in its element type.
 struct ForestScores {
   Value values;     // [rows, targets]; 0 where no leaf votes for the target
   Value has_votes;  // whether one does; absent if that is so in any row

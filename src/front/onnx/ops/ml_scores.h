@@ -2,7 +2,7 @@
 
 #include "front/onnx/node.h"
 
-// What the classifiers and regressors of ai.onnx.ml do with their scores.
+// The transforms that the classifiers and regressors of ai.onnx.ml apply to their scores.
 
 namespace hone::onnx_io {
 
@@ -10,8 +10,8 @@ enum class ScoreTransform : uint8_t { none, softmax, logistic, softmax_zero, pro
 
 ScoreTransform score_transform(Node& n);  // the attribute post_transform, a word
 
-// Of scores [rows, targets]. A single score per row changes by `probit` alone, as in ONNX Runtime:
-// the other transforms weigh targets against each other.
+// Transforms scores [rows, targets]. A single score per row changes by `probit` alone, as in ONNX
+// Runtime: the other transforms weigh targets against each other.
 Value transformed(Value scores, ScoreTransform transform);
 
 // Results 0 and 1 of a classifier: for each row the label that `chosen` [rows] is the place of, and

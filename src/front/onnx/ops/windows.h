@@ -4,8 +4,8 @@
 
 #include "front/onnx/node.h"
 
-// What convolutions and pools share: windows that slide over the spatial dims, which are those from
-// dim 2 on.
+// Convolutions and pools share these: windows that slide over the spatial dims, which are those
+// from dim 2 on.
 
 namespace hone::onnx_io {
 
@@ -31,7 +31,7 @@ Dims kernel_of_weights(Node& n, Value x, Value w);
 
 // Paddings that depend on symbols are made here, with `fill`; numbers are left in `windows`.
 Value with_numeric_padding(Value x, Windows& windows, double fill);
-// Of dims that are numbers.
+// The numbers of dims that have them.
 Ints numbers(const Dims& dims);
 
 // A vector with one number per channel, which is dim 1 of `like`.

@@ -86,7 +86,8 @@ class Emit {
   std::optional<Dims> known(size_t i) const;
   // The node that makes an operand, if it is of this kind.
   std::optional<NodeId> maker(size_t i, Opcode opcode) const;
-  // What an operand is that is computed from constants alone, before it is repeated along dims.
+  // The value of an operand that is computed from constants alone, before it is repeated along
+  // dims.
   std::optional<Tensor> repeated_constant(size_t i) const;
   std::string value(ValueId v) const;  // what it is called
   // All elements are known to be in 0..size-1.

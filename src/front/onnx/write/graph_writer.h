@@ -14,7 +14,7 @@
 
 namespace hone::onnx_io {
 
-// What all graphs of a file share.
+// The state that all graphs of a file share.
 struct FileWriter {
   int opset = 21;
   bool primitives = false;  // composites are spelled out
