@@ -88,7 +88,7 @@ void add_uses(const MemoryBuffer& buffer, int64_t shift, std::vector<Use>& uses)
   add(at, buffer.end, 0, buffer.size);
 }
 
-// Of the aliases of one buffer: how often one is looked at at a moment, which some seconds allow.
+// For the aliases of one buffer: how often one is looked at at a moment, which some seconds allow.
 constexpr int64_t kMostLooks = 300'000'000;
 
 // The same bytes at the same moments, each once.
@@ -203,8 +203,8 @@ std::optional<std::pair<size_t, size_t>> collision(const BlockPacking& packing) 
   return std::nullopt;
 }
 
-// In an order that does not depend on that of the buffers: by time, large ones first. What the
-// order of two blocks leaves open is alike in all that placers look at.
+// In an order that does not depend on that of the buffers: by time, large ones first. Blocks that
+// this order does not tell apart are alike in all that placers look at.
 BlockPacking sorted(BlockPacking packing) {
   std::vector<uint32_t> order(packing.blocks.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -320,7 +320,7 @@ class BlockBuilder {
     return {alignment, remainder(-part.shift, alignment)};
   }
 
-  // Whether there are offsets for two parts of a block.
+  // True if there are offsets for two parts of a block.
   bool go_together(const BlockPacking::Part& a, const BlockPacking::Part& b) const {
     const MemoryBuffer &of_a = problem_.buffers[a.buffer], &of_b = problem_.buffers[b.buffer];
     if (!both(congruence(a), congruence(b))) return false;

@@ -13,7 +13,7 @@ namespace {
 // The last moment instead of the one behind it.
 constexpr std::string_view kInclusiveEnd = "end";
 
-// What spreadsheets write before UTF-8 text.
+// Spreadsheets write this before UTF-8 text.
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct ColumnName {

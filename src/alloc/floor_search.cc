@@ -169,7 +169,7 @@ class FloorSearch {
   }
 
   // After a failure that proved that the search goes back to that depth: whether it goes back
-  // further, to target_. Of what was found out in between, nogoods and weights remain.
+  // further, to target_. Nogoods and weights that were found in between remain.
   bool goes_back(size_t depth) {
     if (!techniques_.restarts || static_cast<double>(backtracks_ - turn_.begin) < turn_.least)
       return false;

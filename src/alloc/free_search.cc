@@ -119,7 +119,7 @@ class FreeSearch {
     return next == kNowhere ? kNowhere : free_from(block, next);
   }
 
-  // Whether at each moment what is open fits into what is free above the lowest of it.
+  // True if at each moment what is open fits into what is free above the lowest of it.
   bool fits() const {
     for (const std::vector<Member>& in : members_) {
       int64_t floor = capacity_, bytes = 0;

@@ -102,7 +102,7 @@ class OpenBoxes {
   std::vector<int32_t> begins_;  // per section: the first box that begins there or later
 };
 
-// What is placed, as heights of stretches of sections.
+// The placed blocks, as heights of stretches of sections.
 class Skyline {
  public:
   explicit Skyline(int32_t sections) { push({.first = 0, .end = sections, .height = 0}); }

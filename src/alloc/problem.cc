@@ -13,7 +13,7 @@ using Fault = std::optional<ProblemFault>;
 
 // Any sum of offsets, sizes and what alignment adds stays below: adding two of them is safe.
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
-// Of buffers and gaps together: sections are counted in 32 bits, and each of these begins two.
+// Limits buffers and gaps together: sections are counted in 32 bits, and each of these begins two.
 constexpr size_t kMaxStretches = size_t{1} << 28;
 
 Fault fault_in_gaps(const MemoryBuffer& buffer, size_t index) {
@@ -79,7 +79,8 @@ Fault fault_in_buffer(const MemoryProblem& problem, size_t index) {
   return fault_in_alias(problem, index);
 }
 
-// What each buffer's aliases lead to, if they do not go round in a circle. Follows each but once.
+// The buffer that each buffer's aliases lead to, if they do not go round in a circle. Follows each
+// but once.
 Fault find_roots(const MemoryProblem& problem, std::vector<uint32_t>& roots) {
   const auto count = static_cast<uint32_t>(problem.buffers.size());
   constexpr uint32_t kOpen = UINT32_MAX;

@@ -145,7 +145,7 @@ Result<int64_t> end_of(const MemoryProblem& problem, const std::vector<int64_t>&
   return *end;
 }
 
-// What aliases lead to; halves the ways that it goes.
+// The buffers that aliases lead to; halves the ways that it goes.
 uint32_t owner_of(std::vector<uint32_t>& next, uint32_t i) {
   while (next[i] != i) {
     next[i] = next[next[i]];

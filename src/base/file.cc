@@ -15,7 +15,7 @@
 
 namespace hone {
 
-// What is full is a limit, not a fault of the input.
+// A full disk is a limit, not a fault of the input.
 Error os_error(std::string_view action, std::string_view name, int code) {
   const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG;
   Error error =
@@ -102,7 +102,8 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
 
 namespace {
 
-// What Git LFS leaves in place of a file that was not fetched: a few lines that name its content.
+// The pointer that Git LFS leaves in place of a file that was not fetched: a few lines that name
+// its content.
 Status check_fetched(std::string_view text, std::string_view name) {
   constexpr size_t kMostBytes = 1024;  // of a pointer, by its specification
   constexpr std::string_view kBeginnings[] = {"version https://git-lfs.github.com/spec/",

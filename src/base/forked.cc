@@ -42,7 +42,7 @@ void send_all(int file, std::string_view bytes) {
   }
 }
 
-// Of private writable memory that this process has.
+// The private writable memory of this process.
 int64_t data_bytes() {
   int64_t total, resident, shared, text, lib, data = 0;
   std::ifstream("/proc/self/statm") >> total >> resident >> shared >> text >> lib >> data;

@@ -50,7 +50,7 @@ constexpr CpuBit kAvx512[] = {{7, 0, ebx, 16},                         // F
                               {7, 0, ebx, 31}};                        // VL
 constexpr CpuBit kAmxTile = {7, 0, edx, 24};
 
-// Of an Extension, by its number.
+// The bit of an Extension, by its number.
 constexpr CpuBit kExtensionBits[] = {
     {7, 1, eax, 5}, {7, 0, ecx, 11}, {7, 0, edx, 23}, {7, 0, edx, 22}, {7, 0, edx, 25}};
 static_assert(std::size(kExtensionBits) == kExtensions.size());

@@ -33,7 +33,7 @@ Result<Pipe> make_pipe() {
   return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
-// What the child does before the program starts. Other threads may hold any lock at the fork, so it
+// Runs in the child before the program starts. Other threads may hold any lock at the fork, so it
 // makes system calls only, on what was prepared before.
 struct Launch {
   const char* program;
@@ -107,7 +107,7 @@ class Capture {
   bool was_cut_ = false;
 };
 
-// Whether the process has ended; it stays a zombie, so that its number is nobody else's yet.
+// True if the process has ended; it stays a zombie, so that its number is nobody else's yet.
 bool has_ended(pid_t process) {
   siginfo_t info = {};
   while (waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0)

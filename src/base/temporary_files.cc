@@ -69,14 +69,14 @@ std::optional<int64_t> start_of(int process) {
   return *boot + std::strtoll(at, nullptr, 10) / ::sysconf(_SC_CLK_TCK);
 }
 
-// Whether the process that has this number now can be the one that wrote at that time.
+// True if the process that has this number now can be the one that wrote at that time.
 bool may_be_writing(int process, int64_t written) {
   if (::kill(process, 0) != 0 && errno == ESRCH) return false;
   const std::optional<int64_t> start = start_of(process);
   return !start || written + kSlackSeconds >= *start;
 }
 
-// What libraries add to the name of a file that they are to write: libzip, and SQLite.
+// The endings that libraries add to the name of a file that they write: libzip, and SQLite.
 bool is_addition(std::string_view rest) {
   if (rest.empty() || rest == "-wal" || rest == "-shm" || rest == "-journal") return true;
   const auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0; };

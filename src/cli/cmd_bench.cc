@@ -24,7 +24,7 @@ constexpr size_t kRows = 20;  // of a profile's tables
 constexpr int64_t kTracedRuns = 10;
 constexpr std::string_view kOnnxRuntime = "onnxruntime";
 
-// What the command line says.
+// The options of the command line.
 struct Request {
   MeasureOptions measure;
   bool is_profiled = false;
@@ -223,7 +223,7 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
   return tell(report, profile, request, console);
 }
 
-// What flushing changed, or that it may make the model faster.
+// Says what flushing changed, or that it may make the model faster.
 Status note_denormals(const BenchModel& of, Console& console) {
   if (of.options.prepare.flushes_denormals) {
     NativeModel model =

@@ -15,7 +15,7 @@
 namespace hone::cli {
 namespace {
 
-// What one way to compute gives.
+// The outputs of one way to compute.
 struct Evaluated {
   std::string way;
   std::vector<Tensor> outputs;
@@ -68,7 +68,7 @@ std::string next_steps(const Arguments& arguments) {
       escape(arguments.text("MODEL")));
 }
 
-// What is checked, and how it is run.
+// The subject of the check, and how it is run.
 Status check_one(const Source& source, const RunInputs& inputs, decltype(Contest::native) run,
                  const Arguments& arguments, Console& console) {
   const std::vector<std::string> names = output_names(source.model);

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What of each graph is wanted.
+// The parts of each graph that are wanted.
 struct CompileRequest {
   std::string form;  // of --emit; empty: a summary of the stages
   std::string output;
@@ -100,7 +100,7 @@ Result<std::string> text_of_kernels(const Program& program, const Target& target
   return join(texts, "\n");
 }
 
-// What --emit asks for; objects have a folder of their own.
+// The form that --emit asks for; objects have a folder of their own.
 Result<std::string> emitted(Compilation& compilation, const Target& target, std::string_view form,
                             Console& console) {
   if (form == "graph") return print(*HONE_TRY(compilation.graph()));

@@ -64,7 +64,7 @@ Status check_models(const Arguments& arguments) {
 }
 
 // Assignments are drawn and schedules chosen by the analytic price, so that what was measured stays
-// known; this one says what a plan costs, as far as the user has a better one. Null: no other.
+// known. This one says what a plan costs, as far as the user has a better one. Null: no other.
 Result<std::shared_ptr<const Cost>> rival_cost(const Arguments& arguments, const Target& target,
                                                Console& console) {
   const std::string word = arguments.text("cost");

@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kDefaultModel = "zoo:squeezenet";
 constexpr double kSeconds = 1;  // of measuring
 
-// Of the bits of all outputs: equal if nothing has changed.
+// A hash of the bits of all outputs: equal if nothing has changed.
 uint64_t digest(std::span<const Tensor> tensors) {
   Hasher hasher;
   for (const Tensor& tensor : tensors) hasher.add(tensor.content_hash());
@@ -107,7 +107,7 @@ Result<Running> start_segments(const Model& model, const RunInputs& inputs,
   return running;
 }
 
-// What to try then: with the model, or with one of the user's if it is empty.
+// Says what to try next: with the model, or with one of the user's if it is empty.
 std::string next_text(const std::string& model) {
   const std::string word = escape(shell_word(model));
   std::vector<std::pair<std::string, std::string>> lines;
@@ -128,7 +128,7 @@ std::string next_text(const std::string& model) {
 
 }  // namespace
 
-// What `hone` does without a command: the whole way of one model.
+// Runs `hone` without a command: the whole way of one model.
 Status cmd_demo(const Arguments& arguments, Console& console) {
   const bool is_given = arguments.command().name == "demo" && arguments.given("MODEL");
   const std::string name = is_given ? arguments.text("MODEL") : std::string(kDefaultModel);

@@ -55,7 +55,7 @@ struct Tally {
   int64_t failed() const { return std::ssize(failures); }
 };
 
-// What a child says: "begin SEED", "end VERDICT REASON", and at its end "count TIMES ROW", a row
+// The lines of a child: "begin SEED", "end VERDICT REASON", and at its end "count TIMES ROW", a row
 // being "DECISION\tVALUE".
 class ChildReport {
  public:
@@ -85,7 +85,7 @@ class ChildReport {
   std::optional<uint64_t> open_;
 };
 
-// That which ended a process, and its seed, if it had come to one.
+// The end of a process, and its seed, if it had come to one.
 Error limit_of(Error limit, std::optional<uint64_t> seed) {
   if (seed) limit = std::move(limit).about(fmt::format("seed {}", *seed));
   return std::move(limit).with_hint("cases need more memory or threads than the system gives");
@@ -229,7 +229,7 @@ Status cmd_fuzz_cases(const Arguments& arguments, Console& console) {
   const auto count = static_cast<uint64_t>(arguments.integer("count"));
   DecisionCounts decisions(host.cores);
   for (uint64_t seed = first; seed - first < count; ++seed) {
-    // What follows may be the last that this process does.
+    // The next case may be the last one of this process.
     console.print("begin {}\n", seed);
     HONE_TRY(console.flush());
     const DifferentialOutcome outcome = run_case(case_of(seed, host, arguments), host, team);

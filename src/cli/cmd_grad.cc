@@ -12,7 +12,7 @@
 namespace hone::cli {
 namespace {
 
-// Of "step.hone": "step.state.npz".
+// For "step.hone": "step.state.npz".
 std::string state_path(const std::string& path) {
   return std::filesystem::path(path).replace_extension(".state.npz").string();
 }

@@ -18,7 +18,7 @@ namespace hone::cli {
 
 namespace {
 
-// What numbers stand for; beside a JSON document it is talk.
+// Prints the meaning of numbers; beside a JSON document it is talk.
 void tell_labels(const OnnxLabels& labels, bool json, Console& console) {
   const std::string text = labels_text(labels);
   if (text.empty()) return;

@@ -215,7 +215,7 @@ Status cmd_log_merge(const Arguments& arguments, Console& console) {
 
 namespace {
 
-// What is wrong with a log that can be opened; prints it.
+// Prints what is wrong with a log that can be opened.
 Result<LogCheck> verify_log(const Log& log, Console& console) {
   LogCheck check = HONE_TRY(log.verify());
   for (const std::string& damage : check.damage) console.print("{}\n", damage);

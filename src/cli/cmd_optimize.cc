@@ -21,7 +21,7 @@
 namespace hone::cli {
 namespace {
 
-// Of --rules: nothing that a file says is taken on trust.
+// Reads --rules; nothing in a file is taken on trust.
 Result<std::vector<Rule>> verified(const std::string& path, Console& console) {
   std::vector<Rule> sound;
   for (Rule& rule :
@@ -92,7 +92,7 @@ std::string json_of(const Optimized& result) {
   return json.dump(2) + "\n";
 }
 
-// What was written, read again and compiled, on random inputs against what it was made of.
+// Reads the result again, compiles it, and compares it with the model on random inputs.
 Status check_written(const Graph& given, const std::string& path, const NativeOptions& native,
                      const Face& face, Console& console) {
   const Source written = HONE_TRY(load_source(path));

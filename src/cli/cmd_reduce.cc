@@ -159,7 +159,7 @@ Result<std::optional<Judged>> failing_case(const Arguments& arguments, const Tar
   return judged(std::move(one), process, console);
 }
 
-// What a person's plan gets wrong is an answer, not a case.
+// A fault in a person's plan is an answer, not a case.
 Status check_given_plan(const DifferentialCase& one, const Target& host, const std::string& file) {
   const Graph graph = HONE_TRY(prepare(one.graph));
   Status good = check(one.plan, graph, restricted(host, one.isa));

@@ -86,7 +86,7 @@ std::string result_text(const Result<RuleVerdict>& verdict) {
   return verdict->refuted() ? "refuted" : std::string(name(verdict->rung));
 }
 
-// What is said about a rule besides its row.
+// The lines about a rule besides its row.
 std::string remark(const Result<RuleVerdict>& verdict) {
   if (!verdict.ok()) return verdict.error().to_string();
   if (verdict->refuted()) return verdict->identity.counterexample->to_string();

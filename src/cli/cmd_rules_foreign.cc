@@ -36,7 +36,7 @@ Result<std::vector<Rule>> rules_of(const Arguments& arguments) {
   return all;
 }
 
-// What became of the rules of a file.
+// The outcome for the rules of a file.
 class Import {
  public:
   explicit Import(const VerifyOptions& options) : options_(options) {}

@@ -53,7 +53,7 @@ struct Files {
   std::string rules, proofs, rejected, state;
 };
 
-// What the command line says of all families.
+// The options for all families.
 GenerateOptions options_of(const Arguments& arguments, Progress& progress, Console& console) {
   GenerateOptions options;
   options.limits.max_terms = static_cast<size_t>(arguments.integer("max-terms"));

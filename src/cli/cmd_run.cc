@@ -19,7 +19,7 @@ namespace hone::cli {
 
 namespace {
 
-// What had no meaning ends the run. Nodes that only the run could type are told, not checked.
+// A value without a meaning ends the run. Nodes that only the run could type are told, not checked.
 Status take_checks(const OnnxChecks& checks, std::vector<Tensor>& outputs, Console& console) {
   HONE_TRY(checks.take(outputs));
   console.note("no value is out of range in {} checks", checks.made);
@@ -29,7 +29,7 @@ Status take_checks(const OnnxChecks& checks, std::vector<Tensor>& outputs, Conso
   return {};
 }
 
-// What becomes of the outputs.
+// The use of the outputs.
 struct Wishes {
   std::vector<std::string> names;
   std::vector<Expected> expected;

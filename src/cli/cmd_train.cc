@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of "digits.train": the folder "digits".
+// For "digits.train": the folder "digits".
 fs::path folder_of(const Arguments& arguments) {
   if (arguments.given("output")) return arguments.text("output");
   const fs::path text = arguments.text("TRAIN");

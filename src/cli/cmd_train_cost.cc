@@ -46,7 +46,7 @@ Result<KernelData> data_in(const std::string& folder, Console& console) {
   return data;
 }
 
-// What is measured in a quarter of an hour, networks learn in the rest of it.
+// Networks learn in the rest of a quarter of an hour what is measured in it.
 constexpr double kShareOfMeasuring = 0.8;
 // Many kernels by some schedules tell more than few by many.
 constexpr int64_t kSchedulesOfKernel = 32;
@@ -107,8 +107,8 @@ Result<std::vector<KernelSample>> part_of(const KernelData& data, const std::str
   return kernels;
 }
 
-// What a budget measures is too little to begin with nothing: of the models that come with hone,
-// the one that fits it best.
+// The measurements of a budget are too few to begin with nothing. So this takes the model that
+// comes with hone and fits them best.
 Result<std::optional<KernelModel>> start_by(const KernelData& data, Console& console) {
   const std::vector<ShippedModel> starts = shipped_starts_for(data.target);
   std::vector<KernelModel> models;
@@ -121,7 +121,7 @@ Result<std::optional<KernelModel>> start_by(const KernelData& data, Console& con
   return std::optional(*best);
 }
 
-// What networks begin with: a file, or the name of a model that comes with hone. None: random
+// The start of networks: a file, or the name of a model that comes with hone. None: random
 // numbers.
 Result<std::optional<KernelModel>> start_model(const Arguments& arguments, const KernelData& data,
                                                Console& console) {
@@ -155,7 +155,7 @@ Result<std::vector<ProgramSplit>> splits_of(const Arguments& arguments, const Ke
   return splits;
 }
 
-// By the kernels of programs that the model has not learned from.
+// Judges by the kernels of programs that the model has not learned from.
 Result<PriceTrial> trial_of(const KernelModel& model, const KernelData& data) {
   HONE_TRY(check_is_for(model, data.target));
   if (model.threads != data.threads)

@@ -54,7 +54,7 @@ Result<std::vector<ConfiguredGraph>> graphs_of(const Arguments& arguments, Conso
   return graphs;
 }
 
-// By the graphs of programs that the model has not learned from.
+// Judges by the graphs of programs that the model has not learned from.
 Result<std::vector<GraphVerdict>> judged_by(const GraphModel& model,
                                             std::span<const ConfiguredGraph> graphs,
                                             const CompileOptions& compile) {

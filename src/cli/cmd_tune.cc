@@ -25,7 +25,7 @@ void take(const NativeOptions& native, TuneOptions& options) {
   options.version = HONE_VERSION;
 }
 
-// Those whose sizes are numbers, by their places in the model.
+// The graphs whose sizes are numbers, by their places in the model.
 Result<std::vector<size_t>> graphs_to_tune(const GivenGraphs& given, Console& console) {
   std::vector<size_t> closed;
   for (size_t i = 0; i < given.graphs.size(); ++i)

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What a compiled model has no part in.
+// Options that do not apply to a compiled model.
 constexpr std::string_view kOfModels[] = {
     "log",     "no-log", "target",  "prices",   "cost", "plan", "plan-lenient", "plan-seed",
     "without", "cache",  "backend", "numerics", "dim",  "dot",  "checked"};

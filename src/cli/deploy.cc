@@ -57,7 +57,7 @@ void name_ports(std::vector<DeployedGraph>& made, const Model& model) {
   }
 }
 
-// What no library can be made of.
+// Refuses models that cannot be a library.
 constexpr std::string_view kFileInstead =
     "a compiled model takes it, -o FILE.honec, which C runs by hone.h and hone_runtime";
 
@@ -87,7 +87,7 @@ Result<std::vector<Source>> choices_of(const Source& source, const Arguments& ar
   return choices;
 }
 
-// What goes into the file, by sizes, and of each the best level first.
+// The programs of the file, by sizes, and for each the best level first.
 struct Deployed {
   HonecModel model;
   std::vector<DeployedGraph> graphs;

@@ -33,7 +33,7 @@ void write_text(std::string_view text) { (void)!::write(STDERR_FILENO, text.data
   ::_exit(128 + first);
 }
 
-// What a handler may do is said in signal-safety(7).
+// signal-safety(7) says what a handler may do.
 void on_signal(int signal) {
   const int error = errno;
   int none = 0;

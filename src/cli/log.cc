@@ -54,8 +54,8 @@ Result<WantedLog> wanted_log(const Arguments& arguments, Console& console) {
     return wanted;
   }
   // A full disk, or a place where nothing can be written, does not stop work that has results of
-  // its own. What is there can perhaps be read. A file that is no log is a mistake, as is a new one
-  // that is named where none can be.
+  // its own. An existing log can perhaps be read. A file that is no log is a mistake, as is a new
+  // one that is named where none can be.
   const std::string path = HONE_TRY(log_path(arguments));
   const bool exists = is_there(path);
   if (exists) {

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path here = std::filesystem::current_path(ignored);
 
   const int code = guarded(words, console, here, [&]() -> hone::Status {
-    // What is wanted.
+    // The command that is wanted.
     const Arguments arguments = HONE_TRY(parse_arguments(words));
     console.set_color(arguments.text("color"));
     console.set_progress(HONE_TRY(hone::parse_progress_mode(arguments.text("progress"))));

@@ -73,7 +73,7 @@ Status read_plans(NativeOptions& options, const std::string& file, std::string_v
   return {};
 }
 
-// Those of a file of coefficients.
+// The prices of a file of coefficients.
 Status take_prices(NativeOptions& options, const std::string& file, Console& console) {
   const std::string text = HONE_TRY(read_kept(file, "prices", kMaxPricesText, console));
   options.cost =
@@ -82,7 +82,7 @@ Status take_prices(NativeOptions& options, const std::string& file, Console& con
   return {};
 }
 
-// What the log knows of kernels, in place of the price of the options.
+// The times of kernels in the log, in place of the price of the options.
 Status take_measured(NativeOptions& options, const Arguments& arguments) {
   const std::unique_ptr<Log> log = HONE_TRY(find_log(arguments));
   if (log == nullptr)
@@ -101,7 +101,8 @@ void keep_fitted_for_report(const KnownPrices& known, const Target& target, Cons
     console.keep_for_report("given.prices", print((*fitted)->prices, target.name));
 }
 
-// By --cost. Coefficients are of the analytic price, so whoever gives some means that.
+// The price that --cost names. Coefficients are of the analytic price, so whoever gives some means
+// that.
 Status take_cost(NativeOptions& options, const Arguments& arguments, Console& console) {
   const std::string word = arguments.given("cost") ? arguments.text("cost") : "";
   const std::string prices = arguments.given("prices") ? arguments.text("prices") : "";

@@ -9,7 +9,7 @@
 namespace hone::cli {
 namespace {
 
-// By domain and name: the versions from which the mappings hold.
+// For each domain and name: the versions from which the mappings hold.
 std::map<std::pair<std::string, std::string>, std::vector<int>> versions_by_op() {
   std::map<std::pair<std::string, std::string>, std::vector<int>> versions;
   for (const OnnxOp& op : onnx_ops())

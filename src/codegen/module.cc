@@ -43,7 +43,7 @@ class PhaseWriter {
     return count;
   }
 
-  // Whether the buffer is an output that may lie in an input, or such an input.
+  // True if the buffer is an output that may lie in an input, or such an input.
   bool may_share(tile::BufferId id) const {
     return program_.buffers[id].donor ||
            std::ranges::any_of(program_.buffers,

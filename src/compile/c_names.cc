@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMostLetters = 200;
 
-// Of C23 and C++23, and macros that headers or compilers define.
+// Keywords of C23 and C++23, and macros that headers or compilers define.
 constexpr std::string_view kReserved[] = {
     "alignas",   "alignof",      "and",           "and_eq",       "asm",
     "auto",      "bitand",       "bitor",         "bool",         "break",
@@ -43,7 +43,7 @@ std::string c_name(std::string_view text) {
   std::string name;
   for (char c : text.substr(0, kMostLetters)) {
     const bool stays = is_letter(c) || is_digit(c);
-    // What begins with an underscore, or has two in a row, belongs to the compiler.
+    // A name that begins with an underscore, or has two in a row, belongs to the compiler.
     if (stays || (!name.empty() && name.back() != '_')) name += stays ? c : '_';
   }
   if (name.empty() || is_digit(name[0])) name.insert(0, "v");

@@ -57,7 +57,7 @@ Result<std::shared_ptr<const Executable>> cached_executable(const Graph& graph,
       if (loaded.ok()) return loaded;
     }
   const HonecProgram program = {HONE_TRY(compilation.image())};
-  // What the format or the cache does not take is made again.
+  // If the format or the cache does not take it, it is made again.
   if (const Result<HonecBytes> bytes = honec_bytes({&program, 1}, "cache"); bytes.ok())
     (void)options.cache->put(key, bytes->joined()).ok();
   return compilation.executable();

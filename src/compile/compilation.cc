@@ -115,7 +115,7 @@ Result<Plan> Compilation::completed_leniently() const {
   Plan partial = without_rewrites(options_.plan);  // what is wrong with them is told already
   partial.graph_hash = 0;
   partial.target.clear();
-  // What is cheap first; that what is said fits what is decided for it is known in the end.
+  // Cheap checks come first; the last one is that the given decisions fit the others.
   std::vector<DroppedEntry> dropped = HONE_TRY(
       drop_unfit(partial, [&](const Plan& plan) { return check(plan, *graph_, target_); }));
   std::optional<Plan> whole;

@@ -23,7 +23,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Of the ports of a model.
+// The ports of a model.
 std::vector<Symbol> symbols_of(const HonecModel& model) {
   OpenImage ports;
   ports.image.inputs = model.inputs;

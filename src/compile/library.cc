@@ -115,7 +115,7 @@ class LibraryWriter {
     return weight_places_[i];
   }
 
-  // What the names of its functions begin with.
+  // The beginning of its functions' names.
   std::string object(const image::Kernel& kernel) {
     const auto [known, is_new] = objects_.try_emplace(*kernel.object, objects_.size());
     const std::string prefix = fmt::format("{}__{}_", out_.name, known->second);

@@ -7,7 +7,7 @@ namespace hone {
 
 namespace {
 
-// Of an element, or of the bytes that several share.
+// The type of an element, or of the bytes that several share.
 std::string_view c_type(DType type) {
   switch (type) {
     case DType::f64: return "double";

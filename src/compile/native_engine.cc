@@ -12,7 +12,7 @@ NativeEngine::NativeEngine(Target target, CompileOptions options, Room room)
 Result<NativeEngine::Sized*> NativeEngine::find(const GraphRef& graph,
                                                 std::span<const Tensor> inputs) {
   if (options_.team == nullptr) {
-    // Whether a plan's number fits is for those to say who check it.
+    // The checks of a plan say whether its number fits.
     const int64_t threads = options_.plan.threads.value_or(target_.cores);
     options_.team =
         HONE_TRY(Team::create({.threads = std::clamp<int64_t>(threads, 1, target_.cores)}));

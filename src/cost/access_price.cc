@@ -5,15 +5,16 @@
 
 #include "cost/kernel_nest.h"
 
-// What the instructions of loads and stores cost.
+// Prices the instructions of loads and stores.
 
 namespace hone {
 
-// Of a vector's lanes that lie apart: one by one, or a few vectors and a choice among each.
+// The price of a vector's lanes that lie apart: one by one, or a few vectors and a choice among
+// each.
 double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l) const {
   const bool is_masked = nest.packing(access) == Packing::no && access.side <= 0 &&
                          nest.lanes >= 0 && (nest.guards(access) >> nest.lanes & 1) != 0;
-  // Of more lanes than lie side by side, the others are far away.
+  // If there are more lanes than lie side by side, the others are far away.
   const bool is_far = access.stride[l] == 1 && nest.lane_count > access.run;
   if (!access.is_store && !is_masked && !is_far && (access.near >> l & 1) != 0)
     return 2 * std::ceil(access.span[l] / vector_);
@@ -29,7 +30,7 @@ double KernelPrice::displaced(const Access& access, size_t l, double points) con
   return points > places * access.places[l] ? prices_.displaced : 0;
 }
 
-// Whether lines that a tile reads side by side lie whole pages apart, and are more than the nearest
+// True if lines that a tile reads side by side lie whole pages apart, and are more than the nearest
 // cache has places for: those that it fetches ahead displace each other.
 bool KernelPrice::is_crowded(const Nest& nest, const Access& access) const {
   const double ways = static_cast<double>(target_.caches.front().bytes) / kPage;
@@ -57,7 +58,7 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     const bool has_words = nest.word && access.side >= 0;
     const bool is_vector = has_words ? packing == Packing::no && access.stride[l] == in_word_
                                      : access.stride[l] == 1 && nest.lane_count <= access.run;
-    // Of an element that all lanes share.
+    // The price of an element that all lanes share.
     const bool is_broadcast = access.repeat[l] >= std::min(nest.lane_count, vector_);
     if (!is_wide || is_vector || is_broadcast) continue;
     slots *= has_words ? nest.lane_count * prices_.apart : slots_apart(nest, access, l);
@@ -121,7 +122,7 @@ KernelPrice::Runs KernelPrice::runs_of(const Nest& nest, const Access& access) c
     double least = std::numeric_limits<double>::infinity();
     for (Loops rest = left; rest != 0; rest &= rest - 1) {
       const auto l = static_cast<size_t>(std::countr_zero(rest));
-      // Of points that share elements, those in registers lie near each other.
+      // Points in registers that share elements lie near each other.
       const double step = access.repeat[l] > 1 ? 0 : std::abs(access.stride[l]);
       const double stride = step * access.element;
       if (stride < least || rest == left) next = l, least = stride;

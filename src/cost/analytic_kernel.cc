@@ -37,12 +37,12 @@ double seconds_of(const BlockPhase& phase, double block, double threads) {
   return block * phase.blocks * std::ceil(phase.divided / threads) / phase.divided;
 }
 
-// What a block needs of a dim of a stage's results.
+// The points of a dim of a stage's results that a block needs.
 int64_t points_along(const Along& along, const BlockPhase& phase) {
   return along.points(phase.points[static_cast<size_t>(along.dim)]);
 }
 
-// What a stage leaves for others, in a block, as if numbers had four bytes.
+// The bytes that a stage leaves for others, in a block, as if numbers had four bytes.
 double bytes_kept(const Stage& stage, const KernelFacts& facts, const BlockPhase& phase) {
   double bytes = 4;
   for (size_t d = 0; d < std::min(stage.along.size(), facts.loops.size()); ++d)
@@ -51,7 +51,7 @@ double bytes_kept(const Stage& stage, const KernelFacts& facts, const BlockPhase
   return bytes;
 }
 
-// What it reads from earlier stages, or leaves for later ones.
+// The bytes that it reads from earlier stages, or leaves for later ones.
 std::vector<ValueId> held_by(const Stage& stage, size_t parameters, bool is_last) {
   const Graph& graph = stage.body.graph;
   std::vector<ValueId> held;

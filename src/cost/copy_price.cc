@@ -3,7 +3,7 @@
 
 #include "cost/kernel_nest.h"
 
-// What it takes to move numbers from where they lie to where lanes want them: into panels and
+// Prices the moves of numbers from where they lie to where lanes want them: into panels and
 // windows, and by transposing them in registers.
 
 namespace hone {
@@ -55,7 +55,7 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
   return slots;
 }
 
-// Of copying a number of an operand into a panel.
+// The price of copying a number of an operand into a panel.
 double KernelPrice::panel_slots(const Nest& nest, const Access& access) const {
   if (nest.matrix) return matrix_panel_slots(nest, access);
   if (nest.lanes < 0) return prices_.panel_copy;
@@ -79,7 +79,8 @@ double KernelPrice::run_of(const Nest& nest, const Access& access, size_t lanes)
   return run;
 }
 
-// Of a vector whose lanes lie apart, where points in registers are neighbours; 0: they are not.
+// The price of a vector whose lanes lie apart, where points in registers are neighbours; 0: they
+// are not.
 double KernelPrice::slots_transposed(const Nest& nest, const Access& access, size_t l) const {
   if (static_cast<int>(l) != nest.lanes || !(std::abs(access.stride[l]) > prices_.near_vectors))
     return 0;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kRows = 8, kWidest = 16;  // of a tile of sums, in vectors of any width
 
-// What multiply() is asked for: sums[rows][width] = max(biases + x[rows][inputs] weights[inputs]
+// The task of multiply(): sums[rows][width] = max(biases + x[rows][inputs] weights[inputs]
 // [width], 0), of kRows rows; strides are those of rows.
 struct Product {
   const float* x;

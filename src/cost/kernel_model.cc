@@ -78,7 +78,7 @@ class Writer {
     return std::move(content_);
   }
 
-  // Of all but itself.
+  // The mean of all but itself.
   static uint64_t checksum(const Safetensors& content) {
     Hasher hasher;
     for (const auto& [key, text] : content.metadata)

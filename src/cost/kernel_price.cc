@@ -47,7 +47,7 @@ double faster_pairs(const Target& target) {
   return target.peak(DType::bf16) / target.peak(DType::f32);
 }
 
-// That a core takes for a vector multiply-add of numbers of a type that has a peak.
+// The slots that a core takes for a vector multiply-add of numbers of a type that has a peak.
 double seconds_of_vector(const Target& target, DType type) {
   return 2 * (vector_bytes(target.isa) * 8 / bits(type)) / target.peak(type);
 }
@@ -125,7 +125,7 @@ void KernelPrice::add_work(const KernelFacts& facts) {
   }
 }
 
-// Of all points, one after another.
+// Counts all points, one after another.
 double KernelPrice::slots_alone(const Work& work) const {
   double slots = work.slots * work.share;
   for (Loops left = work.loops; left != 0; left &= left - 1)
@@ -491,7 +491,7 @@ double KernelPrice::threads_at_work(const Nest& nest, int divided) const {
 KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, double limit,
                                      Features* features) const {
   Counted counted;
-  // What reductions do in each trip, and what is done around them: code that stands apart is read
+  // Prices the work of reductions in each trip, and around them: code that stands apart is read
   // apart.
   struct Place {
     double slots = 0, loaded = 0, code = 0;

@@ -30,8 +30,8 @@ double seconds_of_byte(const Target& target, double panel) {
 
 }  // namespace
 
-// Of a vector of products. The unit multiplies and tiles are loaded at the same time. The panel of
-// a tile of one operand stays while tiles of the other go through it, block by block.
+// The price of a vector of products. The unit multiplies and tiles are loaded at the same time. The
+// panel of a tile of one operand stays while tiles of the other go through it, block by block.
 double KernelPrice::slots_on_matrix_unit(const Schedule& schedule, const Nest& nest) const {
   const double unit = target_.peak(matrix_->are_quads ? DType::i8 : DType::bf16);
   const auto products = static_cast<double>(matrix_->products());
@@ -83,7 +83,7 @@ double KernelPrice::filled_up(const Nest& nest) const {
   return std::ceil(nest.block[inner] / step) * step / nest.block[inner];
 }
 
-// Of a vector that goes to memory and back.
+// The price of a vector that goes to memory and back.
 double KernelPrice::slots_of_sums(const Nest& nest) const {
   if (target_.caches.empty()) return 0;
   double bytes = 4;
@@ -92,7 +92,7 @@ double KernelPrice::slots_of_sums(const Nest& nest) const {
   return 2 * kLine * seconds_of_byte(target_, bytes) / slot_;
 }
 
-// Of copying a number into a panel. Numbers in one part are copied by words.
+// The price of copying a number into a panel. Numbers in one part are copied by words.
 double KernelPrice::matrix_panel_slots(const Nest& nest, const Access& access) const {
   constexpr double kOfParts = 0.75;  // measured, of 1 to 3 parts
   const auto parts = static_cast<double>(matrix_->parts);
@@ -113,8 +113,8 @@ double KernelPrice::matrix_panel_slots(const Nest& nest, const Access& access) c
   return copies * prices_.panel_copy / vector_ + slots_of_jumps(nest, access, !has_columns) / run;
 }
 
-// Of the way to the next run, where that is a page or more and nothing nearer than memory has the
-// array: a core does not fetch it ahead of time.
+// The price of the way to the next run, where that is a page or more and nothing nearer than memory
+// has the array: a core does not fetch it ahead of time.
 double KernelPrice::slots_of_jumps(const Nest& nest, const Access& access, bool is_along) const {
   constexpr double kFar = 400;  // measured
   const size_t near = target_.caches.size() > 1 ? target_.caches.size() - 2 : 0;

@@ -5,7 +5,7 @@
 
 #include "cost/kernel_nest.h"
 
-// What bytes from caches and memory cost.
+// Prices bytes from caches and memory.
 
 namespace hone {
 
@@ -58,7 +58,7 @@ bool KernelPrice::is_beside(const Nest& nest, size_t step, const Access& access,
 
 double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) const {
   constexpr size_t kLevels = 3 * kMaxLoops + 1;
-  // What the steps from a level on touch, by access and level.
+  // The bytes that the steps from a level on touch, by access and level.
   std::array<std::array<Footprint, kLevels>, kMaxAccesses> touched;
   std::array<size_t, kMaxAccesses> depths;
   for (size_t a = 0; a < accesses_.size(); ++a) {
@@ -99,11 +99,11 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
       if (level < nest.divided) at_once = std::min(at_once * nest.steps[level].trips, sharers);
     }
     counted.levels[std::min(c, counted.levels.size() - 1)].outside = level;
-    // What fits the last cache has been left there.
+    // Data that fit the last cache were left there.
     if (is_last && level == 0) continue;
     double bytes = 0;
     for (size_t a = 0; a < accesses_.size(); ++a) {
-      // What stages pass on in a cache does not come from behind it.
+      // Data that stages pass on in a cache do not come from behind it.
       if (accesses_[a].is_held && accesses_[a].bytes <= capacity / sharers) continue;
       double fetched = taken(a, level);
       bool is_kept = true;  // so far, what the inner steps touch is touched again
@@ -138,7 +138,7 @@ double KernelPrice::memory_seconds() const {
   return seconds_from_behind(last, bytes_, threads_);
 }
 
-// What so many bytes take that come from behind a cache, all threads together.
+// The time of bytes that come from behind a cache, all threads together.
 double KernelPrice::seconds_from_behind(size_t cache, double bytes, double threads) const {
   const bool is_last = cache + 1 == target_.caches.size();
   const double rate = is_last

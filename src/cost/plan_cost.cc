@@ -118,7 +118,7 @@ double PlanCost::copy(Type type) const {
   return cost_.command() + cost_.copy(static_cast<double>(std::max<int64_t>(bytes, 0)));
 }
 
-// Of outputs that lie elsewhere; and beginning those of inputs that are changed in place.
+// The copies of outputs that lie elsewhere, and of inputs that are changed in place.
 double PlanCost::port_copies(const Frame& frame) const {
   const PlannedGraph& planned = frame.editor.planned();
   const GraphView graph = planned.view();
@@ -161,7 +161,7 @@ Result<double> PlanCost::kernel_seconds(uint64_t hash, const KernelStore::Body& 
   return known.chosen.emplace(hash, std::move(chosen)).first->second.seconds;
 }
 
-// Of the last kernel for which a schedule was said: a search tries many on one.
+// The last kernel for which a schedule was said: a search tries many on one.
 PricedKernel& PlanCost::priced_kernel(uint64_t hash, const KernelStore::Body& body) {
   if (const std::pair key(hash, threads()); priced_ == nullptr || priced_key_ != key) {
     priced_ = cost_.kernel(store_.facts(hash, body), threads());

@@ -20,7 +20,7 @@ constexpr Row kRows[] = {
 #include "cost/prices.def"
 };
 
-// Of a coefficient. What a program may count, at so much for each, adds up to a number.
+// The limit of a coefficient. Counts of a program times such coefficients add up to a number.
 constexpr double kMaxPrice = 1e12;
 
 std::string all_names() {

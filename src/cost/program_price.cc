@@ -11,7 +11,7 @@ namespace hone {
 namespace program {
 namespace {
 
-// Of a frame.
+// The price of a frame.
 struct Sum {
   double launches = 0, copies = 0, commands = 0;
 

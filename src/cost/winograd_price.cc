@@ -7,7 +7,7 @@
 namespace hone {
 namespace {
 
-// Of the transforms of a line of numbers: with 4 products and with 6.
+// The steps of the transforms of a line of numbers: with 4 products and with 6.
 double data_slots(int64_t products) { return products == 4 ? 4 : 14; }
 double result_slots(int64_t products) { return products == 4 ? 4 : 14; }
 

@@ -51,7 +51,7 @@ Result<Archive> open_archive(std::span<const std::byte> file) {
   return archive;
 }
 
-// Of members whose bytes are in the file as they are.
+// Reads members whose bytes are in the file as they are.
 enum class Checksums : uint8_t { verified, ignored };
 
 // One reading of an archive.
@@ -115,7 +115,7 @@ class Reader {
     return found(HONE_TRY(parse_npy(all, "", std::move(bytes))));
   }
 
-  // By the header alone.
+  // Decides by the header alone.
   Result<bool> is_wanted(zip_uint64_t index, std::string_view name, zip_uint64_t size) {
     constexpr size_t kHeader = size_t{64} << 10;
     OpenMember member(zip_fopen_index(archive_.get(), index, 0));

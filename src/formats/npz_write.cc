@@ -16,8 +16,8 @@ namespace hone {
 
 namespace {
 
-// What libzip writes before a stored member's data, besides the name: the local header, and, if
-// the member is large, a zip64 field. Were it otherwise, data would only not be aligned.
+// The bytes that libzip writes before a stored member's data, besides the name: the local header,
+// and, if the member is large, a zip64 field. Were it otherwise, data would only not be aligned.
 constexpr int64_t kLocalHeader = 30, kZip64Field = 20, kLargestPlain = 0xffff'ffff;
 
 // A member while libzip writes the archive; its bytes exist from open to close only.

@@ -19,7 +19,7 @@ using OrderedJson = nlohmann::ordered_json;  // to write: adding to it takes tim
 
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as the format says
-// Of tensors, of texts of metadata, and of all that they are made of.
+// Limits tensors, texts of metadata, and all their parts.
 constexpr size_t kMaxKeys = 1 << 17, kMaxParts = kMaxKeys * 32;
 constexpr std::string_view kMetadata = "__metadata__";
 
@@ -111,7 +111,7 @@ Status read_metadata(const Json& object, std::map<std::string, std::string>& met
 }
 
 // The header as JSON. Keys that repeat would hide tensors, so they are looked for while parsing.
-// What is beyond the limits is not kept.
+// Entries beyond the limits are not kept.
 Result<Json> parse_header(std::string_view text) {
   std::set<std::string> names;
   std::string repeated;

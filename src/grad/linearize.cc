@@ -15,7 +15,7 @@ bool any_present(std::span<const Value> values) {
   return std::ranges::any_of(values, [](Value v) { return static_cast<bool>(v); });
 }
 
-// What a region's nodes are called does not matter; those of the graph keep their names.
+// The names of a region's nodes do not matter; those of the graph keep their names.
 enum class Names : uint8_t { kept, dropped };
 
 class Linearizer {

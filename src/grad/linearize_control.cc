@@ -97,7 +97,8 @@ class ControlTangents {
   }
 
  private:
-  // Those of operands first to last - 1 that change; zeros where only later rounds change them.
+  // The tangents of operands first to last - 1 that change; zeros where only later rounds change
+  // them.
   void append_tangents(std::vector<Value>& list, size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
       if (!changes_.operands[i]) continue;

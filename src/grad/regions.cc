@@ -118,7 +118,7 @@ class LoopBound {
     return opcode == Opcode::add && right == before ? number(in_body_, left) : std::nullopt;
   }
 
-  // Of a size that sums and differences do not overflow.
+  // The size is one that sums and differences do not overflow.
   static std::optional<int64_t> number(Contents& contents, ValueId v) {
     const std::optional<Dims> known = contents.of(v);
     if (!known || known->size() != 1 || !known->front().is_static()) return {};

@@ -18,7 +18,7 @@ constexpr double kCheapCompositeOps = 32;  // per element
 
 bool has_regions(const Graph& graph, NodeId n) { return !graph.regions(n).empty(); }
 
-// Of static types.
+// Counts static types.
 double bytes_of(const Graph& graph, NodeId n) {
   const std::vector<Type> operands = graph.operand_types(n);
   std::vector<const Graph*> regions;
@@ -83,7 +83,7 @@ class Ways {
     const Opcode opcode = graph_.opcode(n);
     for (ValueId v : graph_.operands(n)) {
       if (v.is_none() || !is_early(v)) continue;
-      // What reads a reshaped value reads the value itself.
+      // A reader of a reshaped value reads the value itself.
       for (ValueId at = v;; at = graph_.operands(graph_.producer(at))[0]) {
         if (is_early(n)) last_early_[at.index] = n.index;
         if (!is_early(n)) is_crossing_[at.index] = true;

@@ -49,7 +49,7 @@ class Transposer {
     if (cotangent) cotangents_[v.index] = sum_of(cotangents_[v.index], cotangent);
   }
 
-  // What is not linear is computed as before.
+  // Values that are not linear are computed as before.
   void copy(NodeId n) {
     const ValueRange results = graph_.results(n);
     if (is_parameter(graph_.opcode(n))) return;
@@ -62,7 +62,8 @@ class Transposer {
     std::vector<Value> operands;
     for (ValueId v : graph_.operands(n)) {
       operands.push_back(v.is_none() ? Value() : values_[v.index]);
-      // Of a linear value that has jumps, as its sign: refused when something reads it.
+      // The derivative of a linear value with jumps, such as its sign: refused when something reads
+      // it.
       if (!v.is_none() && !operands.back()) return;
     }
     std::span<const GraphRef> regions = graph_.regions(n);

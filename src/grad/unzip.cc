@@ -86,7 +86,8 @@ class Unzipper {
     return {};
   }
 
-  // What the linear part reads: passed inputs and stored values, each once, in the order of ids.
+  // The values that the linear part reads: passed inputs and stored values, each once, in the order
+  // of ids.
   void collect_needs() {
     Mask is_needed(slots_);
     for (NodeId n : graph_.nodes()) {
@@ -201,14 +202,14 @@ class Unzipper {
     return remove_dead_code(HONE_TRY(b.finish(outputs)));
   }
 
-  // Cheap, and made of what the linear part has. What nobody reads is removed at the end.
+  // Cheap, and made of what the linear part has. Values without a reader are removed at the end.
   bool remakes(Slot slot, const std::vector<Value>& values) const {
     return is_cheap(slot) &&
            std::ranges::all_of(graph_.operands(graph_.producer(ValueId{slot})),
                                [&](ValueId v) { return static_cast<bool>(values[v.index]); });
   }
 
-  // Of a value, or of what a split node stores.
+  // The place of a value, or of one that a split node stores.
   Type type_of(Slot slot) const {
     if (slot < graph_.value_count()) return graph_.type(ValueId{slot});
     return split_types_[slot - graph_.value_count()];

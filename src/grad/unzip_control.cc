@@ -144,7 +144,8 @@ class SplitIf {
 
 // ---- scan ---------------------------------------------------------------------------------------
 
-// What a round stores is stacked. A state that no round changes is handed over as it is.
+// The values that a round stores are stacked. A state that no round changes is handed over as it
+// is.
 class SplitScan {
  public:
   SplitScan(const Graph& graph, NodeId n, const Mask& tangents)

@@ -35,7 +35,7 @@ void Builder::fail(Error error) {
   if (on_failure_) on_failure_(error_.error());
 }
 
-// What stands for every value after an error, so that building code needs no checks.
+// This value stands for every other one after an error, so that building code needs no checks.
 Value Builder::poison() {
   HONE_CHECK(!error_.ok(), "poison without an error");
   return {this, graph_.add_constant(Tensor::zeros(Type::scalar(DType::f32)))};

@@ -23,14 +23,14 @@ bool moves_elements(Op op) {
   return op_class == OpClass::movement || op_class == OpClass::indexed;
 }
 
-// Whether operand i of such an op holds elements; else it holds indices.
+// True if operand i of such an op holds elements; else it holds indices.
 bool is_data_operand(Opcode opcode, size_t i) {
   if (const int8_t updates = op_def(opcode).traits.updates)
     return i == 0 || i == static_cast<size_t>(updates);
   return class_of(opcode) != OpClass::indexed || i == 0;
 }
 
-// Whether something is known of the result even if nothing is of an operand.
+// True if something is known of the result even if nothing is of an operand.
 bool tolerates_unknown(Op op, size_t i) {
   switch (op.opcode()) {
     case Opcode::concat:
@@ -123,7 +123,7 @@ Elements Contents::known_elements(ValueId v) {
 void Contents::assume(ValueId v, Elements elements) {
   HONE_CHECK(graph_.type(v).elements() == static_cast<int64_t>(elements.size()),
              "{} elements for {}", elements.size(), graph_.type(v).to_string());
-  // What followed from the lack of this knowledge is asked again. Other assumptions stay.
+  // Answers that followed from the lack of this knowledge are asked again. Other assumptions stay.
   if (known_.contains(v.index)) {
     remembered_ = 0;
     std::erase_if(known_, [](const auto& entry) { return !entry.second.is_assumed; });
@@ -274,7 +274,7 @@ std::optional<Element> Contents::single_element(const Known& known, Type type) c
 
 // ---- Numbers ------------------------------------------------------------------------------------
 
-// By the reference evaluator, if all operands are numbers.
+// Computed by the reference evaluator, if all operands are numbers.
 std::vector<Contents::Known> Contents::computed(NodeId n, const Operands& operands) const {
   Op op = graph_.op(n);
   bool all_uniform = !operands.empty() && is_elementwise(op.opcode());

@@ -37,7 +37,7 @@ M product(M a, M b) {
   return {a.low + b.low, a.high + b.high, a.is_sum || b.is_sum, a.is_positive && b.is_positive};
 }
 
-// Of so many terms.
+// The sum of this many terms.
 M sum_of(M each, double terms) {
   if (terms < 1 || each.is_zero()) return M::zero();
   each.high += std::log2(terms);

@@ -19,7 +19,7 @@ KnownType without_sizes(KnownType type) {
   return type;
 }
 
-// What both are; sizes that differ are unknown.
+// The type of both; sizes that differ are unknown.
 Result<KnownType> joined_type(const KnownType& a, const KnownType& b, std::string_view what) {
   if (a.is_open || b.is_open) return KnownType::open();
   if (a.dtype != b.dtype || a.dims.size() != b.dims.size())
@@ -30,7 +30,7 @@ Result<KnownType> joined_type(const KnownType& a, const KnownType& b, std::strin
   return both;
 }
 
-// What grows along axis 0 by pieces.
+// A value that grows along axis 0 by pieces.
 Result<KnownType> grown_type(KnownType before, const KnownType& piece, std::string_view what) {
   if (before.is_open) return before;
   if (before.dims.empty()) return bad_input("{} has no axis to grow along", what);

@@ -43,7 +43,7 @@ size_t leading_parameters(const Graph& graph) {
   return count;
 }
 
-// Of the graph and its regions, in order of appearance.
+// The names of the graph and its regions, in order of appearance.
 void collect_symbols(const Graph& graph, std::vector<Symbol>& found) {
   for (Symbol symbol : graph.symbols())
     if (std::find(found.begin(), found.end(), symbol) == found.end()) found.push_back(symbol);
@@ -206,7 +206,7 @@ void TextPrinter::regions(const Graph& graph, NodeId n, int indent) {
   }
 }
 
-// Whether to write one number for all elements. A large unread tensor is not read for this. The
+// True if to write one number for all elements. A large unread tensor is not read for this. The
 // number of bytes is limited because parsing allocates them.
 bool TextPrinter::as_splat(const Tensor& tensor) {
   if (tensor.elements() == 0) return false;

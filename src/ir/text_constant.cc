@@ -24,7 +24,7 @@ std::byte repeated(DType dtype, std::byte first) {
   return all;
 }
 
-// What the text "nan" is read as.
+// The number that the text "nan" stands for.
 std::vector<std::byte> plain_nan(DType dtype) {
   double nan = std::numeric_limits<double>::quiet_NaN();
   Tensor scalar = Tensor::from_reals(Type::scalar(dtype), std::span(&nan, 1));

@@ -19,8 +19,9 @@ constexpr double kMostLoss = 2.5;
 // In units of a rounding of a sum: those of the transforms of data, weights and results.
 constexpr double kTransformRoundings = 4;
 constexpr int64_t kMostFeatures = 16;  // that an estimate looks at
-// Of the root of a feature's sum of squares: transformed numbers are up to 40 times larger than
-// data, so their products leave f32 (2^128) only with data that plain sums bring near to that, too.
+// The limit for the root of a feature's sum of squares: transformed numbers are up to 40 times
+// larger than data, so their products leave f32 (2^128) only with data that plain sums bring near
+// to that, too.
 constexpr double kMostWeight = 0x1p60;
 
 // The values are exact in binary, and lose less than 1 and 2 do: 2 times the errors of plain f32
@@ -134,7 +135,7 @@ double WinogradWindows::squares(int64_t feature) const {
 
 namespace {
 
-// By product of a tile: how many times the variance of data it has.
+// For each product of a tile: how many times the variance of data it has.
 std::vector<double> variance_of_data(const WinogradTransform& transform, int dims) {
   std::vector<double> all = {1};
   for (int dim = 0; dim < dims; ++dim) {
@@ -147,7 +148,7 @@ std::vector<double> variance_of_data(const WinogradTransform& transform, int dim
   return all;
 }
 
-// By product of a tile: its share in the variance of a point, in the mean over the points.
+// For each product of a tile: its share in the variance of a point, in the mean over the points.
 std::vector<double> shares_of_points(const WinogradTransform& transform, int dims) {
   std::vector<double> of_one(static_cast<size_t>(transform.products()), 0), all = {1};
   for (const std::vector<double>& row : transform.results)
@@ -180,8 +181,8 @@ std::vector<double> variance_by_weights(const WinogradTransform& transform, int 
 
 }  // namespace
 
-// Of data with variance 1, by the variance of what is summed: the j-th of n sums has j/n of it, and
-// each sum rounds once.
+// For data with variance 1, by the variance of what is summed: the j-th of n sums has j/n of it,
+// and each sum rounds once.
 double winograd_loss(const WinogradTransform& transform, const WinogradWindows& weights,
                      std::span<const int64_t> features) {
   const std::vector<double> form = variance_by_weights(transform, weights.dims());

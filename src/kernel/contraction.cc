@@ -24,7 +24,7 @@ int64_t register_tile(const Schedule& schedule, int dim) {
 }
 
 int64_t cache_block(const Schedule& schedule, const KernelSpace& space, int dim) {
-  // Of an open size, which has no block of its own: a bound.
+  // An open size has no block of its own, but a bound.
   const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.range().high;
   const std::vector<Tile>& blocks = schedule.get<GemmFields>().block;
   const auto block = std::ranges::find(blocks, dim, &Tile::dim);
@@ -56,13 +56,13 @@ int64_t block_depth(const Schedule& schedule, const KernelSpace& space) {
 
 namespace {
 
-// Of an index that goes `step` on with each `points` points of a dim, as the channels of a conv do
+// For an index that goes `step` on with each `points` points of a dim, as the channels of a conv do
 // from one group of its features to the next.
 struct Jumps {
   int64_t points = 1, step = 0;
 };
 
-// Whether an expression has no symbols.
+// True if an expression has no symbols.
 struct NumbersAlone {
   bool number(const Dim& dim) const { return dim.is_static(); }
   bool iter(int /*i*/) const { return true; }

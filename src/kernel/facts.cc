@@ -43,7 +43,7 @@ struct Place {
     is_partial = is_partial || other.is_partial;
     is_looked_up = is_looked_up || other.is_looked_up;
   }
-  // Of guards one behind the other.
+  // Joins guards one behind the other.
   void meet(const Piece& piece) {
     const auto known = std::ranges::find(pieces, piece.loop, &Piece::loop);
     if (known == pieces.end()) return pieces.push_back(piece);
@@ -164,7 +164,7 @@ class FactWalk {
       if (0 < cut && static_cast<double>(cut) < loop.extent) loop.cuts.push_back(cut);
   }
 
-  // Of the points of the results.
+  // Counts the points of the results.
   double share_of(const Place& place) const {
     double share = 1;
     for (const Piece& piece : place.pieces)

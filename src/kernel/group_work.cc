@@ -17,7 +17,7 @@ double largest_extent(Dim dim) {
   return static_cast<double>(std::max<int64_t>(dim.range().high, 0));
 }
 
-// Of a point.
+// The work of a point.
 double cost_of(const Graph& graph, NodeId node) {
   return std::max(graph.op(node).def().flops_per_point, 1.0);
 }

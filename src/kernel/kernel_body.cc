@@ -194,7 +194,7 @@ class BodyCopy {
   Graph take() && { return std::move(target_); }
 
  private:
-  // What the node needs comes before it, operand by operand.
+  // The operands of a node come before it, one by one.
   void add(NodeId last) {
     std::vector<std::pair<NodeId, size_t>> open{{last, 0}};  // nodes, and operands that are done
     while (!open.empty()) {

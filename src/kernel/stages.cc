@@ -193,7 +193,7 @@ Layout fitted(const Layout& layout, Type type, std::span<const Along> along) {
   return fitted;
 }
 
-// Whether windows of the value, or of what elementwise ops make of it, are reduced.
+// True if windows of the value, or of what elementwise ops make of it, are reduced.
 bool has_pool(const Graph& graph, ValueId value) {
   std::vector<bool> is_made(graph.value_count());
   is_made[value.index] = true;
@@ -214,7 +214,7 @@ class HeldLayouts {
  public:
   HeldLayouts(const KernelBody& body, std::span<const ValueId> kept) : body_(body), kept_(kept) {}
 
-  // Of what the next stage keeps, which goes along these dims of the results.
+  // The block of what the next stage keeps, which goes along these dims of the results.
   const Layout& add(std::span<const Along> along) {
     const Graph& graph = body_.graph;
     const ValueId value = kept_[layouts_.size()];
@@ -232,7 +232,7 @@ class HeldLayouts {
   const std::vector<Layout>& all() const { return layouts_; }
 
  private:
-  // Of a parameter, or what an earlier stage keeps.
+  // The window of a parameter, or of a value that an earlier stage keeps.
   const Layout* known(ValueId value) const {
     for (size_t i = 0; i < body_.inputs.size(); ++i)
       if (body_.graph.inputs()[i] == value) return &body_.inputs[i];
@@ -408,7 +408,7 @@ ValueId moved_from(const Graph& graph, ValueId value) {
   return value;
 }
 
-// What becomes of the value by way of ops that compute or move each element alone, as long as
+// Follows the value through ops that compute or move each element alone, as long as
 // nothing else reads it.
 ValueId end_of_epilogue(const Graph& graph, const Users& users, ValueId value) {
   while (!users.is_output(value) && users.of(value).size() == 1) {

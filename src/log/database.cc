@@ -34,7 +34,7 @@ std::string unchanging_uri(const std::string& path) {
   return uri + "?immutable=1";
 }
 
-// Whether a file could not become longer. Of a limit on the size of files (EFBIG) SQLite says only
+// True if a file could not become longer. SQLite says of a limit on the size of files (EFBIG) only
 // that writing failed.
 bool is_out_of_space(int code, int os_error) {
   return code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE || os_error == ENOSPC ||
@@ -131,7 +131,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, Access
   if (code != SQLITE_OK) return database->failure(code);
   sqlite3_busy_timeout(connection,
                        access == Access::exclusive ? kExclusiveMilliseconds : kBusyMilliseconds);
-  // What a file says of triggers, views and functions is not run.
+  // Triggers, views and functions of a file are not run.
   for (int setting : {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
                       SQLITE_DBCONFIG_TRUSTED_SCHEMA})
     sqlite3_db_config(connection, setting, 0, nullptr);

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Fields = JsonFields;
 
-// Of each kind of line, its fields in order: all that is read and written follows from them. A
+// The fields of each kind of line, in order: all that is read and written follows from them. A
 // uint64_t is a hash.
 template <class Row>
 constexpr auto kFields = nullptr;

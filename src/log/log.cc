@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
 
-// What kind of file is at the path; none: there is nothing.
+// The kind of file at the path; none: there is nothing.
 Result<bool> is_there(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {

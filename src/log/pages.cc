@@ -51,7 +51,7 @@ struct Reader {
   }
 };
 
-// Of a value by its type, in bytes. "Record Format"
+// The size of a value by its type, in bytes. "Record Format"
 uint64_t size_of(uint64_t type) {
   constexpr uint64_t kFixed[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
   return type < std::size(kFixed) ? kFixed[type] : (type - 12) / 2;

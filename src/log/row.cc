@@ -19,9 +19,9 @@ constexpr std::string_view kOutcomes[] = {
 #undef HONE_OUTCOME
 };
 
-// The bytes of the character that begins there; 0: it is none, or one that a terminal obeys. By the
-// table of well-formed UTF-8 in chapter 3.9 of the Unicode standard, without control characters but
-// line breaks and tabs.
+// The bytes of the character that begins there; 0: it is none, or one that a terminal obeys. Checks
+// by the table of well-formed UTF-8 in chapter 3.9 of the Unicode standard, without control
+// characters but line breaks and tabs.
 size_t character_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto continues = [&](size_t i, int low = 0x80, int high = 0xbf) {

@@ -50,7 +50,7 @@ Status replace_first_page(const fs::path& path, const fs::path& empty) {
     for (size_t i = 0; i < 4; ++i) page[at + i] = static_cast<char>(value >> (24 - 8 * i));
   };
   std::error_code failed;
-  // What a cut page has lost reads as zeros; so do tables that begin behind the end of the file.
+  // The lost part of a cut page reads as zeros; so do tables that begin behind the end of the file.
   const uint64_t least = std::max(fs::file_size(path, failed), empty_size);
   const uint64_t size = (least + kPageBytes - 1) / kPageBytes * kPageBytes;
   if (!failed) fs::resize_file(path, size, failed);
@@ -88,7 +88,7 @@ Result<Roots> roots_of(sqlite::Database& database) {
   return roots;
 }
 
-// What a file of pages has of the tables.
+// The rows of the tables in a file of pages.
 class PageSalvage {
  public:
   PageSalvage(sqlite::PageFile& pages, const Roots& roots) : pages_(pages) {

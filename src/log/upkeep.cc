@@ -1,7 +1,7 @@
 #include "base/text.h"
 #include "log/impl.h"
 
-// What is done to a whole log: checking it, and removing what nobody needs.
+// Checks a whole log, and removes records that nobody needs.
 
 namespace hone {
 
@@ -14,7 +14,7 @@ void add_damage(LogCheck& check, std::string what) {
   ++check.damaged;
 }
 
-// What SQLite finds wrong with pages and indexes.
+// The faults that SQLite finds in pages and indexes.
 Status check_structure(sqlite::Database& database, LogCheck& check) {
   sqlite::Rows row =
       HONE_TRY(database.query(fmt::format("PRAGMA integrity_check({})", kMostDamage)));
@@ -86,7 +86,7 @@ Result<int64_t> remove_records(sqlite::Database& database, const GcRules& rules)
   return removed;
 }
 
-// Of kernels and graphs without records or plans, and of targets.
+// Removes kernels and graphs without records or plans, and of targets.
 Result<int64_t> remove_texts(sqlite::Database& database) {
   HONE_TRY(database.run(
       "DELETE FROM texts WHERE NOT EXISTS (SELECT 1 FROM records WHERE subject = texts.hash) "

@@ -29,7 +29,7 @@ std::vector<double> joined(Rounds rounds) {
   return all;
 }
 
-// Of n numbers that lie around 0 as often above as below: so many of the n (n + 1) / 2 means of
+// For n numbers that lie around 0 as often above as below: how many of the n (n + 1) / 2 means of
 // pairs, each number with itself among them, lie below 0 with a probability of at most kDuelError /
 // 2. The number of sets of ranks 1 to n of each sum says how likely a sum is.
 size_t means_below(size_t n) {

@@ -15,7 +15,7 @@ std::vector<double> least_at_places(std::span<const double> samples) {
   return least;
 }
 
-// Of three normal numbers: the deviation of their median for one of their range.
+// For three normal numbers: the deviation of their median for one of their range.
 constexpr double kDeviationOfMedian = 0.396;
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 constexpr double kFactor = 4;
 constexpr double kDoubleOfFloat = 0x1p-29;  // a rounding error of f64, for one of f32
 
-// Of a number of this size in the type.
+// The unit in the last place of a number of this size in the type.
 double unit_in_the_last_place(DType dtype, double size) {
   const int mantissa_bits = dtype == DType::f64   ? 52
                             : dtype == DType::f32 ? 23
@@ -25,7 +25,7 @@ double unit_in_the_last_place(DType dtype, double size) {
   return std::ldexp(1.0, std::max(exponent, least) - mantissa_bits);
 }
 
-// Of two numbers of which at least one is not finite.
+// The distance of two numbers of which at least one is not finite.
 bool agree(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 std::vector<double> reals(const Tensor& tensor) {
@@ -101,7 +101,7 @@ class AccuracyJudge {
     return ways;
   }
 
-  // Whether wide has it. If not, that is wrong unless a plain way has it.
+  // True if wide has it. If not, that is wrong unless a plain way has it.
   bool has_shape(const AccuracyRun& run) {
     if (is_comparable(run.wide, run.actual)) return true;
     const bool is_plain = !plain_ways(run).empty();
@@ -138,7 +138,7 @@ class AccuracyJudge {
     for (const Tensor* way : plain_ways(run)) plain.push_back(reals(*way));
     for (size_t i = 0; i < numbers.size(); ++i) {
       if (!std::isfinite(numbers[i]) || !std::isfinite(truth[i])) {
-        // What is too large for the type is infinite in it.
+        // A number too large for the type is infinite in it.
         const bool overflows = std::isinf(numbers[i]) && std::fabs(truth[i]) > highest &&
                                std::signbit(numbers[i]) == std::signbit(truth[i]);
         const bool is_plain =

@@ -23,7 +23,7 @@ Tensors nearly(const Tensors& inputs, Rng& rng) {
   return result;
 }
 
-// By output.
+// Indexed by output.
 Result<std::vector<AccuracyRun>> run_on(const Contest& contest, const Tensors& inputs) {
   const Tensors actual = HONE_TRY(contest.native(inputs));
   const Tensors wide = HONE_TRY(contest.reference(inputs, Numerics::wide));
@@ -41,7 +41,7 @@ Result<std::vector<AccuracyRun>> run_on(const Contest& contest, const Tensors& i
   return runs;
 }
 
-// What runs after the first one are on.
+// The inputs of the runs after the first one.
 Result<std::vector<Tensors>> more_inputs(const Contest& contest, const Tensors& inputs) {
   std::vector<Tensors> more;
   Rng rng(0);

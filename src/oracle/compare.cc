@@ -111,7 +111,7 @@ double default_relative(DType type) {
 
 constexpr double kAbsolutePart = 0.001;  // of the relative tolerance, for the largest number
 
-// Of finite elements.
+// Counts finite elements.
 double largest(const Tensor& tensor) {
   std::vector<double> numbers(static_cast<size_t>(tensor.elements()));
   tensor.read_reals(0, std::span<double>(numbers));

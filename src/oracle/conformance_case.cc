@@ -23,7 +23,7 @@ CaseOutcome outcome(CaseClass result, const Error& error) {
   return made;
 }
 
-// What hone calls bad in a standard case is not: the standard is right.
+// A standard case that hone calls bad is not: the standard is right.
 CaseOutcome refusal(const Error& error) {
   return outcome(error.code() == ErrorCode::unsupported ? CaseClass::unsupported : CaseClass::wrong,
                  error);

@@ -83,7 +83,7 @@ Values known(std::string_view, Packing) {
 #include "kernel/algorithms.def"
   };
 }
-// What a plan alone asks for does not come up by itself.
+// Decisions that only a plan asks for do not come up by themselves.
 Values known(std::string_view, Products) { return {std::string(name(Products::plain))}; }
 Values known(std::string_view decision, int) {
   if (decision == in_schedule("points")) return {"2", "3 and more"};  // of transforms

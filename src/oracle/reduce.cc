@@ -23,7 +23,8 @@ constexpr int kMaxRounds = 8;
 
 // ---- Plans for smaller graphs -------------------------------------------------------------------
 
-// What a plan says of kernels that are still there, by name: hashes change with the graph around.
+// The decisions of a plan about kernels that still exist, by name: hashes change with the graph
+// around.
 using ScheduleByName = std::map<std::string, Schedule>;
 
 // Calls f(name, body) for the kernels of the plan; the names of those in regions begin with theirs.
@@ -104,7 +105,7 @@ class PlanCarrier {
     return plan;
   }
 
-  // Those of what is there still, for whom reads it still.
+  // Keeps decisions about values and readers that still exist.
   static std::map<std::string, Copy> copies(const Graph& graph, const Plan& before) {
     std::map<std::string, Copy> kept;
     for (const auto& [name, copy] : before.copy) {

@@ -77,7 +77,7 @@ Tensor changed(const Tensor& tensor, const Change& change) {
   return Tensor::from_reals(tensor.type(), numbers);
 }
 
-// What the op gives for the operands, in double.
+// The result of the op for the operands, in double.
 Result<std::vector<double>> result_of(Op op, std::span<const Tensor> operands) {
   Builder b("one");
   std::vector<Value> values;
@@ -142,7 +142,7 @@ Result<bool> order_decides(const Graph& graph, std::span<const Tensor> inputs) {
   const Graph spelt = HONE_TRY(expand_composites(HONE_TRY(widen_composites(sized))));
   const Tensors values = HONE_TRY(all_values(spelt, inputs));
   for (NodeId n : spelt.nodes()) {
-    // What happens inside of regions is not looked at.
+    // Regions are not looked at.
     for (const GraphRef& region : spelt.regions(n))
       if (has_such_sums(*region)) return true;
     if (!combination(spelt.op(n))) continue;

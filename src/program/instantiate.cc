@@ -301,7 +301,7 @@ Error of_program(Error error, const Program& program) {
   return std::move(error).within(fmt::format("program '{}'", program.name));
 }
 
-// That all symbols have numbers.
+// Checks that all symbols have numbers.
 Status check_bound(const Program& bound) {
   std::vector<Symbol> free;
   for (const Kernel& kernel : bound.kernels)

@@ -8,7 +8,7 @@
 #include "program/program.h"
 #include "program/tiles/parser.h"
 
-// Recursive descent. What is well-formed is left to verify(); here names and types are found.
+// Recursive descent. verify() checks the form; here only names and types are found.
 
 namespace hone {
 

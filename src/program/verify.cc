@@ -106,7 +106,7 @@ class FrameVerifier {
     return {};
   }
 
-  // Of temporaries that live at the same time none overlap.
+  // Temporaries that live at the same time do not overlap.
   Status places() const {
     struct Live {
       int64_t end;
@@ -202,7 +202,7 @@ class FrameVerifier {
     return {};
   }
 
-  // Whether the buffer has its contents: it was written, or its base was, or all parts that it
+  // True if the buffer has its contents: it was written, or its base was, or all parts that it
   // consists of.
   bool is_known(BufferId b) {
     const BufferId base = base_of(frame_, b);

@@ -14,7 +14,7 @@ namespace py = pybind11;
 
 namespace {
 
-// Of the struct module: "<f".
+// A format of the struct module: "<f".
 std::optional<DType> dtype_of_format(std::string_view format, int64_t bytes) {
   if (!format.empty() && std::string_view("@=<|").find(format[0]) != std::string_view::npos)
     format.remove_prefix(1);
@@ -29,7 +29,7 @@ std::optional<DType> dtype_of_format(std::string_view format, int64_t bytes) {
   return std::nullopt;
 }
 
-// What an array holds for a port of this type.
+// The elements of an array for a port of this type.
 DType held_for(DType dtype) {
   if (bits(dtype) < 8) return DType::u8;
   const bool is_bits = dtype == DType::bf16 || is_storage_only(dtype);
@@ -49,7 +49,8 @@ void copy_rows(std::byte*& to, const std::byte* from, std::span<const int64_t> d
     copy_rows(to, from + i * strides[0], dims.subspan(1), strides.subspan(1), element);
 }
 
-// What is asked of numpy, as Python would; made once, and kept for ever: Python may end before.
+// The functions of numpy, as Python would call them; made once, and kept for ever: Python may end
+// before.
 struct Numpy {
   py::object module = py::module_::import("numpy");
   py::object empty = module.attr("empty"), ndarray = module.attr("ndarray");
@@ -111,7 +112,7 @@ std::string numpy_name(DType dtype) {
   return fmt::format("{}{}", stem, bits(held));
 }
 
-// What it holds by then is given back if it throws.
+// If it throws, it releases what it holds by then.
 GivenArray::GivenArray(py::handle array, const std::string& label, Use use) : GivenArray() {
   const bool has_buffer = PyObject_CheckBuffer(array.ptr()) != 0;
   if (!has_buffer || !take_buffer(array, label)) {

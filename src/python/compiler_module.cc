@@ -42,7 +42,7 @@ py::list texts_of(std::span<const std::string> texts) {
   return all;
 }
 
-// What hone.compile makes.
+// The result of hone.compile.
 struct Compiled {
   std::shared_ptr<ServedModel> model;
   std::shared_ptr<Core> core;
@@ -93,7 +93,7 @@ Compiled compile(const py::dict& given, py::handle hears) {
   return compiled;
 }
 
-// What tuning asks of its log, and of how it looks.
+// The options of tuning for its log and its search.
 struct TuneWords {
   double seconds = 0;
   uint64_t seed = 0;

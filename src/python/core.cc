@@ -54,7 +54,7 @@ py::list Core::described(const Side& side) {
   return all;
 }
 
-// By port; borrowed from `given`.
+// Indexed by port; borrowed from `given`.
 std::vector<py::handle> Core::arranged(const Side& side, py::handle given) {
   const size_t count = side.ports.size();
   std::vector<py::handle> arrays(count);

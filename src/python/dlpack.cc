@@ -67,7 +67,7 @@ std::optional<DType> dtype_of(const DlTensor& tensor) {
   }
 }
 
-// By version 1 if its owner knows that: it says what must not be written to.
+// Uses version 1 if its owner knows that: it says what must not be written to.
 py::object capsule_of(py::handle array, const std::string& label) {
   const py::object lend = array.attr("__dlpack__");
   try {

@@ -341,7 +341,7 @@ void write(const PyGraph& it, const std::string& path) {
   take(std::move(files));
 }
 
-// By the reference evaluator.
+// Computes by the reference evaluator.
 py::tuple evaluate_graph(const PyGraph& it, const py::sequence& inputs, const std::string& how) {
   if (how != "wide" && how != "rounded" && how != "fp32")
     raise(usage_error("numerics: '{}' is none of wide, rounded, fp32", how));

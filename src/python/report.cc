@@ -38,7 +38,7 @@ ModelReport start_report(const ReportWords& words, const NativeOptions& options)
   return report;
 }
 
-// What fails once the model is read stands in the report.
+// Failures after the model is read stand in the report.
 Result<ModelReport> report_on(Request& request, NativeOptions& plain, const ReportWords& words,
                               const Face& face) {
   ModelReport report = start_report(words, request.options);

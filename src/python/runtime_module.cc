@@ -21,7 +21,7 @@ std::vector<Port> ports_of(std::span<const image::Port> ports) {
   return all;
 }
 
-// Of several sizes, or for all.
+// A model of several sizes, or for all.
 class LoadedRunner : public OpenRunner {
  public:
   explicit LoadedRunner(std::shared_ptr<const LoadedModel> model) : model_(std::move(model)) {}

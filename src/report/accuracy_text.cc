@@ -12,7 +12,7 @@ std::string place_of(Type type, int64_t element, size_t run) {
   return run == 0 ? place : fmt::format("{} of run {}", place, run + 1);
 }
 
-// What another mode of the reference makes of it.
+// The result of another mode of the reference.
 std::vector<std::string> row_of(std::string_view mode, const Tensor& tensor, const Tensor& wide) {
   std::vector<std::string> cells(5);
   cells[0] = mode;

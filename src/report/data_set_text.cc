@@ -23,7 +23,7 @@ double middle(std::vector<double> numbers) {
   return numbers[numbers.size() / 2];
 }
 
-// What some kernels have in common.
+// The figures that some kernels share.
 struct Figures {
   size_t kernels = 0, schedules = 0, races = 0;
   std::vector<double> noise;   // of times

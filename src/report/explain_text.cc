@@ -57,7 +57,7 @@ std::string measured_text(const ScheduleFigures& figures) {
   return parts.empty() ? "" : line("measured", parts);
 }
 
-// What another decision than the planner's has changed; measured, if both were under equal
+// The change by another decision than the planner's; measured, if both were under equal
 // conditions.
 std::string planned_text(const ExplainedKernel& kernel) {
   const ScheduleFigures& before = *kernel.planned;

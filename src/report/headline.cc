@@ -13,7 +13,7 @@ std::string load_text(const ModelReport& report) {
                      report.target.cores == 1 ? "" : "s");
 }
 
-// Of a run: all kernels and copies, each by the fastest of its runs.
+// The time of a run: all kernels and copies, each by the fastest of its runs.
 double seconds_of_kernels(const ModelReport& report) {
   double all = 0;
   for (const ReportedGraph& graph : report.graphs)

@@ -38,7 +38,7 @@ double vector_peak(const Graph& graph, const Target& target) {
   return peak;
 }
 
-// Of the unit by which a gemm multiplies; 0: by vectors of the type.
+// The peak of the unit by which a gemm multiplies; 0: by vectors of the type.
 double unit_peak(const KernelBody& body, const KernelFacts& facts, Products products,
                  const Target& target) {
   if (!facts.space.has_anchor()) return 0;

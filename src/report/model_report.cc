@@ -32,7 +32,7 @@ class Reporter {
  public:
   explicit Reporter(ModelReport& report) : report_(report) {}
 
-  // Whether the step is done.
+  // True if the step is done.
   template <class Step>
   Result<bool> attempt(std::string_view what, const Step& step) {
     Status done = step();
@@ -46,7 +46,7 @@ class Reporter {
   ModelReport& report_;
 };
 
-// What is drawn of a graph and its plan, each part on its own.
+// Draws a graph and its plan, each part on its own.
 Status draw(ReportedGraph& drawn, Compilation& code, const Bindings& sizes, const Target& target,
             const LayerNames& layers, const Log* log, ModelReport& report) {
   Reporter reporter(report);
@@ -169,7 +169,7 @@ class Measurement {
     return {};
   }
 
-  // That ONNX Runtime is not there, or does not take the model, is no fault of the model.
+  // The model is not at fault if ONNX Runtime is missing, or does not take it.
   Status measure_rival() {
     Result<RuntimeDuel> duel =
         duel_with_onnx_runtime({report_.model, subject_.source.model, subject_.inputs.bindings,

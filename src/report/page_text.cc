@@ -12,7 +12,7 @@ struct Character {
   size_t bytes = 0;  // 0: none begins there
 };
 
-// Of shortest form, and neither a surrogate nor beyond Unicode.
+// The shortest form, and neither a surrogate nor beyond Unicode.
 Character character_at(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);

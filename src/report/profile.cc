@@ -9,7 +9,7 @@ namespace hone {
 
 namespace {
 
-// The layer of a value. What is computed on the way to it has its name and more: "conv1.mul_2".
+// The layer of a value. A value on the way to it has its name and more: "conv1.mul_2".
 const std::string* layer_of(std::string_view value, const LayerNames& layers) {
   while (!value.empty()) {
     if (const auto found = layers.find(value); found != layers.end()) return &found->second;

@@ -18,7 +18,7 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(page_text(text, kMostText)).dump();
 }
 
-// What all events with the label have in common.
+// The fields that all events with the label share.
 std::string label_json(const Trace::Label& label) {
   std::vector<std::string> facts;
   for (const auto& [name, fact] : label.facts)

@@ -100,7 +100,7 @@ struct Executable::Extent {
   uint32_t port;
 };
 
-// What one run at a time has: memory, and where everything is in it.
+// The state of one run: memory, and where everything is in it.
 struct Executable::Frame {
   Memory memory;
   std::vector<std::byte*> bases;  // of Script::bases
@@ -326,7 +326,7 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
   return {};
 }
 
-// By place: each must begin where what stands before ends, but inputs may overlap inputs.
+// Sorted by place: each must begin where what stands before ends, but inputs may overlap inputs.
 Status Executable::check_overlaps(Frame& frame) const {
   std::byte* const* inputs = frame.bases.data() + script_.first_port;
   std::byte* const* outputs = inputs + inputs_.size();

@@ -45,7 +45,7 @@ Ints dims_of(Type type) {
   return dims;
 }
 
-// What a hone_port points to.
+// The data that a hone_port points to.
 class Ports {
  public:
   explicit Ports(std::span<const image::Port> ports) : ports_(ports.begin(), ports.end()) {

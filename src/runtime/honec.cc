@@ -27,7 +27,7 @@ std::string_view kind_name(Kind kind) {
   return kNames[static_cast<size_t>(kind) - 1];
 }
 
-// By the number of the section.
+// Indexed by the number of the section.
 Kind kind_of(uint32_t i, uint32_t sections, bool has_segments) {
   if (i == 0) return Kind::metadata;
   if (i == 1 && has_segments) return Kind::segments;
@@ -50,7 +50,7 @@ Result<std::vector<image::Port>> read_ports(Cursor& in, const honec::Symbols& sy
   return ports;
 }
 
-// Whether a value of the type can be one of the port, as far as element type, rank and numbers say.
+// True if a value of the type can be one of the port, as far as element type, rank and numbers say.
 bool may_fit(Type type, Type port) {
   if (type.dtype() != port.dtype() || type.rank() != port.rank()) return false;
   for (int axis = 0; axis < port.rank(); ++axis)

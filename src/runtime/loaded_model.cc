@@ -118,7 +118,7 @@ Result<std::shared_ptr<const Executable>> LoadedModel::executable(
 
 Result<std::shared_ptr<const Executable>> LoadedModel::has_no(std::span<const Type> inputs,
                                                               uint32_t unit) const {
-  // What no choice of sizes is about is named by what binds sizes.
+  // If no choice of sizes is the cause, the binding of sizes names it.
   if (file_.segments() == nullptr) HONE_TRY(bind_ports(file_.inputs(), inputs));
   std::vector<std::string> given;
   for (Type type : inputs) given.push_back(dims_text(type));

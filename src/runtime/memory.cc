@@ -16,7 +16,7 @@ std::byte* map_small(size_t size) {
   return address != MAP_FAILED ? static_cast<std::byte*>(address) : nullptr;
 }
 
-// What is mapped begins anywhere, so that more is mapped than is kept.
+// A mapping begins anywhere, so that more is mapped than is kept.
 std::byte* map_large(size_t size) {
   std::byte* begin = map_small(size + kLargePage);
   if (begin == nullptr) return nullptr;

@@ -50,7 +50,7 @@ class ObjectLoader {
   static constexpr int64_t kSlot = 8;
   static constexpr int64_t kNowhere = -1;
 
-  // What a symbol needs beside itself, as offsets in the memory.
+  // The bytes that a symbol needs beside itself, as offsets in the memory.
   struct Extra {
     bool has_jump = false;
     int64_t jump = 0;

@@ -12,7 +12,7 @@ constexpr int64_t kShortest = 128, kLongest = 8192;  // steps of a walk; each is
 constexpr int kMostIdle = 50;                        // steps to known points that end a walk
 constexpr double kFromBest = 0.5;                    // the share of walks that begin at the best
 
-// By how much steps make a price higher, as a share of it: their geometric mean. The heat of a walk
+// The share by which steps make a price higher: their geometric mean. The heat of a walk
 // is of that size, so that a space with small steps is not walked at random.
 class Rise {
  public:

@@ -36,7 +36,7 @@ class Beam : public Search {
         next.push_back(point);
   }
 
-  // Of the beam and what lies around it; the cheapest first.
+  // The points of the beam and around it; the cheapest first.
   static std::vector<Point> best_of(const SearchRun& run, std::vector<Point> beam,
                                     const std::vector<Point>& next) {
     beam.insert(beam.end(), next.begin(), next.end());

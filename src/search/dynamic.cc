@@ -49,7 +49,8 @@ double entries(const auto& scope, std::span<const uint32_t> domains) {
 
 // ---- Which variables go, in which order ---------------------------------------------------------
 
-// The one with the smallest table goes first. What makes tables too large stays as it is.
+// The one with the smallest table goes first. Variables that make tables too large stay as they
+// are.
 class Order {
  public:
   Order(FactoredSpace& factors, double most, Rng& rng)
@@ -77,7 +78,7 @@ class Order {
   bool is_exact() const { return std::ranges::find(is_kept_, true) == is_kept_.end(); }
 
  private:
-  // What of the scope is open: so much that its table is not too large.
+  // The open part of the scope, as much as keeps its table small enough.
   std::vector<uint32_t> small(std::vector<uint32_t> scope, double most, Rng& rng) {
     std::erase_if(scope, [&](uint32_t v) { return is_kept_[v]; });
     while (entries(scope, domains_) > most) {

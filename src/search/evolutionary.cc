@@ -17,7 +17,7 @@ class Population {
  public:
   explicit Population(SearchRun& run) : run_(run) { add(run.best()); }
 
-  // What a child has to cost less than.
+  // The price that a child has to be below.
   double limit() const {
     return members_.size() < kPopulation ? std::numeric_limits<double>::infinity()
                                          : run_.cost(members_.back());

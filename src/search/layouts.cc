@@ -27,7 +27,7 @@ std::vector<Layout> usual_layouts(Type type, bool is_constant, std::span<const i
     std::vector<int> others;
     for (int dim = 0; dim < rank; ++dim)
       if (dim != last) others.push_back(dim);
-    // Of weights the channels stand within the window: [2, 3, 1, 0].
+    // The channels of weights stand within the window: [2, 3, 1, 0].
     if (!is_image) std::ranges::rotate(others, others.begin() + 1);
     add(with_last(others, last, 1, 0));
     const Dim size = type.dim(last);

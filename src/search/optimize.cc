@@ -43,7 +43,7 @@ class Optimizer {
     return frames;
   }
 
-  // What one frame leaves of its time the others have.
+  // The time that one frame leaves goes to the others.
   Status search(const Graph& graph, Plan& plan) {
     const auto quick = [&](const Graph& candidate) { return price_.quick(candidate); };
     // From where elementwise ops are nearly free to where nothing is fused.
@@ -86,7 +86,7 @@ Result<Optimized> optimize(const Graph& graph, std::span<const Rule> rules, cons
   const Cost& price = baseline != nullptr ? *baseline : cost;
   Optimized result = HONE_TRY(Optimizer(rules, target, price, options).run(graph));
   result.graph = HONE_TRY(rewritten(graph, result.plan, rules));
-  // What is cheap may be so for its stand-ins alone. Who has cancelled waits for it, too: the
+  // A graph may be cheap only because of its stand-ins. Who has cancelled waits for it, too: the
   // result is what was found.
   GraphPrice last(target, price, {options.threads, nullptr});
   result.after = has_rewrites(result.plan) ? HONE_TRY(last.exact(result.graph)) : result.before;

@@ -52,7 +52,7 @@ std::vector<PlanSearch::Change> PlanSearch::open(EditKind kind) const {
   return all;
 }
 
-// Of an edit that was open in another plan.
+// The number of an edit that was open in another plan.
 bool PlanSearch::is_open(const Change& change) const {
   return std::ranges::any_of(open(change.edit.kind), [&](const Change& other) {
     return other.frame == change.frame && other.edit == change.edit;
@@ -110,7 +110,7 @@ Point PlanSearch::ancestor(Point a, Point b) const {
   return a;
 }
 
-// Those that lead to the point from the one above it at a depth.
+// The edits that lead to the point from the one above it at a depth.
 std::vector<PlanSearch::Change> PlanSearch::changes(Point point, uint32_t from_depth) const {
   std::vector<Change> all;
   for (; made_[point].depth > from_depth; point = made_[point].parent)
@@ -196,8 +196,8 @@ uint64_t PlanSearch::fingerprint() const {
   return all.value();
 }
 
-// Of what a price depends on. Numbers of steps and copies depend on the way to a plan, so groups
-// and layouts are added up as a set. An open layout is row-major.
+// Hashes what a price depends on. Numbers of steps and copies depend on the way to a plan, so
+// groups and layouts are added up as a set. An open layout is row-major.
 uint64_t PlanSearch::fingerprint(const FrameEditor& frame) const {
   const PlannedGraph& planned = frame.planned();
   const GraphView graph = frame.view();

@@ -78,7 +78,7 @@ class Retracing {
     return is_same || (commutes && reads(0, 1) && reads(1, 0));
   }
 
-  // Whether it matches where the e-graph has it.
+  // True if it matches where the e-graph has it.
   Result<bool> apply(uint32_t origin) {
     const RuleMatcher& rule = rules_[saturated_.rule_of[origin]];
     const Graph& left = rule.rule().left;

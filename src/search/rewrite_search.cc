@@ -90,7 +90,7 @@ class RewriteSearch {
 
   // ---- Graphs -----------------------------------------------------------------------------------
 
-  // Whether it is the cheapest so far.
+  // True if it is the cheapest so far.
   Result<bool> enter(Graph graph, std::vector<Rewrite> rewrites) {
     if (!seen_.insert(structural_hash(graph)).second) return false;
     const Result<double> price = price_(graph);

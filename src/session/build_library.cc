@@ -28,7 +28,7 @@ Status write_weights(const LibrarySources& sources, const fs::path& path) {
   return write_file_atomic(path, pieces);
 }
 
-// What a compiler says first, without what leads there.
+// The first message of a compiler, without what leads there.
 std::string first_error(std::string_view text) {
   for (std::string_view line : split_lines(text))
     if (line.find("error") != std::string_view::npos) return escape(line);

@@ -38,7 +38,7 @@ Result<size_t> choose_sizes(const HonecFile& file, const Given& given) {
       .with_hint(fmt::format("it has code for {}", choices_text(file)));
 }
 
-// What is left for arenas beside the file and such outputs; those whose sizes are open are none.
+// The memory left for arenas beside the file and such outputs; those whose sizes are open are none.
 Result<int64_t> less_held(const CompiledModel& model, std::span<const image::Port> outputs,
                           const Face& face) {
   const int64_t left = model.inputs.memory_left.native;
@@ -53,7 +53,7 @@ Instructions machine_of(const CompiledOptions& options, const Instructions& host
   return options.isa && *options.isa < host.isa ? Instructions{*options.isa, {}} : host;
 }
 
-// Of a file that this machine could run if it were asked for more instructions.
+// For a file that this machine could run if it were asked for more instructions.
 Error has_no_code(const HonecFile& file, size_t sizes, const Instructions& asked,
                   const Instructions& host, const Labels& labels) {
   std::vector<std::string> levels;
@@ -97,7 +97,7 @@ Status load_from(const HonecFile& file, CompiledModel& model) {
   return {};
 }
 
-// Of a contest, the memory that is left is beside weights and outputs.
+// In a contest, the memory that is left is beside weights and outputs.
 Status load(CompiledModel& model, Engine engine, const CompiledOptions& options, const Face& face) {
   const bool is_contest = engine == Engine::contest;
   model.loading = {.threads = options.threads, .machine = model.machine, .sizes = model.sizes};

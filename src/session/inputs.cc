@@ -45,7 +45,7 @@ class Resolver {
   std::string_view input_name(size_t i) const { return signature_.name(signature_.inputs()[i]); }
   Type input_type(size_t i) const { return signature_.type(signature_.inputs()[i]); }
 
-  // Whether the model takes a tensor of its name and type.
+  // True if the model takes a tensor of its name and type.
   Status check(const GivenInput& given) {
     const Result<size_t> index = input_index(signature_, given.name);
     if (!index.ok()) return Error(index.error()).about(given.label);

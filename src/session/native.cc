@@ -26,7 +26,7 @@ Result<std::vector<const PlacedPlan*>> plans_of(std::span<const Graph* const> gr
                                                 const Model& model, const Bindings& sizes,
                                                 const NativeOptions& options,
                                                 const Labels& labels) {
-  // What a later segment is given was computed: nobody has said anything of it.
+  // The inputs of a later segment were computed: no range is known for them.
   if (options.assumed_decades > 0 && graphs.size() > 1)
     return unsupported("a range is assumed of the inputs of one graph; '{}' has {} segments",
                        model.name, graphs.size());

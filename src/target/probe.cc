@@ -17,8 +17,8 @@
 namespace hone {
 namespace {
 
-// Of a sample: long against the clock and against starting a vector unit, short against the slices
-// in which the operating system shares a core out, so that most samples are undisturbed.
+// The length of a sample: long against the clock and against starting a vector unit, short against
+// the slices in which the operating system shares a core out, so that most samples are undisturbed.
 constexpr double kSampleSeconds = 1e-3;
 constexpr double kTeamSampleSeconds = 1e-4;  // all threads must have their cores at the same time
 constexpr int kRounds = 5;

@@ -63,7 +63,7 @@ class TensorStorage {
     return {own_.data(), size_};
   }
 
-  // Of the bytes, or of what stands for them.
+  // The size of the bytes, or of what stands for them.
   uint64_t hash() {
     if (!hash_known_.load(std::memory_order_acquire)) {
       hash_ = hash_bytes(bytes());

@@ -131,7 +131,7 @@ void read(const Tensor& tensor, int64_t begin, std::span<Out> out) {
   });
 }
 
-// What rounding to any of our formats sees as it would see the integer: a double with 53 bits, of
+// A number that rounding to any of our formats treats like the integer: a double with 53 bits, of
 // which the last one says whether anything was cut off.
 double for_rounding(int64_t value) {
   uint64_t size = value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value);

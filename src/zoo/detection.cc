@@ -102,7 +102,7 @@ Value overlap(Value box, Value boxes) {
   return shared / (area(box) + area(boxes) - shared + 1e-9);
 }
 
-// What the loop carries; the last two never change (a region sees its parameters alone).
+// The values that the loop carries; the last two never change (a region sees its parameters alone).
 struct Suppression {
   enum Index { step, alive, kept_boxes, kept_scores, kept_classes, count, boxes, classes, size };
 };

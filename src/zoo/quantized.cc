@@ -39,7 +39,7 @@ std::optional<int> features_of(const Graph& graph, NodeId n) {
   return static_cast<int>(1 - contract[0]);
 }
 
-// By the index of each element along the dim.
+// Depends on the index of each element along the dim.
 template <class Visit>
 void each_by_feature(const Tensor& weights, int dim, const Visit& visit) {
   const int64_t features = weights.type().dim(dim).value();

@@ -154,7 +154,7 @@ Grid Emitter::unflatten(LoopSet loops, ValueRange list, size_t& next) {
   return grid(loops, [&](const Trips&) { return list[next++]; });
 }
 
-// What bounds a span is the same for all that runs side by side (check_lockstep).
+// The bounds of a span are the same for all that runs side by side (check_lockstep).
 std::pair<Value, Value> Emitter::trips_of(const TileIndex& counter) {
   const Value none = code_.integer(code_.i(64), 0), all = dim(counter.high);
   if (!counter.span) return {none, all};
@@ -238,7 +238,7 @@ void Emitter::lockstep(const Loop& s) {
   open_.pop();
 }
 
-// By halves, where there are any.
+// Combines halves, where there are any.
 Value Emitter::combine_lanes(DType dtype, Opcode combine, Value vector) {
   const Op op = Op::get(combine);
   const DType types[] = {dtype, dtype};

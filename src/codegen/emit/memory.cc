@@ -383,7 +383,7 @@ Value Emitter::load_scattered(const Place& place, const Trips& trips, Value othe
   return place.is_masked() ? code_.select(open, number, otherwise) : number;
 }
 
-// Of elements that are smaller than a byte.
+// For elements that are smaller than a byte.
 Value Emitter::load_each_lane(const Place& place, const Trips& trips, Value otherwise) {
   // Offsets that are regular are numbers plus constants; others are taken from a vector.
   const Value offsets = place.stride ? Value() : index(place.offset, trips);

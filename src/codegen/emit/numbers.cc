@@ -11,8 +11,8 @@ namespace hone::code {
 namespace {
 bool is_small_real(DType dtype) { return is_real(dtype) && bits(dtype) < 32; }
 
-// What was widened from 8 bits to this value, and how; null: nothing was. A number that all lanes
-// are is widened before it is spread.
+// The value that was widened from 8 bits to this one, and how; null: nothing was. A number that all
+// lanes are is widened before it is spread.
 struct Widened {
   Value byte = nullptr;
   bool is_signed = false;
@@ -236,7 +236,7 @@ Value Numbers::quotient(DType dtype, Value a, Value b, bool wants_rest) {
   divisor = code_.select(negates, one, divisor);
   if (wants_rest) {
     const Value rest = builder.create<mlir::arith::RemSIOp>(a, divisor);
-    // By 1 leaves 0, as -1 does.
+    // Dividing by 1 leaves 0, as -1 does.
     return code_.select(is_zero, HONE_PLANT(rest_by_zero, a, zero), rest);
   }
   const Value whole = builder.create<mlir::arith::DivSIOp>(a, divisor);
@@ -256,7 +256,7 @@ Value Numbers::shift(Opcode opcode, DType dtype, Value a, Value by) {
   return HONE_PLANT(shift_out, code_.select(is_inside, shifted, zero), shifted);
 }
 
-// By squaring, over all bits of the exponent.
+// Computes by squaring, over all bits of the exponent.
 Value Numbers::power(DType dtype, Value a, Value b) {
   mlir::ImplicitLocOpBuilder& builder = code_.builder();
   const Value zero = code_.integer(0, a), one = code_.integer(1, a);

@@ -64,7 +64,7 @@ std::optional<std::vector<Emitter::Run>> Emitter::runs_apart(BufferId buffer,
     if (!goes_on) runs.push_back({.first = *first, .stride = stride, .distance = distance});
     runs.back().trips.push_back(trip);
   }
-  // Of runs that overlap, none is one.
+  // Runs that overlap do not count.
   if (static_cast<int64_t>(trips.size()) < kLeastRun * static_cast<int64_t>(runs.size()))
     return std::nullopt;
   return runs;

@@ -4,9 +4,9 @@
 #include "base/planted.h"
 #include "codegen/emit/emitter.h"
 
-// Products by words. Of bytes, four at a time: where VNNI is missing, they are widened to 16 bits:
-// pmaddwd adds two products without loss, while pmaddubsw would cut the sum of two to 16 bits. Of
-// bf16, two at a time.
+// Products by words. Bytes, four at a time: where VNNI is missing, they are widened to 16 bits:
+// pmaddwd adds two products without loss, while pmaddubsw would cut the sum of two to 16 bits.
+// Numbers of bf16, two at a time.
 
 namespace hone::code {
 
@@ -60,7 +60,7 @@ Value Emitter::by_parts(Value a, Value b, Value c, OfVectors each) {
   return code_.joined(parts);
 }
 
-// By parts that one instruction takes, or else with ordinary arithmetic.
+// Computes by parts that one instruction takes, or else with ordinary arithmetic.
 Value Emitter::quad(Value a, Value b, Value c) {
   if (const Value sums = by_parts(a, b, c, &Emitter::quad_of_vectors)) return sums;
   for (int byte = 0; byte < 4; ++byte) {

@@ -40,7 +40,7 @@ bool has_avx2() {
   return has;
 }
 
-// What is inlined is compiled for the same instructions.
+// Inlined functions are compiled for the same instructions.
 template <bool fused, class T>
 [[gnu::flatten, gnu::target("avx2,fma")]] void evaluate_avx2(Opcode opcode, std::span<const T> x,
                                                              std::span<const T> y,

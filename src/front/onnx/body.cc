@@ -21,12 +21,12 @@ bool means_something_in(const Flow& flow, Dim dim) {
   return std::ranges::all_of(symbols, [&](Symbol symbol) { return flow.means(symbol); });
 }
 
-// Whether it fails as a segment, too, and for all sizes.
+// True if it fails as a segment, too, and for all sizes.
 bool holds_everywhere(const Failure& failure) {
   return failure.is_structural || failure.error.code() == ErrorCode::limit;
 }
 
-// What is declared of an input is told and ignored if what is given differs.
+// If the declared type of an input differs from the given one, it is told and ignored.
 void note_other_dims(Node& n, const onnx::ValueInfoProto& info, Type type) {
   if (!has_other_dims(info, type)) return;
   n.frame().source()->note(fmt::format("{}: '{}' is declared as {}, but is {}", n.describe(),
@@ -140,7 +140,7 @@ SegmentBody import_into(Flow& flow, Node& n, const onnx::GraphProto& graph,
   return made;
 }
 
-// Of sizes of which an attempt to import a branch takes numbers.
+// The sizes for which an attempt to import a branch takes numbers.
 constexpr int kMostAttempts = 16;
 
 }  // namespace

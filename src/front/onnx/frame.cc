@@ -60,7 +60,7 @@ void Frame::define(std::string_view name, Slot* slot) {
     throw structural(bad_input("value '{}' is given twice", name));
 }
 
-// Of a domain that is not imported the newest version, as ONNX Runtime has it. A file that imports
+// A domain that is not imported has the newest version, as ONNX Runtime has it. A file that imports
 // nothing may be of any time.
 int Frame::version(std::string_view domain) const {
   auto at = opsets_.find(domain);

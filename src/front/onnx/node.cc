@@ -227,7 +227,7 @@ namespace {
 
 bool is_never_zero(Dim x) { return x.range().low > 0 || x.range().high < 0; }
 
-// What a symbol that data gives must be so that the difference is 0; null if no dim says it.
+// The value that a symbol of data must have so that the difference is 0; null if no dim says it.
 std::optional<std::pair<std::string, Dim>> solved(const Flow::Names& names, Dim difference) {
   for (Symbol symbol : difference.symbols()) {
     const bool is_given =

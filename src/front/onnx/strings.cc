@@ -9,7 +9,7 @@
 namespace hone::onnx_io {
 namespace {
 
-// What an op does with strings among its operands.
+// The use that an op makes of strings among its operands.
 enum class Use : uint8_t {
   move,  // its results hold strings, too
   read,  // its results are numbers, unless its attributes have strings (makes_strings)
@@ -72,7 +72,7 @@ bool is_string_tensor(const onnx::AttributeProto& attribute) {
   return attribute.has_t() && attribute.t().data_type() == onnx::TensorProto::STRING;
 }
 
-// Whether the attribute is there and has strings.
+// True if the attribute is there and has strings.
 bool has_strings(const onnx::NodeProto& node, std::string_view name) {
   const onnx::AttributeProto* found = attribute_of(node, name);
   return found != nullptr &&
@@ -152,7 +152,7 @@ void Strings::add_node(const onnx::NodeProto& node) {
       std::ranges::any_of(node.input(), [&](const std::string& name) { return holds(name); });
   bool first = false, all = reads && use_of(node) == Use::move;
   if (is_ml(node, "LabelEncoder") || is_ml(node, "CategoryMapper")) {
-    // Those of the first version map in both directions, as the operand has it.
+    // Mappings of the first version map in both directions, as the operand has it.
     const bool turns = has_strings(node, "cats_strings") || has_strings(node, "classes_strings");
     first =
         turns ? !reads : has_strings(node, "values_strings") || has_strings(node, "values_tensor");

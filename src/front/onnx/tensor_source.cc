@@ -37,7 +37,7 @@ int typed_form(DType dtype) {
   }
 }
 
-// What one number in a typed field stands for: an element, or a byte of them.
+// The meaning of one number in a typed field: an element, or a byte of them.
 struct Unit {
   int64_t count = 0;  // in the tensor
   size_t bytes = 0;

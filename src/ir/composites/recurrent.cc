@@ -109,7 +109,7 @@ struct Layer {
   std::vector<Activation> activations;
 };
 
-// What a cell sees in one step. `gates` is the input part, [batch, gates * hidden].
+// The operands of a cell in one step. `gates` is the input part, [batch, gates * hidden].
 struct Step {
   Value gates;
   std::vector<Value> state;

@@ -42,8 +42,8 @@ double nearest_of(double x, ResizeRounding rounding) {
 
 double linear_kernel(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-// Keys' cubic convolution; `a` is its slope at 1. By its roots, so that it is exactly 0 there: what
-// lies on an element takes that one alone.
+// Keys' cubic convolution; `a` is its slope at 1. Written by its roots, so that it is exactly 0
+// there: a point on an element takes that one alone.
 double cubic_kernel(double x, double a) {
   x = std::abs(x);
   if (x <= 1) return (1 - x) * (1 + x - (a + 2) * x * x);

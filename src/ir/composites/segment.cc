@@ -17,7 +17,7 @@ std::vector<Value> expand_gather_rows(Builder& b, Op, std::span<const Value> in)
   if (order && (!need_integer(b, "order", order) ||
                 !need_type(b, "order", order, order.dtype(), indices.dims())))
     return {};
-  // What does not fit into i64 is out of range anyway.
+  // A number that does not fit into i64 is out of range anyway.
   if (indices.dtype() == DType::u64) indices = minimum(indices, 0x1p62);
   Value inside = compare("lt", cast(indices, DType::i64), size_value(b, x.dim(0)));
   if (is_signed(indices.dtype())) inside = binary(Opcode::and_, inside, compare("ge", indices, 0));

@@ -4,8 +4,8 @@
 #include "ir/ops/checks.h"
 #include "ir/ops/indexed_dims.h"
 
-// Ops that find elements by indices. What a gather read from a place goes back to it by a scatter
-// that adds, and the other way round.
+// Ops that find elements by indices. The element that a gather read from a place goes back to it by
+// a scatter that adds, and the other way round.
 
 namespace hone {
 
@@ -92,8 +92,8 @@ std::vector<Value> gather_back(const TransposeCall& call) {
           Value()};
 }
 
-// What each update gets from `x` at its place; zero for those that the scatter drops. A margin of a
-// window around x holds the zeros, so that a clamped index finds them.
+// The part that each update gets from `x` at its place; zero for those that the scatter drops. A
+// margin of a window around x holds the zeros, so that a clamped index finds them.
 Value gathered_updates(Op op, Value x, Value indices, Type updates) {
   Builder& b = x.builder();
   const IndexedDims dims(op, op.ints("window_dims"), op.ints("inserted_dims"), x.type(),

@@ -1,8 +1,8 @@
 #include "ir/composites/expansion.h"
 #include "ir/derivatives/rules.h"
 
-// Segments. What a sum of segments took from rows goes back by a gather of rows, and the other way
-// round: nothing is scattered.
+// Segments. The elements that a sum of segments took from rows go back by a gather of rows, and the
+// other way round: nothing is scattered.
 
 namespace hone {
 namespace {

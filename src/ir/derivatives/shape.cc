@@ -65,7 +65,7 @@ std::vector<Value> slice_back(const TransposeCall& call) {
   return {padded(ct, call.builder.scalar(ct.dtype(), 0), start, high, gaps)};
 }
 
-// What the pad put around and between is cut away, and what it cut away gets zeros.
+// The elements that the pad added are cut away, and those that it cut away get zeros.
 Value pad_back_to_operand(const TransposeCall& call) {
   Value ct = call.cotangent();
   Type x = call.type(0);

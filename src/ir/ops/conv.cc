@@ -69,7 +69,7 @@ Result<std::vector<Type>> infer_conv(const Application& app) {
   return single_result(dtype, result);
 }
 
-// What inference has accepted.
+// Inference has accepted these.
 ConvOrder order_of(Op op, int rank) { return *parse_conv_order(op.word("order"), rank - 2); }
 std::vector<WindowParams> conv_params_of(Op op, int rank) {
   return *window_params(op, "kernel_dilation", rank - 2, "spatial dims");

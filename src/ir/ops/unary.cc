@@ -9,7 +9,7 @@
 
 namespace hone {
 
-// What the ops mean for one scalar, as reference/elementwise.h wants it.
+// The meaning of the ops for one scalar, as reference/elementwise.h wants it.
 namespace {
 
 struct Neg {

@@ -34,7 +34,7 @@ struct BoundInputs {
   std::vector<Type> types;
 };
 
-// What the symbols are for these inputs; all of them must follow.
+// The values of the symbols for these inputs; all of them must follow.
 Result<BoundInputs> bound_inputs(const Graph& graph, std::span<const Tensor> inputs) {
   HONE_TRY(check_count(graph, inputs.size()));
   BoundInputs bound = {.bindings = {}, .types = graph.input_types()};

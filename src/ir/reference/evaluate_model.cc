@@ -13,7 +13,7 @@
 
 namespace hone {
 
-// What deferred segments are for the types that they have met, the most recently used first.
+// The deferred segments for the types that they have met, the most recently used first.
 class DeferredBodies {
  public:
   Result<std::shared_ptr<const Body>> body_of(const DeferredSegment& segment,
@@ -47,7 +47,7 @@ class DeferredBodies {
 
 namespace {
 
-// Of segments while they run; deferred ones may turn out to hold deferred ones.
+// The depth of segments that run; deferred ones may turn out to hold deferred ones.
 constexpr int kMaxRunDepth = 128;
 
 // A value between segments. `precise` has real numbers as f64, with more digits than their element
@@ -74,7 +74,7 @@ class HeldSlots {
   HeldBytes held_;
 };
 
-// What the graph gives for such inputs, as far as its types tell.
+// The types that the graph gives for such inputs, as far as its types tell.
 int64_t output_bytes(const Graph& graph, std::span<const Tensor> inputs) {
   std::vector<Type> types;
   for (const Tensor& input : inputs) types.push_back(input.type());
@@ -113,7 +113,7 @@ class ModelRun {
 
   // The verifier has seen to it that these exist.
   const Slot& read(const std::string& name) const { return values_.at(name); }
-  // What deferred segments give was not known to the verifier.
+  // The verifier did not know the results of deferred segments.
   Result<bool> flag(const std::string& name) const;
   void define(const std::string& name, Slot slot) {
     held_.add(slot);

@@ -328,7 +328,7 @@ class StagesDecision : public Decision {
                            Schedules (ScheduleSpace::*change)(const Schedule&) const) {
     const std::vector<Stage> all = stages(site, chain);
     Schedules next;
-    // Of a chain without a value to keep, or one that a person wrote.
+    // A chain without a value to keep, or one that a person wrote.
     if (own(chain).stages.size() != all.size()) return next;
     for (size_t s = 0; s < all.size(); ++s) {
       in_space(site, all[s], [&](const ScheduleSpace& space) {

@@ -49,7 +49,7 @@ Status check_open(const ScheduleSite& site, const Schedule& schedule) {
   return {};
 }
 
-// What whole tiles leave of an open size has smaller ones beside it.
+// The rest that whole tiles leave of an open size has smaller ones.
 double smaller_tiles(const ScheduleSite& site) {
   double more = 1;
   for (int dim = 0; dim < site.parallel(); ++dim) more *= site.is_open(dim) ? 3 : 1;
@@ -147,7 +147,7 @@ const TileDecision kBlock("block", own_field<GemmFields, &GemmFields::block>(),
 const PackingDecision kPackLhs("pack_lhs", own_field<GemmFields, &GemmFields::pack_lhs>());
 const PackingDecision kPackRhs("pack_rhs", own_field<GemmFields, &GemmFields::pack_rhs>());
 
-// By words or on a matrix unit, where numbers and target allow it.
+// Multiplies by words or on a matrix unit, where numbers and target allow it.
 class ProductsDecision : public FieldDecision<Products> {
  public:
   using FieldDecision::FieldDecision;

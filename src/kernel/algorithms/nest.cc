@@ -3,7 +3,7 @@
 namespace hone {
 namespace {
 
-// Whether a reduction goes over segments: in a row it would take them side by side.
+// True if a reduction goes over segments: in a row it would take them side by side.
 bool reduces_over_segments(const ScheduleSite& site) {
   return site.facts.divided >> site.parallel() != 0;
 }

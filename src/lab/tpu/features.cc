@@ -8,7 +8,7 @@
 namespace hone::tpu {
 namespace {
 
-// By number. 97 and 101 are opcodes that XLA has no more.
+// Indexed by number. 97 and 101 are opcodes that XLA has no more.
 constexpr std::string_view kOpcodes[kLastOpcode + 1] = {"",
                                                         "abs",
                                                         "add",
@@ -171,7 +171,7 @@ class Row {
     add(fmt::format("{}_product", name),
         values.empty() ? empty_product : static_cast<int64_t>(product));
   }
-  // Of each: what is over of whole registers, and how many these are.
+  // For each: the rest over whole registers, and the number of these.
   void registers(std::string_view name, std::span<const int64_t> values, size_t count,
                  int64_t size) {
     for (size_t i = 0; i < count; ++i) {

@@ -7,7 +7,7 @@
 namespace hone::tpu {
 namespace {
 
-// What XLA calls an op, where that is another name.
+// The name that XLA gives an op, if that is another one.
 constexpr std::pair<Opcode, std::string_view> kNames[] = {
     {Opcode::rng_bits, "rng-bit-generator"},
     {Opcode::neg, "negate"},

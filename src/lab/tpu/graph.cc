@@ -43,7 +43,7 @@ class Arrays {
   Result<std::vector<T>> integers(std::string_view name, int64_t size) const {
     return integers_of<T>(HONE_TRY(need(name, kIntegers, {size})), name);
   }
-  // Of the published files, where they are one row.
+  // The shape of the published files, where they are one row.
   Result<std::vector<int64_t>> splits(std::string_view name) const {
     const Tensor* tensor = find(name);
     const bool is_row = tensor != nullptr && tensor->type().rank() == 2;
@@ -89,7 +89,7 @@ struct Limit {
   std::vector<int64_t> most;  // by axis
 };
 
-// Of the arrays that may be larger than kMaxConfigs, or must be smaller.
+// The arrays that may be larger than kMaxConfigs, or must be smaller.
 const std::vector<Limit>& limits() {
   static const std::vector<Limit> limits = {
       {"node_feat", {kMaxNodes, kMaxColumns}},
@@ -102,7 +102,7 @@ const std::vector<Limit>& limits() {
   return limits;
 }
 
-// Of an array as its header declares it.
+// The type of an array as its header declares it.
 Status check_size(std::string_view name, Type type) {
   const Ints dims = type.static_dims();
   const auto limit = std::ranges::find(limits(), name, &Limit::name);

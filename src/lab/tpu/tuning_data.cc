@@ -31,7 +31,7 @@ Status take_bytes(Room& room, size_t bytes) {
   return {};
 }
 
-// What a field of a message is for: its number, and where it goes. Other fields do not matter.
+// The purpose of a field of a message: its number, and where it goes. Other fields do not matter.
 class Fields {
  public:
   Fields(const WireField& field, Room& room) : field_(field), room_(room) {}

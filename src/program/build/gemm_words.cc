@@ -98,7 +98,7 @@ tile::Scalar GemmBuilder::joined(std::span<const Scalar> numbers) {
   return word;
 }
 
-// Of a byte that was widened to i32, or of a bf16 that was widened to f32.
+// For a byte that was widened to i32, or of a bf16 that was widened to f32.
 tile::Scalar GemmBuilder::bits_of(Scalar number) {
   const auto with = [&](Opcode op, Scalar word, int64_t by) {
     return tiles_.compute(op, {word, points_.number(DType::u32, by)});

@@ -177,8 +177,8 @@ tile::Scalar OrderedBuilder::equals(Scalar a, Scalar b) {
   return is_real(tiles_.dtype(a)) ? either(numbers, both(is_nan(a), is_nan(b))) : numbers;
 }
 
-// By the keys of two elements, from the last key to the first: before in it, or equal in it and
-// before in the rest.
+// Compares the keys of two elements, from the last key to the first: before in it, or equal in it
+// and before in the rest.
 tile::Scalar OrderedBuilder::comes_before(const std::vector<Scalar>& a,
                                           const std::vector<Scalar>& b) {
   std::optional<Scalar> before;
@@ -237,8 +237,8 @@ void OrderedBuilder::sort() {
       static_cast<int>(axis));
 }
 
-// Of each two runs of `width` positions the first that is left of either goes next: `a` and `b`
-// count through them, which end where the next two begin. Of equals that of the first run.
+// From each two runs of `width` positions the first that is left of either goes next: `a` and `b`
+// count through them, which end where the next two begin. Among equals, that of the first run.
 void OrderedBuilder::merge_runs(const Rows& rows, const IndexExpr& pass, Scalar width, Dim length) {
   const DType index = tiles_.dtype(width);
   const Scalar zero = points_.zero(index), one = points_.number(index, int64_t{1});

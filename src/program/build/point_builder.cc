@@ -25,7 +25,7 @@ std::vector<Guard> both(std::vector<Guard> guards, const std::vector<Guard>& mor
   return guards;
 }
 
-// By bits: -0 is not 0.
+// Compares bits: -0 is not 0.
 bool same(const PointBuilder::Value& a, const PointBuilder::Value& b) {
   if (a.index() != b.index()) return false;
   if (const double* real = std::get_if<double>(&a))
@@ -190,7 +190,7 @@ tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const G
     IndexExpr& expr = stored[static_cast<size_t>(*axis)];
     expr = tiles_.choose("at", 0, type.dim(*axis), position(DType::i64, expr));
   }
-  // What a stage has kept ends where its block does.
+  // A value that a stage has kept ends where its block does.
   const Guards& kept = is_inside && inputs_[at]->first.empty() ? own : all;
   if (kept.empty()) return tiles_.cast(tiles_.load(buffer, std::move(stored)), wide);
   const std::optional<Scalar> otherwise = other ? number_as(dtype, *other) : zero(dtype);
@@ -369,7 +369,7 @@ bool PointBuilder::is_open(Place place) const {
   return place.depth <= tiles_.depth() && tiles_.loop_at(place.depth) == place.loop;
 }
 
-// What holds under fewer guards will do.
+// A value that holds under fewer guards will do.
 const PointBuilder::Known* PointBuilder::find(ValueId value, const Indices& index,
                                               const Guards& guards) const {
   for (const Known& known : known_[value.index]) {

@@ -1,7 +1,7 @@
 #include "base/planted.h"
 #include "program/build/point_builder.h"
 
-// What an op computes at a point, but reductions.
+// Computes an op at a point, except reductions.
 
 namespace hone {
 

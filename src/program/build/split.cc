@@ -42,7 +42,7 @@ class Splitter {
   }
 
  private:
-  // Of infinities and NaN, and of the largest numbers, which would become infinite if rounded.
+  // Handles infinities and NaN, and the largest numbers, which would become infinite if rounded.
   static constexpr int64_t kExponent = 0x7f800000, kLargest = 0x7f000000;
 
   Scalar compared(const std::string& direction, Scalar bits, int64_t value) {

@@ -143,7 +143,7 @@ class WinogradBuilder {
         });
   }
 
-  // Whether any tile has the point: that of a short dim may be larger than the dim.
+  // True if any tile has the point: that of a short dim may be larger than the dim.
   bool exists(std::span<const size_t> point) const {
     for (size_t i = 0; i < spatial(); ++i)
       if (static_cast<int64_t>(point[i]) >= extent(dims_.spatial[i]).value()) return false;
@@ -187,7 +187,7 @@ class WinogradBuilder {
     }
     return *so_far;
   }
-  // Of those columns of a row whose numbers leave the rest when they are divided by 2.
+  // The columns of a row whose numbers leave the rest when they are divided by 2.
   Scalar half_of_row(const std::vector<double>& row, const Line& line, size_t rest) {
     Multiples terms;
     for (size_t k = rest; k < row.size(); k += 2) terms.emplace_back(row[k], line[k]);

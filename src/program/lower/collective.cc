@@ -4,7 +4,7 @@ namespace hone::program {
 
 namespace {
 
-// What runs on one device talks to itself alone.
+// A program on one device talks only to itself.
 Status check_alone(const NodeCommand& command) {
   auto others = [&] {
     return unsupported("{} is for several devices, a program runs on one",

@@ -74,7 +74,7 @@ class LoopFrame {
                              : inputs_[i]);
     }
   }
-  // Whether the loop writes the output: it changes, or a later step reads it.
+  // True if the loop writes the output: it changes, or a later step reads it.
   bool is_written(size_t output) const {
     return output >= carried_ || !command_.unchanged[output] || command_.is_read[output];
   }

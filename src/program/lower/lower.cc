@@ -111,7 +111,8 @@ class GraphLowering {
     return list;
   }
 
-  // What a kernel reads in a form of its own. A value that is read in no other way has no buffer.
+  // The constants that a kernel reads in a form of its own. A value that is read in no other way
+  // has no buffer.
   struct Prepared {
     ValueId value;
     PreparedInput form;

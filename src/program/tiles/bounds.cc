@@ -111,8 +111,8 @@ struct BoundsAlgebra {
     return true;
   }
 
-  // Of the first index that both expressions mention in a sum. They tell the only factor by which
-  // one can differ from the other.
+  // The coefficient of the first index that both expressions mention in a sum. They tell the only
+  // factor by which one can differ from the other.
   std::pair<int64_t, int64_t> coefficients(const IndexExpr& value, const IndexExpr& expr) const {
     for (size_t i = 0; i < program.indices.size(); ++i) {
       const int64_t of_expr = expr.coefficient(static_cast<int>(i)).value_or(0);
@@ -179,8 +179,8 @@ Guard TileBounds::simplified(const Guard& guard, std::span<const Guard> others) 
     for (int i = 0; i < count; ++i) mentioned += expr.mentions(i) ? 1 : 0;
     return mentioned;
   };
-  // Between multiples of a factor, quotients by it say as much. Of a factor of the value some of
-  // them depend on fewer indices.
+  // Between multiples of a factor, quotients by it say as much. Some of them, for a factor of the
+  // value, depend on fewer indices.
   for (int i = 0; i < count; ++i) {
     const int64_t factor = std::abs(simple.value.coefficient(i).value_or(0));
     if (factor < 2 || guard.lower.value() % factor != 0 || guard.upper.value() % factor != 0)

@@ -16,7 +16,7 @@ using namespace tile;
 constexpr int64_t kMaxBufferElements = int64_t{1} << 28;
 constexpr uint32_t kNobody = UINT32_MAX;
 
-// What a buffer holds, and who touched it.
+// The content of a buffer, and who touched it.
 struct BufferState {
   std::vector<ScalarNumber> elements;
   std::vector<bool> is_known;

@@ -3,7 +3,7 @@
 #include "ir/text_printer.h"
 #include "program/tiles/parser.h"
 
-// Recursive descent. What is well-formed is left to verify(); here names and types are found.
+// Recursive descent. verify() checks the form; here only names and types are found.
 
 namespace hone {
 

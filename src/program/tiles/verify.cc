@@ -210,8 +210,8 @@ class Verifier {
     return access(s.buffer, last, s.guards);
   }
 
-  // A load of a donor: the element is stored to the output after it, and not before. Whether other
-  // points store to that element is not proved; interpret() finds it.
+  // A load of a donor: the element is stored to the output after it, and not before. This does not
+  // prove that other points leave that element alone; interpret() finds it.
   Status from_donor(const Load& s) {
     if (!output_in_[s.buffer]) return {};
     const Element element = {*output_in_[s.buffer], s.index, depth_};
@@ -340,7 +340,7 @@ class Verifier {
     return {};
   }
 
-  // Whether `next` is combine(... combine(inside, x) ..., y), with the gathered number always
+  // True if `next` is combine(... combine(inside, x) ..., y), with the gathered number always
   // first, and no other statement reads the gathered number on the way: it depends on the order of
   // the trips.
   static bool accumulates(const Block& body, Scalar next, Scalar inside, Opcode combine) {

@@ -90,7 +90,7 @@ void map_thresholded_relu(Node& n) {
   n.out(select(compare("gt", x, n.real("alpha", 1)), x, n.builder().scalar(x.dtype(), 0)));
 }
 
-// Of integers too: their sums with the bias are cut toward zero.
+// For integers too: their sums with the bias are cut toward zero.
 void map_shrink(Node& n) {
   Value x = n.in();
   double bias = n.real("bias", 0), lambda = n.real("lambd", 0.5);

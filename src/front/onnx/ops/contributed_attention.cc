@@ -57,7 +57,7 @@ Value visible_by(Node& n, Value mask, const Heads& h, Dim past) {
   return binary(Opcode::and_, compare("lt", key, end), compare("ge", key, start));
 }
 
-// What a mask hides gets mask_filter_value added.
+// Positions that a mask hides get mask_filter_value added.
 Value filter(Node& n, Value mask, const Heads& h, Dim past) {
   const double hidden = n.real("mask_filter_value", -10000);
   if (!mask) return mask;
@@ -69,7 +69,7 @@ Value filter(Node& n, Value mask, const Heads& h, Dim past) {
 // One of the two halves of a tensor [2, ...].
 Value half(Value both, int64_t which) { return squeeze(slice(both, 0, which, which + 1), 0); }
 
-// What Attention and QAttention share, from the packed products on.
+// Attention and QAttention share this, from the packed products on.
 void packed_attention(Node& n, Value product, const Dims& widths, Value mask, Value past,
                       Value bias) {
   const int64_t heads = head_count(n, "num_heads");
@@ -186,7 +186,7 @@ void map_multi_head_attention(Node& n) {
   add_bias(n, parts, n.optional(3), heads);
   Heads h;
   h.query = split_heads(n, parts[0], "query", heads);
-  // Of rank 4: kept from an earlier run, [batch, heads, length, dim].
+  // It has rank 4: kept from an earlier run, [batch, heads, length, dim].
   auto heads_of = [&](Value x, std::string_view what) {
     return x.rank() == 4 ? x : split_heads(n, x, what, heads);
   };

@@ -48,7 +48,7 @@ void map_bias_softmax(Node& n) {
 
 namespace {
 
-// What stands behind a product or a convolution. Parameters by the activation's own order.
+// The activation behind a product or a convolution. Parameters by the activation's own order.
 struct Activation {
   std::string name;
   std::vector<double> parameters;

@@ -124,7 +124,7 @@ void map_nhwc_max_pool(Node& n) {
 
 namespace {
 
-// Of columns of a matrix; what has one element is for all.
+// For columns of a matrix; one element is for all.
 Value per_column(Node& n, Value v, std::string_view what) {
   if (!v) return v;
   v = as_scalar(v);

@@ -58,7 +58,7 @@ std::optional<Error> if_as_op(Node& n, Value condition, const onnx::GraphProto& 
   return {};
 }
 
-// Whether the value is known once sizes are: it reads no data.
+// True if the value is known once sizes are: it reads no data.
 bool follows_from_sizes(Value value) {
   const Graph& graph = value.builder().graph();
   std::vector<bool> is_read(graph.node_count());
@@ -91,7 +91,7 @@ void if_as_segment(Node& n, Value condition, const onnx::GraphProto& on_true,
   IfSegment segment;
   segment.condition = flow.export_name(*flow.define("condition", condition));
   Branch yes = import_branch(n, on_true), no = import_branch(n, on_false);
-  // Sizes will tell the branch, and the ranks that go with it. What a function's attributes are is
+  // Sizes will tell the branch, and the ranks that go with it. The attributes of a function are
   // known while it is called, not later.
   const bool waits = flow.has_symbols() && follows_from_sizes(condition);
   if ((yes.error && no.error) || ((yes.error || no.error) && (waits || n.frame().is_function())))
@@ -99,7 +99,7 @@ void if_as_segment(Node& n, Value condition, const onnx::GraphProto& on_true,
   need_ranges_of_both(n, yes, no);
   if (yes.error) yes.body = untyped_branch(n, on_true, no.body.types);
   if (no.error) no.body = untyped_branch(n, on_false, yes.body.types);
-  // A rank that goes with data is known when the condition is, which is asked for. What follows is
+  // A rank that goes with data is known when the condition is, which is asked for. The rest is
   // deferred until then; within a branch nothing does.
   for (size_t i = 0; i < yes.body.types.size() && n.frame().depth() == 0; ++i)
     if (yes.body.types[i].rank() != no.body.types[i].rank()) (void)n.integers(0);
@@ -152,7 +152,7 @@ struct LoopParts {
   size_t stacked;  // how many results are stacked, after the carried ones
 };
 
-// Whether the region never says "stop" on its own.
+// True if the region never says "stop" on its own.
 bool always_continues(Region& region) {
   Value next = region.results[0];
   if (next.id() == region.parameters[1].id()) return true;
@@ -248,9 +248,9 @@ class WhileCondition {
 
   const Graph& graph() const { return graph_; }
 
-  // Whether a value of another graph is the condition of these values of it.
+  // True if a value of another graph is the condition of these values of it.
   bool is_same(const Graph& outer, ValueId value, std::span<const Value> arguments) const {
-    // What the values here must be there; from the back, so that all readers come first.
+    // The values here as they must be there; from the back, so that all readers come first.
     std::vector<ValueId> there(graph_.value_count(), ValueId::none());
     for (size_t i = 0; i < arguments.size(); ++i)
       there[graph_.inputs()[i].index] = arguments[i].id();
@@ -401,7 +401,7 @@ SegmentBody import_loop_body(Node& n, const LoopParts& loop, std::vector<BodyInp
   n.unsupported("the sizes of its carried values never settle");
 }
 
-// Of all pieces together: as many rows as there are iterations.
+// The size of all pieces together: as many rows as there are iterations.
 Type stacked_type(Node& n, Type piece) {
   Type known = common_type(n, {piece}, "a stacked result");
   Dims dims(known.dims().begin(), known.dims().end());

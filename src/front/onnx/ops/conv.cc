@@ -35,7 +35,8 @@ Value spread_kernel(Node& n, Value w, int64_t groups) {
   return reverse(reshape(transpose(reshape(w, grouped), permutation), joined), spatial);
 }
 
-// What is cut off, in all, of one dim so that it gets the wanted size; negative if it has to grow.
+// The elements to cut off one dim, in all, so that it gets the wanted size; negative if it has to
+// grow.
 void cut_to(Node& n, Dim total, bool smaller_first, Dim& low, Dim& high) {
   const bool cuts = provably_le(0, total);
   if (!cuts && !provably_le(total, 0))
@@ -81,7 +82,7 @@ Windows transpose_windows(Node& n, Value x, Value weights) {
   w.dilation = window_attribute(n, "dilations", spatial, 1, 1);
   const Ints extra = window_attribute(n, "output_padding", spatial, 0, 0);
   transpose_paddings(n, x, extra, w);
-  // Of the convolution of the spread input: a kernel less one, cut by the paddings.
+  // The paddings of the convolution of the spread input: a kernel less one, cut by the paddings.
   for (size_t i = 0; i < spatial; ++i) {
     w.low[i] = w.span(i) - 1 - w.low[i];
     w.high[i] = w.span(i) - 1 - w.high[i] + extra[i];

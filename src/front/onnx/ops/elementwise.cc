@@ -42,7 +42,7 @@ void map_compare(Node& n, std::string_view direction) {
   n.out(compare(direction, a, b));
 }
 
-// Of bools (hone's op takes integers too), or of integers.
+// For bools (hone's op takes integers too), or of integers.
 void map_bits(Node& n, Opcode opcode, bool logical) {
   auto [a, b] = operands(n);
   for (Value x : {a, b}) {

@@ -19,7 +19,7 @@ struct Producer {
   Value operand(Builder& b, size_t i) const { return {&b, graph.operands(node)[i]}; }
 };
 
-// What is repeated: the value without broadcasts around it.
+// The value that is repeated: it without broadcasts around it.
 Value unrepeated(Value v) {
   while (Producer(v).is(Opcode::broadcast)) v = Producer(v).operand(v.builder(), 0);
   return v;
@@ -78,7 +78,7 @@ Value without_tuple_dim(Value indices) {
 
 namespace {
 
-// Whether each element is its own coordinate along an axis.
+// True if each element is its own coordinate along an axis.
 bool counts_along(Value v, int axis) {
   Producer p(v);
   if (p.is(Opcode::iota)) {
@@ -92,8 +92,8 @@ bool counts_along(Value v, int axis) {
          v.type().elements() == line.dim(0);
 }
 
-// The start of a window along an axis if `index` counts from there: iota + start. What counts from
-// 0 stands for the whole dim.
+// The start of a window along an axis if `index` counts from there: iota + start. A value that
+// counts from 0 stands for the whole dim.
 std::optional<Value> start_of(Node& n, Value index, int axis, Dim room) {
   Builder& b = n.builder();
   if (counts_along(index, axis))

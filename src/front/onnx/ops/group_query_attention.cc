@@ -99,7 +99,7 @@ void size_cache(Node& n, Step& s) {
     const Dim least = provably_le(s.length, old) ? old : s.length;
     s.present = least + rows_beyond(n, s, least);
   } else {
-    // Whether there is room can only be told later: there is for all.
+    // Only the run knows whether there is room, so there is room for all.
     s.present = old + s.length;
   }
 }

@@ -287,7 +287,7 @@ void keep_aspect_ratio(Node& n, std::vector<ResizedAxis>& axes, const std::strin
 
 Ints all_axes(Value x) { return counting(0, x.rank()); }
 
-// What Upsample and the first Resize mean: positions are divided by the scale, and rounded down
+// Upsample and the first Resize: positions are divided by the scale, and rounded down
 // where the image grows, up where it shrinks.
 Value simply_resized(Node& n, Value x, const std::vector<ResizedAxis>& axes,
                      const std::string& mode) {
@@ -467,7 +467,7 @@ Ints positive_ints(Node& n, std::string_view name, size_t count, int64_t fallbac
 
 Columns columns_of(Node& n) {
   Columns c;
-  // Whether blocks fit into an image is known for numbers, or for expressions of open sizes.
+  // For numbers, and for expressions of open sizes, it is known that blocks fit into an image.
   std::optional<Dims> image = n.known(1);
   if (!image) {
     const Ints numbers = n.integers(1);

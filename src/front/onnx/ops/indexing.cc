@@ -313,7 +313,7 @@ void map_top_k(Node& n) {
                                {"largest", largest}}));
     return;
   }
-  // That an open size is so large is the file's promise.
+  // The file promises that an open size is so large.
   Builder& b = n.builder();
   if (n.depends_on_data(k) || n.depends_on_data(dim))
     n.must_be(maximum(size_value(b, k), size_value(b, dim)), dim,

@@ -168,7 +168,7 @@ Value reshaped(Node& n, Value x, const std::vector<Value>& sizes) {
   for (Dim dim : dims) product *= dim;
   n.must_be(product, elements, Node::kProduct);
   if (product == elements) return reshape(x, dims);
-  // By the check of a run alone: elements are looked up.
+  // Only the check of a run decides: elements are looked up.
   Builder& b = x.builder();
   Value place = b.scalar(DType::i64, 0);
   for (size_t i = 0; i < dims.size(); ++i)

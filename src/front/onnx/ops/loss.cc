@@ -12,7 +12,7 @@ struct Problem {
   Value is_target;  // [batch, classes, d...]: whether this is the place's class
   Value ignored;    // [batch, d...]: places without a loss; absent: none
 
-  // Of each place the number that belongs to its class; 0 where it has none.
+  // For each place the number that belongs to its class; 0 where it has none.
   Value pick(Value numbers) const {
     Value zero = numbers.builder().scalar(numbers.dtype(), 0);
     return without_ignored(reduce_sum(select(is_target, numbers, zero), {1}));

@@ -3,7 +3,7 @@
 #include "front/onnx/ops/indices.h"
 #include "front/onnx/registry.h"
 
-// What prepares features for the models of ai.onnx.ml.
+// Mappings that prepare features for the models of ai.onnx.ml.
 
 namespace hone::onnx_io {
 namespace {

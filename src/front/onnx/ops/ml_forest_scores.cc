@@ -148,7 +148,7 @@ double combined(Aggregate how, double a, double b) {
   return a + b;
 }
 
-// What a leaf without a vote for the target contributes.
+// The contribution of a leaf without a vote for the target.
 double neutral(Aggregate how) {
   if (how == Aggregate::min) return std::numeric_limits<double>::infinity();
   return how == Aggregate::max ? -std::numeric_limits<double>::infinity() : 0;
@@ -254,7 +254,7 @@ class Votes {
     return {averaged(select(voted, values, none)), voted};
   }
 
-  // Whether every leaf votes for every target.
+  // True if every leaf votes for every target.
   bool all_vote(const std::vector<double>& has) const {
     for (size_t i = 0; i < has.size(); ++i) {
       const size_t place = i / static_cast<size_t>(forest_.targets);

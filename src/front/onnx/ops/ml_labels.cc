@@ -113,7 +113,7 @@ class Dictionary {
     return Tensor::from_integers(type, integers);
   }
 
-  // By halves: the last key that is not above x.
+  // Searches by halves: the last key that is not above x.
   Value searched(Value x, Value other) {
     Builder& b = node_.builder();
     const auto count = static_cast<int64_t>(order_.size());

@@ -31,7 +31,7 @@ struct Likeness {
   std::string form;
   double gamma = 0, offset = 0, degree = 0;
 
-  // Of all rows x and `count` vectors, which lie one after the other: [rows, vectors].
+  // The kernel of all rows x and `count` vectors, which lie one after the other: [rows, vectors].
   Value operator()(Node& n, Value x, const std::vector<double>& vectors, int64_t count) const {
     const auto numbers = static_cast<int64_t>(vectors.size());
     if (count < 1 || numbers % count != 0 || numbers == 0)
@@ -78,8 +78,8 @@ struct Pairs {
   }
 };
 
-// What each vector adds to the score of each pair: [vectors, pairs]. The coefficients of a class's
-// vectors against each other class lie in rows, without one for the class itself.
+// The number that each vector adds to the score of each pair: [vectors, pairs]. The coefficients of
+// a class's vectors against each other class lie in rows, without one for the class itself.
 std::vector<double> pair_weights(Node& n, Pairs pairs, const Ints& sizes, int64_t vectors) {
   const std::vector<double> given = wanted_reals(n, "coefficients", (pairs.classes - 1) * vectors);
   if (vectors * pairs.count() > kMostWeights)

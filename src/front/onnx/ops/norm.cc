@@ -32,7 +32,7 @@ struct Batch {
   Value laid(Value v) const {
     return v.rank() == 1 ? per_channel(v, x) : broadcast_to(v, x.dims());
   }
-  // What the statistics run over.
+  // The axes of the statistics.
   Ints axes() const {
     Ints all = {0};
     for (int64_t i = 2; spatial && i < x.rank(); ++i) all.push_back(i);

@@ -107,7 +107,7 @@ void check_groups(Node& n, const Layout& l) {
 void map_matmul_n_bits(Node& n) {
   const Layout l = read_layout(n);
   if (n.integer("weight_prepacked", 0) != 0) n.unsupported("weights in a kernel's own order");
-  // What the product may be rounded to: nothing here is.
+  // The type to which the product may be rounded; here it is not.
   n.ignore("accuracy_level");
   check_groups(n, l);
   Value a = n.in(0);

@@ -100,7 +100,7 @@ Value continued(Node& n, Value x, const AxisPads& a, std::string_view mode) {
   if (a.low.known && a.low.known->is(0) && a.high.known && a.high.known->is(0)) return x;
   Builder& b = n.builder();
   Value low = a.low.in(b);
-  // What negative numbers remove is gone before the rest is continued.
+  // Negative numbers remove elements before the rest is continued.
   const Dim dim = x.dim(a.axis);
   Dim start = 0, end = dim;
   if (a.low.known && a.low.known->range().high < 0) start = Dim(0) - *a.low.known;

@@ -22,7 +22,8 @@ Value spread(Value v, Value x, Granularity g) {
   return slice(reshape(repeated, dims), axis, 0, x.dim(axis));
 }
 
-// One number, a vector along the axis, or one per block. What has one element counts as one number.
+// One number, a vector along the axis, or one per block. A tensor of one element counts as one
+// number.
 void check_granularity(Node& n, Value x, Value& scale, Value& zero, Granularity g) {
   scale = as_scalar(scale);
   if (zero) zero = as_scalar(zero);
@@ -187,7 +188,7 @@ void map_dynamic_quantize_linear(Node& n) {
 
 namespace {
 
-// Of rows of a matrix: a vector becomes a column.
+// For rows of a matrix: a vector becomes a column.
 Value per_row(Value v) {
   v = as_scalar(v);
   return v.rank() == 1 ? unsqueeze(v, 1) : v;

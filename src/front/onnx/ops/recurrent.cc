@@ -90,7 +90,7 @@ std::string read_direction(Node& n) {
   return direction;
 }
 
-// What hone has no use for, or only as a check.
+// Attributes that hone does not use, or only as a check.
 void check_sizes(Node& n, const Cell& cell, Value r, bool bidirectional) {
   n.require_rank(n.in(0), "X", 3, 3);
   n.require_rank(n.in(1), "W", 3, 3);

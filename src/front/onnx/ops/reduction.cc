@@ -7,7 +7,7 @@
 namespace hone::onnx_io {
 namespace {
 
-// What is reduced: all axes if none are named, unless the node says that this means none.
+// The axes to reduce: all axes if none are named, unless the node says that this means none.
 struct Reduction {
   Value x;
   Ints axes;
@@ -95,7 +95,7 @@ void map_reduce_log_sum_exp(Node& n) {
 
 namespace {
 
-// What every number of the type exceeds or equals, or the other end.
+// The number that every number of the type exceeds or equals, or the other end.
 Tensor extreme(DType dtype, bool highest) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (is_real(dtype)) return Tensor::scalar(dtype, highest ? kInfinity : -kInfinity);

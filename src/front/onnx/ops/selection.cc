@@ -68,7 +68,7 @@ void map_compress(Node& n) {
   const Dim size = x.dim(axis), given = condition.dim(0);
   Value mask = cast(condition, DType::boolean);
   if (!(given == size)) {
-    // What the condition does not reach is left out.
+    // Rows that the condition does not reach are left out.
     Value index = positions(b, size);
     mask =
         binary(Opcode::and_, looked_up(mask, index, 0), compare("lt", index, size_value(b, given)));
@@ -93,7 +93,7 @@ Value row_order(Value rows) {
   return scan(std::vector{order}, std::vector{transpose(rows, {1, 0})}, sort_by, true)[0];
 }
 
-// Whether a row differs from the one before it; all NaN are one value.
+// True if a row differs from the one before it; all NaN are one value.
 Value first_of_equals(Value rows, Value order) {
   Builder& b = rows.builder();
   Value index = positions(b, rows.dim(0));
@@ -189,8 +189,8 @@ Value corners_of(Value boxes, bool from_center) {
   return transpose(concat(corners, 2), {0, 2, 1});
 }
 
-// What the loop over one class carries: vectors over its boxes, best first. The last ones never
-// change, but a region sees its parameters alone.
+// The values that the loop over one class carries: vectors over its boxes, best first. The last
+// ones never change, but a region sees its parameters alone.
 struct Suppression {
   enum Index { alive, kept, left, threshold, low_y, low_x, high_y, high_x, area, size };
 };

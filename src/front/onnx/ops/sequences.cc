@@ -29,7 +29,7 @@ std::string result_name(Node& n, size_t i) {
   return n.wants(i) ? n.proto().output(static_cast<int>(i)) : std::string();
 }
 
-// What a sequence holds counts like nodes: copies of long ones are bounded as nodes are.
+// The values of a sequence count like nodes: copies of long ones are bounded as nodes are.
 void out_sequence(Node& n, Slots elements, size_t i = 0) {
   if (elements.size() > kMostElements)
     throw Failure{

@@ -401,7 +401,7 @@ void map_expand(Node& n) {
       continue;
     }
     if (!dims[at].is_static()) {
-      // Of size 1, which is repeated, or of the size asked for: indices are clamped.
+      // The size is 1, which is repeated, or of the size asked for: indices are clamped.
       if (!asked[i].is_static() && asked[i].range().low <= 1)
         n.unsupported("whether {} or {} is 1 depends on data", dims[at].to_string(),
                       asked[i].to_string());

@@ -163,7 +163,7 @@ Value inverse(Complex x, int axis, Dim length) {
   return joined(transformed(x, axis, t, 1)) / cast(size_value(b, length), x.re.dtype());
 }
 
-// Of a spectrum without its mirrored half, which counts through its partner: all bins but the
+// For a spectrum without its mirrored half, which counts through its partner: all bins but the
 // first and, for an even length, the one in the middle stand for two.
 Value inverse_onesided(Complex x, int axis, Dim length) {
   Dim bins = floordiv(length, 2) + 1;

@@ -110,7 +110,7 @@ std::optional<Dim> counted(Dim index, Dim size) {
   return std::nullopt;
 }
 
-// One axis of a slice. Those with a negative step are reversed first, and then counted from there.
+// One axis of a slice. Axes with a negative step are reversed first, and then counted from there.
 struct Cut {
   int axis = 0;
   Number start, end;

@@ -127,7 +127,7 @@ Value untransposed(Value g, const Op& op) {
   return transpose(g, back);
 }
 
-// What the operands of y = op(x) get, given what y gets.
+// The gradients of the operands of y = op(x), given that of y.
 std::vector<Value> derivatives(Node& n, const Op& op, const std::vector<Value>& x, Value y,
                                Value g) {
   switch (op.opcode()) {
@@ -177,7 +177,7 @@ class Sweep {
   }
 
  private:
-  // What a value is computed from, besides constants and zs.
+  // The values that a value is computed from, besides constants and zs.
   static constexpr uint8_t kWanted = 1;   // xs
   static constexpr uint8_t kForeign = 2;  // parameters that nobody named
   struct Hash {

@@ -110,7 +110,7 @@ namespace {
 struct NamedFunction {
   std::string_view ours, theirs;
 };
-// Those with parameters are written out where these are given.
+// Ops with parameters are written out where these are given.
 constexpr NamedFunction kNamedFunctions[] = {
     {"sigmoid", "Sigmoid"},   {"tanh", "Tanh"},         {"relu", "Relu"},
     {"softsign", "Softsign"}, {"softplus", "Softplus"}, {"hard_sigmoid", "HardSigmoid"},

@@ -16,7 +16,7 @@ Names in_accumulator_type(Emit& e) {
   return operands;
 }
 
-// Whether MatMul says it: leading batch dims, the last dim of one with the last but one of the
+// True if MatMul says it: leading batch dims, the last dim of one with the last but one of the
 // other. A right operand that is one matrix serves every batch.
 bool is_matmul(Emit& e) {
   const Op op = e.op();

@@ -102,7 +102,7 @@ HONE_SAME_BINARY(pow, "Pow")
 
 namespace {
 
-// Whether no element of an integer divisor is 0 or -1.
+// True if no element of an integer divisor is 0 or -1.
 bool divides_safely(Emit& e) {
   const std::optional<Dims> known = e.known(1);
   return known && std::all_of(known->begin(), known->end(),
@@ -161,7 +161,7 @@ bool export_atan2(Emit& e) {
     return e.node("And", {e.node("Equal", {a, value}), e.node("Equal", {b, value})});
   };
   std::string y = e.in(0), x = e.in(1);
-  // Of two infinities the signs decide, of two zeros too.
+  // The signs of two infinities decide, and those of two zeros.
   const std::string are_infinite = both(e.node("Abs", {y}), e.node("Abs", {x}), infinity);
   y = e.node("Where", {are_infinite, e.node("Sign", {y}), y});
   x = e.node("Where", {are_infinite, e.node("Sign", {x}), x});

@@ -11,7 +11,7 @@
 namespace hone::onnx_io {
 namespace {
 
-// What a message of protobuf may have, less some room for what stands around the tensors.
+// The most bytes of a message of protobuf, less some room for what stands around the tensors.
 constexpr int64_t kMaxMessage = (int64_t{1} << 31) - (int64_t{1} << 20);
 // Smaller tensors stay in the file, where they can be read with it.
 constexpr int64_t kMinExternal = 1024;

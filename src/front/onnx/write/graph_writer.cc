@@ -315,7 +315,7 @@ void GraphWriter::segment(const IfSegment& segment, Values& values) {
   for (size_t i = 0; i < results.size(); ++i) values[segment.results[i]] = results[i];
 }
 
-// What grows is carried and joined with its piece, since pieces may differ in length.
+// A value that grows is carried and joined with its piece, since pieces may differ in length.
 void GraphWriter::segment(const LoopSegment& loop, Values& values) {
   auto read = [&](const std::string& name) { return name.empty() ? name : values.at(name); };
   auto scalar = [&](const std::string& name, DType dtype) {

@@ -14,7 +14,7 @@ bool contains(const Ints& list, int64_t entry) {
   return std::find(list.begin(), list.end(), entry) != list.end();
 }
 
-// As i64. What no dim reaches is not negative.
+// As i64. Places that no dim reaches are not negative.
 Value as_index(Value v) {
   if (v.dtype() == DType::u64) v = minimum(v, static_cast<double>(kMaxElements));
   return cast(v, DType::i64);

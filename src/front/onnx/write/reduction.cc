@@ -5,7 +5,7 @@
 #include "front/onnx/write/registry.h"
 #include "ir/functional.h"
 
-// What is reduced, along whole axes or in windows, and what is counted in bits.
+// Writes ops that reduce, along whole axes or in windows, and what is counted in bits.
 
 namespace hone::onnx_io {
 namespace {
@@ -279,7 +279,7 @@ Ints counts_along(const WindowArguments& w, size_t i, int64_t size) {
   return counts;
 }
 
-// Whether a divisor is those counts, the same for all images and channels.
+// True if a divisor is those counts, the same for all images and channels.
 bool is_counts(const Tensor& divisor, const WindowArguments& w, Type x) {
   const size_t rank = w.window.size();
   std::vector<Ints> counts;
