@@ -46,7 +46,7 @@ Status check_same(const Metadata& metadata, const std::string& key, const std::s
 }
 
 // A checksum: a file may be as long as it should be, and still be damaged. The second version is of
-// all that the metadata says besides, and of names and bytes of the tensors; checkpoints of older
+// all that the metadata says besides, and of names and bytes of the tensors. Checkpoints of older
 // versions of hone have the first one, of names and bytes alone.
 constexpr std::string_view kContent = "content", kSecond = "2:";
 

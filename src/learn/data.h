@@ -7,7 +7,7 @@
 
 #include "learn/network.h"
 
-// What a network learns from, and in which order.
+// The data that a network learns from, and their order.
 
 namespace hone {
 

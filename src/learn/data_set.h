@@ -50,7 +50,7 @@ std::string file_name_of(std::string_view program);
 
 class DataSet {
  public:
-  // What is in the folder already stays, if it is of the same target, threads and conditions;
+  // The content of the folder stays, if it is of the same target, threads and conditions;
   // otherwise an error says which of them differs. Seed and number of schedules become those given.
   static Result<DataSet> make(const std::string& folder, const DataSetInfo& info);
   // One that is there. Nothing is written.

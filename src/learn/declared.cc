@@ -209,7 +209,7 @@ Status read_line(std::string_view line, int64_t number, Declaration& to,
 
 // ---- Data ---------------------------------------------------------------------------------------
 
-// Whether the loss can compare what the layers give with the target.
+// True if the loss can compare what the layers give with the target.
 Status check_target_type(const Declaration& declaration, Type y, Type target) {
   const bool wants_labels = declaration.loss == "cross-entropy";
   Type wanted = y;

@@ -44,11 +44,11 @@ struct Declaration {
 // Every error says its line.
 Result<Declaration> parse_declaration(std::string_view text);
 
-// Whether the arrays of the file, with a row for each sample, are what the layers and the loss
+// True if the arrays of the file, with a row for each sample, are what the layers and the loss
 // take, and labels are classes of the last layer. An error says the line.
 Status check_samples(const Declaration& declaration, const Batch& rows, std::string_view file);
 
-// What the layers make of the input. The first call's declaration outlives the network.
+// The output of the layers for the input. The first call's declaration outlives the network.
 Value declared_output(const Declaration& declaration, Network& net);
 // The loss; of cross-entropy the share of right answers, too.
 Objective declared_objective(const Declaration& declaration, Network& net);

@@ -32,9 +32,9 @@ struct FittedPrices {
 
 // Lowers the mean square of log(price / time), where each kernel counts alike: half of it says how
 // long kernels take, half which of their schedules are faster. The logarithm is made linear at one
-// set of coefficients after another, and non-negative least squares give the next; then one
-// coefficient after another is changed, for those that the price is not smooth in. What no time
-// tells apart stays near the default. Deterministic.
+// set of coefficients after another, and non-negative least squares give the next. Then one
+// coefficient after another is changed, for those that the price is not smooth in. Coefficients
+// that no time tells apart stay near the default. Deterministic.
 FittedPrices fit_prices(std::span<const TimedKernel> kernels, const Target& target,
                         int64_t threads);
 

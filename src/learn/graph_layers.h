@@ -43,7 +43,7 @@ struct Edges {
 // The part of the batch that add_edges() put there.
 Edges edges_in(Network& net, std::string_view name);
 
-// Of each node itself and of the mean of its neighbours. Hamilton et al. 2017.
+// Combines each node with the mean of its neighbours. Hamilton et al. 2017.
 Value graph_sage(Network& net, std::string_view name, Value x, const Edges& edges, int64_t outputs);
 // An mlp of (1 + epsilon) times the node plus the sum of its neighbours. Xu et al. 2019.
 Value graph_isomorphism(Network& net, std::string_view name, Value x, const Edges& edges,

@@ -19,7 +19,7 @@ namespace hone {
 
 struct KernelSample {
   TimedKernel timed;  // facts, schedules, seconds; the planner's schedule first
-  // Of each time: a standard deviation, relative to it, by how far places in memory differ and by
+  // For each time: a standard deviation, relative to it, by how far places in memory differ and by
   // how far the planner's schedule drifted in the same race.
   std::vector<double> noise;
   std::vector<std::vector<double>> runs;     // of each schedule: its time in each race that counts
@@ -33,7 +33,7 @@ struct KernelData {
   int64_t threads = 1;
   std::string conditions;
   std::vector<KernelSample> kernels;  // in the order in which programs have them
-  // What is not among them.
+  // The records that are left out.
   int64_t duplicates = 0;  // records of a schedule, or of the same code, beside the first: merged
   int64_t noisy = 0;       // records that places in memory disagree about by more than kMostNoise
   int64_t slow = 0;        // records of a slow machine: kMostSlowdown
@@ -47,8 +47,9 @@ inline constexpr double kMostNoise = 0.3;
 inline constexpr double kMostSlowdown = 1.25;
 inline constexpr size_t kLeastSchedules = 4;  // of a kernel, to say something about their order
 
-// Of the data set in a folder. Errors: what of it is damaged, a text that is not the kernel that it
-// stands for, a record of another target or of other conditions, and records without any program.
+// Reads the data set in a folder. Errors: what of it is damaged, a text that is not the kernel that
+// it stands for, a record of another target or of other conditions, and records without any
+// program.
 Result<KernelData> load_kernel_data(const std::string& folder);
 Result<KernelData> load_kernel_data(const DataSet& set);
 // The same for prices in absolute time: the kernels of plans with other groups and layouts, too,
@@ -87,11 +88,11 @@ struct SplitShares {
 // gives the same split.
 Result<ProgramSplit> random_split(std::span<const std::string> programs, uint64_t seed,
                                   const SplitShares& shares = {});
-// The letters that a program's name begins with, behind "zoo:". Of any other name with a colon in
+// The letters that a program's name begins with, behind "zoo:". For any other name with a colon in
 // it, such as "random:3", all of it.
 std::string_view family_of(std::string_view program);
 
-// Whether the data has all programs of the split, which are sorted.
+// True if the data has all programs of the split, which are sorted.
 Status check(const ProgramSplit& split, std::span<const std::string> programs);
 Status check(const ProgramSplit& split, const KernelData& data);
 // The kernels of a part. One that programs of several parts have counts for the first of test,

@@ -18,10 +18,10 @@ class LeastSquares {
 
   // An equation: as many factors as unknowns, and what they are to add up to. All are finite.
   void add(std::span<const double> row, double right);
-  // By the active sets of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23). An
-  // unknown that no equation tells from others stays 0.
+  // Uses the active sets of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23).
+  // An unknown that no equation tells from others stays 0.
   std::vector<double> solve_non_negative() const;
-  // Of any sign. Zeros, if equations leave an unknown open.
+  // The solution may have any sign. Zeros, if equations leave an unknown open.
   std::vector<double> solve() const;
 
  private:

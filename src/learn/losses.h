@@ -2,7 +2,7 @@
 
 #include "ir/functional.h"
 
-// What a model is trained to make small: real scalars of the element type of `y`, means over all
+// The losses that training makes small: real scalars of the element type of `y`, means over all
 // its elements or rows.
 
 namespace hone {
@@ -33,7 +33,7 @@ Value weighted_pairwise_logistic(Value scores, Value targets, Value noise);
 // gain of a target t is 2^t - 1. Burges et al. 2006.
 Value lambda_rank(Value scores, Value targets);
 // The mean over lists of -log(probability of the order by targets), in the model of Plackett and
-// Luce. Of equal targets, the first item comes first. Xia et al. 2008.
+// Luce. The first of equal targets comes first. Xia et al. 2008.
 Value list_mle(Value scores, Value targets);
 
 // ---- Policies -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 
 namespace hone {
 
-// What a step may take for what it stores on its way: temporaries, as the memory planner counts
+// The memory that a step may take for values on its way: temporaries, as the memory planner counts
 // them; not its inputs and outputs.
 struct MemoryBudget {
   enum class Kind : uint8_t {

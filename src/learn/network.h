@@ -92,7 +92,7 @@ class Network {
   uint64_t random_places_ = 0;
 };
 
-// What a network is trained for: a real scalar to make small, and scalars to watch.
+// The objective of a network: a real scalar to make small, and scalars to watch.
 struct Objective {
   Value loss;
   std::vector<std::pair<std::string, Value>> metrics = {};

@@ -10,7 +10,7 @@
 
 namespace hone {
 
-// What an update reads beside the weight: values of the element type that it computes in.
+// The inputs of an update beside the weight: values of the element type that it computes in.
 struct UpdateInputs {
   Value gradient;
   std::span<const Value> states;  // of this weight, one for each name of the optimizer

@@ -22,8 +22,8 @@ double mean_error(std::span<const double> prices, std::span<const double> second
 // How well prices tell slow from fast: of all pairs of a slow and a fast one, the share in which
 // the slow one is dearer; equal prices count half. 0.5 if there are no such pairs.
 double area_under_curve(std::span<const double> prices, const std::vector<bool>& is_slow);
-// Two clusters, divided where the logarithms of sorted times are farthest apart: which are slow. Of
-// equal times none is.
+// Two clusters, divided where the logarithms of sorted times are farthest apart: which are slow. If
+// all times are equal, none is.
 std::vector<bool> slow_cluster(std::span<const double> seconds);
 
 }  // namespace hone

@@ -28,7 +28,7 @@
 
 namespace hone {
 
-// What a step, or all batches of an epoch together, came to.
+// The result of a step, or of all batches of an epoch together.
 struct StepResult {
   int64_t step = 0;   // steps done, this one included
   int64_t epoch = 0;  // from 0 on
@@ -107,7 +107,7 @@ class Trainer {
     int64_t best_epoch = 0;
     int64_t waited = 0;  // epochs since the best one
   };
-  // What is compiled for batches of some types.
+  // The executable for batches of some types.
   struct Compiled {
     Network::Mode mode = Network::Mode::training;
     BatchTypes types = {};
@@ -121,7 +121,7 @@ class Trainer {
   Result<const Compiled*> compiled(Network::Mode mode, const Batch& batch);
   Result<Compiled> compile(Network::Mode mode, BatchTypes types) const;
   Status check_weights(const Forward& forward) const;
-  // What the ports of a network read; weights from the running mean if `averaged`.
+  // The inputs of a network's ports; weights from the running mean if `averaged`.
   std::vector<Tensor> arguments(const Forward& forward, const Batch& batch, bool averaged) const;
   // Runs a step on the state, where it lies. Gives StepOutputs.
   Result<std::vector<Tensor>> run_in_place(const Compiled& used, const Batch& batch, double rate);

@@ -14,7 +14,7 @@ namespace hone {
 // is the graph itself, which must live as long. An error says which copy cannot be.
 Result<GraphRef> with_copies(const Graph& graph, const std::map<std::string, Copy>& copies);
 
-// What the copies of a plan are of and who reads them, or which copy cannot be.
+// The sources and readers of a plan's copies, or which copy cannot be.
 Result<std::vector<CopyOverlay>> find_copies(const Graph& graph,
                                              const std::map<std::string, Copy>& copies);
 

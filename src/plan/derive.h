@@ -3,7 +3,7 @@
 #include "plan/planned.h"
 #include "plan/view.h"
 
-// What follows from the decisions of a plan, value by value and step by step: planned() asks for
+// The consequences of the decisions of a plan, value by value and step by step: planned() asks for
 // all of them, an edit for those that it touches.
 
 namespace hone {
@@ -14,10 +14,10 @@ class Derivation {
   Derivation(const PlannedGraph& planned, UsersView users)
       : planned_(planned), graph_(planned.view()), users_(users) {}
 
-  // Of a step whose nodes are known.
+  // Finds the ports of a step whose nodes are known.
   void find_ports(Step& step) const;
 
-  // Of a value whose operands' places are known; see PlannedGraph.
+  // The place of a value whose operands' places are known; see PlannedGraph.
   struct Place {
     ValueId version;
     ValueId base;
@@ -30,15 +30,17 @@ class Derivation {
     bool has_layout = false;
   };
   Memory memory_of(ValueId v) const;
-  // That the plan says, or of the memory that it lies in; row-major, if nobody says anything.
+  // The layout that the plan says, or that of the memory that the value lies in; otherwise
+  // row-major.
   Layout layout_of(ValueId v) const;
   // The value, and what lies in it: parts of a concat, views.
   std::vector<ValueId> inside(ValueId v) const;
-  // Whether it is row-major, and so all that lies in the same memory: not only kernels write and
+  // True if it is row-major, and so all that lies in the same memory: not only kernels write and
   // read it, or it is changed in place, or a view of it has other dims.
   bool is_row_major(ValueId v) const;
 
-  // What the step changes in place: the operand of an update, inputs that outputs lie in.
+  // The values that the step changes in place: the operand of an update, inputs that outputs lie
+  // in.
   std::vector<ValueId> changed_by(const Step& step) const;
   // Step::after of a step.
   std::vector<uint32_t> readers_before(uint32_t step) const;

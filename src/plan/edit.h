@@ -48,8 +48,8 @@ class FrameEditor {
   const std::map<std::string, std::unique_ptr<FrameEditor>>& regions() const { return regions_; }
   PlanEditor& whole() const { return whole_; }
 
-  // Of the value and what lies in its memory. Nothing: the layout is open, and row-major until
-  // somebody decides.
+  // Sets the layout of the value and of all that lies in its memory. Nothing: the layout is open,
+  // and row-major until somebody decides.
   Result<Undo> set_layout(ValueId v, const std::optional<Layout>& layout);
   // The node of the step, which is in no group yet, is a kernel.
   Result<Undo> form(uint32_t step);
@@ -57,17 +57,17 @@ class FrameEditor {
   Result<Undo> join(uint32_t a, uint32_t b);
   // The nodes, some of the step's but not all, are a kernel of their own, the last step.
   Result<Undo> split(uint32_t step, std::vector<NodeId> nodes);
-  // What becomes a view stands alone in its group, which goes. What is none any more is a kernel of
-  // its own. A slice, and the parts of a concat, have the layout of the memory that they lie in;
-  // what was said of theirs is dropped, and said again when they leave it.
+  // A node that becomes a view stands alone in its group, which goes. A node that is no longer a
+  // view is a kernel of its own. A slice, and the parts of a concat, have the layout of the memory
+  // that they lie in. What was said of theirs is dropped, and said again when they leave it.
   Result<Undo> set_view(NodeId n, Said said);
   Result<Undo> set_in_place(NodeId n, Said said);
-  // The readers read a copy of the value, which is the last value from now on. That of a constant
-  // is a constant, any other has a kernel of its own.
+  // The readers read a copy of the value, which is the last value from now on. The copy of a
+  // constant is a constant, any other one has a kernel of its own.
   Result<Undo> add_copy(std::string name, ValueId of, std::vector<NodeId> readers);
-  // Of a copy that is a constant or alone in its kernel.
+  // Removes a copy that is a constant or alone in its kernel.
   Result<Undo> remove_copy(ValueId copy);
-  // Of steps, as far as somebody says.
+  // Sets the order of steps, as far as it is given.
   Result<Undo> set_order(std::vector<uint32_t> order);
   // Where values lie is open again. As long as it is not, all edits of groups, memory and order
   // look at all places.
@@ -79,7 +79,7 @@ class FrameEditor {
  private:
   friend class PlanEditor;
 
-  // What an edit may have changed.
+  // The parts that an edit may have changed.
   struct Touched {
     std::vector<NodeId> nodes;     // their results may lie elsewhere
     std::vector<ValueId> values;   // their memory may be another
@@ -171,7 +171,7 @@ class PlanEditor {
   // The graph and the target live as long. Errors are those of check().
   static Result<std::unique_ptr<PlanEditor>> open(const Graph& graph, const Plan& plan,
                                                   const Target& target);
-  // Of one frame alone, without its regions, for who has planned it.
+  // An editor of one frame alone, without its regions, for whoever has planned it.
   static std::unique_ptr<PlanEditor> over(PlannedGraph planned, const Target& target,
                                           int64_t threads);
   PlanEditor(const PlanEditor&) = delete;
@@ -184,13 +184,13 @@ class PlanEditor {
   const Schedule* schedule(uint64_t kernel) const;
 
   Result<Undo> set_threads(std::optional<int64_t> threads);
-  // Of the step's kernel and all that equal it. It goes with the last of them.
+  // Sets the schedule of the step's kernel and of all equal ones. It goes with the last of them.
   Result<Undo> set_schedule(const FrameEditor& frame, uint32_t step,
                             std::optional<Schedule> schedule);
 
   Undo now() const { return {journal_.size()}; }
   void undo(Undo to);
-  // What was done cannot be undone any more, and takes no memory.
+  // Edits so far can no longer be undone, and take no memory.
   void commit() { journal_.clear(); }
   Plan to_plan() const;
 

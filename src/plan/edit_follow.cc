@@ -275,7 +275,7 @@ std::vector<uint32_t> FrameEditor::followers(uint32_t step) const {
   return found;
 }
 
-// Whether the reader reads what the step writes as a view, which is inside of no kernel.
+// True if the reader reads what the step writes as a view, which is inside of no kernel.
 bool FrameEditor::reads_as_view(uint32_t reader, uint32_t step) const {
   std::vector<ValueId> same = planned_.steps[step].writes;
   for (size_t i = 0; i < same.size(); ++i) {
@@ -288,7 +288,7 @@ bool FrameEditor::reads_as_view(uint32_t reader, uint32_t step) const {
   return false;
 }
 
-// Whether a step, or a view, may need the one and be needed by the other. Where one reads the other
+// True if a step, or a view, may need the one and be needed by the other. Where one reads the other
 // and nothing else does, or the other reads nothing else, that is known without a search.
 bool FrameEditor::may_lie_between(uint32_t a, uint32_t b) const {
   if (reads_as_view(a, b) || reads_as_view(b, a)) return true;
@@ -318,7 +318,7 @@ Status FrameEditor::check_order(std::span<const uint32_t> steps, bool may_close_
   return {};
 }
 
-// Whether all steps can come one after another: each that waits for nothing is taken away.
+// True if all steps can come one after another: each that waits for nothing is taken away.
 bool FrameEditor::is_sorted(const std::vector<uint32_t>& position) const {
   std::vector<uint32_t> waits(planned_.steps.size()), ready;
   const auto next_of = [&](uint32_t s) {

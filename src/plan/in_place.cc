@@ -76,7 +76,7 @@ class Finder {
     return true;
   }
 
-  // Whether one of the others waits for the step; yes, if that is not found out soon.
+  // True if one of the others waits for the step; yes, if that is not found out soon.
   bool is_read_behind(uint32_t step, const std::vector<uint32_t>& others) {
     const std::unordered_set<uint32_t> readers(others.begin(), others.end());
     std::vector<uint32_t> reached = {step};

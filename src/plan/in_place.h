@@ -17,13 +17,14 @@ struct PlannedGraph;
 // Any other node is in place if its result, an output of the graph, lies in the memory of an input
 // that is donated to it. Its kernel still writes all of it, and may read the input only where it
 // writes, point by point; so memory of its own serves as well.
-// What the node changes if it is in place: the first operand of an update, the input that is
-// donated to the result of another node. None: there is nothing.
+// The value that the node changes if it is in place: the first operand of an update, the input that
+// is donated to the result of another node. None: there is nothing.
 ValueId changed_by(GraphView graph, NodeId node);
 
-// Whether the node may work in place whatever else a plan decides, and why not. What it changes is
-// no constant and no output; an update's operand is an input only if updates_of_input() has a
-// value. A plan may still have what it changes read too late, or make a view of it.
+// Says whether the node may work in place whatever else a plan decides, and why not. The changed
+// value is neither a constant nor an output; an update's operand is an input only if
+// updates_of_input() has a value. A plan may still have what it changes read too late, or make a
+// view of it.
 Status check_in_place(GraphView graph, UsersView users, NodeId node);
 // The same of a node that passes it, in the groups and views of a plan: no other memory is changed,
 // and what the kernel computes from an input that it changes is elementwise.

@@ -8,7 +8,7 @@
 #include "kernel/schedule_text.h"
 #include "plan/plan.h"
 
-// Recursive descent. Whether names and values fit a graph is left to check().
+// Recursive descent. True if names and values fit a graph is left to check().
 
 namespace hone {
 namespace {

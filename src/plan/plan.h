@@ -70,7 +70,7 @@ struct PlacedPlan {
   std::string place;
   PlanLines lines = {};
 
-  // Of an entry, as errors name it, or where the plan begins.
+  // The place of an entry, as errors name it, or where the plan begins.
   std::string place_of(std::string_view entry) const;
   // The error with that place.
   Error placed(Error error) const;
@@ -91,9 +91,9 @@ Result<std::vector<PlacedPlan>> parse_plans(std::string_view text,
 // "- layout %h = [0, 1]", "+ layout %h = [1, 0]". Entries of a region begin with its name.
 std::string diff(const Plan& before, const Plan& after);
 
-// Whether the plan's hash is that of the graph.
+// True if the plan's hash is that of the graph.
 Status check_graph(const Plan& plan, const Graph& graph);
-// Whether the decisions that are there fit the graph, the target and each other; the first that
+// True if the decisions that are there fit the graph, the target and each other; the first that
 // does not is named, with the reason.
 Status check(const Plan& plan, const Graph& graph, const Target& target);
 // check, and nothing is left to decide.

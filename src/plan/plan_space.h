@@ -42,7 +42,7 @@ class PlanSpace {
   // The frame lives as long, and is not edited meanwhile.
   explicit PlanSpace(const FrameEditor& frame) : frame_(frame) {}
 
-  // Of one kind, each once. Time is linear in the graph.
+  // The edits of one kind, each once. Time is linear in the graph.
   std::vector<OpenEdit> edits(EditKind kind) const;
   std::vector<OpenEdit> edits() const;  // of all kinds
 
@@ -60,7 +60,7 @@ class PlanSpace {
 // "join @k0 @k1", "layout %h". The edit is open.
 std::string text(const FrameEditor& frame, const OpenEdit& edit);
 
-// Carries the edit out. What it leaves open (which layout, which readers) is drawn; what is said
+// Carries the edit out. Open parts (which layout, which readers) are drawn; a decision
 // may be open again. A search that has a value in mind calls the frame's edit itself.
 Result<Undo> apply(FrameEditor& frame, const OpenEdit& edit, Rng& rng);
 

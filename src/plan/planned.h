@@ -9,9 +9,9 @@
 #include "kernel/kernel_body.h"
 #include "plan/plan.h"
 
-// A graph as a plan carries it out: its steps, and where each value lies. What legality, planner,
-// lowering and edits (edit.h) share. Nodes and values are those of PlannedGraph::view(). Regions
-// are graphs with plans of their own.
+// A graph as a plan carries it out: its steps, and where each value lies. Legality, planner,
+// lowering and edits (edit.h) share this. Nodes and values are those of PlannedGraph::view().
+// Regions are graphs with plans of their own.
 
 namespace hone {
 
@@ -32,7 +32,7 @@ struct Donor {
   bool operator==(const Donor&) const = default;
 };
 
-// What a plan says where it may say yes or no.
+// The decision of a plan where it may say yes or no.
 enum class Said : uint8_t { nothing, no, yes };
 
 // Something that is done at once: a kernel, or a node that is a command of its own.
@@ -59,12 +59,13 @@ struct PlannedGraph {
   std::vector<uint32_t> step_of;  // by node; kNoStep for parameters, constants and views
   std::vector<Home> home;         // by value
   std::vector<ValueId> base;      // by value: whose memory it lies in
-  // By value: what has to be written for it to be read; itself, of a view its operand's. A concat
-  // that is a view stands for its operands.
+  // For each value: what has to be written for it to be read; itself, of a view its operand's. A
+  // concat that is a view stands for its operands.
   std::vector<ValueId> version;
-  // By value: the concat that joins it with others and is a view; NodeId{}: there is none.
+  // For each value: the concat that joins it with others and is a view; NodeId{}: there is none.
   std::vector<NodeId> concat;
-  // By value: row-major where the plan says nothing; what lies in other memory lies as that does.
+  // For each value: row-major where the plan says nothing; a value in other memory lies as that
+  // does.
   std::vector<Layout> layout;
   std::vector<uint32_t> order;                 // steps, as far as the plan says
   std::vector<Said> said_view, said_in_place;  // by node
@@ -78,7 +79,7 @@ struct PlannedGraph {
 
   // Steps that must come before: those whose results it reads, and Step::after. Each once.
   std::vector<uint32_t> needs(uint32_t step) const;
-  // Whether the memory of a value may have any layout in which its views can be: kernels write it
+  // True if the memory of a value may have any layout in which its views can be: kernels write it
   // or it is a constant, only kernels read it, and nothing lies in it but slices and parts of
   // concats, of which the same is true. False of what lies in other memory.
   bool has_layout(ValueId v) const { return free_layout[v.index]; }
@@ -93,7 +94,7 @@ uint64_t kernel_hash(const PlannedGraph& graph, const Step& step, uint64_t graph
 // Steps of equal shape have equal kernels (group_shape()).
 uint64_t step_shape(const PlannedGraph& graph, const Step& step);
 
-// Whether a node is a step of its own by nature: it has regions, or talks to other devices.
+// True if a node is a step of its own by nature: it has regions, or talks to other devices.
 bool is_command(GraphView graph, NodeId node);
 
 // A region of a node, and the key of its plan: "loop.body".
@@ -115,9 +116,9 @@ Result<PlannedGraph> planned(const Plan& plan, const Graph& graph);
 Result<PlannedGraph> planned_with_overlay(const Plan& plan, const Graph& graph);
 // "@k0", "%loop"; the first result of a node that has no group.
 std::string label(GraphView graph, const Step& step);
-// Whether a slice or a concat can be a view in the layout that its operand or result has.
+// True if a slice or a concat can be a view in the layout that its operand or result has.
 Status check_side_by_side(const PlannedGraph& graph, NodeId view);
-// Whether a value cannot be part of a concat, since it is a view of something else.
+// True if a value cannot be part of a concat, since it is a view of something else.
 bool lies_elsewhere(const PlannedGraph& graph, ValueId v);
 // Why the memory of a value has no layout but row-major, or not one of its own: has_layout() is
 // false.
@@ -132,9 +133,9 @@ struct Lifetime {
   uint32_t last = 0;
   int64_t bytes = 0;
 };
-// Of all temporaries of a static graph, by value; `order` has all steps.
+// The lifetimes of all temporaries of a static graph, by value; `order` has all steps.
 std::vector<Lifetime> lifetimes(const PlannedGraph& graph, std::span<const uint32_t> order);
-// Whether a value may lie at its offset, as far as it alone is concerned; and whether all that have
+// True if a value may lie at its offset, as far as it alone is concerned; and whether all that have
 // one may, where the order is whole.
 Status check_offset(const PlannedGraph& graph, ValueId v);
 Status check_no_overlap(const PlannedGraph& graph);

@@ -19,7 +19,7 @@ struct AppliedRule {
   std::string rule;
   size_t times = 0;
 };
-// By the rewrites, those of regions too: the most often applied one first.
+// The rules of the rewrites, also of those in regions: the most often applied one first.
 std::vector<AppliedRule> applied_rules(const Plan& plan);
 
 // The graph after the rewrites of the plan, those of regions after the ones around them; to be

@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// What the names in a plan stand for. Errors have the name, and one that is like it.
+// The values that the names in a plan stand for. Errors have the name, and one that is like it.
 class ValueNames {
  public:
   explicit ValueNames(GraphView graph);

@@ -5,19 +5,19 @@
 
 namespace hone {
 
-// Whether the node need not be computed, since its result is memory that others have or leave, and
-// why not. A reshape, a bitcast or a slice of elements that lie side by side lies in its operand's
-// memory, which must have some; outputs of the graph have memory of their own. The operands of a
-// concat lie side by side in its result: steps must write them, for nothing else.
+// Says whether the node need not be computed, since its result is memory that others have or leave,
+// and why not. A reshape, a bitcast or a slice of elements that lie side by side lies in its
+// operand's memory, which must have some. Outputs of the graph have memory of their own. The
+// operands of a concat lie side by side in its result: steps must write them, for nothing else.
 Status check_view(GraphView graph, UsersView users, NodeId node);
-// Whether the elements of such a slice, or the operands of such a concat, lie side by side in
+// True if the elements of such a slice, or the operands of such a concat, lie side by side in
 // memory of this layout, and fill whole blocks of it: they have it, too.
 Status check_side_by_side(GraphView graph, NodeId node, const Layout& layout);
 // Both checks, for memory that is row-major.
 Status check_row_major_view(GraphView graph, UsersView users, NodeId node);
-// Whether such a view has the dims, and so the layout, of what it shares memory with.
+// True if such a view has the dims, and so the layout, of what it shares memory with.
 bool keeps_layout(GraphView graph, NodeId node);
-// Whether the value is a constant of one element, which is a number in the code of kernels.
+// True if the value is a constant of one element, which is a number in the code of kernels.
 bool is_number(GraphView graph, ValueId value);
 // Where it then begins in its operand, which has this layout, in bytes.
 Dim view_offset(GraphView graph, NodeId node, const Layout& layout);

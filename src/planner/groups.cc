@@ -75,7 +75,7 @@ class Fuser {
            check_row_major_view(graph_, users_, n).ok();
   }
 
-  // Whether the operands of a concat of images lie side by side in it as convs may want them.
+  // True if the operands of a concat of images lie side by side in it as convs may want them.
   bool joins_images(NodeId n) const {
     if (!joins_operands(graph_.opcode(n)) || !freedom_.may_be_view[n.index]) return false;
     const ValueId result = graph_.result(n);
@@ -178,12 +178,12 @@ class Fuser {
     }
   }
 
-  // Whether it could be one, or stand behind one.
+  // True if it could be one, or stand behind one.
   bool takes_contraction(NodeId n, const OpenGroup& group) const {
     return !group.has_contraction && !group.has_reduction && is_elementwise_behind(n);
   }
 
-  // Whether the node's elements are made of those of a contraction that nothing else needs, and
+  // True if the node's elements are made of those of a contraction that nothing else needs, and
   // take less memory. Then they are what that contraction's kernel should write.
   bool narrows_contraction(NodeId n) const {
     const int width = bits(graph_.type(graph_.result(n)).dtype());
@@ -201,7 +201,7 @@ class Fuser {
     return false;
   }
 
-  // Whether the node's elements are read in place, and those made of them.
+  // True if the node's elements are read in place, and those made of them.
   bool is_elementwise_behind(NodeId n) const {
     for (ValueId v : graph_.results(n))
       for (NodeId user : users_.of(v))
@@ -209,7 +209,7 @@ class Fuser {
     return true;
   }
 
-  // Whether a contraction of its group reads it, at once or by way of others.
+  // True if a contraction of its group reads it, at once or by way of others.
   bool feeds_contraction(NodeId n) const {
     for (ValueId v : graph_.results(n)) {
       for (NodeId user : users_.of(v)) {
@@ -227,7 +227,7 @@ class Fuser {
 
   // ---- Work -------------------------------------------------------------------------------------
 
-  // Whether the group computes little again with the node, which it counts if so.
+  // True if the group computes little again with the node, which it counts if so.
   bool takes_little(NodeId n, Kind kind, OpenGroup& group) {
     if (!group.work) {
       group.work.emplace(graph_);

@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// What may still be decided about nodes and values.
+// The decisions about nodes and values that are still open.
 struct FusionFreedom {
   std::vector<bool> is_free;      // by node: in no group yet, no view, no command
   std::vector<bool> may_be_view;  // by node, as far as check_view() allows it

@@ -9,7 +9,7 @@
 
 namespace hone {
 
-// What the planner may use; all of them by default.
+// The heuristics that the planner may use; all by default.
 struct Heuristics {
 #define HONE_HEURISTIC(name, doc) bool name = true;
 #include "planner/heuristics.def"
@@ -30,7 +30,7 @@ inline constexpr std::array kHeuristics = {
 #undef HONE_HEURISTIC
 };
 
-// Of a way to multiply.
+// The heuristic of a way to multiply.
 bool is_on(const Heuristics& heuristics, Products products);
 
 // An unknown name is refused with the list of what there is.

@@ -78,7 +78,7 @@ class LayoutChooser {
     return step;
   }
 
-  // Whether the step computes each point of its images from points around it.
+  // True if the step computes each point of its images from points around it.
   bool is_local(const Step& step) const {
     return step.is_kernel && std::ranges::all_of(step.nodes, [&](NodeId n) {
              const OpDef& def = graph_.op(n).def();

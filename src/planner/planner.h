@@ -11,7 +11,7 @@ struct PlannerOptions {
   const CancelToken* cancel = nullptr;
   Progress* progress = nullptr;  // counts kernels that were scheduled; started by the caller
   Heuristics heuristics = {};
-  // What earlier plans for the same target, with the same heuristics, have found out about kernels;
+  // The facts about kernels from earlier plans for the same target, with the same heuristics;
   // this one adds to it. Null: it starts with nothing.
   KernelStore* known = nullptr;
 };
@@ -21,7 +21,7 @@ struct PlannerOptions {
 // Once cancelled it stops before the next kernel.
 Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, const Cost& cost,
                       const PlannerOptions& options = {});
-// By the analytic price with its default coefficients.
+// Chooses by the analytic price with its default coefficients.
 Result<Plan> complete(const Graph& graph, Plan partial, const Target& target);
 
 }  // namespace hone

@@ -351,7 +351,7 @@ class Chooser {
     consider_all(tried);
   }
 
-  // Whether a point of the first operand is read for several points of the results.
+  // True if a point of the first operand is read for several points of the results.
   bool reads_windows() const {
     const NodeId anchor = space_.anchor;
     if (!is_convolution(body_.graph.opcode(anchor))) return false;

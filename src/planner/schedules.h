@@ -32,7 +32,7 @@ class ScheduleChooser {
   KernelStore::Known& known_;
 };
 
-// What a PlanCost asks: schedules as they are chosen here, for any number of threads. All three
+// Answers a PlanCost: schedules as they are chosen here, for any number of threads. All three
 // outlive it.
 ChooseSchedule planner_schedules(const Target& target, const Cost& cost, KernelStore& store);
 

@@ -108,7 +108,7 @@ std::optional<IndexForm> solved(const IndexForm& form, int variable) {
 
 }  // namespace
 
-// Whether side >= 0, unless it is known not to be; where nothing is known it counts as open.
+// True if side >= 0, unless it is known not to be; where nothing is known it counts as open.
 bool FormMaker::holds(IndexForm side, std::vector<IndexForm>& open) {
   const std::optional<bool> known = is_never_negative(side, variables_, wanted);
   script_.emplace_back(!known ? "o" : *known ? "y" : "n");

@@ -82,7 +82,7 @@ class Pattern {
     return all;
   }
 
-  // Whether something is wrong in this box of classes at any size.
+  // True if something is wrong in this box of classes at any size.
   bool is_wrong(const std::vector<Edges>& edges, const Ints& classes) const {
     return std::ranges::any_of(tested_, [&](const Wrong& wrong) {
       for (size_t e = 0; e < wrong.at.size(); ++e) {

@@ -16,7 +16,7 @@ struct Correction {
   // The rule with corrections in its right side, proved for all sizes. Nothing: there is none.
   std::optional<Rule> rule;
   RuleVerdict verdict;  // of that rule
-  // Of the rule as it was. Nothing: it is true, and stays as it is.
+  // A counterexample to the rule as it was. Nothing: it is true, and stays as it is.
   std::optional<Counterexample> counterexample;
   std::vector<std::string> boxes;  // what is computed as on the left side: "[0:B, 0:1]"
   std::string why;                 // there is none

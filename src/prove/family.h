@@ -8,7 +8,7 @@
 
 namespace hone {
 
-// What generated terms are made of.
+// The ops and inputs of generated terms.
 struct Family {
   std::string_view name;
   std::string_view doc;

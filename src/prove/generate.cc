@@ -240,7 +240,7 @@ class Generator {
     return both;
   }
 
-  // Whether it is true of any value in the place of a part that both sides have.
+  // True if it is true of any value in the place of a part that both sides have.
   bool is_common(const Waiting& waiting) const {
     for (Id part : common_parts(waiting.left, waiting.right)) {
       const Result<Rule> general = SideBuilder(table_, {part}).rule(waiting.left, waiting.right);

@@ -9,7 +9,7 @@
 
 namespace hone {
 
-// What became of a candidate.
+// The outcome of a candidate.
 struct CandidateOutcome {
   bool is_common = false, is_implied = false, is_guarded = false;
   std::optional<Rule> rule = std::nullopt;  // if it is true

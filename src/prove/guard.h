@@ -36,16 +36,16 @@ struct GuardSearch {
   // that it admits. Nothing: there is none.
   std::optional<Rule> rule;
   RuleVerdict verdict;  // of that rule
-  // Of the rule as it was.
+  // A counterexample to the rule as it was.
   std::optional<Counterexample> counterexample;
   size_t true_sizes = 0, false_sizes = 0;  // of those that were tested
   std::string why;                         // there is none
 };
 
-// Guided by counterexamples. The rule is tested at many small sizes. Of all conjunctions of at most
-// three conditions that exclude each size at which it is false, one that admits the most other
-// sizes is tried; where it is refuted, that size is added and the search begins anew. A rule that
-// is true as it is stays so.
+// Guided by counterexamples. The rule is tested at many small sizes. The first of all conjunctions
+// of at most three conditions that exclude each size at which it is false, one that admits the most
+// other sizes is tried. Where it is refuted, that size is added and the search begins anew. A rule
+// that is true as it is stays so.
 Result<GuardSearch> infer_guard(const Rule& rule, const GuardOptions& options = {});
 
 }  // namespace hone

@@ -16,8 +16,8 @@ class AtomTable {
   AtomTable(std::vector<Condition> atoms, const std::vector<Bindings>& good,
             const std::vector<Bindings>& bad);
 
-  // Of the conjunctions of at most three conditions that hold at none of the bad sizes, the first
-  // that holds at the most good ones. Empty: there is none that holds at any.
+  // Among the conjunctions of at most three conditions that hold at none of the bad sizes, the
+  // first that holds at the most good ones. Empty: there is none that holds at any.
   std::vector<Condition> weakest() const;
 
  private:

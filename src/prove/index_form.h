@@ -14,7 +14,7 @@ namespace hone {
 
 class IndexForm;
 
-// Whether no number of the dim saturated.
+// True if no number of the dim saturated.
 bool is_exact(Dim dim);
 
 // The variables of a proof: v counts from 0 up to, and without, extent(v).
@@ -31,7 +31,7 @@ class LoopVariables {
   Dims extents_;
 };
 
-// What would let a position be simplified: another form of one variable.
+// A fact that would simplify a position: another form of one variable.
 struct Refinement {
   enum Kind : uint8_t {
     digits,  // v = at * high + low, with low < at
@@ -94,7 +94,7 @@ struct Division {
 Division divide(const IndexForm& a, Dim divisor, const LoopVariables& variables,
                 std::optional<Refinement>* wanted = nullptr);
 
-// Whether a >= 0 for all values (true), for none (false), or neither is known. The form is given
+// True if a >= 0 for all values (true), for none (false), or neither is known. The form is given
 // the least numbers that say the same. A refinement that would decide it is put into `wanted`.
 std::optional<bool> is_never_negative(IndexForm& a, const LoopVariables& variables,
                                       std::optional<Refinement>& wanted);

@@ -11,7 +11,7 @@
 namespace hone {
 namespace {
 
-// Whether the left side becomes the right one.
+// True if the left side becomes the right one.
 Result<bool> derives(const Rule& rule, std::span<const RuleMatcher> matchers, size_t nodes) {
   Rng rng(1);
   const std::vector<Bindings> sizes = distinct_sizes(rule, 1, rng);

@@ -56,7 +56,7 @@ std::vector<std::string> plain_names(const LoopVariables& variables);
 
 // The one text of all forms that differ by the names and the order of their bound variables, by the
 // order of terms and factors, and by terms that cancel. names[v]: of the variables that are not
-// bound. Nothing: numbers are too large to be told apart. Of a form with very many orders not all
+// bound. Nothing: numbers are too large to be told apart. If a form has very many orders, not all
 // are tried, so that equal forms may have different texts.
 std::optional<std::string> canonical_text(const SumForm& form, const LoopVariables& variables,
                                           std::vector<std::string> names);

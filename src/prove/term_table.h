@@ -39,9 +39,9 @@ class TermTable {
   struct Limits {
     int max_ops = 3;
     size_t max_terms = size_t{100} << 20;  // that are parts; 32 bytes each, and 8 to find it
-    // Of terms with max_ops ops, which are no parts: 32 bytes each, 40 where an op has three
-    // operands. What it does not hold goes to a
-    // file in the folder; empty: more are over the limit.
+    // The memory for terms with max_ops ops, which are no parts: 32 bytes each, 40 where an op has
+    // three operands. Terms that do not fit go to a file in the folder; empty: more are over the
+    // limit.
     size_t memory = size_t{1} << 30;
     std::filesystem::path spill = {};
   };

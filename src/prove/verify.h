@@ -19,7 +19,7 @@ struct Counterexample {
 };
 
 struct RuleSides;
-// Of element `element`, in row-major order, of a result.
+// The counterexample at element `element`, in row-major order, of a result.
 Counterexample counterexample_at(const RuleSides& sides, const Bindings& sizes, size_t output,
                                  size_t element);
 
@@ -72,7 +72,7 @@ struct Differences {
   Ints dims;
   std::vector<bool> at;
 };
-// Of all results, on random numbers.
+// Compares all results, on random numbers.
 Result<std::vector<Differences>> differences_at(const Rule& rule, const Bindings& sizes,
                                                 uint64_t seed = 1);
 
@@ -80,11 +80,11 @@ struct SmallTest {
   std::optional<Counterexample> difference;  // of the forms: no proof that the values differ
   size_t sizes = 0;
 };
-// Whether all elements are the same polynomials, at all sizes among the first `values` of each
+// True if all elements are the same polynomials, at all sizes among the first `values` of each
 // symbol (at most `limit`).
 Result<SmallTest> test_small(const Rule& rule, int64_t values = 3, size_t limit = 64);
 
-// Whether the sides differ in doubles by more than these round, on small numbers.
+// True if the sides differ in doubles by more than these round, on small numbers.
 Result<std::optional<Counterexample>> test_reals(const Rule& rule,
                                                  const VerifyOptions& options = {});
 

@@ -54,7 +54,7 @@ class Decoder {
     }
   }
 
-  // Whether it comes from the type, so that a byte holds it.
+  // True if it comes from the type, so that a byte holds it.
   bool is_of(ValueId number, DType dtype) const {
     const NodeId n = graph_.producer(number);
     return graph_.opcode(n) == Opcode::cast && graph_.type(graph_.operands(n)[0]).dtype() == dtype;

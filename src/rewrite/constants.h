@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// Whether each element of the result is one of the only operand.
+// True if each element of the result is one of the only operand.
 bool is_move(const Graph& graph, NodeId n);
 
 // The tensor, if it is made of constants by a few ops.

@@ -21,18 +21,18 @@ namespace {
 // times if half of the data is 0, as after a relu, and up to 4 times if three quarters are.
 //
 // Weights of different sizes: a product matters to f32 by how many sums are rounded behind it. In
-// the mean over all orders that is as if sizes were equal; in the worst one, large weights last, it
+// the mean over all orders that is as if sizes were equal. In the worst one, large weights last, it
 // is at most effective_terms(), which is less than the number of weights. Fourth powers, (sum
 // w^2)^2 over sum w^4, would ask for too much: n small weights and one sqrt(n) times as large count
 // as 4 there, and as n / 2 in the worst order.
 constexpr double kLongSum = 6144;
 
-// Whether some machine multiplies such numbers faster if it may.
+// True if some machine multiplies such numbers faster if it may.
 bool is_flushed(DType dtype) { return dtype == DType::bf16 || dtype == DType::f32; }
 
 constexpr int kMostSteps = 16;  // of a graph that makes the data, looked at
 
-// Whether the graph itself makes no zeros in the data, so that sums have as many terms as numbers:
+// True if the graph itself makes no zeros in the data, so that sums have as many terms as numbers:
 // no rows of zeros and a one, no padding, no masks. What is not known to make none may.
 bool is_dense(const Graph& graph, ValueId v, int steps = kMostSteps) {
   const NodeId n = graph.producer(v);

@@ -26,7 +26,7 @@ bool has_loop(const Graph& graph) {
   return false;
 }
 
-// Whether evaluation ends soon: no loops inside of loops, few iterations, little arithmetic.
+// True if evaluation ends soon: no loops inside of loops, few iterations, little arithmetic.
 bool is_quick(const Graph& graph, NodeId n) {
   std::vector<const Graph*> regions;
   for (const GraphRef& region : graph.regions(n)) {

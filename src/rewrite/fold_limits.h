@@ -4,7 +4,7 @@
 
 namespace hone {
 
-// What computing with constants of the model may take in the reference before it is left to the
+// The memory that computing with constants may take in the reference before it is left to the
 // program, if the constants and the results have so many bytes. An element of 1 byte and less takes
 // 8 on the way.
 inline int64_t most_bytes_to_fold(int64_t bytes) {

@@ -28,7 +28,7 @@ bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 // A scale of usual size: the product of two, and its inverse, are ordinary numbers.
 bool is_usual(double scale) { return scale > 0x1p-60 && scale < 0x1p60; }
 
-// Whether a quantized model may be in it.
+// True if a quantized model may be in it.
 bool has_dequantized(const Graph& graph) {
   for (NodeId n : graph.nodes()) {
     if (is_dequantize(graph.opcode(n))) return true;
@@ -188,7 +188,7 @@ class Integers {
     return std::optional(tensor->integer_at(0));
   }
 
-  // Whether a product's rounding is in the value, so that an exact quotient is none: elementwise
+  // True if a product's rounding is in the value, so that an exact quotient is none: elementwise
   // ops alone are between them.
   bool is_rounded(ValueId v) {
     constexpr size_t kMostNodes = 16;
@@ -256,7 +256,7 @@ class Integers {
     return true;
   }
 
-  // Whether the products are those of bytes (bytes.cc), so that they are faster than those of
+  // True if the products are those of bytes (bytes.cc), so that they are faster than those of
   // reals.
   Result<bool> may_multiply(Opcode opcode, const std::array<Factor, 2>& factors) {
     bool are_numbers = true;  // the zero points

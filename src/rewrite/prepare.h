@@ -36,7 +36,7 @@ struct PrepareOptions {
 // changes nothing but names of such elements.
 Result<Graph> prepare(const Graph& graph, const PrepareOptions& options = {});
 
-// Of the passes, those that are optional can be left out; an error lists them.
+// Optional passes can be left out; an error lists them.
 Status check_can_leave_out(std::string_view pass);
 
 }  // namespace hone

@@ -238,7 +238,7 @@ void EGraph::rebuild() {
   is_rebuilt_ = true;
 }
 
-// Whether there were equal nodes. Uniting their results can make others equal.
+// True if there were equal nodes. Uniting their results can make others equal.
 bool EGraph::merge_equal() {
   known_.clear();
   bool found = false;

@@ -31,13 +31,13 @@ class EGraph {
   // ---- Growing ----------------------------------------------------------------------------------
 
   // Adds the right side of the rule at the match, in whose values these are classes, and unites its
-  // results with those of the left one. Whether that has said anything new. `origin` is what
+  // results with those of the left one. True if that has said anything new. `origin` is what
   // origin() says of new nodes.
   Result<bool> apply(const Rule& rule, const RuleMatch& match, uint32_t origin);
   // The classes of the graph's outputs, for these of its inputs.
   Result<std::vector<ValueId>> add(const Graph& graph, std::span<const ValueId> inputs,
                                    uint32_t origin = kSource);
-  // Both are equal from now on. Whether that is new.
+  // Both are equal from now on. True if that is new.
   bool unite(ValueId a, ValueId b);
   // Equal nodes over equal classes become one, and their results are united, until there are none.
   // Before that, nothing below may be asked but find().

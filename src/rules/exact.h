@@ -24,7 +24,7 @@
 
 namespace hone {
 
-// Whether results depend on the order of numbers, or on bools: what is to be tested on numbers that
+// True if results depend on the order of numbers, or on bools: what is to be tested on numbers that
 // have an order.
 bool is_about_order(Op op);
 bool is_about_order(const Graph& graph);

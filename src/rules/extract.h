@@ -8,7 +8,7 @@
 
 namespace hone {
 
-// What a node costs, by any measure that adds up; not negative. Nodes over constants alone are
+// The cost of a node, by any measure that adds up; not negative. Nodes over constants alone are
 // computed once and cost nothing: nobody is asked for them.
 using NodeCost = std::function<double(const EGraph& egraph, NodeId n)>;
 

@@ -10,7 +10,7 @@ namespace hone {
 // of the left side does; Rule::within says them. Judged by exponents, without numbers: each element
 // of the right side that a result depends on is a sum of products of input elements, and so is each
 // element of the left side. An element may not overflow if the left side has a value that is a sum
-// of the same terms; or is a sum over an axis that has them among its terms, since kernels add
+// of the same terms. Or is a sum over an axis that has them among its terms, since kernels add
 // these up in any order; or of the same terms and others, which are those of values that are said,
 // maybe of an input. A product may not vanish if the left side has a product of some of the same
 // terms. Elements that a result does not depend on may be anything.
@@ -19,7 +19,7 @@ namespace hone {
 // computes is said.
 Result<std::vector<ValueId>> float_needs(const Rule& rule);
 
-// Whether a node makes products or functions of its operands, which may be smaller than these.
+// True if a node makes products or functions of its operands, which may be smaller than these.
 bool may_vanish(const Graph& graph, NodeId n);
 
 }  // namespace hone

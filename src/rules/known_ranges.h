@@ -8,14 +8,14 @@
 #include "ir/magnitude.h"
 #include "rules/match.h"
 
-// Whether what a rule needs to know of magnitudes (Rule::within) is known where it matches.
+// True if what a rule needs to know of magnitudes (Rule::within) is known where it matches.
 
 namespace hone {
 
 // "1e+-10"
 std::string range_text(int32_t decades);
 
-// What is assumed of a graph's inputs, and what is known of constants: each is read once.
+// The assumed ranges of a graph's inputs, and the known ones of constants: each is read once.
 class Ranges {
  public:
   // Elements of inputs are 0 or between 10^-decades and 10^decades; 0: nothing is assumed.
@@ -37,8 +37,8 @@ class Ranges {
   std::shared_ptr<Constants> constants_ = std::make_shared<Constants>();
 };
 
-// Of the values of one graph or e-graph, which outlives it and stays as it is. Nothing is computed
-// before it is asked for.
+// The ranges of the values of one graph or e-graph, which outlives it and stays as it is. Nothing
+// is computed before it is asked for.
 class KnownRanges {
  public:
   KnownRanges(const Graph& graph, const Ranges& ranges) : graph_(&graph), ranges_(ranges) {}
@@ -46,7 +46,7 @@ class KnownRanges {
   // applied to a graph, that is judged once more.
   KnownRanges(const EGraph& egraph, const Ranges& ranges) : egraph_(&egraph), ranges_(ranges) {}
 
-  // Whether the rule holds of floats at the match; `match.range` says what had to be assumed.
+  // True if the rule holds of floats at the match; `match.range` says what had to be assumed.
   bool suffice(const Rule& rule, RuleMatch& match);
 
  private:

@@ -24,8 +24,8 @@ class RuleMatcher {
   explicit RuleMatcher(const Rule& rule);
 
   const Rule& rule() const { return *rule_; }
-  // Calls `found` with each match until it returns false. Of two matches that differ by the order
-  // of operands of commutative ops alone both count. Nodes of the left side may have other readers.
+  // Calls `found` with each match until it returns false. Two matches that differ only by the order
+  // of operands of commutative ops both count. Nodes of the left side may have other readers.
   void find(const Graph& graph, const std::function<bool(const RuleMatch&)>& found) const;
   std::vector<RuleMatch> all(const Graph& graph, size_t limit = SIZE_MAX) const;
   // The same where values are the classes of an e-graph, which stays as it is meanwhile.
@@ -43,8 +43,8 @@ class RuleMatcher {
   std::vector<Step> steps_;
 };
 
-// The graph with the right side in the place of the left one. What else reads values inside of the
-// left side keeps them; what nothing reads any more is removed.
+// The graph with the right side in the place of the left one. Other readers of values inside of the
+// left side keep them; a node that nothing reads any more is removed.
 Result<Graph> apply(const Rule& rule, const Graph& graph, const RuleMatch& match);
 
 }  // namespace hone

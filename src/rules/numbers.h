@@ -15,8 +15,9 @@
 
 namespace hone {
 
-// The field of 2^61 - 1. What is no ring operation or quotient is a random function of its key and
-// its operands, so that nothing is true of it but that equal operands give equal results.
+// The field of 2^61 - 1. An op that is neither a ring operation nor a quotient is a random function
+// of its key and its operands, so that nothing is true of it but that equal operands give equal
+// results.
 class FieldNumbers {
  public:
   using Number = FieldElement;

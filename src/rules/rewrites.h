@@ -9,7 +9,7 @@
 
 namespace hone {
 
-// Of what may be assumed of inputs: hardly more than f32 has.
+// The largest range that may be assumed of inputs: hardly more than f32 has.
 inline constexpr int32_t kMaxAssumedDecades = 38;
 
 // A rule where the results of its left side are these values.
@@ -28,7 +28,7 @@ Result<Graph> rewritable(const Graph& graph);
 // apply(), then nothing is twice, and what is new has a name. Values that stay keep theirs, so that
 // the next rewrite finds them.
 Result<Graph> rewrite(const Rule& rule, const Graph& graph, const RuleMatch& match);
-// What find_rewrite() finds the match by.
+// The rewrite by which find_rewrite() finds the match.
 Rewrite rewrite_of(const RuleMatcher& rule, const Graph& graph, const RuleMatch& match);
 // Errors: the rule does not match there.
 Result<RuleMatch> find_rewrite(const RuleMatcher& rule, const Graph& graph, const Rewrite& wanted);
@@ -37,7 +37,7 @@ Result<RuleMatch> find_rewrite(const RuleMatcher& rule, const Graph& graph, cons
 // there is no such rule, that it does not match, or that it might overflow or vanish there.
 Result<Graph> replay(Graph graph, std::span<const Rewrite> rewrites, std::span<const Rule> rules);
 
-// What a rewritten graph is as a graph to compile: weights computed, outputs called as those of the
+// Makes a rewritten graph ready to compile: weights computed, outputs called as those of the
 // graph that it was made of.
 Result<Graph> finish_rewrites(const Graph& rewritten, const Graph& given);
 

@@ -24,7 +24,7 @@ enum class Rung : uint8_t {
 };
 std::string_view name(Rung rung);
 
-// What a rule that is true of real numbers does to floats.
+// The effect on floats of a rule that is true of real numbers.
 enum class FloatEffect : uint8_t {
   unknown,       // not measured
   exact,         // the same bits
@@ -43,7 +43,7 @@ struct Condition {
   Relation relation;
   Dim right;
 
-  // Of sizes that are numbers, once they are bound; symbolic ones must provably fit.
+  // Checks sizes that are numbers, once they are bound; symbolic ones must provably fit.
   bool holds(const Bindings& sizes) const;
   std::string to_string() const;
   bool operator==(const Condition&) const = default;
@@ -74,9 +74,9 @@ struct Rule {
   std::vector<Symbol> symbols() const;
 };
 
-// What the left side must be for a match to say everything about the right one: it has a node
-// behind each output, uses all inputs, and the types of its inputs and the attributes of its ops
-// tell all symbols. Reals and bools, no regions, no effects.
+// Checks what the left side must be for a match to say everything about the right one: it has a
+// node behind each output, uses all inputs, and the types of its inputs and the attributes of its
+// ops tell all symbols. Reals and bools, no regions, no effects.
 Status check(const Rule& rule);
 
 // `rule @name(%x: f32[N]) -> f32[N] where N in 1..64 { left } => { right } when N < 5 by small`.

@@ -17,7 +17,7 @@ struct RuleFile {
 };
 std::span<const RuleFile> rule_files();
 
-// Whether a rule is for use where nobody chooses: proved for all sizes, and no worse in floats.
+// True if a rule is for use where nobody chooses: proved for all sizes, and no worse in floats.
 bool is_sound(const Rule& rule);
 
 // The sound ones of all files, which the tests verify.

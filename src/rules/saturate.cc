@@ -36,7 +36,7 @@ class Saturation {
     RuleMatch match;
   };
 
-  // Whether it was new.
+  // True if it was new.
   Result<bool> round() {
     std::vector<Found> found;
     std::optional<KnownRanges> known;

@@ -26,9 +26,9 @@ struct Saturated {
   SaturateEnd end = SaturateEnd::saturated;
   size_t rounds = 0;
   size_t matches = 0;  // that were applied
-  // By application, which is the origin of its nodes.
+  // Indexed by application, which is the origin of its nodes.
   std::vector<uint32_t> rule_of;
-  // Of each value of the left side: the class then; it may be another's by now.
+  // For each value of the left side: the class then; it may be another's by now.
   std::vector<std::vector<ValueId>> values_of;
 };
 

@@ -13,8 +13,8 @@ struct KnownPlan {
   double gain = 1, low = 1, high = 1;  // over the default, and its interval
 };
 
-// What the log knows for a prepared graph, on this processor with so many threads. Weights do not
-// count. A log that cannot be read, or has a text that is no plan, knows nothing.
+// The best plan of the log for a prepared graph, on this processor with this number of threads.
+// Weights do not count. A log that cannot be read, or has a text that is no plan, knows nothing.
 std::optional<KnownPlan> best_plan(const Log& log, const Graph& graph, const Target& target,
                                    int64_t threads);
 

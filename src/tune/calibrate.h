@@ -24,7 +24,8 @@ struct CalibrateOptions {
   std::string version = {};  // of hone, for the log
   const CancelToken* cancel = nullptr;
   std::function<void(std::string_view)> told = {};  // a line for each kernel and model
-  // What plans are chosen by if the formula has these coefficients; null: by the formula alone.
+  // The price that plans are chosen by if the formula has these coefficients; null: by the formula
+  // alone.
   std::function<std::shared_ptr<const Cost>(const Prices&)> planning = {};
   std::vector<HeldBackModel> held_back = held_back_models();  // that decide about the fit
   PlanTimer timer = duel;                                     // of PriceRaceOptions

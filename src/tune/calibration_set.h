@@ -26,8 +26,8 @@ struct CalibrationKernel {
   Schedule planned;
   bool is_held_out = false;  // every third of a kind: the fit does not see it
 };
-// Those that the planner makes of the rows for a target; of several, the one with the largest price
-// by the cost.
+// The kernels that the planner makes of the rows for a target; if it makes several, the one with
+// the largest price by the cost.
 Result<std::vector<CalibrationKernel>> calibration_kernels(const Target& target, const Cost& cost,
                                                            int64_t threads);
 

@@ -13,7 +13,7 @@
 
 namespace hone {
 
-// What a measurement holds for: only measurements under equal conditions compare.
+// The conditions of a measurement: only measurements under equal conditions compare.
 struct MeterConditions {
   int64_t threads = 1;
   // Inputs that are not in caches when a launch begins, as weights are in a model with more of
@@ -29,7 +29,8 @@ struct MeterOptions {
   double compile_seconds = 20;              // for one candidate
   double launch_seconds = 10;               // for some launches
   int64_t memory_bytes = int64_t{4} << 30;  // for compiling, and for operands
-  // Of the champion, from one race of a data set to another one: a race with more is refused.
+  // The drift of the champion, from one race of a data set to another one: a race with more is
+  // refused.
   double most_drift = 1.25;
   bool drops = true;  // who is clearly slower takes part in no more rounds
   const CancelToken* cancel = nullptr;
@@ -55,8 +56,8 @@ class KernelMeter {
   static Result<KernelMeter> make(KernelCandidate champion, const Target& target,
                                   const MeterOptions& options);
 
-  // Of each candidate. All are raced with the champion, which comes last in the result: a sample of
-  // each in turns. Who is clearly slower after some of the rounds drops out.
+  // Measures each candidate. All are raced with the champion, which comes last in the result: a
+  // sample of each in turns. Who is clearly slower after some of the rounds drops out.
   Result<std::vector<Measured>> race(std::span<const KernelCandidate> candidates,
                                      int64_t rounds = kRounds);
   static constexpr int64_t kRounds = 9;

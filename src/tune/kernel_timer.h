@@ -7,7 +7,7 @@
 #include "search/schedule_search.h"
 #include "tune/tune_kernel.h"
 
-// What schedules of a kernel take, for data sets: every one that is asked for is measured, or known
+// Times schedules of a kernel, for data sets: every one that is asked for is measured, or known
 // from the log.
 
 namespace hone {
@@ -36,7 +36,7 @@ class KernelTimer {
   int64_t refused() const { return refused_; }
   static constexpr int kMostRaces = 3;
 
-  // What a schedule took in a race.
+  // The time of a schedule in a race.
   struct Taken {
     double seconds = 0;
     double noise = 0;  // a standard deviation, relative to it

@@ -26,8 +26,8 @@ struct DuelOptions {
   const CancelToken* cancel = nullptr;
   static constexpr int64_t kLeastRounds = kLeastDuelRounds;
   static constexpr int64_t kMostRounds = 24;
-  // Of each: the first one, whose outputs are compared; then two in each round and before them,
-  // where it is placed anew and for a sample.
+  // The runs of each: the first one, whose outputs are compared; then two in each round and before
+  // them, where it is placed anew and for a sample.
   static constexpr int64_t kLeastRuns = 1 + 2 * (kLeastRounds + 1);
 };
 
@@ -40,7 +40,7 @@ struct PlanDuel {
   // About, of a run of each, one after the other, with its share of placing them; 0: it did not
   // come to it.
   double run_seconds = 0;
-  // By name, of kernels that both have: all launches of a run. Empty unless it was asked for.
+  // For kernels that both have, by name: all launches of a run. Empty unless it was asked for.
   std::map<std::string, Duel> kernels = {};
   // How much faster the second is, and whether that is sure.
   double gain() const { return outcome == Outcome::measured ? 1 / times.ratio : 0; }
@@ -53,7 +53,7 @@ struct PlanDuel {
 // the first cannot be run; cancelled.
 Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const Tensor> inputs,
                       const DuelOptions& options);
-// That, or made-up times in a test.
+// A duel as above, or made-up times in a test.
 using PlanTimer =
     std::function<Result<PlanDuel>(const Image& first, const Image& second,
                                    std::span<const Tensor> inputs, const DuelOptions& options)>;

@@ -14,7 +14,7 @@
 #include "target/target.h"
 #include "tune/plan_duel.h"
 
-// Whether prices choose plans that are faster: whole models run in turns under the plans of old
+// True if prices choose plans that are faster: whole models run in turns under the plans of old
 // prices and of new ones. How well prices order schedules of single kernels does not say it.
 
 namespace hone {

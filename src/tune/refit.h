@@ -32,7 +32,7 @@ class Refit {
 
   AnalyticKernel analytic_;
   std::vector<Timed> timed_;
-  // Of all schedules that were asked about.
+  // Sums over all schedules that were asked about.
   std::array<double, kFeatures> sum_ = {}, squares_ = {};
   double asked_ = 0;
   std::array<double, kFeatures> mean_ = {}, slope_ = {};

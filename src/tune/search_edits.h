@@ -15,7 +15,7 @@ inline constexpr EditKind kEditsOfLayout[] = {EditKind::layout, EditKind::copy,
                                               EditKind::remove_copy};
 inline constexpr EditKind kEditsOfGroups[] = {EditKind::join, EditKind::split, EditKind::view};
 
-// What an edited plan may cost of the plan's price, to be worth a measurement.
+// The share of the plan's price that makes an edited plan worth a measurement.
 inline constexpr double kCheaper = 0.995;
 
 // Looks through the edits of a complete plan by the price of the whole, and completes the cheapest.

@@ -12,13 +12,13 @@
 
 namespace hone {
 
-// Of a launch.
+// The time of a launch.
 struct KernelTime {
   double seconds = 0;
   double noise = 0;  // a standard deviation, relative to it
 };
 
-// What measuring knows of candidates by their code, from this process and, if there is one, from
+// The measured times of candidates by their code, from this process and, if there is one, from
 // the log. A record of the log counts if it is of the same code on the same target under the same
 // conditions.
 class MeasuredKernels {
@@ -29,17 +29,17 @@ class MeasuredKernels {
   // Infinity: the candidate cannot be carried out. None: nothing is known.
   Result<std::optional<KernelTime>> time(uint64_t code, const std::string& conditions);
   Result<std::optional<double>> seconds(uint64_t code, const std::string& conditions);
-  // By kernel and schedule, whichever hone compiled it; of the log alone.
+  // The time in the log by kernel and schedule, whichever hone compiled it.
   Result<std::optional<KernelTime>> time_of(uint64_t kernel, const Schedule& schedule,
                                             const std::string& conditions);
   // Keeps what a race has found, in the log, too, as long as that can be written. The noise is that
   // of the records.
   void keep(const std::string& conditions, std::span<const KernelCandidate> candidates,
             std::span<const Measured> results, double noise = 0);
-  // What is known of the candidate's code becomes known of its kernel, by its schedule: another
+  // The known time of the candidate's code becomes known of its kernel, by its schedule: another
   // kernel may have the same code. `by_schedule`: even if the kernel has it by another schedule.
   Status adopt(const KernelCandidate& candidate, const std::string& conditions, bool by_schedule);
-  // Whether the log has records of the kernel on this target.
+  // True if the log has records of the kernel on this target.
   Result<bool> has_kernel(uint64_t hash) const;
   int64_t reused() const { return reused_; }  // answers that an earlier process has measured
   // Why the log could not be written, the first time; nothing was written after that.
@@ -60,7 +60,7 @@ struct TuneKernelOptions {
   SearchOptions search = {};             // trials are candidates that the search asks about
   std::string_view by = "evolutionary";  // a row of searches.def
   const Search* own_search = nullptr;    // in its place
-  // Of the candidates that the search asks about, so many are measured: the cheapest by price.
+  // The share of candidates of a search that are measured: the cheapest by price.
   double measured_share = 0.25;
   // Hears how many candidates have a time or have none to have, after each race.
   std::function<void(int64_t measured)> stepped = {};
@@ -75,7 +75,7 @@ struct TunedKernel {
   int64_t needed = 0;    // of these, until one was within 1 % of the fastest
   int64_t compiles = 0;
   bool is_changed() const { return seconds < before; }
-  // Of the last race, those that were faster than the first one, the fastest first.
+  // The schedules that were faster than the first one in the last race, the fastest first.
   std::vector<Schedule> faster = {};
 };
 

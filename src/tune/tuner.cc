@@ -388,7 +388,7 @@ class Tuner {
     return {};
   }
 
-  // Those that only one of the plans has, each alone, unless their time is known. Whether there was
+  // Those that only one of the plans has, each alone, unless their time is known. True if there was
   // one.
   Result<bool> measure_kernels_of_one(const Contender& a, const Contender& b) {
     const std::vector<KernelUse> of_a = kernel_uses(a.program(), times_),

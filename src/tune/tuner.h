@@ -23,8 +23,8 @@ struct TuneOptions {
   std::shared_ptr<const Search> own_search = {};  // in its place: one that is no row
   PrepareOptions prepare = {};
   Heuristics heuristics = {};
-  // That commands plan by; null: analytic. The search starts from the fastest of the plans that
-  // this one, its baseline, and the analytic price with default coefficients choose.
+  // The price that commands plan by; null: analytic. The search starts from the fastest of the
+  // plans that this one, its baseline, and the analytic price with default coefficients choose.
   std::shared_ptr<const Cost> cost = nullptr;
   CompileCache* cache = nullptr;
   Log* log = nullptr;                // what was measured before, and what is measured now
@@ -62,7 +62,7 @@ inline constexpr TuneKind kTuneKinds[] = {kTuneSchedules, kTuneLayouts, kTuneGro
 // These alone: "layouts,groups". An unknown word is refused with the list of what there is.
 Status try_only(TuneOptions& options, std::string_view words);
 
-// What one sort of decision has bought.
+// The gain of one sort of decision.
 struct TuneShare {
   const TuneKind* kind = nullptr;
   double gain = 1;     // of the whole model, over the plan before

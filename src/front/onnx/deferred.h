@@ -9,7 +9,7 @@
 
 namespace hone::onnx_io {
 
-// What all nodes, those in subgraphs too, and the outputs read.
+// The names that all nodes, also those in subgraphs, and the outputs read.
 std::set<std::string> names_read(const onnx::GraphProto& graph);
 
 // The nodes of a file from one on, as a deferred segment keeps them.
@@ -20,7 +20,7 @@ class FileRest : public SegmentSource {
     const Frame::Opsets& opsets;
     const onnx::GraphProto& graph;
     const std::vector<int>& indices;  // of the nodes, in order
-    // What the file calls the segment's inputs; "" for one that is there for its size alone.
+    // The names of the segment's inputs in the file; "" for one that is there for its size alone.
     std::vector<std::string> inputs;
     std::vector<std::string> results;
     std::vector<std::pair<std::string, Tensor>> constants;  // that the nodes see, too
@@ -28,7 +28,7 @@ class FileRest : public SegmentSource {
   virtual Nodes nodes() const = 0;  // refers to this
 };
 
-// Whether tensors are all that they read: sequences stay in the segment that made them.
+// True if tensors are all that they read: sequences stay in the segment that made them.
 bool can_defer(Frame& frame, const onnx::GraphProto& graph, int first);
 
 // Ends the model before the node `first` of the graph, which cannot be typed while sizes are

@@ -67,7 +67,7 @@ class Flow {
   bool may_narrow = false;
   const Names& names() const { return *names_; }
   bool has_symbols() const;  // of its own or from outside
-  // What stands for open sizes in this flow and those inside, before it has values.
+  // Takes the values that stand for open sizes in this flow and those inside, before it has values.
   void narrow(const Bindings& sizes) { narrowed_ = parts_.back().narrowed = sizes; }
   const Bindings& narrowed() const { return narrowed_; }
   // A type, size or contents of the outside, with the ranges that sizes have in here.
@@ -92,7 +92,7 @@ class Flow {
   Slot* nothing(std::string name);
   // The slot's value in the segment at hand. Throws Failure if it is no tensor.
   Value value_of(Slot& slot);
-  // What is known of its elements, wherever it lives; empty if nothing is.
+  // The known elements, wherever it lives; empty if nothing is.
   Elements known(const Slot& slot);
   // All of a small one of this flow that is computed from constants alone.
   std::optional<Tensor> constant_of(const Slot& slot);
@@ -137,15 +137,15 @@ class Flow {
   Slot* binder(std::string_view symbol) const;
   // The symbol of the name, with the range that it has here.
   std::optional<Symbol> symbol(std::string_view name) const;
-  // Whether the very symbol, with its range, means something here.
+  // True if the very symbol, with its range, means something here.
   bool means(Symbol symbol) const;
 
-  // What checks of this flow have found, by their numbers (checks.h).
+  // The findings of this flow's checks, by their numbers (checks.h).
   void add_check(Slot* found, std::span<const int64_t> numbers);
   const std::vector<int64_t>& checks() const { return checks_; }
-  // What the first of them has found; zeros if none has. In the segment at hand.
+  // The finding of the first of them; zeros if none has. In the segment at hand.
   Value found();
-  // Whether the flow is made in a run, of what import could not type.
+  // True if the flow is made in a run, of what import could not type.
   bool is_deferred() const;
 
   // Values of the outside that a region uses, in the order of its parameters.

@@ -33,7 +33,7 @@ class Probe {
   bool fits(const Bindings& sizes);
   // The sizes of the operands for these numbers.
   Ints dims_for(const Bindings& sizes) const;
-  // Whether so much was tried that nothing fits any more.
+  // True if so much was tried that nothing fits any more.
   bool is_exhausted() const { return nodes_left_ <= 0; }
 
  private:

@@ -12,7 +12,7 @@
 
 namespace hone::onnx_io {
 
-// What a node needs stands for open sizes: symbols of smaller ranges, numbers, or other symbols.
+// The needs of a node stand for open sizes: symbols of smaller ranges, numbers, or other symbols.
 // Thrown out of a flow that is sure to reach the node; it is imported again with these.
 struct NeedRanges {
   Bindings sizes;

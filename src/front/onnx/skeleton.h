@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "front/onnx/limits.h"
 
-// What is left of a file for the schema library: all messages, without the data of large tensors.
+// The part of a file for the schema library: all messages, without the data of large tensors.
 
 namespace hone::onnx_io {
 

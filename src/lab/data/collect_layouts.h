@@ -18,7 +18,7 @@ struct LayoutOptions {
   double whole_seconds = 0.5;  // for each, in turns with the default one
   bool renews = false;         // nothing is measured: files are made anew of what is known
   MeterOptions meter = {};     // of kernels
-  // Whether measuring has to end; half of the time is for kernels if there are whole runs.
+  // True if measuring has to end; half of the time is for kernels if there are whole runs.
   std::function<bool(double share)> is_over = [](double) { return false; };
 };
 

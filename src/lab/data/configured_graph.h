@@ -38,22 +38,22 @@ ConfiguredGraph configured(const tpu::TileGraph& tile, std::string program);
 // Errors: no configurable nodes, so nothing to choose, or one that is named twice.
 Result<ConfiguredGraph> configured(const tpu::LayoutGraph& layout, std::string program);
 
-// Of measurements of TpuGraphs (.pb), an .npz file, a folder of them, or a data set of hone, whose
-// whole programs by layouts these are. All have configurations of one sort, the same columns, and
-// one target. Of well_known() configurations alone.
+// The graphs of measurements of TpuGraphs (.pb), an .npz file, a folder of them, or a data set of
+// hone, whose whole programs by layouts these are. All have configurations of one sort, the same
+// columns, and one target. Takes only well_known() configurations.
 Result<std::vector<ConfiguredGraph>> load_graphs(const std::filesystem::path& path);
 // The .npz files of a folder, sorted, and of the folders in it, as of a tree of train, valid and
 // test. Errors: there are none, more than so many files and folders, or folders that are deeper.
 inline constexpr size_t kMaxGraphFiles = 100'000;
 inline constexpr int kMaxFolderDepth = 8;
 Result<std::vector<std::filesystem::path>> graph_files(const std::filesystem::path& folder);
-// Whether it is of a kernel with tiles, by the arrays that only one of the two sorts has.
+// True if it is of a kernel with tiles, by the arrays that only one of the two sorts has.
 Result<bool> is_tile(std::span<const NamedTensor> arrays);
-// Whether it is for load_graphs() alone: no data set of kernels.
+// True if it is for load_graphs() alone: no data set of kernels.
 bool are_graphs(const std::filesystem::path& path);
 
-// Those of which at least half as much of the time was measured as of that of which most was: what
-// the others take is mostly a price. All, if nobody says how much.
+// The configurations of which at least half as much of the time was measured as of that of which
+// most was: what the others take is mostly a price. All, if nobody says how much.
 std::vector<size_t> well_known(const ConfiguredGraph& graph);
 
 // Why models of the one cannot price the other; names the column.
@@ -61,10 +61,10 @@ Status check_columns(const tpu::Features& known, const tpu::Features& given, std
 
 // These configurations alone.
 ConfiguredGraph with_configs(const ConfiguredGraph& graph, std::span<const size_t> which);
-// By configuration: the first one that is equal to it.
+// For each configuration, the first one that is equal to it.
 std::vector<size_t> first_equals(const ConfiguredGraph& graph);
 
-// Each configuration once, with the mean of the logarithms of its times; and how far times of one
+// Each configuration once, with the mean of the logarithms of its times. And how far times of one
 // configuration are apart: a deviation of the logarithm, 0 where none was measured twice.
 struct MergedConfigs {
   ConfiguredGraph graph;
@@ -75,7 +75,7 @@ MergedConfigs merged(const ConfiguredGraph& graph);
 // ---- Compression -------------------------------------------------------------------------------
 
 // The configurable nodes and what is at most so many edges away from one, in the order in which
-// they were. Of the other nodes, each part that hangs together becomes one node with the mean of
+// they were. Each connected part of the other nodes becomes one node with the mean of
 // its features and opcode 0, so that paths stay. A graph without configurable nodes stays as it is.
 ConfiguredGraph compressed(const ConfiguredGraph& graph, int64_t hops);
 

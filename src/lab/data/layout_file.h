@@ -16,7 +16,7 @@
 
 namespace hone {
 
-// By configuration. Empty: the file does not say.
+// Indexed by configuration. Empty: the file does not say.
 struct LayoutTimes {
   std::vector<float> priced = {};       // ns of a run, by price
   std::vector<float> noise = {};        // of the time: a deviation, relative to it

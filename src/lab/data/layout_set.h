@@ -17,22 +17,23 @@ Result<std::vector<std::filesystem::path>> layout_files(const std::string& folde
 // damaged, or of another target than the set.
 Result<LayoutFile> read_layouts_of(const DataSet& set, const std::filesystem::path& path);
 
-// What a file has.
+// The counts of a file.
 struct LayoutCounts {
   std::filesystem::path file = {};
   std::string program, sort, priced_by;
   size_t nodes = 0, configurable = 0;  // of the graph
   size_t assignments = 0, whole = 0;   // that were run whole
   double known = 0;                    // the measured share of the times, on average
-  // Of composed times, over whole runs: the mean of |composed / whole - 1|, and the middle ratio.
+  // For composed times, over whole runs: the mean of |composed / whole - 1|, and the middle ratio.
   std::optional<double> error = {}, ratio = {};
   bool is_done = false;  // as far as the build that wrote it was asked
 };
 // Errors: a file that is damaged, or of another target than the set.
 Result<std::vector<LayoutCounts>> count_layouts(const DataSet& set);
 
-// Puts the files of another set of this target into the set. Of two of one name, the one with more
-// whole runs stays, of equally many that of which more was measured. Returns how many it took.
+// Puts the files of another set of this target into the set. If two have one name, the one with
+// more whole runs stays; if these are equal, that of which more was measured. Returns how many it
+// took.
 Result<int64_t> merge_layouts(const DataSet& into, const DataSet& from);
 
 }  // namespace hone

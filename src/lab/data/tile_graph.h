@@ -7,14 +7,14 @@
 namespace hone {
 
 // A kernel of a data set in the schema of TpuGraphs: the published columns first, then hone's own.
-// A node's layout may be blocked, which has columns of its own. Of a configuration, `output_bounds`
+// A node's layout may be blocked, which has columns of its own. In a configuration, `output_bounds`
 // are the points of each dim of the results that are computed together, `kernel_bounds` those of
-// the reduction that stay in a cache, `input_bounds` nothing; the columns behind them have the
+// the reduction that stay in a cache, `input_bounds` nothing. The columns behind them have the
 // schedule, field by field.
 tpu::TileGraph tile_graph_of(const KernelSample& kernel);
 
-// What layouts are there: the dims from minor to major, blocks left aside; and behind published
-// columns those of the block of each dim, for each row's layout.
+// A layout as TpuGraphs has it: the dims from minor to major, blocks left aside; and behind
+// published columns those of the block of each dim, for each row's layout.
 tpu::Integers minor_to_major(const Layout& layout);
 tpu::Features with_blocks(const tpu::Features& published, std::span<const Layout> by_row);
 

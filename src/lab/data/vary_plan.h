@@ -57,8 +57,8 @@ class VariedLayouts {
   // it lacks one of the default, nothing says what the others compare to.
   void keep_whole(const LayoutFile& file, bool is_random);
 
-  // Those that are random, or not, and the default. Configurable are the nodes whose results may
-  // lie differently; times are composed ones.
+  // The file of those that are random, or not, and of the default. Configurable are the nodes whose
+  // results may lie differently; times are composed ones.
   LayoutFile file(bool is_random) const;
 
  private:

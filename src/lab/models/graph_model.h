@@ -43,7 +43,7 @@ struct GraphTraining {
   // Gets the number of steps done and the weights, which the next step overwrites.
   std::function<void(int64_t, std::span<const NamedTensor>)> on_step = {};
 };
-// What is good for graphs like these: sums of scores of nodes where those are configurable.
+// The training that suits graphs like these: sums of scores of nodes where those are configurable.
 GraphTraining training_for(const ConfiguredGraph& graph);
 
 // Equal configurations count once, with their mean time. Errors: nothing differs, or less than two
@@ -51,8 +51,8 @@ GraphTraining training_for(const ConfiguredGraph& graph);
 Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> graphs,
                                      const GraphTraining& options);
 
-// Graphs as networks see them: compressed, equal configurations once. Those with one alone are left
-// out; none is an error. What is known of each time's noise, by graph, goes to `noise`.
+// Graphs as networks see them: compressed, equal configurations once. Graphs with only one are left
+// out; none is an error. The known noise of each time, by graph, goes to `noise`.
 Result<std::vector<ConfiguredGraph>> graphs_to_learn_from(std::span<const ConfiguredGraph> graphs,
                                                           int64_t hops,
                                                           std::vector<double>* noise = nullptr);
@@ -62,13 +62,13 @@ Result<GraphModel> model_for(std::span<const ConfiguredGraph> given,
                              const GraphTraining& options);
 
 inline constexpr int64_t kScoredAtOnce = 32;  // configurations
-// By configuration: a number that is lower where the configuration is faster; if the network
+// For each configuration, a number that is lower where the configuration is faster; if the network
 // compares, than others of the same kScoredAtOnce. Errors: a graph of another target, with other
 // columns than the model knows, with configurations of another sort, or without the prices that a
 // skeleton needs.
 Result<std::vector<double>> scores_of(const GraphModel& model, const ConfiguredGraph& graph,
                                       const CompileOptions& compile = {});
-// Of several graphs, all of which one compiled network takes: padded to the largest one.
+// The scores of several graphs, all of which one compiled network takes: padded to the largest one.
 Result<std::vector<std::vector<double>>> scores_of_all(const GraphModel& model,
                                                        std::span<const ConfiguredGraph> graphs,
                                                        const CompileOptions& compile = {});
@@ -76,7 +76,7 @@ Status check_fits(const GraphModel& model, const ConfiguredGraph& graph);
 
 inline constexpr std::string_view kGraphModelFormat = "hone graph model 4";
 // A safetensors file, all of which a checksum covers. Refused by name: damage, another kind of
-// model, features of another version. Of another target are graphs that are refused.
+// model, features of another version. Graphs of another target are refused.
 Status write_graph_model(const std::filesystem::path& path, const GraphModel& model);
 Result<GraphModel> read_graph_model(const std::filesystem::path& path);
 

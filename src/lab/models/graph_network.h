@@ -16,7 +16,7 @@ namespace hone {
 
 // ---- Features ----------------------------------------------------------------------------------
 
-// What becomes of a column: sign(x) log(1 + |x|) less its mean, for one of its deviation; or
+// The transform of a column: sign(x) log(1 + |x|) less its mean, for one of its deviation; or
 // whether it has a value.
 struct ScaledColumn {
   int64_t column = 0;
@@ -24,7 +24,7 @@ struct ScaledColumn {
   float of(float x) const;
   bool operator==(const ScaledColumn&) const = default;
 };
-// Columns that are always the same are left out. Of configurations of nodes, a column of few
+// Columns that are always the same are left out. In configurations of nodes, a column of few
 // different integers also tells which one it is: dims have no order.
 struct GraphScale {
   std::vector<ScaledColumn> nodes, configs;
@@ -124,9 +124,10 @@ std::string_view name(MessagePassing passing);
 std::string_view name(GraphReduction reduction);
 std::string_view name(GraphLoss loss);
 
-// What each node has behind the last layer: [nodes, width].
+// The state of each node behind the last layer: [nodes, width].
 Value node_states(Network& net, const GraphNetworkOptions& options);
-// Of a batch: [slates, configurations]. Kernels have no configurable nodes, so no additive scores.
+// The scores of a batch: [slates, configurations]. Kernels have no configurable nodes, so no
+// additive scores.
 Value graph_scores(Network& net, const GraphNetworkOptions& options, int64_t slates);
 Objective graph_objective(Network& net, const GraphNetworkOptions& options);
 // The loss of scores for the "times" of a batch.

@@ -5,11 +5,11 @@
 #include "lab/models/graph_model.h"
 
 // Graph Segment Training (Cao et al. 2023): additive models of graphs that are too large to be
-// trained on whole. A graph is cut into segments, and each step goes through one of them. What
-// others come to is looked up in a table of what they came to when they were last computed; some of
-// these are left out by chance, and the trained segment counts for those in their place. In the end
-// all segments are computed, and the last layer is trained alone with what they come to. A step
-// takes as much memory as a segment, however large the graph is.
+// trained on whole. A graph is cut into segments, and each step goes through one of them. The
+// results of other segments are looked up in a table of their results when they were last computed.
+// Some of these are left out by chance, and the trained segment counts for those in their place. In
+// the end all segments are computed, and the last layer is trained alone with what they come to. A
+// step takes as much memory as a segment, however large the graph is.
 
 namespace hone {
 
@@ -23,12 +23,12 @@ struct SegmentOptions {
   int64_t head_epochs = 20;  // of the last layer; 0: it stays as it is
   bool corrects = true;      // the weight of the trained segment makes up for what is left out
 };
-// What the trained segment of `count` counts: it stands for itself, and on average for those that
-// are left out.
+// The weight of the trained segment of `count` counts: it stands for itself, and on average for
+// those that are left out.
 double segment_weight(const SegmentOptions& options, size_t count);
 
-// By segments of `options.segments` nodes at most. The reduction must be additive. `options.slates`
-// are graphs of a step. Compression comes first, if `options.hops` says so.
+// Trains by segments of `options.segments` nodes at most. The reduction must be additive.
+// `options.slates` are graphs of a step. Compression comes first, if `options.hops` says so.
 Result<GraphModel> train_by_segments(std::span<const ConfiguredGraph> graphs,
                                      const GraphTraining& options,
                                      const SegmentOptions& segments = {});

@@ -21,7 +21,7 @@ struct OrderVerdict {
   std::optional<double> whole;           // tau by whole runs
 };
 
-// Of one graph.
+// The verdict on one graph.
 struct GraphVerdict : OrderVerdict {  // by a model
   std::string program, sort;          // as of its ConfiguredGraph
   size_t runs = 0, whole_runs = 0;
@@ -32,7 +32,8 @@ struct GraphVerdict : OrderVerdict {  // by a model
   std::optional<double> ceiling;       // tau of whole runs and as many more, by their noise
 };
 GraphVerdict judged(std::span<const double> scores, const ConfiguredGraph& graph);
-// By ranked() scores. If the network compares, tau is that of configurations that it has compared.
+// Judges by ranked() scores. If the network compares, tau is that of configurations that it has
+// compared.
 Result<GraphVerdict> judged(const GraphModel& model, const ConfiguredGraph& graph,
                             const CompileOptions& compile);
 
@@ -45,7 +46,7 @@ struct RankedScores {
 Result<RankedScores> ranked(const GraphModel& model, const ConfiguredGraph& graph,
                             const CompileOptions& compile);
 
-// What kendall_tau() of these times and of as many more measurements is on average, if logarithms
+// The average kendall_tau() of these times and of as many more measurements, if logarithms
 // are off by normal numbers of these deviations, and nothing else is known of the true ones.
 double tau_of_replicates(std::span<const double> times, std::span<const double> noise);
 

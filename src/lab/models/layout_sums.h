@@ -9,10 +9,10 @@
 
 namespace hone {
 
-// What layouts cost in one graph, learned from some of its assignments: the logarithm of the time
-// is a sum of one number for each layout that a configurable node was seen with, and, where plans
-// have prices, a share of the price's logarithm. It takes few measurements, a millisecond, and
-// knows no other graph.
+// The costs of layouts in one graph, learned from some of its assignments: the logarithm of the
+// time is a sum of one number for each layout that a configurable node was seen with, and, where
+// plans have prices, a share of the price's logarithm. It takes few measurements, a millisecond,
+// and knows no other graph.
 //
 //   const LayoutSums sums(measured);
 //   sums.scores(others);  // assignments of the same graph; lower is faster
@@ -29,7 +29,7 @@ class LayoutSums {
     std::vector<size_t> places;  // in numbers_
     double price = 0;            // as scaled
   };
-  // By configurable node: where each layout, the columns of its row, has its number.
+  // For each configurable node: where each layout, the columns of its row, has its number.
   std::vector<std::map<std::vector<float>, size_t>> places_;
   std::vector<double> numbers_;               // the last one is the share of the price
   double mean_price_ = 0, price_factor_ = 0;  // of logarithms: to a deviation of 1

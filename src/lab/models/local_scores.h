@@ -14,9 +14,9 @@ namespace hone {
 //   LocalScores scores = HONE_TRY(LocalScores::make(model, graph, 0));
 //   const double after = scores.change(node, layout);  // of the whole graph
 //
-// Of a model with a skeleton it is what the network adds to the logarithm of the price.
+// For a model with a skeleton it is what the network adds to the logarithm of the price.
 //
-// What a node hears is kept as a sum in double precision, to which differences are added.
+// The messages to a node are kept as a sum in double precision, to which differences are added.
 class LocalScores {
  public:
   // Begins with configuration `config` of the graph. Errors: check_fits(), and a model that is not
@@ -35,7 +35,7 @@ class LocalScores {
   struct Layer {
     std::vector<float> self, bias, heard;  // [width, width], [width], [width, width]
   };
-  // What each node has behind a layer, and the sum of what its neighbours have there.
+  // The state of each node behind a layer, and the sum of its neighbours' states there.
   struct Level {
     std::vector<float> x;
     std::vector<double> heard;
@@ -64,7 +64,7 @@ class LocalScores {
   std::vector<Level> levels_;
   std::vector<double> scores_;  // by node
   double score_ = 0;
-  // Of change(): which nodes are in the list already, by its number.
+  // For change(): which nodes are in the list already, by its number.
   std::vector<uint32_t> listed_;
   uint32_t number_ = 0;
 };

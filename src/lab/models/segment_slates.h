@@ -10,7 +10,7 @@
 
 namespace hone {
 
-// What segments come to: the sum of the states of their nodes, for some configurations.
+// The results of segments: the sum of the states of their nodes, for some configurations.
 class SegmentSums {
  public:
   SegmentSums(const GraphNetworkOptions& network, const CompileOptions& compile);

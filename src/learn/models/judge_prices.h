@@ -42,10 +42,10 @@ struct PriceTrial {
   std::vector<KernelVerdict> plain, fitted, learned, again;  // of the kernels of Part::test; the
                                                              // last by another measurement
   double known = 0;                                          // share of them that the model knows
-  // Of those that have one, so many: how often the bound of one candidate holds, and its mean.
+  // The kernels that have a bound: how often the bound of one candidate holds, and its mean.
   size_t bounded = 0;
   double bound_holds = 0, bound = 0;
-  // Of what the planner chooses: the order of the analytic price as it is, but what the learned
+  // The choices of the planner: the order of the analytic price as it is, but what the learned
   // one puts first comes first where it has the lead.
   std::vector<KernelVerdict> chosen;
   double seconds = 0;  // of training
@@ -58,7 +58,7 @@ PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, cons
 Result<PriceTrial> price_trial(const KernelData& data, const ProgramSplit& split,
                                const ModelTraining& options);
 
-// What a kernel took by the planner's schedule, and what prices say. Seconds.
+// The time of a kernel by the planner's schedule, and its prices. Seconds.
 struct TimeVerdict {
   std::string kind;
   KernelOrigin origin = KernelOrigin::plan;

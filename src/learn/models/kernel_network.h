@@ -26,7 +26,7 @@ struct FeatureScale {
 FeatureScale scale_of(std::span<const DescribedKernel> kernels);
 
 // Samples are slates: some schedules of a kernel. A kernel has eight times as many slates as its
-// schedules fill, each drawn anew with every third place for one of its fastest quarter; the same
+// schedules fill, each drawn anew with every third place for one of its fastest quarter. The same
 // seed gives the same slates. Each scaled feature of a schedule is off by some of `jitter`
 // deviations, so that no network goes by its last digits. Tensors: "features" [samples, slate,
 // kFeatures], "analytic", "times", "noise" [samples, slate].
@@ -61,14 +61,14 @@ struct NetworkOptions {
   double absolute = 1;        // what errors that a kernel's schedules share count in it
   double dropout = 0.15;
 };
-// What the networks of training minimize.
+// The objective that training minimizes.
 Objective kernel_objective(Network& net, const NetworkOptions& options);
 // log(time / analytic price) of "features" [..., kFeatures].
 Value kernel_residual(Network& net, Value features, const NetworkOptions& options);
 // The weights of a trained network, for features as they are.
 ModelMember member_of(std::span<const NamedTensor> weights, const FeatureScale& scale);
-// The reverse: a network that says the same of features in this scale, to go on training. What the
-// scale leaves out counts as its mean.
+// The reverse: a network that says the same of features in this scale, to go on training. Features
+// that the scale leaves out count as their means.
 std::vector<NamedTensor> weights_of(const ModelMember& member, const FeatureScale& scale);
 
 }  // namespace hone

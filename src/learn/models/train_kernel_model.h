@@ -32,20 +32,20 @@ struct ModelTraining {
   // Networks begin with those of this model, which may be of another target, and have their widths.
   // Its prices do not count. Null: with random numbers.
   const KernelModel* start = nullptr;
-  // Checkpoints of the networks: training that was broken off goes on. That of other data, or from
-  // another start, begins anew. Empty: there are none.
+  // Checkpoints of the networks: training that was broken off goes on. Training with other data, or
+  // from another start, begins anew. Empty: there are none.
   std::filesystem::path folder = {};
   CompileOptions compile = {};
   const CancelToken* cancel = nullptr;
   std::function<void(std::string_view)> told = {};  // a line for each step
 };
 
-// Of kernels that were measured on so many threads of the target. Errors: fewer than two programs,
-// or nothing to learn from.
+// Trains on kernels that were measured with this number of threads on the target. Errors: fewer
+// than two programs, or nothing to learn from.
 Result<KernelModel> train_kernel_model(std::span<const KernelSample> kernels, const Target& target,
                                        int64_t threads, const ModelTraining& options = {});
 
-// Of the schedules of a kernel, by so many threads: KernelModel::priced.
+// The mean over the schedules of a kernel, for this number of threads: KernelModel::priced.
 float mean_log_price(const TimedKernel& kernel, const Cost& cost, int64_t threads);
 
 // The analytic price of such a model, fitted to some schedules of each kernel: those that lie

@@ -7,7 +7,7 @@
 #include "rules/rule.h"
 
 // Checks proofs that hold at all sizes. A certificate says how the places of the results and the
-// loops of sums are divided, and which bounds hold; the checker spells both sides out along these
+// loops of sums are divided, and which bounds hold. The checker spells both sides out along these
 // steps and compares them. It shares the ops' access relations and the text of rules with the
 // prover, and nothing else: no file here includes one of the folder above but rule.h and
 // statement.h.
@@ -25,7 +25,7 @@ struct Certificate {
 // "certificate @name hash", then a step on each line. Errors have their place as "file:line".
 Result<std::vector<Certificate>> parse_certificates(std::string_view text, std::string_view file);
 
-// Whether the certificate proves the rule; the error says where it does not.
+// True if the certificate proves the rule; the error says where it does not.
 Status check_certificate(const Rule& rule, const Certificate& certificate);
 
 }  // namespace hone

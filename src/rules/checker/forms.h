@@ -95,7 +95,8 @@ class Speller {
   Result<std::vector<Member>> points(NodeId n, const AccessRelation& relation, const Place& place);
   Result<std::vector<Member>> point(NodeId n, const AccessRelation& relation, const Place& place);
   Result<Form> read(ValueId v, const Access& access, const std::vector<Whole>& index);
-  // What a step says of a bound: y, it holds; n, it does not; o, it is open and goes to `open`.
+  // The word of a step about a bound: y, it holds; n, it does not; o, it is open and goes to
+  // `open`.
   Result<bool> may_hold(const Whole& bound, std::vector<Whole>& open);
   Result<bool> may_read(const Access& access, const std::vector<Whole>& index,
                         std::vector<Whole>& open);
@@ -123,7 +124,7 @@ class Speller {
   size_t work_ = 0;
 };
 
-// Whether left - right is 0 by the laws of sums and maxima.
+// True if left - right is 0 by the laws of sums and maxima.
 Result<bool> is_zero_by_order(const Form& left, const Form& right, const Atoms& atoms,
                               const std::map<uint32_t, std::string>& names);
 

@@ -50,7 +50,7 @@ class Whole {
   bool is_bad_ = false;
 };
 
-// What is known of atoms.
+// The known facts about atoms.
 class Atoms {
  public:
   enum Kind : uint8_t { symbol, loop, quotient, remainder };
@@ -77,9 +77,9 @@ class Atoms {
   Whole put(const Whole& a, uint32_t atom, const Whole& value);
   bool mentions(const Whole& a, uint32_t atom) const;  // inside of quotients, too
 
-  // Whether it is proved that a >= 0 for all values of the atoms.
+  // True if it is proved that a >= 0 for all values of the atoms.
   bool is_never_negative(const Whole& a) const { return is_never_negative(a, 0); }
-  // What "2*(N + 3)/4" is; only symbols are known.
+  // The meaning of "2*(N + 3)/4"; only symbols are known.
   Result<Whole> parse(std::string_view text);
 
  private:
