@@ -86,7 +86,7 @@ Values known(std::string_view, Packing) {
 // Decisions that only a plan asks for do not come up by themselves.
 Values known(std::string_view, Products) { return {std::string(name(Products::plain))}; }
 Values known(std::string_view decision, int) {
-  if (decision == in_schedule("points")) return {"2", "3 and more"};  // of transforms
+  if (decision == in_schedule("points")) return {"2", "3 and more"};      // of transforms
   if (decision == in_schedule("parts")) return {"0", "2", "3 and more"};  // of its features
   return {"0", "1", "2", "3 and more"};
 }

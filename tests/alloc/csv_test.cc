@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -217,4 +217,4 @@ TEST(MemoryCsv, BuffersFitAlone) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

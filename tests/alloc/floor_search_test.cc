@@ -9,7 +9,7 @@
 
 #include "tests/alloc/brute_force_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Guide guide_with(const JumpWeights& jump) { return {learned_guide().preferences, jump}; }
@@ -157,4 +157,4 @@ TEST_F(HardProblems, AreNotBegunAnewWithoutRestarts) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(Guillotine, FillsTheRectangle) {
@@ -52,4 +52,4 @@ TEST(Guillotine, IsAsTheSeedSays) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

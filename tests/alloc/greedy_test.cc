@@ -7,7 +7,7 @@
 #include "alloc/generate.h"
 #include "alloc/hulls.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Kind {
@@ -212,4 +212,4 @@ TEST(Improve, StopsAtTheLimit) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -10,7 +10,7 @@
 // The order of a problem's rows is chance. It changes neither what is found nor how long that
 // takes.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 MemoryProblem in_another_order(const MemoryProblem& problem, uint64_t seed) {
@@ -108,4 +108,4 @@ TEST(MemoryOrders, OthersAreTriedWhereOneTakesLong) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 
 #include "tests/alloc/brute_force_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Any problem of a few buffers, so small that all placements can be tried.
@@ -313,4 +313,4 @@ TEST(PlanMemory, FillsRectanglesWithoutAGap) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -105,4 +105,4 @@ TEST(MemoryProblem, CapacitiesAreNotNegativeAndNotTooMany) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

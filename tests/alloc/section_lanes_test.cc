@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr int kSections = 40;
@@ -122,4 +122,4 @@ TEST_P(SectionLanes, SayWhatOneSectionAfterTheOtherSays) {
 INSTANTIATE_TEST_SUITE_P(All, SectionLanes, testing::ValuesIn(kIsas));
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

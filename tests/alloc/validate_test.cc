@@ -8,7 +8,7 @@
 #include "alloc/uses.h"
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -181,4 +181,4 @@ TEST(Heights, ManyBuffersAreNoMatter) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr int64_t min64 = std::numeric_limits<int64_t>::min();
@@ -68,4 +68,4 @@ TEST(CheckedMath, PowersOfTwo) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

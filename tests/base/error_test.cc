@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Result<int> half(int n) {
@@ -72,4 +72,4 @@ TEST(Error, TheValueOfAnErrorThrowsWithTheErrorsText) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -201,4 +201,4 @@ TEST_F(FileTest, TempDirsVanishWithTheirContent) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 
 #include "base/sanitizers.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Told {
@@ -110,4 +110,4 @@ TEST(Forked, ACancelledRunLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Written down once: a difference means that every cache on disk would be lost.
@@ -82,4 +82,4 @@ TEST(Hasher, IntegersCountByValueAndRangesByLength) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

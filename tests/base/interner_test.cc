@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Word {
@@ -77,4 +77,4 @@ TEST(Interner, ThreadsThatRaceAgreeOnThePointers) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

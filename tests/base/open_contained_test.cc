@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,4 +98,4 @@ TEST(MapContained, ChecksAndMaps) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

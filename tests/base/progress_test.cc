@@ -9,7 +9,7 @@
 
 #include "base/late_progress.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // A reporter with a clock that the test moves and an output that it reads.
@@ -266,4 +266,4 @@ TEST(CancelToken, IsSetOnceAndBecomesAnError) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

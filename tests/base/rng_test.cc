@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // The vectors of Random123 (tests/kat_vectors, "threefry2x32 20" and "threefry2x64 20").
@@ -166,4 +166,4 @@ TEST(Fill, ValuesAreStable) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

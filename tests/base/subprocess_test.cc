@@ -15,7 +15,7 @@
 #endif
 #endif
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -131,4 +131,4 @@ TEST(Subprocess, RunsFromManyThreads) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

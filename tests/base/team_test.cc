@@ -6,7 +6,7 @@
 #include <array>
 #include <thread>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(Team, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

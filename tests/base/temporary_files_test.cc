@@ -15,7 +15,7 @@
 
 // What killed processes leave beside the files that they write.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ TEST_F(TemporaryFiles, AreNotNamedByErrors) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

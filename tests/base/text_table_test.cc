@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(TextTable, AlignsColumnsAndEndsLinesWithoutBlanks) {
@@ -45,4 +45,4 @@ TEST(TextTable, ARowThatDoesNotFitIsABug) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using Views = std::vector<std::string_view>;
@@ -145,4 +145,4 @@ TEST(Excerpt, IsEscapedAndShort) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

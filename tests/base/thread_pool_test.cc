@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(ThreadPool, VisitsEveryIndexOnce) {
@@ -110,4 +110,4 @@ TEST(ThreadPool, TakesPartItselfAndHasAtLeastOneThread) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -314,4 +314,4 @@ TEST_F(CompileCacheTest, ProcessesShareItAndMayBeKilled) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace hone::cli {
+namespace hone::cli::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -172,4 +172,4 @@ TEST(Commands, ExamplesParse) {
 }
 
 }  // namespace
-}  // namespace hone::cli
+}  // namespace hone::cli::HONE_FILE

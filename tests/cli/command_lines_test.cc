@@ -8,7 +8,7 @@
 // What all commands have in common is tried on every row of the table of commands, with each option
 // that it concerns. A new command needs a line here.
 
-namespace hone::cli {
+namespace hone::cli::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -281,4 +281,4 @@ TEST_F(CommandLines, RefuseNumbersBehindTheirLimits) {
 }
 
 }  // namespace
-}  // namespace hone::cli
+}  // namespace hone::cli::HONE_FILE

@@ -8,7 +8,7 @@
 
 #include <new>
 
-namespace hone::cli {
+namespace hone::cli::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST(ShellQuoted, QuotesWhatAShellWouldRead) {
 }
 
 }  // namespace
-}  // namespace hone::cli
+}  // namespace hone::cli::HONE_FILE

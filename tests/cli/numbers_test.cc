@@ -7,7 +7,7 @@
 // Files that people write or edit, each number in them in turn at the limits of what a text can
 // say: the command takes it or refuses it with a reason, and never fails by itself.
 
-namespace hone::cli {
+namespace hone::cli::HONE_FILE {
 namespace {
 
 const char* const kNumbers[] = {"0",
@@ -164,4 +164,4 @@ TEST_F(Numbers, OfValues) {
 }
 
 }  // namespace
-}  // namespace hone::cli
+}  // namespace hone::cli::HONE_FILE

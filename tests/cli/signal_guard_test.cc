@@ -14,7 +14,7 @@
 #include <csignal>
 #include <thread>
 
-namespace hone::cli {
+namespace hone::cli::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -176,4 +176,4 @@ TEST_F(SignalGuardTest, ItEndsWithItsScope) {
 }
 
 }  // namespace
-}  // namespace hone::cli
+}  // namespace hone::cli::HONE_FILE

@@ -3,7 +3,7 @@
 #include "tests/codegen/native.h"
 #include "tests/program/kernel_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 void check_native(const NodeKernel& kernel) {
@@ -23,4 +23,4 @@ TEST(NativeGenericKernels, DISABLED_SweepRandomGraphs) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -10,7 +10,7 @@
 #include "tests/program/random_kernels.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Builds and compiles the kernel, runs it, and compares with the reference.
@@ -260,4 +260,4 @@ TEST(NativeKernels, DISABLED_SweepGroups) { check_groups(1'000'000, 5'000); }
 TEST(NativeKernels, DISABLED_SweepContractions) { check_contractions(1'000'000, 5'000); }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

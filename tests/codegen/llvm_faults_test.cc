@@ -9,7 +9,7 @@
 // LLVM ends the process where it does not know how to go on. Inside of hone, that is a fault of
 // ours.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -57,4 +57,4 @@ TEST(LlvmFaults, ErrorsThatItGoesOnFromAreReturned) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 // Loops that run side by side: what the interpreter does one trip after another, vectors do at
 // once.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Small whole numbers, of which sums and products are exact in every type.
@@ -367,4 +367,4 @@ TEST(Lockstep, WhatCodeCannotDoIsRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

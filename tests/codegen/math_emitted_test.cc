@@ -11,7 +11,7 @@
 
 // What is emitted computes the same bits as the functions that math_test.cc measures.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr Opcode kFunctions[] = {
@@ -94,4 +94,4 @@ TEST_P(EmittedMath, DISABLED_SweepAll) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -17,7 +17,7 @@
 #include "codegen/math/evaluate.h"
 #include "codegen/math/host.h"
 
-namespace hone::math {
+namespace hone::math::HONE_FILE {
 namespace {
 
 constexpr Opcode kFunctions[] = {
@@ -310,4 +310,4 @@ TEST(Math, ErrorsAreMeasured) {
 }
 
 }  // namespace
-}  // namespace hone::math
+}  // namespace hone::math::HONE_FILE

@@ -8,7 +8,7 @@
 #include "tests/codegen/words_native.h"
 #include "tests/program/matrix_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using tile::BufferId;
@@ -248,4 +248,4 @@ TEST(Matrix, NativeTreatsInfinitiesAndNansAsPlainProductsDo) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

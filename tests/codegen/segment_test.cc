@@ -7,7 +7,7 @@
 
 // Loops whose trips are data, as code.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Messages of edges with weights, summed for each node: no offset and no source leads outside.
@@ -77,4 +77,4 @@ TEST(NativeSegments, RefuseDifferentTripsSideBySide) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

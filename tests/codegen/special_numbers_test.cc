@@ -9,7 +9,7 @@
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr int64_t kCount = 256;
@@ -126,4 +126,4 @@ TEST(SpecialNumbers, CastsAreThoseOfTheReference) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 #include "tests/codegen/words_native.h"
 #include "tests/program/words_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // With and without VNNI, on each level of this machine.
@@ -149,4 +149,4 @@ TEST(Pairs, NativeIsThatOfTheInterpreter) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -15,7 +15,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
@@ -193,4 +193,4 @@ TEST_F(CInterface, ErrorsHaveCodeTextAndHint) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

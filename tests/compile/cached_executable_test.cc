@@ -8,7 +8,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST_F(CachedExecutable, IsNotKeptWhereThatDoesNotPay) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

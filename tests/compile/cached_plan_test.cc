@@ -18,7 +18,7 @@
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,4 +176,4 @@ TEST_F(CachedPlan, ProcessesShareIt) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -18,7 +18,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
@@ -365,4 +365,4 @@ TEST(Honec, HostileProgramsAreRefusedOrCheckedWhenLoaded) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

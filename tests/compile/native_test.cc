@@ -12,7 +12,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -192,4 +192,4 @@ INSTANTIATE_TEST_SUITE_P(All, NativeZoo, testing::ValuesIn(zoo_names()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

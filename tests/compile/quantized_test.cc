@@ -8,7 +8,7 @@
 #include "plan/random_plan.h"
 #include "tests/rewrite/quantized_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(Quantized, RandomGraphsAreAsAccurateAsPlainReals) {
@@ -53,4 +53,4 @@ TEST(Quantized, ShortSumsOfProductsAreWhole) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 #include "plan/rewritten.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -90,4 +90,4 @@ TEST(CompileRewritten, RefusesOrDropsWhatDoesNotMatch) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 
 // Models whose sizes change from run to run.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Tensor reals(Dims dims, const std::vector<double>& numbers) {
@@ -116,4 +116,4 @@ TEST(NativeSizes, ThoseUsedLastAreKept) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

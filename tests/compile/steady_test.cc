@@ -12,7 +12,7 @@
 
 // What holds from the second run of a compiled model on.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // A product that is large enough for two threads, and what follows it.
@@ -98,4 +98,4 @@ TEST(Steady, RunsAllocateNothing) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

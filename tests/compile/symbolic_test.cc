@@ -12,7 +12,7 @@
 
 // One compilation of a graph with symbols serves all sizes.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Bindings random_sizes(const Graph& graph, Rng& rng) {
@@ -79,4 +79,4 @@ TEST(NativeSymbolic, OneCompilationServesAllSizes) { check_random(0, 6); }
 TEST(NativeSymbolic, DISABLED_Sweep) { check_random(0, 1'000); }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Result<std::vector<Tensor>> run_without(const Graph& graph, std::vector<std::string> passes,
@@ -42,4 +42,4 @@ TEST(Without, EachOptionalPassAndAllOfThemModelsComputeTheSame) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

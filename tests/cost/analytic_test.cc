@@ -13,7 +13,7 @@
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr int64_t kThreads = 4;
@@ -232,4 +232,4 @@ TEST(AnalyticKernel, AloneTakesChains) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -11,7 +11,7 @@
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Target target() { return parse_target(kSampleTarget, "t").value(); }
@@ -128,4 +128,4 @@ TEST(Features, OfAKernelBeginWithItsSort) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

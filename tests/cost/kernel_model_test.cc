@@ -12,7 +12,7 @@
 #include "tests/cost/kernel_model_testing.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -180,4 +180,4 @@ TEST(FastModel, ComputesTheNetworks) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

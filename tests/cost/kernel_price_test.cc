@@ -9,7 +9,7 @@
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Target target() { return parse_target(kSampleTarget, "t").value(); }
@@ -32,7 +32,7 @@ KernelBody product(int64_t rows, int64_t columns, int64_t depth, DType type = DT
 }
 
 KernelPrice price_of(const KernelBody& body, int64_t threads = 1,
-                     const Target& target = hone::target()) {
+                     const Target& target = HONE_FILE::target()) {
   return KernelPrice(KernelFacts(body), target, {}, threads);
 }
 
@@ -198,7 +198,7 @@ TEST(KernelPrice, LanesOfAGroupShareItsChannels) {
 TEST(KernelPrice, SumsTakeWhatTheirTypeTakes) {
   // With peaks so many times as high as the sample's, or as those of f32 where it has none.
   const auto terms = [](DType type, DType changed, double times) {
-    Target target = hone::target();
+    Target target = HONE_FILE::target();
     const double other = target.peak(DType::f32) * 32 / bits(changed);
     target.peak(changed) = times * (target.peak(changed) > 0 ? target.peak(changed) : other);
     return price_of(product(256, 256, 256, type), 1, target).terms(gemm(8, 16));
@@ -451,4 +451,4 @@ TEST(KernelPrice, EverySchedulePricesToANumber) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -13,7 +13,7 @@
 #include "tests/program/random_kernels.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -237,4 +237,4 @@ TEST(LearnedCost, HasAShortLeadForKernelsThatItHasSeen) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

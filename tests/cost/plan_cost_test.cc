@@ -15,7 +15,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 const Target& target() {
@@ -31,7 +31,7 @@ const Cost& cost() {
 struct Priced {
   Priced(const Graph& graph, const Plan& plan)
       : editor(PlanEditor::open(graph, plan, target()).value()),
-        cost(*editor, hone::cost(), store,
+        cost(*editor, HONE_FILE::cost(), store,
              [this](const std::shared_ptr<const KernelFacts>& facts, int64_t threads) {
                ++chosen;
                return choose(facts, threads);
@@ -39,7 +39,7 @@ struct Priced {
 
   static Result<PricedSchedule> choose(const std::shared_ptr<const KernelFacts>& facts,
                                        int64_t threads) {
-    ScheduleChooser chooser(target(), hone::cost(), threads);
+    ScheduleChooser chooser(target(), HONE_FILE::cost(), threads);
     return PricedSchedule(*HONE_TRY(chooser.choose(facts)));
   }
   double seconds() { return cost.seconds().value(); }
@@ -212,4 +212,4 @@ TEST(PlanCost, ThreadsAndSchedulesChangeThePrice) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
@@ -42,4 +42,4 @@ TEST(Prices, AreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 #include "planner/planner.h"
 #include "tests/program/lower_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // A kernel costs a second, a copied byte a millisecond, a command a microsecond.
@@ -90,4 +90,4 @@ TEST(ProgramPrice, NeedsToKnowWhatKernelsWereBuiltFrom) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 
 #include "cost/fast_model.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Features that were changed need models that are trained anew: docs/learned-prices.md.
@@ -56,4 +56,4 @@ TEST(ShippedModels, OfAnUnknownCoreThereIsNone) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

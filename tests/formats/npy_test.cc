@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using namespace std::string_literals;
@@ -200,4 +200,4 @@ TEST(NpyHostile, DataOfTheWrongLength) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "formats/zip_layout.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using namespace std::string_literals;
@@ -338,4 +338,4 @@ TEST(NpzHostile, DamagedArchivesAreErrors) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

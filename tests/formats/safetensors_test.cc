@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -132,4 +132,4 @@ TEST(Safetensors, RefusesToWriteWhatItCannotHold) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

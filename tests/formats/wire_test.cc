@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -57,4 +57,4 @@ TEST(Wire, WhatIsBrokenIsNamedWithItsByte) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

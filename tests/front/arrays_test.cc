@@ -8,7 +8,7 @@
 #include "formats/safetensors.h"
 #include "front/onnx/tensor_file.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -64,4 +64,4 @@ TEST_F(ArraysTest, ErrorsSayWhatWasExpected) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 #include "ir/text.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -57,4 +57,4 @@ TEST(FrontEnds, SeeTheBeginningOfARegularFile) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

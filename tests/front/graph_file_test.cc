@@ -9,7 +9,7 @@
 #include "ir/model_text.h"
 #include "ir/reference/evaluate_model.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST(GraphFile, MissingWeightsAreAnError) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

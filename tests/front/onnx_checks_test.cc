@@ -5,7 +5,7 @@
 
 // Values without a meaning, wherever their nodes stand.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -142,4 +142,4 @@ TEST(OnnxChecks, LookIntoWhatIsNested) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

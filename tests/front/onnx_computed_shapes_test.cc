@@ -8,7 +8,7 @@
 // Shapes that files compute from sizes and from data: by hand, and random ones, which a judge of
 // its own evaluates (shape_judge.h).
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::AllOf;
@@ -165,4 +165,4 @@ TEST(OnnxComputedShapes, DISABLED_SweepOfRandomFiles) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -11,7 +11,7 @@
 // Models of several segments, whose sizes depend on data: written as ONNX and as text, read again,
 // and run beside the model that was written.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -405,4 +405,4 @@ TEST(OnnxExportSegments, CallsThatAreDeferredAreNamed) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

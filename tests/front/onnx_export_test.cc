@@ -18,7 +18,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -518,4 +518,4 @@ TEST(OnnxExport, SaysWhatOnnxCannot) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

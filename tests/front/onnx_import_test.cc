@@ -10,7 +10,7 @@
 
 // What import does beyond single ops: names, functions, subgraphs, sizes that depend on data.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -401,4 +401,4 @@ TEST(OnnxImportFaults, AreNamed) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -5,7 +5,7 @@
 
 // What real files write otherwise than the standard says, and what is read all the same.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -201,4 +201,4 @@ TEST(OnnxAttributes, MasksOfIntegersAreAdded) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -5,7 +5,7 @@
 
 // Open sizes of which nodes do not take all numbers, and branches that fit some sizes alone.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -283,4 +283,4 @@ TEST(OnnxBranches, ThatFitSomeSizesAreChosenByTheSizes) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -4,7 +4,7 @@
 
 #include "tests/front/onnx_testing.h"
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST(OnnxActivation, ShrinkCutsIntegersTowardZero) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

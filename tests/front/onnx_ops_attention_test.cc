@@ -6,7 +6,7 @@
 
 #include "tests/front/onnx_testing.h"
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -479,4 +479,4 @@ TEST(OnnxGroupQueryAttention, RefusesQuantizedCaches) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -5,7 +5,7 @@
 
 #include "tests/front/onnx_testing.h"
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -441,4 +441,4 @@ TEST(OnnxContributedShape, InverseNeedsPivots) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -7,7 +7,7 @@
 
 // What prepares features in ai.onnx.ml. Expected values are those of ONNX Runtime 1.23.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -111,4 +111,4 @@ TEST(OnnxMlFeatures, FeatureVectorizerPutsColumnsSideBySide) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -4,7 +4,7 @@
 
 // Resampling, sampling and regions, where the standard's node tests do not go.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::DoubleNear;
@@ -188,4 +188,4 @@ TEST(OnnxResize, OpenSizesRepeatTheEdge) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

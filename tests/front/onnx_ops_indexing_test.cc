@@ -6,7 +6,7 @@
 
 // Gathers, scatters and selections, where the standard's node tests do not go.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -209,4 +209,4 @@ TEST(OnnxSelection, StringsAreRefused) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

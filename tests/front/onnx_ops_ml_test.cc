@@ -7,7 +7,7 @@
 // ai.onnx.ml: linear models, tables and ensembles of trees. Expected values that no formula gives
 // come from ONNX Runtime 1.30.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -333,4 +333,4 @@ TEST(OnnxMlTrees, RefusesWhatIsNoForest) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

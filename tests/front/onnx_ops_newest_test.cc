@@ -6,7 +6,7 @@
 
 // Ops of opsets 25 to 27.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -70,4 +70,4 @@ TEST(OnnxNewest, CausalConvRemembersItsInputs) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -5,7 +5,7 @@
 
 #include "tests/front/onnx_testing.h"
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
@@ -240,4 +240,4 @@ TEST(OnnxMaxUnpool, ShapesGivenAndComputed) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

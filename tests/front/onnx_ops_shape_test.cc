@@ -6,7 +6,7 @@
 
 // Shape, slicing and pad ops, where the standard's node tests do not go.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -227,4 +227,4 @@ TEST(OnnxPad, ReverseSequenceOnEitherAxis) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -4,7 +4,7 @@
 
 // Support vector machines of ai.onnx.ml. Expected values come from ONNX Runtime 1.23.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -176,4 +176,4 @@ TEST(OnnxSvm, ClassifiersRefuse) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

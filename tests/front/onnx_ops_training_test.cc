@@ -6,7 +6,7 @@
 
 #include "tests/front/onnx_testing.h"
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::DoubleNear;
@@ -145,4 +145,4 @@ TEST(OnnxTraining, GradientsThatCannotBeTaken) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

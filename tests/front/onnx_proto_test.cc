@@ -10,7 +10,7 @@
 
 #include "front/onnx/newer.h"
 
-namespace hone::onnx_io {
+namespace hone::onnx_io::HONE_FILE {
 namespace {
 
 using namespace std::string_literals;
@@ -786,4 +786,4 @@ TEST(OnnxNewer, PrintsNothingAboutOddText) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_io
+}  // namespace hone::onnx_io::HONE_FILE

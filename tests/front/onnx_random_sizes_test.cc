@@ -7,7 +7,7 @@
 // outputs that are one value: what is read with open sizes computes what is read with numbers, and
 // takes the same numbers.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 // A row of nodes from x: f32[1, 2, n] and y: f32[1, 2, m].
@@ -168,4 +168,4 @@ TEST(OnnxRandomSizes, OpenOnesComputeWhatNumbersDo) { check_seeds(0, 60); }
 TEST(OnnxRandomSizes, DISABLED_SweepOpenOnesComputeWhatNumbersDo) { check_seeds(1000, 3000); }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -4,7 +4,7 @@
 
 // Sequences and optionals that import can follow.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -104,4 +104,4 @@ TEST(OnnxSequences, AreRefusedWhereATensorIsNeeded) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

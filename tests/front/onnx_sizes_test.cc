@@ -4,7 +4,7 @@
 
 // What the user says about the inputs of a file before it is read.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -66,4 +66,4 @@ TEST(OnnxConstants, MustFitTheFile) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -8,7 +8,7 @@
 // Models of scikit-learn as skl2onnx writes them. What they have to compute was computed by ONNX
 // Runtime: sklearn/make.py makes the files.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,4 +67,4 @@ TEST(OnnxSklearnLabels, NameClassesInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

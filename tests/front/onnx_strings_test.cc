@@ -4,7 +4,7 @@
 
 // Strings as places in a table of the file, and the labels of columns.
 
-namespace hone::onnx_testing {
+namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -236,4 +236,4 @@ TEST(OnnxStrings, ZipMapsAreChecked) {
 }
 
 }  // namespace
-}  // namespace hone::onnx_testing
+}  // namespace hone::onnx_testing::HONE_FILE

@@ -14,7 +14,7 @@
 // Gradients of one function, spelled in two ways: composites and their expansions, short types and
 // f64, open sizes and numbers.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // By element, relative to the largest of the tensor.
@@ -213,4 +213,4 @@ TEST(Agreement, OpenSizesHaveTheGradientsOfNumbers) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

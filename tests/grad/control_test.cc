@@ -6,7 +6,7 @@
 #include "ir/text.h"
 #include "tests/grad/grad_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -170,4 +170,4 @@ graph @g(%x: f64[]) -> f64[] {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

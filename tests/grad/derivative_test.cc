@@ -14,7 +14,7 @@
 // Every op of the table, on random applications: derivative, forward against backward, and second
 // derivative.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr double kTolerance = 1e-6;
@@ -185,4 +185,4 @@ TEST(Derivative, OfEveryOpIsThatOfDifferences) { check_ops(72); }
 TEST(Derivative, DISABLED_SweepOfEveryOp) { check_ops(1000); }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 // Objectives whose gradients people have derived by hand: a mixture of Gaussians, bundle
 // adjustment, and an LSTM without matrices. The formulas below are loops over numbers.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -350,4 +350,4 @@ struct Lstm {
 TEST(Objectives, LstmThroughTime) { Lstm().check(); }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -14,7 +14,7 @@
 #include "tests/grad/grad_testing.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -137,4 +137,4 @@ TEST(Rematerialize, RandomGraphsKeepTheirValues) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

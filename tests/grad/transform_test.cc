@@ -9,7 +9,7 @@
 
 // The three transformations, one by one, on the example of docs/derivatives.md.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -204,4 +204,4 @@ graph @g(%x: f32[], %y: f32[3]) -> f32[] {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

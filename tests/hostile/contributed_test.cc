@@ -2,7 +2,7 @@
 
 // Contributed and quantized ops with operands and attributes that they cannot have.
 
-namespace hone::hostile {
+namespace hone::hostile::HONE_FILE {
 namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 62;
@@ -496,4 +496,4 @@ TEST(HostileQuantized, Standard) {
 }
 
 }  // namespace
-}  // namespace hone::hostile
+}  // namespace hone::hostile::HONE_FILE

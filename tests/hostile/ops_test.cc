@@ -2,7 +2,7 @@
 
 // Operands of ranks and attributes of kinds and values that the op does not have.
 
-namespace hone::hostile {
+namespace hone::hostile::HONE_FILE {
 namespace {
 
 // Each of r0..r5 is an f32 input of that rank, with sizes 2, 3, 4, 5, 6; i1 and i2 hold integers.
@@ -283,4 +283,4 @@ TEST(HostileOps, SurplusResults) {
 }
 
 }  // namespace
-}  // namespace hone::hostile
+}  // namespace hone::hostile::HONE_FILE

@@ -4,7 +4,7 @@
 
 // Ranks, element counts and sizes: lies, overflows and bombs. A small file must not take much.
 
-namespace hone::hostile {
+namespace hone::hostile::HONE_FILE {
 namespace {
 
 const std::string kX = input_text("x", {"2", "3"});
@@ -366,4 +366,4 @@ TEST(HostileSizes, ZMemory) {
 }
 
 }  // namespace
-}  // namespace hone::hostile
+}  // namespace hone::hostile::HONE_FILE

@@ -2,7 +2,7 @@
 
 // Names and places: what gives a value, who calls whom, how deep.
 
-namespace hone::hostile {
+namespace hone::hostile::HONE_FILE {
 namespace {
 
 const std::string kX = input_text("x", {"2", "3"});
@@ -341,4 +341,4 @@ TEST(HostileStructure, ManyDeferrals) {
 }
 
 }  // namespace
-}  // namespace hone::hostile
+}  // namespace hone::hostile::HONE_FILE

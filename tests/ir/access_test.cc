@@ -15,7 +15,7 @@
 // The relation of every op against the truth, which is what the reference evaluation computes each
 // element from.
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 using Elements = std::set<int64_t>;
@@ -662,4 +662,4 @@ TEST(WorkTest, OfRegions) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

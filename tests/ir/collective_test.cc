@@ -3,7 +3,7 @@
 
 #include "tests/ir/evaluate_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::expect_infer;
@@ -176,4 +176,4 @@ TEST(Collective, Inference) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include "ir/functional.h"
 #include "tests/ir/composite_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 void expect_curve(std::string_view op, const std::function<double(double)>& fn) {
@@ -59,4 +59,4 @@ TEST(Activations, PreluBroadcastsItsSlope) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

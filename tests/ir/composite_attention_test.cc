@@ -5,7 +5,7 @@
 #include "ir/functional.h"
 #include "tests/ir/composite_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 // ---- Formulas -----------------------------------------------------------------------------------
@@ -196,4 +196,4 @@ TEST(RotaryEmbedding, TurnsPairs) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "tests/ir/composite_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 // The sum over every assignment of the letters, written down naively. "..." is spelled out as
@@ -183,4 +183,4 @@ TEST(Einsum, Errors) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

@@ -5,7 +5,7 @@
 #include "ir/functional.h"
 #include "tests/ir/composite_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 // ---- Formulas -----------------------------------------------------------------------------------
@@ -170,4 +170,4 @@ TEST(Norms, Errors) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

@@ -5,7 +5,7 @@
 #include "ir/functional.h"
 #include "tests/ir/composite_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -335,4 +335,4 @@ TEST(Recurrent, Errors) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "tests/ir/composite_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 // ---- Formula ------------------------------------------------------------------------------------
@@ -231,4 +231,4 @@ TEST(Resize, Errors) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

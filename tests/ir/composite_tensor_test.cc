@@ -5,7 +5,7 @@
 #include "ir/functional.h"
 #include "tests/ir/composite_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 // ---- Pools, sums, indices -----------------------------------------------------------------------
@@ -136,4 +136,4 @@ TEST(Dequantize, IsExactInsideTheDifference) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

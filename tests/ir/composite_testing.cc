@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "rewrite/passes.h"
 
-namespace hone::testing {
+namespace hone::tested {
 
 // ---- Arrays -------------------------------------------------------------------------------------
 
@@ -122,4 +122,4 @@ void expect_symbolic(std::string_view op, std::initializer_list<std::string_view
   }
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tested

@@ -10,7 +10,7 @@
 
 // Tests of composites against naive formulas in double.
 
-namespace hone::testing {
+namespace hone::tested {
 
 // Numbers with an index per dim, for formulas written as loops.
 class Array {
@@ -55,4 +55,4 @@ void expect_near(const Tensor& got, const Array& wanted, double tolerance = 1e-1
 void expect_symbolic(std::string_view op, std::initializer_list<std::string_view> operands,
                      std::source_location where = std::source_location::current());
 
-}  // namespace hone::testing
+}  // namespace hone::tested

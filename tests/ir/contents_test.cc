@@ -11,7 +11,7 @@
 #include "tests/ir/text_testing.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 ValueId named(const Graph& graph, std::string_view name) {
@@ -396,4 +396,4 @@ TEST(Contents, PropertyWhatIsKnownOfRandomGraphsHolds) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include "ir/functional.h"
 #include "tests/ir/evaluate_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
@@ -293,4 +293,4 @@ TEST(Spmd, ChecksTheInputsOfEachDevice) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 #include "tests/ir/dense_testing.h"
 #include "tests/ir/op_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 TEST(Conv, SlidesTheKernelOverTheInput) {
@@ -417,4 +417,4 @@ TEST(Conv, RejectsBadOrders) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

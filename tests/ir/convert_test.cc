@@ -2,7 +2,7 @@
 
 #include "tests/ir/op_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 TEST(CastTest, RealToIntegerRoundsTowardZeroAndSaturates) {
@@ -97,4 +97,4 @@ TEST(BitcastTest, Errors) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

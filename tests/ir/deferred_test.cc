@@ -7,7 +7,7 @@
 #include "ir/reference/evaluate_model.h"
 #include "tests/ir/op_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::difference;
@@ -308,4 +308,4 @@ TEST(Deferred, WhatItGivesIsCheckedWhereItIsUsed) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

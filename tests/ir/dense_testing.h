@@ -14,7 +14,7 @@
 
 // Tests against loops that are written out: dot, conv, windows, reductions.
 
-namespace hone::testing {
+namespace hone::tested {
 
 inline size_t at(int64_t i) { return static_cast<size_t>(i); }
 
@@ -154,4 +154,4 @@ inline void expect_symbols_bind(std::string_view op_text, std::vector<std::strin
   }
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tested

@@ -9,7 +9,7 @@
 #include "tests/ir/dense_testing.h"
 #include "tests/ir/op_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 TEST(Dot, MultipliesMatrices) {
@@ -304,4 +304,4 @@ TEST(Dot, RejectsIllTypedApplications) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

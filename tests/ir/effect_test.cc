@@ -3,7 +3,7 @@
 #include "rewrite/passes.h"
 #include "tests/ir/text_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 size_t count(const Graph& graph, Opcode opcode) {
@@ -36,4 +36,4 @@ TEST(Effects, AnEndlessLoopOverConstantsIsNotFolded) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -4,7 +4,7 @@
 
 #include "tests/ir/op_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::expect_eval;
@@ -320,4 +320,4 @@ TEST(RngBits, WantsScalarsAndMakesUnsignedNumbers) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 #include "ir/reference/domain.h"
 #include "tests/ir/evaluate_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::ElementsAre;
@@ -365,4 +365,4 @@ TEST(Dependencies, ScanElementsComeFromEarlierSteps) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

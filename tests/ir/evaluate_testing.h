@@ -10,7 +10,7 @@
 #include "tests/ir/op_testing.h"
 #include "tests/ir/text_testing.h"
 
-namespace hone::testing {
+namespace hone::tested {
 
 inline std::vector<Tensor> tensors(std::initializer_list<std::string_view> texts) {
   std::vector<Tensor> all;
@@ -53,4 +53,4 @@ inline std::string run_spmd(std::string_view graph, const std::vector<Texts>& in
   return "";
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tested

@@ -4,7 +4,7 @@
 
 #include "ir/functional.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Type f32(std::initializer_list<Dim> dims) { return Type::get(DType::f32, dims); }
@@ -295,4 +295,4 @@ TEST(Functional, MatmulFollowsNumpy) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

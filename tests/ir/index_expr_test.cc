@@ -2,7 +2,7 @@
 
 #include "ir/access.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 const std::vector<IterDim> kDims = {{"i", 10}, {"j", 4}, {"k", 3}};
@@ -122,4 +122,4 @@ TEST(RegionTest, EmptyRegions) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 
 // dynamic_slice, dynamic_update, gather, scatter.
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 TEST(DynamicSliceTest, TakesAWindow) {
@@ -268,4 +268,4 @@ TEST(ScatterTest, Errors) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

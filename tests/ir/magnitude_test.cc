@@ -11,7 +11,7 @@
 #include "rewrite/expand.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 MagnitudeSources sources(Magnitude input) {
@@ -129,4 +129,4 @@ TEST(Magnitude, HoldsOfRandomGraphs) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 #include "ir/reference/evaluate_model.h"
 #include "tests/ir/segment_models.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Model parse_ok(std::string_view text) {
@@ -282,4 +282,4 @@ TEST(ModelError, TextErrorsHaveTheirPlace) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

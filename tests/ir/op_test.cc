@@ -8,7 +8,7 @@
 
 #include "ir/op_def.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(Op, EqualAttributesGiveTheSameOp) {
@@ -164,4 +164,4 @@ TEST(OpTable, PricesDependOnTheElementType) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

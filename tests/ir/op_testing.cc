@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace hone::testing {
+namespace hone::tested {
 
 namespace {
 
@@ -192,4 +192,4 @@ void expect_eval_error(std::string_view op, std::initializer_list<std::string_vi
       << "'" << results.error().what() << "' lacks '" << text << "'";
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tested

@@ -16,7 +16,7 @@
 // A tensor literal is a type and its elements; one element fills the tensor. Elements may be nan,
 // inf, -inf, true, false. Types may use the symbols below. "" stands for an absent operand.
 
-namespace hone::testing {
+namespace hone::tested {
 
 // N in 0..64, M in 1..64, K in 4..64 in steps of 4.
 const std::vector<Symbol>& symbols();
@@ -51,4 +51,4 @@ void expect_eval_error(std::string_view op, std::initializer_list<std::string_vi
                        std::string_view text,
                        std::source_location where = std::source_location::current());
 
-}  // namespace hone::testing
+}  // namespace hone::tested

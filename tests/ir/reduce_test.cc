@@ -9,7 +9,7 @@
 #include "tests/ir/dense_testing.h"
 #include "tests/ir/op_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 // ---- reduce -------------------------------------------------------------------------------------
@@ -358,4 +358,4 @@ TEST(Cumulative, InfersItsType) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

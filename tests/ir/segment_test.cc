@@ -7,7 +7,7 @@
 
 // segment_reduce, gather_rows.
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 TEST(SegmentReduceTest, CombinesTheRowsBetweenOffsets) {
@@ -85,4 +85,4 @@ TEST(GatherRowsTest, Inference) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

@@ -4,7 +4,7 @@
 
 // broadcast, reshape, transpose, slice, pad, concat, reverse.
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 TEST(BroadcastTest, RepeatsNewDimsAndDimsOfSizeOne) {
@@ -236,4 +236,4 @@ TEST(ShapeTest, LargeTransposeAndReverse) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

@@ -7,7 +7,7 @@
 #include "tests/ir/dense_testing.h"
 #include "tests/ir/op_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 TEST(Sort, OrdersLinesAlongTheAxis) {
@@ -130,4 +130,4 @@ TEST(Sort, RejectsIllTypedApplications) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "tests/ir/text_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // The error of a body inside of `graph @f(%x: f32[2, 3]) {`, which ends at column 27.
@@ -192,4 +192,4 @@ TEST(TextHostile, DeepBracketsAreRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 
 #include "tests/ir/text_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -362,4 +362,4 @@ TEST(TextConstant, LazyOnesAreNotReadForPrintingToATable) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

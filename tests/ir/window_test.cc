@@ -9,7 +9,7 @@
 #include "tests/ir/dense_testing.h"
 #include "tests/ir/op_testing.h"
 
-namespace hone::testing {
+namespace hone::tested::HONE_FILE {
 namespace {
 
 TEST(WindowReduce, CombinesEachWindow) {
@@ -175,4 +175,4 @@ TEST(WindowReduce, InfersItsType) {
 }
 
 }  // namespace
-}  // namespace hone::testing
+}  // namespace hone::tested::HONE_FILE

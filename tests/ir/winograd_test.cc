@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // The sums of windows over n + 2 numbers, in the way of the transforms.
@@ -125,4 +125,4 @@ TEST(WinogradLoss, PermitsNothingToOtherWindowsAndExtremeWeights) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 #include "ir/text.h"
 #include "kernel/kernel_body.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Graph graph_of(std::string_view text) { return parse_graph(text).value(); }
@@ -192,4 +192,4 @@ graph @g(%x: f32[2, 8, 16], %w: f32[16, 24], %b: f32[24]) -> f32[2, 8, 24] {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

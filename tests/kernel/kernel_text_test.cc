@@ -7,7 +7,7 @@
 #include "kernel/schedule_space.h"
 #include "tests/program/random_kernels.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST(KernelText, ThatIsChangedAtRandomIsReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

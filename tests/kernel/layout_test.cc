@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 std::string error_of(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
@@ -98,4 +98,4 @@ TEST(Layout, IndexIsOneToOne) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // What lies at each place of the memory is what the layout says.
@@ -43,4 +43,4 @@ TEST(Packed, TheSameContentIsTheSameTensor) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -12,7 +12,7 @@
 #include "kernel/schedule_text.h"
 #include "tests/program/random_kernels.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Target target() {
@@ -259,4 +259,4 @@ TEST(ScheduleSpace, OfAChainChangesItsStages) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 #include "rewrite/prepare.h"
 #include "tune/build_data_set.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -165,4 +165,4 @@ TEST_F(CollectLayoutsTest, LeavesDamagedFilesOut) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

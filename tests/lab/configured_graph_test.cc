@@ -13,7 +13,7 @@
 #include "tests/lab/layout_testing.h"
 #include "tests/lab/tpu_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -220,4 +220,4 @@ TEST(ConfiguredGraph, RefusesWhatIsMixedOrMissing) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 #include "tests/lab/layout_testing.h"
 #include "tests/learn/data_set_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::Contains;
@@ -146,4 +146,4 @@ TEST_F(ExportDataTest, RefusesToWriteNothing) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

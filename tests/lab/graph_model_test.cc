@@ -11,7 +11,7 @@
 #include "learn/ranking.h"
 #include "tests/lab/graph_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -490,4 +490,4 @@ TEST(JudgeGraphs, LeavesGraphsAndConfigurationsOut) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

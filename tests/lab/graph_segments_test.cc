@@ -8,7 +8,7 @@
 #include "learn/trainer.h"
 #include "tests/lab/graph_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -230,4 +230,4 @@ TEST(GraphSegments, RefuseWhatDoesNotAddUp) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(GraphText, TellsGraphsWithManyRuns) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "tests/lab/layout_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST(LayoutFile, IsNamedByItsProgram) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

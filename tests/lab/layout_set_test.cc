@@ -9,7 +9,7 @@
 #include "tests/lab/layout_testing.h"
 #include "tests/learn/data_set_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST_F(LayoutSetTest, SplitsCountGraphs) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -10,7 +10,7 @@
 #include "learn/ranking.h"
 #include "tests/lab/tpu_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Nodes with two columns, whose layouts each have a cost.
@@ -90,4 +90,4 @@ TEST(LayoutSums, TellSlowLayoutsOfATpuFromFastOnes) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 #include "ir/text.h"
 #include "lab/tpu/from_graph.h"
 
-namespace hone::tpu {
+namespace hone::tpu::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -209,4 +209,4 @@ TEST(TpuFeatures, SeveralOutputsAreATuple) {
 }
 
 }  // namespace
-}  // namespace hone::tpu
+}  // namespace hone::tpu::HONE_FILE

@@ -10,7 +10,7 @@
 #include "formats/npy.h"
 #include "lab/tpu/features.h"
 
-namespace hone::tpu {
+namespace hone::tpu::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -256,4 +256,4 @@ TEST(TpuGraph, RefusesSmallFilesOfLargeArrays) {
 }
 
 }  // namespace
-}  // namespace hone::tpu
+}  // namespace hone::tpu::HONE_FILE

@@ -9,7 +9,7 @@
 #include "lab/tpu/features.h"
 #include "tests/lab/tpu_testing.h"
 
-namespace hone::tpu {
+namespace hone::tpu::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -197,4 +197,4 @@ TEST(TuningData, RefusesMoreThanItsLimits) {
 }
 
 }  // namespace
-}  // namespace hone::tpu
+}  // namespace hone::tpu::HONE_FILE

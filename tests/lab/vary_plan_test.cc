@@ -13,7 +13,7 @@
 #include "target/fingerprint.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::Each;
@@ -192,4 +192,4 @@ TEST_F(VaryPlanTest, AGraphWithoutLayoutsIsRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 std::string hex(std::string_view bytes) {
@@ -53,4 +53,4 @@ TEST(Events, TwoWritersHaveTwoFiles) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

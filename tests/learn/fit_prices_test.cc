@@ -10,7 +10,7 @@
 #include "tests/target/target_testing.h"
 #include "tune/calibration_set.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 const Target& target() {
@@ -86,4 +86,4 @@ TEST(CalibrationSet, HasKernelsOfEachKind) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

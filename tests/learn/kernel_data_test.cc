@@ -4,7 +4,7 @@
 
 #include "tests/learn/data_set_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -367,4 +367,4 @@ TEST_F(KernelDataTest, ASharedKernelIsInOnePart) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

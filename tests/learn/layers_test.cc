@@ -10,7 +10,7 @@
 #include "learn/network_step.h"
 #include "tests/grad/grad_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST(Layers, RefuseWhatTheyCannotTake) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(LeastSquares, SolvesEquationsThatHavePositiveSolutions) {
@@ -83,4 +83,4 @@ TEST(LeastSquares, EndsWhereNothingIsLower) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "tests/grad/grad_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using Loss = std::function<Value(Value, Value)>;
@@ -117,4 +117,4 @@ TEST(Losses, HaveTheDerivativesOfDifferences) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

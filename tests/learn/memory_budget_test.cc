@@ -10,7 +10,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(MemoryBudget, SaysTheLeastPossible) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

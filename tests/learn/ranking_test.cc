@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr std::array kSeconds = {1.0, 2.0, 3.0, 4.0};
@@ -39,4 +39,4 @@ TEST(Ranking, TellsSlowFromFast) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 #include "cost/learned_cost.h"
 #include "learn/models/train_kernel_model.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Shipped {
@@ -47,4 +47,4 @@ TEST(ShippedModels, PriceTheirDataAsWhenTheyWereTrained) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -18,7 +18,7 @@
 #include "tests/cost/kernel_model_testing.h"
 #include "tune/calibration_set.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -494,4 +494,4 @@ TEST(TrainKernelModel, BeginsWithTheModelThatFitsWhatWasMeasured) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

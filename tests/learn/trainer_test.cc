@@ -11,7 +11,7 @@
 #include "learn/layers.h"
 #include "learn/losses.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -398,4 +398,4 @@ TEST(RateSchedule, RisesAndFalls) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

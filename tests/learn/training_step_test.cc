@@ -10,7 +10,7 @@
 #include "ir/reference/evaluate.h"
 #include "learn/losses.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -228,4 +228,4 @@ TEST(Losses, CrossEntropyIsFiniteBesideForbiddenClasses) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

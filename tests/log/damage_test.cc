@@ -8,7 +8,7 @@
 
 // Files that are no logs, logs of other versions, and damaged ones.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -378,4 +378,4 @@ TEST_F(DamagedLog, OfRandomBytesIsReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

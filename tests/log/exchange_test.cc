@@ -6,7 +6,7 @@
 #include "formats/npz.h"
 #include "tests/log/log_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST_F(Exchange, ArraysHaveARowPerRecordAndDistinctTexts) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

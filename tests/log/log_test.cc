@@ -4,7 +4,7 @@
 
 #include "tests/log/log_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -292,4 +292,4 @@ TEST_F(LogTest, TakesRecordsOfSeveralThreadsAndSeveralOpenLogs) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

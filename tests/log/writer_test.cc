@@ -12,7 +12,7 @@
 // The two programs of kill.sh, which calls them by their names: one writes until it is killed, the
 // other looks for what was acknowledged.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 std::string variable(const char* name) {
@@ -69,4 +69,4 @@ TEST(KilledLog, DISABLED_HasWhatWasAcknowledged) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -15,7 +15,7 @@
 
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // ---- A machine that is made up ------------------------------------------------------------------
@@ -288,4 +288,4 @@ TEST(Duel, TheIntervalIsThatOfSignedRanks) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

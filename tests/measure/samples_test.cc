@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(Samples, ATimeIsTheMedianOverPlacesOfTheLeast) {
@@ -23,4 +23,4 @@ TEST(Samples, NoiseIsHowFarPlacesDiffer) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST(PeakMemory, SeesWhatIsTouchedSinceItStarted) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

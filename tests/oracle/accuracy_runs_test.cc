@@ -9,7 +9,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -175,4 +175,4 @@ TEST(AccuracyRuns, DISABLED_SweepFalseAlarmsAndPlantedErrors) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

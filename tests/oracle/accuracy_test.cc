@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -111,4 +111,4 @@ TEST(Accuracy, IntegersAreEqualAndTypesFit) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

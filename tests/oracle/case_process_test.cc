@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -58,4 +58,4 @@ TEST(CaseProcess, ALimitOfTheSystemIsNoOutcome) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

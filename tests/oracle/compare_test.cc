@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <limits>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -117,4 +117,4 @@ TEST(Compare, FindsABadElementInALaterPiece) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

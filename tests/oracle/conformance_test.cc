@@ -10,7 +10,7 @@
 #include "oracle/conformance_data.h"
 #include "report/conformance_text.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -220,4 +220,4 @@ TEST(ConformanceOfTheStandard, AdamMultipleLacksTheEpsilonOfItsData) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

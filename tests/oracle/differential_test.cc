@@ -11,7 +11,7 @@
 #include "rewrite/prepare.h"
 #include "tests/oracle/host_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -233,4 +233,4 @@ TEST(DecisionCounts, HaveARowForEachDecisionAndCountItsValues) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 
 // Plans that were made by edits, completed and carried out, against the reference.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // The plan after some random edits of nothing, those that are accepted.
@@ -36,4 +36,4 @@ TEST(EditedPlans, ComputeTheSameAsTheReference) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

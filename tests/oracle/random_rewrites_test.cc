@@ -20,7 +20,7 @@
 // is computed is as accurate as it is of the graph as it was, in floats of the reference and in
 // native code under random plans.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 const std::vector<RuleMatcher>& matchers() {
@@ -233,4 +233,4 @@ TEST(RandomRewrites, OfEachRuleComputeTheSame) { test_rules(4, false); }
 TEST(RandomRewrites, DISABLED_SweepEachRule) { test_rules(200, true); }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

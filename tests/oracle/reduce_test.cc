@@ -7,7 +7,7 @@
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 DifferentialCase case_of(std::string_view graph, std::string_view plan = "") {
@@ -183,4 +183,4 @@ TEST(Reduce, GivesBackWhatCannotBeSmaller) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

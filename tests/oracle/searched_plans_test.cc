@@ -10,7 +10,7 @@
 
 // Plans that searches find, completed and carried out, against the reference.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // The best plan of a short search from the planner's, and for one of its kernels the best schedule
@@ -58,4 +58,4 @@ TEST(SearchedPlans, ComputeTheSameAsTheReference) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

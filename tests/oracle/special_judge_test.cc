@@ -9,7 +9,7 @@
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -84,4 +84,4 @@ TEST(SpecialJudge, SaysNothingWhereTheOrderOfASumDecides) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

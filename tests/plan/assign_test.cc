@@ -6,7 +6,7 @@
 #include "ir/text.h"
 #include "rewrite/prepare.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST_F(AssignPlans, OneOfOneGraphMayHaveAnyName) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 #include "tests/plan/plan_testing.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -477,4 +477,4 @@ TEST(Planned, SaysWhereValuesAre) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 #include "plan/planned.h"
 #include "tests/plan/plan_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -127,4 +127,4 @@ TEST(Copies, Refusals) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(DropUnfit, ReturnsWhatNoEntryIsAtFaultFor) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

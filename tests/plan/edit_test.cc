@@ -11,7 +11,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/random/random_joins.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -429,4 +429,4 @@ TEST(Edit, UndoLeavesThePlanAsItWas) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

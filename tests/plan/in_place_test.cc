@@ -9,7 +9,7 @@
 #include "rewrite/prepare.h"
 #include "tests/plan/plan_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -349,4 +349,4 @@ TEST(InPlace, ThePlannerDoesWhatItCan) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 #include "tests/plan/plan_testing.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -116,4 +116,4 @@ TEST(PlanSpace, ListsAllThatFits) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

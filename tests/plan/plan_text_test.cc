@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "plan/plan.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -242,4 +242,4 @@ TEST(PlanText, TheDocumentHasEveryRow) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

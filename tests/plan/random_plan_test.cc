@@ -14,7 +14,7 @@
 #include "zoo/random/random_joins.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Target target() { return parse_target(kSampleTarget, "t").value(); }
@@ -159,4 +159,4 @@ TEST(RandomPlan, EveryValueOfEveryDecisionComesUp) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 #include "plan/assign.h"
 #include "rewrite/prepare.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -92,4 +92,4 @@ TEST(Rewritten, PlansAreForTheGraphThatTheyMake) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -11,7 +11,7 @@
 #include "zoo/inputs.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // The analytic price upside down: the slowest schedule is the cheapest.
@@ -115,4 +115,4 @@ TEST(PlannersCost, PricesKernelsThatAnEarlierPlanHadOnlyOnce) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

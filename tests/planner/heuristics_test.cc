@@ -13,7 +13,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -135,4 +135,4 @@ TEST(Fusion, TakesTimeInProportionToAForest) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(Memory, TheBoundHoldsWhereverValuesLie) {
@@ -42,4 +42,4 @@ TEST(Memory, NothingIsSaidOfOpenSizes) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

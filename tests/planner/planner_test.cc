@@ -18,7 +18,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Target target() { return parse_target(kSampleTarget, "t").value(); }
@@ -137,7 +137,7 @@ graph @g(%x: f32[1, 64, 160, 160], %w: f32[64, 1, 3, 3], %v: f32[64, 64, 1, 1])
 })")
                                   .value())
                           .value();
-  Target target = hone::target();
+  Target target = HONE_FILE::target();
   const auto kernels = [&](const Heuristics& heuristics) {
     const Plan plan =
         complete(graph, {}, target, AnalyticCost(target), {.heuristics = heuristics}).value();
@@ -455,7 +455,7 @@ TEST(Planner, StopsBeforeTheNextKernel) {
     return body_of(graph, std::span(&node, 1), {});
   };
   CancelToken cancel;
-  const Target target = hone::target();
+  const Target target = HONE_FILE::target();
   const AnalyticCost cost(target);
   ScheduleChooser chooser(target, cost, 1, {.cancel = &cancel});
   EXPECT_TRUE(chooser.choose(body("exp")).ok());
@@ -573,4 +573,4 @@ TEST(Planner, CompletesWhatRandomPlansLeaveOut) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

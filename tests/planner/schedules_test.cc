@@ -13,7 +13,7 @@
 
 // Which schedules the planner finds for kernels: algorithms, threads, products.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Target target() { return parse_target(kSampleTarget, "t").value(); }
@@ -239,4 +239,4 @@ TEST(PlannerSchedules, KernelsOfContractionsWriteWhatIsNarrow) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

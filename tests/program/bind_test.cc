@@ -5,7 +5,7 @@
 
 #include "program/tiles/calling.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TileProgram parsed(std::string_view text) {
@@ -83,4 +83,4 @@ TEST(Calling, CountsTheTripsOfThreadsLoopsTogether) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

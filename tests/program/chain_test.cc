@@ -4,7 +4,7 @@
 #include "kernel/stages.h"
 #include "tests/program/chain_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr std::string_view kAttention = R"(
@@ -290,4 +290,4 @@ TEST(Chains, SchedulesThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

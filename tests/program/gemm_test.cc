@@ -6,7 +6,7 @@
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -380,4 +380,4 @@ TEST(Gemms, DISABLED_SweepRandomContractions) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 
 #include "tests/program/kernel_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 void check_node_kernel(const NodeKernel& kernel) {
@@ -43,4 +43,4 @@ TEST(GenericKernels, RefuseWhatIsNoKernel) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 
 // Halos: blocks of a pool need more points of the image than they have.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // A window along a dim of an image.
@@ -261,4 +261,4 @@ TEST(Halos, OtherPartsAreRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 #include "program/run.h"
 #include "tests/program/image_runner.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -191,4 +191,4 @@ TEST(Instantiate, WritesNestedLoopsOut) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

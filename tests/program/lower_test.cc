@@ -13,7 +13,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -640,4 +640,4 @@ TEST(Lower, DISABLED_SweepFullSizeZooModels) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 #include "kernel/matrix.h"
 #include "tests/program/matrix_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(Matrix, RandomContractionsComputeWhatTheReferenceDoes) {
@@ -92,4 +92,4 @@ TEST(Matrix, NeedsAGraphThatPermitsItAndAMachine) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

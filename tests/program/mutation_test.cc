@@ -11,7 +11,7 @@
 
 // Every decision counts: a plan with one entry changed is refused, or becomes another program.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // A plan, and which decision was changed.
@@ -306,4 +306,4 @@ TEST(Mutation, EveryDecisionCounts) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -10,7 +10,7 @@
 #include "tests/program/random_kernels.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Seen {
@@ -340,4 +340,4 @@ TEST(Nests, SchedulesThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

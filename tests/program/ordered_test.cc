@@ -9,7 +9,7 @@
 #include "ir/text.h"
 #include "tests/program/kernel_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -89,4 +89,4 @@ TEST(Sort, ReadsEachOperandOnce) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

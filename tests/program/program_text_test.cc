@@ -4,7 +4,7 @@
 #include "program/program.h"
 #include "program/run.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -365,4 +365,4 @@ TEST(ProgramRun, RefusesWrongInputsAndEndlessLoops) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

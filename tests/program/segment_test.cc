@@ -9,7 +9,7 @@
 
 // Kernels that go over segments: loops whose trips are data.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -108,4 +108,4 @@ TEST(Segments, CanBeReducedOver) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

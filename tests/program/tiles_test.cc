@@ -7,7 +7,7 @@
 #include "program/tiles/interpret.h"
 #include "program/tiles/tile_builder.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -388,4 +388,4 @@ TEST(Tiles, APartOfTheTripsIsOfALoop) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 
 // Reals of 16 bits are f32 within a kernel.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 std::vector<Tensor> run_kernel(std::string_view text, const std::vector<Tensor>& inputs,
@@ -86,4 +86,4 @@ TEST(WideNumbers, OfAProductGoOnUnrounded) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // A conv of one or two dims with windows of 3, and something before and after it.
@@ -203,4 +203,4 @@ TEST(Winograd, PanelsOfWeightsLieWithinOneGroup) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -4,7 +4,7 @@
 #include "kernel/words.h"
 #include "tests/program/words_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Target small_target() {
@@ -148,4 +148,4 @@ TEST(Pairs, TakeDenormalNumbersForZero) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 
 // Laws of comparisons, of bools, and of what they choose, in the prover and in the checker.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Rule law(std::string_view left, std::string_view right) {
@@ -169,4 +169,4 @@ TEST(LawsOfChoice, OfPlacesThatAreExact) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -4,7 +4,7 @@
 
 #include "rules/checker/checker.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Rule rule_of(std::string_view text) { return std::move(parse_rules(text).value()[0]); }
@@ -95,4 +95,4 @@ TEST(Correction, OfWhatIsWrongAllOverIsRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 
 // The laws of exp, in the prover and in the checker.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Rule rule_of(std::string_view inputs, std::string_view left, std::string_view right) {
@@ -89,4 +89,4 @@ TEST(LawsOfExp, LetSoftmaxBeShiftedAlongItsRows) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include "prove/needed.h"
 #include "prove/verify.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 std::vector<ForeignRule> read(std::string_view text, bool pairs = false) {
@@ -175,4 +175,4 @@ TEST(NeededRules, AreThoseThatDoNotFollow) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

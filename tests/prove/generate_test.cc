@@ -8,7 +8,7 @@
 #include "prove/generate.h"
 #include "rules/checker/checker.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Generated generated(std::string_view inputs, std::string_view ops, int max_ops, int threads = 2) {
@@ -255,4 +255,4 @@ TEST(Families, CanBeRead) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 #include "prove/prove.h"
 #include "rules/checker/checker.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Rule rule_of(std::string_view text) { return std::move(parse_rules(text).value()[0]); }
@@ -184,4 +184,4 @@ TEST(GuardForm, LosesNoSizes) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 
 // Rules that try to be believed without being true, and rules that try to take all time and memory.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Rule rule_of(std::string_view text) { return std::move(parse_rules(text).value()[0]); }
@@ -298,4 +298,4 @@ TEST(HostileText, OfMegabytesIsReadInAMoment) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -12,7 +12,7 @@
 // True rules with one thing changed on the right side. What the ladder believes of them is
 // evaluated at all small sizes by the reference evaluator, which shares nothing with it.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 enum Kind : uint8_t { kAttribute, kAxis, kOperand, kCoincidence, kKinds };
@@ -208,4 +208,4 @@ TEST(Mutants, AreNotBelieved) { test_mutants(40, 4, 1); }
 TEST(Mutants, DISABLED_SweepThousand) { test_mutants(1000, 256, 2); }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 
 // Laws of sums and maxima, which prover and checker each know in their own way.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Rule law(std::string_view left, std::string_view right) {
@@ -84,4 +84,4 @@ TEST(LawsOfOrder, TakeNoLongTime) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

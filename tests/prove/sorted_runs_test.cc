@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Pair {
@@ -68,4 +68,4 @@ TEST(SortedRuns, PassErrorsOn) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 std::string varint(uint64_t value) {
@@ -63,4 +63,4 @@ TEST(TasoRules, ThatAreDamagedAreRefusedWithTheirPlace) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include "prove/verify.h"
 #include "tests/prove/rules_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Rule rule_of(std::string_view text) { return std::move(parse_rules(text).value()[0]); }
@@ -128,4 +128,4 @@ TEST(Floats, AreMarkedWhereARuleIsTrueOfRealsAlone) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

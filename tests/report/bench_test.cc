@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST(BenchReport, IsData) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

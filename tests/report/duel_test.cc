@@ -3,7 +3,7 @@
 
 #include "report/duel_text.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -30,4 +30,4 @@ TEST(DuelText, DataSaysWhyThereAreNoTimes) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -14,7 +14,7 @@
 #include "tune/measured_cost.h"
 #include "tune/tune_kernel.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::AllOf;
@@ -193,4 +193,4 @@ TEST_F(Explain, KernelsWithTimesAreNotUnknown) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -53,4 +53,4 @@ TEST(Headline, OfWhatDidNotRunThereIsNone) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

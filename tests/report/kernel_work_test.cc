@@ -4,7 +4,7 @@
 
 #include "ir/text.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 KernelBody body(std::string_view text) {
@@ -92,4 +92,4 @@ TEST(KernelWork, SaysWhatAKernelComputes) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "tests/log/log_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -67,4 +67,4 @@ TEST_F(LogText, OfARecordHasAllOfIt) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

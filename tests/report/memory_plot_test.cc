@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(MemoryPlot, LargeOnesStaySmall) {
 TEST(MemoryPlot, OfNothingIsEmpty) { EXPECT_THAT(plot_memory({}, {}), HasSubstr("height 0")); }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(MemoryText, IsAlsoData) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

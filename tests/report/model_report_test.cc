@@ -9,7 +9,7 @@
 #include "base/subprocess.h"
 #include "ir/text.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -191,4 +191,4 @@ TEST(ModelReport, WorksInABrowserHoweverLargeAndHostile) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using namespace std::string_literals;
@@ -45,4 +45,4 @@ TEST(PageText, BecomesHtmlWithoutElements) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -10,7 +10,7 @@
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -154,4 +154,4 @@ TEST_F(Pictures, OfTuningHaveWhatTheLogHasOfTheKernels) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

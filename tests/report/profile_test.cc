@@ -13,7 +13,7 @@
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -226,4 +226,4 @@ TEST(Profile, OfSeveralGraphsAndSizesTellsEach) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 
 #include <limits>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -135,4 +135,4 @@ TEST(Dot, DrawsNodesAndEdges) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

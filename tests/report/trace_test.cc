@@ -11,7 +11,7 @@
 #include "rewrite/prepare.h"
 #include "target/target.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
@@ -145,4 +145,4 @@ graph @g(%x: f32[8]) -> f32[8] {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

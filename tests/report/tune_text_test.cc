@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::AllOf;
@@ -65,4 +65,4 @@ TEST(TuneText, SaysHowMuchTheLogKnew) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

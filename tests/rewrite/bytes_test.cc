@@ -6,7 +6,7 @@
 #include "ir/text.h"
 #include "rewrite/passes.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Tensor random_bytes(Type type, int64_t low, int64_t high, Rng& rng) {
@@ -129,4 +129,4 @@ TEST(ProductsOfBytes, LeaveWhatIsNoProductOfThem) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -4,7 +4,7 @@
 #include "ir/functional.h"
 #include "rewrite/passes.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(MergeCommonSubexpressions, MergesChainsAndConstants) {
@@ -62,4 +62,4 @@ TEST(MergeCommonSubexpressions, KeepsCollectivesApart) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -3,7 +3,7 @@
 #include "ir/functional.h"
 #include "rewrite/passes.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(RemoveDeadCode, KeepsParametersAndWhatOutputsNeed) {
@@ -41,4 +41,4 @@ TEST(RemoveDeadCode, KeepsCollectives) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

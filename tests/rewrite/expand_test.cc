@@ -5,7 +5,7 @@
 #include "ir/functional.h"
 #include "rewrite/passes.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 bool only_primitives(const Graph& graph) {
@@ -51,4 +51,4 @@ TEST(ExpandComposites, ReplacesEveryResult) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

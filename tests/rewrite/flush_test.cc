@@ -10,7 +10,7 @@
 #include "rewrite/passes.h"
 #include "rewrite/prepare.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using Numbers = std::function<double(int64_t)>;
@@ -159,4 +159,4 @@ TEST(PermitFlushing, TextKeepsThePermission) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

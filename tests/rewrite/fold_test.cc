@@ -3,7 +3,7 @@
 #include "ir/functional.h"
 #include "rewrite/passes.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(FoldConstants, EvaluatesWhatDependsOnConstantsAlone) {
@@ -71,4 +71,4 @@ TEST(RunPasses, ReportsEveryPassInOrder) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

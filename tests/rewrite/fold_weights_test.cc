@@ -4,7 +4,7 @@
 #include "rewrite/passes.h"
 #include "rewrite/weights.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Graph graph_of(std::string_view text) { return parse_graph(text).value(); }
@@ -91,4 +91,4 @@ TEST(ComputedWeights, SayWhatTheyAreMadeOf) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

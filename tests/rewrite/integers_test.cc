@@ -8,7 +8,7 @@
 #include "tests/rewrite/quantized_testing.h"
 #include "zoo/inputs.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 int64_t count(const Graph& graph, Opcode opcode) {
@@ -153,4 +153,4 @@ TEST(ProductsOfIntegers, RandomQuantizedGraphsAreAsAccurateAsBefore) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 #include "rewrite/passes.h"
 #include "zoo/inputs.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Found {
@@ -120,4 +120,4 @@ TEST(Phases, LeaveTheOthers) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 #include "rewrite/passes.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 void expect_all_named(const Graph& graph) {
@@ -204,4 +204,4 @@ TEST(Prepare, SaysWhichPassesCanBeLeftOut) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -6,7 +6,7 @@
 #include "rewrite/passes.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
@@ -114,4 +114,4 @@ TEST(SinkConstants, ComputesTheSame) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include "ir/text.h"
 #include "rewrite/passes.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // By how many points the products of a conv with random weights may be transformed.
@@ -46,4 +46,4 @@ TEST(PermitTransforms, WithdrawsWhatDoesNotHold) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

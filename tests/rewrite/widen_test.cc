@@ -3,7 +3,7 @@
 #include "ir/text.h"
 #include "rewrite/passes.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 std::string widened(std::string_view text) {
@@ -36,4 +36,4 @@ TEST(Widen, OthersStay) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

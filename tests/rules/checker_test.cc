@@ -11,7 +11,7 @@
 #include "rules/checker/whole.h"
 #include "rules/statement.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using checker::Atoms;
@@ -298,4 +298,4 @@ TEST(Checker, IncludesNothingOfTheProver) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

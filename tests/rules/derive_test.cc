@@ -7,7 +7,7 @@
 
 // What follows from the rules of hone, found by an e-graph.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Derivation {
@@ -536,4 +536,4 @@ TEST(Derivations, AreNotOfWhatIsFalse) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -11,7 +11,7 @@
 #include "rules/sizes.h"
 #include "zoo/inputs.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Graph graph_of(std::string_view text) { return parse_graph(text).value(); }
@@ -241,4 +241,4 @@ TEST(EGraph, ExtractsWhatComputesTheSame) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 #include "rules/numbers.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // The field evaluation of the reference and this one share the field alone.
@@ -130,4 +130,4 @@ TEST(ExactEvaluator, KnowsPlacesAndBools) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

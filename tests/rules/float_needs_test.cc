@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "rules/rule_files.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // "%bc, %s": what the right side is to stay within.
@@ -150,4 +150,4 @@ TEST(FloatNeeds, AreReadAndPrintedWithTheRule) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -8,7 +8,7 @@
 #include "rules/rewrites.h"
 #include "rules/rule_files.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 const Rule& rule_named(std::string_view name) {
@@ -98,4 +98,4 @@ TEST(KnownRanges, AreOfTheInputsOfReplayedRewrites) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

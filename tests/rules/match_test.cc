@@ -4,7 +4,7 @@
 #include "rules/match.h"
 #include "zoo/inputs.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Rule rule_of(std::string_view text) { return std::move(parse_rules(text).value()[0]); }
@@ -131,4 +131,4 @@ TEST(RuleMatcher, MatchesSymbolicSizes) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

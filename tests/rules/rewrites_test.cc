@@ -8,7 +8,7 @@
 #include "ir/text.h"
 #include "rules/rule_files.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -100,4 +100,4 @@ TEST(Rewrites, RefuseByName) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -2,7 +2,7 @@
 
 #include "rules/rule.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr std::string_view kTwice =
@@ -119,4 +119,4 @@ TEST(Condition, HoldsOfSizes) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -11,7 +11,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 
-namespace hone::testing {
+namespace hone::tested {
 
 namespace {
 
@@ -46,4 +46,4 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tested

@@ -8,7 +8,7 @@
 
 // Objects for tests, from the C++ compiler in $CXX.
 
-namespace hone::testing {
+namespace hone::tested {
 
 // An object of C++ source without includes. Same text and options give the same object, which is
 // compiled once per process.
@@ -16,4 +16,4 @@ std::shared_ptr<const std::string> compile(std::string_view source, std::string_
 
 std::span<const std::byte> bytes_of(const std::string& text);
 
-}  // namespace hone::testing
+}  // namespace hone::tested

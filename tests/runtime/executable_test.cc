@@ -10,10 +10,10 @@
 #include "tests/base/allocations.h"
 #include "tests/runtime/images.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
-using namespace hone::testing;
+using namespace hone::tested;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -605,4 +605,4 @@ TEST(Executable, RefusesImagesThatReachBeyondTheirMemory) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

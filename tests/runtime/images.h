@@ -10,7 +10,7 @@
 
 // Images for tests, with kernels in C++.
 
-namespace hone::testing {
+namespace hone::tested {
 
 inline constexpr std::string_view kKernels = R"(
 using Int = long;
@@ -82,4 +82,4 @@ inline Image affine(int64_t n, const Tensor& w, int64_t threads = 2) {
   return image;
 }
 
-}  // namespace hone::testing
+}  // namespace hone::tested

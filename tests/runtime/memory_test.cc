@@ -6,7 +6,7 @@
 
 #include "base/pages.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(Memory, IsZeroWritableAndAligned) {
@@ -33,4 +33,4 @@ TEST(Memory, IsRefusedWhereThereIsNotAsMuch) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,11 +9,11 @@
 
 #include "tests/runtime/compile.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
-using testing::bytes_of;
-using testing::compile;
+using tested::bytes_of;
+using tested::compile;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -254,4 +254,4 @@ TEST(HostileObject, CutOrFlippedBytesNeverCrash) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

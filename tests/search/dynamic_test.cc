@@ -3,7 +3,7 @@
 
 #include "tests/search/toy_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Sums of random local prices, each counted. A share of them is refused.
@@ -160,4 +160,4 @@ TEST(Dynamic, RefusesSpacesWithoutLocalPrices) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

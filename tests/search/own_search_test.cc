@@ -4,7 +4,7 @@
 
 #include "tests/search/toy_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 class Downhill : public Search {
@@ -35,4 +35,4 @@ TEST(OwnSearch, FindsTheFloorOfABowl) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -15,7 +15,7 @@
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -204,4 +204,4 @@ TEST(LayoutSearch, OffersWhatKernelsLike) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -18,7 +18,7 @@
 #include "tests/target/target_testing.h"
 #include "zoo/inputs.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -315,8 +315,8 @@ TEST(Optimize, LeavesWhatIsCheaperByLessThanTheMargin) {
 // Graphs cost what its baseline says, not what it says itself.
 class TrustedWithSchedules : public AnalyticCost {
  public:
-  TrustedWithSchedules() : AnalyticCost(hone::target()) {}
-  const Cost* baseline() const override { return &hone::cost(); }
+  TrustedWithSchedules() : AnalyticCost(HONE_FILE::target()) {}
+  const Cost* baseline() const override { return &HONE_FILE::cost(); }
   double command() const override { return 1; }
 };
 
@@ -425,4 +425,4 @@ TEST(Optimize, RefusesOpenSizes) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

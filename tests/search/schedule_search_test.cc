@@ -14,7 +14,7 @@
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 const Target& target() {
@@ -119,4 +119,4 @@ TEST(ScheduleSearch, StepsFromAnyMemberToOthers) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

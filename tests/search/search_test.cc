@@ -5,7 +5,7 @@
 
 #include "tests/search/toy_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -214,4 +214,4 @@ TEST(Search, NeedsNoMoreThanNeighbours) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -16,7 +16,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -260,4 +260,4 @@ TEST(LibraryHeader, NamesAreThoseOfC) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

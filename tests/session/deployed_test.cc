@@ -26,7 +26,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
@@ -356,4 +356,4 @@ TEST(Deployed, TreesThatNameNothingAreRefused) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(NameList, NamesFive) {
@@ -21,4 +21,4 @@ TEST(FileStems, ArePlainAndDifferent) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 #include "tests/cost/kernel_model_testing.h"
 #include "tests/target/target_testing.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -87,4 +87,4 @@ TEST_F(KnownPricesTest, WhatCannotBeUsedIsToldAndLeftOut) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -68,4 +68,4 @@ TEST(Literal, AllocatesNothingHuge) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

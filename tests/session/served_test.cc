@@ -9,7 +9,7 @@
 
 #include "runtime/loaded_model.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(ServedModel, RefusesSizesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 #include "session/native.h"
 #include "session/source.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -246,4 +246,4 @@ TEST(Session, RefusesAPlanOfOtherSizesInTheWordsOfTheFace) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

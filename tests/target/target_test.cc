@@ -15,7 +15,7 @@
 #include <limits>
 #include <set>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -281,4 +281,4 @@ TEST(Probe, TakesNoMoreThanAMinute) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

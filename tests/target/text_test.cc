@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -152,4 +152,4 @@ TEST(TargetText, IsBounded) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

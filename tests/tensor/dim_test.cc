@@ -6,7 +6,7 @@
 #include "base/checked_math.h"
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 const Symbol n_symbol = Symbol::get("N", 1, 64), m_symbol = Symbol::get("M", 0, 9);
@@ -227,4 +227,4 @@ TEST(DimProperty, AProductDividedByAFactorIsTheOther) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -198,4 +198,4 @@ TEST(DType, LimitsAndNames) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -4,7 +4,7 @@
 
 #include "tensor/held_bytes.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Longer than a piece, and not a multiple of it.
@@ -75,4 +75,4 @@ TEST(HeldBytes, CountsWhatSeveralShareOnce) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

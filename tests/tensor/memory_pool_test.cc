@@ -9,7 +9,7 @@
 
 #include "tensor/tensor.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr size_t kSize = MemoryPool::kLeast;
@@ -68,4 +68,4 @@ TEST(MemoryPool, ServesManyThreadsAtOnce) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 TEST(SpecialNumbers, AreNumbersOfTheirType) {
@@ -63,4 +63,4 @@ TEST(SpecialNumbers, AreAShareOfATensor) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -13,7 +13,7 @@
 #include "base/pages.h"
 #include "base/rng.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 std::vector<double> reals(const Tensor& tensor) {
@@ -202,4 +202,4 @@ TEST(Tensor, EmptyTensors) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 const Dim n = Symbol::get("N", 1, 64);
@@ -77,4 +77,4 @@ TEST(Type, MakeBoundsTheWorkOfMultiplying) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

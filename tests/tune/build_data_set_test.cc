@@ -13,7 +13,7 @@
 #include "tune/collect_kernel.h"
 #include "tune/kernel_timer.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -226,4 +226,4 @@ TEST(InTurns, TakesOneOfEach) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

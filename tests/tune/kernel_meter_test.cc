@@ -12,7 +12,7 @@
 #include "rewrite/prepare.h"
 #include "tests/program/random_kernels.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -163,4 +163,4 @@ TEST(Typical, IsTheMedianPlaceAtItsBest) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

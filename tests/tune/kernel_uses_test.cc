@@ -7,7 +7,7 @@
 #include "cost/program_price.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // What a loop launches counts once for each of its steps.
@@ -30,4 +30,4 @@ TEST(KernelUses, WeighAsMuchAsTheLaunchesOfARun) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

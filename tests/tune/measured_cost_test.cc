@@ -15,7 +15,7 @@
 #include "tests/tune/trusted_price_testing.h"
 #include "tune/tune_kernel.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 class MeasuredCostTest : public testing::Test {
@@ -90,4 +90,4 @@ TEST_F(MeasuredCostTest, KeepsLeadAndBaselineOfWhatItStandsBeside) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

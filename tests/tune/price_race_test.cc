@@ -13,7 +13,7 @@
 #include "tune/calibrate.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -156,4 +156,4 @@ TEST(PriceRace, HeldBackModelsCanBeBuilt) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

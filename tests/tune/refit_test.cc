@@ -11,7 +11,7 @@
 #include "rewrite/prepare.h"
 #include "tests/program/random_kernels.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // A kernel whose times differ from its prices by what its schedules have in common.
@@ -86,4 +86,4 @@ TEST_F(RefitTest, FindsTheLevel) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

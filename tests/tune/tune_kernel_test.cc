@@ -13,7 +13,7 @@
 #include "target/fingerprint.h"
 #include "tests/program/random_kernels.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 class TuneKernelTest : public testing::Test {
@@ -203,4 +203,4 @@ TEST_F(TuneKernelTest, ALogThatCannotBeWrittenIsToldOnce) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -13,7 +13,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::HasSubstr;
@@ -388,4 +388,4 @@ TEST_F(TunerTest, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

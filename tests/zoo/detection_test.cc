@@ -9,7 +9,7 @@
 
 // Non-maximum suppression against the same written as one would by hand.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Detection {
@@ -99,4 +99,4 @@ TEST(Suppression, IsThatOfPlainLoops) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 
 #include "ir/functional.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 int64_t largest(const Tensor& tensor) {
@@ -86,4 +86,4 @@ TEST(RandomInputs, SymbolsAreBoundAsAskedOrSmall) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

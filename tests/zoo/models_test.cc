@@ -8,7 +8,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 
 void PrintTo(const ZooEntry& entry, std::ostream* out) { *out << entry.name; }
 
@@ -169,4 +169,4 @@ TEST(Zoo, RefusesAnImageThatIsTooSmall) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 
 // Parameters and multiply-adds of the full models against the figures of their papers.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Counts {
@@ -189,4 +189,4 @@ TEST(ZooDerived, YoloV3) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

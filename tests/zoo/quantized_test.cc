@@ -11,7 +11,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 int64_t count(const Graph& graph, Opcode opcode) {
@@ -80,4 +80,4 @@ TEST(Quantized, NeedRangesOfAllValues) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

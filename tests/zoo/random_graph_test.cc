@@ -16,7 +16,7 @@
 #include "rewrite/passes.h"
 #include "zoo/random/generator.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Counts (op, element type of the principal operand) in a graph and its regions.
@@ -244,4 +244,4 @@ TEST(RandomGraph, DISABLED_SweepSymbols) { check_symbols(10'000, 20'000); }
 TEST(RandomGraph, DISABLED_SweepDevices) { check_devices(10'000, 10'000); }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

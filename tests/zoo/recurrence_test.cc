@@ -10,7 +10,7 @@
 // Models that are written in two ways: by a composite or a scan, and step by step; and a decoder
 // with a cache against the whole prompt.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 Graph built(std::string_view name, ZooOptions options) {
@@ -109,4 +109,4 @@ TEST(Gpt2, DonatesEveryCache) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE
