@@ -130,12 +130,13 @@ std::vector<Tensor> RandomMagnitudes::inputs(const Graph& graph, Rng& rng) const
 std::optional<RandomRewrite> random_rewrite(const Graph& graph,
                                             std::span<const RuleMatcher> matchers,
                                             const Ranges& ranges, Rng& rng) {
-  constexpr size_t kPlaces = 4;  // of a rule
+  // Where a rule has several outputs, most matches take one node for two of them.
+  constexpr size_t kPlaces = 4, kPlacesOfSeveral = 64;
   std::vector<RandomRewrite> places;
   KnownRanges known(graph, ranges);
   for (const RuleMatcher& matcher : matchers) {
     const auto outputs = matcher.rule().left.outputs();
-    for (RuleMatch& match : matcher.all(graph, kPlaces)) {
+    for (RuleMatch& match : matcher.all(graph, outputs.size() > 1 ? kPlacesOfSeveral : kPlaces)) {
       std::set<uint32_t> results;
       for (ValueId v : outputs) results.insert(match.values[v.index].index);
       if (results.size() == outputs.size() && known.suffice(matcher.rule(), match))
