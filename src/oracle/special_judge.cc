@@ -95,8 +95,6 @@ bool cancels(DType type, const std::vector<double>& sums, const std::vector<doub
   const Tolerance tolerance = tolerance_of_each(type);
   for (size_t i = 0; i < sums.size(); ++i) {
     if (sizes[i] > highest) return true;
-    // Products that become zeros have signs that a fused multiply-add does not keep.
-    if (sums[i] == 0 && sizes[i] > 0 && sizes[i] < least_denormal(sum_type(type))) return true;
     const double error = unit * terms * sizes[i];
     if (std::isfinite(sums[i]) &&
         error > kPart * (tolerance.relative * std::fabs(sums[i]) + tolerance.absolute))
@@ -135,14 +133,16 @@ Result<bool> order_decides(Op op, std::span<const Tensor> operands, const Tensor
   return cancels(sums.dtype(), reals_of(sums), HONE_TRY(result_of(op, sizes)), terms);
 }
 
-Result<bool> order_decides(const Graph& graph, std::span<const Tensor> inputs) {
+using SumTest = Result<bool> (*)(Op op, std::span<const Tensor> operands, const Tensor& sums);
+
+// Some sum or product of many passes the test. Nothing is known of those inside of regions.
+Result<bool> any_sum(const Graph& graph, std::span<const Tensor> inputs, SumTest test) {
   std::vector<Type> types;
   for (const Tensor& input : inputs) types.push_back(input.type());
   const Graph sized = HONE_TRY(specialize(graph, HONE_TRY(bind_inputs(graph, types))));
   const Graph spelt = HONE_TRY(expand_composites(HONE_TRY(widen_composites(sized))));
   const Tensors values = HONE_TRY(all_values(spelt, inputs));
   for (NodeId n : spelt.nodes()) {
-    // Regions are not looked at.
     for (const GraphRef& region : spelt.regions(n))
       if (has_such_sums(*region)) return true;
     if (!combination(spelt.op(n))) continue;
@@ -150,9 +150,31 @@ Result<bool> order_decides(const Graph& graph, std::span<const Tensor> inputs) {
     if (!is_real(sums.dtype())) continue;
     Tensors operands;
     for (ValueId operand : spelt.operands(n)) operands.push_back(values[operand.index]);
-    if (HONE_TRY(order_decides(spelt.op(n), operands, sums))) return true;
+    if (HONE_TRY(test(spelt.op(n), operands, sums))) return true;
   }
   return false;
+}
+
+// A product of two numbers may be too small for the sum's type. It becomes a zero, and its sign is
+// lost where it is added without being rounded before.
+Result<bool> products_vanish(Op op, std::span<const Tensor> operands, const Tensor& sums) {
+  if (class_of(op.opcode()) != OpClass::contraction) return false;
+  int exponent = 1;
+  for (const Tensor& operand : operands) {
+    int least = 0;
+    for (double x : reals_of(operand))
+      if (x != 0 && std::isfinite(x)) least = std::min(least, std::ilogb(x));
+    exponent += least;
+  }
+  return exponent < std::ilogb(least_denormal(sum_type(sums.dtype())));
+}
+
+Result<bool> order_decides(const Graph& graph, std::span<const Tensor> inputs) {
+  return any_sum(graph, inputs, order_decides);
+}
+Result<bool> zeros_lose_signs(const Graph& graph, std::span<const Tensor> inputs) {
+  return HONE_TRY(any_sum(graph, inputs, products_vanish)) ||
+         HONE_TRY(order_decides(graph, inputs));
 }
 
 // The modes are not the same within a part of the tolerance; or the outputs are those of composites
