@@ -234,9 +234,8 @@ Result<std::vector<Difference>> differences_of_specials(const Graph& graph,
            HONE_TRY(is_undecided(graph, inputs, i, actual[i], expected, others))});
     } else if (const std::optional<int64_t> zero = first_other_zero(actual[i], expected, others)) {
       const std::string at = index_text(expected.type(), *zero);
-      differences.push_back(
-          {i, fmt::format("the zero at {} has the other sign", at),
-           HONE_TRY(order_decides(graph, inputs))});
+      differences.push_back({i, fmt::format("the zero at {} has the other sign", at),
+                             HONE_TRY(zeros_lose_signs(graph, inputs))});
     }
   }
   return differences;

@@ -189,7 +189,7 @@ TEST(OnnxExport, ZooMostlyComesBackNodeByNode) {
   }
   std::printf("%d of %zu models by the same nodes; in other spellings:%s\n", same,
               zoo_entries().size(), others.c_str());
-  EXPECT_GE(same, 28);
+  EXPECT_GE(same, 27);
 }
 
 // ---- Random graphs -----------------------------------------------------------------------------
