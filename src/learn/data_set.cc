@@ -163,8 +163,8 @@ Status check_same(const DataSetInfo& a, const DataSetInfo& b) {
 
 namespace {
 
-// Nothing goes into a folder that people keep other files in. What a killed process has begun a
-// data set with is its own.
+// Nothing goes into a folder that people keep other files in. The beginning of a data set by a
+// killed process is its own.
 Status check_free(const std::string& folder) {
   constexpr std::string_view kOwn[] = {"dataset.json", "log.db", "programs.jsonl", "layout"};
   std::error_code failed;

@@ -27,7 +27,7 @@ constexpr int kDescents = 12;    // over all coefficients
 constexpr double kWorth = 1e-7;  // of the loss: what lowers it by less ends the fit
 constexpr double kFactors[] = {0.5, 0.75, 0.9, 1.1, 1.33, 2};
 
-// What hides behind the largest term is a share of the rest.
+// A share of the rest hides behind the largest term.
 double most_of(double Prices::* member) {
   return member == &Prices::not_hidden ? 1 / Prices().not_hidden : kMost;
 }
@@ -112,7 +112,7 @@ class Fit {
     return true;
   }
 
-  // What the residuals do when a coefficient grows, by coefficient.
+  // The change of the residuals when a coefficient grows, by coefficient.
   std::vector<std::vector<double>> slopes() const {
     std::vector<std::vector<double>> columns;
     for (size_t j = 0; j < kCount; ++j) {
@@ -181,7 +181,7 @@ class Fit {
   }
 
   const std::span<const TimedKernel> kernels_;
-  // By kernel: facts are gathered, and chains are cut, once for all coefficients.
+  // For each kernel: facts are gathered, and chains are cut, once for all coefficients.
   std::vector<std::unique_ptr<AnalyticKernel>> priced_;
   Point point_;
   std::vector<double> residuals_;

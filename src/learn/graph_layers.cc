@@ -42,7 +42,7 @@ Value reduced(std::string_view kind, Value rows, const Segments& segments) {
   return segment_reduce(kind, rows, segments.offsets, segments.of);
 }
 
-// What each segment has, at its rows.
+// The values of each segment, at its rows.
 Value spread(Value x, const Segments& segments) {
   return gather_rows(x, segments.of, segments.offsets);
 }
@@ -78,7 +78,7 @@ bool fits(Network& net, Value x, const Edges& edges) {
   return false;
 }
 
-// What each edge's source has.
+// The values of each edge's source.
 Value heard_from(Value x, const Edges& edges) {
   return gather_rows(x, edges.sources, edges.source_offsets, edges.by_source);
 }

@@ -59,8 +59,8 @@ Value mean_of_pairs(Value each, Value targets) {
 
 Value score_differences(Value scores) { return first_of_pair(scores) - second_of_pair(scores); }
 
-// Per pair: whether the second item comes at or behind the first one when x falls. Of equals, the
-// first in the list comes first.
+// Per pair: whether the second item comes at or behind the first one when x falls. The first of
+// equals in the list comes first.
 Value is_at_or_behind(Value x) {
   Builder& b = x.builder();
   const int last = x.rank() - 1;
@@ -92,7 +92,7 @@ Value pairwise_logistic(Value scores, Value targets) {
 
 namespace {
 
-// Of each pair: by how much farther than both noises the first one's target is above the other's.
+// For each pair: by how much farther than both noises the first one's target is above the other's.
 Value beyond_noise(Value targets, Value noise) {
   const Value variance = noise * noise;
   const Value least = sqrt(first_of_pair(variance) + second_of_pair(variance));

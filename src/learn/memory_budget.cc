@@ -25,7 +25,7 @@ constexpr double kMaxBytes = 1e15;
 constexpr double kShares[] = {0.25, 0.5, 0.75, 0.9, 0.97};
 constexpr size_t kPartCounts[] = {1, 2, 3, 4, 6, 8, 12, 16};
 
-// What computing again may take: arithmetic and memory of a core, roughly. It only sorts the ways.
+// The cost of computing again: arithmetic and memory of a core, roughly. It only sorts the ways.
 double seconds_of(const Rematerialized& made) { return made.flops / 1e11 + made.bytes / 2e10; }
 
 struct Way {

@@ -29,7 +29,8 @@ std::string_view name(Part part) {
 
 Result<ProgramSplit> parse_split(std::string_view text, std::string_view file) {
   ProgramSplit split;
-  // By the names of files, which are all that some data has: zoo:alexnet and zoo_alexnet are one.
+  // Decides by the names of files, which are all that some data has: zoo:alexnet and zoo_alexnet
+  // are one.
   std::map<std::string, std::pair<std::string, Part>, std::less<>> known;
   int64_t number = 0;
   for (std::string_view line : split_lines(text)) {

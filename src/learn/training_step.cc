@@ -114,7 +114,7 @@ Result<Loss> find_loss(const Graph& model, std::string_view name) {
           fmt::format("a loss is mse, cross-entropy, or an output: {}", join(outputs, ", ")));
 }
 
-// What a final softmax reads, as cross_entropy() takes logits; otherwise the output itself.
+// The operand of a final softmax, as cross_entropy() takes logits; otherwise the output itself.
 ValueId logits_of(const Graph& graph, ValueId output) {
   const NodeId n = graph.producer(output);
   if (graph.opcode(n) != Opcode::softmax) return output;
@@ -163,7 +163,7 @@ DType update_dtype(DType weight) { return weight == DType::f64 ? DType::f64 : DT
 // The nodes from `first` on, which are updates, each right behind what it reads: so that no
 // gradient waits in memory for the others.
 Result<Graph> updates_behind_gradients(const Graph& step, size_t first) {
-  // By node: the last before `first` that it needs.
+  // For each node: the last before `first` that it needs.
   std::vector<uint32_t> behind(step.node_count());
   std::vector<NodeId> order;
   for (NodeId n : step.nodes()) {
@@ -182,7 +182,7 @@ Result<Graph> updates_behind_gradients(const Graph& step, size_t first) {
   return copy.finish();
 }
 
-// What a step hands to the next.
+// The values that a step hands to the next.
 struct Carried {
   Value now;
   Value next;

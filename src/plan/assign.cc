@@ -46,7 +46,7 @@ class Assignment {
            (fit == Fit::name || plan.graph_hash == hash(plan, i));
   }
 
-  // Of the graph that the plan's rewrites make; 0: they are of another one.
+  // The hash of the graph that the plan's rewrites make; 0: they are of another one.
   uint64_t hash(const Plan& plan, size_t i) const {
     if (!has_rewrites(plan)) return hashes_[i];
     const Result<Graph> graph = rewritten(*graphs_[i], plan);

@@ -6,7 +6,8 @@
 #include "kernel/kernel_body.h"
 #include "plan/planned.h"
 
-// What planned() does not find out: whether groups, layouts, schedules, order and offsets can be.
+// Checks what planned() does not find out: whether groups, layouts, schedules, order and offsets
+// can be.
 
 namespace hone {
 namespace {
@@ -21,7 +22,7 @@ struct Kernels {
   bool all_known = true;  // the plan leaves no group and no layout open
 };
 
-// Of a graph or a region.
+// Checks a graph or a region.
 class FrameCheck {
  public:
   FrameCheck(const Plan& plan, PlannedGraph frame, bool is_complete, Kernels& kernels)

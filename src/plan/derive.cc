@@ -36,7 +36,7 @@ Derivation::Place Derivation::place_of(ValueId v) const {
   return {v, planned_.base[x.index]};
 }
 
-// Of the concats that are views and have it as a part, or have one of these as a part, the last.
+// Among the concats that are views and have it as a part, or have one of these as a part, the last.
 ValueId Derivation::outermost(ValueId v) const {
   while (planned_.concat[v.index] != NodeId{}) v = graph_.result(planned_.concat[v.index]);
   return v;

@@ -11,8 +11,8 @@ namespace {
 using Check = std::function<Status(const Plan&)>;
 
 // ---- Taking an entry out ------------------------------------------------------------------------
-// By what stands behind the decision's name: "%h", "@k0", "0x0123456789abcdef" or nothing. False:
-// there is no such entry.
+// Keyed by the text behind the decision's name: "%h", "@k0", "0x0123456789abcdef" or nothing.
+// False: there is no such entry.
 
 bool take_out(std::optional<int64_t>& number, std::string_view) {
   return std::exchange(number, std::nullopt).has_value();

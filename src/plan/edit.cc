@@ -8,7 +8,7 @@
 #include "plan/in_place.h"
 #include "plan/view.h"
 
-// The edits themselves: what somebody decides. What follows from it is in edit_follow.cc.
+// The edits themselves: what somebody decides. edit_follow.cc has its consequences.
 
 namespace hone {
 
@@ -395,8 +395,9 @@ Status FrameEditor::check_copy(const std::string& name, ValueId of,
   return {};
 }
 
-// The readers, of which concat_off() came before, read another value now. What a plan says of them
-// must still be so, and of updates of an input before them, which becomes an output by all of them.
+// The readers, of which concat_off() came before, read another value now. The plan's decisions
+// about them must still hold, and of updates of an input before them, which becomes an output by
+// all of them.
 Status FrameEditor::reads_again(std::span<const NodeId> readers, Touched& touched) {
   const auto check_update = [&](NodeId n) -> Status {
     if (planned_.said_in_place[n.index] == Said::nothing) return {};

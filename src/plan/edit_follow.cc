@@ -6,8 +6,8 @@
 #include "plan/edit_set.h"
 #include "plan/in_place.h"
 
-// What follows from an edit: places, ports, memory and kernels of what it touched, and whether the
-// plan may be so.
+// The consequences of an edit: places, ports, memory and kernels of what it touched, and whether
+// the plan may be so.
 
 namespace hone {
 namespace {
@@ -101,7 +101,7 @@ void FrameEditor::follow_memory(std::vector<ValueId>& values) {
   }
 }
 
-// Those of values that lie in other memory now, or no more, or in memory of another layout. The
+// The views of values that lie in other memory now, or no more, or in memory of another layout. The
 // steps that write or read them.
 std::vector<uint32_t> FrameEditor::follow_layouts(std::span<const ValueId> values) {
   const Derivation derived(planned_, users());

@@ -3,7 +3,7 @@
 #include "plan/edit.h"
 #include "plan/edit_set.h"
 
-// What becomes a view, and what is none any more.
+// Nodes that become views, and views that end.
 
 namespace hone {
 
@@ -32,7 +32,8 @@ Status FrameEditor::view_on(NodeId n, Touched& touched) {
   return {};
 }
 
-// What lies in other memory because of the view, and so has its layout. A reshape has none.
+// The values that lie in other memory because of the view, and so have its layout. A reshape has
+// none.
 std::vector<ValueId> FrameEditor::placed_by(NodeId n) const {
   if (!keeps_layout(view(), n)) return {};
   if (takes_part(view().opcode(n))) return {view().result(n)};

@@ -118,7 +118,7 @@ std::optional<std::vector<NodeId>> updates_of_input(GraphView graph, NodeId upda
   for (const Donation& donation : graph.donations()) {
     if (graph.inputs()[donation.input] != x) continue;
     ValueId v = outputs[donation.output];
-    // Of an output that stands twice, the second is a copy.
+    // If an output stands twice, the second is a copy.
     if (std::ranges::find(outputs, v) - outputs.begin() != donation.output) continue;
     std::vector<NodeId> behind;
     for (; v != result && is_update(graph.opcode(graph.producer(v)));

@@ -11,7 +11,7 @@
 namespace hone {
 namespace {
 
-// What a region is given are no inputs of the graph: nobody can assume anything of them.
+// The inputs of a region are not inputs of the graph: nobody can assume anything of them.
 Status assumes_nothing(const Plan& plan, const std::string& region) {
   for (const Rewrite& each : plan.rewrite)
     if (each.range > 0)

@@ -31,7 +31,7 @@ Kind kind_of(Opcode opcode) {
   }
 }
 
-// What grows around a node that no group took, its last.
+// A group that grows around a node that no group took, its last.
 struct OpenGroup {
   std::vector<NodeId> nodes;  // the last first
   std::vector<ValueId> outputs;
@@ -123,7 +123,7 @@ class Fuser {
     group_of_[n.index] = index;
   }
 
-  // What is read through a view at the group's edge need not be computed.
+  // A value that is read through a view at the group's edge need not be computed.
   void take_views(std::vector<NodeId>& nodes, std::vector<NodeId>& views) {
     if (nodes.size() < 2) return;
     std::erase_if(nodes, [&](NodeId n) {
@@ -256,7 +256,7 @@ class Fuser {
     return is_little;
   }
 
-  // What takes too much at one point may be done in stages.
+  // Work that is too much at one point may be done in stages.
   bool is_chain_with(NodeId n, const OpenGroup& group) {
     counted_ += group.nodes.size() + 1;
     std::vector<NodeId> nodes = {n};  // in the graph's order

@@ -121,7 +121,7 @@ class LayoutChooser {
       for (ValueId v : frame_.steps[s].reads) meet_writers(s, v);
   }
 
-  // Those with a conv that passes on an image.
+  // The groups with a conv that passes on an image.
   std::vector<std::vector<uint32_t>> regions() {
     std::vector<std::vector<uint32_t>> steps(frame_.steps.size());
     std::vector<bool> counts(frame_.steps.size());
@@ -169,8 +169,8 @@ class LayoutChooser {
     return {};
   }
 
-  // Concats whose operands do not lie side by side then are computed. What lies there because the
-  // plan says so, or as a slice, keeps the image row-major.
+  // Concats whose operands do not lie side by side then are computed. A value that lies there
+  // because the plan says so, or as a slice, keeps the image row-major.
   Status lay(ValueId v, Channels channels) {
     if (!is_image(v)) return {};
     const Layout layout = image(graph_.type(v), channels);
@@ -210,7 +210,8 @@ class LayoutChooser {
 
   // ---- Weights ----------------------------------------------------------------------------------
 
-  // Of the step, with the best layouts of its weights, which are left in the frame, or in shared_.
+  // The price of the step, with the best layouts of its weights, which are left in the frame, or in
+  // shared_.
   Result<double> price(uint32_t s) {
     if (!frame_.steps[s].is_kernel) return 0;
     double least = HONE_TRY(cost_.seconds(editor_, s));
@@ -349,7 +350,7 @@ class LayoutChooser {
   std::vector<bool> is_local_, has_conv_;  // by step
   std::vector<std::vector<uint32_t>>
       beside_;  // by step: readers of its images, and who writes there
-  // What steps want for weights that others read, too.
+  // The layouts that steps want for weights that others read, too.
   std::map<std::pair<uint32_t, ValueId>, Layout> shared_;
 };
 

@@ -30,7 +30,7 @@ Result<std::optional<MemoryBounds>> memory_of(const Graph& graph, const Plan& pl
   const MemoryProblem placed = memory_problem(frame, lives, plan.offset);
   std::vector<int64_t> offsets;
   for (const MemoryBuffer& buffer : placed.buffers) offsets.push_back(buffer.offset.value());
-  // Of buffers that stay where they are, the bound would be what they take.
+  // For buffers that stay where they are, the bound would be their own size.
   const MemoryProblem free = memory_problem(frame, lives, {});
   const MemoryPlan search = HONE_TRY(plan_memory(free, {.minimize = true, .nodes = kMemoryNodes}));
   return std::optional(MemoryBounds{

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kMaxLaneDims = 3;
 constexpr int64_t kLeastRun = 4, kMostRun = 16;  // neighbours in a block that is transposed
-// Of two that cost the same, a gemm is faster than a nest by so much: its loops read neighbours.
+// If two cost the same, a gemm is faster than a nest by this much: its loops read neighbours.
 constexpr double kGemmAhead = 1.1;
 constexpr int64_t kMatrixBlocks[] = {256, 512, 1024}, kMatrixDepths[] = {128, 256, 512};
 
@@ -245,7 +245,7 @@ class Chooser {
           const int64_t tile = register_tile(start, dim);
           set(next.get<GemmFields>().block, dim, (extent(dim) + blocks - 1) / blocks);
           tried.push_back(whole_blocks(next));
-          // What whole tiles leave comes behind the blocks.
+          // The rest that whole tiles leave comes behind the blocks.
           const int64_t whole = extent(dim) / blocks / tile * tile;
           if (whole > 0 && whole * blocks < extent(dim)) {
             set(next.get<GemmFields>().block, dim, whole);
@@ -533,8 +533,8 @@ Result<const PricedSchedule*> ScheduleChooser::choose(
   const bool is_stage = !facts->body.window.empty();
   std::optional<PricedSchedule> best;
   if (!is_stage) best = HONE_TRY(cheapest_chain(facts, *this));
-  // What takes too much work in one nest is not even priced as one, nor a conv in the windows of a
-  // pool, which has no register tiles there.
+  // A group with too much work in one nest is not even priced as one, nor a conv in the windows of
+  // a pool, which has no register tiles there.
   if (check_work(facts->work).ok() && !(best && is_conv_with_pool(facts->body.graph))) {
     PricedSchedule alone =
         Chooser(facts, target_, cost_, is_stage ? 1 : threads_, heuristics()).run();

@@ -34,8 +34,8 @@ SumForm sum(SumForm a, const SumForm& b, Dim factor) {
 
 constexpr std::string_view kNegative = "negative";  // of a number: a bool
 
-// What is known to be negative where the form is 1; the form is 1 there and 0 elsewhere, or, with
-// `is_not`, the other way round.
+// The sums that are known to be negative where the form is 1; the form is 1 there and 0 elsewhere,
+// or, with `is_not`, the other way round.
 struct Sign {
   SumForm of;
   bool is_not = false;
@@ -96,7 +96,7 @@ SumForm with(const SumForm& form, int variable, const IndexForm& place,
 
 bool is_zero(const IndexForm& form) { return form.terms().empty() && form.constant().is(0); }
 
-// What the variable is where the form is 0: its factor is 1 or -1, and nothing else has it.
+// The value of the variable where the form is 0: its factor is 1 or -1, and nothing else has it.
 std::optional<IndexForm> solved(const IndexForm& form, int variable) {
   for (const IndexForm::Term& term : form.terms()) {
     if (term.variable != variable || !(term.factor.is(1) || term.factor.is(-1))) continue;
@@ -116,7 +116,7 @@ bool FormMaker::holds(IndexForm side, std::vector<IndexForm>& open) {
   return known != false;
 }
 
-// Of an iota whose numbers are all exact.
+// For an iota whose numbers are all exact.
 SumForm FormMaker::place(Type type, int64_t axis, const std::vector<IndexForm>& index) {
   constexpr int64_t kMostExact = int64_t{1} << 24;  // that f32 counts to
   const bool is_wide = type.dtype() == DType::f32 || type.dtype() == DType::f64;
@@ -237,7 +237,7 @@ std::optional<SumForm> FormMaker::logical(Opcode opcode, std::span<const SumForm
   return std::nullopt;
 }
 
-// Of equal bools one counts; a number and its opposite are not both negative.
+// One of equal bools counts; a number and its opposite are not both negative.
 void FormMaker::drop_equal_bools(SumTerm& term) {
   const auto is_bool = [](const auto& factor) { return factor->is_bool; };
   if (std::ranges::count_if(term.factors, is_bool) < 2) return;

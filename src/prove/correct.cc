@@ -52,7 +52,7 @@ struct Edges {
   }
 };
 
-// What all tested sizes say about one result.
+// The answer of all tested sizes about one result.
 class Pattern {
  public:
   explicit Pattern(std::vector<Wrong> tested) : tested_(std::move(tested)) {}
@@ -177,7 +177,7 @@ class Assembly {
  private:
   enum class Part : uint8_t { right, wrong, mixed };
 
-  // What is known of the classes when those of the first dims are chosen.
+  // The known classes when those of the first dims are chosen.
   void collect(size_t d, Ints classes, std::vector<bool>& wrong) const {
     if (d == edges_.size()) {
       wrong.push_back(pattern_.is_wrong(edges_, classes));

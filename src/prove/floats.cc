@@ -8,7 +8,7 @@
 namespace hone {
 namespace {
 
-// What inputs are made of.
+// The numbers of inputs.
 enum class Magnitudes : uint8_t { normal, wide, large, zeros, nan };
 
 double number_of(Magnitudes magnitudes, Rng& rng) {

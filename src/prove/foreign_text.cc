@@ -66,7 +66,7 @@ class ForeignWriter {
     return without_word(n);
   }
 
-  // Of two parts along one dim, the first or the second one.
+  // From two parts along one dim, the first or the second one.
   Result<std::string> part(NodeId n) {
     const Op op = graph_.op(n);
     const std::span<const Dim> dims = graph_.type(graph_.operands(n)[0]).dims();

@@ -101,7 +101,7 @@ struct Shape {
   std::vector<JointRef> joints;  // of each dim, or null
 };
 
-// What a word takes.
+// The operands of a word.
 struct Word {
   std::string_view text;
   size_t operands;  // concat: at least

@@ -119,7 +119,7 @@ std::vector<uint64_t> ops_in(const Graph& graph) {
   return ops;
 }
 
-// What all tables of a family have in common: the rules so far.
+// All tables of a family share these: the rules so far.
 class Found {
  public:
   explicit Found(const GenerateOptions& options) : options_(options), pool(options.threads) {}
@@ -340,7 +340,7 @@ class Generator {
     }
     const bool is_at_sizes = &general_ != &table_.ops();
     if (is_at_sizes && !verdict->refuted()) {
-      // What is true at these sizes may be well-typed in general.
+      // A rule that is true at these sizes may be well-typed in general.
       const Result<Rule> general =
           SideBuilder(table_, general_, {}).rule(waiting.left, waiting.right);
       if (general.ok() && check(*general).ok() && add_guard(*general, options, outcome)) return;

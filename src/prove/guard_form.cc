@@ -13,7 +13,7 @@ bool mentions(Dim dim, Symbol symbol) {
   return std::ranges::find(symbols, symbol) != symbols.end();
 }
 
-// What is left of factor * symbol + rest, if the rest has no such symbol.
+// The rest of factor * symbol + rest, if the rest has no such symbol.
 std::optional<Dim> rest_of(Dim dim, Symbol symbol, int64_t factor) {
   const Dim rest = dim - Dim(symbol) * factor;
   if (mentions(rest, symbol)) return std::nullopt;

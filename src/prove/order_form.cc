@@ -14,7 +14,7 @@ constexpr int64_t kMaxFactor = int64_t{1} << 30;
 using Linear = std::map<std::string, int64_t>;
 using Pieces = std::set<Linear>;  // their largest
 
-// What is made of sums and maxima is the difference of the largest of two sets.
+// A form of sums and maxima is the difference of the largest of two sets.
 struct Difference {
   Pieces above, below;
 };

@@ -19,8 +19,8 @@ struct Needed {
   int64_t pad_low = 0, pad_high = 0;
 };
 
-// What the windows of a span read of an operand of this size. Nothing: it cannot be told where
-// padding begins.
+// The elements of an operand of this size that the windows of a span read. Nothing: it cannot be
+// told where padding begins.
 std::optional<Needed> needed(const DimSpan& windows, const Windows& w, Dim size) {
   const Dim first = windows.start * w.stride - w.pad_low;
   const Dim end = (windows.limit - 1) * w.stride - w.pad_low + (w.count - 1) * w.dilation + 1;

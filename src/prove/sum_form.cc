@@ -68,7 +68,7 @@ bool mentions(const SumForm& form, int variable) {
   });
 }
 
-// Of members that say the same, by the names of their variables, one stays.
+// One of several members that say the same, by the names of their variables, stays.
 void drop_equal_members(std::vector<SetMember>& set, const LoopVariables& variables) {
   const std::vector<std::string> names = plain_names(variables);
   std::set<std::string> texts;
@@ -446,8 +446,8 @@ void FormMaker::cancel_exponentials(SumTerm& term) {
   term.factors = std::move(left);
 }
 
-// Of one product: the product of the inverses; the inverse of exp(t) is exp(-t). What is summed in
-// all terms with one exp, which the sum does not change, has it in front.
+// For one product: the product of the inverses; the inverse of exp(t) is exp(-t). A sum in all
+// terms with one exp, which the sum does not change, has it in front.
 SumForm FormMaker::inverse(const SumForm& a) {
   if (a.size() == 1 && a[0].guards.empty()) {
     SumTerm rest = a[0];

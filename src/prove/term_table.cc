@@ -145,7 +145,7 @@ std::vector<TermTable::Id> TermTable::partners(Id x, int size_of_x, int ops) con
   return found;
 }
 
-// Of the terms up to x, each two that have `ops` ops together with it, in both orders.
+// From the terms up to x, each two that have `ops` ops together with it, in both orders.
 std::vector<std::pair<TermTable::Id, TermTable::Id>> TermTable::pairs_with(Id x, int ops) const {
   std::vector<Id> near;
   for (Id y = 0; y <= x; ++y)
@@ -186,8 +186,8 @@ Result<TermTable> TermTable::make(const TermOps& ops, uint64_t seed) {
 
 // ---- Enumeration --------------------------------------------------------------------------------
 
-// Of the last level, with its place among the terms that are made: where the third operand is, if
-// no op has one.
+// A term of the last level, with its place among the terms that are made: where the third operand
+// is, if no op has one.
 struct TermTable::ShortMade {
   Term term;
   static ShortMade of(Term term, uint32_t place) {
@@ -234,7 +234,7 @@ class TermTable::Enumeration {
   }
 
  private:
-  // What one thread evaluates with.
+  // The state of one thread that evaluates.
   struct Worker {
     explicit Worker(uint64_t seed) : numbers(seed), evaluator(numbers, tables) {}
     Numbers numbers;
@@ -293,7 +293,7 @@ class TermTable::Enumeration {
     return {};
   }
 
-  // Of numbers with an order some are equal in every second test.
+  // Some of the numbers with an order are equal in every second test.
   typename Numbers::Number random(Type type, size_t test, Rng& rng) {
     if constexpr (std::is_same_v<Numbers, FieldNumbers>) {
       return FieldElement::from_residue(rng.next());

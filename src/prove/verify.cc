@@ -57,7 +57,7 @@ std::optional<Counterexample> first_difference(const RuleSides& sides, const Bin
 
 // ---- The bound of the identity test -------------------------------------------------------------
 
-// What is known of elements as rational functions, with whole coefficients, of the inputs and of
+// The elements as rational functions, with whole coefficients, of the inputs and of
 // what functions give.
 class Degrees {
  public:
@@ -163,7 +163,7 @@ std::vector<int64_t> constants_of(const RuleSides& sides) {
   return found;
 }
 
-// Numbers of a range, and some about constants. Those of a small range are often equal.
+// Numbers of a range, and some about constants. Numbers of a small range are often equal.
 Result<SideElements<OrderedNumbers>> ordered_elements(const RuleSides& sides, int64_t range,
                                                       Rng& rng) {
   OrderedNumbers numbers(rng.next());

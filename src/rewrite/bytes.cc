@@ -19,7 +19,7 @@ namespace {
 
 bool is_byte_type(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
-// What an operand is made of: bytes, cast to i32, moved, and less a number.
+// The parts of an operand: bytes, cast to i32, moved, and less a number.
 struct Bytes {
   ValueId bytes;
   std::vector<NodeId> moves;       // of the bytes, first to last
@@ -187,7 +187,7 @@ class ByteProducts {
     return true;
   }
 
-  // Of numbers that an i8 holds.
+  // The numbers are those that an i8 holds.
   Result<std::optional<Tensor>> small_constant(ValueId v) const {
     std::optional<Tensor> tensor = HONE_TRY(made_of_constants(graph_, v));
     if (!tensor || !is_integer(tensor->dtype())) return std::optional<Tensor>();
@@ -210,13 +210,13 @@ class ByteProducts {
   }
 
   bool is_signed_byte(const Bytes& x) const { return graph_.type(x.bytes).dtype() == DType::i8; }
-  // What is taken from the byte as a u8.
+  // The number that is taken from the byte as a u8.
   std::optional<int64_t> zero_of(const Bytes& x) const {
     if (!x.known_zero) return std::nullopt;
     return *x.known_zero + (is_signed_byte(x) ? 128 : 0);
   }
 
-  // What is taken from the byte as an i8.
+  // The number that is taken from the byte as an i8.
   std::optional<int64_t> signed_zero(const Bytes& w) const {
     if (!w.known_zero) return std::nullopt;
     return *w.known_zero - (is_signed_byte(w) ? 0 : 128);

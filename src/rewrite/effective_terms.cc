@@ -20,7 +20,7 @@ struct Sums {
   }
 };
 
-// By feature.
+// Indexed by feature.
 std::vector<Sums> sums_of(const Tensor& weights, const Ints& summed) {
   const Ints dims = weights.type().static_dims();
   Ints steps(dims.size(), 0);  // in features

@@ -14,11 +14,11 @@ namespace {
 
 // The terms that sums need to be as accurate in two parts of bf16 as the rule asks for: 4 times the
 // errors of f32 (docs/accuracy.md). Take n independent products of like size whose sum is about 1.
-// What two parts leave out of each adds up to about 2^-17.9, for any n. In f32 each of n sums so
-// far is rounded: the errors add up to 2^-25.8 sqrt(n). So the ratio is about 240 / sqrt(n) in the
-// mean, and less for the largest errors. Simulated, with random weights of 6144 effective terms
-// (8192 to 9650 numbers), the largest of 4096 errors are 1.7 to 2.8 times those of f32; 2.1 to 3.1
-// times if half of the data is 0, as after a relu, and up to 4 times if three quarters are.
+// The rest that two parts leave out of each adds up to about 2^-17.9, for any n. In f32 each of n
+// sums so far is rounded: the errors add up to 2^-25.8 sqrt(n). So the ratio is about 240 / sqrt(n)
+// in the mean, and less for the largest errors. Simulated, with random weights of 6144 effective
+// terms (8192 to 9650 numbers), the largest of 4096 errors are 1.7 to 2.8 times those of f32; 2.1
+// to 3.1 times if half of the data is 0, as after a relu, and up to 4 times if three quarters are.
 //
 // Weights of different sizes: a product matters to f32 by how many sums are rounded behind it. In
 // the mean over all orders that is as if sizes were equal. In the worst one, large weights last, it
@@ -33,7 +33,8 @@ bool is_flushed(DType dtype) { return dtype == DType::bf16 || dtype == DType::f3
 constexpr int kMostSteps = 16;  // of a graph that makes the data, looked at
 
 // True if the graph itself makes no zeros in the data, so that sums have as many terms as numbers:
-// no rows of zeros and a one, no padding, no masks. What is not known to make none may.
+// no rows of zeros and a one, no padding, no masks. An op that is not known to make none may make
+// some.
 bool is_dense(const Graph& graph, ValueId v, int steps = kMostSteps) {
   const NodeId n = graph.producer(v);
   if (is_parameter(graph.opcode(n))) return true;
@@ -76,7 +77,7 @@ bool are_long_sums(const Tensor& weights, const Ints& summed) {
   return terms >= kLongSum && effective_terms(weights, summed) >= kLongSum;
 }
 
-// Of bf16, that numbers of the contraction have to be cut into.
+// The parts of bf16 that numbers of the contraction have to be cut into.
 int64_t parts_of(const Graph& graph, NodeId n) {
   const std::span<const ValueId> operands = graph.operands(n);
   for (size_t side = 0; side < 2; ++side) {

@@ -13,7 +13,7 @@ namespace {
 // the program larger than the computation it saves.
 constexpr int64_t kAlwaysFoldBytes = 64 * 1024;
 
-// What takes longer, or does not end, is left to the program.
+// Work that takes longer, or does not end, is left to the program.
 constexpr int64_t kMaxFoldedIterations = 10'000;
 constexpr double kMaxFoldedFlops = 1e9;
 
@@ -84,7 +84,7 @@ Result<Graph> fold_constants(const Graph& graph) {
         .max_bytes = most_bytes_to_fold(operand_and_result_bytes(copy.target(), made)),
         .max_iterations = kMaxFoldedIterations};
     Result<std::vector<Tensor>> values = evaluate(alone, {}, options);
-    // What the reference refuses (a size over its limit) stays in the graph.
+    // A node that the reference refuses (a size over its limit) stays in the graph.
     if (!values.ok()) continue;
     for (size_t i = 0; i < values->size(); ++i) {
       copy.target().set_name(results[i], "");

@@ -17,8 +17,8 @@
 // Quantizers leave a model in reals, with each tensor quantized and dequantized again around its
 // ops. The product of dequantized bytes is that of integers, times the scales:
 //   sum (x - a) * s * (w - b) * t = s * t * sum (x - a) * (w - b)
-// The sum is exact, so the result is nearer to the real one than a sum of reals is. What only moves
-// bytes, or takes the largest, needs no reals either.
+// The sum is exact, so the result is nearer to the real one than a sum of reals is. An op that only
+// moves bytes, or takes the largest, needs no reals either.
 
 namespace hone {
 namespace {
@@ -43,7 +43,7 @@ struct Factor {
   ValueId bytes, zero;
   Op dequantize;
   std::vector<NodeId> moves = {};  // first to last
-  // By the index along a dim of the contraction's result; without one, a number.
+  // Indexed along a dim of the contraction's result; without one, a number.
   std::optional<int> dim = {};
   std::vector<double> scale = {};
   int64_t most = 255;  // of the size of a byte less its zero point
@@ -81,7 +81,7 @@ class Integers {
   }
 
  private:
-  // Of the graph that is being made, whose values what follows is about.
+  // The graph that is being made; the values below are of it.
   const Graph& graph() { return copy_.target(); }
   NodeId producer(ValueId v) { return graph().producer(v); }
 
@@ -137,7 +137,7 @@ class Integers {
     return true;
   }
 
-  // What bytes become by the op, dequantized: it keeps their order.
+  // The bytes after the op, dequantized: it keeps their order.
   Result<bool> move(NodeId n) {
     const NodeId before = producer(copy_(copy_.source().operands(n)[0]));
     if (!is_dequantize(graph().opcode(before))) return false;
@@ -344,7 +344,7 @@ class Integers {
     return x;
   }
 
-  // By one factor, if one of the scales is a number.
+  // Scales by one factor, if one of the scales is a number.
   static Value scaled(Value sum, const std::array<Factor, 2>& factors) {
     const auto times = [&](const Factor& by, double number) {
       std::vector<double> scale;

@@ -65,7 +65,7 @@ class PhasedConv {
     return conv;
   }
 
-  // Of an input and weights, which may be known.
+  // For an input and weights, which may be known.
   Result<Graph> build(const std::optional<Tensor>& known) const {
     Builder b;
     const Value x = b.parameter("x", graph_.type(graph_.operands(conv_)[0]));

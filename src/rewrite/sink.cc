@@ -32,7 +32,7 @@ Unchanged unchanged(const Graph& graph, NodeId n) {
   return found;
 }
 
-// What a loop never changes is after it what it was before.
+// A value that a loop never changes is the same after it.
 Result<Graph> without_unchanged_results(const Graph& graph) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {

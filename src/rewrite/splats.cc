@@ -8,7 +8,8 @@
 namespace hone {
 namespace {
 
-// What folding makes at most; larger constants are not looked at, since that may read a file.
+// The largest constant that folding makes; larger constants are not looked at, since that may read
+// a file.
 constexpr int64_t kMaxSplatBytes = 64 * 1024;
 
 // The element that all others equal, if there are several.

@@ -14,7 +14,7 @@ bool are_all_one(const Ints& numbers) {
   return std::ranges::all_of(numbers, [](int64_t each) { return each == 1; });
 }
 
-// By which the products of the conv may be transformed.
+// The points by which the products of the conv may be transformed.
 int64_t points_of(const Graph& graph, NodeId conv, const TransformPoints& points) {
   const Op op = graph.op(conv);
   const ValueId weights = graph.operands(conv)[1];

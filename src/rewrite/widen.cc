@@ -14,7 +14,7 @@ ValueId cast(GraphCopy& copy, ValueId v, DType dtype) {
   return copy.target().result(copy.target().append(op, {&v, 1}).value());
 }
 
-// What the results are if all operands of 16 bits are f32; none if the op does not take them.
+// The results if all operands of 16 bits are f32; none if the op does not take them.
 std::optional<std::vector<Type>> wide_results(const Graph& graph, NodeId n) {
   std::vector<Type> operands = graph.operand_types(n);
   for (Type& type : operands)

@@ -38,7 +38,7 @@ bool EGraph::unite(ValueId a, ValueId b) {
   if (a == b) return false;
   HONE_CHECK(type(a) == type(b), "classes of {} and {} are united", type(a).to_string(),
              type(b).to_string());
-  // What was there first keeps its number, and so do the values of the graph.
+  // The first one keeps its number, and so do the values of the graph.
   if (b < a) std::swap(a, b);
   parent_[b.index] = a.index;
   if (names_[a.index].empty()) names_[a.index] = names_[b.index];
@@ -114,7 +114,7 @@ std::optional<uint32_t> EGraph::known_constant(const Tensor& tensor) const {
   return std::nullopt;
 }
 
-// What tells two nodes apart that have one op and the same operands.
+// The key that tells two nodes apart that have one op and the same operands.
 uint32_t EGraph::payload_of(const Graph& graph, NodeId n) {
   if (is_constant(graph.opcode(n))) {
     if (const std::optional<uint32_t> known = known_constant(graph.constant(n))) return *known;

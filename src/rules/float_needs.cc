@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostSizes = 256;
 
-// What an op does to exponents.
+// The effect of an op on exponents.
 enum class Effect : uint8_t {
   none,        // its elements are elements of operands, but for their sign, or no numbers
   adds,        // two operands
@@ -217,7 +217,7 @@ class Judgement {
   }
 
  private:
-  // Of the elements that a result depends on.
+  // The needs of the elements that a result depends on.
   std::vector<Terms> terms_of(ValueId v) const {
     std::vector<Terms> elements;
     for (size_t e = 0; e < right_.values[v.index].size(); ++e)

@@ -49,7 +49,7 @@ std::vector<Magnitude> of_egraph(const EGraph& egraph, const Ranges& ranges, int
   return classes;
 }
 
-// Of a type with this many bits after the point, whose least normal number is 2^least.
+// For a type with this many bits after the point, whose least normal number is 2^least.
 struct Format {
   DType dtype;
   int least, bits;

@@ -122,7 +122,7 @@ Result<Graph> apply(const Rule& rule, const Graph& graph, const RuleMatch& match
   GraphCopy copy(graph);
   std::vector<bool> is_replaced(graph.value_count());
   for (ValueId v : rule.left.outputs()) is_replaced[match.values[v.index].index] = true;
-  // The right side comes as soon as its inputs are there. What reads a result comes behind it: it
+  // The right side comes as soon as its inputs are there. A reader of a result comes behind it: it
   // waits until then, as does what reads that.
   std::vector<bool> has_copy(graph.value_count());
   const auto is_ready = [&](std::span<const ValueId> values) {

@@ -295,7 +295,7 @@ Polynomials::Number Polynomials::multiply(Number a, Number b) {
   return intern(std::move(product));
 }
 
-// Of one monomial: the product of the inverses of its atoms.
+// For one monomial: the product of the inverses of its atoms.
 Polynomials::Number Polynomials::inverse(Number a) {
   const Terms terms = terms_of(a);
   if (terms.size() != 1) return of_atom(atom(kInverse, {a}));

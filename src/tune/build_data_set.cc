@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of every so many kernels one is measured twice, so that the noise is known.
+// One of this many kernels is measured twice, so that the noise is known.
 constexpr size_t kRepeatEach = 8;
 // A slower kernel takes the time that ten others have their schedules in, so it comes after them.
 constexpr double kSlowSeconds = 2e-3;
@@ -127,7 +127,7 @@ class SetBuilder {
     result_.wanted = static_cast<int64_t>(programs.size());
     options_.progress->start(result_.wanted, "programs");
     for (size_t i = 0; i < programs.size() && !is_over(); ++i) {
-      // Of the time that is left, each has its share.
+      // Each has its share of the time that is left.
       const double share =
           (options_.seconds - elapsed()) / static_cast<double>(programs.size() - i);
       const Status status = collect(programs[i], share);
@@ -187,7 +187,7 @@ class SetBuilder {
     return {};
   }
 
-  // Each kernel once: that of the first program that has it. Those without a time come first:
+  // Each kernel once: that of the first program that has it. Kernels without a time come first:
   // another kernel tells more than more schedules of a known one.
   Result<std::vector<const ProgramKernel*>> wanted() const {
     std::set<uint64_t> seen;
@@ -225,7 +225,7 @@ class SetBuilder {
     return fmt::format("kernel {}", hash_text(kernel.kernel));
   }
 
-  // What was asked for of a kernel, as the key of the text that says so.
+  // The request for a kernel, as the key of the text that says it.
   uint64_t key_of(const ProgramKernel& kernel) const {
     return Hasher(kernel.kernel)
         .add(options_.schedules)

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kName = "candidate";
 constexpr int64_t kLine = 64;  // bytes of a cache line
 
-// A program that launches the kernel once. What an update changes is brought by a copy.
+// A program that launches the kernel once. A copy brings the operand that an update changes.
 Program program_of(const program::Kernel& kernel, int64_t threads) {
   auto frame = std::make_shared<program::Frame>();
   frame->name = kName;

@@ -61,7 +61,7 @@ std::string difference(std::span<const Tensor> actual, std::span<const Tensor> e
   return "";
 }
 
-// What a candidate's first launch came to.
+// The result of a candidate's first launch.
 struct Trial {
   Outcome outcome = Outcome::crashed;
   std::string detail = {};
@@ -293,7 +293,7 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
     for (Runner& runner : runners) {
       const OperandPlace& place =
           runner.places->at(static_cast<size_t>(round) % runner.places->size());
-      // What it has in caches comes back.
+      // Its data in caches come back.
       if (champions < kLongLaunch) (void)runner.launches.run(place).ok();
       if (is_cold) place.evict(options_.conditions.cold);
       const double seconds = runner.launches.seconds(place).value();

@@ -13,7 +13,7 @@ namespace {
 
 using program::FrameRef;
 
-// How often a run of its frame runs each frame of the command. Of branches each counts.
+// How often a run of its frame runs each frame of the command. Each branch counts.
 std::vector<std::pair<FrameRef, double>> inner_runs(const program::Command& command) {
   if (const auto* const call = std::get_if<program::Call>(&command.kind)) return {{call->frame, 1}};
   if (const auto* const branch = std::get_if<program::Branch>(&command.kind))

@@ -125,7 +125,7 @@ class Fight {
     return true;
   }
 
-  // Of a run.
+  // The times of a run.
   double seconds(const Side& side, Profile* profile = nullptr) const {
     const double all = measure_once([&]() -> Status {
                          for (int64_t i = 0; i < repeats_; ++i)
@@ -160,7 +160,7 @@ class Fight {
   int64_t samples_ = 1;  // of a side in a round
 };
 
-// Of each round.
+// The times of each round.
 using Samples = std::vector<std::vector<double>>;
 
 }  // namespace

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kLongestDuel = 6;  // seconds
 constexpr size_t kLeastModels = 3;  // that say something of models in general
 
-// Of one side of the models that were raced: the geometric mean of each round, as far as all have
+// For one side of the models that were raced: the geometric mean of each round, as far as all have
 // rounds.
 std::vector<std::vector<double>> means_of(std::span<const RacedModel> models,
                                           double Duel::Round::* side) {

@@ -81,7 +81,7 @@ class MeasuredSchedules : public Pricer {
   size_t batch() const override { return 48; }
   int64_t compiles() const override { return meter_.compiles(); }
 
-  // Those that were measured, the fastest first.
+  // The candidates that were measured, the fastest first.
   std::vector<Point> fastest() const {
     std::vector<std::pair<double, Point>> sorted;
     for (const auto& [point, seconds] : times_) sorted.emplace_back(seconds, point);

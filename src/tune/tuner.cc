@@ -53,14 +53,14 @@ const TuneKind& kind_of(bool Heuristics::* flag) {
   return is_layout ? kTuneLayouts : kTuneGroups;
 }
 
-// What is left if schedules and where values lie do not count.
+// The plan if schedules and places of values do not count.
 Plan shape_of(Plan plan) {
   plan.schedule.clear();
   plan.offset.clear();
   return plan;
 }
 
-// Of a Cost, for people.
+// The name of a Cost, for people.
 std::string_view prices_of(const Cost& cost, const Target& target) {
   if (cost.learned() != nullptr || cost.baseline() != nullptr) return "learned prices";
   if (cost.version().empty()) return "times of the log";
@@ -138,7 +138,7 @@ class Tuner {
     const double all = kTurns * for_turn() + for_duel(kForSchedules);
     return all < left() / 2 ? all : for_duel(kForSchedules);
   }
-  // Of one sort. Without schedules to search there is nothing else to do.
+  // The decisions of one sort. Without schedules to search there is nothing else to do.
   double for_edits_of_one() const {
     return options_.tries_schedules ? kForEdits * options_.seconds : left() / 2;
   }
@@ -151,7 +151,7 @@ class Tuner {
     if (options_.told) options_.told(fmt::format(text, std::forward<Args>(args)...));
     tick();
   }
-  // What is tried, next to the time and the best so far.
+  // The activity, next to the time and the best so far.
   void show(std::string_view what) const {
     progress_.now(fmt::format("{:.2f}x; {}", best_gain_, what));
     tick();
@@ -163,8 +163,8 @@ class Tuner {
 
   // ---- Contenders ------------------------------------------------------------------------------
 
-  // Of the planner, for so many threads. The graph is the given one, or the prepared one of what is
-  // tuned, which is rewritten already.
+  // The planner's plan, for this number of threads. The graph is the given one, or the prepared one
+  // of what is tuned, which is rewritten already.
   Contender contender(const Graph& graph, int64_t threads, const Heuristics& heuristics,
                       const CancelToken* cancel) const {
     Plan plan;
@@ -201,7 +201,7 @@ class Tuner {
     prepared_ = *HONE_TRY(default_->code->graph());
     given_hash_ = hash_without_weights(prepared_);
     HONE_TRY(default_->code->plan());
-    // Of two runs, by a price that may be twice too high.
+    // The time of two runs, by a price that may be twice too high.
     run_seconds_ = HONE_TRY(price(default_->program(), *cost_)).total();
     HONE_TRY(check_memory(HONE_TRY(default_->code->image())->arena_bytes));
     inputs_ = HONE_TRY(random_inputs(graph_, options_.seed));
@@ -277,7 +277,7 @@ class Tuner {
     return {};
   }
 
-  // What other models have left in the log.
+  // The times that other models have left in the log.
   Status count_known_kernels() {
     double all = 0, known = 0;
     for (const KernelUse& use : kernel_uses(best_->program(), *cost_)) {
@@ -357,14 +357,14 @@ class Tuner {
     take_graph();
     return {};
   }
-  // Of the best.
+  // The schedules of the best.
   void take_graph() {
     prepared_ = **best_->code->graph();
     rewrites_ = only_rewrites(best_->plan());
   }
 
   // Edits of the best plan, by the price of the whole: measured where a kernel was, by the Cost
-  // elsewhere. What is then cheapest has its new kernels measured; if they are slower than the Cost
+  // elsewhere. The new kernels of the cheapest plan are measured; if they are slower than the Cost
   // thought, the search begins again and knows better.
   Status edits(std::span<const EditKind> kinds, const TuneKind& of) {
     for (int64_t round = 0; round < kEditRounds; ++round) {
@@ -388,8 +388,8 @@ class Tuner {
     return {};
   }
 
-  // Those that only one of the plans has, each alone, unless their time is known. True if there was
-  // one.
+  // The kernels that only one of the plans has, each alone, unless their time is known. True if
+  // there was one.
   Result<bool> measure_kernels_of_one(const Contender& a, const Contender& b) {
     const std::vector<KernelUse> of_a = kernel_uses(a.program(), times_),
                                  of_b = kernel_uses(b.program(), times_);
@@ -413,7 +413,7 @@ class Tuner {
     return learned;
   }
 
-  // Leaves out one habit of the planner after another. What has won stays out.
+  // Leaves out one habit of the planner after another. A heuristic that has won stays out.
   Status shapes() {
     for (bool Heuristics::* flag : kShapes) {
       if (left_for_shapes() < compile_seconds_ + least_duel()) return {};
@@ -537,7 +537,7 @@ class Tuner {
   }
 
   // Alone a kernel finds other data in the caches than among others, so what it takes in the model
-  // decides: of the fastest of each, then the second ones, and so on. Those that win nothing go.
+  // decides: of the fastest of each, then the second ones, and so on. Changes that win nothing go.
   Status choose_in_model(std::vector<Found>& tuned) {
     std::map<uint64_t, std::pair<double, Schedule>> chosen;
     size_t turn = 0;

@@ -234,7 +234,7 @@ std::vector<int> size_nodes(Frame& frame, const onnx::GraphProto& graph, int fir
   return needed;
 }
 
-// What the nodes of the indices and the outputs read and do not compute.
+// The values that the nodes of the indices and the outputs read and do not compute.
 std::set<std::string> names_wanted(const onnx::GraphProto& graph, const std::vector<int>& before,
                                    int first) {
   std::set<std::string> names;

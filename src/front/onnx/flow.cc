@@ -166,7 +166,7 @@ void Flow::name_result(const Slot& slot) {
   if (part.names.insert(slot.name).second) value.named(slot.name);
 }
 
-// What is no tensor has a type that says nothing: bool[].
+// A value that is not a tensor has a type that says nothing: bool[].
 Slot* Flow::sequence(std::string name, std::vector<Slot*> elements) {
   Slot& slot = slots_.emplace_back();
   slot = {.flow = this,
@@ -310,7 +310,8 @@ void Flow::cut_and_narrow(const Bindings& sizes, std::vector<Slot*>& checked) {
   for (auto& [name, dim] : narrowed_) dim = dim.bind(sizes);
   for (const auto& [name, dim] : sizes) {
     narrowed_.insert_or_assign(name, dim);
-    // What gives the symbol and those that stand for it: each could be solved from one of them.
+    // The values that give the symbol and those that stand for it: each could be solved from one of
+    // them.
     if (Slot* slot = binder(name)) checked.push_back(slot);
     for (Symbol symbol : dim.symbols())
       if (Slot* slot = binder(symbol.name())) checked.push_back(slot);

@@ -297,7 +297,7 @@ Model import_narrowed(const std::shared_ptr<const Source>& source) {
   }
 }
 
-// Those of branches and bodies too; of a name that several give, the outermost.
+// Also values of branches and bodies; if several have a name, the outermost.
 void add_layers(const onnx::GraphProto& graph,
                 std::map<std::string, std::string, std::less<>>& layers) {
   for (const onnx::NodeProto& node : graph.node()) {

@@ -339,7 +339,7 @@ std::optional<Bindings> Search::ranges() const {
   return found.empty() ? std::nullopt : std::optional(found);
 }
 
-// Of two sizes that take numbers if they are equal, and are refused if they differ.
+// For two sizes that take numbers if they are equal, and are refused if they differ.
 bool Search::must_be_equal(const Size& a, const Size& b) {
   constexpr int64_t kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 260, 520};
   const auto is_legal = [](const Size& size, int64_t number) {

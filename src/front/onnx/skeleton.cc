@@ -96,7 +96,7 @@ std::optional<size_t> data_index(int number) {
 // two.
 constexpr int64_t kMessagesPerNode = 16;
 
-// Of one data field of one tensor.
+// The data of one field of one tensor.
 struct TensorData {
   bool has_packed = false, has_single = false;
   std::vector<WireField> packed;

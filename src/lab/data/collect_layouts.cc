@@ -60,8 +60,8 @@ class Collector {
     return {};
   }
 
-  // What is known already comes first, whatever time there is. Of the others those that most
-  // assignments spend most in.
+  // Known times come first, however little time there is. Then those in which most assignments
+  // spend most.
   Result<std::vector<KernelTime>> time_kernels() {
     const std::vector<DefaultKernel>& kernels = varied_.kernels();
     std::vector<KernelTime> times(kernels.size(), kUnknown);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What TpuGraphs calls the parts.
+// The names of the parts in TpuGraphs.
 std::string_view folder_of(Part part) { return part == Part::validation ? "valid" : name(part); }
 
 class Exporter {
@@ -37,7 +37,7 @@ class Exporter {
     keep_columns(graph);
     return write_arrays(arrays_of(graph), folder, name);
   }
-  // What hone knows besides is nothing that TpuGraphs has.
+  // TpuGraphs does not have what hone knows besides.
   Status write(LayoutFile file, const fs::path& folder, const std::string& name) {
     return write_own(file, file.layout, folder, name);
   }

@@ -38,7 +38,7 @@ class ConfigRow {
     if (names_ != nullptr) names_->push_back(std::move(name));
     if (values_ != nullptr) values_->push_back(static_cast<float>(value));
   }
-  // By dim; 0: no tile.
+  // Indexed by dim; 0: no tile.
   void tiles(std::string_view name, std::span<const Tile> tiles) {
     for (size_t dim = 0; dim < kDims; ++dim) {
       const auto at = std::ranges::find(tiles, static_cast<int>(dim), &Tile::dim);

@@ -178,7 +178,7 @@ Status VariedLayouts::run_whole(size_t number, double seconds, const CancelToken
   const PlanDuel found = HONE_TRY(
       duel(first, *HONE_TRY(code->image()), inputs_, {.seconds = seconds, .cancel = cancel}));
   if (found.outcome != Outcome::measured) return over_limit("{}", found.detail);
-  // What the machine did meanwhile met both: the ratio counts.
+  // The machine's other work met both: the ratio counts.
   if (default_seconds_ == 0) default_seconds_ = found.times.a.median();
   assignment.whole = default_seconds_ * found.times.ratio;
   if (const auto& interval = found.times.interval)

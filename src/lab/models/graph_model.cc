@@ -107,9 +107,9 @@ Result<GraphModel> train_network(std::span<const ConfiguredGraph> given,
   return model;
 }
 
-// What a network adds to prices is mostly of the programs that it knows. So it counts as much as
-// serves a quarter of the families of programs, which are left out of training: at worst nothing.
-// Of fewer than four families none is left out.
+// The part that a network adds to prices is mostly of the programs that it knows. So it counts as
+// much as serves a quarter of the families of programs, which are left out of training: at worst
+// nothing. With fewer than four families none is left out.
 class Skeleton {
  public:
   explicit Skeleton(const GraphTraining& options) : options_(options) {}
@@ -144,7 +144,7 @@ class Skeleton {
       (std::ranges::count(order, family_of(each.program)) > 0 ? others_ : known_).push_back(each);
   }
 
-  // Of what the network adds: by the mean tau of the others.
+  // The share of what the network adds: by the mean tau of the others.
   Result<double> best_part(const GraphModel& model) const {
     if (others_.empty()) return 1;
     std::array<double, std::size(kParts)> taus = {};

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kMostWidth = 4096, kMostLayers = 64, kMostHops = 1000;
 constexpr int64_t kMostColumns = 1 << 16;
 
-// Of all but itself.
+// The hash of all but itself.
 std::string checksum(const Safetensors& content) {
   Hasher hasher;
   for (const auto& [key, text] : content.metadata)

@@ -21,12 +21,12 @@ constexpr double kTypicalNodes = 32;  // what sums are divided by
 constexpr double kScoreLeak = 0.1;    // of the layers behind the reduction: none of them goes dead
 constexpr float kLeastDeviation = 1e-4F;
 constexpr double kShareOfSquares = 0.1;  // of a mixed loss
-// Of scores that are logarithms of times, in losses of pairs: whoever is 10 % apart should be told
+// For scores that are logarithms of times, in losses of pairs: whoever is 10 % apart should be told
 // apart with some confidence.
 constexpr double kSteepness = 20;
 
-// Each node behind those that it reads; of several that may come next the first by number. What
-// reads itself by way of others comes last.
+// Each node behind those that it reads; of several that may come next the first by number. A node
+// that reads itself by way of others comes last.
 std::vector<int64_t> order_of_reads(std::span<const std::array<int32_t, 2>> edges, size_t nodes) {
   std::vector<int64_t> waits(nodes, 0), order;
   std::vector<std::vector<int64_t>> readers(nodes);
@@ -220,7 +220,7 @@ class BatchWriter {
     }
     graph_of_.resize(opcodes_.size(), number_++);
   }
-  // What is left of the room belongs to no graph, and its edges end at no node.
+  // The rest of the room belongs to no graph, and its edges end at no node.
   Result<Batch> finish() {
     const auto rows = static_cast<size_t>(nodes_);
     HONE_CHECK(opcodes_.size() <= rows && std::ssize(sources_) <= edges_, "no room for a graph");
@@ -371,7 +371,7 @@ Value node_states(Network& net, const GraphNetworkOptions& options) {
 
 namespace {
 
-// What the network itself says.
+// The score of the network itself.
 Value scores_of_network(Network& net, const GraphNetworkOptions& options, int64_t slates) {
   Value x = node_states(net, options);
   const Value configs = net.input("configs");

@@ -87,7 +87,7 @@ GraphVerdict judged(std::span<const double> scores, const ConfiguredGraph& graph
 
 namespace {
 
-// Of pairs that were scored at once.
+// Counts pairs that were scored at once.
 double tau_within_chunks(std::span<const double> scores, std::span<const double> times) {
   double sum = 0, pairs = 0;
   for (size_t first = 0; first < scores.size(); first += kScoredAtOnce) {
@@ -138,7 +138,7 @@ Result<GraphVerdict> judged(const GraphModel& model, const ConfiguredGraph& grap
 
 namespace {
 
-// Of numbers as they come.
+// Takes numbers as they come.
 class Mean {
  public:
   void add(double number) {

@@ -9,7 +9,7 @@
 namespace hone {
 namespace {
 
-// Of the configurable nodes: the weight of the squares of the numbers beside those of the errors.
+// For the configurable nodes: the weight of the squares of the numbers beside those of the errors.
 // Without it assignments that are fewer than layouts would be met exactly, noise included.
 constexpr double kShrinkage = 0.01;
 constexpr double kLeastPriceDeviation = 1e-5;  // of logarithms of prices: below are roundings

@@ -73,7 +73,7 @@ std::vector<KernelVerdict> judge_replicates(std::span<const KernelSample> kernel
     KernelVerdict mean = {.kind = kernel.kind,
                           .program = kernel.programs.empty() ? "" : kernel.programs[0]};
     for (int r = 0; r < kReplicates; ++r) {
-      // Of two measurements either is off.
+      // Either of two measurements is off.
       std::vector<double> again = kernel.timed.seconds;
       for (size_t i = 0; i < again.size(); ++i)
         again[i] *= std::exp(std::sqrt(2.0) * kernel.noise[i] * rng.normal());

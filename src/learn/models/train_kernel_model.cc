@@ -92,7 +92,7 @@ class Training {
                      fitted.loss_after));
   }
 
-  // What the model will have seen.
+  // The kernels that the model will have seen.
   void see() {
     model_.low.fill(std::numeric_limits<float>::infinity());
     model_.high.fill(-std::numeric_limits<float>::infinity());
@@ -111,7 +111,7 @@ class Training {
     see_kernels();
   }
 
-  // What one program alone has says nothing of how good a network is for others.
+  // A kernel of one program alone does not show how good a network is for others.
   void see_kinds() {
     std::map<std::string, std::set<std::string_view>> programs;
     for (const KernelSample& kernel : kernels_) {
@@ -150,7 +150,7 @@ class Training {
     return std::ranges::binary_search(folds_[kernel], fold);
   }
 
-  // Of all that networks learn from and begin with.
+  // Hashes all that networks learn from and begin with.
   std::string data_hash() const {
     Hasher hasher;
     const auto add = [&](std::span<const float> numbers) { hasher.add(std::as_bytes(numbers)); };
@@ -219,7 +219,7 @@ class Training {
     return {};
   }
 
-  // What a network says about a kernel that it has not seen.
+  // The answer of a network about a kernel that it has not seen.
   struct Judged {
     std::string_view kind;
     size_t schedules = 0;
@@ -243,7 +243,7 @@ class Training {
         if (folds_[k] == std::vector{m}) judged_.push_back(judged(k, alone, fast));
     }
     find_levels();
-    // Those with too few schedules have an absolute time alone.
+    // Kernels with too few schedules have only an absolute time.
     std::erase_if(judged_, [](const Judged& each) { return each.schedules < kLeastSchedules; });
     std::ranges::sort(judged_, {}, &Judged::distance);
     model_.reach = reach();
@@ -278,8 +278,8 @@ class Training {
     return judged;
   }
 
-  // By kind, the median of what prices of the planner's schedules are short by, held to the mean of
-  // all kernels as if two more of the kind had that.
+  // For each kind, the median of what prices of the planner's schedules are short by, held to the
+  // mean of all kernels as if two more of the kind had that.
   void find_levels() {
     double all = 0;
     std::map<std::string_view, std::vector<double>> by_kind;

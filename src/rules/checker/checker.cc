@@ -18,7 +18,7 @@ constexpr size_t kMaxProofBoxes = 2048;
 
 Error refused(std::string_view why) { return check_failed("{}", why); }
 
-// What a certificate says before its steps: other symbols for those of the guard.
+// The head of a certificate: other symbols for those of the guard.
 struct Made {
   std::string name;
   int64_t low = 0, high = 0, step = 1;
@@ -205,7 +205,8 @@ class Check {
     return symbols;
   }
 
-  // Of the sides of conditions: right - left, which the guard says is 0, or at least that.
+  // The difference of the sides of conditions: right - left, which the guard says is 0, or at least
+  // that.
   Result<std::vector<Whole>> differences(bool equal) {
     std::vector<Whole> all;
     for (const Condition& condition : rule_.guard) {

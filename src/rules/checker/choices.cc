@@ -17,7 +17,7 @@ std::map<uint32_t, std::string> names_of(const Atoms& atoms) {
   return names;
 }
 
-// What the form is at every place, if it is made of numbers and places alone.
+// The value of the form at every place, if it is made of numbers and places alone.
 std::optional<Whole> known(const Form& form) {
   Whole sum;
   for (const Term& term : form) {

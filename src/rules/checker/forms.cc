@@ -470,7 +470,7 @@ Result<Form> Speller::inverse(const Form& a) {
 
 // ---- Reductions ---------------------------------------------------------------------------------
 
-// What the point of a reduction gives; nothing outside of the guards.
+// The result of the point of a reduction; nothing outside of the guards.
 Result<std::vector<Member>> Speller::point(NodeId n, const AccessRelation& relation,
                                            const Place& place) {
   Member member = {.value = {Term()}};
@@ -580,7 +580,7 @@ Result<Form> Speller::largest_of(std::vector<Member> members) {
     }
   }
   if (set.size() > kMaxProductTerms) return refused("a set is too large");
-  // Of equal members one stays.
+  // One of equal members stays.
   std::set<std::string> texts;
   std::map<uint32_t, std::string> names;
   for (uint32_t i = 0; i < atoms_.size(); ++i) names[i] = fmt::format("v{}", i);

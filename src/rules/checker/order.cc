@@ -46,7 +46,7 @@ class Hulls {
            });
   }
 
-  // What a term is a multiple of, as a text, and how many.
+  // The term of which this one is a multiple, as a text, and the factor.
   Result<std::pair<std::string, int64_t>> unit_of(Term term) {
     int64_t count = 1;
     if (const std::optional<int64_t> factor = term.factor.as_number()) {

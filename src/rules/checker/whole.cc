@@ -75,7 +75,7 @@ Whole operator*(const Whole& a, const Whole& b) {
 
 namespace {
 
-// By degree first, so that the largest term of a product is the product of the largest ones.
+// Sorts by degree first, so that the largest term of a product is the product of the largest ones.
 bool is_before(const Monomial& a, const Monomial& b) {
   return a.size() != b.size() ? a.size() < b.size() : std::ranges::lexicographical_compare(b, a);
 }
@@ -140,7 +140,7 @@ bool Atoms::mentions(const Whole& a, uint32_t atom) const {
   return false;
 }
 
-// By a number each term is divided on its own. Else terms are taken together by what they have
+// A number divides each term on its own. Else terms are taken together by what they have
 // besides symbols, and what stands before it is divided as one. 0 <= rest < divisor: the rest is
 // the remainder.
 Atoms::Parts Atoms::divide(const Whole& a, const Whole& divisor) {
