@@ -18,12 +18,21 @@ Status check_alone(GraphView graph, NodeId node) {
   return {};
 }
 
+bool stands_in(GraphView graph, std::span<const NodeId> nodes, NodeId node) {
+  return std::ranges::binary_search(nodes, graph.position(node), {},
+                                    [&](NodeId n) { return graph.position(n); });
+}
+
 // Looks for a node outside that reads the group and is read by it: it would have to run in the
 // group's middle. From both ends at once, each edge a step, until one end knows no further.
 class WayBack {
  public:
-  WayBack(const Graph& graph, const Users& users, std::span<const NodeId> nodes)
-      : graph_(graph), users_(users), nodes_(nodes) {
+  WayBack(GraphView graph, UsersView users, std::span<const NodeId> nodes)
+      : graph_(graph),
+        users_(users),
+        nodes_(nodes),
+        first_(graph.position(nodes.front())),
+        last_(graph.position(nodes.back())) {
     for (NodeId n : nodes) {
       follow(n);
       precede(n);
@@ -57,37 +66,51 @@ class WayBack {
   }
   void visit(NodeId from, NodeId to, Side& side) {
     ++side.steps;
+    const uint64_t position = graph_.position(to);
     if (is_inside(to)) {
       is_found_ = is_found_ || !is_inside(from);
-    } else if (nodes_.front() < to && to < nodes_.back() && side.seen.insert(to.index).second) {
+    } else if (first_ < position && position < last_ && side.seen.insert(to.index).second) {
       side.open.push_back(to);
     }
   }
 
-  bool is_inside(NodeId n) const { return std::ranges::binary_search(nodes_, n); }
+  bool is_inside(NodeId n) const { return stands_in(graph_, nodes_, n); }
 
-  const Graph& graph_;
-  const Users& users_;
+  const GraphView graph_;
+  const UsersView users_;
   const std::span<const NodeId> nodes_;
+  const uint64_t first_, last_;  // positions
   Side behind_, before_;
   bool is_found_ = false;
 };
 
+// From the first to the last of the group.
+std::vector<NodeId> stretch(GraphView graph, std::span<const NodeId> nodes) {
+  std::vector<NodeId> all;
+  if (graph.node_count() == graph.graph().node_count()) {  // no copies
+    for (NodeId n = nodes.front(); n <= nodes.back(); ++n.index) all.push_back(n);
+    return all;
+  }
+  const uint64_t first = graph.position(nodes.front()), last = graph.position(nodes.back());
+  for (NodeId n : graph.nodes())
+    if (first <= graph.position(n) && graph.position(n) <= last) all.push_back(n);
+  return all;
+}
+
 // One that reads, and one that is read, of the first way back that there is.
-Error way_back(const Graph& graph, std::span<const NodeId> nodes) {
-  const uint32_t first = nodes.front().index, last = nodes.back().index;
-  std::vector<bool> follows(last - first + 1);  // is in the group, or depends on it
-  for (uint32_t i = first; i <= last; ++i) {
-    const bool is_inside = std::ranges::binary_search(nodes, NodeId{i});
-    follows[i - first] = is_inside;
-    for (ValueId operand : graph.operands(NodeId{i})) {
+Error way_back(GraphView graph, std::span<const NodeId> nodes) {
+  std::vector<bool> follows(graph.node_count());  // is in the group, or depends on it
+  for (NodeId n : stretch(graph, nodes)) {
+    const bool is_inside = stands_in(graph, nodes, n);
+    follows[n.index] = is_inside;
+    for (ValueId operand : graph.operands(n)) {
       if (operand.is_none()) continue;
       const NodeId producer = graph.producer(operand);
-      if (producer.index < first || !follows[producer.index - first]) continue;
-      if (is_inside && !std::ranges::binary_search(nodes, producer))
-        return unsupported("{} reads what {} makes of the group", graph.describe(NodeId{i}),
+      if (!follows[producer.index]) continue;
+      if (is_inside && !stands_in(graph, nodes, producer))
+        return unsupported("{} reads what {} makes of the group", graph.describe(n),
                            graph.describe(producer));
-      follows[i - first] = true;
+      follows[n.index] = true;
     }
   }
   HONE_CHECK(false, "no way leads back");
@@ -143,7 +166,7 @@ Status check_work_of_group(GraphView graph, UsersView users, std::span<const Nod
 
 }  // namespace
 
-Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
+Status check_group(GraphView graph, UsersView users, std::span<const NodeId> nodes) {
   HONE_TRY(check_members(graph, users, nodes));
   if (nodes.size() > 1 && WayBack(graph, users, nodes).exists()) return way_back(graph, nodes);
   return check_work_of_group(graph, users, nodes);

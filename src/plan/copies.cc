@@ -4,8 +4,7 @@
 #include <numeric>
 
 #include "ir/graph_copy.h"
-#include "ir/op_facts.h"
-#include "plan/value_names.h"
+#include "plan/planned.h"
 #include "plan/view.h"
 
 namespace hone {
@@ -16,51 +15,6 @@ struct Port {
   NodeId reader;
   ValueId value;
   auto operator<=>(const Port&) const = default;
-};
-
-class CopyFinder {
- public:
-  CopyFinder(const Graph& graph, const std::map<std::string, Copy>& copies)
-      : graph_(graph), copies_(copies), names_(graph) {}
-
-  Result<std::vector<CopyOverlay>> run() {
-    std::vector<CopyOverlay> found;
-    for (const auto& [name, copy] : copies_) {
-      Result<CopyOverlay> one = find(name, copy);
-      if (!one.ok()) return std::move(one).error().within("copy %" + name);
-      found.push_back(*std::move(one));
-    }
-    return found;
-  }
-
- private:
-  Result<CopyOverlay> find(const std::string& name, const Copy& copy) {
-    if (names_.has(name)) return bad_input("the graph has a value of this name");
-    if (copies_.contains(copy.of))
-      return bad_input("'%{}' is a copy, which is not copied again", copy.of);
-    const ValueId v = HONE_TRY(names_.value(copy.of));
-    if (is_number(graph_, v))
-      return bad_input("'%{}' is a constant of one element, which has no memory", copy.of);
-    if (copy.readers.empty()) return bad_input("nothing reads it");
-    CopyOverlay found{name, v, {}};
-    for (const std::string& reader : copy.readers) {
-      const NodeId n = HONE_TRY(names_.node(reader));
-      if (std::ranges::find(graph_.operands(n), v) == graph_.operands(n).end())
-        return bad_input("'%{}' does not read '%{}'", reader, copy.of);
-      found.readers.push_back(n);
-      const auto [at, is_new] = ports_.try_emplace({n, v}, &name);
-      if (is_new) continue;
-      if (*at->second == name) return bad_input("'%{}' stands twice", reader);
-      return bad_input("'%{}' reads '%{}', another copy of '%{}'", reader, *at->second, copy.of);
-    }
-    std::ranges::sort(found.readers);
-    return found;
-  }
-
-  const Graph& graph_;
-  const std::map<std::string, Copy>& copies_;
-  const ValueNames names_;
-  std::map<Port, const std::string*> ports_;  // and the copy that is read there
 };
 
 class Copying {
@@ -121,13 +75,56 @@ class Copying {
 
 Result<GraphRef> with_copies(const Graph& graph, const std::map<std::string, Copy>& copies) {
   if (copies.empty()) return GraphRef(GraphRef(), &graph);
-  const std::vector<CopyOverlay> found = HONE_TRY(find_copies(graph, copies));
-  return Copying(graph, found).run();
+  ValueNames names(graph);
+  const Overlay overlay = HONE_TRY(overlay_of(graph, Users(graph), copies, names));
+  return Copying(graph, overlay.copies()).run();
 }
 
-Result<std::vector<CopyOverlay>> find_copies(const Graph& graph,
-                                             const std::map<std::string, Copy>& copies) {
-  return CopyFinder(graph, copies).run();
+Result<Overlay> overlay_of(const Graph& graph, const Users& users,
+                           const std::map<std::string, Copy>& copies, ValueNames& names) {
+  Overlay overlay;
+  std::map<std::string_view, ValueId> made;
+  const auto add = [&](const std::string& name, const Copy& copy) -> Status {
+    CopyOverlay found{name, {}, {}};
+    const auto known = made.find(copy.of);
+    found.of = known != made.end() ? known->second : HONE_TRY(names.value(copy.of));
+    for (const std::string& reader : copy.readers)
+      found.readers.push_back(HONE_TRY(names.node(graph, reader)));
+    std::ranges::sort(found.readers);
+    HONE_TRY(check_copy({graph, overlay}, names, name, found.of, found.readers));
+    made[name] = {static_cast<uint32_t>(graph.value_count() + overlay.copies().size())};
+    overlay.add(graph, users, std::move(found));
+    return {};
+  };
+  for (const auto& [name, copy] : copies)
+    if (Status good = add(name, copy); !good.ok())
+      return std::move(good).error().within("copy %" + name);
+  for (const auto& [name, v] : made) names.add(std::string(name), v);
+  return overlay;
+}
+
+Status check_copy(GraphView graph, const ValueNames& names, const std::string& name, ValueId of,
+                  std::span<const NodeId> readers) {
+  if (names.has(name)) return bad_input("the graph has a value of this name");
+  if (graph.is_copy(of))
+    return bad_input("'%{}' is a copy, which is not copied again", graph.name(of));
+  if (is_number(graph, of))
+    return bad_input("'%{}' is a constant of one element, which has no memory", graph.name(of));
+  if (readers.empty()) return bad_input("nothing reads it");
+  for (size_t i = 0; i < readers.size(); ++i) {
+    const NodeId n = readers[i];
+    if (n.index >= graph.node_count()) return bad_input("there is no node {}", n.index);
+    const std::string reader = step_name(graph, n);
+    if (i > 0 && readers[i - 1] == n) return bad_input("'%{}' stands twice", reader);
+    if (graph.is_copy(n) ||
+        std::ranges::find(graph.graph().operands(n), of) == graph.graph().operands(n).end())
+      return bad_input("'%{}' does not read '%{}'", reader, graph.name(of));
+    for (ValueId v : graph.operands(n))
+      if (!v.is_none() && graph.is_copy(v) && graph.original(v) == of)
+        return bad_input("'%{}' reads '%{}', another copy of '%{}'", reader, graph.name(v),
+                         graph.name(of));
+  }
+  return {};
 }
 
 }  // namespace hone

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 
 #include "ir/graph_view.h"
 #include "plan/plan.h"
+#include "plan/value_names.h"
 
 namespace hone {
 
@@ -14,8 +16,12 @@ namespace hone {
 // is the graph itself, which must live as long. An error says which copy cannot be.
 Result<GraphRef> with_copies(const Graph& graph, const std::map<std::string, Copy>& copies);
 
-// The sources and readers of a plan's copies, or which copy cannot be.
-Result<std::vector<CopyOverlay>> find_copies(const Graph& graph,
-                                             const std::map<std::string, Copy>& copies);
+// The copies of a plan behind the ids of the graph; their names come to those of the graph.
+Result<Overlay> overlay_of(const Graph& graph, const Users& users,
+                           const std::map<std::string, Copy>& copies, ValueNames& names);
+
+// Whether the readers, in ascending order, may read a copy of this name, and why not.
+Status check_copy(GraphView graph, const ValueNames& names, const std::string& name, ValueId of,
+                  std::span<const NodeId> readers);
 
 }  // namespace hone

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "plan/copies.h"
 #include "plan/derive.h"
 #include "plan/edit_set.h"
 #include "plan/in_place.h"
@@ -12,18 +13,22 @@
 
 namespace hone {
 
-FrameEditor::FrameEditor(PlanEditor& whole, const Graph& graph, PlannedGraph planned, bool is_said)
+FrameEditor::FrameEditor(PlanEditor& whole, PlannedGraph planned, bool is_said)
     : whole_(whole),
-      graph_(graph),
-      users_(graph),
+      graph_(*planned.graph),
+      users_(graph_),
       planned_(std::move(planned)),
       kernels_(planned_.steps.size()),
+      names_(graph_),
       is_said_(is_said) {
   for (const Step& step : planned_.steps) {
     if (!step.name.empty()) step_names_.insert(step.name);
     updates_ += step.donors.size() + (step.in_place ? 1 : 0);
   }
-  for (uint32_t i = 0; i < view().value_count(); ++i) value_names_.emplace(view().name(ValueId{i}));
+  for (size_t i = graph_.value_count(); i < view().value_count(); ++i) {
+    const ValueId copy{static_cast<uint32_t>(i)};
+    names_.add(std::string(view().name(copy)), copy);
+  }
   offsets_ =
       planned_.offset.size() - static_cast<size_t>(std::ranges::count(planned_.offset, kNoOffset));
 }
@@ -136,16 +141,10 @@ std::string FrameEditor::fresh_kernel() {
 
 Result<Undo> FrameEditor::set_layout(ValueId v, const std::optional<Layout>& layout) {
   const auto change = [&]() -> Status {
-    if (layout) {
-      if (!planned_.has_layout(v))
-        return bad_input("{}", why_no_layout(planned_, users(), v))
-            .within("layout " + view().label(v));
-      if (Status good = check(*layout, view().type(v)); !good.ok())
-        return std::move(good).error().within("layout " + view().label(v));
-    }
     set(&PlannedGraph::said_layout, v.index, layout.has_value());
     set(&PlannedGraph::layout, v.index,
         layout ? *layout : Layout::row_major(view().type(v).rank()));
+    HONE_TRY(check_memory({&v, 1}));
     std::vector<ValueId> same = Derivation(planned_, users()).inside(v);
     std::vector<uint32_t> steps = follow_layouts(same);
     HONE_TRY(check_views(same));
@@ -279,29 +278,27 @@ Result<Undo> FrameEditor::set_view(NodeId n, Said said) {
 
 Result<Undo> FrameEditor::set_in_place(NodeId n, Said said) {
   const auto change = [&]() -> Status {
-    const auto refuse = [&](Error error) {
-      return std::move(error).within("in_place " + view().label(view().result(n)));
-    };
-    const bool was_in_place = planned_.said_in_place[n.index] == Said::yes;
-    if (said != Said::nothing)
-      if (Status good = check_in_place(view(), users(), n); !good.ok())
-        return refuse(std::move(good).error());
-    set(&PlannedGraph::said_in_place, n.index, said);
     Touched touched;
-    if (was_in_place && said != Said::yes) in_place_off(n, touched);
-    if (!was_in_place && said == Said::yes) {
-      if (Status good = check_in_place(planned_, users(), n); !good.ok())
-        return refuse(std::move(good).error());
-      const ValueId x = changed_by(view(), n);
-      if (const uint32_t other = Derivation(planned_, users()).changer_of(x); other != kNoStep)
-        return refuse(bad_input("'%{}' changes '%{}' in place, too",
-                                view().name(view().result(planned_.steps[other].nodes[0])),
-                                view().name(x)));
-      in_place_on(n, touched);
-    }
+    if (Status good = say_in_place(n, said, touched); !good.ok())
+      return std::move(good).error().within("in_place " + view().label(view().result(n)));
     return follow(std::move(touched));
   };
   return attempt(change);
+}
+
+Status FrameEditor::say_in_place(NodeId n, Said said, Touched& touched) {
+  const bool was_in_place = planned_.said_in_place[n.index] == Said::yes;
+  if (said != Said::nothing) HONE_TRY(check_in_place(view(), users(), n));
+  set(&PlannedGraph::said_in_place, n.index, said);
+  if (was_in_place && said != Said::yes) in_place_off(n, touched);
+  if (was_in_place || said != Said::yes) return {};
+  HONE_TRY(check_in_place(planned_, users(), n));
+  const ValueId x = changed_by(view(), n);
+  if (const uint32_t other = Derivation(planned_, users()).changer_of(x); other != kNoStep)
+    return bad_input("'%{}' changes '%{}' in place, too",
+                     view().name(view().result(planned_.steps[other].nodes[0])), view().name(x));
+  in_place_on(n, touched);
+  return {};
 }
 
 void FrameEditor::in_place_on(NodeId n, Touched& touched) {
@@ -344,18 +341,18 @@ void FrameEditor::touch_update(NodeId n, Touched& touched) const {
 Result<Undo> FrameEditor::add_copy(std::string name, ValueId of, std::vector<NodeId> readers) {
   const auto change = [&]() -> Status {
     std::ranges::sort(readers);
-    if (Status good = check_copy(name, of, readers); !good.ok())
+    if (Status good = check_copy(view(), names_, name, of, readers); !good.ok())
       return std::move(good).error().within("copy %" + name);
     Touched touched = touched_by_copy(of, readers);
     for (NodeId n : readers)
       if (planned_.is_view(n)) concat_off(n, touched);
-    value_names_.insert(name);
     planned_.copies.add(graph_, users_, {name, of, readers});
+    const ValueId v{static_cast<uint32_t>(view().value_count() - 1)};
+    names_.add(name, v);
     whole_.later([this, name] {
       planned_.copies.remove(graph_, users_, planned_.copies.copies().size() - 1);
-      value_names_.erase(name);
+      names_.remove(name);
     });
-    const ValueId v{static_cast<uint32_t>(view().value_count() - 1)};
     push_value(v);
     const NodeId n = view().producer(v);
     touched.nodes.push_back(n);
@@ -371,33 +368,8 @@ Result<Undo> FrameEditor::add_copy(std::string name, ValueId of, std::vector<Nod
   return attempt(change);
 }
 
-Status FrameEditor::check_copy(const std::string& name, ValueId of,
-                               std::span<const NodeId> readers) const {
-  if (value_names_.contains(name)) return bad_input("the graph has a value of this name");
-  if (view().is_copy(of))
-    return bad_input("'%{}' is a copy, which is not copied again", view().name(of));
-  if (is_number(view(), of))
-    return bad_input("'%{}' is a constant of one element, which has no memory", view().name(of));
-  if (readers.empty()) return bad_input("nothing reads it");
-  for (size_t i = 0; i < readers.size(); ++i) {
-    const NodeId n = readers[i];
-    if (n.index >= planned_.step_of.size()) return bad_input("there is no node {}", n.index);
-    const std::string reader = step_name(view(), n);
-    if (i > 0 && readers[i - 1] == n) return bad_input("'%{}' stands twice", reader);
-    const auto reads = [&](std::span<const ValueId> operands) {
-      return std::ranges::find(operands, of) != operands.end();
-    };
-    if (view().is_copy(n) || !reads(graph_.operands(n)))
-      return bad_input("'%{}' does not read '%{}'", reader, view().name(of));
-    if (!reads(view().operands(n)))
-      return bad_input("'%{}' reads another copy of '%{}'", reader, view().name(of));
-  }
-  return {};
-}
-
-// The readers, of which concat_off() came before, read another value now. The plan's decisions
-// about them must still hold, and of updates of an input before them, which becomes an output by
-// all of them.
+// The readers, of which concat_off() came before, read another value now. What a plan says of them
+// must still be so, and of updates of an input before them, which becomes an output by all of them.
 Status FrameEditor::reads_again(std::span<const NodeId> readers, Touched& touched) {
   const auto check_update = [&](NodeId n) -> Status {
     if (planned_.said_in_place[n.index] == Said::nothing) return {};
@@ -493,11 +465,11 @@ Result<Undo> FrameEditor::remove_copy(ValueId v) {
     set(&PlannedGraph::layout, v.index, Layout::row_major(view().type(v).rank()));
     set(&PlannedGraph::home, v.index, Home::none);
     set(&PlannedGraph::free_layout, v.index, false);
-    value_names_.erase(copy.name);
+    names_.remove(copy.name);
     planned_.copies.remove(graph_, users_, at);
-    whole_.later([this, copy, at] {
+    whole_.later([this, copy, at, v] {
       planned_.copies.restore(graph_, users_, at, copy);
-      value_names_.insert(copy.name);
+      names_.add(copy.name, v);
     });
     if (at == planned_.copies.copies().size()) pop_value();
     HONE_TRY(reads_again(copy.readers, touched));
@@ -515,21 +487,26 @@ void FrameEditor::replace_order(std::vector<uint32_t> order) {
 
 Result<Undo> FrameEditor::set_order(std::vector<uint32_t> order) {
   const auto change = [&]() -> Status {
-    std::vector<bool> seen(planned_.steps.size());
-    for (uint32_t step : order) {
-      if (step >= seen.size())
-        return bad_input("there is no kernel or command '{}'", step).within("order");
-      const Step& one = planned_.steps[step];
-      if (one.name.empty())
-        return bad_input("{} is in no group yet", label(view(), one)).within("order");
-      if (seen[step]) return bad_input("'{}' stands twice", one.name).within("order");
-      seen[step] = true;
-    }
-    replace_order(order);
+    HONE_TRY(put_order(std::move(order)));
     HONE_TRY(check_order(planned_.order, true));
     return offsets_ > 0 ? check_places() : Status();
   };
   return attempt(change);
+}
+
+Status FrameEditor::put_order(std::vector<uint32_t> order) {
+  std::vector<bool> seen(planned_.steps.size());
+  for (uint32_t step : order) {
+    if (step >= seen.size())
+      return bad_input("there is no kernel or command '{}'", step).within("order");
+    const Step& one = planned_.steps[step];
+    if (one.name.empty())
+      return bad_input("{} is in no group yet", label(view(), one)).within("order");
+    if (seen[step]) return bad_input("'{}' stands twice", one.name).within("order");
+    seen[step] = true;
+  }
+  replace_order(std::move(order));
+  return {};
 }
 
 void FrameEditor::set_offset(ValueId v, int64_t offset) {

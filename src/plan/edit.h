@@ -1,14 +1,18 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "plan/planned.h"
+#include "plan/value_names.h"
 
-// A plan that is edited decision by decision, keyed by ids. An edit touches the steps and values
-// that it is about, is refused for the reason that check() would give, and is undone exactly:
+// A plan that is edited decision by decision, keyed by ids. Edits alone decide what is legal: a
+// named Plan is read by applying its lines as edits (edit_read.cc), all before what follows from
+// them is worked out. A single edit touches the steps and values that it is about, is refused with
+// a reason, and is undone exactly:
 //
 //   std::unique_ptr<PlanEditor> plan = HONE_TRY(PlanEditor::open(graph, Plan(), target));
 //   const Undo undo = HONE_TRY(plan->main().set_layout(v, Layout{...}));
@@ -36,8 +40,9 @@ class PlanEditor;
 // A graph or a region. A step keeps its number until one before it goes: the last takes that.
 class FrameEditor {
  public:
-  // `is_said`: a region has a plan, if only an empty one.
-  FrameEditor(PlanEditor& whole, const Graph& graph, PlannedGraph planned, bool is_said);
+  // `planned` is of this graph, or has nothing but the graph and read() comes next. `is_said`: a
+  // region has a plan, if only an empty one.
+  FrameEditor(PlanEditor& whole, PlannedGraph planned, bool is_said);
 
   const PlannedGraph& planned() const { return planned_; }
   GraphView view() const { return planned_.view(); }
@@ -47,6 +52,7 @@ class FrameEditor {
   // The frames of the regions, by the keys of Plan::region.
   const std::map<std::string, std::unique_ptr<FrameEditor>>& regions() const { return regions_; }
   PlanEditor& whole() const { return whole_; }
+  bool is_said() const { return is_said_; }
 
   // Sets the layout of the value and of all that lies in its memory. Nothing: the layout is open,
   // and row-major until somebody decides.
@@ -78,6 +84,7 @@ class FrameEditor {
 
  private:
   friend class PlanEditor;
+  friend Result<PlannedGraph> planned(const Plan& plan, const Graph& graph);
 
   // The parts that an edit may have changed.
   struct Touched {
@@ -105,7 +112,24 @@ class FrameEditor {
   void push_value(ValueId v);
   void pop_value();
 
+  // Applies the lines of a plan but for copies, schedules and threads. Groups, layouts, order and
+  // offsets are looked at by check_whole().
+  Status read(const Plan& plan);
+  Status read_copies(const std::map<std::string, Copy>& copies);
+  Status read_views(const std::map<std::string, bool>& views);
+  Status read_group(const Group& group);
+  Status read_in_place(const std::map<std::string, bool>& in_place);
+  Status read_layouts(const std::map<std::string, Layout>& layouts);
+  Status read_order(const std::vector<std::string>& order);
+  Status read_offsets(const std::map<std::string, int64_t>& offsets);
+  Status check_whole() const;
+  Status may_join(NodeId n, const Step& step) const;
+  Status add_open_steps();
+  void begin();
+  Touched everything() const;
+
   std::vector<ValueId> placed_by(NodeId n) const;
+  Status say_in_place(NodeId n, Said said, Touched& touched);
   Status view_on(NodeId n, Touched& touched);
   void view_off(NodeId n, Touched& touched);
   Status concat_on(NodeId n, Touched& touched);
@@ -114,10 +138,10 @@ class FrameEditor {
   void in_place_off(NodeId n, Touched& touched);
   void touch_update(NodeId n, Touched& touched) const;
   Status check_step(uint32_t step) const;
-  Status check_copy(const std::string& name, ValueId of, std::span<const NodeId> readers) const;
   Status reads_again(std::span<const NodeId> readers, Touched& touched);
   Touched touched_by_copy(ValueId of, std::span<const NodeId> readers) const;
   void replace_order(std::vector<uint32_t> order);
+  Status put_order(std::vector<uint32_t> order);
   void join_in_order(uint32_t into, uint32_t joined);
   void insert_in_order(uint32_t step);
   void set_offset(ValueId v, int64_t offset);
@@ -142,9 +166,12 @@ class FrameEditor {
   bool reads(uint32_t reader, uint32_t step) const;
   bool reads_as_view(uint32_t reader, uint32_t step) const;
   bool may_lie_between(uint32_t a, uint32_t b) const;
-  bool is_sorted(const std::vector<uint32_t>& position) const;
+  std::vector<uint32_t> positions() const;
+  Status check_all_can_run() const;
+  std::vector<uint32_t> waiting() const;
   Status check_no_cycle(uint32_t step, const std::vector<uint32_t>& position) const;
-  Error cycle_through(uint32_t step, const std::unordered_map<uint32_t, uint32_t>& from) const;
+  Status check_ways_back(std::span<const uint32_t> steps) const;
+  Error cycle(std::span<const uint32_t> steps) const;
   Status check_places() const;
   std::vector<uint32_t> followers(uint32_t step) const;
   Status rehash(uint32_t step, bool is_new_graph);
@@ -155,9 +182,9 @@ class FrameEditor {
   const Graph& graph_;
   const Users users_;
   PlannedGraph planned_;
-  std::vector<KernelKey> kernels_;               // by step
-  std::unordered_set<std::string> step_names_;   // of kernels and commands
-  std::unordered_set<std::string> value_names_;  // of copies and what the graph has
+  std::vector<KernelKey> kernels_;              // by step
+  std::unordered_set<std::string> step_names_;  // of kernels and commands
+  ValueNames names_;                            // of the graph and copies
   const bool is_said_;
   size_t next_kernel_ = 0;           // names below are taken, or were
   uint32_t new_in_order_ = kNoStep;  // a step that needs a place in the order
@@ -166,9 +193,13 @@ class FrameEditor {
   std::map<std::string, std::unique_ptr<FrameEditor>> regions_;
 };
 
+// Whether the plan is for the target; and, as far as it says, for the graph, target and threads.
+Status check_target(const Plan& plan, const Target& target);
+Status check_header(const Plan& plan, const Graph& graph, const Target& target);
+
 class PlanEditor {
  public:
-  // The graph and the target live as long. Errors are those of check().
+  // The graph and the target live as long. An error names the line that does not fit.
   static Result<std::unique_ptr<PlanEditor>> open(const Graph& graph, const Plan& plan,
                                                   const Target& target);
   // An editor of one frame alone, without its regions, for whoever has planned it.
@@ -182,6 +213,12 @@ class PlanEditor {
   std::optional<int64_t> threads() const { return plan_.threads; }
   // Null: the plan leaves it open.
   const Schedule* schedule(uint64_t kernel) const;
+  // The kernels that are decided, and their first steps.
+  struct Kernels {
+    std::unordered_map<uint64_t, std::pair<const FrameEditor*, uint32_t>> by_hash;
+    bool all_known = true;  // the plan leaves no group and no layout open
+  };
+  Kernels kernels() const;
 
   Result<Undo> set_threads(std::optional<int64_t> threads);
   // Sets the schedule of the step's kernel and of all equal ones. It goes with the last of them.
@@ -204,15 +241,23 @@ class PlanEditor {
 
  private:
   friend class FrameEditor;
+  friend Result<PlannedGraph> planned(const Plan& plan, const Graph& graph);
   PlanEditor(const Plan& plan, const Target& target);
 
   Result<std::unique_ptr<FrameEditor>> open_frame(const Graph& graph, const Plan& plan,
                                                   bool is_said);
+  Result<std::unique_ptr<FrameEditor>> open_region(const RegionRef& region, const Plan* plan);
+  Status read_schedules(const std::map<uint64_t, Schedule>& schedules);
+  Status check_schedule(const Schedule& schedule, const FrameEditor& frame, uint32_t step) const;
   void tell(const FrameEditor& frame, uint32_t step) const {
     if (watcher_) watcher_(frame, step);
   }
   void tell_all(const FrameEditor& frame, uint64_t kernel) const;
-  void later(std::function<void()> change) { journal_.push_back(std::move(change)); }
+  // What is read is not undone.
+  template <class Change>
+  void later(Change change) {
+    if (!is_reading_) journal_.emplace_back(std::move(change));
+  }
   // A step's kernel goes, a kernel comes.
   void leave(uint64_t kernel);
   Status enter(uint64_t kernel, const FrameEditor& frame, uint32_t step);
@@ -224,6 +269,7 @@ class PlanEditor {
   std::unordered_map<uint64_t, uint32_t> steps_;  // that have the kernel
   std::unique_ptr<FrameEditor> main_;
   std::vector<std::function<void()>> journal_;  // how to change things back
+  bool is_reading_ = true;
   Watcher watcher_;
 };
 

@@ -153,9 +153,11 @@ Status FrameEditor::check_groups(std::span<const uint32_t> steps) const {
 
 Status FrameEditor::check_memory(std::span<const ValueId> values) const {
   for (ValueId v : values) {
-    if (planned_.said_layout[v.index] && !planned_.has_layout(v))
-      return bad_input("{}", why_no_layout(planned_, users(), v))
-          .within("layout " + view().label(v));
+    if (planned_.said_layout[v.index]) {
+      Status good = planned_.has_layout(v) ? check(planned_.layout[v.index], view().type(v))
+                                           : bad_input("{}", why_no_layout(planned_, users(), v));
+      if (!good.ok()) return std::move(good).error().within("layout " + view().label(v));
+    }
     if (planned_.offset[v.index] != kNoOffset)
       if (Status good = check_offset(planned_, v); !good.ok())
         return std::move(good).error().within("offset " + view().label(v));
@@ -306,38 +308,75 @@ bool FrameEditor::may_lie_between(uint32_t a, uint32_t b) const {
 
 Status FrameEditor::check_order(std::span<const uint32_t> steps, bool may_close_cycle) const {
   if (updates_ > 0) HONE_TRY(check_inputs());
-  std::vector<uint32_t> position;  // by step, where somebody says an order
-  if (!planned_.order.empty()) {
-    position.assign(planned_.steps.size(), kNoStep);
-    for (uint32_t i = 0; i < planned_.order.size(); ++i) position[planned_.order[i]] = i;
+  const std::vector<uint32_t> position = positions();
+  if (!position.empty()) {
     HONE_TRY(check_positions(steps, position));
-    if (planned_.order.size() == planned_.steps.size() || is_sorted(position)) return {};
+    if (planned_.order.size() == planned_.steps.size() || waiting().empty()) return {};
   }
   if (!may_close_cycle && position.empty()) return {};
   for (uint32_t step : steps) HONE_TRY(check_no_cycle(step, position));
   return {};
 }
 
-// True if all steps can come one after another: each that waits for nothing is taken away.
-bool FrameEditor::is_sorted(const std::vector<uint32_t>& position) const {
-  std::vector<uint32_t> waits(planned_.steps.size()), ready;
-  const auto next_of = [&](uint32_t s) {
-    std::vector<uint32_t> next = followers(s);
-    if (position[s] < planned_.order.size() - 1) next.push_back(planned_.order[position[s] + 1]);
-    return next;
+// By step, kNoStep of those that the order leaves out; nothing: nobody says an order.
+std::vector<uint32_t> FrameEditor::positions() const {
+  if (planned_.order.empty()) return {};
+  std::vector<uint32_t> position(planned_.steps.size(), kNoStep);
+  for (uint32_t i = 0; i < planned_.order.size(); ++i) position[planned_.order[i]] = i;
+  return position;
+}
+
+// Steps that wait for nothing are done until there are none; what is left waits for itself, or for
+// what does.
+std::vector<uint32_t> FrameEditor::waiting() const {
+  const size_t count = planned_.steps.size();
+  std::vector<uint32_t> waits(count), ready, left;
+  std::vector<std::vector<uint32_t>> readers(count);
+  const auto wait = [&](uint32_t reader, uint32_t needed) {
+    readers[needed].push_back(reader);
+    ++waits[reader];
   };
-  for (uint32_t s = 0; s < waits.size(); ++s)
-    for (uint32_t follower : next_of(s)) ++waits[follower];
-  for (uint32_t s = 0; s < waits.size(); ++s)
+  for (uint32_t s = 0; s < count; ++s)
+    for (uint32_t needed : planned_.needs(s)) wait(s, needed);
+  // A stated order adds that each step waits for the one before.
+  for (size_t i = 1; i < planned_.order.size(); ++i) wait(planned_.order[i], planned_.order[i - 1]);
+  for (uint32_t s = 0; s < count; ++s)
     if (waits[s] == 0) ready.push_back(s);
-  size_t done = 0;
-  for (; !ready.empty(); ++done) {
+  while (!ready.empty()) {
     const uint32_t step = ready.back();
     ready.pop_back();
-    for (uint32_t follower : next_of(step))
-      if (--waits[follower] == 0) ready.push_back(follower);
+    for (uint32_t reader : readers[step])
+      if (--waits[reader] == 0) ready.push_back(reader);
   }
-  return done == waits.size();
+  for (uint32_t s = 0; s < count; ++s)
+    if (waits[s] > 0) left.push_back(s);
+  return left;
+}
+
+// Of all steps at once.
+Status FrameEditor::check_all_can_run() const {
+  const std::vector<uint32_t> position = positions();
+  Status ordered = position.empty() ? Status() : check_positions(planned_.order, position);
+  const bool is_whole = !position.empty() && planned_.order.size() == planned_.steps.size();
+  if (ordered.ok() && is_whole) return {};
+  const std::vector<uint32_t> left = ordered.ok() ? waiting() : std::vector<uint32_t>();
+  if (ordered.ok() && left.empty()) return {};
+  HONE_TRY(check_ways_back(everything().steps));
+  if (!ordered.ok()) return ordered;
+  // Each waits for one that waits; going back must come round.
+  std::vector<uint32_t> path;
+  std::vector<bool> seen(planned_.steps.size());
+  uint32_t step = left.front();
+  for (; !seen[step]; seen[path.back()] = true) {
+    path.push_back(step);
+    for (uint32_t needed : planned_.needs(step))
+      if (std::ranges::binary_search(left, needed)) step = needed;
+    const bool is_before =
+        step == path.back() && !std::ranges::binary_search(planned_.needs(step), step);
+    if (is_before) step = planned_.order[position[step] - 1];
+  }
+  path.erase(path.begin(), std::ranges::find(path, step));
+  return cycle(path);
 }
 
 Status FrameEditor::check_positions(std::span<const uint32_t> steps,
@@ -368,25 +407,38 @@ Status FrameEditor::check_no_cycle(uint32_t step, const std::vector<uint32_t>& p
       next.push_back(planned_.order[position[reached[i]] + 1]);
     for (uint32_t follower : next) {
       if (!from.emplace(follower, reached[i]).second) continue;
-      if (follower == step) return cycle_through(step, from);
       reached.push_back(follower);
+      if (follower != step) continue;
+      std::vector<uint32_t> steps = {step};
+      for (uint32_t s = from.at(step); s != step; s = from.at(s)) steps.push_back(s);
+      HONE_TRY(check_ways_back(steps));
+      return cycle(steps);
     }
   }
   return {};
 }
 
-Error FrameEditor::cycle_through(uint32_t step,
-                                 const std::unordered_map<uint32_t, uint32_t>& from) const {
-  const Step& one = planned_.steps[step];
-  if (!planned_.order.empty())
-    return bad_input("{} comes too late: what stands before it waits for it", label(view(), one))
-        .within("order");
-  if (one.is_kernel && !one.name.empty() && planned_.copies.copies().empty())
-    if (Status good = check_group(graph_, users_, one.nodes); !good.ok())
-      return std::move(good).error().within("fuse @" + one.name);
-  std::vector<std::string> names = {label(view(), one)};
-  for (uint32_t s = from.at(step); s != step; s = from.at(s))
-    names.push_back(label(view(), planned_.steps[s]));
+// Whether a path leaves a group and comes back: that is the fault of the group alone.
+Status FrameEditor::check_ways_back(std::span<const uint32_t> steps) const {
+  for (uint32_t s : steps) {
+    const Step& step = planned_.steps[s];
+    if (!step.is_kernel || step.name.empty()) continue;
+    Status good = check_group(view(), users(), step.nodes);
+    if (!good.ok()) return std::move(good).error().within("fuse @" + step.name);
+  }
+  return {};
+}
+
+// Of steps that wait for the next each, and the last for the first.
+Error FrameEditor::cycle(std::span<const uint32_t> steps) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const std::string name = label(view(), planned_.steps[steps[i]]);
+    if (!std::ranges::binary_search(planned_.needs(steps[i]), steps[(i + 1) % steps.size()]))
+      return bad_input("{} comes too late: what stands before it waits for it", name)
+          .within("order");
+    names.push_back(name);
+  }
   return bad_input("each of {} waits for the next, and the last for the first",
                    hone::join(names, ", "))
       .within("fuse");

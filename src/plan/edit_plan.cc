@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "plan/copies.h"
 #include "plan/edit.h"
 
 // The whole plan: what its frames share, and its text.
@@ -13,13 +14,31 @@ PlanEditor::PlanEditor(const Plan& plan, const Target& target) : target_(target)
   plan_.threads = plan.threads;
 }
 
+// ---- Reading ------------------------------------------------------------------------------------
+
+namespace {
+
+Status check_threads(std::optional<int64_t> threads, const Target& target) {
+  if (!threads || (*threads >= 1 && *threads <= target.cores)) return {};
+  return bad_input("{} is outside of 1..{}, the target's cores", *threads, target.cores)
+      .within("threads");
+}
+
+}  // namespace
+
+Status check_header(const Plan& plan, const Graph& graph, const Target& target) {
+  if (plan.graph_hash != 0) HONE_TRY(check_graph(plan, graph));
+  if (!plan.target.empty()) HONE_TRY(check_target(plan, target));
+  return check_threads(plan.threads, target);
+}
+
 Result<std::unique_ptr<PlanEditor>> PlanEditor::open(const Graph& graph, const Plan& plan,
                                                      const Target& target) {
-  HONE_TRY(check(plan, graph, target));
+  HONE_TRY(check_header(plan, graph, target));
   std::unique_ptr<PlanEditor> editor(new PlanEditor(plan, target));
   editor->main_ = HONE_TRY(editor->open_frame(graph, plan, true));
-  editor->plan_.schedule = plan.schedule;
-  editor->journal_.clear();
+  HONE_TRY(editor->read_schedules(plan.schedule));
+  editor->is_reading_ = false;
   return editor;
 }
 
@@ -28,28 +47,96 @@ std::unique_ptr<PlanEditor> PlanEditor::over(PlannedGraph planned, const Target&
   Plan plan;
   plan.threads = threads;
   std::unique_ptr<PlanEditor> editor(new PlanEditor(plan, target));
-  const Graph& graph = *planned.graph;
-  editor->main_ = std::make_unique<FrameEditor>(*editor, graph, std::move(planned), true);
+  editor->main_ = std::make_unique<FrameEditor>(*editor, std::move(planned), true);
   HONE_CHECK(editor->main_->hash_all().ok(), "there are no schedules that do not fit");
-  editor->journal_.clear();
+  editor->is_reading_ = false;
   return editor;
+}
+
+Result<PlannedGraph> planned(const Plan& plan, const Graph& graph) {
+  static const Target any;
+  PlannedGraph nothing;
+  nothing.graph = HONE_TRY(with_copies(graph, plan.copy));
+  PlanEditor editor({}, any);
+  FrameEditor frame(editor, std::move(nothing), true);
+  HONE_TRY(frame.read(plan));
+  return std::move(frame.planned_);
 }
 
 Result<std::unique_ptr<FrameEditor>> PlanEditor::open_frame(const Graph& graph, const Plan& plan,
                                                             bool is_said) {
-  auto frame =
-      std::make_unique<FrameEditor>(*this, graph,
-                                    HONE_TRY(planned_with_overlay(plan, graph)), is_said);
+  PlannedGraph nothing;
+  nothing.graph = GraphRef(GraphRef(), &graph);
+  auto frame = std::make_unique<FrameEditor>(*this, std::move(nothing), is_said);
+  HONE_TRY(frame->read_copies(plan.copy));
+  HONE_TRY(frame->read(plan));
+  HONE_TRY(frame->check_whole());
   HONE_TRY(frame->hash_all());
-  static const Plan nothing;
   for (const RegionRef& region : regions_of(graph)) {
     const auto inner = plan.region.find(region.key);
-    const bool is_there = inner != plan.region.end();
-    frame->regions_[region.key] =
-        HONE_TRY(open_frame(*region.graph, is_there ? inner->second : nothing, is_there));
+    Result<std::unique_ptr<FrameEditor>> opened =
+        open_region(region, inner == plan.region.end() ? nullptr : &inner->second);
+    if (!opened.ok()) return std::move(opened).error().within("region %" + region.key);
+    frame->regions_[region.key] = *std::move(opened);
   }
+  for (const auto& [key, inner] : plan.region)
+    if (!frame->regions_.contains(key))
+      return bad_input("the graph has no such region").within("region %" + key);
   return frame;
 }
+
+Result<std::unique_ptr<FrameEditor>> PlanEditor::open_region(const RegionRef& region,
+                                                             const Plan* plan) {
+  static const Plan nothing;
+  if (plan != nullptr && (plan->threads || !plan->schedule.empty()))
+    return bad_input("threads and schedules are decided for the whole plan, not in a region");
+  return open_frame(*region.graph, plan == nullptr ? nothing : *plan, plan != nullptr);
+}
+
+// A plan may have a schedule for a kernel that nobody has formed yet.
+Status PlanEditor::read_schedules(const std::map<uint64_t, Schedule>& schedules) {
+  if (schedules.empty()) return {};
+  const Kernels kernels = this->kernels();
+  for (const auto& [hash, schedule] : schedules) {
+    if (const auto kernel = kernels.by_hash.find(hash); kernel != kernels.by_hash.end())
+      HONE_TRY(check_schedule(schedule, *kernel->second.first, kernel->second.second));
+    else if (kernels.all_known)
+      return bad_input("no kernel has this hash").within(fmt::format("schedule 0x{:016x}", hash));
+  }
+  plan_.schedule = schedules;
+  return {};
+}
+
+PlanEditor::Kernels PlanEditor::kernels() const {
+  Kernels kernels;
+  const auto add = [&](const FrameEditor& frame, const auto& self) -> void {
+    const PlannedGraph& planned = frame.planned();
+    const auto is_open = [&](ValueId v) {
+      return planned.has_layout(v) && !planned.said_layout[v.index];
+    };
+    for (uint32_t s = 0; s < planned.steps.size(); ++s) {
+      const Step& step = planned.steps[s];
+      const bool is_known = !step.name.empty() && std::ranges::none_of(step.reads, is_open) &&
+                            std::ranges::none_of(step.writes, is_open);
+      if (step.is_kernel && is_known) kernels.by_hash.try_emplace(frame.kernel(s).hash, &frame, s);
+      kernels.all_known = kernels.all_known && (is_known || !step.is_kernel);
+    }
+    kernels.all_known = kernels.all_known && frame.is_said();
+    for (const auto& [key, inner] : frame.regions()) self(*inner, self);
+  };
+  add(*main_, add);
+  return kernels;
+}
+
+Status PlanEditor::check_schedule(const Schedule& schedule, const FrameEditor& frame,
+                                  uint32_t step) const {
+  Status good = hone::check_schedule(frame.body(step), schedule, target_);
+  if (good.ok()) return {};
+  return std::move(good).error().within(fmt::format(
+      "schedule 0x{:016x}, @{}", frame.kernel(step).hash, frame.planned().steps[step].name));
+}
+
+// ---- Schedules and threads ----------------------------------------------------------------------
 
 const Schedule* PlanEditor::schedule(uint64_t kernel) const {
   const auto found = plan_.schedule.find(kernel);
@@ -57,9 +144,7 @@ const Schedule* PlanEditor::schedule(uint64_t kernel) const {
 }
 
 Result<Undo> PlanEditor::set_threads(std::optional<int64_t> threads) {
-  if (threads && (*threads < 1 || *threads > target_.cores))
-    return bad_input("{} is outside of 1..{}, the target's cores", *threads, target_.cores)
-        .within("threads");
+  HONE_TRY(check_threads(threads, target_));
   const Undo before = now();
   later([this, old = std::exchange(plan_.threads, threads)] {
     plan_.threads = old;
@@ -72,12 +157,9 @@ Result<Undo> PlanEditor::set_threads(std::optional<int64_t> threads) {
 Result<Undo> PlanEditor::set_schedule(const FrameEditor& frame, uint32_t step,
                                       std::optional<Schedule> schedule) {
   const uint64_t hash = frame.kernel(step).hash;
-  const std::string place = fmt::format("schedule 0x{:016x}", hash);
-  if (frame.kernel(step) == KernelKey()) return bad_input("no kernel has this hash").within(place);
-  if (schedule)
-    if (Status good = check_schedule(frame.body(step), *schedule, target_); !good.ok())
-      return std::move(good).error().within(
-          fmt::format("{}, @{}", place, frame.planned().steps[step].name));
+  if (frame.kernel(step) == KernelKey())
+    return bad_input("no kernel has this hash").within(fmt::format("schedule 0x{:016x}", hash));
+  if (schedule) HONE_TRY(check_schedule(*schedule, frame, step));
   const Undo before = now();
   put_schedule(hash, std::move(schedule));
   return before;
@@ -115,17 +197,12 @@ void PlanEditor::leave(uint64_t kernel) {
   if (!steps_.contains(kernel) && schedule(kernel) != nullptr) put_schedule(kernel, std::nullopt);
 }
 
-// A plan may have a schedule for a kernel that nobody has formed yet.
 Status PlanEditor::enter(uint64_t kernel, const FrameEditor& frame, uint32_t step) {
   const bool is_first = !steps_.contains(kernel);
   count(kernel, 1);
   later([this, kernel] { count(kernel, -1); });
   const Schedule* known = is_first ? schedule(kernel) : nullptr;
-  if (known == nullptr) return {};
-  Status good = check_schedule(frame.body(step), *known, target_);
-  if (good.ok()) return {};
-  return std::move(good).error().within(
-      fmt::format("schedule 0x{:016x}, @{}", kernel, frame.planned().steps[step].name));
+  return known == nullptr ? Status() : check_schedule(*known, frame, step);
 }
 
 void PlanEditor::undo(Undo to) {

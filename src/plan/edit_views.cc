@@ -13,10 +13,6 @@ Status FrameEditor::view_on(NodeId n, Touched& touched) {
   if (planned_.steps[step].nodes.size() > 1)
     return bad_input("'%{}' is a view, which nothing computes", view().name(result))
         .within("fuse @" + planned_.steps[step].name);
-  if (const NodeId outer = planned_.concat[result.index];
-      outer != NodeId{} && !joins_operands(view().opcode(n)))
-    return bad_input("'%{}' is a view", view().name(result))
-        .within("view " + view().label(view().result(outer)));
   HONE_TRY(concat_on(n, touched));
   for (ValueId v : placed_by(n)) set(&PlannedGraph::said_layout, v.index, false);
   touched.nodes.push_back(n);
@@ -53,16 +49,20 @@ void FrameEditor::view_off(NodeId n, Touched& touched) {
   new_in_order_ = added;
 }
 
-// The operands of a concat that is a view lie side by side in it, each in no other.
+// The operands of a concat that is a view lie side by side in it, each in no other; and what lies
+// in a concat is no other view.
 Status FrameEditor::concat_on(NodeId n, Touched& touched) {
-  if (!joins_operands(view().opcode(n))) return {};
-  const auto refuse = [&](ValueId v, std::string_view why) {
-    return bad_input("'%{}' {}", view().name(v), why)
-        .within("view " + view().label(view().result(n)));
+  const ValueId result = view().result(n);
+  const auto refuse = [&](ValueId v, std::string_view why, ValueId outer) {
+    return bad_input("'%{}' {}", view().name(v), why).within("view " + view().label(outer));
   };
+  if (!joins_operands(view().opcode(n))) {
+    const NodeId outer = planned_.concat[result.index];
+    return outer == NodeId{} ? Status() : refuse(result, "is a view", view().result(outer));
+  }
   for (ValueId v : view().operands(n)) {
-    if (lies_elsewhere(planned_, v)) return refuse(v, "is a view");
-    if (planned_.concat[v.index] != NodeId{}) return refuse(v, "lies in another concat");
+    if (lies_elsewhere(planned_, v)) return refuse(v, "is a view", result);
+    if (planned_.concat[v.index] != NodeId{}) return refuse(v, "lies in another concat", result);
     set(&PlannedGraph::concat, v.index, n);
     touched.nodes.push_back(view().producer(v));
   }

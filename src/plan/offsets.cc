@@ -23,6 +23,7 @@ Error overlap(const PlannedGraph& planned, const Lifetime& a, const Lifetime& b)
 
 Status check_offset(const PlannedGraph& planned, ValueId v) {
   const GraphView graph = planned.view();
+  if (!graph.is_static()) return bad_input("sizes depend on symbols, so nothing has a place yet");
   const int64_t offset = planned.offset[v.index];
   switch (planned.home[v.index]) {
     case Home::none: return bad_input("it has no memory: nothing outside of its kernel reads it");

@@ -9,9 +9,9 @@
 #include "kernel/kernel_body.h"
 #include "plan/plan.h"
 
-// A graph as a plan carries it out: its steps, and where each value lies. Legality, planner,
-// lowering and edits (edit.h) share this. Nodes and values are those of PlannedGraph::view().
-// Regions are graphs with plans of their own.
+// A graph as a plan carries it out: its steps, and where each value lies. What edits (edit.h),
+// planner and lowering share. Nodes and values are those of PlannedGraph::view(). Regions
+// are graphs with plans of their own.
 
 namespace hone {
 
@@ -54,7 +54,7 @@ inline constexpr int64_t kNoOffset = -1;
 struct PlannedGraph {
   GraphRef graph;  // the one that was given, which must live as long, or with copies (copies.h)
   Overlay copies;  // behind the ids of the graph; none, if it has them as nodes
-  // As planned() makes them: kernels as in Plan::fuse, then commands, then nodes without a group.
+  // As they are read: kernels as in Plan::fuse, then commands, then nodes without a group.
   std::vector<Step> steps;
   std::vector<uint32_t> step_of;  // by node; kNoStep for parameters, constants and views
   std::vector<Home> home;         // by value
@@ -79,7 +79,9 @@ struct PlannedGraph {
 
   // Steps that must come before: those whose results it reads, and Step::after. Each once.
   std::vector<uint32_t> needs(uint32_t step) const;
-  // True if the memory of a value may have any layout in which its views can be: kernels write it
+  // The steps that write the values, where they lie now. Some may stand twice.
+  std::vector<uint32_t> writers_of(std::span<const ValueId> values) const;
+  // Whether the memory of a value may have any layout in which its views can be: kernels write it
   // or it is a constant, only kernels read it, and nothing lies in it but slices and parts of
   // concats, of which the same is true. False of what lies in other memory.
   bool has_layout(ValueId v) const { return free_layout[v.index]; }
@@ -109,11 +111,9 @@ std::vector<RegionRef> regions_of(const Graph& graph);
 // The name of the node's first result.
 std::string step_name(GraphView graph, NodeId node);
 
-// Finds what the plan's copies, groups, views, layouts and order speak of. An error says which
-// entry does not fit; what it needs beyond (group, layout, order) is left to check().
+// Reads a plan (edit.h), its copies as nodes of a graph. An error says which entry does not fit;
+// whether groups, layouts, order and offsets can be is left to check().
 Result<PlannedGraph> planned(const Plan& plan, const Graph& graph);
-// The same, but copies are values behind the ids of the graph.
-Result<PlannedGraph> planned_with_overlay(const Plan& plan, const Graph& graph);
 // "@k0", "%loop"; the first result of a node that has no group.
 std::string label(GraphView graph, const Step& step);
 // True if a slice or a concat can be a view in the layout that its operand or result has.

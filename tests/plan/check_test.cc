@@ -11,6 +11,7 @@
 namespace hone::HONE_FILE {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 // A diamond (e, n, s), a chain with a view, a slice, a sort of two results and a loop.
@@ -102,6 +103,19 @@ TEST(PlanCheck, Groups) {
   twice.fuse = {{"a", {}}};
   EXPECT_THAT(check(twice, graph(), target()).error().to_string(),
               HasSubstr("it has no nodes (fuse @a)"));
+}
+
+TEST(PlanCheck, GroupsAreAtFaultBeforeTheOrderIs) {
+  EXPECT_THAT(error_of("fuse @a = {%e, %s} fuse @n = {%n} order = [@a, @n]"),
+              AllOf(HasSubstr("reads what node '%n' (neg) makes"), HasSubstr("(fuse @a)")));
+}
+
+TEST(PlanCheck, GroupsThatACopyLeaves) {
+  EXPECT_EQ(error_of("copy %e.c = %e for [%n] fuse @a = {%e, %e.c, %n}"), "");
+  EXPECT_THAT(error_of("copy %e.c = %e for [%n] fuse @a = {%e, %n}"),
+              AllOf(HasSubstr("reads what"), HasSubstr("fuse @a")));
+  EXPECT_THAT(error_of("copy %x.c = %x for [%odd] fuse @b = {%e, %s} fuse @c = {%n, %t}"),
+              AllOf(HasSubstr("reads what node '%n' (neg) makes"), HasSubstr("fuse @b")));
 }
 
 TEST(PlanCheck, GroupsThatWaitForEachOther) {
