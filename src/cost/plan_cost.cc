@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <unordered_set>
 
 #include "base/hash.h"
-#include "cost/program_price.h"
+#include "cost/task_price.h"
 #include "ir/loop_state.h"
 #include "ir/op_facts.h"
 #include "kernel/schedule_text.h"
-#include "program/tiles/calling.h"
 
 namespace hone {
 
@@ -39,7 +37,8 @@ struct PlanCost::Frame {
   Frame* outer;                // none: this is the graph
   NodeId node;                 // of the outer graph
   std::vector<bool> left_out;  // outputs that a loop does not ask for
-  std::map<NodeId, std::vector<std::unique_ptr<Frame>>> regions;
+  std::vector<std::unique_ptr<Frame>> inner;
+  std::map<NodeId, std::vector<RegionTasks>> regions;
   SumTree steps;
   std::vector<uint32_t> dirty;  // steps
   bool is_new = true;           // no step has been priced
@@ -61,7 +60,7 @@ PlanCost::~PlanCost() { plan_.watch({}); }
 
 std::unique_ptr<PlanCost::Frame> PlanCost::frame_of(const FrameEditor& editor, Frame* outer,
                                                     NodeId node, std::vector<bool> left_out) {
-  std::unique_ptr<Frame> frame(new Frame{editor, outer, node, std::move(left_out), {}, {}, {}});
+  std::unique_ptr<Frame> frame(new Frame{editor, outer, node, std::move(left_out), {}, {}, {}, {}});
   frames_[&editor] = frame.get();
   const Graph& graph = editor.view().graph();
   if (editor.regions().empty()) return frame;
@@ -69,8 +68,10 @@ std::unique_ptr<PlanCost::Frame> PlanCost::frame_of(const FrameEditor& editor, F
     const bool is_body = region.index + 1 == graph.regions(region.node).size();
     std::vector<bool> unchanged;
     if (is_body) unchanged = unchanged_state(graph, region.node);
-    frame->regions[region.node].push_back(
-        frame_of(*editor.regions().at(region.key), frame.get(), region.node, std::move(unchanged)));
+    const FrameEditor& inner = *editor.regions().at(region.key);
+    frame->inner.push_back(frame_of(inner, frame.get(), region.node, std::move(unchanged)));
+    frame->regions[region.node].push_back({&inner, lists_.size()});
+    lists_.push_back(frame->inner.back().get());
   }
   return frame;
 }
@@ -109,37 +110,47 @@ Result<double> PlanCost::total(Frame& frame) {
   }
   frame.dirty.clear();
   frame.is_new = frame.is_changed = false;
-  frame.total = frame.steps.sum() + port_copies(frame);
+  frame.total = frame.steps.sum() + HONE_TRY(port_seconds(frame));
   return frame.total;
 }
 
-double PlanCost::copy(Type type) const {
-  const int64_t bytes = bytes_of(type).range().high;
-  return cost_.command() + cost_.copy(static_cast<double>(std::max<int64_t>(bytes, 0)));
+// ---- Tasks --------------------------------------------------------------------------------------
+
+// What the parts of tasks take; launches are those of a step, or none.
+class PlanCost::Parts {
+ public:
+  Parts(PlanCost& whole, const FrameEditor& frame, uint32_t step)
+      : whole_(whole), frame_(frame), step_(step) {}
+
+  double command() const { return whole_.cost_.command(); }
+  double copy(double bytes) const { return whole_.cost_.copy(bytes); }
+  Result<double> launch(uint64_t /*kernel*/) const { return whole_.seconds(frame_, step_); }
+  Result<double> list(size_t position) const { return whole_.total(*whole_.lists_[position]); }
+  double number(Dim dim) const {
+    return static_cast<double>(std::max<int64_t>(dim.range().high, 0));
+  }
+
+ private:
+  PlanCost& whole_;
+  const FrameEditor& frame_;
+  const uint32_t step_;
+};
+
+Result<double> PlanCost::step_seconds(Frame& frame, uint32_t s) {
+  const auto regions = frame.regions.find(frame.editor.planned().steps[s].nodes[0]);
+  const Task task = task_of(
+      frame.editor, s,
+      regions == frame.regions.end() ? std::span<const RegionTasks>() : std::span(regions->second));
+  Parts parts(*this, frame.editor, s);
+  return task_price<double>(task, parts);
 }
 
-// The copies of outputs that lie elsewhere, and of inputs that are changed in place.
-double PlanCost::port_copies(const Frame& frame) const {
-  const PlannedGraph& planned = frame.editor.planned();
-  const GraphView graph = planned.view();
+Result<double> PlanCost::port_seconds(Frame& frame) {
+  Parts parts(*this, frame.editor, kNoStep);
   double seconds = 0;
-  std::unordered_set<uint32_t> written;
-  for (size_t i = 0; i < graph.outputs().size(); ++i) {
-    if (i < frame.left_out.size() && frame.left_out[i]) continue;
-    const ValueId v = graph.outputs()[i], base = planned.base[v.index];
-    const bool is_written = planned.home[base.index] == Home::output;
-    if (!is_written || !written.insert(base.index).second) seconds += copy(graph.type(v));
-  }
-  for (const Donation& donation : graph.donations()) {
-    const ValueId input = graph.inputs()[donation.input];
-    for (NodeId n : frame.editor.users().of(input)) {
-      const uint32_t s = planned.step_of[n.index];
-      if (s == kNoStep || !planned.steps[s].in_place || planned.steps[s].reads[0] != input)
-        continue;
-      seconds += cost_.command();
-      break;
-    }
-  }
+  for (const std::vector<PortTask>& tasks :
+       {output_tasks(frame.editor, frame.left_out), input_tasks(frame.editor)})
+    for (const PortTask& port : tasks) seconds += HONE_TRY(task_price<double>(port.task, parts));
   return seconds;
 }
 
@@ -204,84 +215,6 @@ Result<Schedule> PlanCost::schedule(const FrameEditor& frame, uint32_t step) {
   if (const Schedule* said = plan_.schedule(hash)) return *said;
   HONE_TRY(seconds(frame, step));
   return known().chosen.at(hash).schedule;
-}
-
-Result<double> PlanCost::step_seconds(Frame& frame, uint32_t s) {
-  const Step& step = frame.editor.planned().steps[s];
-  if (!step.is_kernel) return node_seconds(frame, step);
-  return cost_.command() + HONE_TRY(seconds(frame.editor, s));
-}
-
-// ---- Commands -----------------------------------------------------------------------------------
-
-// As lower() makes commands of them (program/lower/control.cc, collective.cc).
-Result<double> PlanCost::node_seconds(Frame& frame, const Step& step) {
-  const NodeId n = step.nodes[0];
-  const GraphView graph = frame.editor.view();
-  const auto regions = frame.regions.find(n);
-  if (regions == frame.regions.end())  // a collective, or somebody else plans its regions
-    return graph.regions(n).empty() ? copy(graph.type(graph.result(n))) : cost_.command();
-  if (is_loop(graph.opcode(n))) return loop_seconds(frame, step);
-  double most = 0;  // of branches, or the only one
-  for (const std::unique_ptr<Frame>& region : regions->second)
-    most = std::max(most, HONE_TRY(total(*region)));
-  return cost_.command() + most;
-}
-
-Result<double> PlanCost::loop_seconds(Frame& frame, const Step& step) {
-  const NodeId n = step.nodes[0];
-  const GraphView graph = frame.editor.view();
-  const std::vector<std::unique_ptr<Frame>>& regions = frame.regions.at(n);
-  const std::vector<bool> unchanged = unchanged_state(graph.graph(), n);
-  const bool has_slices = is_scan(graph.opcode(n));
-  const size_t carried =
-      has_slices ? static_cast<size_t>(graph.op(n).integer("carried")) : graph.operands(n).size();
-  const std::span<const ValueId> operands = graph.operands(n);
-  double seconds = 2 * cost_.command();  // of the frame around the loop, and of the loop
-  for (size_t i = 0; i < carried; ++i) {
-    const ValueId result = graph.result(n, i);
-    const UsersView users = frame.editor.users();
-    const bool is_read = !users.of(result).empty() || users.is_output(result);
-    if (!unchanged[i] || is_read) seconds += copy(graph.type(result));
-  }
-  Frame& body = *regions.back();
-  const double round =
-      HONE_TRY(total(body)) + changes(body.editor, unchanged, operands.first(carried));
-  if (!has_slices) {
-    const double test = HONE_TRY(total(*regions[0]));
-    return seconds + test + kAssumedTrips * (round + test);
-  }
-  const Dim trips = operands.size() > carried ? graph.type(operands[carried]).dim(0)
-                                              : graph.op(n).dims("length")[0];
-  return seconds + static_cast<double>(std::max<int64_t>(trips.range().high, 0)) * round;
-}
-
-// Copies of what a round leaves to where the next one reads it, but for what changes in place.
-double PlanCost::changes(const FrameEditor& body, const std::vector<bool>& unchanged,
-                         std::span<const ValueId> state) const {
-  const PlannedGraph& planned = body.planned();
-  const GraphView graph = planned.view();
-  std::map<ValueId, size_t> output_of;  // where it lies, by its place among those that are written
-  size_t outputs = 0;
-  for (size_t i = 0; i < graph.outputs().size(); ++i)
-    if (i >= unchanged.size() || !unchanged[i])
-      output_of.try_emplace(planned.base[graph.outputs()[i].index], outputs++);
-  std::map<ValueId, size_t> output_in;  // by input
-  for (const Step& step : planned.steps) {
-    if (step.in_place && planned.home[step.reads[0].index] == Home::input)
-      output_in[step.reads[0]] = output_of.at(step.writes[0]);
-    for (const Donor& donor : step.donors) output_in[donor.input] = output_of.at(donor.output);
-  }
-  double seconds = 0;
-  size_t output = 0;
-  for (size_t i = 0; i < state.size(); ++i) {
-    if (unchanged[i]) continue;
-    const auto in_place = output_in.find(graph.inputs()[i]);
-    const bool stays = in_place != output_in.end() && in_place->second == output;
-    ++output;
-    if (!stays) seconds += copy(graph.type(graph.inputs()[i])) - cost_.command();
-  }
-  return seconds;
 }
 
 }  // namespace hone

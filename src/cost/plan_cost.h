@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cost/kernel_store.h"
-#include "plan/edit.h"
+#include "program/tasks.h"
 
 namespace hone {
 
@@ -25,12 +25,10 @@ class SumTree {
   std::vector<double> nodes_;  // the children of i are 2 i and 2 i + 1
 };
 
-// The price of a plan while it is edited, whole or not: that of the program that lower() would make
-// (program_price.h), where
-//   * a node without a group is a kernel of its own, threads are the target's cores, and schedules
-//     are those that `choose` gives, as far as the plan leaves them open;
-//   * a scan over parts of less than a byte pads them; that is left out.
-// After an edit it asks for kernels that changed, and only for the price of those that are new.
+// The price of a plan while it is edited, whole or not: the sum over its tasks (program/tasks.h),
+// which are those of the program that lower() would make. Threads are the target's cores and
+// schedules those that `choose` gives, as far as the plan leaves them open. After an edit it makes
+// and prices the tasks of steps that changed anew, and asks only for kernels that are new.
 class PlanCost {
  public:
   // All live as long. One PlanCost watches a plan at a time. For a Cost without a version the store
@@ -51,18 +49,14 @@ class PlanCost {
 
  private:
   struct Frame;
+  class Parts;
 
   std::unique_ptr<Frame> frame_of(const FrameEditor& editor, Frame* outer, NodeId node,
                                   std::vector<bool> left_out);
   void changed(const FrameEditor& frame, uint32_t step);
   Result<double> total(Frame& frame);
   Result<double> step_seconds(Frame& frame, uint32_t step);
-  Result<double> node_seconds(Frame& frame, const Step& step);
-  Result<double> loop_seconds(Frame& frame, const Step& step);
-  double changes(const FrameEditor& body, const std::vector<bool>& unchanged,
-                 std::span<const ValueId> state) const;
-  double port_copies(const Frame& frame) const;
-  double copy(Type type) const;
+  Result<double> port_seconds(Frame& frame);
   Result<double> kernel_seconds(uint64_t hash, const KernelStore::Body& body);
   PricedKernel& priced_kernel(uint64_t hash, const KernelStore::Body& body);
   KernelStore::Known& known();
@@ -77,6 +71,7 @@ class PlanCost {
   std::pair<uint64_t, int64_t> priced_key_;  // its hash, for this number of threads
   const ChooseSchedule choose_;
   std::unordered_map<const FrameEditor*, Frame*> frames_;
+  std::vector<Frame*> lists_;  // by the numbers that tasks have for them
   std::unique_ptr<Frame> main_;
   int64_t priced_threads_ = 0;
 };

@@ -3,25 +3,18 @@
 #include <vector>
 
 #include "cost/cost.h"
-#include "program/program.h"
+#include "cost/task_price.h"
 
 namespace hone {
 
-// The time of one run of a program, in seconds.
-struct ProgramPrice {
-  double launches = 0;
-  double copies = 0;
-  double commands = 0;         // beginning them
-  std::vector<double> kernel;  // by KernelId: one launch
-
-  double total() const { return launches + copies + commands; }
+// What one run of a program takes.
+struct ProgramPrice : TaskSeconds {
+  std::vector<double> kernel;  // by KernelId: one launch, in seconds
 };
 
-// Commands run one after another. The dearer one of two branches counts; a while loop, of which
-// nobody knows how often it runs, counts kAssumedTrips times. Symbols without a value count as
-// their largest. An error: nobody knows what a kernel was built from, as in a program that was read
-// from text.
-inline constexpr double kAssumedTrips = 8;
+// The sum over the program's tasks (program/tasks.h). Symbols without a value count as their
+// largest. An error: nobody knows what a kernel was built from, as in a program that was read from
+// text.
 Result<ProgramPrice> price(const Program& program, const Cost& cost, const Bindings& sizes = {});
 
 }  // namespace hone

@@ -103,6 +103,38 @@ TEST(PlanCost, IsThePriceOfDefaultPlansOfTheZoo) {
   }
 }
 
+// Counts the commands that are priced: each task begins one at least.
+class CountedCost : public AnalyticCost {
+ public:
+  using AnalyticCost::AnalyticCost;
+  double command() const override {
+    ++commands;
+    return AnalyticCost::command();
+  }
+  mutable int commands = 0;
+};
+
+TEST(PlanCost, PricesWhatAnEditTouchesAndNoMore) {
+  for (const int length : {20, 200}) {
+    std::string text = "graph @g(%v0: f32[64]) -> f32[64] {\n";
+    for (int i = 1; i <= length; ++i) text += fmt::format("%v{} = exp %v{}\n", i, i - 1);
+    const Graph graph = parse_graph(text + fmt::format("return %v{}\n}}", length)).value();
+    const auto editor = PlanEditor::open(graph, Plan(), target()).value();
+    const CountedCost counted(target());
+    KernelStore store;
+    PlanCost cost(*editor, counted, store, Priced::choose);
+    const double before = cost.seconds().value();
+    EXPECT_EQ(counted.commands, length);
+    const Undo undo = editor->main().join(3, 4).value();
+    EXPECT_LT(cost.seconds().value(), before);
+    EXPECT_LE(counted.commands, length + 4) << "the joined step, and that which took a number";
+    counted.commands = 0;
+    editor->undo(undo);
+    EXPECT_EQ(cost.seconds().value(), before);
+    EXPECT_LE(counted.commands, 4);
+  }
+}
+
 TEST(PlanCost, FollowsEditsAndUndos) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/edit.h"
+#include "program/program.h"
+
+// What a plan or a program comes to, as plain data: its tasks, one after another. A price adds them
+// up (cost/task_price.h), and a plan has them without being lowered.
+
+namespace hone {
+
+// What a task occupies while it takes place.
+enum class Resource : uint8_t {
+  cores,   // those that kernels run on
+  memory,  // a copy
+  host,    // nothing of its own: what it runs has tasks
+};
+
+// Rounds of a loop, one after another. A while loop, of which nobody knows how often it runs,
+// counts kAssumedTrips of them.
+struct Rounds {
+  Dim trips = 0;
+  std::vector<size_t> lists = {};  // run in each round: the body, then the test
+  std::vector<Dim> copies = {};    // bytes of what a round leaves to where the next one reads it
+};
+inline constexpr int64_t kAssumedTrips = 8;
+
+struct Task {
+  std::string name;  // of the kernel or the value, for people
+  Resource resource = Resource::host;
+  int64_t commands = 1;                // that begin, one after another
+  std::vector<uint64_t> kernels = {};  // launched, by kernel_hash(): these price them
+  std::vector<Dim> copies = {};        // bytes of each copy
+  std::vector<size_t> lists = {};      // run once, by position in Tasks::lists
+  bool is_branch = false;              // one of these lists runs, and not all
+  std::optional<Rounds> rounds = {};
+  std::vector<uint32_t> after = {};  // tasks of the list that must have ended, ascending
+};
+
+// Of a graph or of a region. What changes where it lies, and which memory has been used before, is
+// said by the order alone: tasks that need it stand behind.
+struct TaskList {
+  std::string name;  // of the region, "loop.body", or of the graph
+  std::vector<Task> tasks;
+};
+
+struct Tasks {
+  std::vector<TaskList> lists;  // that others run come first; the last is the graph's
+};
+
+// As lower() would make them of a plan, whole or not: a node without a group is a kernel of its
+// own, and without a whole order steps come behind those that they need. A scan over parts of less
+// than a byte pads them; that is left out. `after` is what a task needs.
+Tasks tasks_of(const PlanEditor& plan);
+// `after` has the tasks that use the same memory before, too. A kernel of which nobody knows what
+// it was built from goes by the hash of its text.
+Tasks tasks_of(const Program& program);
+
+// The hash by which tasks name the kernel.
+uint64_t task_kernel(const program::Kernel& kernel);
+
+// The parts of the list of a frame, for who keeps them while a plan is edited; without `after`.
+struct RegionTasks {
+  const FrameEditor* frame = nullptr;
+  size_t list = 0;
+};
+// `regions` are those of the step's node; none: somebody else plans them.
+Task task_of(const FrameEditor& frame, uint32_t step, std::span<const RegionTasks> regions);
+// Before the steps: of inputs that are changed in place. Behind them: of outputs that lie
+// elsewhere, but for those that a loop does not ask for. The values go with the tasks.
+struct PortTask {
+  Task task;
+  ValueId value;
+};
+std::vector<PortTask> input_tasks(const FrameEditor& frame);
+std::vector<PortTask> output_tasks(const FrameEditor& frame, const std::vector<bool>& left_out);
+
+}  // namespace hone
