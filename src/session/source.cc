@@ -26,6 +26,18 @@ Result<ImportOptions> import_options(const Given& given, const SourceOptions& op
   return import;
 }
 
+// A shape that is given beside the tensor is the tensor's.
+Status check_shapes_agree(const Given& given) {
+  for (const GivenInput& one : given.inputs) {
+    const auto shape = given.sizes.shapes.find(one.name);
+    const Ints dims = one.type().static_dims();
+    if (shape == given.sizes.shapes.end() || shape->second == dims) continue;
+    return usage_error("input '{}' is given the shape {}, but {} has {}", excerpt(one.name),
+                       join(shape->second, "x"), one.from, join(dims, "x"));
+  }
+  return {};
+}
+
 Status check_none(const SourceOptions& options, std::string_view name) {
   if (options.checks == nullptr) return {};
   return usage_error("'{}' is no ONNX file: what other models do with any value is defined", name);
@@ -95,12 +107,14 @@ bool is_large(const Graph& graph) {
 }  // namespace
 
 Result<Source> load_source(const std::string& name, Given given, const SourceOptions& options) {
+  HONE_TRY(check_shapes_agree(given));
   return verified(HONE_TRY(load_unverified(name, std::move(given), options)), name);
 }
 
 Result<Source> parse_source(std::string_view bytes, std::string_view where, Given given,
                             const SourceOptions& options) {
   if (begins_like_honec(bytes)) return is_compiled(where);
+  HONE_TRY(check_shapes_agree(given));
   Source source = HONE_TRY(read_as(
       bytes, nullptr, where, std::move(given), options,
       [&](const FrontEnd& front, const ImportOptions& import) {

@@ -18,6 +18,22 @@ for model in row.hone row.onnx; do
 done
 "$HONE" inspect row.hone --input x=3x2xf32=1 | grep >/dev/null "at M = 1, N = 3"
 "$HONE" inspect row.onnx --input x=3x2xf32=1 | grep >/dev/null "x .*f32\[3, 2\]"
+# A size that is given twice is taken if both agree; if not, both numbers are named.
+for model in row.hone row.onnx; do
+  "$HONE" run $model --input x=3x2xf32=1 --dim N=3 --dim M=2 2>err | grep >/dev/null "f32\[3, 2\]"
+  "$HONE" run $model --input x=3x2xf32=1 --shape x=3x2 2>err | grep >/dev/null "f32\[3, 2\]"
+  for command in run inspect compile check; do
+    code=0
+    "$HONE" $command $model --input x=3x2xf32=1 --dim N=4 >out 2>err || code=$?
+    [[ $code == 2 ]]
+    grep -q "'x'.*3" err
+    grep -q "4" err
+    code=0
+    "$HONE" $command $model --input x=3x2xf32=1 --shape x=4x2 >out 2>err || code=$?
+    [[ $code == 2 ]]
+    grep -q "'x'.*4x2.*3x2" err
+  done
+done
 # A plan for open sizes wants them open.
 "$HONE" compile row.onnx --emit plan -o open.plan 2>err
 "$HONE" run row.onnx --plan open.plan --input x=3x2xf32=1 2>err | grep >/dev/null "f32\[3, 2\]"

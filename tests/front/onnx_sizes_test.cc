@@ -1,12 +1,13 @@
 #include <gmock/gmock.h>
 
-#include "tests/front/onnx_testing.h"
+#include "tests/front/onnx_file.h"
 
 // What the user says about the inputs of a file before it is read.
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 // y0 = x0 + x1 with x0: f32[s2, s3] and x1: f32[s3], or with numbers in their place.
@@ -39,6 +40,23 @@ TEST(OnnxSizes, MustFitTheFile) {
               HasSubstr("has 4 along axis 0, the file 3"));
   EXPECT_EQ(types(sum(false, {.shapes = {{"x0", {5, 3}}}, .override_shapes = true})),
             "x0: f32[5, 3], x1: f32[3], f32[5, 3]");
+}
+
+TEST(OnnxSizes, MayBeSaidByNameAndByShapeIfBothAgree) {
+  const std::map<std::string, Ints, std::less<>> shapes = {{"x0", {4, 5}}};
+  EXPECT_EQ(types(sum(true, {.dims = {{"s2", 4}, {"s3", 5}}, .shapes = shapes})),
+            "x0: f32[4, 5], x1: f32[5], f32[4, 5]");
+  EXPECT_THAT(types(sum(true, {.dims = {{"s3", 6}}, .shapes = shapes})),
+              AllOf(HasSubstr("5 along axis 1"), HasSubstr("'s3' is given as 6")));
+  // A dim without a name goes by that of its symbol.
+  File file;
+  file.graph.input("x", DType::f32, {"", "a.b"});
+  file.graph.node("Neg", {"x"}, {"y"});
+  file.graph.outputs({"y"});
+  const OnnxImport agreed = {.dims = {{"x_0", 2}, {"a_b", 3}}, .shapes = {{"x", {2, 3}}}};
+  EXPECT_EQ(types(file.load(agreed)), "x: f32[2, 3], f32[2, 3]");
+  EXPECT_THAT(file.error({.dims = {{"x_0", 4}}, .shapes = {{"x", {2, 3}}}}),
+              AllOf(HasSubstr("2 along axis 0"), HasSubstr("'x_0' is given as 4")));
 }
 
 TEST(OnnxSizes, NumbersBecomeSymbols) {

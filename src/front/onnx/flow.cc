@@ -47,11 +47,16 @@ std::string Flow::fresh_name(std::string_view wish) {
   return name;
 }
 
-Symbol Flow::fresh_symbol(std::string_view wish, int64_t most) {
-  std::string base;
+std::string Flow::symbol_name(std::string_view wish) {
+  std::string name;
   for (char c : wish.substr(0, kMaxSymbolName))
-    base += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0]))) base = "n" + base;
+    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  const bool is_name = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0]));
+  return is_name ? name : "n" + name;
+}
+
+Symbol Flow::fresh_symbol(std::string_view wish, int64_t most) {
+  const std::string base = symbol_name(wish);
   std::string name = base;
   for (int64_t& count = names_->counts["symbol " + base]; !names_->symbols.insert(name).second;)
     name = fmt::format("{}_{}", base, ++count + 1);

@@ -130,6 +130,8 @@ class Flow {
   // A name between segments that nobody else has.
   std::string fresh_name(std::string_view wish);
   Symbol fresh_symbol(std::string_view wish, int64_t most);
+  // What the symbol of a dim of this name is called, if the name is free.
+  static std::string symbol_name(std::string_view wish);
   void reserve_symbol(Symbol symbol) { names_->symbols.insert(symbol.name()); }
   // The sizes of an input that are open.
   void add_open_sizes(Dim dim);

@@ -92,7 +92,9 @@ InputTypes::InputTypes(Flow& flow, const ImportOptions& options, const std::vect
     : flow_(flow), options_(options), symbols_(symbols), narrowed_(narrowed) {
   for (Symbol symbol : symbols) {
     flow_.reserve_symbol(symbol);
-    named_.emplace(symbol.name(), bound_or(symbol));
+    const Dim bound = bound_or(symbol);
+    named_.emplace(symbol.name(), bound);
+    if (options.dims.contains(symbol.name())) given_.emplace(symbol.name(), bound);
   }
 }
 
@@ -166,6 +168,20 @@ Dims InputTypes::declared_dims(const onnx::ValueInfoProto& info) {
   return dims;
 }
 
+void InputTypes::check_named_size(const onnx::ValueInfoProto& info, int axis, int64_t size) {
+  const std::string& written = info.type().tensor_type().shape().dim(axis).dim_param();
+  const std::string name = written.empty() ? fmt::format("{}_{}", info.name(), axis) : written;
+  const std::string symbol = Flow::symbol_name(name);
+  for (const auto& [given, number] : options_.dims) {
+    if (given != name && given != symbol) continue;
+    used_.insert(given);
+    if (number != size)
+      throw failure_in(info, usage_error("the shape given has {} along axis {}, but '{}' is given "
+                                         "as {}",
+                                         size, axis, given, number));
+  }
+}
+
 void InputTypes::learn(const onnx::ValueInfoProto& info) {
   inputs_.push_back(info.name());
   std::optional<Ints> given = given_shape(info);
@@ -180,6 +196,7 @@ void InputTypes::learn(const onnx::ValueInfoProto& info) {
     if (written.has_dim_value() && written.dim_value() >= 0 && written.dim_value() != size)
       throw failure_in(info, usage_error("the shape given has {} along axis {}, the file {}", size,
                                          axis, written.dim_value()));
+    if (!written.has_dim_value() || written.dim_value() < 0) check_named_size(info, axis, size);
     // A shape binds the names of the dims it gives, for the inputs that share them.
     if (!written.dim_param().empty()) named_[written.dim_param()] = size;
     const Result<Dim> dim = parse_dim(written.dim_param(), symbols_);

@@ -36,7 +36,9 @@ class InputTypes {
  private:
   Dims declared_dims(const onnx::ValueInfoProto& info);
   std::optional<Ints> given_shape(const onnx::ValueInfoProto& info);
-  // The symbol that the user wants; null if the file decides.
+  // Throws Failure if the user gives the size along the axis by its name, too, as another number.
+  void check_named_size(const onnx::ValueInfoProto& info, int axis, int64_t size);
+  // What the user wants to be a symbol; null if the file decides.
   std::optional<Dim> wanted_symbol(const std::string& input, int axis, size_t rank);
   Dim named(const std::string& name, int unknown);
   Dim bound_or(Symbol symbol);
