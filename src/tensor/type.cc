@@ -39,6 +39,12 @@ bool is_static(std::span<const Dim> dims) {
   return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_static(); });
 }
 
+std::string first_symbol(std::span<const Dim> dims) {
+  for (const Dim& dim : dims)
+    if (!dim.is_static()) return dim.symbols().front().name();
+  return "";
+}
+
 Status check(DType dtype, std::span<const Dim> dims) {
   if (dims.size() > kMaxRank) {
     return over_limit("type {}: rank {} is above the limit of {}", name(dtype), dims.size(),
@@ -67,7 +73,8 @@ Status check(DType dtype, std::span<const Dim> dims) {
   if (most > kMaxSymbolicElements) {
     return over_limit("type {}: up to {}{} elements, above the limit of 2^60 for symbolic types",
                       type_text(dtype, dims), most, most == kDimLimit ? " or more" : "")
-        .with_hint("give its symbols smaller ranges");
+        .with_hint(fmt::format("give its symbols smaller ranges, as in 'where {} in 1..64'",
+                               first_symbol(dims)));
   }
   if (terms > kMaxProductTerms) {
     return over_limit("type {}: its dims are too complex to multiply", type_text(dtype, dims));

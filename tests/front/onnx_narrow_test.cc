@@ -110,6 +110,69 @@ TEST(OnnxNarrow, AReshapeTakesMultiples) {
   EXPECT_EQ(run(model, {ones({12})}), Numbers(12, 1));
 }
 
+// ---- Sizes that models mean ---------------------------------------------------------------------
+
+TEST(OnnxNarrow, SizesThatAreTooLargeTogetherHaveLowerBounds) {
+  File file;
+  file.graph.input("x", DType::f32, {"b", "n", "1"});
+  file.graph.input("y", DType::f32, {"b", "1", "m"});
+  file.graph.node("MatMul", {"x", "y"}, {"z"});
+  file.graph.outputs({"z"});
+  const Model model = file.model();
+  ASSERT_NE(single_graph(model), nullptr);
+  EXPECT_EQ(ranges(model), "b 0..1048576 1; n 0..1048576 1; b 0..1048576 1; m 0..1048576 1; ");
+  EXPECT_EQ(run(model, {ones({1, 2, 1}), ones({1, 1, 3})}), Numbers(6, 1));
+  // A number leaves room for the others.
+  EXPECT_THAT(ranges(file.model({.dims = {{"b", 1}}})), HasSubstr("n 0..16777216"));
+}
+
+// The mask is added to scores of all places, past and new.
+File masked_file() {
+  File file;
+  file.graph.input("q", DType::f32, {"new", "2"});
+  file.graph.input("past", DType::f32, {"past_length", "2"});
+  file.graph.input("mask", DType::f32, {"1", "total"});
+  file.graph.node("Concat", {"past", "q"}, {"keys"}, {{"axis", 0}});
+  file.graph.node("Transpose", {"keys"}, {"turned"}, {{"perm", Ints{1, 0}}});
+  file.graph.node("MatMul", {"q", "turned"}, {"scores"});
+  file.graph.node("Add", {"scores", "mask"}, {"y"});
+  file.graph.outputs({"y", "keys"});
+  return file;
+}
+
+TEST(OnnxNarrow, ASizeIsWhatTheFileComputes) {
+  const Model model = masked_file().model();
+  ASSERT_NE(single_graph(model), nullptr);
+  EXPECT_EQ(model.inputs[2].type.to_string(), "f32[1, new + past_length]");
+  EXPECT_EQ(run(model, {ones({1, 2}), ones({2, 2}), ones({1, 3})}), Numbers(3, 3));
+  EXPECT_THAT(run_error(model, {ones({1, 2}), ones({2, 2}), ones({1, 4})}), HasSubstr("mask"));
+  // Whoever means a mask of 1 says so.
+  const Model one = masked_file().model({.shapes = {{"mask", {1, 1}}}});
+  EXPECT_EQ(run(one, {ones({1, 2}), ones({2, 2}), ones({1, 1})}), Numbers(3, 3));
+}
+
+TEST(OnnxNarrow, ATableIsAsLongAsSizesMayBe) {
+  File file;
+  file.graph.input("x", DType::f32, {"b", "n", "2"});
+  file.graph.constant("places", ones({1, 8, 2}));
+  file.graph.constant("zero", integers({1}, {0}));
+  file.graph.constant("one", integers({1}, {1}));
+  file.graph.node("Shape", {"x"}, {"shape"});
+  file.graph.node("Gather", {"shape", "one"}, {"length"});
+  file.graph.node("Slice", {"places", "zero", "length", "one"}, {"first"}).set_name("cut");
+  file.graph.node("Add", {"x", "first"}, {"y"});
+  file.graph.outputs({"y"});
+  Strings notes;
+  const Model model =
+      file.model({.notice = [&](std::string_view note) { notes.emplace_back(note); }});
+  ASSERT_NE(single_graph(model), nullptr);
+  EXPECT_EQ(ranges(model), "b 0..16777216 1; n 0..8 1; ");
+  EXPECT_EQ(run(model, {ones({1, 8, 2})}), Numbers(16, 2));
+  EXPECT_THAT(run_error(model, {ones({1, 9, 2})}), HasSubstr("9 is outside of 0..8"));
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_THAT(notes[0], HasSubstr("node 'cut' (Slice)"));
+}
+
 // ---- Sizes that no ranges describe -------------------------------------------------------------
 
 TEST(OnnxNarrow, NothingIsCutOffThatANodeTakes) {

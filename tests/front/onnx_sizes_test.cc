@@ -59,6 +59,19 @@ TEST(OnnxSizes, MayBeSaidByNameAndByShapeIfBothAgree) {
               AllOf(HasSubstr("2 along axis 0"), HasSubstr("'x_0' is given as 4")));
 }
 
+TEST(OnnxSizes, MayBeSumsOfOthersByTheirNames) {
+  File file;
+  file.graph.input("mask", DType::f32, {"past + new"});
+  file.graph.input("past", DType::f32, {"past", "2"});
+  file.graph.input("q", DType::f32, {"new", "2"});
+  file.graph.node("Neg", {"mask"}, {"y"});
+  file.graph.outputs({"y"});
+  EXPECT_THAT(types(file.load()), HasSubstr("mask: f32[new + past]"));
+  EXPECT_THAT(types(file.load({.dims = {{"new", 1}}})), HasSubstr("mask: f32[past + 1]"));
+  EXPECT_THAT(types(file.load({.dims = {{"past + new", 3}}})), HasSubstr("mask: f32[3]"));
+  EXPECT_THAT(types(file.load({.shapes = {{"mask", {3}}}})), HasSubstr("mask: f32[3]"));
+}
+
 TEST(OnnxSizes, NumbersBecomeSymbols) {
   EXPECT_EQ(types(sum(false, {.symbols = {{"x0", {"", "n"}}, {"x1", {"n"}}}})),
             "x0: f32[2, n], x1: f32[n], f32[2, n]");

@@ -98,6 +98,11 @@ void Flow::add_open_sizes(Dim dim) {
   for (Symbol symbol : dim.symbols()) names_->open_sizes.insert(symbol.name());
 }
 
+void Flow::add_measured(const Dims& sizes, const Measurable& reason) {
+  for (Dim size : sizes)
+    for (Symbol symbol : size.symbols()) names_->measured.emplace(symbol.name(), reason);
+}
+
 namespace {
 
 Type bound(Type type, const Bindings& sizes) {

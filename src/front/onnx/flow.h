@@ -45,6 +45,11 @@ struct Slot {
 class Flow {
  public:
   enum class Kind { model, body, region };
+  // Why a size is measured, and the ranges of open sizes for which import would know it.
+  struct Measurable {
+    Bindings known_for;
+    std::string why;  // "it ends at n, and has 64 elements (node 'positions' (Slice))"
+  };
   // Shared by all flows of a model: names are given once.
   struct Names {
     std::unordered_set<std::string> taken;
@@ -52,6 +57,7 @@ class Flow {
     std::unordered_map<std::string, int64_t> counts;
     std::unordered_map<std::string, bool> learned;  // symbols of learn(): whether of a real number
     std::unordered_set<std::string> open_sizes;     // symbols of the model's inputs
+    std::unordered_map<std::string, Measurable> measured;  // by symbol, where ranges would do
   };
 
   Flow(Flow* outside, Kind kind, std::string name);
@@ -135,6 +141,7 @@ class Flow {
   void reserve_symbol(Symbol symbol) { names_->symbols.insert(symbol.name()); }
   // The sizes of an input that are open.
   void add_open_sizes(Dim dim);
+  void add_measured(const Dims& sizes, const Measurable& reason);
   // The slot in whose type the symbol stands as a dim; null if it means nothing here.
   Slot* binder(std::string_view symbol) const;
   // The symbol of the name, with the range that it has here.

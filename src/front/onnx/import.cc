@@ -55,7 +55,9 @@ void import_op(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
       return;
     } catch (const NeedSizes& need) {
       if (flow.kind() == Flow::Kind::region) throw NotARegion();
-      node.resolve(flow.cut_for_sizes(need.sizes, node.checked()));
+      const Dims sizes = flow.cut_for_sizes(need.sizes, node.checked());
+      if (need.reason) flow.add_measured(sizes, *need.reason);
+      node.resolve(sizes);
     } catch (const NeedNarrowed& need) {
       if (flow.kind() == Flow::Kind::region) throw NotARegion();
       flow.cut_and_narrow(need.sizes, node.checked());
@@ -137,8 +139,8 @@ void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
 // Throws NeedRanges instead if the node takes some of the numbers that open sizes may be.
 void narrow_for(Frame& frame, Flow& flow, const onnx::NodeProto& node, Failure& failure) {
   if (!flow.may_narrow || !flow.has_symbols()) return;
-  if (std::optional<Bindings> ranges = needed_ranges(frame, flow, node))
-    throw NeedRanges{std::move(*ranges), std::move(failure.error)};
+  if (std::optional<NeedRanges> need = needed_ranges(frame, flow, node, failure.error))
+    throw *std::move(need);
 }
 
 }  // namespace
@@ -291,8 +293,10 @@ Model import_narrowed(const std::shared_ptr<const Source>& source) {
       if (pass == kMostPasses || nodes > kMostPassNodes * source->options.limits.nodes)
         throw Failure{std::move(need.why)};
       narrow_further(narrowed, need.sizes);
-      source->note(fmt::format("{}, since otherwise {} ({})", ranges_text(need.sizes),
-                               need.why.what(), need.why.where()));
+      const std::string where =
+          need.why.where().empty() ? "" : fmt::format(" ({})", need.why.where());
+      source->note(
+          fmt::format("{}, since otherwise {}{}", ranges_text(need.sizes), need.why.what(), where));
     }
   }
 }
@@ -326,6 +330,10 @@ Result<Model> import_model(std::shared_ptr<const ModelFile> file, const ImportOp
       if (options.notice) options.notice(fmt::format("{}: {}", where, note));
     return model;
   } catch (Failure& failure) {
+    // Types of open sizes have limits, which numbers keep to.
+    if (failure.error.code() == ErrorCode::limit && !failure.error.hint().empty())
+      failure.error = std::move(failure.error)
+                          .with_hint("give numbers for sizes that are open: --dim or --shape");
     return std::move(failure.error).within(where);
   }
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "front/onnx/deferred.h"
 #include "front/onnx/import.h"
+#include "front/onnx/signature.h"
 
 namespace hone::onnx_io {
 namespace {
@@ -17,6 +18,7 @@ constexpr int64_t kMostNodes = 50'000;    // that are imported to find ranges fo
 constexpr size_t kMostCandidates = 32;    // numbers of the node itself that a size may have to be
 constexpr int64_t kMostMultiple = 65536;  // that is tried
 constexpr int64_t kFewNumbers = 20;       // from 0 on, all of which are tried
+constexpr int64_t kLeastBound = 1 << 16;  // of a size: real ones go so far
 // Sizes to try for one that fits.
 constexpr int64_t kPoints[] = {4, 7, 1, 2, 3, 8, 16, 32, 64, 224, 256, 512, 1024, 4096, 16000};
 
@@ -30,6 +32,8 @@ class Probe {
   const std::vector<Symbol>& symbols() const { return symbols_; }
   // Numbers that stand beside them: sizes and elements of operands.
   const Ints& candidates() const { return candidates_; }
+  // The sizes of operands that depend on open ones.
+  Dims open_dims() const;
   bool fits(const Bindings& sizes);
   // The sizes of the operands for these numbers.
   Ints dims_for(const Bindings& sizes) const;
@@ -131,6 +135,14 @@ bool Probe::fits(const Bindings& sizes) {
   }
   nodes_left_ -= 1 + inside.node_count() - before;
   return is_typed;
+}
+
+Dims Probe::open_dims() const {
+  Dims dims;
+  for (const Operand& operand : operands_)
+    for (Dim dim : operand.type.dims())
+      if (!dim.is_static() && std::ranges::find(dims, dim) == dims.end()) dims.push_back(dim);
+  return dims;
 }
 
 Ints Probe::dims_for(const Bindings& sizes) const {
@@ -378,16 +390,113 @@ bool Search::unify() {
   return false;
 }
 
+Bindings unchanged(const std::vector<Symbol>& symbols) {
+  Bindings all;
+  for (Symbol symbol : symbols) all.emplace(symbol.name(), symbol);
+  return all;
+}
+
+// ---- Sizes that are too large together ---------------------------------------------------------
+
+// The largest bound for all of them below which the node has types.
+std::optional<Bindings> bounds_within_limits(Probe& probe) {
+  for (int64_t most = int64_t{1} << 30; most >= kLeastBound; most /= 2) {
+    Bindings less;
+    for (Symbol symbol : probe.symbols())
+      if (symbol.max() > most && symbol.min() <= value_near(symbol, most))
+        less.emplace(symbol.name(),
+                     Symbol::get(symbol.name(), symbol.min(), most, symbol.multiple_of()));
+    Bindings all = less;
+    all.merge(unchanged(probe.symbols()));
+    if (!less.empty() && probe.fits(all)) return less;
+  }
+  return {};
+}
+
+// ---- Sizes that must be what the file computes -------------------------------------------------
+
+// What the node takes for the size beside the computed one.
+enum class Others { none, one, some };
+Others taken_others(Probe& probe, Symbol size, Dim computed) {
+  Others taken = Others::none;
+  for (int64_t number : {2, 3, 5}) {
+    Bindings sizes;
+    for (Symbol symbol : probe.symbols()) sizes.emplace(symbol.name(), value_near(symbol, number));
+    const int64_t value = computed.bind(sizes).value();
+    for (int64_t other : {int64_t{1}, value + 1, value + 2, value - 1, 2 * value, value + 9}) {
+      sizes.insert_or_assign(size.name(), other);
+      if (other < 1 || other == value || !probe.fits(sizes)) continue;
+      if (other != 1) return Others::some;
+      taken = Others::one;
+    }
+  }
+  return taken;
+}
+
+// A size of an input that has to be what the file computes from others: total = past + new. Where
+// 1 would do, too, it has to be a sum of sizes; one of a size and a number tells no more than that
+// a cache grows by it.
+std::optional<Bindings> computed_size(Probe& probe, bool has_cache) {
+  const Dims dims = probe.open_dims();
+  for (Symbol size : probe.symbols()) {
+    if (std::ranges::find(dims, Dim(size)) == dims.end()) continue;
+    for (Dim computed : dims) {
+      const std::vector<Symbol> parts = computed.symbols();
+      const bool is_plain = parts.size() == 1 && computed == Dim(parts[0]);
+      if (is_plain || std::ranges::find(parts, size) != parts.end()) continue;
+      if (computed.range().low < 0 || !check_binding(size, computed).ok()) continue;
+      Bindings all = unchanged(probe.symbols());
+      all.insert_or_assign(size.name(), computed);
+      if (!probe.fits(all)) continue;
+      const Others others = taken_others(probe, size, computed);
+      const bool is_meant = parts.size() > 1 || has_cache;
+      if (others == Others::none || (others == Others::one && is_meant))
+        return Bindings{{size.name(), computed}};
+    }
+  }
+  return {};
+}
+
+// ---- Tables ------------------------------------------------------------------------------------
+
+// Of an operand whose size is measured since a table might end before it.
+std::optional<NeedRanges> table_ranges(Frame& frame, Flow& flow, const onnx::NodeProto& node) {
+  for (const std::string& name : node.input()) {
+    const Slot* slot = name.empty() ? nullptr : frame.find_or_null(name);
+    if (slot == nullptr || !slot->is_tensor()) continue;
+    for (Dim dim : flow.seen(slot->type).dims())
+      for (Symbol symbol : dim.symbols()) {
+        const auto found = flow.names().measured.find(symbol.name());
+        if (found == flow.names().measured.end()) continue;
+        const auto& [known_for, why] = found->second;
+        if (std::ranges::all_of(known_for, [&](const auto& size) {
+              return flow.names().open_sizes.contains(size.first);
+            }))
+          return NeedRanges{known_for, bad_input("{}", why)};
+      }
+  }
+  return {};
+}
+
 bool has_subgraph(const onnx::NodeProto& node) {
   return std::ranges::any_of(node.attribute(), [](const auto& a) { return a.has_g(); });
 }
 
 }  // namespace
 
-std::optional<Bindings> needed_ranges(Frame& frame, Flow& flow, const onnx::NodeProto& node) {
+std::optional<NeedRanges> needed_ranges(Frame& frame, Flow& flow, const onnx::NodeProto& node,
+                                        const Error& error) {
   if (has_subgraph(node)) return {};  // what its nodes need is found in there
+  if (std::optional<NeedRanges> need = table_ranges(frame, flow, node)) return need;
   Probe probe(frame, flow, node);
-  return Search(probe).run();
+  if (probe.symbols().empty() || probe.symbols().size() > kMostSymbols) return {};
+  std::optional<Bindings> found;
+  if (error.code() == ErrorCode::limit) found = bounds_within_limits(probe);
+  const onnx::GraphProto& graph = frame.file().model().graph();
+  if (!found) found = computed_size(probe, declares_growth(graph, /*if_unknown=*/false));
+  if (!found) found = Search(probe).run();
+  if (!found) return {};
+  return NeedRanges{*std::move(found), error};
 }
 
 int64_t value_near(Symbol symbol, int64_t number) {

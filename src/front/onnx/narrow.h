@@ -19,10 +19,15 @@ struct NeedRanges {
   Error why;  // of the node, without these
 };
 
-// The ranges of open sizes for which the node can be typed. Null if there are none, or if they
-// would cut off sizes that the node takes: a sum of [n] and [m] needs n = m or that one of them is
-// 1, and no ranges say so.
-std::optional<Bindings> needed_ranges(Frame& frame, Flow& flow, const onnx::NodeProto& node);
+// The ranges of open sizes for which the node can be typed, which it cannot be because of `error`.
+// Null if there are none, or if they would cut off sizes that the node takes: a sum of [n] and [m]
+// needs n = m or that one of them is 1, and no ranges say so. Three sorts of sizes are cut off all
+// the same, since models mean none of them:
+// - so large ones that a tensor of them has no type;
+// - those behind the end of a table that the node reads a part of, such as one of positions;
+// - 1 in place of a sum of sizes: a mask of [total] is added to [past + new].
+std::optional<NeedRanges> needed_ranges(Frame& frame, Flow& flow, const onnx::NodeProto& node,
+                                        const Error& error);
 
 // A number that the symbol may be, near to the given one.
 int64_t value_near(Symbol symbol, int64_t number);

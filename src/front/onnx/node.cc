@@ -198,7 +198,7 @@ Dims Node::sizes(const std::vector<Number>& numbers, int64_t most, std::optional
     known *= found.back();
   }
   if (unknown.empty()) return found;
-  NeedSizes need;
+  NeedSizes need = {.sizes = {}, .reason = reason_};
   for (Value scalar : unknown) need.sizes.push_back({scalar, most});
   const bool is_last = product && unknown.size() == 1 && known.range().low > 0;
   if (std::optional<Dim> rest = is_last ? product->divided_by(known) : std::nullopt) {

@@ -33,6 +33,7 @@ struct Failure {
 // where the size is a symbol.
 struct NeedSizes {
   std::vector<Flow::Measured> sizes;
+  std::optional<Flow::Measurable> reason = {};  // where ranges of open sizes would do instead
 };
 
 // Sizes that depend on data must be these: the segment ends here, and the node is mapped again in
@@ -113,6 +114,8 @@ class Node {
   // import knows that they do.
   Dims sizes(const std::vector<Number>& numbers, int64_t most = kMostSize,
              std::optional<Dim> product = {});
+  // Sizes that the mapping asks for from here on would be known for these ranges of open sizes.
+  void known_for(Flow::Measurable reason) { reason_ = std::move(reason); }
   static constexpr int64_t kMostSize = int64_t{1} << 31;
   static constexpr std::string_view kProduct = "the number of elements";  // what the check is of
 
@@ -229,6 +232,7 @@ class Node {
 
   Elements sizes_;  // in the order in which they were asked for; null: is being measured
   size_t next_size_ = 0;
+  std::optional<Flow::Measurable> reason_;
   std::set<std::string, std::less<>> agreed_;  // what a run sees to be as it must
   std::vector<Slot*> checked_;
   Outcome outcome_;

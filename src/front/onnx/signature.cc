@@ -74,7 +74,7 @@ Dim InputTypes::dim(const onnx::TensorShapeProto::Dimension& dim, const std::str
     return bound_or(flow_.fresh_symbol(fmt::format("{}_{}", input, axis), most_for(unknown)));
   auto bound = options_.dims.find(name);
   if (bound == options_.dims.end()) {
-    if (std::optional<Dim> dim = expression(name)) return *dim;
+    if (std::optional<Dim> dim = expression(name, unknown)) return *dim;
     return named(name, unknown);
   }
   used_.insert(name);
@@ -98,13 +98,17 @@ InputTypes::InputTypes(Flow& flow, const ImportOptions& options, const std::vect
   }
 }
 
-std::optional<Dim> InputTypes::expression(const std::string& text) {
-  if (symbols_.empty() || is_symbol_name(text)) return std::nullopt;
-  const Result<Dim> dim = parse_dim(text, symbols_);
+std::optional<Dim> InputTypes::expression(const std::string& text, int unknown) {
+  if (is_symbol_name(text) || named_.contains(text)) return std::nullopt;
+  std::vector<Symbol> scope = symbols_;
+  for (const std::string& name : plain_)
+    if (std::ranges::find(symbols_, name, &Symbol::name) == symbols_.end())
+      scope.push_back(Symbol::get(name, 0, kMaxElements));
+  const Result<Dim> dim = parse_dim(text, scope);
   if (!dim.ok()) return std::nullopt;
   Bindings bindings;
   for (Symbol symbol : dim->symbols()) {
-    const Dim bound = named_.at(symbol.name());
+    const Dim bound = named(symbol.name(), unknown);
     if (Status fits = check_binding(symbol, bound); !fits.ok())
       throw Failure{std::move(fits).error()};
     bindings.emplace(symbol.name(), bound);
@@ -184,6 +188,8 @@ void InputTypes::check_named_size(const onnx::ValueInfoProto& info, int axis, in
 
 void InputTypes::learn(const onnx::ValueInfoProto& info) {
   inputs_.push_back(info.name());
+  for (const auto& dim : info.type().tensor_type().shape().dim())
+    if (is_symbol_name(dim.dim_param())) plain_.insert(dim.dim_param());
   std::optional<Ints> given = given_shape(info);
   if (!given || options_.override_shapes || !info.type().tensor_type().has_shape()) return;
   const auto& declared = info.type().tensor_type().shape().dim();
@@ -243,6 +249,41 @@ void InputTypes::check_all_used() const {
   check(options_.shapes, "input", inputs_);
   check(options_.constants, "input", inputs_);
   check(options_.symbols, "input", inputs_);
+}
+
+namespace {
+
+using Shape = onnx::TensorShapeProto;
+
+bool is_open(const Shape::Dimension& dim) { return !dim.has_dim_value() || dim.dim_value() < 0; }
+
+bool may_be_longer(const Shape& input, const Shape& output) {
+  if (input.dim_size() != output.dim_size()) return false;
+  int others = 0;
+  for (int axis = 0; axis < input.dim_size(); ++axis) {
+    const auto &before = input.dim(axis), &after = output.dim(axis);
+    const bool are_open = is_open(before) && is_open(after);
+    if (is_open(before) != is_open(after)) return false;
+    if (!are_open && before.dim_value() != after.dim_value()) return false;
+    others += are_open && (before.dim_param().empty() || before.dim_param() != after.dim_param());
+  }
+  return others > 0;
+}
+
+}  // namespace
+
+bool declares_growth(const onnx::GraphProto& graph, bool if_unknown) {
+  for (const onnx::ValueInfoProto& output : graph.output()) {
+    const onnx::TypeProto::Tensor& to = output.type().tensor_type();
+    if (!to.has_shape() && if_unknown) return true;
+    if (!to.has_shape()) continue;
+    for (const onnx::ValueInfoProto& input : graph.input()) {
+      const onnx::TypeProto::Tensor& from = input.type().tensor_type();
+      if (from.elem_type() == to.elem_type() && may_be_longer(from.shape(), to.shape()))
+        return true;
+    }
+  }
+  return false;
 }
 
 namespace {

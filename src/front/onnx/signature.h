@@ -42,8 +42,8 @@ class InputTypes {
   std::optional<Dim> wanted_symbol(const std::string& input, int axis, size_t rank);
   Dim named(const std::string& name, int unknown);
   Dim bound_or(Symbol symbol);
-  // "2*N + 1", if its symbols are in the metadata.
-  std::optional<Dim> expression(const std::string& text);
+  // "2*N + 1", if its symbols are in the metadata or name dims of inputs.
+  std::optional<Dim> expression(const std::string& text, int unknown);
   Dim dim(const onnx::TensorShapeProto::Dimension& dim, const std::string& input, int axis,
           int unknown);
 
@@ -53,10 +53,14 @@ class InputTypes {
   const Bindings& narrowed_;
   Bindings given_;  // of symbols, by the shapes that the user gives
   std::map<std::string, Dim> named_;
+  std::set<std::string> plain_;  // names of dims that are names of symbols
   std::set<std::string> used_;
   std::vector<std::string> inputs_;  // their names
 };
 
+// Whether an output is declared as an input is, but for sizes that are open on both sides: it may
+// be longer, as the cache of a decoder is. `if_unknown`: whether one without a shape counts.
+bool declares_growth(const onnx::GraphProto& graph, bool if_unknown);
 // Throws Failure if what is declared of a value contradicts what was found.
 void check_declared(const onnx::ValueInfoProto& info, Type found);
 // True if the rank or a size that is a number on both sides is another one.

@@ -1,10 +1,12 @@
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "front/onnx/flow.h"
 #include "front/onnx/ops/forms.h"
 #include "front/onnx/ops/indices.h"
 #include "front/onnx/registry.h"
 #include "tensor/counting.h"
+#include "tensor/dim_compute.h"
 
 // Parts of tensors, and tensors of parts.
 
@@ -133,6 +135,45 @@ std::optional<std::pair<Dim, Dim>> known_extent(const Cut& cut, Dim size) {
   if (provably_le(*end, *start)) return std::pair(*start, *start);
   if (!provably_le(*start, *end)) return std::nullopt;
   return std::pair(*start, *end);
+}
+
+// The ranges of open sizes for which the extent is known, where each end goes with one of them.
+Bindings ranges_within(const Cut& cut, int64_t size) {
+  Bindings ranges;
+  for (const std::optional<Dim>& end : {cut.start.known, cut.end.known}) {
+    const std::optional<LinearDim> linear = end ? as_linear(*end) : std::nullopt;
+    if (!linear || linear->factor <= 0) continue;
+    const Symbol symbol = linear->symbol;
+    const int64_t most = floor_div(size - linear->offset, linear->factor) * linear->step;
+    if (most < symbol.min() || most >= symbol.max()) continue;
+    const Symbol less = Symbol::get(symbol.name(), symbol.min(), most, symbol.multiple_of());
+    const auto [known, is_new] = ranges.emplace(symbol.name(), less);
+    if (!is_new && most < known->second.range().high) known->second = less;
+  }
+  return ranges;
+}
+
+// A table, such as that of positions, whose rows are counted by open sizes: it is as long as they
+// may be, if what follows cannot do with less.
+std::optional<Flow::Measurable> table_extent(Node& n, const std::vector<Cut>& cuts, Value x) {
+  const std::optional<Tensor> table = x.rank() > 1 ? n.maybe_constant(0) : std::nullopt;
+  if (!table) return {};
+  Flow::Measurable reason;
+  for (Cut cut : cuts) {
+    const Dim size = x.dim(cut.axis);
+    if (known_extent(cut, size)) continue;
+    if (!cut.start.known || !cut.end.known) return {};
+    const std::string text =
+        fmt::format("the slice {}..{} may end behind a table of {}", cut.start.known->to_string(),
+                    cut.end.known->to_string(), size.value());
+    Bindings ranges = ranges_within(cut, size.value());
+    for (Number* end : {&cut.start, &cut.end}) end->known = end->known->bind(ranges);
+    if (ranges.empty() || !known_extent(cut, size)) return {};
+    reason.why = fmt::format("{} ({})", text, n.describe());
+    reason.known_for.merge(ranges);
+  }
+  if (reason.known_for.empty()) return {};
+  return reason;
 }
 
 // A bound for the number of elements.
@@ -284,6 +325,8 @@ void map_slice(Node& n) {
     counts.emplace_back(count);
     most = std::max(most, most_elements(cut, x.dim(cut.axis)));
   }
+  if (std::optional<Flow::Measurable> reason = table_extent(n, cuts, x))
+    n.known_for(*std::move(reason));
   const Dims sizes = n.sizes(counts, most);
   for (size_t i = 0; i < cuts.size(); ++i) {
     const Cut& cut = cuts[i];
