@@ -14,7 +14,7 @@
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using testing::ElementsAre;
@@ -164,4 +164,4 @@ TEST(Tasks, SayWhatTheyOccupyAndNeed) {
 }
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE
