@@ -8,8 +8,8 @@
 namespace hone {
 
 // The preferences of the floor search. Among the sections in which something can be placed at once
-// it turns to the one with the highest score, and there places the block with the highest score:
-// sums of the products of what is known of them with these numbers.
+// it turns to the one with the highest score. There it places the block with the highest score.
+// Scores are sums of the products of what is known of them with these numbers.
 struct Preferences {
   // Weights of a section: the logarithm of how many blocks could be the lowest; that of its weight,
   // which grows where the search fails; and, as shares of the capacity, what no placement fills,

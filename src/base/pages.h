@@ -8,10 +8,10 @@ namespace hone {
 // The size on x86-64 and most others, where the system has them at all.
 inline constexpr size_t kLargePage = size_t{2} << 20;
 
-// Asks the system for large pages in memory that nothing was written to yet: fewer translations of
-// addresses to look up, and neighbours in a cache that are neighbours in memory, which one page
-// after another is by luck. The memory begins at a multiple of a large page; what is left over
-// behind the last whole one keeps small pages. Without effect where the system has none.
+// Asks the system for large pages in memory that nothing was written to yet. Then there are fewer
+// translations of addresses to look up, and neighbours in a cache that are neighbours in memory,
+// which one page after another is by luck. The memory begins at a multiple of a large page; what is
+// left over behind the last whole one keeps small pages. Without effect where the system has none.
 void want_large_pages(std::span<std::byte> memory);
 
 }  // namespace hone

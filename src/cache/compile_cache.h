@@ -16,7 +16,7 @@ namespace hone {
 // Keeps the results of compiling in a folder, so that each is made once on a machine: objects of
 // kernels, complete plans, whole programs. An entry is a file, named by a 128-bit hash of its key
 // and holding key and bytes with a checksum. It is written beside its place and renamed, so that it
-// is there as a whole or not at all, and checked when it is read: one that is damaged, cut, of
+// is there as a whole or not at all, and checked when it is read. One that is damaged, cut, of
 // another version or of another key counts as absent and is removed.
 //
 // Any number of threads and processes may use a folder at once, and be killed while they do. A
@@ -28,7 +28,7 @@ class CompileCache {
   // The folder need not exist; the first entry makes it, for its owner alone. Refused: a folder
   // that its group or others may write to, or that belongs to somebody else. `limit`: bytes of all
   // entries; those not used for longest go first. A file in the folder counts what all processes
-  // write, and whoever has it count a sixteenth of the limit looks at the folder: there may be that
+  // write, and whoever has it count a sixteenth of the limit looks at the folder. There may be that
   // much more, and what is being written at that moment.
   static Result<std::unique_ptr<CompileCache>> open(std::filesystem::path folder,
                                                     int64_t limit = kDefaultLimit);

@@ -12,7 +12,7 @@
 
 namespace hone::cli {
 
-// Runs `body` and turns whatever comes out of it into an exit code: errors are printed, and a fault
+// Runs `body` and turns whatever comes out of it into an exit code. Errors are printed, and a fault
 // of hone is saved below `folder` as hone-crash-ID/, with the command line, the graph at hand and
 // the files that the console kept.
 int guarded(std::span<const std::string> words, Console& console,

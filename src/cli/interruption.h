@@ -6,7 +6,7 @@ class Console;
 
 // SIGINT (Ctrl-C), SIGTERM and SIGHUP end a command in order. The first one sets the console's
 // token, which long work looks at. Work that does not come to its end soon is given up, unless it
-// has something to keep (Console::Keeping): then the user is told that it goes on, and how to end
+// has something to keep (Console::Keeping). Then the user is told that it goes on, and how to end
 // it at once, which a second signal does.
 class Interruption {
  public:

@@ -63,7 +63,7 @@ struct KernelModel {
   // nearest may be.
   std::array<float, kKernelFeatures> mean = {}, deviation = {};
   std::vector<std::array<float, kKernelFeatures>> kernels;
-  // For each kernel, the mean logarithm of the prices of its schedules when training was done: a
+  // For each kernel, the mean logarithm of the prices of its schedules when training was done. A
   // build that computes other features or another price than the one that trained is found out by
   // it.
   std::vector<float> priced;

@@ -26,7 +26,7 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, std::string_view where
                          std::shared_ptr<const void> owner = nullptr);
 
 // Atomic. Element types that numpy lacks are written as the next one that holds all their numbers,
-// and are read back as that: bf16, f8 and f4 as f32, i4 and i2 as i8, u4 and u2 as u8.
+// and are read back as that. Examples are bf16, f8 and f4 as f32, i4 and i2 as i8, u4 and u2 as u8.
 Status write_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 // A .npy file in two parts. The data starts at a multiple of 64 bytes if the header does so at

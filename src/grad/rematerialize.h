@@ -32,9 +32,9 @@ struct Rematerialized {
   double bytes = 0;  // that they read and write, if each is a kernel of its own
 };
 
-// The graph that stores less. `forward` are the outputs of the function: what stands before the
-// last of them is the way to the loss, what stands behind it the way back, as in the graphs of
-// grad() and in steps made of them. Nodes with effects are not repeated. A graph with open sizes is
+// The graph that stores less. `forward` are the outputs of the function. The part before the last
+// of them is the way to the loss, what stands behind it the way back, as in the graphs of grad()
+// and in steps made of them. Nodes with effects are not repeated. A graph with open sizes is
 // refused: nobody knows how much it stores.
 Result<Rematerialized> rematerialize(const Graph& graph, std::span<const uint32_t> forward,
                                      const Storage& storage);

@@ -5,7 +5,7 @@
 
 #include "ir/op.h"
 
-// A barrier parts what is computed again from what was computed before: passes do not take its
+// A barrier parts what is computed again from what was computed before. Passes do not take its
 // result for its operand, so that nodes behind it are not merged with others. It is a transpose
 // that leaves all dims where they are, which is part of the kernel behind it and costs nothing. No
 // pass of prepare() may remove such a transpose.

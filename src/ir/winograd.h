@@ -69,7 +69,8 @@ class WinogradWindows {
 std::vector<double> weights_matrix(const WinogradTransform& transform, int dims);
 
 // How many times the rounding errors of plain sums those of the transformed products are, for
-// independent data: in the mean over the points of a tile, of the feature with the largest errors.
+// independent data. It is the mean over the points of a tile, of the feature with the largest
+// errors.
 double winograd_loss(const WinogradTransform& transform, const WinogradWindows& weights,
                      std::span<const int64_t> features);
 

@@ -6,7 +6,7 @@
 
 #include "kernel/kernel_body.h"
 
-// A body is followed from its results back to what they are made of, as kernels compute it: a node
+// A body is followed from its results back to what they are made of, as kernels compute it. A node
 // is computed at each place where its results are needed, and needs its operands at places that its
 // access relation tells. The walk decides what a place says: KernelFacts keeps the index over
 // loops, GrowingWork the loops that the index depends on, stages the index as a block sees it.

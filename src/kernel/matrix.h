@@ -24,8 +24,8 @@ std::optional<MatrixNumbers> matrix_numbers(GraphView graph, NodeId node);
 // True if the target has a unit for them.
 bool has_matrix_unit(const Target& target, const MatrixNumbers& numbers);
 
-// A gemm on a matrix unit. It takes tiles of two panels: up to 32 rows of one operand, 16 or 32
-// columns of the other one, and words along one dim of the reduction, 16 in a step.
+// A gemm on a matrix unit. It takes tiles of two panels. These have up to 32 rows of one operand,
+// 16 or 32 columns of the other one, and words along one dim of the reduction, 16 in a step.
 struct MatrixShape {
   static constexpr int64_t kWords = 16;     // in a step
   static constexpr int64_t kMostRows = 32;  // of a register tile, and columns

@@ -4,7 +4,7 @@
 
 #include "kernel/kernel_body.h"
 
-// A chain computes the results of a body block by block, each block in stages: a stage is like a
+// A chain computes the results of a body block by block, each block in stages. A stage is like a
 // kernel of its own, but what it leaves for later stages lies in scratch, a part that fits the
 // block. So the scores of an attention never leave the cache, and the gates of a recurrent cell
 // are read from where its product has left them.
@@ -34,7 +34,7 @@ struct Stage {
   std::vector<Along> along;  // per dim of its results
 };
 
-// The stages of a chain, or why there are none: `keep`, `order` and `block` of the schedule have to
+// The stages of a chain, or why there are none. `keep`, `order` and `block` of the schedule have to
 // fit the body, and every block has to need points side by side, or all, of each dim of what is
 // kept.
 Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& schedule);

@@ -204,7 +204,7 @@ class Log {
 // it. Nobody else may have the log open.
 Result<Salvaged> salvage_log(const std::string& path);
 
-// Adds what comes from elsewhere: records that the log has already are not added again, a text that
+// Adds records from elsewhere. Records that the log has already are not added again, a text that
 // it has stays, and of two best plans the one with the higher lower end of its gain does. Records
 // that were taken before finish() may be there or not; after it they are.
 class LogMerge {

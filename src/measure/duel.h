@@ -35,8 +35,8 @@ struct Duel {
 
 // Samples of each round, in seconds; of very many rounds, neighbours count as one. Whoever measures
 // has placed both sides anew before each round, and b_begins() has said which one was placed and
-// run first: then the logarithm of a round's ratio is as likely above the true one as as far below
-// it, whatever the machine does beside, and the ratio and its interval are those of Wilcoxon's
+// run first. Then the logarithm of a round's ratio is as likely above the true one as as far below
+// it, whatever the machine does beside. The ratio and its interval are those of Wilcoxon's
 // signed ranks (Hodges and Lehmann).
 Duel judged(std::span<const std::vector<double>> a, std::span<const std::vector<double>> b);
 

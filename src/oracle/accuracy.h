@@ -24,7 +24,7 @@ struct Accuracy {
 };
 
 // An output of a run, and what the reference gives in its modes with real outputs as f64. Plain
-// ways to compute are fp32 and, where it is there, `rounded`: values of fewer bits than 32 on the
+// ways to compute are fp32 and, where it is there, `rounded`. Values of fewer bits than 32 on the
 // way to the output are rounded to their type, which fp32 does not do.
 struct AccuracyRun {
   Tensor actual, wide, fp32;

@@ -14,7 +14,7 @@ namespace hone {
 // "killed by SIGSEGV", "no result within 1 min".
 std::string how_it_ended(const ProcessResult& process);
 
-// An error of ErrorCode::limit, in its words, if a process of hone ended by one: the system gave it
+// An error of ErrorCode::limit, in its words, if a process of hone ended by one. The system gave it
 // too little memory or too few threads, which says nothing about its case.
 Status check_limits(const ProcessResult& process);
 

@@ -35,8 +35,8 @@ class Derivation {
   Layout layout_of(ValueId v) const;
   // The value, and what lies in it: parts of a concat, views.
   std::vector<ValueId> inside(ValueId v) const;
-  // True if it is row-major, and so all that lies in the same memory: not only kernels write and
-  // read it, or it is changed in place, or a view of it has other dims.
+  // True if it is row-major, and so all that lies in the same memory. Either not only kernels write
+  // and read it, or it is changed in place, or a view of it has other dims.
   bool is_row_major(ValueId v) const;
 
   // The values that the step changes in place: the operand of an update, inputs that outputs lie

@@ -67,8 +67,8 @@ class EGraph {
   // The application of a rule that made it; kSource: it is of the graph.
   uint32_t origin(NodeId n) const { return nodes_[n.index].origin; }
 
-  // Rules whose right side has no nodes leave none behind: what their results were united with is
-  // an input of the left side, so no graph without cycles takes these from there.
+  // Rules whose right side has no nodes leave none behind. The value that their results were united
+  // with is an input of the left side, so no graph without cycles takes these from there.
   struct Shortcut {
     ValueId result;
     uint32_t origin = 0;

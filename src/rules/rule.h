@@ -66,7 +66,7 @@ struct Rule {
   Rung rung = Rung::none;
   FloatEffect floats = FloatEffect::unknown;
   // Values of the right side, ascending, that may overflow or vanish though nothing of the left
-  // side does (float_needs.h): the rule holds of floats where they are known to do neither.
+  // side does (float_needs.h). The rule holds of floats where they are known to do neither.
   std::vector<ValueId> within = {};
   std::optional<OpChoice> choice = {};
 

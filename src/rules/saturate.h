@@ -32,9 +32,9 @@ struct Saturated {
   std::vector<std::vector<ValueId>> values_of;
 };
 
-// Applies all rules at all places, round by round, until nothing new comes or a limit is hit: what
-// the e-graph says then is true of real numbers in any case. With `ranges` they are applied where
-// they hold of floats, too, as far as an e-graph can tell.
+// Applies all rules at all places, round by round, until nothing new comes or a limit is hit. The
+// statements of the e-graph are then true of real numbers in any case. With `ranges` they are
+// applied where they hold of floats, too, as far as an e-graph can tell.
 Result<Saturated> saturate(EGraph& egraph, std::span<const RuleMatcher> rules,
                            const SaturateLimits& limits, const CancelToken* cancel = nullptr,
                            const Ranges* ranges = nullptr);

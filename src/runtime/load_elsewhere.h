@@ -9,8 +9,8 @@ namespace hone {
 
 inline constexpr int64_t kMostCopied = int64_t{1} << 30;
 
-// Loads an image once more, at another place: where code, constants and arenas lie decides up to a
-// tenth of a run's time, so whoever compares two executables compares several loads of each. As
+// Loads an image once more, at another place. The places of code, constants and arenas decide up to
+// a tenth of a run's time, so whoever compares two executables compares several loads of each. As
 // Executable::load(), with copies of the constants if they have `most_copied` bytes at most.
 Result<std::shared_ptr<const Executable>> load_elsewhere(const Image& image, Rng& rng,
                                                          const LoadOptions& options,

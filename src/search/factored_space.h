@@ -9,7 +9,7 @@
 namespace hone {
 
 // A space whose points are assignments of values to variables, and whose prices, up to a constant,
-// are sums of local prices over few variables each: of layouts, the price of a kernel depends on
+// are sums of local prices over few variables each. For layouts, the price of a kernel depends on
 // the layouts of its operands and results alone. Dynamic programming stands on it.
 class FactoredSpace {
  public:

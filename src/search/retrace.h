@@ -21,9 +21,9 @@ struct Retraced {
 };
 
 // The applications that have made the nodes, and those that these needed, done again one after
-// another as far as each matches: what one has replaced, another one may have wanted. `rules` are
-// those of the saturation; nothing more is tried once `may_go_on` says no, and nothing done that
-// floats might not stand.
+// another as far as each matches. A value that one has replaced, another one may have wanted.
+// `rules` are those of the saturation; nothing more is tried once `may_go_on` says no, and nothing
+// done that floats might not stand.
 Result<Retraced> retrace(Graph graph, const EGraph& egraph, const Saturated& saturated,
                          std::span<const RuleMatcher> rules, std::span<const uint32_t> origins,
                          const Ranges& ranges, const std::function<bool()>& may_go_on);

@@ -135,7 +135,7 @@ bool provably_lt(Dim a, Dim b);
 // Parses what to_string prints, with the symbols in scope.
 Result<Dim> parse_dim(std::string_view text, const std::vector<Symbol>& scope);
 
-// True if the value may stand for the symbol: a number must be within min..max and a multiple of
+// True if the value may stand for the symbol. A number must be within min..max and a multiple of
 // multiple_of; an expression must provably be a multiple and not provably be out of bounds.
 Status check_binding(Symbol symbol, Dim value);
 

@@ -29,7 +29,7 @@ class AlignedBytes {
   std::byte* data_ = nullptr;
 };
 
-// Keeps the memory of tensors that are gone for the next ones of the same sizes: the C heap gives
+// Keeps the memory of tensors that are gone for the next ones of the same sizes. The C heap gives
 // it back to the system, which makes each page anew, at a fault each. Any number of threads may use
 // a pool at once.
 class MemoryPool {

@@ -33,7 +33,7 @@ class Tensor {
   static Tensor of(Type type, std::span<const T> values) {
     return copy_of(type, std::as_bytes(values));
   }
-  // Converts each number to the type: to a real type by rounding once to nearest even; to an
+  // Converts each number to the type. To a real type by rounding once to nearest even; to an
   // integer type reals saturate as in real_to_integer and integers wrap; to bool it is != 0.
   static Tensor from_reals(Type type, std::span<const double> values);
   static Tensor from_integers(Type type, std::span<const int64_t> values);

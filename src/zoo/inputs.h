@@ -8,7 +8,7 @@
 
 namespace hone {
 
-// Random inputs on which a graph runs without trouble: reals are normal, bools are coins, integers
+// Random inputs on which a graph runs without trouble. Reals are normal, bools are coins, integers
 // stay within what they index (the rows of a gathered table, the places of an updated tensor) or
 // are 0 and 1 if they index nothing. Symbols that `bindings` leaves free take their smallest value
 // above 0.

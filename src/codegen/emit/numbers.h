@@ -13,7 +13,7 @@ namespace hone::code {
 // hone's elementwise ops as instructions, on numbers or on vectors of them. Each result is rounded
 // to its element type.
 //
-// In registers, reals of 16 bits and fewer are f32, short integers are 8 bits wide, bools one; in
+// In registers, reals of 16 bits and fewer are f32, short integers are 8 bits wide, bools one. In
 // memory bools are bytes, and such reals are integers of 16 or 8 bits.
 class Numbers {
  public:

@@ -13,8 +13,8 @@ F64<A> power_of_two(F64<A> k) {
   return real((bits(k + F::kWhole) << F::kFraction) + F::kOne);
 }
 
-// Long division of the fractions, as many bits at a time as make every product exact: one trip
-// while the quotient is below 2^24, at most 12 for numbers of f32 and 88 for all.
+// Long division of the fractions, as many bits at a time as make every product exact. It takes one
+// trip while the quotient is below 2^24, at most 12 for numbers of f32 and 88 for all.
 template <Precision precision = Precision::full, class A>
 F64<A> rem(F64<A> x, F64<A> y) {
   using F = Format<double>;

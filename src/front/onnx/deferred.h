@@ -32,7 +32,7 @@ class FileRest : public SegmentSource {
 bool can_defer(Frame& frame, const onnx::GraphProto& graph, int first);
 
 // Ends the model before the node `first` of the graph, which cannot be typed while sizes are
-// symbols: what follows is imported when it is known what they are, and so are nodes before that
+// symbols. The rest is imported when it is known what they are, and so are nodes before that
 // compute from sizes what it reads. `why` is thrown again if no sizes would help. Defines the
 // graph's outputs.
 void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first, Failure why);

@@ -55,7 +55,7 @@ struct Number {
   Value in(Builder& b) const { return known ? size_value(b, *known) : value; }
 };
 
-// The elements of a small operand must be known: the segment ends here, and they are sizes in the
+// The elements of a small operand must be known. The segment ends here, and they are sizes in the
 // next one, so that they are numbers as soon as sizes are.
 struct NeedValue {
   Slot* slot;
@@ -109,9 +109,9 @@ class Node {
   // ends: ask for sizes first, build afterwards.
   Dim size(Value scalar, int64_t most = kMostSize);
   // All sizes that a mapping asks for go in here, known ones too and in the same order each time it
-  // is called: what is known of an operand may get less where a segment ends.
-  // A run fails where they do not make `product` elements, if that is given; must_be() says whether
-  // import knows that they do.
+  // is called. The knowledge of an operand may get less where a segment ends. A run fails where
+  // they do not make `product` elements, if that is given; must_be() says whether import knows that
+  // they do.
   Dims sizes(const std::vector<Number>& numbers, int64_t most = kMostSize,
              std::optional<Dim> product = {});
   // Sizes that the mapping asks for from here on would be known for these ranges of open sizes.

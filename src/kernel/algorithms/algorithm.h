@@ -37,7 +37,7 @@ using ScheduleVisit = std::function<bool(const Schedule&)>;
 
 // One decision of an algorithm: the values of one field, or of fields that go together. A value may
 // depend on the decisions before it. Together the domains of an algorithm's decisions hold every
-// schedule that its check accepts, apart from other spellings of the same loops: tiles stand in the
+// schedule that its check accepts, apart from other spellings of the same loops. Tiles stand in the
 // order of their dims, and no block is larger than its dim.
 class Decision {
  public:

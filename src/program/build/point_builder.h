@@ -54,7 +54,7 @@ StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles,
 // Each number is computed once where its index is known: it stands in the outermost loop that its
 // index and its guards allow, and is found there again.
 //
-// A number of a value has the wide_type of that value: reals of 16 bits are computed as f32, and
+// A number of a value has the wide_type of that value. Reals of 16 bits are computed as f32, and
 // rounded where they are stored or where the graph casts to them.
 class PointBuilder {
  public:

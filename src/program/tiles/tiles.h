@@ -31,7 +31,7 @@
 //     store @y[i, j] = %sum
 //   } }
 //
-// Trips of unroll and lanes loops run in lockstep: a scalar that does not depend on their index is
+// Trips of unroll and lanes loops run in lockstep. A scalar that does not depend on their index is
 // computed once for all of them (%b above: once for all i). A phase ends with a barrier.
 //
 // Every access is proved to lie inside of its buffer (verify), so a program that verifies is safe

@@ -7,8 +7,9 @@
 #include "ir/graph.h"
 #include "tensor/special_numbers.h"
 
-// Seeded random graphs, for differential tests: well typed, over every op and element type, with
-// tame values: no NaN and no infinity at any precision, unless special numbers are asked for.
+// Seeded random graphs, for differential tests. They are well typed, over every op and element
+// type, with tame values: no NaN and no infinity at any precision, unless special numbers are asked
+// for.
 
 namespace hone {
 
