@@ -100,14 +100,14 @@ Status save(const MemoryCsv& csv, const MemoryPlan& plan, double seconds,
 // buffers.
 Error without_answer(bool is_found, bool is_late, const std::string& known) {
   const std::string_view saved =
-      is_found ? "the best that was found is saved" : "nothing was found that could be saved";
+      is_found ? "the best placement so far is saved" : "there is no placement to save";
   if (!is_late)
     return over_limit(
-               "too many buffers for the complete search, which takes at most {} of a space that "
-               "are no aliases of each other: {}",
+               "too many buffers for the complete search, which takes at most {} of a space, "
+               "without aliases: {}",
                kMaxSearchedBlocks, known)
         .with_hint(std::string(saved));
-  return over_limit("the time was over before the answer was known: {}", known)
+  return over_limit("the deadline passed before the answer was known: {}", known)
       .with_hint(fmt::format("{}; a longer --deadline may find {}", saved,
                              is_found ? "a better one" : "a placement"));
 }

@@ -165,7 +165,9 @@ Result<CompiledModel> compiled_rival(const CompiledModel& model, const Request& 
   if (!is_honec_path(request.rival))
     return usage_error("--vs {}: a compiled model is measured beside another one, FILE.honec",
                        excerpt(request.rival))
-        .with_hint("for ONNX Runtime, or a plan: hone bench MODEL, which the file was made of");
+        .with_hint(
+            "to measure ONNX Runtime or a plan, name the model that the file was made of: hone "
+            "bench MODEL");
   CompiledModel rival = HONE_TRY(given_compiled(request.rival, arguments, console));
   const auto types = [](const CompiledModel& one) {
     std::vector<Type> all;

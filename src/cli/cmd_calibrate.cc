@@ -29,7 +29,7 @@ Status keep(const Calibration& calibration, const Target& target, const std::str
             Console& console) {
   if (!output.empty()) return write_text(output, print(calibration.prices, target.name), console);
   if (calibration.is_default()) {
-    console.say("nothing is better than the default prices: they stay");
+    console.say("the default prices stay: the fitted ones are not better");
     return user_prices().drop_fitted(target);
   }
   HONE_TRY(user_prices().keep(target, calibration.prices));

@@ -60,11 +60,11 @@ Status compare_all(std::span<const std::string> names, std::span<const Evaluated
 // To find out where the fault is.
 std::string next_steps(const Arguments& arguments) {
   if (names_compiled(arguments))
-    return fmt::format("to see whether a compilation of today is: hone check {}",
+    return fmt::format("to check a new compilation: hone check {}",
                        escape(arguments.text("model")));
   return fmt::format(
-      "to see whether it is of some instructions or of the plan: --isa x86-64-v2, --threads 1, "
-      "--plan-seed 1; for a small case of it: hone reduce {}",
+      "to find out whether instructions or the plan are at fault: --isa x86-64-v2, --threads 1, "
+      "--plan-seed 1; for a small case: hone reduce {}",
       escape(arguments.text("MODEL")));
 }
 
@@ -81,7 +81,7 @@ Status check_one(const Source& source, const RunInputs& inputs, decltype(Contest
       HONE_TRY(judge(contest_of(source.model, inputs, std::move(run), face), inputs.tensors));
   console.write(marked(accuracy_table(names, result, true), console));
   if (result.runs > 1)
-    console.note("judged by {} runs, as one may be one in which plain fp32 is lucky", result.runs);
+    console.note("judged by {} runs, because plain fp32 may be lucky in one", result.runs);
   if (!expected.empty())
     HONE_TRY(compare_all(names, ways_of(result), expected, arguments, console));
   if (result.failed() == 0) return {};
@@ -105,7 +105,7 @@ Status cmd_check(const Arguments& arguments, Console& console) {
   if (names_compiled(arguments)) return check_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   if (arguments.given("model"))
-    return usage_error("--model is for compiled models; {} is none",
+    return usage_error("--model is for compiled models; {} is not one",
                        excerpt(arguments.text("MODEL")));
   HONE_TRY(check_tolerance_options(arguments));
   const NativeOptions options = HONE_TRY(native_options(arguments, console));

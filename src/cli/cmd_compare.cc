@@ -33,7 +33,7 @@ Status cmd_compare(const Arguments& arguments, Console& console) {
   };
   const NamedPlan first = HONE_TRY(side("PLAN_A")), second = HONE_TRY(side("PLAN_B"));
   if (**first.code->plan() == **second.code->plan())
-    console.note("both plans say the same: what differs is noise");
+    console.note("both plans are the same: differences are noise");
   const PlanDuel found =
       HONE_TRY(duel(*HONE_TRY(first.code->image()), *HONE_TRY(second.code->image()), inputs.tensors,
                     {.seconds = arguments.real("seconds"), .cancel = &console.cancel()}));

@@ -64,7 +64,7 @@ Result<CompileRequest> compile_request_of(const Arguments& arguments) {
     return usage_error("a library computes on the thread that calls it; --threads {} does not fit",
                        arguments.integer("threads"));
   if (request.form.empty() && !request.is_deployed && request.output != "-")
-    return usage_error("-o {}: what is to be written there?", request.output)
+    return usage_error("-o {} does not say what to write", request.output)
         .with_hint(
             "a name that ends in .honec is a compiled model. --emit plan, program, tiles, mlir, "
             "llvm or asm writes text; --emit object fills a folder; --emit library makes one for "
@@ -160,7 +160,8 @@ Result<CompileStage> last_stage(const Graph& graph, const CompileRequest& reques
   if (request.last)
     return usage_error("an image is for sizes that are numbers; {} is open", symbol)
         .with_hint(open_sizes_hint(graph));
-  console.note("no image, as the size {} is open; to choose: {}", symbol, open_sizes_hint(graph));
+  console.note("there is no image, because the size {} is open; to choose it: {}", symbol,
+               open_sizes_hint(graph));
   return CompileStage::kernels;
 }
 

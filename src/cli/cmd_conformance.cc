@@ -36,7 +36,7 @@ CaseMode mode_of(std::string_view text) {
 
 Result<CaseMode> mode_of(const Arguments& arguments) {
   if (arguments.given("constants") && arguments.given("symbolic"))
-    return usage_error("--constants and --symbolic are two runs");
+    return usage_error("--constants and --symbolic do not go together");
   if (arguments.given("constants")) return CaseMode::constants;
   return arguments.given("symbolic") ? CaseMode::symbolic : CaseMode::plain;
 }

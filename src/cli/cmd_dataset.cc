@@ -177,10 +177,10 @@ Status cmd_dataset_export(const Arguments& arguments, Console& console) {
   const bool is_set = !are_graphs(what);
   if (options.features == tpu::FeatureSet::extended &&
       (is_set || std::filesystem::path(what).extension() != ".pb"))
-    return usage_error("--features is for a file of measurements of TpuGraphs; '{}' is none",
+    return usage_error("--features is for a file of measurements of TpuGraphs; '{}' is not one",
                        excerpt(what));
   if (options.split && !is_set)
-    return usage_error("--split is for data sets: '{}' names no programs", excerpt(what));
+    return usage_error("--split is for data sets; '{}' does not name programs", excerpt(what));
   const Exported exported = HONE_TRY(exported_files(what, folder, options));
   console.note("wrote {} files to {}", exported.files, folder);
   if (!exported.lost.empty()) console.note("columns that are lost: {}", join(exported.lost, ", "));

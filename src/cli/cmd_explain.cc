@@ -72,7 +72,7 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
   const Graph* const graph = single_graph(model);
   if (graph == nullptr) return no_single_graph(model, "hone explain");
   if (!graph->symbols().empty())
-    return usage_error("what kernels cost depends on the open sizes")
+    return usage_error("the cost of kernels depends on the open sizes")
         .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
   Subject subject = {source, sizes, *graph, {}};
   if (!arguments.given("no-log")) {

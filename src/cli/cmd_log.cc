@@ -150,7 +150,7 @@ Status import_text(std::string_view text, std::string_view name, LogMerge& merge
       return std::move(taken)
           .error()
           .within(fmt::format("{}:{}", name, number))
-          .with_hint("what stands before may have been added; to import it again adds nothing");
+          .with_hint("earlier lines may have been added; importing them again adds nothing");
   }
   return {};
 }
@@ -243,7 +243,7 @@ Status cmd_log_verify(const Arguments& arguments, Console& console) {
   if (damaged == 0) return {};
   if (!repair)
     return check_failed("the log '{}' is damaged in {} places", path, damaged)
-        .with_hint("'hone log verify --repair' keeps what is good");
+        .with_hint("'hone log verify --repair' keeps the good rows");
   tell_salvaged(HONE_TRY(salvage_log(path)), path, console);
   return {};
 }

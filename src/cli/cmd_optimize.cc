@@ -65,7 +65,7 @@ std::string text_of(const Optimized& result) {
         fmt::format("price  {} before, {} after: {:.2f} % less\n", format_seconds(result.before),
                     format_seconds(result.after), 100 * (1 - result.after / result.before));
   else if (result.least < result.before)
-    text += fmt::format("price  {}; the cheapest that was found is {:.2f} % less, below --margin\n",
+    text += fmt::format("price  {}; the cheapest graph is {:.2f} % less, below --margin\n",
                         format_seconds(result.before), 100 * (1 - result.least / result.before));
   else
     text += fmt::format("price  {}; nothing is cheaper\n", format_seconds(result.before));
@@ -117,7 +117,7 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   const std::string path = arguments.text("output");
   HONE_TRY(check_model_path(path));
   if (arguments.given("check") && path == "-")
-    return usage_error("--check reads what was written: -o FILE");
+    return usage_error("--check reads the result again: -o FILE");
   const std::string json = arguments.text("json");
   const std::string rewrites = arguments.text("rewrites");
   OptimizeOptions options;
@@ -136,7 +136,7 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   const Graph* graph = single_graph(model);
   if (graph == nullptr) return no_single_graph(model, "'hone optimize'");
   if (!graph->is_static())
-    return usage_error("what is cheapest depends on the open sizes, such as {}",
+    return usage_error("the cheapest graph depends on the open sizes, such as {}",
                        graph->symbols()[0].name())
         .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
 

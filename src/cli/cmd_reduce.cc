@@ -153,7 +153,7 @@ Result<std::optional<Judged>> failing_case(const Arguments& arguments, const Tar
   if (names_model(name)) return failing_model(arguments, host, process, console);
   for (std::string_view option : {"plan", "isa", "input", "inputs", "seed", "dim", "shape"})
     if (arguments.given(option))
-      return usage_error("--{} is for models, a case says that itself", option);
+      return usage_error("--{} is for models; a case has its own", option);
   DifferentialCase one = HONE_TRY(read_case(name));
   HONE_TRY(check_has(one.isa, host));
   return judged(std::move(one), process, console);

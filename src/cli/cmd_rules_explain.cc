@@ -29,7 +29,7 @@ std::string sampled_text(const IdentityTest& test) {
   return text + (test.log2_error
                      ? fmt::format("a difference is missed with a probability of at most 2^{:.0f}",
                                    *test.log2_error)
-                     : "no bound of what is missed is known");
+                     : "the probability of a miss is not known");
 }
 
 std::string small_text(const RuleVerdict& verdict) {
@@ -59,7 +59,7 @@ std::string floats_text(const RuleVerdict& verdict) {
       case FloatEffect::exact: return "all bits are equal";
       case FloatEffect::reassociates: return "the errors of both sides are of one size";
       case FloatEffect::finite_only: return "but for NaN the errors of both sides are of one size";
-      case FloatEffect::real_only: return "true of real numbers alone";
+      case FloatEffect::real_only: return "true only of real numbers";
       case FloatEffect::unknown: break;
     }
     return "not tested";

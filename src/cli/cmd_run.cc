@@ -24,8 +24,9 @@ Status take_checks(const OnnxChecks& checks, std::vector<Tensor>& outputs, Conso
   HONE_TRY(checks.take(outputs));
   console.note("no value is out of range in {} checks", checks.made);
   if (!checks.unseen.empty())
-    console.note("{} checks are in parts that the run has typed and left out, such as that of {}",
-                 checks.unseen.size(), checks.unseen.front().node);
+    console.note(
+        "{} checks are left out, because only the run could type their parts, such as that of {}",
+        checks.unseen.size(), checks.unseen.front().node);
   return {};
 }
 
@@ -77,8 +78,8 @@ Status run_compiled(const Arguments& arguments, Console& console) {
       std::ranges::any_of(model.file.programs(), &HonecFile::Program::flushes_denormals);
   if (flushes && is_made_so) {
     console.note(
-        "denormals are taken for 0, as when it was compiled: 'hone check' holds it against "
-        "its source");
+        "denormals are taken for 0, as when it was compiled: 'hone check' compares it with its "
+        "source");
   } else if (flushes) {
     const std::vector<Tensor> exact =
         HONE_TRY(model.run(model.inputs.tensors, {.cancel = &console.cancel()}));

@@ -104,7 +104,7 @@ Status cmd_train(const Arguments& arguments, Console& console) {
   if (arguments.given("anew")) {
     for (const char* file : {"last.safetensors", "best.safetensors"}) fs::remove(folder / file);
   } else if (HONE_TRY(trainer.resume())) {
-    console.note("goes on behind step {} of {}", trainer.steps(), folder.native());
+    console.note("goes on after step {} of {}", trainer.steps(), folder.native());
   }
   const Console::Keeping keeping(console);
   const TrainingResult result = HONE_TRY(trainer.train(validation ? &*validation : nullptr));

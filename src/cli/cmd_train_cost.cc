@@ -117,7 +117,7 @@ Result<std::optional<KernelModel>> start_by(const KernelData& data, Console& con
   const KernelModel* const best = best_start(models, data);
   if (best == nullptr) return std::optional<KernelModel>();
   console.say(fmt::format("networks begin with those of {}{}", starts[best - models.data()].name,
-                          models.size() > 1 ? ", which order what was measured best" : ""));
+                          models.size() > 1 ? ", which order the measurements best" : ""));
   return std::optional(*best);
 }
 

@@ -31,7 +31,7 @@ Result<std::vector<size_t>> graphs_to_tune(const GivenGraphs& given, Console& co
   for (size_t i = 0; i < given.graphs.size(); ++i)
     if (given.graphs[i]->symbols().empty()) closed.push_back(i);
   if (closed.empty())
-    return usage_error("how long it takes depends on the open sizes")
+    return usage_error("the time of a run depends on the open sizes")
         .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
   if (closed.size() < given.graphs.size())
     console.note("left out: {} of {} segments, whose sizes are open",
@@ -98,7 +98,7 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
     if (one.tuned.unwritten) tell_unwritten(*one.tuned.unwritten, log, console);
   HONE_TRY(console.cancel().check());
   if (log.unwritten && output.empty())
-    return Error(*log.unwritten).about("the plan is kept nowhere").with_hint("-o FILE keeps it");
+    return Error(*log.unwritten).about("the plan is not kept").with_hint("-o FILE keeps it");
   return {};
 }
 

@@ -132,7 +132,7 @@ bool names_compiled(const Arguments& arguments) {
 
 Status refuse_verify(const Arguments& arguments) {
   if (!arguments.given("verify")) return {};
-  return usage_error("--verify is for compiled models; {} is none",
+  return usage_error("--verify is for compiled models; {} is not one",
                      excerpt(arguments.text("MODEL")));
 }
 
@@ -158,7 +158,7 @@ Result<CompiledModel> given_compiled(const std::string& path, const Arguments& a
 Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console) {
   HONE_TRY(refuse_options_of_models(arguments));
   if (!arguments.given("model"))
-    return usage_error("a compiled model has no graph to be held against")
+    return usage_error("a compiled model has no graph to compare with")
         .with_hint("name the model that it was made of: --model MODEL");
   return load_origin(arguments.text("MODEL"), arguments.text("model"),
                      HONE_TRY(given_values(arguments, console)), arguments.integer("seed"),

@@ -59,7 +59,7 @@ void name_ports(std::vector<DeployedGraph>& made, const Model& model) {
 
 // Refuses models that cannot be a library.
 constexpr std::string_view kFileInstead =
-    "a compiled model takes it, -o FILE.honec, which C runs by hone.h and hone_runtime";
+    "a compiled model can have it: -o FILE.honec, which C runs by hone.h and hone_runtime";
 
 Status check_static(const Graph& graph) {
   if (graph.is_static()) return {};

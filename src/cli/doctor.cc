@@ -139,7 +139,7 @@ bool may_write(const fs::path& path) { return access(existing(path).c_str(), W_O
 
 Finding cache(const Arguments& arguments) {
   const Result<std::unique_ptr<CompileCache>> opened = open_cache(arguments);
-  if (!opened.ok()) return from_error("cache", opened.error(), "what is compiled is not kept");
+  if (!opened.ok()) return from_error("cache", opened.error(), "compiled code is not kept");
   int64_t bytes = 0, entries = 0;
   for (const CompileCache::Entry& entry : (*opened)->list()) {
     bytes += entry.bytes;
@@ -149,7 +149,7 @@ Finding cache(const Arguments& arguments) {
   if (!may_write(folder))
     return {
         .name = "cache",
-        .text = fmt::format("what is compiled is not kept: {} cannot be written to", folder),
+        .text = fmt::format("compiled code is not kept: {} cannot be written to", folder),
         .state = State::missing,
         .way_out = fmt::format("'chmod u+w {}', or XDG_CACHE_HOME or --cache name another folder",
                                existing(folder).native())};
@@ -159,12 +159,12 @@ Finding cache(const Arguments& arguments) {
 
 Finding log(const Arguments& arguments) {
   const Result<std::string> path = log_path(arguments);
-  if (!path.ok()) return from_error("log", path.error(), "what is measured is not kept");
+  if (!path.ok()) return from_error("log", path.error(), "measurements are not kept");
   const Result<std::unique_ptr<Log>> found = find_log(arguments);
   if (!found.ok()) return from_error("log", found.error(), "it cannot be read");
   if (!may_write(*path))
     return {.name = "log",
-            .text = fmt::format("what is measured is not kept: {} cannot be written to", *path),
+            .text = fmt::format("measurements are not kept: {} cannot be written to", *path),
             .state = State::missing,
             .way_out = "HONE_LOG or --log name another file"};
   if (*found == nullptr)

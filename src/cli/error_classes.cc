@@ -56,7 +56,7 @@ constexpr ErrorClass kClasses[] = {
      .way_out = "--dim NAME=N or --shape INPUT=DIMS chooses them; 'hone inspect MODEL' shows them "
                 "with their ranges.",
      .example = "hone explain zoo:mlp,size=tiny,symbolic-batch",
-     .says = "what kernels cost depends on the open sizes"},
+     .says = "the cost of kernels depends on the open sizes"},
     {.code = 2,
      .name = "an input that the model does not have, or of another shape",
      .cause = "--input does not name an input, or a size is not the one of the model.",

@@ -87,7 +87,7 @@ Status check_all_chosen(const RunInputs& inputs) {
   if (inputs.guessed.empty()) return {};
   std::vector<std::string> names;
   for (const auto& [name, size] : inputs.guessed) names.push_back(name);
-  return usage_error("how long it takes depends on the open {} {}",
+  return usage_error("the time of a run depends on the open {} {}",
                      names.size() == 1 ? "size" : "sizes", join(names, ", "))
       .with_hint(fmt::format("{} chooses, and so does an array: --input NAME=@FILE.npy",
                              size_text(inputs.guessed, Console::labels())));

@@ -63,8 +63,8 @@ void watch(const Console& console) {
   if (!insists && ::isatty(STDERR_FILENO) == 1) write_text("\n");
   if (!insists && console.keeps()) {
     write_text(
-        "hone: stops as soon as the step at hand is done; Ctrl-C again ends it at once, and what "
-        "was not kept yet is lost\n");
+        "hone: stops when the current step is done; Ctrl-C again ends it at once, and loses "
+        "results that were not kept yet\n");
     wait();
   } else if (!insists) {
     write_text("hone: error: stopped by the user\n");

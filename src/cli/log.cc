@@ -65,7 +65,7 @@ Result<WantedLog> wanted_log(const Arguments& arguments, Console& console) {
   const bool is_full = opened.error().code() == ErrorCode::limit;
   const bool is_new = !exists && !arguments.given("log");
   if (wanted.log == nullptr && !is_full && !is_new) return std::move(opened).error();
-  console.note("what is found is not kept in the log: {}", opened.error().what());
+  console.note("results are not kept in the log: {}", opened.error().what());
   wanted.unwritten = opened.error();
   return wanted;
 }
@@ -73,7 +73,7 @@ Result<WantedLog> wanted_log(const Arguments& arguments, Console& console) {
 void tell_unwritten(const Error& why, WantedLog& wanted, Console& console) {
   if (wanted.unwritten) return;
   wanted.unwritten = why;
-  console.note("the log does not have all that was found: {}", why.what());
+  console.note("the log lacks some results: {}", why.what());
 }
 
 Status check_named_log(const Arguments& arguments) {

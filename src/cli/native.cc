@@ -32,7 +32,7 @@ Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, Defau
   const Status usable = cache.ok() ? check_entries_fit(**cache) : Status(cache.error());
   if (!usable.ok()) {
     const std::string& hint = usable.error().hint();
-    console.note("what is compiled is not kept: {}{}{}", usable.error().what(),
+    console.note("compiled code is not kept: {}{}{}", usable.error().what(),
                  hint.empty() ? "" : "; ", hint);
   }
   return cache.ok() ? std::move(cache) : std::unique_ptr<CompileCache>();
@@ -213,7 +213,7 @@ Status take_level(NativeOptions& options, const Arguments& arguments, Console& c
   if (!arguments.given("optimize") || arguments.text("optimize") == "2") return {};
   for (std::string_view other : {"plan", "plan-seed"})
     if (arguments.given(other))
-      return usage_error("--{} says itself what is rewritten; it does not go with -O3", other);
+      return usage_error("--{} has rewrites of its own; it does not go with -O3", other);
   return take_rewrites(options, kPriceMargin, arguments, console);
 }
 
@@ -236,7 +236,7 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
                                      DefaultCache cache, LogPlans plans) {
   Target target = HONE_TRY(given_target(arguments, console));
   if (wants_all_levels(arguments))
-    return usage_error("--isa all is for what several machines run: -o FILE.honec");
+    return usage_error("--isa all is for files that several machines run: -o FILE.honec");
   if (arguments.given("isa"))
     target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
   return options_for(std::move(target), arguments, console, cache, plans);

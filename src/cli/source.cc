@@ -68,7 +68,7 @@ Result<Bindings> given_sizes(const Source& source, Console& console) {
 Result<ExportOptions> onnx_options(const Arguments& arguments, const std::string& path) {
   for (std::string_view option : {"opset", "primitives", "external-data"})
     if (arguments.given(option) && !is_onnx_path(path))
-      return usage_error("--{} is for ONNX files, {} is none", option, excerpt(path));
+      return usage_error("--{} is for ONNX files; {} is not one", option, excerpt(path));
   ExportOptions onnx;
   onnx.primitives = arguments.given("primitives");
   onnx.external_data = arguments.given("external-data");

@@ -60,7 +60,7 @@ std::vector<const char*> settings(Access access) {
   return {"PRAGMA locking_mode = EXCLUSIVE", "PRAGMA synchronous = FULL"};
 }
 
-constexpr std::string_view kSalvageHint = "'hone log verify --repair' keeps what is good";
+constexpr std::string_view kSalvageHint = "'hone log verify --repair' keeps the good rows";
 
 }  // namespace
 

@@ -43,7 +43,7 @@ void take_kept(const Words& words, NativeOptions& options, const Face& face) {
     if (cache.ok())
       options.cache = *std::move(cache);
     else
-      face.note(fmt::format("what is compiled is not kept: {}", cache.error().what()));
+      face.note(fmt::format("compiled code is not kept: {}", cache.error().what()));
   }
   if (!words.log || words.plan || words.cost || words.cost_word) return;
   Result<std::unique_ptr<Log>> log = Log::open(*words.log, Log::Mode::read);

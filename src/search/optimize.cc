@@ -80,7 +80,7 @@ class Optimizer {
 Result<Optimized> optimize(const Graph& graph, std::span<const Rule> rules, const Target& target,
                            const Cost& cost, const OptimizeOptions& options) {
   if (!graph.is_static())
-    return unsupported("what is cheapest depends on the open size {}", graph.symbols()[0].name());
+    return unsupported("the cheapest graph depends on the open size {}", graph.symbols()[0].name());
   // A Cost that is trusted with schedules alone tells schedules of a kernel apart, not graphs.
   const Cost* const baseline = cost.baseline();
   const Cost& price = baseline != nullptr ? *baseline : cost;

@@ -79,7 +79,7 @@ Status ServedModel::save(const std::filesystem::path& path, std::string_view ver
     return {};
   }
   if (!is_honec_path(path))
-    return usage_error("{}: what is to be written there?", excerpt(path.string()))
+    return usage_error("{} does not say what to write", excerpt(path.string()))
         .with_hint("a name that ends in .honec is a compiled model, .onnx and .hone are the model");
   if (compilation_ == nullptr) return save_open(path, version);
   const std::scoped_lock lock(mutex_);

@@ -107,7 +107,7 @@ compile "$model,depth=3" --plan whole.plan --plan-lenient >out
 fails 2 "--plan-lenient needs --plan" compile "$model" --plan-lenient
 
 # A summary is no result.
-fails 2 "what is to be written there?" compile "$model" -o summary
+fails 2 "-o summary" compile "$model" -o summary
 [[ ! -e summary ]]
 
 # Another machine.

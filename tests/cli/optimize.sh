@@ -106,7 +106,7 @@ contains "^1 of 2 nodes have ops of no rule$"
 
 # What is cheaper by less than the margin is not taken.
 hone f.hone -o h.hone --budget 5s --margin 100 >out
-contains "^price .*; the cheapest that was found is [0-9.]+ % less, below --margin$"
+contains "^price .*; the cheapest .* [0-9.]+ % less, below --margin$"
 "$HONE" convert f.hone -o - >f.text
 "$HONE" convert h.hone -o - | cmp - f.text
 fails 2 "--margin" f.hone -o h.hone --margin -1
@@ -149,7 +149,7 @@ fails 2 "--max-nodes" f.hone -o g.hone --max-nodes -1
 fails 2 "not a time" f.hone -o g.hone --budget 0
 fails 2 "needs --output" f.hone
 fails 2 "no format '.txt'" f.hone -o g.txt
-fails 2 "--check reads what was written" f.hone -o - --check
+fails 2 "--check" f.hone -o - --check
 fails 2 "--dim NAME=N" zoo:mlp,symbolic-batch -o g.hone
 says "" zoo:mlp,size=tiny,symbolic-batch --dim N=2 -o g.hone --budget 2s
 fails 3 "cannot" none.onnx -o g.hone

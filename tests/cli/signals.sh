@@ -144,4 +144,4 @@ epochs 100000
 END
 kept_by TERM '"note"' train long.train
 sed -i 's/^epochs.*/epochs 1/' long.train
-says "goes on behind step" train long.train
+says "goes on after step" train long.train

@@ -42,7 +42,7 @@ echo 'memory cheap' >>small.train
 says "epoch 1: " train small.train
 says "wrote xor/model.hone" train xor.train --anew -o xor
 cmp xor/last.safetensors first # the same bits
-says "goes on behind step 240" train xor.train
+says "step 240" train xor.train
 "$HONE" inspect xor/model.hone >out
 contains 'f32\[N, 2\]'
 contains '\bat\b.*f32\[N, 2\]' # named as in the text
