@@ -127,11 +127,11 @@ TEST(PlanCost, PricesWhatAnEditTouchesAndNoMore) {
     EXPECT_EQ(counted.commands, length);
     const Undo undo = editor->main().join(3, 4).value();
     EXPECT_LT(cost.seconds().value(), before);
-    EXPECT_LE(counted.commands, length + 4) << "the joined step, and that which took a number";
+    EXPECT_LE(counted.commands, length + 6) << "the joined step, and that which took a number";
     counted.commands = 0;
     editor->undo(undo);
     EXPECT_EQ(cost.seconds().value(), before);
-    EXPECT_LE(counted.commands, 4);
+    EXPECT_LE(counted.commands, 6);
   }
 }
 

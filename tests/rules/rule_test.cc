@@ -93,9 +93,10 @@ TEST(RuleText, IsOneRuleForEachOpOfAChoice) {
 }
 
 TEST(RuleText, RefusesChoicesThatAreNone) {
-  const auto has = [](std::string_view head, std::string_view part, std::string_view body = "op") {
+  const auto has = [](std::string_view head, std::string_view part,
+                      std::string_view body = "%y = op %x") {
     const std::string text = fmt::format(
-        "rule @r for {} (%x: f32[2]) {{ %a = {} %x return %a }} => {{ return %x }}", head, body);
+        "rule @r for {} (%x: f32[2]) {{ {} return %y }} => {{ return %x }}", head, body);
     EXPECT_NE(error_of(text).find(part), std::string::npos) << error_of(text);
   };
   has("neg in abs, exp", "'neg' is an op");
@@ -104,8 +105,8 @@ TEST(RuleText, RefusesChoicesThatAreNone) {
   has("op in ", "r:1:20");
   has("% in abs", "a word");
   has("op on abs", "expected 'in'");
-  has("op in abs, exp", "'exp' is one of the ops that 'op' stands for", "exp");
-  has("op in abs, exp", "no op of the rule is 'op'", "neg");
+  has("op in abs, exp", "'exp' is one of the ops", "%z = op %x %y = exp %z");
+  has("op in abs, exp", "no op of the rule is 'op'", "%y = neg %x");
   has("op in abs, add", "r:1:");
 }
 
