@@ -6,6 +6,62 @@
 
 namespace hone {
 
+namespace {
+
+bool is_longer(Type input, Type output) {
+  if (input.dtype() != output.dtype() || input.rank() != output.rank()) return false;
+  int longer = 0;
+  for (int axis = 0; axis < input.rank(); ++axis) {
+    const Dim before = input.dim(axis), after = output.dim(axis);
+    if (before == after) continue;
+    const std::vector<Symbol> own = before.symbols(), added = (after - before).symbols();
+    const bool is_sum = std::ranges::none_of(
+        added, [&](Symbol symbol) { return std::ranges::find(own, symbol) != own.end(); });
+    if (own.empty() || !is_sum || !provably_le(before, after)) return false;
+    ++longer;
+  }
+  return longer == 1;
+}
+
+void add_graphs(const Body& body, bool is_in_loop, std::set<const Graph*>& found);
+
+void add_graphs(const std::vector<Segment>& segments, bool is_in_loop,
+                std::set<const Graph*>& found) {
+  for (const Segment& segment : segments) {
+    if (const auto* graph = std::get_if<GraphSegment>(&segment.kind)) {
+      if (is_in_loop) found.insert(graph->graph.get());
+    } else if (const auto* branch = std::get_if<IfSegment>(&segment.kind)) {
+      add_graphs(branch->on_true, is_in_loop, found);
+      add_graphs(branch->on_false, is_in_loop, found);
+    } else if (const auto* loop = std::get_if<LoopSegment>(&segment.kind)) {
+      std::set<const Graph*> graphs;
+      add_graphs(loop->body, true, graphs);
+      const auto has_open_sizes = [](const Graph* graph) { return !graph->is_static(); };
+      if (is_in_loop ||
+          std::ranges::any_of(graphs, [](const Graph* graph) { return grows(*graph); }))
+        std::ranges::copy_if(graphs, std::inserter(found, found.end()), has_open_sizes);
+    }
+  }
+}
+
+void add_graphs(const Body& body, bool is_in_loop, std::set<const Graph*>& found) {
+  add_graphs(body.segments, is_in_loop, found);
+}
+
+}  // namespace
+
+bool grows(const Graph& graph) {
+  return std::ranges::any_of(graph.inputs(), [&](ValueId input) {
+    return std::ranges::any_of(graph.outputs(), [&](ValueId output) {
+      return is_longer(graph.type(input), graph.type(output));
+    });
+  });
+}
+
+void NativeEngine::look_for_loops(const Model& model) {
+  add_graphs(model.segments, false, in_growing_loops_);
+}
+
 NativeEngine::NativeEngine(Target target, CompileOptions options, Room room)
     : target_(std::move(target)), options_(std::move(options)), room_(room) {}
 
@@ -115,7 +171,8 @@ Result<std::shared_ptr<Compilation>> NativeEngine::open_code(const GraphRef& gra
   if (met == open_.end()) {
     open_.push_front({graph, nullptr});
     if (open_.size() > room_.graphs) open_.pop_back();
-    if (!is_planned) return std::shared_ptr<Compilation>();
+    const bool comes_back = grows(*graph) || in_growing_loops_.contains(graph.get());
+    if (!is_planned && !comes_back) return std::shared_ptr<Compilation>();
     met = open_.begin();
   }
   open_.splice(open_.begin(), open_, met);

@@ -3,6 +3,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/rng.h"
@@ -11,12 +12,18 @@
 
 namespace hone {
 
+// Whether a run makes an input of the next one that is longer, as a decoder does with its cache: an
+// output is an input but for one open size, which is a sum of that and another.
+bool grows(const Graph& graph);
+
 // Runs the graphs of models as native code, compiled when they are first met.
 //
 // A graph with open sizes is first compiled for the sizes at hand, which gives the best code. When
 // it comes back with others it is compiled once more with its sizes left open, and that code serves
-// all sizes from then on. A graph that cannot be compiled so is compiled for each size. One whose
-// plan says the hash of the graph as it is, sizes open, is compiled under it for all sizes at once.
+// all sizes from then on. One that grows is sure to come back with others, and so are those beside
+// it in a loop: they are compiled once, with open sizes. A graph that cannot be compiled so is
+// compiled for each size. One whose plan says the hash of the graph as it is, sizes open, is
+// compiled under it for all sizes at once.
 //
 // Code is kept, as far as there is room: the least recently used goes first.
 class NativeEngine : public GraphEngine {
@@ -33,6 +40,8 @@ class NativeEngine : public GraphEngine {
   // The plan of this graph, which lives as long as it is run; that of the options is for all
   // others.
   void set_plan(const Graph* graph, PlacedPlan plan) { plans_[graph] = std::move(plan); }
+  // The model whose graphs will be run: in its loops some may have other sizes in each iteration.
+  void look_for_loops(const Model& model);
   Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override;
   // The executable that run() uses for inputs of these types; made, if it is not there. Several
   // threads may run it while others ask for more.
@@ -94,6 +103,7 @@ class NativeEngine : public GraphEngine {
   CompileOptions options_;
   const Room room_;
   std::map<const Graph*, PlacedPlan> plans_;
+  std::set<const Graph*> in_growing_loops_;
   std::list<Sized> sized_;
   std::list<Open> open_;
   int64_t compiled_ = 0;

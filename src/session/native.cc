@@ -141,6 +141,7 @@ Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& input
   const std::vector<const Graph*> graphs = graphs_of(planned.model);
   for (size_t i = 0; i < graphs.size(); ++i)
     if (planned.plans[i] != nullptr) native.engine_->set_plan(graphs[i], *planned.plans[i]);
+  native.engine_->look_for_loops(planned.model);
   native.runner_ = std::make_shared<ModelRunner>(std::move(planned.model), native.engine_);
   return native;
 }

@@ -44,6 +44,7 @@ Status ServedModel::set_up_engine(const Model& given, const Bindings& sizes, con
     plans_.emplace_back(plans[i] != nullptr ? std::optional(*plans[i]) : std::nullopt);
     if (plans[i] != nullptr) engine_->set_plan(graphs[i], *plans[i]);
   }
+  engine_->look_for_loops(model_);
   if (single_graph(model_) == nullptr) runner_ = std::make_unique<ModelRunner>(model_, engine_);
   return {};
 }
