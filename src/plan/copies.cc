@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "plan/planned.h"
 #include "plan/view.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "ir/op_facts.h"
 #include "plan/derive.h"
 #include "plan/view.h"
 

@@ -53,7 +53,7 @@ TEST(OnnxSizes, MayBeSaidByNameAndByShapeIfBothAgree) {
   file.graph.input("x", DType::f32, {"", "a.b"});
   file.graph.node("Neg", {"x"}, {"y"});
   file.graph.outputs({"y"});
-  const OnnxImport agreed = {.dims = {{"x_0", 2}, {"a_b", 3}}, .shapes = {{"x", {2, 3}}}};
+  const ImportOptions agreed = {.dims = {{"x_0", 2}, {"a_b", 3}}, .shapes = {{"x", {2, 3}}}};
   EXPECT_EQ(types(file.load(agreed)), "x: f32[2, 3], f32[2, 3]");
   EXPECT_THAT(file.error({.dims = {{"x_0", 4}}, .shapes = {{"x", {2, 3}}}}),
               AllOf(HasSubstr("2 along axis 0"), HasSubstr("'x_0' is given as 4")));

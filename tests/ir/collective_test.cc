@@ -6,11 +6,11 @@
 namespace hone::HONE_FILE {
 namespace {
 
-using testing::expect_infer;
-using testing::expect_infer_error;
+using tested::expect_infer;
+using tested::expect_infer_error;
 using ::testing::HasSubstr;
-using testing::run_spmd;
-using testing::Texts;
+using tested::run_spmd;
+using tested::Texts;
 
 // One op on one operand per device.
 std::string collective(std::string_view op, const Texts& inputs, const Texts& wanted) {

@@ -285,7 +285,7 @@ void expect_true(const Graph& original, const Bindings& bindings, std::span<cons
     std::string where =
         fmt::format("{} of {}", graph.describe(graph.producer(values[i])), graph.name());
     if (std::optional<Tensor> constant = contents.constant(values[i])) {
-      EXPECT_EQ(testing::difference(*constant, actual), "") << where;
+      EXPECT_EQ(tested::difference(*constant, actual), "") << where;
     }
     std::optional<Dims> dims = contents.of(values[i]);
     if (!dims) continue;

@@ -9,8 +9,8 @@ namespace hone::HONE_FILE {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::run;
-using testing::tensor_of;
+using tested::run;
+using tested::tensor_of;
 
 // ---- if -----------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ TEST(Call, DepthIsBounded) {
   auto nested = [&](int depth) {
     Graph graph = parse_ok("graph @g(%x: f32[]) { %y = neg %x return %y }");
     for (int i = 0; i < depth; ++i) {
-      Result<Graph> outer = testing::graph_of(Op::get(Opcode::call), {type},
+      Result<Graph> outer = tested::graph_of(Op::get(Opcode::call), {type},
                                               {std::make_shared<const Graph>(std::move(graph))});
       graph = std::move(*outer);
     }
@@ -179,13 +179,13 @@ GraphRef region(std::string_view text) { return std::make_shared<const Graph>(pa
 
 std::string infer_error(std::string_view op, std::vector<Type> operands,
                         std::vector<GraphRef> regions) {
-  Result<Graph> graph = testing::graph_of(testing::op_of(op), operands, std::move(regions));
+  Result<Graph> graph = tested::graph_of(tested::op_of(op), operands, std::move(regions));
   return graph.ok() ? "no error" : graph.error().what();
 }
 
 TEST(ControlInference, RegionsMustFit) {
-  Type flag = testing::type_of("bool[]");
-  Type x = testing::type_of("f32[2]");
+  Type flag = tested::type_of("bool[]");
+  Type x = tested::type_of("f32[2]");
   GraphRef same = region("graph @same(%a: f32[2]) { return %a }");
   GraphRef other = region("graph @other(%a: f32[3]) { return %a }");
   GraphRef sum = region("graph @sum(%a: f32[2], %b: f32[2]) { %c = add %a, %b return %c }");
@@ -193,7 +193,7 @@ TEST(ControlInference, RegionsMustFit) {
   GraphRef halves = region("graph @halves(%a: f32[2]) { %c = cast %a {dtype = f16} return %c }");
 
   EXPECT_THAT(infer_error("if", {x, x}, {same, same}), HasSubstr("f32"));
-  EXPECT_THAT(infer_error("if", {testing::type_of("bool[1]"), x}, {same, same}),
+  EXPECT_THAT(infer_error("if", {tested::type_of("bool[1]"), x}, {same, same}),
               HasSubstr("the predicate must be bool[], not bool[1]"));
   EXPECT_THAT(infer_error("if", {flag, x}, {same, other}),
               HasSubstr("region 'else' takes f32[3] as value 0, not f32[2]"));
@@ -214,8 +214,8 @@ TEST(ControlInference, RegionsMustFit) {
 }
 
 TEST(ControlInference, ScansMustFit) {
-  Type x = testing::type_of("f32[2]");
-  Type xs = testing::type_of("f32[7, 2]");
+  Type x = tested::type_of("f32[2]");
+  Type xs = tested::type_of("f32[7, 2]");
   GraphRef sum = region("graph @sum(%a: f32[2], %b: f32[2]) { %c = add %a, %b return %c }");
   GraphRef same = region("graph @same(%a: f32[2]) { return %a }");
   GraphRef none = region("graph @none(%a: f32[2]) { return }");
@@ -223,9 +223,9 @@ TEST(ControlInference, ScansMustFit) {
   EXPECT_THAT(infer_error("scan {carried = 3}", {x, xs}, {sum}),
               HasSubstr("carried = 3, but there are 2 operands"));
   EXPECT_THAT(infer_error("scan {carried = -1}", {x, xs}, {sum}), HasSubstr("carried = -1"));
-  EXPECT_THAT(infer_error("scan {carried = 0}", {xs, testing::type_of("f32[6, 2]")}, {sum}),
+  EXPECT_THAT(infer_error("scan {carried = 0}", {xs, tested::type_of("f32[6, 2]")}, {sum}),
               HasSubstr("lengths 7 and 6"));
-  EXPECT_THAT(infer_error("scan {carried = 1}", {x, testing::type_of("f32[]")}, {sum}),
+  EXPECT_THAT(infer_error("scan {carried = 1}", {x, tested::type_of("f32[]")}, {sum}),
               HasSubstr("scanned operand 1 is f32[], which has no axis 0"));
   EXPECT_THAT(infer_error("scan {carried = 1}", {x}, {same}),
               HasSubstr("length must have one entry, not 0"));
@@ -239,7 +239,7 @@ TEST(ControlInference, ScansMustFit) {
 
 // ---- Several devices ----------------------------------------------------------------------------
 
-using testing::run_spmd;
+using tested::run_spmd;
 
 TEST(Spmd, DevicesTakeTheirOwnBranches) {
   std::string_view graph =

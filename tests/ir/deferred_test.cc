@@ -10,9 +10,9 @@
 namespace hone::HONE_FILE {
 namespace {
 
-using testing::difference;
+using tested::difference;
 using ::testing::HasSubstr;
-using testing::tensor_of;
+using tested::tensor_of;
 
 using Make = std::function<Result<Body>(std::span<const Type>)>;
 
@@ -43,7 +43,7 @@ Body body_of(std::string_view text, std::vector<std::string> results) {
 
 std::vector<ModelValue> values(std::initializer_list<std::pair<std::string, std::string>> list) {
   std::vector<ModelValue> result;
-  for (const auto& [name, type] : list) result.push_back({name, testing::type_of(type)});
+  for (const auto& [name, type] : list) result.push_back({name, tested::type_of(type)});
   return result;
 }
 
@@ -137,8 +137,8 @@ TEST(Deferred, StandsInLoops) {
   // %s doubles its length in each iteration; its pieces %r[1] grow.
   Model model;
   model.inputs = {{"n", Type::scalar(DType::i64)},
-                  {"x", testing::type_of("f32[N]")},
-                  {"none", testing::type_of("f32[0]")}};
+                  {"x", tested::type_of("f32[N]")},
+                  {"none", tested::type_of("f32[0]")}};
   model.outputs = {{"y", Type::get(DType::f32, {Symbol::get("A", 0, 1000)})},
                    {"firsts", Type::get(DType::f32, {Symbol::get("B", 0, 1000)})}};
   LoopSegment loop;
@@ -174,7 +174,7 @@ TEST(Deferred, StandsInLoops) {
 
 TEST(Deferred, OnlyTheBranchThatIsTakenIsMade) {
   Model model;
-  model.inputs = {{"p", Type::scalar(DType::boolean)}, {"x", testing::type_of("f32[N]")}};
+  model.inputs = {{"p", Type::scalar(DType::boolean)}, {"x", tested::type_of("f32[N]")}};
   model.outputs = values({{"y", "f32[N]"}});
   IfSegment choice{.condition = "p", .on_true = {}, .on_false = {{}, {"x"}}, .results = {"y"}};
   choice.on_true = {{}, {"z"}};

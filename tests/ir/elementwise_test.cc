@@ -7,14 +7,14 @@
 namespace hone::HONE_FILE {
 namespace {
 
-using testing::expect_eval;
-using testing::expect_infer;
-using testing::expect_infer_error;
+using tested::expect_eval;
+using tested::expect_infer;
+using tested::expect_infer_error;
 
 Tensor random_bits(DType dtype, int64_t count, uint64_t key, uint64_t counter) {
   Op op = Op::get(Opcode::rng_bits, {{"dtype", dtype}, {"dims", Dims{count}}});
   Type scalar = Type::scalar(DType::u64);
-  Result<Graph> graph = testing::graph_of(op, {scalar, scalar});
+  Result<Graph> graph = tested::graph_of(op, {scalar, scalar});
   HONE_CHECK(graph.ok());
   std::vector<Tensor> inputs = {Tensor::of<uint64_t>(scalar, {&key, 1}),
                                 Tensor::of<uint64_t>(scalar, {&counter, 1})};
@@ -279,7 +279,7 @@ TEST(Iota, CountsAlongItsAxis) {
 
 TEST(Iota, WrapsNarrowIntegers) {
   Result<Graph> graph =
-      testing::graph_of(testing::op_of("iota {dtype = i8, dims = [300], axis = 0}"), {});
+      tested::graph_of(tested::op_of("iota {dtype = i8, dims = [300], axis = 0}"), {});
   ASSERT_TRUE(graph.ok());
   Result<std::vector<Tensor>> results = evaluate(*graph, {});
   ASSERT_TRUE(results.ok());

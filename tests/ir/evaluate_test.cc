@@ -14,9 +14,9 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::run;
-using testing::tensor_of;
-using testing::tensors;
+using tested::run;
+using tested::tensor_of;
+using tested::tensors;
 
 // ---- Numerics -----------------------------------------------------------------------------------
 
