@@ -197,6 +197,10 @@ class PlanTasks {
           task_of(frame, s,
                   own == regions.end() ? std::span<const RegionTasks>() : std::span(own->second)));
     }
+    const auto has_elements = [&](ValueId v) {
+      const Type type = planned.view().type(v);
+      return !type.is_static() || type.static_elements() > 0;
+    };
     const auto wait = [&](Task& task, const std::vector<uint32_t>& steps) {
       for (uint32_t s : steps) task.after.push_back(task_at[s]);
       std::ranges::sort(task.after);
@@ -208,10 +212,14 @@ class PlanTasks {
       if (step.in_place)
         if (const auto first = input_task.find(step.reads[0]); first != input_task.end())
           task.after.push_back(first->second);
-      wait(task, planned.needs(s));
+      // Nothing waits for a value without elements.
+      std::vector<ValueId> read;
+      std::ranges::copy_if(step.reads, std::back_inserter(read), has_elements);
+      wait(task, planned.writers_of(read));
+      wait(task, step.after);
     }
     for (PortTask& port : output_tasks(frame, left_out)) {
-      wait(port.task, planned.writers_of({&port.value, 1}));
+      if (has_elements(port.value)) wait(port.task, planned.writers_of({&port.value, 1}));
       tasks.push_back(std::move(port.task));
     }
     return tasks;

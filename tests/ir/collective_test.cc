@@ -8,9 +8,9 @@ namespace {
 
 using tested::expect_infer;
 using tested::expect_infer_error;
-using ::testing::HasSubstr;
 using tested::run_spmd;
 using tested::Texts;
+using ::testing::HasSubstr;
 
 // One op on one operand per device.
 std::string collective(std::string_view op, const Texts& inputs, const Texts& wanted) {

@@ -8,9 +8,9 @@
 namespace hone::HONE_FILE {
 namespace {
 
-using ::testing::HasSubstr;
 using tested::run;
 using tested::tensor_of;
+using ::testing::HasSubstr;
 
 // ---- if -----------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ TEST(Call, DepthIsBounded) {
     Graph graph = parse_ok("graph @g(%x: f32[]) { %y = neg %x return %y }");
     for (int i = 0; i < depth; ++i) {
       Result<Graph> outer = tested::graph_of(Op::get(Opcode::call), {type},
-                                              {std::make_shared<const Graph>(std::move(graph))});
+                                             {std::make_shared<const Graph>(std::move(graph))});
       graph = std::move(*outer);
     }
     return graph;

@@ -11,8 +11,8 @@ namespace hone::HONE_FILE {
 namespace {
 
 using tested::difference;
-using ::testing::HasSubstr;
 using tested::tensor_of;
+using ::testing::HasSubstr;
 
 using Make = std::function<Result<Body>(std::span<const Type>)>;
 

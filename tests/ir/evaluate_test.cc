@@ -12,11 +12,11 @@
 namespace hone::HONE_FILE {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using tested::run;
 using tested::tensor_of;
 using tested::tensors;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // ---- Numerics -----------------------------------------------------------------------------------
 
