@@ -249,7 +249,7 @@ TEST(Duel, BlocksHaveNoSamplesBelowTheClock) {
                                                })()
                                           .value();
   EXPECT_GE(samples.size(), 1U);
-  EXPECT_GT(runs, 100 * static_cast<int64_t>(samples.size()));
+  EXPECT_GT(runs, 10 * static_cast<int64_t>(samples.size()));  // more where the machine is idle
 }
 
 TEST(Duel, FewOrStrangeTimesHaveNoVerdict) {
