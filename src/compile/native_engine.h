@@ -12,8 +12,8 @@
 
 namespace hone {
 
-// Whether a run makes an input of the next one that is longer, as a decoder does with its cache: an
-// output is an input but for one open size, which is a sum of that and another.
+// Tells whether a run makes an input of the next one that is longer, as a decoder does with its
+// cache: an output is an input but for one open size, which is a sum of that and another.
 bool grows(const Graph& graph);
 
 // Runs the graphs of models as native code, compiled when they are first met.

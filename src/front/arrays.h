@@ -17,7 +17,7 @@ namespace hone {
 // One array: a .npy file, or a TensorProto (.pb).
 Result<Tensor> read_tensor(const std::filesystem::path& path);
 
-// Whether a file has arrays by name: a .npz or a .safetensors file.
+// Tells whether a file has arrays by name: a .npz or a .safetensors file.
 bool has_named_tensors(const std::filesystem::path& path);
 // In the order of the file, of those that the filter wants.
 Result<std::vector<NamedTensor>> read_named_tensors(const std::filesystem::path& path,

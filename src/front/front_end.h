@@ -18,10 +18,11 @@ namespace hone {
 struct FrontEnd {
   std::string_view name;       // of a file, in messages: "an ONNX file"
   std::string_view extension;  // of the files that it writes: ".onnx"
-  // Whether ImportOptions decide sizes and values while a file is read. If not, the model keeps its
-  // sizes open, and gets no OnnxChecks.
+  // Tells whether ImportOptions decide sizes and values while a file is read. If not, the model
+  // keeps its sizes open, and gets no OnnxChecks.
   bool heeds_options = false;
-  // Whether a file that begins so is one of its files; file_beginning() says how much it sees.
+  // Tells whether a file that begins so is one of its files; file_beginning() says how much it
+  // sees.
   bool (*recognizes)(std::string_view beginning) = nullptr;
   // Verified. Weights stay mapped until they are read.
   Result<Model> (*load)(const std::filesystem::path& path, const ImportOptions& options) = nullptr;

@@ -88,9 +88,10 @@ bool is_fusible(Opcode opcode);
 
 inline constexpr size_t kMaxGroupNodes = 2048;
 
-// Whether these nodes may be one kernel, and why not. A single node with an access relation always
-// may. Several: all are fusible, all that they write has the same dims, code and work for a point
-// stay bounded, if only in the stages of a chain, and no path leaves the group and comes back.
+// Tells whether these nodes may be one kernel, and why not. A single node with an access relation
+// always may. Several: all are fusible, all that they write has the same dims, code and work for a
+// point stay bounded, if only in the stages of a chain, and no path leaves the group and comes
+// back.
 Status check_group(GraphView graph, UsersView users, std::span<const NodeId> nodes);
 Status check_group(const Graph& graph, std::span<const NodeId> nodes);
 // The same but for paths that leave the group: for who looks for them among the steps of a plan.

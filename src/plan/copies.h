@@ -20,7 +20,7 @@ Result<GraphRef> with_copies(const Graph& graph, const std::map<std::string, Cop
 Result<Overlay> overlay_of(const Graph& graph, const Users& users,
                            const std::map<std::string, Copy>& copies, ValueNames& names);
 
-// Whether the readers, in ascending order, may read a copy of this name, and why not.
+// Tells whether the readers, in ascending order, may read a copy of this name, and why not.
 Status check_copy(GraphView graph, const ValueNames& names, const std::string& name, ValueId of,
                   std::span<const NodeId> readers);
 

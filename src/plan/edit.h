@@ -193,7 +193,8 @@ class FrameEditor {
   std::map<std::string, std::unique_ptr<FrameEditor>> regions_;
 };
 
-// Whether the plan is for the target; and, as far as it says, for the graph, target and threads.
+// Tells whether the plan is for the target; and, as far as it says, for the graph, target and
+// threads.
 Status check_target(const Plan& plan, const Target& target);
 Status check_header(const Plan& plan, const Graph& graph, const Target& target);
 

@@ -418,7 +418,7 @@ Status FrameEditor::check_no_cycle(uint32_t step, const std::vector<uint32_t>& p
   return {};
 }
 
-// Whether a path leaves a group and comes back: that is the fault of the group alone.
+// Tells whether a path leaves a group and comes back: that is the fault of the group alone.
 Status FrameEditor::check_ways_back(std::span<const uint32_t> steps) const {
   for (uint32_t s : steps) {
     const Step& step = planned_.steps[s];

@@ -81,9 +81,9 @@ struct PlannedGraph {
   std::vector<uint32_t> needs(uint32_t step) const;
   // The steps that write the values, where they lie now. Some may stand twice.
   std::vector<uint32_t> writers_of(std::span<const ValueId> values) const;
-  // Whether the memory of a value may have any layout in which its views can be: kernels write it
-  // or it is a constant, only kernels read it, and nothing lies in it but slices and parts of
-  // concats, of which the same is true. False of what lies in other memory.
+  // Tells whether the memory of a value may have any layout in which its views can be: kernels
+  // write it or it is a constant, only kernels read it, and nothing lies in it but slices and parts
+  // of concats, of which the same is true. False of what lies in other memory.
   bool has_layout(ValueId v) const { return free_layout[v.index]; }
   std::vector<bool> free_layout;  // by value
 };

@@ -75,7 +75,7 @@ Result<bool> ChainJoiner::joins(uint32_t before, uint32_t after) {
   return pays->second;
 }
 
-// Whether they could be joined. What one passes to the other has no layout of its own then.
+// Tells whether they could be joined. What one passes to the other has no layout of its own then.
 Result<bool> ChainJoiner::join(uint32_t before, uint32_t after) {
   const Undo as_before = edited_.whole().now();
   const std::vector<ValueId> passed = planned_.steps[before].writes;
@@ -86,7 +86,7 @@ Result<bool> ChainJoiner::join(uint32_t before, uint32_t after) {
   return is_joined;
 }
 
-// Whether nothing else needs what the kernel computes.
+// Tells whether nothing else needs what the kernel computes.
 bool ChainJoiner::reads_alone(const Step& reader, const Step& step) const {
   for (NodeId n : step.nodes) {
     for (ValueId v : graph_.results(n)) {

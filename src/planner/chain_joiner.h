@@ -15,13 +15,13 @@ class ChainJoiner {
   ChainJoiner(PlanningFrame& frame, PlanCost& price);
   virtual ~ChainJoiner() = default;
 
-  // Whether some were joined.
+  // Tells whether some were joined.
   Result<bool> run();
 
  protected:
   virtual bool may_take(NodeId node) const = 0;
   virtual bool may_pay(const Step& first, const Step& second) const = 0;
-  // Whether a kernel that is computed like this stays alone.
+  // Tells whether a kernel that is computed like this stays alone.
   virtual bool stays_alone(const Schedule& /*first*/) const { return false; }
   // A chain pays if it costs less than this part of both kernels. One that costs the same, like a
   // single block, saves nothing and ties more down.

@@ -24,7 +24,8 @@ class DepthwiseChains : public ChainJoiner {
            has_sizes(first) && leaves_caches(first);
   }
 
-  // Whether the only contraction is a conv that sums over windows alone, or over channels alone.
+  // Tells whether the only contraction is a conv that sums over windows alone, or over channels
+  // alone.
   bool sums_over(const Step& step, bool windows) const {
     std::vector<NodeId> contractions;
     for (NodeId n : step.nodes)
@@ -62,7 +63,7 @@ class PoolChains : public ChainJoiner {
   // A pool saves little, of which prices may be wrong.
   double paying_part() const override { return 0.98; }
 
-  // Whether that is the only op which is not elementwise.
+  // Tells whether that is the only op which is not elementwise.
   bool has_one(const Step& step, Opcode opcode) const {
     const auto is_other = [&](NodeId n) {
       return !repeats_elements(graph().opcode(n)) && !is_elementwise(graph().opcode(n));

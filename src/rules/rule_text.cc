@@ -199,7 +199,7 @@ std::string choice_text(const Rule& rule) {
   return fmt::format("{} for {} in {} {}", head, choice.word, ops, text);
 }
 
-// Whether the first rules are those of one choice, which its text gives again.
+// Tells whether the first rules are those of one choice, which its text gives again.
 bool are_one_text(std::span<const Rule> rules) {
   if (!rules[0].choice || rules.size() < rules[0].choice->ops.size()) return false;
   const Result<std::vector<Rule>> again = parse_rules(choice_text(rules[0]));

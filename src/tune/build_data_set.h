@@ -66,7 +66,7 @@ struct CollectedPlans {
 class ProgramCollector {
  public:
   virtual ~ProgramCollector() = default;
-  // Whether the set has all that is asked for of the program.
+  // Tells whether the set has all that is asked for of the program.
   virtual Result<bool> is_done(const DataSet& set, const std::string& program,
                                const BuildOptions& options) const = 0;
   // `is_over` says whether a share of the program's time is over. An error leaves the program out.

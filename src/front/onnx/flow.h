@@ -68,8 +68,8 @@ class Flow {
   Kind kind() const { return kind_; }
   // Which guess at sizes the flow stands for; null if they are real.
   std::optional<size_t> guess = {};
-  // Whether open sizes may lose what a node of the flow does not take: a run of what is imported
-  // again with smaller ranges is sure to reach the node.
+  // Tells whether open sizes may lose what a node of the flow does not take: a run of what is
+  // imported again with smaller ranges is sure to reach the node.
   bool may_narrow = false;
   const Names& names() const { return *names_; }
   bool has_symbols() const;  // of its own or from outside

@@ -58,8 +58,8 @@ class InputTypes {
   std::vector<std::string> inputs_;  // their names
 };
 
-// Whether an output is declared as an input is, but for sizes that are open on both sides: it may
-// be longer, as the cache of a decoder is. `if_unknown`: whether one without a shape counts.
+// Tells whether an output is declared as an input is, but for sizes that are open on both sides: it
+// may be longer, as the cache of a decoder is. `if_unknown`: whether one without a shape counts.
 bool declares_growth(const onnx::GraphProto& graph, bool if_unknown);
 // Throws Failure if what is declared of a value contradicts what was found.
 void check_declared(const onnx::ValueInfoProto& info, Type found);

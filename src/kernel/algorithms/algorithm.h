@@ -77,7 +77,7 @@ class AlgorithmDef {
                                                 const Schedule& /*schedule*/) const {
     return std::nullopt;
   }
-  // Whether it computes fewer products than the body's contraction has, which no stage can.
+  // Tells whether it computes fewer products than the body's contraction has, which no stage can.
   virtual bool saves_products() const { return false; }
   // The products that the kernel computes, as a part of those of the body's contraction.
   virtual double share_of_products(const ScheduleSite& /*site*/,

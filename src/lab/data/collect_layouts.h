@@ -22,7 +22,7 @@ struct LayoutOptions {
   std::function<bool(double share)> is_over = [](double) { return false; };
 };
 
-// Whether the set's files of the program have all that is asked for.
+// Tells whether the set's files of the program have all that is asked for.
 Result<bool> has_layouts(const DataSet& set, const std::string& program,
                          const LayoutOptions& options);
 

@@ -287,7 +287,7 @@ Status read_tuning_module(const WireBytes& bytes, TuningModule& to, Room& room) 
   return {};
 }
 
-// Whether all fields are lists of messages, as in a TuningData.
+// Tells whether all fields are lists of messages, as in a TuningData.
 Result<bool> is_wrapped(const WireBytes& bytes) {
   bool is_wrapped = true;
   HONE_TRY(each_field(
