@@ -27,12 +27,12 @@ never grep -q "fitted" err
 grep -q " known from the log" out
 never grep -q ", 0 known from the log" out
 # Whole models decide: a second is too short to race them.
-grep -qE "^the fitted prices are (not )?kept: |they stay" out err
+grep -qE "^the fitted prices are (not )?kept: |prices stay" out err
 if [[ -e $(echo prices/*.prices) ]]; then
   grep -q "^the fitted prices are kept" out
   grep -q "prices; commands that plan for this target use it from now on" err
 else
-  grep -q "they stay" err
+  grep -q "prices stay" err
 fi
 
 # A file that was kept counts. It lies beside the data set of the same target.
