@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Every header that has no .cc of its name compiles on its own: it includes what it uses. So does
-# every source that differs from the merge base with origin/main, or a share of them if many do; with
-# --sources every source does, which takes an hour. A source includes its header first. A build tells neither: it compiles
-# sources in batches, with precompiled headers.
+# every source that differs from the merge base with origin/main, or a share of them if many do;
+# with --sources every source does, which takes an hour. A source includes its header first. A build
+# tells neither: it compiles sources in batches, with precompiled headers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
