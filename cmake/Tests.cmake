@@ -106,6 +106,7 @@ endforeach()
 # They run a hundred commands, and end some dozens in the middle.
 set_tests_properties(cli.examples cli.signals PROPERTIES LABELS slow COST 100 TIMEOUT 1200)
 hone_script_test(python.install slow ${PROJECT_SOURCE_DIR}/tests/python/install.sh)
+set_tests_properties(python.install PROPERTIES TIMEOUT 1800)  # it builds the package once more
 hone_script_test(python.numpy2 slow ${PROJECT_SOURCE_DIR}/tests/python/numpy2.sh)
 if(TARGET python)
   add_dependencies(tests python)
