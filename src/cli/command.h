@@ -97,7 +97,7 @@ std::vector<std::string_view> command_names();           // without the nameless
 std::vector<Option> options_of(const Command& command);  // its own, then the common ones
 // The words that a value may be: stated ones, ops, passes, zoo models, commands. Empty: free.
 std::vector<std::string> known_words(Take take, std::string_view words);
-// The error of a mistyped name: "there is no command 'rnu'" and a hint.
+// The error for a command that does not exist: it names the command, and hints at a similar one.
 Error unknown_command(std::string_view name);
 
 struct ExitCode {

@@ -53,9 +53,9 @@ Result<WantedLog> wanted_log(const Arguments& arguments, Console& console) {
     wanted.log = *std::move(opened);
     return wanted;
   }
-  // A full disk, or a place where nothing can be written, does not stop work that has results of
-  // its own. An existing log can perhaps be read. A file that is no log is a mistake, as is a new
-  // one that is named where none can be.
+  // The log cannot be written, because the disk is full or the place is read-only. Work that has
+  // results of its own goes on, and reads the log if it can. Two mistakes stop the work: the file
+  // is not a log, or the user named a new log where it cannot be made.
   const std::string path = HONE_TRY(log_path(arguments));
   const bool exists = is_there(path);
   if (exists) {

@@ -116,7 +116,7 @@ Result<double> PlanCost::total(Frame& frame) {
 
 // ---- Tasks --------------------------------------------------------------------------------------
 
-// What the parts of tasks take; launches are those of a step, or none.
+// Prices the parts of a task of a step. A task of kNoStep launches nothing.
 class PlanCost::Parts {
  public:
   Parts(PlanCost& whole, const FrameEditor& frame, uint32_t step)

@@ -26,7 +26,7 @@ class ProgramPricer {
     return price;
   }
 
-  // Of a task.
+  // The prices of a task's parts (task_price.h).
   TaskSeconds command() const { return {.commands = cost_.command()}; }
   TaskSeconds copy(double bytes) const { return {.copies = cost_.copy(bytes)}; }
   Result<TaskSeconds> launch(uint64_t kernel) const {

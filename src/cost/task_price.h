@@ -24,7 +24,7 @@ struct TaskSeconds {
 inline double total_of(const TaskSeconds& seconds) { return seconds.total(); }
 inline double total_of(double seconds) { return seconds; }
 
-// What a task takes, in seconds as one number or as TaskSeconds. Its parts are priced by
+// The seconds of a task, as one number or as TaskSeconds. `parts` prices its parts by
 //   Amount command(), copy(double bytes)
 //   Result<Amount> launch(uint64_t kernel), list(size_t position)
 //   double number(Dim): the largest that the dim can be
