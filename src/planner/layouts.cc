@@ -9,6 +9,7 @@
 #include "kernel/kernel_body.h"
 #include "kernel/words.h"
 #include "plan/in_place.h"
+#include "plan/view.h"
 #include "planner/steps.h"
 
 namespace hone {
