@@ -17,7 +17,7 @@ namespace hone {
 
 // A full disk is a limit, not a fault of the input.
 Error os_error(std::string_view action, std::string_view name, int code) {
-  const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG || code == ENOMEM;
   Error error =
       bad_input("cannot {} '{}': {}", action, name, std::generic_category().message(code));
   return is_full ? std::move(error).as(ErrorCode::limit) : error;

@@ -3,11 +3,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "cli/no_memory.h"
 
-#include <execinfo.h>
-#include <unistd.h>
-
-#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -39,35 +36,11 @@ int report_fault(std::span<const std::string> words, Console& console, const fs:
   return static_cast<int>(error.code());
 }
 
-// Memory may end where nothing can be unwound: in a destructor, or in LLVM, which is built without
-// exceptions. Then there is none left for a long story either.
-[[noreturn]] void end_without_unwinding() {
-  if (const std::exception_ptr thrown = std::current_exception()) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const std::bad_alloc&) {
-      constexpr std::string_view kMessage = "hone: error: out of memory\n";
-      (void)!::write(STDERR_FILENO, kMessage.data(), kMessage.size());
-      ::_exit(static_cast<int>(ErrorCode::limit));
-    } catch (...) {
-    }
-  }
-  std::abort();
-}
-
-// Exceptions pass frames of the C library, such as that of a first call (std::call_once), by a part
-// of the compiler's library that it loads when one does: that fails where memory has just ended.
-void load_unwinder() {
-  void* here = nullptr;
-  (void)::backtrace(&here, 1);
-}
-
 }  // namespace
 
 int guarded(std::span<const std::string> words, Console& console, const fs::path& folder,
             const std::function<Status()>& body) {
-  std::set_terminate(end_without_unwinding);
-  load_unwinder();
+  expect_no_memory();
   try {
     Status done = body();
     if (done.ok()) done = console.flush();
@@ -80,6 +53,7 @@ int guarded(std::span<const std::string> words, Console& console, const fs::path
     return static_cast<int>(done.error().code());
   } catch (const std::bad_alloc&) {
     console.error(over_limit("out of memory").with_hint("try a smaller size or batch"));
+    (void)console.flush();
     return static_cast<int>(ErrorCode::limit);
   } catch (const std::exception& fault) {
     return report_fault(words, console, folder, fault.what());

@@ -7,6 +7,7 @@
 #include "cli/writable.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -35,5 +36,7 @@ int main(int argc, char** argv) {
     // The command: a row of commands.cc, in the file cmd_NAME.cc.
     return name_memory_limit(arguments.command().run(arguments, console), arguments);
   });
+  // Where memory ended within LLVM, its tables may be half-changed: they are not destroyed.
+  if (code == static_cast<int>(hone::ErrorCode::limit)) std::_Exit(code);
   return Interruption::exit_code(code);
 }

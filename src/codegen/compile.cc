@@ -19,6 +19,7 @@ Result<std::string> compile_tiles(const TileProgram& program, const Target& targ
   HONE_TRY(verify(program));
   HONE_TRY(code::check_lockstep(program));
   HONE_TRY(code::check_products(program, target));
+  code::tell_llvm_how_to_fail();
   code::LlvmObject<mlir::MLIRContext> context(mlir::MLIRContext::Threading::DISABLED);
   code::load_dialects(*context);
   code::LlvmObject<mlir::OwningOpRef<mlir::ModuleOp>> owner(

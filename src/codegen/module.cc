@@ -122,8 +122,7 @@ class PhaseWriter {
 
 }  // namespace
 
-void load_dialects(mlir::MLIRContext& context) {
-  // LLVM ends the process where there is no memory or it cannot go on, unless it is told better.
+void tell_llvm_how_to_fail() {
   [[maybe_unused]] static const bool is_told = [] {
     llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
     llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
@@ -131,6 +130,9 @@ void load_dialects(mlir::MLIRContext& context) {
     });
     return true;
   }();
+}
+
+void load_dialects(mlir::MLIRContext& context) {
   context.loadDialect<mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
                       mlir::cf::ControlFlowDialect, mlir::vector::VectorDialect,
                       mlir::LLVM::LLVMDialect>();

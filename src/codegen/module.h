@@ -9,6 +9,10 @@
 
 namespace hone::code {
 
+// LLVM ends the process where there is no memory or it cannot go on, unless it is told to throw. To
+// be called before a context is made.
+void tell_llvm_how_to_fail();
+
 // Loads the dialects that the emitter and the passes write.
 void load_dialects(mlir::MLIRContext& context);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/file.h"
 #include "oracle/conformance.h"
 #include "oracle/conformance_data.h"
 
@@ -36,7 +37,7 @@ Status add_cases(const fs::path& root, std::vector<ConformanceCase>& cases) {
     found.push_back(
         {set, entries->path().lexically_relative(root).generic_string(), entries->path()});
   }
-  if (failed) return bad_input("cannot search {}: {}", root.string(), failed.message());
+  if (failed) return os_error("search", root.native(), failed.value());
   std::sort(found.begin(), found.end(),
             [](const ConformanceCase& a, const ConformanceCase& b) { return a.name < b.name; });
   cases.insert(cases.end(), found.begin(), found.end());

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <exception>
+#include <limits>
 #include <new>
 
 namespace hone::cli::HONE_FILE {
@@ -63,6 +65,19 @@ TEST_F(Guard, OutOfMemoryIsALimitWhereNothingUnwinds) {
   EXPECT_EXIT(run([&]() -> Status {
                 no_way_out();
                 return {};
+              }),
+              testing::ExitedWithCode(5), "out of memory");
+}
+
+// std::filesystem ends the process so.
+TEST_F(Guard, OutOfMemoryIsALimitWhereTheExceptionIsGone) {
+  EXPECT_EXIT(run([]() -> Status {
+                volatile size_t most = std::numeric_limits<ptrdiff_t>::max();
+                try {
+                  ::operator delete(::operator new(most));
+                } catch (const std::bad_alloc&) {
+                }
+                std::terminate();
               }),
               testing::ExitedWithCode(5), "out of memory");
 }

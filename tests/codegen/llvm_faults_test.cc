@@ -16,6 +16,7 @@ using testing::HasSubstr;
 
 // Of a function with this line in it.
 Result<std::string> code_with(std::string_view line) {
+  code::tell_llvm_how_to_fail();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   code::load_dialects(context);
   const std::string text = fmt::format("llvm.func @f() {{\n{}\nllvm.return\n}}", line);

@@ -1,0 +1,14 @@
+#pragma once
+
+namespace hone::cli {
+
+// Memory may end where nothing can be unwound: in a destructor, in a function of std::filesystem,
+// in LLVM, which is built without exceptions, or in the C library, which aborts. From this call on
+// the process then ends with one line and the code of a limit, as it does where `guarded` catches
+// the exception.
+void expect_no_memory();
+
+// For handlers of SIGABRT. Returns if the system still gives memory: then the abort is a fault.
+void end_if_no_memory();
+
+}  // namespace hone::cli
