@@ -11,7 +11,7 @@
 #include "compile/elf_names.h"
 #include "compile/library_header.h"
 #include "compile/weight_pool.h"
-#include "runtime/script.h"
+#include "runtime/executable.h"
 
 namespace hone {
 
@@ -77,7 +77,7 @@ class LibraryWriter {
     const Image& first = *programs_[0].image;
     for (const HonecProgram& program : programs_) {
       // Whatever is wrong with the image is found here, and not in C.
-      HONE_TRY(resolve(*program.image, default_imports()));
+      HONE_TRY(check_image(*program.image));
       needs_.push_back(needs_of(*program.image));
     }
     out_.header = library_header({.name = out_.name,

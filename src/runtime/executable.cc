@@ -12,6 +12,7 @@
 #include "base/planted.h"
 #include "runtime/denormal_mode.h"
 #include "runtime/memory.h"
+#include "runtime/script.h"
 #include "tensor/memory_pool.h"
 
 namespace hone {
@@ -107,6 +108,40 @@ struct Executable::Frame {
   std::vector<void*> pointers;    // of Script::pointers
   std::vector<int64_t> trips;     // of each loop
   std::vector<Extent> extents;    // of the ports: room for check_overlaps()
+
+  void* address(const Script& script, const Script::Pointer& pointer) const {
+    std::byte* base = bases[pointer.base];
+    if (base == nullptr) return nullptr;  // of no bytes
+    int64_t offset = pointer.offset;
+    for (uint32_t i = pointer.first_step; i < pointer.last_step; ++i) {
+      const image::Step& step = script.steps[i];
+      offset += step.stride * trips[step.loop];
+    }
+    return base + offset;
+  }
+};
+
+// The script goes through its instructions, in a frame.
+class Executable::Run {
+ public:
+  Run(const Executable& of, Frame& frame, const RunOptions& options)
+      : of_(of), script_(*of.script_), frame_(frame), options_(options) {}
+
+  Status execute();
+
+ private:
+  // Threads share large ones.
+  void copy(const void* from, void* to, int64_t bytes) const;
+  void launch(const Instruction& instruction) const;
+  void launch_traced(const Instruction& instruction) const;
+  // `around` is called for each thread's part of each phase, with what computes it.
+  template <class Around>
+  void run_phases(const Instruction& instruction, const Around& around) const;
+
+  const Executable& of_;
+  const Script& script_;
+  Frame& frame_;
+  const RunOptions& options_;
 };
 
 // A frame for the time of a run.
@@ -155,13 +190,13 @@ Status Executable::set_up(const Image& image, const LoadOptions& options) {
   const Instructions machine = options.machine ? *options.machine : HONE_TRY(host_instructions());
   for (const image::Kernel& kernel : image.kernels)
     HONE_TRY(check_has(machine, kernel.needs, fmt::format("kernel '{}'", kernel.name)));
-  script_ = HONE_TRY(resolve(image, options.imports));
+  script_ = std::make_unique<const Script>(HONE_TRY(resolve(image, options.imports)));
   inputs_ = image.inputs;
   outputs_ = image.outputs;
   for (const Tensor& constant : image.constants) constants_.push_back(aligned(constant));
-  for (uint32_t i = 0; i < script_.pointers.size(); ++i) {
-    const Script::Pointer& pointer = script_.pointers[i];
-    if (pointer.base >= script_.first_port && !pointer.moves()) bound_.push_back(i);
+  for (uint32_t i = 0; i < script_->pointers.size(); ++i) {
+    const Script::Pointer& pointer = script_->pointers[i];
+    if (pointer.base >= script_->first_port && !pointer.moves()) bound_.push_back(i);
   }
   size_t output_bytes = 0;
   for (uint32_t i = 0; i < outputs_.size(); ++i) {
@@ -181,14 +216,14 @@ Status Executable::set_up(const Image& image, const LoadOptions& options) {
 
 Status Executable::lay_out_frame() {
   // Whole pages: threads write nothing on the same line, or on one that is fetched along with it.
-  const int64_t arena_bytes = script_.bases[0].bytes;
+  const int64_t arena_bytes = script_->bases[0].bytes;
   const std::optional<int64_t> arena = checked_round_up(arena_bytes, Memory::kPage);
-  const std::optional<int64_t> scratch = checked_round_up(script_.scratch_bytes, Memory::kPage);
+  const std::optional<int64_t> scratch = checked_round_up(script_->scratch_bytes, Memory::kPage);
   std::optional<int64_t> all = scratch ? checked_mul(*scratch, threads_) : std::nullopt;
   if (all && arena) all = checked_add(*all, *arena);
   if (!all || !arena) {
     return over_limit("an arena of {} bytes and scratch of {} for each thread are too large",
-                      arena_bytes, script_.scratch_bytes);
+                      arena_bytes, script_->scratch_bytes);
   }
   scratch_offset_ = *arena;
   scratch_stride_ = *scratch;
@@ -196,6 +231,7 @@ Status Executable::lay_out_frame() {
   return {};
 }
 
+Executable::Executable() = default;
 Executable::~Executable() = default;
 
 Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
@@ -220,30 +256,19 @@ Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
     return std::move(memory).error();
   }
   frame->memory = *std::move(memory);
-  frame->trips.resize(script_.loops);
-  frame->bases.resize(script_.bases.size());
+  frame->trips.resize(script_->loops);
+  frame->bases.resize(script_->bases.size());
   frame->bases[0] = frame->memory.data();
   for (size_t i = 0; i < constants_.size(); ++i)  // kernels do not write to them
     frame->bases[1 + i] = const_cast<std::byte*>(constants_[i].bytes().data());
   frame->extents.reserve(inputs_.size() + outputs_.size());
-  frame->pointers.resize(script_.pointers.size());
-  for (size_t i = 0; i < script_.pointers.size(); ++i) {
-    const Script::Pointer& pointer = script_.pointers[i];
-    if (pointer.base < script_.first_port && !pointer.moves())
-      frame->pointers[i] = address(*frame, pointer);
+  frame->pointers.resize(script_->pointers.size());
+  for (size_t i = 0; i < script_->pointers.size(); ++i) {
+    const Script::Pointer& pointer = script_->pointers[i];
+    if (pointer.base < script_->first_port && !pointer.moves())
+      frame->pointers[i] = frame->address(*script_, pointer);
   }
   return frame;
-}
-
-void* Executable::address(const Frame& frame, const Script::Pointer& pointer) const {
-  std::byte* base = frame.bases[pointer.base];
-  if (base == nullptr) return nullptr;  // of no bytes
-  int64_t offset = pointer.offset;
-  for (uint32_t i = pointer.first_step; i < pointer.last_step; ++i) {
-    const image::Step& step = script_.steps[i];
-    offset += step.stride * frame.trips[step.loop];
-  }
-  return base + offset;
 }
 
 // ---- Tracing ------------------------------------------------------------------------------------
@@ -270,6 +295,13 @@ Status Executable::check_types(std::span<const Tensor> inputs) const {
   return {};
 }
 
+std::span<const std::optional<uint32_t>> Executable::donors() const { return script_->donors; }
+
+Status check_image(const Image& image, std::span<const Import> imports) {
+  HONE_TRY(resolve(image, imports));
+  return {};
+}
+
 Result<std::vector<Tensor>> Executable::run(std::span<const Tensor> inputs,
                                             const RunOptions& options) const {
   HONE_TRY(check_types(inputs));
@@ -285,7 +317,7 @@ Result<std::vector<Tensor>> Executable::run_donating(std::vector<Tensor> inputs,
   for (const Tensor& input : inputs) from.push_back(aligned_data(input));
   std::vector<Tensor> outputs(outputs_.size());
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (const std::optional<uint32_t> donor = script_.donors[i];
+    if (const std::optional<uint32_t> donor = script_->donors[i];
         donor && inputs[*donor].is_writable())
       outputs[i] = std::move(inputs[*donor]);
   return run_to_tensors(from, std::move(outputs), options);
@@ -311,13 +343,13 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
   Result<Lease> lease = Lease::take(*this);
   if (!lease.ok()) return std::move(lease).error().within(place_);
   Frame& frame = lease->frame();
-  std::byte** base = frame.bases.data() + script_.first_port;
+  std::byte** base = frame.bases.data() + script_->first_port;
   for (const void* input : inputs) *base++ = static_cast<std::byte*>(const_cast<void*>(input));
   for (void* output : outputs) *base++ = static_cast<std::byte*>(output);
   if (Status good = check_overlaps(frame); !good.ok())
     return std::move(good).error().within(place_);
-  for (uint32_t i : bound_) frame.pointers[i] = address(frame, script_.pointers[i]);
-  HONE_TRY(execute(frame, options));
+  for (uint32_t i : bound_) frame.pointers[i] = frame.address(*script_, script_->pointers[i]);
+  HONE_TRY(Run(*this, frame, options).execute());
   // Equal tensors have equal bytes, so the unused bits of the last byte become 0.
   for (uint32_t i : partly_used_) {
     const Type type = outputs_[i].type;
@@ -328,14 +360,14 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
 
 // Sorted by place: each must begin where what stands before ends, but inputs may overlap inputs.
 Status Executable::check_overlaps(Frame& frame) const {
-  std::byte* const* inputs = frame.bases.data() + script_.first_port;
+  std::byte* const* inputs = frame.bases.data() + script_->first_port;
   std::byte* const* outputs = inputs + inputs_.size();
   std::vector<Extent>& extents = frame.extents;
   extents.clear();
   for (uint32_t i = 0; i < inputs_.size(); ++i)
     extents.push_back({inputs[i], inputs[i] + inputs_[i].type.static_bytes(), false, i});
   for (uint32_t i = 0; i < outputs_.size(); ++i) {
-    const std::optional<uint32_t> donor = script_.donors[i];
+    const std::optional<uint32_t> donor = script_->donors[i];
     const bool is_donated = donor && inputs[*donor] == outputs[i];
     if (is_donated) extents[*donor].end = extents[*donor].begin;  // the output stands for it
     extents.push_back({outputs[i], outputs[i] + outputs_[i].type.static_bytes(), true, i});
@@ -358,7 +390,7 @@ Error Executable::overlap(const Extent& a, const Extent& b) const {
   Error error = bad_input("output '{}' overlaps {} '{}'", outputs_[output.port].name,
                           other.is_output ? "output" : "input",
                           (other.is_output ? outputs_ : inputs_)[other.port].name);
-  const std::optional<uint32_t> donor = script_.donors[output.port];
+  const std::optional<uint32_t> donor = script_->donors[output.port];
   if (!donor) return error;
   return std::move(error).with_hint(fmt::format(
       "it may lie where input '{}' does, from its first byte on", inputs_[*donor].name));
@@ -366,33 +398,31 @@ Error Executable::overlap(const Extent& a, const Extent& b) const {
 
 Status Executable::prepare(Profile& profile) const {
   if (profile.empty()) {
-    for (const Script::Origin& origin : script_.origins)
+    for (const Script::Origin& origin : script_->origins)
       profile.push_back({.command = origin.command, .kernel = origin.kernel});
   }
-  if (profile.size() == script_.origins.size()) return {};
+  if (profile.size() == script_->origins.size()) return {};
   return bad_input("the profile has {} commands, {} {}", profile.size(), place_,
-                   script_.origins.size());
+                   script_->origins.size());
 }
 
-Status Executable::execute(Frame& frame, const RunOptions& options) const {
-  const CancelToken* const cancel = options.cancel;
-  const clockid_t clock = threads_ == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
-  void** const pointers = frame.pointers.data();
+Status Executable::Run::execute() {
+  const CancelToken* const cancel = options_.cancel;
+  const clockid_t clock = of_.threads_ == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+  void** const pointers = frame_.pointers.data();
   for (size_t next = 0; next < script_.instructions.size();) {
     if (cancel != nullptr && cancel->cancelled()) return cancel->check();
     const Instruction& now = script_.instructions[next++];
-    const bool is_timed = options.profile != nullptr && now.origin != Script::kNoOrigin;
-    const Stopwatch watch(is_timed ? &(*options.profile)[now.origin] : nullptr, clock);
-    const bool is_traced = is_timed && options.trace != nullptr;
+    const bool is_timed = options_.profile != nullptr && now.origin != Script::kNoOrigin;
+    const Stopwatch watch(is_timed ? &(*options_.profile)[now.origin] : nullptr, clock);
+    const bool is_traced = is_timed && options_.trace != nullptr;
     const int64_t begin = is_traced ? steady_now() : 0;
     if (now.moves) {
       for (uint32_t i = now.pointer; i < now.pointer + now.pointers; ++i)
-        if (script_.pointers[i].moves()) pointers[i] = address(frame, script_.pointers[i]);
+        if (script_.pointers[i].moves()) pointers[i] = frame_.address(script_, script_.pointers[i]);
     }
     switch (now.kind) {
-      case InstructionKind::launch:
-        is_traced ? launch_traced(frame, now, options) : launch(frame, now, flushes(options));
-        break;
+      case InstructionKind::launch: is_traced ? launch_traced(now) : launch(now); break;
       case InstructionKind::copy:
         copy(pointers[now.pointer], pointers[now.pointer + 1], now.count);
         break;
@@ -401,25 +431,25 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
         if (*static_cast<const std::byte*>(pointers[now.pointer]) == std::byte{0})
           next = now.target;
         break;
-      case InstructionKind::enter: frame.trips[now.first] = now.count; break;
+      case InstructionKind::enter: frame_.trips[now.first] = now.count; break;
       case InstructionKind::next:
-        if (frame.trips[now.first] != now.count) {
-          frame.trips[now.first] += now.step;
+        if (frame_.trips[now.first] != now.count) {
+          frame_.trips[now.first] += now.step;
           next = now.target;
         }
         break;
     }
-    if (is_traced) options.trace->add(now.origin, {begin, steady_now(), this_thread()});
+    if (is_traced) options_.trace->add(now.origin, {begin, steady_now(), this_thread()});
   }
   return {};
 }
 
-void Executable::copy(const void* from, void* to, int64_t bytes) const {
+void Executable::Run::copy(const void* from, void* to, int64_t bytes) const {
   if (bytes <= 0 || from == to) return;
   const auto* const first = static_cast<const std::byte*>(from);
   auto* const second = static_cast<std::byte*>(to);
   const bool overlap = std::less<>()(first, second + bytes) && std::less<>()(second, first + bytes);
-  if (threads_ == 1 || bytes < 2 * kCopiedTogether || overlap) {
+  if (of_.threads_ == 1 || bytes < 2 * kCopiedTogether || overlap) {
     std::memmove(second, first, static_cast<size_t>(bytes));
     return;
   }
@@ -428,47 +458,44 @@ void Executable::copy(const void* from, void* to, int64_t bytes) const {
     std::memcpy(second + at, first + at,
                 static_cast<size_t>(std::min(end * kCopiedTogether, bytes) - at));
   };
-  team_->run(ceil_div(bytes, kCopiedTogether), threads_, part);
+  of_.team_->run(ceil_div(bytes, kCopiedTogether), of_.threads_, part);
 }
 
 template <class Around>
-void Executable::run_phases(const Frame& frame, const Instruction& instruction,
-                            bool flush_denormals, const Around& around) const {
-  void* const* buffers = frame.pointers.data() + instruction.pointer;
+void Executable::Run::run_phases(const Instruction& instruction, const Around& around) const {
+  const bool flush_denormals = options_.flush_denormals || of_.flushes_denormals_;
+  void* const* buffers = frame_.pointers.data() + instruction.pointer;
   const int64_t* symbols = script_.symbols.data() + instruction.symbols;
-  std::byte* scratch = frame.memory.data() + scratch_offset_;
+  std::byte* scratch = frame_.memory.data() + of_.scratch_offset_;
   for (uint32_t i = instruction.first; i < instruction.last; ++i) {
     const Script::Phase& phase = script_.phases[i];
     const auto part = [&](int64_t begin, int64_t end, int64_t thread) noexcept {
       around(i - instruction.first, thread, [&]() noexcept {
         const DenormalMode mode(flush_denormals);
-        phase.function(buffers, symbols, scratch + thread * scratch_stride_, begin,
+        phase.function(buffers, symbols, scratch + thread * of_.scratch_stride_, begin,
                        HONE_PLANT(thread_end, end, thread > 0 ? end - 1 : end));
       });
     };
-    team_->run(phase.trips, phase.is_parallel ? threads_ : 1, part);
+    of_.team_->run(phase.trips, phase.is_parallel ? of_.threads_ : 1, part);
   }
 }
 
-void Executable::launch(const Frame& frame, const Instruction& instruction,
-                        bool flush_denormals) const {
-  run_phases(frame, instruction, flush_denormals,
-             [](uint32_t, int64_t, const auto& compute) noexcept { compute(); });
+void Executable::Run::launch(const Instruction& instruction) const {
+  run_phases(instruction, [](uint32_t, int64_t, const auto& compute) noexcept { compute(); });
 }
 
 // The caller's parts lie in the entry of the whole launch, which execute() adds.
-void Executable::launch_traced(const Frame& frame, const Instruction& instruction,
-                               const RunOptions& options) const {
-  const auto threads = static_cast<size_t>(threads_);
+void Executable::Run::launch_traced(const Instruction& instruction) const {
+  const auto threads = static_cast<size_t>(of_.threads_);
   std::vector<Span> parts((instruction.last - instruction.first) * threads);
-  run_phases(frame, instruction, flushes(options),
-             [&](uint32_t phase, int64_t thread, const auto& compute) noexcept {
-               const SpanClock clock;
-               compute();
-               parts[phase * threads + static_cast<size_t>(thread)] = clock.span();
-             });
+  run_phases(instruction, [&](uint32_t phase, int64_t thread, const auto& compute) noexcept {
+    const SpanClock clock;
+    compute();
+    parts[phase * threads + static_cast<size_t>(thread)] = clock.span();
+  });
   for (const Span& part : parts)
-    if (part.end != 0 && part.thread != this_thread()) options.trace->add(instruction.origin, part);
+    if (part.end != 0 && part.thread != this_thread())
+      options_.trace->add(instruction.origin, part);
 }
 
 }  // namespace hone

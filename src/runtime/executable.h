@@ -14,10 +14,11 @@
 #include "base/team.h"
 #include "runtime/image.h"
 #include "runtime/object_code.h"
-#include "runtime/script.h"
 #include "tensor/tensor.h"
 
 namespace hone {
+
+struct Script;
 
 struct LoadOptions {
   std::shared_ptr<Team> team = nullptr;  // null: it makes one with the image's threads
@@ -68,7 +69,11 @@ struct RunOptions {
   bool flush_denormals = false;
 };
 
-// A compiled model in memory. Any number of threads may run it at once: each run has a frame, with
+// Refuses an image that is malformed, or in which a command could reach beyond the memory that it
+// names. Nothing of it runs. Executable::load() checks this, too.
+Status check_image(const Image& image, std::span<const Import> imports = default_imports());
+
+// A compiled graph in memory. Any number of threads may run it at once: each run has a frame, with
 // an arena and scratch of its own. A run that finds no free frame makes one, which is kept; so
 // memory grows to what the largest number of runs at once needed. Other runs allocate nothing but
 // tensors for their outputs, and those lie in the memory of earlier outputs that nobody holds.
@@ -78,7 +83,7 @@ struct RunOptions {
 // change it, while a kernel runs.
 class Executable {
  public:
-  // Checks the image (script.h). Constants are used where they are, or copied once if they are not
+  // Checks the image. Constants are used where they are, or copied once if they are not
   // aligned to kBufferAlignment.
   static Result<std::shared_ptr<const Executable>> load(const Image& image,
                                                         const LoadOptions& options = {});
@@ -88,7 +93,7 @@ class Executable {
   std::span<const image::Port> outputs() const { return outputs_; }
   int64_t threads() const { return threads_; }  // that work on a kernel
   // Indexed by output: its donor, the input in whose memory it may lie.
-  std::span<const std::optional<uint32_t>> donors() const { return script_.donors; }
+  std::span<const std::optional<uint32_t>> donors() const;
 
   // Errors: tensors that do not fit, no memory (ErrorCode::limit), cancelled.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
@@ -107,12 +112,12 @@ class Executable {
   struct Frame;
   struct Extent;
   class Lease;
+  class Run;
 
-  Executable() = default;
+  Executable();
   Status set_up(const Image& image, const LoadOptions& options);
   Status lay_out_frame();
   Result<std::unique_ptr<Frame>> make_frame() const;
-  void* address(const Frame& frame, const Script::Pointer& pointer) const;
   Status check_types(std::span<const Tensor> inputs) const;
   // Uses the given outputs, and makes those that are missing.
   Result<std::vector<Tensor>> run_to_tensors(std::span<const void* const> inputs,
@@ -121,26 +126,12 @@ class Executable {
   Status check_overlaps(Frame& frame) const;
   Error overlap(const Extent& a, const Extent& b) const;
   Status prepare(Profile& profile) const;
-  Status execute(Frame& frame, const RunOptions& options) const;
-  bool flushes(const RunOptions& options) const {
-    return options.flush_denormals || flushes_denormals_;
-  }
-  // Threads share large ones.
-  void copy(const void* from, void* to, int64_t bytes) const;
-  void launch(const Frame& frame, const Script::Instruction& instruction,
-              bool flush_denormals) const;
-  void launch_traced(const Frame& frame, const Script::Instruction& instruction,
-                     const RunOptions& options) const;
-  // `around` is called for each thread's part of each phase, with what computes it.
-  template <class Around>
-  void run_phases(const Frame& frame, const Script::Instruction& instruction, bool flush_denormals,
-                  const Around& around) const;
 
   std::string place_;  // for errors: "image 'mlp'"
   std::vector<image::Port> inputs_;
   std::vector<image::Port> outputs_;
   std::vector<Tensor> constants_;  // aligned
-  Script script_;
+  std::unique_ptr<const Script> script_;
   std::vector<uint32_t> bound_;        // pointers into inputs and outputs that do not move
   std::vector<uint32_t> partly_used_;  // outputs whose last byte has unused bits
   // The memory of a run's outputs, for those of the next run.

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "runtime/honec_layout.h"
-#include "runtime/script.h"
 #include "runtime/segment_run.h"
 
 namespace {
@@ -54,7 +53,7 @@ void look(std::span<const std::byte> bytes) {
   for (size_t i = 0; i < file->programs().size(); ++i)
     if (const Result<OpenImage> open = file->open_image(i); open.ok())
       if (const Result<Image> image = file->image(i, smallest(*open)); image.ok())
-        (void)resolve(*image, default_imports());
+        (void)check_image(*image);
   run(*file);
 }
 
