@@ -133,18 +133,19 @@ class CompiledSubject : public BenchSubject {
 
   Status prepare() {
     if (!how_.donates) return {};
-    if (model_.segments != nullptr)
+    if (model_.runnable->single() == nullptr)
       return usage_error("--donate is for models that are one graph; '{}' is a tree of segments",
                          excerpt(model_.file.name()))
           .with_hint("without it: segments keep their inputs, which others may read");
-    return inputs_.prepare(*model_.executable);
+    return inputs_.prepare(*model_.runnable->single());
   }
 
   Status run() override {
     RunOptions options = {
         .cancel = how_.cancel, .trace = runs_, .flush_denormals = how_.flushes_denormals};
     if (!how_.donates) {
-      HONE_TRY(model_.run(model_.inputs.tensors, options, is_profiled_ ? &times_ : nullptr));
+      HONE_TRY(
+          model_.runnable->run(model_.inputs.tensors, options, is_profiled_ ? &times_ : nullptr));
       return {};
     }
     if (is_profiled_) {
@@ -152,7 +153,7 @@ class CompiledSubject : public BenchSubject {
       ++times_.front().runs;
       options.profile = &times_.front().times;
     }
-    return inputs_.run(*model_.executable, options);
+    return inputs_.run(*model_.runnable->single(), options);
   }
 
   void unload() override { hone::unload(model_); }

@@ -203,7 +203,7 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
     other = HONE_TRY(compiled_subject(*rival, how));
   }
   const HonecFile::Program& program = model->chosen();
-  report.threads = model->executable != nullptr ? model->executable->threads() : program.threads;
+  report.threads = model->runnable->threads();
   report.target = default_name(HONE_TRY(host_target()));
   report.isa = name(program.needs.isa);
   for (size_t i = 0; i < model->inputs.tensors.size(); ++i)

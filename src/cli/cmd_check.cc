@@ -94,7 +94,7 @@ Status check_compiled(const Arguments& arguments, Console& console) {
   HONE_TRY(check_tolerance_options(arguments));
   const CompiledOrigin origin = HONE_TRY(given_origin(arguments, console));
   const auto run = [&](const std::vector<Tensor>& tensors) {
-    return origin.compiled.run(tensors, {.cancel = &console.cancel()});
+    return origin.compiled.runnable->run(tensors, {.cancel = &console.cancel()});
   };
   return check_one(origin.source, origin.compiled.inputs, run, arguments, console);
 }

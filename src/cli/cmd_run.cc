@@ -69,7 +69,8 @@ Status run_compiled(const Arguments& arguments, Console& console) {
   const std::vector<Tensor> outputs = HONE_TRY(tracer.timed(
       "run",
       [&] {
-        return model.run(model.inputs.tensors, options, tracer.is_wanted() ? &times : nullptr);
+        return model.runnable->run(model.inputs.tensors, options,
+                                   tracer.is_wanted() ? &times : nullptr);
       }));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs));
@@ -82,7 +83,7 @@ Status run_compiled(const Arguments& arguments, Console& console) {
         "source");
   } else if (flushes) {
     const std::vector<Tensor> exact =
-        HONE_TRY(model.run(model.inputs.tensors, {.cancel = &console.cancel()}));
+        HONE_TRY(model.runnable->run(model.inputs.tensors, {.cancel = &console.cancel()}));
     console.note("{}", HONE_TRY(flush_error(outputs, exact, wishes.names)));
   }
   add_runs(tracer.trace(), tracer.runs(), times);

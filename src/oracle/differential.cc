@@ -36,12 +36,6 @@ std::string_view name(Verdict verdict) {
 
 namespace {
 
-std::vector<Type> types_of(std::span<const Tensor> tensors) {
-  std::vector<Type> types;
-  for (const Tensor& tensor : tensors) types.push_back(tensor.type());
-  return types;
-}
-
 // Numbers for all symbols that the inputs of a run tell; the graph itself where they do not tell
 // all of them.
 Graph with_inputs_for(Graph graph, Rng& rng, const Specials& specials,

@@ -51,8 +51,10 @@ py::tuple load_by(const Open& open, std::optional<int64_t> threads, bool verify)
   const HonecFile& file = loaded->file();
   std::shared_ptr<OpenRunner> runner;
   if (loaded->single() == nullptr) runner = std::make_shared<LoadedRunner>(loaded);
+  // The executable lives as long as the model.
   auto core = std::make_shared<Core>(ports_of(file.inputs()), ports_of(file.outputs()),
-                                     loaded->single(), std::move(runner));
+                                     std::shared_ptr<const Executable>(loaded, loaded->single()),
+                                     std::move(runner));
   return py::make_tuple(text_of(file.name()), std::move(core));
 }
 

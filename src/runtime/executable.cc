@@ -271,15 +271,6 @@ Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
   return frame;
 }
 
-// ---- Tracing ------------------------------------------------------------------------------------
-
-void RunTrace::add(uint32_t command, const Span& span) {
-  if (entries.size() < most)
-    entries.push_back({program, command, span});
-  else
-    ++lost;
-}
-
 // ---- Running -----------------------------------------------------------------------------------
 
 Status Executable::check_types(std::span<const Tensor> inputs) const {
@@ -303,7 +294,9 @@ Status check_image(const Image& image, std::span<const Import> imports) {
 }
 
 Result<std::vector<Tensor>> Executable::run(std::span<const Tensor> inputs,
-                                            const RunOptions& options) const {
+                                            const RunOptions& options,
+                                            std::vector<UnitTimes>* times) const {
+  if (times != nullptr) return run(inputs, timed(options, *times, 0, types_of(inputs)));
   HONE_TRY(check_types(inputs));
   std::vector<const void*> from;
   for (const Tensor& input : inputs) from.push_back(aligned_data(input));

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/progress.h"
-#include "base/span.h"
 #include "base/team.h"
 #include "runtime/image.h"
 #include "runtime/object_code.h"
+#include "runtime/runnable.h"
 #include "tensor/tensor.h"
 
 namespace hone {
@@ -29,46 +28,6 @@ struct LoadOptions {
   int64_t memory_limit = INT64_MAX;
 };
 
-// The time of a launch or a copy of an image, over all its runs; in a loop it runs several times.
-// On one thread it is CPU time, which other processes do not lengthen.
-struct CommandTime {
-  std::string command;  // its name in the image
-  std::string kernel;   // empty: a copy
-  int64_t runs = 0;
-  double seconds = 0;
-  double least = 0;  // seconds of its fastest run
-};
-using Profile = std::vector<CommandTime>;  // in the image's order
-
-// When launches and copies ran, in the order of their ends, as far as there is room.
-struct RunTrace {
-  // The work of a thread for a command; for a launch on several threads, one for each that had a
-  // part.
-  struct Entry {
-    uint32_t program;  // RunTrace::program at that time
-    uint32_t command;  // an index of the run's profile
-    Span span;
-  };
-  size_t most = 100'000;  // entries
-  uint32_t program = 0;   // of runs to come: whoever traces several executables tells them apart
-  std::vector<Entry> entries = {};
-  int64_t lost = 0;  // entries without room
-
-  void add(uint32_t command, const Span& span);
-};
-
-struct RunOptions {
-  // Looked at between commands and between trips of loops; a kernel runs to its end.
-  const CancelToken* cancel = nullptr;
-  // Runs add to it. It must be empty or come from runs of the same image; one run at a time.
-  Profile* profile = nullptr;
-  // Runs that have a profile add to it; one run at a time.
-  RunTrace* trace = nullptr;
-  // Kernels read denormal numbers as 0 and write 0 for them: many processors compute with them a
-  // hundred times as slowly.
-  bool flush_denormals = false;
-};
-
 // Refuses an image that is malformed, or in which a command could reach beyond the memory that it
 // names. Nothing of it runs. Executable::load() checks this, too.
 Status check_image(const Image& image, std::span<const Import> imports = default_imports());
@@ -81,23 +40,23 @@ Status check_image(const Image& image, std::span<const Import> imports = default
 // Kernels run with the floating-point environment of the thread they are on: the caller's for its
 // part, the default for the team's workers. RunOptions::flush_denormals and an image that says so
 // change it, while a kernel runs.
-class Executable {
+class Executable final : public Runnable {
  public:
   // Checks the image. Constants are used where they are, or copied once if they are not
   // aligned to kBufferAlignment.
   static Result<std::shared_ptr<const Executable>> load(const Image& image,
                                                         const LoadOptions& options = {});
-  ~Executable();  // not while it runs
+  ~Executable() override;  // not while it runs
 
-  std::span<const image::Port> inputs() const { return inputs_; }
-  std::span<const image::Port> outputs() const { return outputs_; }
-  int64_t threads() const { return threads_; }  // that work on a kernel
+  std::span<const image::Port> inputs() const override { return inputs_; }
+  std::span<const image::Port> outputs() const override { return outputs_; }
+  int64_t threads() const override { return threads_; }
+  const Executable* single() const override { return this; }
   // Indexed by output: its donor, the input in whose memory it may lie.
   std::span<const std::optional<uint32_t>> donors() const;
 
-  // Errors: tensors that do not fit, no memory (ErrorCode::limit), cancelled.
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
-                                  const RunOptions& options = {}) const;
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
+                                  std::vector<UnitTimes>* times = nullptr) const override;
   // The same with inputs that the caller gives up: an output lies in its donor if no other handle
   // holds the donor. After an error the contents of the inputs are undefined.
   Result<std::vector<Tensor>> run_donating(std::vector<Tensor> inputs,

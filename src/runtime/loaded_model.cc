@@ -11,26 +11,6 @@ namespace hone {
 
 namespace {
 
-std::vector<Type> types_of(std::span<const Tensor> tensors) {
-  std::vector<Type> types;
-  for (const Tensor& tensor : tensors) types.push_back(tensor.type());
-  return types;
-}
-
-// The options of a run of the unit's code that adds to its times.
-RunOptions timed(RunOptions options, std::vector<UnitTimes>& times, uint32_t unit,
-                 std::vector<Type> inputs) {
-  auto known = std::ranges::find_if(
-      times, [&](const UnitTimes& one) { return one.unit == unit && one.inputs == inputs; });
-  if (known == times.end())
-    known = times.insert(known, {.unit = unit, .inputs = std::move(inputs)});
-  ++known->runs;
-  options.profile = &known->times;
-  if (options.trace != nullptr)
-    options.trace->program = static_cast<uint32_t>(known - times.begin());
-  return options;
-}
-
 // Before a segment runs: what it gives is held until the last one that reads it has run.
 Status check_outputs(const Executable& code, int64_t limit) {
   int64_t bytes = 0;
@@ -72,14 +52,14 @@ Result<std::shared_ptr<const LoadedModel>> LoadedModel::load(HonecFile file, Hon
 
 Status LoadedModel::prepare() {
   if (!options_.machine) options_.machine = HONE_TRY(host_instructions());
-  int64_t threads = 1;
   for (size_t i = 0; i < file_.sizes().size(); ++i) {
     Choice& choice = choices_.emplace_back();
     choice.program = HONE_TRY(file_.choose(*options_.machine, i));
-    threads = std::max(threads, threads_of(file_.programs()[choice.program].threads, options_));
+    threads_ = std::max(threads_, threads_of(file_.programs()[choice.program].threads, options_));
   }
   if (options_.team == nullptr && !file_.is_single())
-    options_.team = HONE_TRY(Team::create({.threads = threads}));
+    options_.team = HONE_TRY(Team::create({.threads = threads_}));
+  if (options_.team != nullptr) threads_ = std::min(threads_, options_.team->threads());
   for (Choice& choice : choices_) {
     choice.open = HONE_TRY(file_.open_image(choice.program));
     if (file_.programs()[choice.program].is_open) continue;
@@ -147,7 +127,7 @@ Result<std::shared_ptr<const Executable>> LoadedModel::sized(size_t choice,
 Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs,
                                              const RunOptions& options,
                                              std::vector<UnitTimes>* times) const {
-  if (single_ != nullptr && times == nullptr) return single_->run(inputs, options);
+  if (single_ != nullptr) return single_->run(inputs, options, times);
   const auto run_unit = [&](uint32_t unit,
                             std::span<const Tensor> tensors) -> Result<std::vector<Tensor>> {
     std::vector<Type> types = types_of(tensors);

@@ -11,20 +11,12 @@
 
 namespace hone {
 
-// The time of the code of a unit for inputs of these types, over several runs.
-struct UnitTimes {
-  uint32_t unit = 0;
-  std::vector<Type> inputs = {};
-  int64_t runs = 0;
-  Profile times = {};
-};
-
 // All of a compiled model, ready to run: code for one or several choices of sizes, code for all
 // sizes, segments. Any number of threads may run it at once.
 //
 // Code for all sizes is made ready when sizes are first met, from what is in memory; the
 // kMaxKept that were used last are kept.
-class LoadedModel {
+class LoadedModel final : public Runnable {
  public:
   static constexpr size_t kMaxKept = 64;
 
@@ -32,18 +24,19 @@ class LoadedModel {
   static Result<std::shared_ptr<const LoadedModel>> load(HonecFile file, HonecOptions options = {});
 
   const HonecFile& file() const { return file_; }
-  // Runs a model that is one graph, for one choice of sizes (HonecFile::is_single); else null.
-  const std::shared_ptr<const Executable>& single() const { return single_; }
+  std::span<const image::Port> inputs() const override { return file_.inputs(); }
+  std::span<const image::Port> outputs() const override { return file_.outputs(); }
+  int64_t threads() const override { return threads_; }
+  // See HonecFile::is_single.
+  const Executable* single() const override { return single_.get(); }
   // Runs these sizes of HonecFile::sizes(), if they are numbers.
   std::shared_ptr<const Executable> for_sizes(size_t sizes) const;
   // Runs a unit for inputs of these types. An error names the sizes that the file has.
   Result<std::shared_ptr<const Executable>> executable(uint32_t unit,
                                                        std::span<const Type> inputs) const;
 
-  // With `times`, the run adds to them in place of the options' profile; the program of a trace is
-  // their index. One run at a time has the same times.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
-                                  std::vector<UnitTimes>* times = nullptr) const;
+                                  std::vector<UnitTimes>* times = nullptr) const override;
 
  private:
   // A choice of HonecFile::sizes().
@@ -69,6 +62,7 @@ class LoadedModel {
 
   const HonecFile file_;
   HonecOptions options_;
+  int64_t threads_ = 1;
   std::vector<Choice> choices_;
   std::shared_ptr<const Executable> single_;
 

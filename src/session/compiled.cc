@@ -17,12 +17,6 @@ Graph signature_of(const HonecFile& file, std::span<const image::Port> inputs) {
   return signature;
 }
 
-std::vector<Type> types_of(const RunInputs& inputs) {
-  std::vector<Type> types;
-  for (const Tensor& tensor : inputs.tensors) types.push_back(tensor.type());
-  return types;
-}
-
 // The first sizes that what is given does not contradict; of a file for one choice, that one, and
 // whoever resolves inputs says what is wrong.
 Result<size_t> choose_sizes(const HonecFile& file, const Given& given) {
@@ -70,7 +64,7 @@ Error has_no_code(const HonecFile& file, size_t sizes, const Instructions& asked
 // With the program that is to run, if its sizes are numbers.
 Result<CompiledModel> opened(const std::string& path, const Given& given,
                              const CompiledOptions& options, const Labels& labels) {
-  CompiledModel model = {.file = HONE_TRY(HonecFile::open(path)), .inputs = {}, .executable = {}};
+  CompiledModel model = {.file = HONE_TRY(HonecFile::open(path)), .inputs = {}, .runnable = {}};
   const Instructions host = HONE_TRY(host_instructions());
   model.machine = machine_of(options, host);
   if (!model.is_open()) model.sizes = HONE_TRY(choose_sizes(model.file, given));
@@ -85,15 +79,14 @@ Result<CompiledModel> opened(const std::string& path, const Given& given,
 // From its file, or from a copy of that.
 Status load_from(const HonecFile& file, CompiledModel& model) {
   if (!model.is_open()) {
-    model.executable = HONE_TRY(load_honec(file, model.loading));
+    model.runnable = HONE_TRY(load_honec(file, model.loading));
     return {};
   }
   auto loaded = HONE_TRY(LoadedModel::load(file, model.loading));
-  if (file.segments() != nullptr) {
-    model.segments = std::move(loaded);
-    return {};
-  }
-  model.executable = HONE_TRY(loaded->executable(0, types_of(model.inputs)));
+  if (file.segments() != nullptr)
+    model.runnable = std::move(loaded);
+  else
+    model.runnable = HONE_TRY(loaded->executable(0, types_of(model.inputs.tensors)));
   return {};
 }
 
@@ -107,8 +100,9 @@ Status load(CompiledModel& model, Engine engine, const CompiledOptions& options,
     model.loading.memory_limit = HONE_TRY(less_held(model, outputs, face));
   }
   HONE_TRY(load_from(model.file, model));
-  if (!is_contest && model.is_open() && model.segments == nullptr)
-    HONE_TRY(less_held(model, model.executable->outputs(), face));
+  // Sizes of outputs that were open are known now.
+  if (!is_contest && model.is_open() && model.runnable->single() != nullptr)
+    HONE_TRY(less_held(model, model.runnable->outputs(), face));
   return {};
 }
 
@@ -165,18 +159,6 @@ bool CompiledModel::is_open() const {
          std::ranges::any_of(file.programs(), &HonecFile::Program::is_open);
 }
 
-Result<std::vector<Tensor>> CompiledModel::run(std::span<const Tensor> tensors,
-                                               const RunOptions& options,
-                                               std::vector<UnitTimes>* times) const {
-  if (segments != nullptr) return segments->run(tensors, options, times);
-  if (times == nullptr) return executable->run(tensors, options);
-  if (times->empty()) times->push_back({.inputs = types_of(inputs)});
-  ++times->front().runs;
-  RunOptions timed = options;
-  timed.profile = &times->front().times;
-  return executable->run(tensors, timed);
-}
-
 Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,
                                     const CompiledOptions& options, const Face& face) {
   CompiledModel model = HONE_TRY(opened(path, given, options, face.labels));
@@ -209,10 +191,7 @@ Result<CompiledOrigin> load_origin(const std::string& path, const std::string& m
   return CompiledOrigin{std::move(compiled), std::move(source)};
 }
 
-void unload(CompiledModel& model) {
-  model.executable.reset();
-  model.segments.reset();
-}
+void unload(CompiledModel& model) { model.runnable.reset(); }
 
 Status load_elsewhere(CompiledModel& model) {
   unload(model);

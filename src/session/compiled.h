@@ -18,19 +18,15 @@ namespace hone {
 struct CompiledModel {
   HonecFile file;
   RunInputs inputs;
-  std::shared_ptr<const Executable> executable;      // null: of several segments
-  std::shared_ptr<const LoadedModel> segments = {};  // null: of one graph
-  Instructions machine = {};                         // that it may use
-  size_t sizes = 0;                                  // of the file: what it was asked for
-  size_t program = 0;         // of the file: what runs; of segments the first
-  HonecOptions loading = {};  // how that was loaded
+  std::shared_ptr<const Runnable> runnable;  // of one graph: for the sizes of the inputs
+  Instructions machine = {};                 // that it may use
+  size_t sizes = 0;                          // of the file: what it was asked for
+  size_t program = 0;                        // of the file: what runs; of segments the first
+  HonecOptions loading = {};                 // how that was loaded
 
   const HonecFile::Program& chosen() const { return file.programs()[program]; }
   // True if the file has code for sizes that inputs say.
   bool is_open() const;
-  // With `times` as LoadedModel::run.
-  Result<std::vector<Tensor>> run(std::span<const Tensor> tensors, const RunOptions& options = {},
-                                  std::vector<UnitTimes>* times = nullptr) const;
 };
 
 struct CompiledOptions {
