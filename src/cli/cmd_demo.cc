@@ -141,7 +141,8 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
   const Face face = limited_face(arguments, console);
   RunInputs inputs;
   inputs.chosen = HONE_TRY(size_bindings(signature, source.open.sizes, face));
-  inputs.bindings = HONE_TRY(all_size_bindings(signature, source.open.sizes, face));
+  inputs.bindings =
+      HONE_TRY(all_size_bindings(signature, source.open.sizes, face, source.open.smallest));
   inputs.memory_left = HONE_TRY(memory_left(signature, inputs.bindings, Engine::contest, face));
   inputs.tensors = HONE_TRY(random_inputs(signature, 0, inputs.bindings));
   inputs.is_random.assign(inputs.tensors.size(), true);

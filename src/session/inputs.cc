@@ -24,7 +24,7 @@ class Resolver {
     Bindings chosen = binder_.bindings();
     for (const GivenInput& one : given.inputs) HONE_TRY(check(one));
     const Bindings told = binder_.bindings();
-    HONE_TRY(binder_.add_smallest());
+    HONE_TRY(binder_.add_smallest(given.smallest));
     Bindings guessed = binder_.bindings();
     std::erase_if(guessed, [&](const auto& size) { return told.contains(size.first); });
     const MemoryLeft left = HONE_TRY(memory_left(signature_, binder_.bindings(), engine, face_));

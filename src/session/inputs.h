@@ -32,6 +32,7 @@ struct GivenInput {
 struct Given {
   Sizes sizes = {};
   std::vector<GivenInput> inputs = {};
+  SmallestSizes smallest = {};
 };
 // The sizes, and those that the given tensors have.
 Sizes all_sizes(const Given& given);

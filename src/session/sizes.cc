@@ -106,8 +106,9 @@ Status SizeBinder::add_shape(size_t i, std::span<const int64_t> dims) {
   return {};
 }
 
-Status SizeBinder::add_smallest() {
-  const Bindings all = smallest_bindings(signature_, bindings_);
+Status SizeBinder::add_smallest(const SmallestSizes& smallest) {
+  Bindings all = smallest_bindings(signature_, bindings_);
+  if (smallest && all.size() > bindings_.size()) all = smallest(bindings_);
   std::vector<std::string> chosen;
   for (const auto& [name, dim] : all)
     if (!bindings_.contains(name)) chosen.push_back(fmt::format("{}={}", name, dim.to_string()));
@@ -127,10 +128,11 @@ Result<Bindings> size_bindings(const Graph& signature, const Sizes& sizes, const
   return binder.bindings();
 }
 
-Result<Bindings> all_size_bindings(const Graph& signature, const Sizes& sizes, const Face& face) {
+Result<Bindings> all_size_bindings(const Graph& signature, const Sizes& sizes, const Face& face,
+                                   const SmallestSizes& smallest) {
   SizeBinder binder(signature, face);
   HONE_TRY(binder.add(sizes));
-  HONE_TRY(binder.add_smallest());
+  HONE_TRY(binder.add_smallest(smallest));
   return binder.bindings();
 }
 

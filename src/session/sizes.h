@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -26,6 +27,10 @@ Result<Sizes> parse_sizes(std::span<const std::string> dims, std::span<const std
 Result<std::pair<std::string, std::string>> split_pair(std::string_view label,
                                                        const std::string& text);
 
+// The smallest sizes that a model takes, beside those that are told; empty: the smallest of each
+// symbol.
+using SmallestSizes = std::function<Bindings(const Bindings& told)>;
+
 // Symbols of a graph, bound one after another. Each number is checked against what is known.
 class SizeBinder {
  public:
@@ -35,8 +40,9 @@ class SizeBinder {
   Status add(const Sizes& sizes);
   // The shape of input i; symbols follow.
   Status add_shape(size_t i, std::span<const int64_t> dims);
-  // Symbols that nothing has decided take their smallest value, which the face is told.
-  Status add_smallest();
+  // Symbols that nothing has decided take their smallest value, or what `smallest` says for those
+  // that are decided. The face is told.
+  Status add_smallest(const SmallestSizes& smallest = {});
 
   const Bindings& bindings() const { return bindings_; }
 
@@ -51,9 +57,9 @@ class SizeBinder {
 
 // The values that the sizes give to symbols of the graph.
 Result<Bindings> size_bindings(const Graph& signature, const Sizes& sizes, const Face& face = {});
-// And the smallest for those of which they say nothing.
+// And the smallest for those of which they say nothing, as SizeBinder::add_smallest.
 Result<Bindings> all_size_bindings(const Graph& signature, const Sizes& sizes,
-                                   const Face& face = {});
+                                   const Face& face = {}, const SmallestSizes& smallest = {});
 // The same for the import of an ONNX file, which checks them itself.
 ImportOptions import_sizes(const Sizes& sizes);
 

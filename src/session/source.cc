@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "front/front_end.h"
 #include "ir/model_text.h"
@@ -94,6 +95,10 @@ Result<Source> load_unverified(const std::string& name, Given given, const Sourc
 Result<Source> verified(Source source, std::string_view name) {
   Status good = verify(source.model);
   if (!good.ok()) return std::move(good).error().within(name);
+  if (first_deferred(source.model) != nullptr)
+    source.open.smallest = [model = source.model](const Bindings& told) {
+      return smallest_sizes(model, told);
+    };
   return source;
 }
 
@@ -158,6 +163,38 @@ std::vector<std::string> output_names(const Model& model) {
   std::vector<std::string> names;
   for (const ModelValue& output : model.outputs) names.push_back(output.name);
   return names;
+}
+
+namespace {
+
+// The symbol's smallest number from this one on; the largest if there is none.
+int64_t from_on(Symbol symbol, int64_t number) {
+  const int64_t step = symbol.multiple_of();
+  const int64_t least = ceil_div(std::max(number, symbol.min()), step) * step;
+  return least <= symbol.max() ? least : floor_div(symbol.max(), step) * step;
+}
+
+}  // namespace
+
+Bindings smallest_sizes(const Model& model, const Bindings& told) {
+  constexpr int64_t kFew = 16;  // that are tried one by one, and then powers of two
+  constexpr int64_t kMost = 4096;
+  const Graph signature = signature_of(model);
+  const Bindings least = smallest_bindings(signature, told);
+  if (first_deferred(model) == nullptr || specialize(model, least).ok()) return least;
+  std::vector<Symbol> open;
+  for (Symbol symbol : signature.symbols())
+    if (!told.contains(symbol.name())) open.push_back(symbol);
+  // One of them is larger, or all are.
+  for (int64_t number = 2; number <= kMost; number += number < kFew ? 1 : number)
+    for (size_t one = 0; one <= open.size(); ++one) {
+      Bindings sizes = least;
+      for (size_t i = 0; i < open.size(); ++i)
+        if (one == i || one == open.size())
+          sizes.insert_or_assign(open[i].name(), from_on(open[i], number));
+      if (specialize(model, sizes).ok()) return sizes;
+    }
+  return least;
 }
 
 Result<Model> with_sizes(const Model& model, const Bindings& sizes) {

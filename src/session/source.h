@@ -62,6 +62,10 @@ Result<std::string> text_alone(const Model& model);
 // A graph with the model's inputs: the graph itself if it is but one, otherwise one without nodes.
 Graph signature_of(const Model& model);
 std::vector<std::string> output_names(const Model& model);
+// The smallest sizes for which all of the model has types, beside those that are told. A part that
+// waits for sizes may refuse the smallest of each symbol: [n, m] in rows of 6 is [1, 6] at the
+// least.
+Bindings smallest_sizes(const Model& model, const Bindings& told);
 // The model for these sizes. The sizes of a model of one graph must fit it.
 Result<Model> with_sizes(const Model& model, const Bindings& sizes);
 

@@ -8,6 +8,7 @@
 #include "session/evaluation.h"
 #include "session/native.h"
 #include "session/source.h"
+#include "tests/front/onnx_file.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -82,6 +83,22 @@ TEST(Source, SaysWhatIsWrongWithAName) {
   };
   for (const auto& [name, words] : cases)
     EXPECT_THAT(load_source(name).error().to_string(), HasSubstr(words)) << name;
+}
+
+TEST(Sizes, ThatNobodyTellsAreSomeThatTheModelTakes) {
+  onnx_testing::File file;
+  file.graph.input("x", DType::f32, {"n", "m"});
+  file.graph.constant(
+      "rows", Tensor::from_integers(Type::get(DType::i64, {2}), std::vector<int64_t>{-1, 6}));
+  file.graph.node("Reshape", {"x", "rows"}, {"y"});
+  file.graph.outputs({"y"});
+  const Source source = parse_source(file.proto.SerializeAsString(), "test").value();
+  const RunInputs inputs =
+      resolve_inputs(signature_of(source.model), source.open, 0, Engine::reference).value();
+  const Tensor& x = inputs.tensors[0];
+  EXPECT_GT(x.elements(), 0);
+  EXPECT_EQ(x.elements() % 6, 0) << x.type().to_string();
+  EXPECT_TRUE(evaluate_model(source.model, inputs.tensors).ok());
 }
 
 TEST(Sizes, BindDimsAndShapes) {
