@@ -71,6 +71,7 @@ std::unique_ptr<Progress> Console::progress() {
 
 Labels Console::labels() {
   return {.size = "--dim",
+          .choices = "--sizes",
           .shape = "--shape",
           .threads = "--threads",
           .isa = "--isa",

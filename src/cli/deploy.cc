@@ -69,19 +69,42 @@ Status check_static(const Graph& graph) {
           "{}; or {}", size_text(smallest_bindings(graph, {}), Console::labels()), kFileInstead));
 }
 
+Status check_single(const Model& model) {
+  if (single_graph(model) != nullptr) return {};
+  return usage_error("--sizes: '{}' is a tree of segments for these sizes, too",
+                     excerpt(model.name))
+      .with_hint("--dim and --shape choose one size; sizes that stay open have code for all");
+}
+
+// The model with these sizes. A file that needs numbers to be one graph is read once more.
+Result<Source> with_choice(const Source& source, const Sizes& sizes, const Arguments& arguments,
+                           Console& console) {
+  if (single_graph(source.model) == nullptr) {
+    const std::string& model = arguments.text("MODEL");
+    if (model == "-")
+      return usage_error("--sizes: the model is read once for each choice, but - is read once")
+          .with_hint("name its file");
+    return given_source(model, arguments, console, {.dims = sizes.dims});
+  }
+  Source choice = source;
+  choice.open.sizes.dims.insert(sizes.dims.begin(), sizes.dims.end());
+  return choice;
+}
+
 // The model with the sizes of --sizes, each time that it is given.
-Result<std::vector<Source>> choices_of(const Source& source, const Arguments& arguments) {
+Result<std::vector<Source>> choices_of(const Source& source, const Arguments& arguments,
+                                       Console& console) {
+  const Sizes taken = HONE_TRY(parse_sizes(arguments.list("dim"), {}, Console::labels()));
   std::vector<Source> choices;
   for (std::string_view text : arguments.list("sizes")) {
     std::vector<std::string> dims;
     for (std::string_view dim : split(text, ',')) dims.emplace_back(trim(dim));
     Result<Sizes> sizes = parse_sizes(dims, {}, {.size = "--sizes"});
     if (!sizes.ok()) return std::move(sizes).error();
-    Source choice = source;
     for (const auto& [name, size] : sizes->dims)
-      if (!choice.open.sizes.dims.emplace(name, size).second)
+      if (taken.dims.contains(name))
         return usage_error("--sizes: '{}' has a size by --dim", excerpt(name));
-    choices.push_back(std::move(choice));
+    choices.push_back(HONE_TRY(with_choice(source, *sizes, arguments, console)));
   }
   if (choices.empty()) choices.push_back(source);
   return choices;
@@ -95,13 +118,14 @@ struct Deployed {
 
 Result<Deployed> compiled(const Source& source, std::span<const NativeOptions> levels,
                           const Arguments& arguments, Console& console) {
-  const std::vector<Source> choices = HONE_TRY(choices_of(source, arguments));
+  const std::vector<Source> choices = HONE_TRY(choices_of(source, arguments, console));
   const Model open = HONE_TRY(with_sizes(source.model, HONE_TRY(given_sizes(source, console))));
   Deployed made;
   for (const Source& choice : choices) {
     std::vector<std::vector<DeployedGraph>> by_graph;
     for (const NativeOptions& level : levels) {
       const GivenGraphs given = HONE_TRY(given_graphs(choice, level, console));
+      if (arguments.given("sizes")) HONE_TRY(check_single(given.model));
       if (arguments.text("emit") == kLibraryForm) HONE_TRY(check_static(*given.graphs[0]));
       // Before anything is compiled: parts may be refused.
       if (by_graph.empty()) {
@@ -150,10 +174,6 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
   const bool is_single = single_graph(source.model) != nullptr;
   if (is_library && !is_single)
     return no_single_graph(source.model, "a library").with_hint(std::string(kFileInstead));
-  if (arguments.given("sizes") && !is_single)
-    return usage_error("--sizes is for a model that is one graph; '{}' is a tree of segments",
-                       excerpt(source.model.name))
-        .with_hint("--dim and --shape choose one size; sizes that stay open have code for all");
   Deployed made = HONE_TRY(compiled(source, levels, arguments, console));
   if (is_library) name_ports(made.graphs, source.model);
   std::vector<HonecProgram> programs;

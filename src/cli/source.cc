@@ -33,6 +33,7 @@ void exhibit(const Model& model, Console& console) {
 Result<Source> given_source(const std::string& model, const Arguments& arguments, Console& console,
                             const SourceUse& use) {
   Given given = HONE_TRY(given_values(arguments, console));
+  given.sizes.dims.insert(use.dims.begin(), use.dims.end());
   const bool has_plan = arguments.given("plan");
   const SourceOptions options = {.binds_inputs = !has_plan,
                                  .runs_inputs = use.runs_inputs && !has_plan,

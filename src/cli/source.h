@@ -3,6 +3,9 @@
 #include "cli/arguments.h"
 #include "session/source.h"
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,10 +16,11 @@ namespace hone::cli {
 
 class Console;
 
-// The ways in which a command uses a model; the fields are those of SourceOptions.
+// The ways in which a command uses a model; the first two are those of SourceOptions.
 struct SourceUse {
   bool runs_inputs = false;  // no plan is given: that is one of the model for any inputs
   std::shared_ptr<OnnxChecks> checks = nullptr;
+  std::map<std::string, int64_t, std::less<>> dims = {};  // beside those of --dim
 };
 
 // MODEL, or "-" for a file on the standard input; --dim and --shape. It becomes the exhibit of a

@@ -41,6 +41,24 @@ std::string numbers_for(const Graph& graph, const Labels& labels) {
   return size_text(smallest_bindings(graph, {}), labels);
 }
 
+// For a model with a part that cannot be typed: numbers for its open sizes, if it can be typed
+// then.
+std::string way_out(const Model& model, const Labels& labels) {
+  std::string text;
+  const Bindings open = smallest_sizes(model, {});
+  const Result<Model> typed = specialize(model, open);
+  if (!open.empty() && typed.ok() && first_deferred(*typed) == nullptr) {
+    std::vector<std::string> choice;
+    for (const auto& [name, size] : open)
+      choice.push_back(fmt::format("{}={}", name, size.to_string()));
+    text = fmt::format("numbers for open sizes: {}", size_text(open, labels));
+    if (!labels.choices.empty())
+      text += fmt::format(", or {} {} once for each choice", labels.choices, join(choice, ","));
+    text += "; ";
+  }
+  return text + "'hone run' of the model itself compiles what it meets";
+}
+
 }  // namespace
 
 Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Target& target,
@@ -76,12 +94,7 @@ Result<HonecModel> deployed_model(const Model& open, const Model& bound, const L
     return model;
   }
   Result<SegmentTree> tree = segment_tree(bound);
-  if (!tree.ok()) {
-    const std::string sizes = numbers_for(signature_of(bound), labels);
-    return std::move(tree).error().with_hint(
-        fmt::format("{}'hone run' of the model itself compiles what it meets",
-                    sizes.empty() ? "" : fmt::format("sizes that are known may do: {}; ", sizes)));
-  }
+  if (!tree.ok()) return std::move(tree).error().with_hint(way_out(bound, labels));
   model.segments = *std::move(tree);
   return model;
 }

@@ -15,6 +15,7 @@ namespace hone {
 // The words that the user of the face writes to choose something: errors, hints and notices say it.
 struct Labels {
   std::string_view size = "size";              // for a number in place of an open size: "--dim"
+  std::string_view choices = "";               // for several: "--sizes"; empty: it has no choice
   std::string_view shape = "shape";            // for the shape of an input: "--shape"
   std::string_view threads = "threads";        // for how many work on a kernel: "--threads"
   std::string_view isa = "isa";                // for the instructions that may be used: "--isa"

@@ -146,6 +146,21 @@ fails 2 "not an integer" compile "$open" --sizes N=two -o y.honec
 fails 4 "N is open" compile "$open" --emit library -o liby.so
 has_said "--dim N=1; or a compiled model" compile
 
+# A file that is one graph for numbers alone, as the sum of [n] and [m] is, is read for each choice.
+base64 -d >two.onnx <<'END'
+CAgSAm1rOlMKFgoBeAoBeRIBehoGL0FkZF8xIgNBZGQSA3R3b1oQCgF4EgsKCQgBEgUKAxIBbloQCgF5EgsK
+CQgBEgUKAxIBbWIQCgF6EgsKCQgBEgUKAxIBa0IECgAQDg==
+END
+fails 4 "has to be compiled when the sizes of its inputs are seen" compile two.onnx -o two.honec
+grep -q -- "--sizes m=1,n=1" err
+says ", 2 choices of sizes" \
+  compile two.onnx --sizes n=2,m=2 --sizes n=3,m=1 --cache none -o two.honec
+says "compiled before" run two.honec --input x=3xf32=1 --input y=1xf32=2
+contains '^z +f32\[3\] '
+fails 2 "it has code for" run two.honec --shape x=4
+fails 2 "has a size by --dim" compile two.onnx --dim n=2 --sizes n=2 -o y.honec
+fails 2 "name its file" compile - --sizes n=2,m=2 -o y.honec <two.onnx
+
 # Sizes that stay open: code for all of them.
 says ", for all sizes" compile "$open" --cache none -o open.honec
 hone inspect open.honec >out
@@ -205,6 +220,10 @@ says "wrote t.json" bench tree.honec --input "x=4xf32=1 2 3 -1" --runs 3 --trace
 says "wrote t.json" run tree.honec --input "x=4xf32=1 2 3 -1" --trace t.json
 [[ $(grep -c '"name":"mul","cat":"launch"' t.json) == 3 ]]
 says "" bench open.honec --shape x=3x16 --runs 3 --trace t.json
-fails 2 "is for a model that is one graph" compile tree.hone --sizes N=2 -o y.honec
+fails 2 "no symbol 'N'" compile tree.hone --sizes N=2 -o y.honec
+sed '1s/%x: f32\[4\]/&, %y: f32[N]/; 1s/K in 0..4/&, N in 1..8/' tree.hone >sized_tree.hone
+fails 2 "a tree of segments for these sizes, too" compile sized_tree.hone --sizes N=2 -o y.honec
+has_said "--dim and --shape choose one size" compile
+says ", 4 segments" compile sized_tree.hone --dim N=2 --cache none -o y.honec
 fails 4 "a library takes a single graph" compile tree.hone --emit library -o liby.so
 has_said "-o FILE.honec" compile

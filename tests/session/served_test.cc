@@ -6,8 +6,11 @@
 #include <atomic>
 #include <filesystem>
 #include <thread>
+#include <tuple>
 
 #include "runtime/loaded_model.h"
+#include "tensor/filled.h"
+#include "tests/front/onnx_file.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -46,6 +49,57 @@ TEST(ServedModel, IsWrittenAsACompiledModel) {
   ASSERT_TRUE(model->save(path, "0").ok());
   const auto loaded = load_honec(HonecFile::open(path).value()).value();
   EXPECT_EQ(loaded->run({{counting(2)}}).value()[0].real_at(3), 6);
+  std::filesystem::remove(path);
+}
+
+Tensor all_same(const Ints& dims, double value) {
+  const Type type = Type::get(DType::f32, Dims(dims.begin(), dims.end()));
+  return repeated(Tensor::scalar(DType::f32, value), type);
+}
+
+// A head of attention as exporters write it: positions are the first of a table, the mask has a
+// size of its own, and three sizes are open.
+std::string decoder_bytes() {
+  onnx_testing::File file;
+  auto& graph = file.graph;
+  graph.input("x", DType::f32, {"batch", "new", "2"});
+  graph.input("past", DType::f32, {"batch", "past_length", "2"});
+  graph.input("mask", DType::f32, {"batch", "1", "total"});
+  graph.constant("table", all_same({1, 64, 2}, 1));
+  graph.constant("zero", onnx_testing::integers({1}, {0}));
+  graph.constant("one", onnx_testing::integers({1}, {1}));
+  graph.node("Shape", {"x"}, {"shape"});
+  graph.node("Gather", {"shape", "one"}, {"length"});
+  graph.node("Slice", {"table", "zero", "length", "one"}, {"places"});
+  graph.node("Add", {"x", "places"}, {"q"});
+  graph.node("Concat", {"past", "q"}, {"present"}, {{"axis", 1}});
+  graph.node("Transpose", {"present"}, {"keys"}, {{"perm", Ints{0, 2, 1}}});
+  graph.node("MatMul", {"q", "keys"}, {"products"});
+  graph.node("Add", {"products", "mask"}, {"scores"});
+  graph.node("Softmax", {"scores"}, {"weights"}, {{"axis", -1}});
+  graph.node("MatMul", {"weights", "present"}, {"y"});
+  graph.outputs({"y", "present"});
+  return file.proto.SerializeAsString();
+}
+
+TEST(ServedModel, OfATransformerIsWrittenForAllSizes) {
+  const auto model = served(decoder_bytes()).value();
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / "hone_served_decoder.honec";
+  const Status saved = model->save(path, "0");
+  ASSERT_TRUE(saved.ok()) << saved.error().to_string();
+  const auto loaded = LoadedModel::load(HonecFile::open(path).value()).value();
+  for (const auto& [batch, past, added] :
+       {std::tuple<int64_t, int64_t, int64_t>(1, 0, 5), {1, 5, 1}, {2, 6, 3}}) {
+    const std::vector<Tensor> inputs = {all_same({batch, added, 2}, 0.5),
+                                        all_same({batch, past, 2}, 0.5),
+                                        all_same({batch, 1, past + added}, 0.5)};
+    const auto outputs = loaded->run(inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+    EXPECT_EQ((*outputs)[0].type().static_dims(), (Ints{batch, added, 2}));
+    EXPECT_EQ((*outputs)[1].type().static_dims(), (Ints{batch, past + added, 2}));
+    EXPECT_NEAR((*outputs)[0].real_at(0), model->run(inputs).value()[0].real_at(0), 1e-6);
+  }
   std::filesystem::remove(path);
 }
 
