@@ -11,7 +11,7 @@
 #include "learn/data_set.h"
 #include "learn/kernel_data.h"
 #include "tune/kernel_meter.h"
-#include "tune/tune_kernel.h"
+#include "tune/measured_kernels.h"
 
 // Data sets by measuring: docs/datasets.md. All that is measured is on disk at once, so that a
 // build that was broken off goes on where it was.

@@ -10,6 +10,7 @@
 #include "planner/planner.h"
 #include "planner/schedules.h"
 #include "search/plan_search.h"
+#include "tune/timed_schedules.h"
 
 namespace hone {
 
@@ -102,9 +103,8 @@ Result<std::optional<KernelTime>> known_time(const DefaultKernel& kernel, const 
   const Result<KernelCandidate> candidate = candidate_of(body, kernel.planned, target);
   if (!candidate.ok()) return std::optional(KernelTime{std::numeric_limits<double>::infinity()});
   const std::string conditions = meter.conditions.text();
-  const std::optional<KernelTime> time = HONE_TRY(known.time(candidate->code, conditions));
-  if (!time) return known.time_of(kernel.facts->hash, kernel.planned, conditions);
-  HONE_TRY(known.adopt(*candidate, conditions, true));
+  std::optional<KernelTime> time = HONE_TRY(known.recall(*candidate, conditions, true));
+  if (!time) time = HONE_TRY(known.time_of(kernel.facts->hash, kernel.planned, conditions));
   return time;
 }
 

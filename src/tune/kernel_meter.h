@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <span>
@@ -29,9 +30,10 @@ struct MeterOptions {
   double compile_seconds = 20;              // for one candidate
   double launch_seconds = 10;               // for some launches
   int64_t memory_bytes = int64_t{4} << 30;  // for compiling, and for operands
-  // The drift of the champion, from one race of a data set to another one: a race with more is
-  // refused.
+  // The drift of the champion, from one race of a KernelTimer to another one: a race with more is
+  // refused. Infinity: each race counts by itself.
   double most_drift = 1.25;
+  bool compares_races() const { return std::isfinite(most_drift); }
   bool drops = true;  // who is clearly slower takes part in no more rounds
   const CancelToken* cancel = nullptr;
   // How candidates become code.

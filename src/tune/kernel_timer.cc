@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace hone {
 namespace {
 
-constexpr double kRefused = std::numeric_limits<double>::infinity();
 constexpr size_t kRacedAtOnce = 16;  // in a race of what has a time already
 
 }  // namespace
@@ -22,19 +20,25 @@ KernelTimer::KernelTimer(std::shared_ptr<const KernelFacts> facts, const Schedul
       conditions_(options.conditions.text()),
       timed_{.facts = std::move(facts), .schedules = {}, .seconds = {}} {}
 
-Result<std::vector<double>> KernelTimer::seconds(std::span<const Schedule> schedules) {
-  std::vector<KernelCandidate> candidates, fresh;
-  std::vector<std::optional<uint64_t>> codes;
-  for (const Schedule& schedule : schedules) {
-    Result<KernelCandidate> candidate = candidate_of(body_, schedule, target_);
-    codes.emplace_back(candidate.ok() ? std::optional(candidate->code) : std::nullopt);
-    if (!candidate.ok() || by_code_.contains(candidate->code)) continue;
-    const std::optional<KernelTime> known = HONE_TRY(known_.time(candidate->code, conditions_));
+Result<std::vector<KernelTimer::Answer>> KernelTimer::ask(std::span<const Schedule> schedules,
+                                                          size_t most) {
+  std::vector<Answer> answers(schedules.size());
+  std::vector<KernelCandidate> fresh;
+  std::vector<std::pair<size_t, uint64_t>> codes;  // of answers
+  size_t count = 0;
+  for (size_t i = 0; i < schedules.size() && count < most; ++i) {
+    Result<KernelCandidate> candidate = candidate_of(body_, schedules[i], target_);
+    if (!candidate.ok()) continue;
+    codes.emplace_back(i, candidate->code);
+    if (by_code_.contains(candidate->code)) continue;
+    answers[i].is_new = true;
+    ++count;
+    const std::optional<KernelTime> known =
+        HONE_TRY(known_.recall(*candidate, conditions_, schedules[i] == start_));
     if (known) {
-      HONE_TRY(known_.adopt(*candidate, conditions_, schedule == start_));
       note(*candidate, {known->seconds, known->noise});
     } else {
-      by_code_[candidate->code] = kRefused;
+      by_code_[candidate->code] = kNoTime;
       fresh.push_back(*std::move(candidate));
     }
   }
@@ -42,10 +46,31 @@ Result<std::vector<double>> KernelTimer::seconds(std::span<const Schedule> sched
     const std::vector<Taken> taken = HONE_TRY(measure(fresh));
     for (size_t i = 0; i < taken.size(); ++i) note(fresh[i], taken[i]);
   }
+  for (const auto& [i, code] : codes) answers[i].seconds = by_code_.at(code);
+  return answers;
+}
+
+Result<std::vector<double>> KernelTimer::seconds(std::span<const Schedule> schedules) {
   std::vector<double> seconds;
-  for (const std::optional<uint64_t>& code : codes)
-    seconds.push_back(code ? by_code_.at(*code) : kRefused);
+  for (const Answer& answer : HONE_TRY(ask(schedules))) seconds.push_back(answer.seconds);
   return seconds;
+}
+
+Result<std::vector<double>> KernelTimer::again(std::span<const Schedule> schedules,
+                                               int64_t rounds) {
+  const std::vector<KernelCandidate> candidates = HONE_TRY(candidates_of(schedules));
+  const std::vector<Taken> taken = HONE_TRY(measure(candidates, rounds));
+  std::vector<double> seconds(schedules.size(), kNoTime);
+  std::ranges::transform(taken, seconds.begin(), &Taken::seconds);
+  return seconds;
+}
+
+Result<std::vector<KernelCandidate>> KernelTimer::candidates_of(
+    std::span<const Schedule> schedules) const {
+  std::vector<KernelCandidate> candidates;
+  for (const Schedule& schedule : schedules)
+    candidates.push_back(HONE_TRY(candidate_of(body_, schedule, target_)));
+  return candidates;
 }
 
 Status KernelTimer::make_meter() {
@@ -55,7 +80,12 @@ Status KernelTimer::make_meter() {
   return {};
 }
 
-Result<KernelTimer::Race> KernelTimer::race(std::span<const KernelCandidate> candidates) {
+Result<KernelTimer::Race> KernelTimer::race(std::span<const KernelCandidate> candidates,
+                                            int64_t rounds) {
+  if (!options_.compares_races()) {
+    Race alone{.results = HONE_TRY(meter_->race(candidates, rounds))};
+    return alone;
+  }
   // The first race has none before it that would show its drift, and of one kernel in ten it is
   // slower by a quarter and more: it only says what the start can reach.
   if (!std::isfinite(least_of_start_)) {
@@ -63,7 +93,7 @@ Result<KernelTimer::Race> KernelTimer::race(std::span<const KernelCandidate> can
     least_of_start_ = typical(first.back().seconds);
   }
   for (int attempt = 0; attempt < kMostRaces; ++attempt) {
-    Race race{.results = HONE_TRY(meter_->race(candidates))};
+    Race race{.results = HONE_TRY(meter_->race(candidates, rounds))};
     const double start = typical(race.results.back().seconds);
     least_of_start_ = std::min(least_of_start_, start);
     race.drift = start / least_of_start_ - 1;
@@ -74,7 +104,7 @@ Result<KernelTimer::Race> KernelTimer::race(std::span<const KernelCandidate> can
 }
 
 Result<std::vector<KernelTimer::Taken>> KernelTimer::measure(
-    std::span<const KernelCandidate> candidates) {
+    std::span<const KernelCandidate> candidates, int64_t rounds) {
   HONE_TRY(make_meter());
   // The start is measured in any case; if it is asked for, it has no second entry.
   const uint64_t champion = meter_->champion().code;
@@ -83,7 +113,7 @@ Result<std::vector<KernelTimer::Taken>> KernelTimer::measure(
     if (each.code != champion) others.push_back(each);
   // Alone it would be the first at a place in every round: it races itself.
   if (others.empty()) others.push_back(meter_->champion());
-  const Race race = HONE_TRY(this->race(others));
+  const Race race = HONE_TRY(this->race(others, rounds));
   std::vector<Taken> taken;
   if (race.results.empty()) return taken;
   if (others.size() < candidates.size()) others.push_back(meter_->champion());
@@ -103,11 +133,9 @@ Status KernelTimer::renew(double most_noise) {
       doubtful.push_back(i);
   for (size_t at = 0; at < doubtful.size(); at += kRacedAtOnce) {
     const auto some = std::span(doubtful).subspan(at, std::min(kRacedAtOnce, doubtful.size() - at));
-    std::vector<KernelCandidate> candidates;
-    for (size_t i : some) {
-      const Schedule& schedule = timed_.schedules[i];
-      candidates.push_back(HONE_TRY(candidate_of(body_, schedule, target_)));
-    }
+    std::vector<Schedule> schedules;
+    for (size_t i : some) schedules.push_back(timed_.schedules[i]);
+    const std::vector<KernelCandidate> candidates = HONE_TRY(candidates_of(schedules));
     const std::vector<Taken> taken = HONE_TRY(measure(candidates));
     for (size_t k = 0; k < taken.size(); ++k)
       if (std::isfinite(taken[k].seconds)) {
@@ -119,12 +147,10 @@ Status KernelTimer::renew(double most_noise) {
 }
 
 Status KernelTimer::repeat() {
-  const std::vector<Schedule>& all = timed_.schedules;
+  const std::span<const Schedule> all = timed_.schedules;
   for (size_t at = 0; at < all.size(); at += kRacedAtOnce) {
-    std::vector<KernelCandidate> some;
-    for (size_t i = at; i < std::min(at + kRacedAtOnce, all.size()); ++i)
-      some.push_back(HONE_TRY(candidate_of(body_, all[i], target_)));
-    HONE_TRY(measure(some));
+    const auto some = all.subspan(at, std::min(kRacedAtOnce, all.size() - at));
+    HONE_TRY(measure(HONE_TRY(candidates_of(some))));
   }
   return {};
 }
@@ -141,14 +167,6 @@ void KernelTimer::note(const KernelCandidate& candidate, const Taken& taken) {
   timed_.schedules.push_back(candidate.schedule);
   timed_.seconds.push_back(taken.seconds);
   taken_.push_back(taken);
-}
-
-Status TimedSchedules::price(std::span<const Point> points, double /*limit*/,
-                             std::span<double> seconds) {
-  std::vector<Schedule> schedules;
-  for (Point point : points) schedules.push_back(space_.schedule(point));
-  std::ranges::copy(HONE_TRY(timer_.seconds(schedules)), seconds.begin());
-  return {};
 }
 
 }  // namespace hone

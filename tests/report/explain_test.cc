@@ -12,7 +12,7 @@
 #include "target/fingerprint.h"
 #include "tests/cost/kernel_model_testing.h"
 #include "tune/measured_cost.h"
-#include "tune/tune_kernel.h"
+#include "tune/measured_kernels.h"
 
 namespace hone::HONE_FILE {
 namespace {

@@ -11,7 +11,6 @@
 #include "ir/text.h"
 #include "learn/kernel_data.h"
 #include "tune/collect_kernel.h"
-#include "tune/kernel_timer.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -110,17 +109,6 @@ TEST_F(BuildDataSetTest, MeasuresNoisyTimesOnceMoreAndInALaterBuild) {
   const BuiltSet content = build(programs, options()).value();
   EXPECT_EQ(content.collected, 1);
   EXPECT_THAT(content.left_out, IsEmpty());
-}
-
-TEST(KernelTimerTest, ATimeIsDoubtfulByItsNoiseOrByThatOfTheStart) {
-  const auto is_doubtful = [](double noise, double start) {
-    return KernelTimer::is_doubtful({.seconds = 5e-6, .noise = noise, .start = start}, 0.3, 1e-6,
-                                    1.25);
-  };
-  EXPECT_FALSE(is_doubtful(0.3, 1.2e-6));
-  EXPECT_TRUE(is_doubtful(0.31, 1.2e-6));
-  EXPECT_TRUE(is_doubtful(0.3, 1.25e-6));
-  EXPECT_FALSE(is_doubtful(0, 0)) << "a log does not say what the start took";
 }
 
 TEST_F(BuildDataSetTest, GoesOnWhereItWas) {

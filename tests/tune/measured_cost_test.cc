@@ -13,7 +13,7 @@
 #include "target/fingerprint.h"
 #include "tests/program/random_kernels.h"
 #include "tests/tune/trusted_price_testing.h"
-#include "tune/tune_kernel.h"
+#include "tune/measured_kernels.h"
 
 namespace hone::HONE_FILE {
 namespace {
