@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "base/late_progress.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 // A reporter with a clock that the test moves and an output that it reads.
 struct Desk {
@@ -254,7 +257,7 @@ TEST(Progress, UnknownModesAreUsageErrors) {
   EXPECT_EQ(parse_progress_mode("auto").value(), ProgressMode::automatic);
   const Result<ProgressMode> mode = parse_progress_mode("fancy");
   EXPECT_EQ(mode.error().code(), ErrorCode::usage);
-  EXPECT_EQ(mode.error().what(), "progress mode 'fancy' is not one of auto, plain, json, none");
+  EXPECT_THAT(mode.error().what(), says("'fancy' ... auto, plain, json, none"));
 }
 
 TEST(CancelToken, IsSetOnceAndBecomesAnError) {

@@ -6,10 +6,12 @@
 #include <array>
 #include <thread>
 
+#include "tests/base/says_testing.h"
+
 namespace hone::HONE_FILE {
 namespace {
 
-using ::testing::HasSubstr;
+using tested::says;
 
 std::shared_ptr<Team> team_of(int64_t threads, int64_t spin_us = 50) {
   return Team::create({.threads = threads, .spin = std::chrono::microseconds(spin_us)}).value();
@@ -116,8 +118,7 @@ TEST(Team, ComesAndGoes) {
 }
 
 TEST(Team, OptionsAreChecked) {
-  EXPECT_THAT(Team::create({.threads = 0}).error().what(),
-              HasSubstr("0 threads; it has 1 to 1024"));
+  EXPECT_THAT(Team::create({.threads = 0}).error().what(), says("0 threads ... 1 to 1024"));
   EXPECT_FALSE(Team::create({.threads = 5000}).ok());
   EXPECT_FALSE(Team::create({.threads = 1, .spin = std::chrono::microseconds(-1)}).ok());
 }

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 
-// What killed processes leave beside the files that they write.
+// The files that killed processes leave beside the files that they write.
 
 namespace hone::HONE_FILE {
 namespace {

@@ -5,8 +5,12 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/base/says_testing.h"
+
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 using Views = std::vector<std::string_view>;
 
@@ -38,8 +42,8 @@ TEST(Text, TrimJoinAndPrefix) {
 TEST(Text, ParseIntTakesTheWholeTextOrSaysWhy) {
   EXPECT_EQ(parse_int("-42").value(), -42);
   EXPECT_EQ(parse_int("9223372036854775807").value(), std::numeric_limits<int64_t>::max());
-  EXPECT_EQ(parse_int("9223372036854775808").error().what(),
-            "'9223372036854775808' does not fit in 64 bits");
+  EXPECT_THAT(parse_int("9223372036854775808").error().what(),
+              says("'9223372036854775808' ... 64 bits"));
   for (std::string_view text : {"", " 1", "1 ", "+1", "1x", "0x10", "1.0", "-"}) {
     EXPECT_EQ(parse_int(text).error().what(), fmt::format("'{}' is not an integer", text));
   }
@@ -51,7 +55,7 @@ TEST(Text, ParseDoubleTakesTheWholeTextOrSaysWhy) {
   EXPECT_EQ(parse_double("1e-3").value(), 1e-3);
   EXPECT_EQ(parse_double("-inf").value(), -std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(parse_double("nan").value()));
-  EXPECT_EQ(parse_double("1e999").error().what(), "'1e999' is outside of the range of f64");
+  EXPECT_THAT(parse_double("1e999").error().what(), says("'1e999' ... f64"));
   for (std::string_view text : {"", " 1", "1 ", "+1", "1x", "infinity", "INF", "nan(2)", "0x1p3"}) {
     EXPECT_EQ(parse_double(text).error().what(), fmt::format("'{}' is not a number", text));
   }
@@ -77,7 +81,7 @@ TEST(Text, EscapesAreUndone) {
 }
 
 TEST(Text, BrokenEscapesAreErrors) {
-  EXPECT_EQ(unescape("a\\").error().what(), "the text ends within an escape");
+  EXPECT_THAT(unescape("a\\").error().what(), says("escape"));
   EXPECT_EQ(unescape("\\q").error().what(), "unknown escape '\\q'");
   EXPECT_EQ(unescape("\\x4").error().what(), "\\x needs two hexadecimal digits");
   EXPECT_EQ(unescape("\\xg0").error().what(), "\\x needs two hexadecimal digits");
