@@ -7,9 +7,12 @@
 #include <numeric>
 
 #include "base/file.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 using namespace std::string_literals;
 
@@ -130,19 +133,17 @@ TEST(Npy, ErrorsNameTheFile) {
   TempDir folder = TempDir::create(testing::TempDir()).value();
   std::string path = folder.path() / "bad.npy";
   std::ofstream(path) << "junk";
-  EXPECT_EQ(read_npy(path).error().to_string(),
-            "error: not a .npy file: the magic number is missing (" + path + ")");
+  EXPECT_THAT(read_npy(path).error().to_string(), says(".npy ... magic number ... " + path));
   EXPECT_EQ(read_npy(folder.path() / "none").error().code(), ErrorCode::bad_input);
 }
 
 TEST(NpyHostile, Frames) {
-  EXPECT_EQ(error(""), "not a .npy file: the magic number is missing");
-  EXPECT_EQ(error("\x93NUMPY\1"), "the file ends within its header");
-  EXPECT_EQ(error("\x93NUMPY\2\0\1\0"s), "the file ends within its header");
-  EXPECT_EQ(error("\x93NUMPY\4\0\1\0{"s), "version 4.0 of the .npy format");
-  EXPECT_EQ(error("\x93NUMPY\1\0\xff\xff{}"s), "the header is 65535 bytes long, but only 2 follow");
-  EXPECT_EQ(error("\x93NUMPY\2\0\xff\xff\xff\xff{}"s),
-            "the header is 4294967295 bytes long, but only 2 follow");
+  EXPECT_THAT(error(""), says(".npy ... magic number"));
+  EXPECT_THAT(error("\x93NUMPY\1"), says("header"));
+  EXPECT_THAT(error("\x93NUMPY\2\0\1\0"s), says("header"));
+  EXPECT_THAT(error("\x93NUMPY\4\0\1\0{"s), says("version 4.0 ... .npy"));
+  EXPECT_THAT(error("\x93NUMPY\1\0\xff\xff{}"s), says("header ... 65535 bytes ... 2"));
+  EXPECT_THAT(error("\x93NUMPY\2\0\xff\xff\xff\xff{}"s), says("header ... 4294967295 bytes ... 2"));
 }
 
 TEST(NpyHostile, Dictionaries) {
@@ -155,17 +156,17 @@ TEST(NpyHostile, Dictionaries) {
       {"", "expected '{' (byte 0 of the dictionary)"},
       {"{'descr' '<f4'}", "expected ':' (byte 9 of the dictionary)"},
       {"{'descr': 4}", "expected a string (byte 10 of the dictionary)"},
-      {"{'descr': '<f4}", "a string without an end (byte 10 of the dictionary)"},
+      {"{'descr': '<f4}", "string ... byte 10 of the dictionary"},
       {"{'descr': '<f4', 'descr': '<f4'}", "'descr' appears twice (byte 25 of the dictionary)"},
       {"{'fortran_order': 1}", "expected True or False (byte 18 of the dictionary)"},
-      {"{'shape': (3)}", "expected ',' after the only size (byte 12 of the dictionary)"},
+      {"{'shape': (3)}", "',' ... size ... byte 12 of the dictionary"},
       {"{'shape': (a,)}", "expected a size (byte 11 of the dictionary)"},
       {"{'shape': (1, 2}", "expected ')' (byte 15 of the dictionary)"},
       {"{'x\n': 1}", "unknown key 'x\\n' (byte 6 of the dictionary)"},
-      {"{} x", "the dictionary ends before the header does (byte 3 of the dictionary)"},
+      {"{} x", "dictionary ... byte 3 of the dictionary"},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(error(npy(c.dict, "")), fmt::format("malformed header: {}", c.what));
+    EXPECT_THAT(error(npy(c.dict, "")), says(fmt::format("header ... {}", c.what)));
   }
 }
 
@@ -173,30 +174,29 @@ TEST(NpyHostile, ElementTypes) {
   for (std::string_view descr : {"<c8", "|O", "<U5", "|f4", "<f16", "f4", "<f", "", "<b2"}) {
     EXPECT_EQ(error(npy(dict(descr, "(1,)"), "1234")), fmt::format("element type '{}'", descr));
   }
-  EXPECT_EQ(error(npy("{'descr': [('x', '<f4')], 'shape': ()}", "")),
-            "records (structured element types) are not tensors");
+  EXPECT_THAT(error(npy("{'descr': [('x', '<f4')], 'shape': ()}", "")),
+              says("structured element types"));
   EXPECT_THAT(parse(npy(dict("|V2", "(1,)"), "12")).error().hint(), testing::HasSubstr("bf16"));
 }
 
 TEST(NpyHostile, Shapes) {
-  EXPECT_EQ(error(npy(dict("<f4", "(-1, 2)"), "")), "the shape has the negative size -1");
-  EXPECT_EQ(error(npy(dict("<f4", "(99999999999999999999,)"), "")),
-            "the size 99999999999999999999 in the shape is too large");
-  EXPECT_EQ(error(npy(dict("<f4", "(4611686018427387904, 4)"), "")),
-            "type f32[4611686018427387904, 4]: up to 4611686018427387904 or more elements, above "
-            "the limit of 2^40");
-  EXPECT_EQ(error(npy(dict("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)"), "1234")),
-            "type f32: rank 17 is above the limit of 16");
-  EXPECT_EQ(error(npy(dict("<f4", "(" + std::string(30000, '1') + ",)"), "")),
-            "the shape has a size of 30000 digits");
+  EXPECT_THAT(error(npy(dict("<f4", "(-1, 2)"), "")), says("shape ... size -1"));
+  EXPECT_THAT(error(npy(dict("<f4", "(99999999999999999999,)"), "")),
+              says("size 99999999999999999999 ... shape"));
+  EXPECT_THAT(error(npy(dict("<f4", "(4611686018427387904, 4)"), "")),
+              says("f32[4611686018427387904, 4] ... 4611686018427387904 ... 2^40"));
+  EXPECT_THAT(
+      error(npy(dict("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)"), "1234")),
+      says("f32 ... rank 17 ... 16"));
+  EXPECT_THAT(error(npy(dict("<f4", "(" + std::string(30000, '1') + ",)"), "")),
+              says("shape ... 30000 digits"));
 }
 
 TEST(NpyHostile, DataOfTheWrongLength) {
-  EXPECT_EQ(error(npy(dict("<f4", "(2, 3)"), "1234")),
-            "f32[2, 3] needs 24 bytes of data, but only 4 follow the header");
-  EXPECT_EQ(error(npy(dict("<f8", "(1099511627776,)"), "")),
-            "f64[1099511627776] needs 8796093022208 bytes of data, but only 0 follow the header");
-  EXPECT_EQ(error(npy(dict("<f4", "(1,)"), "12345")), "1 bytes follow the data of f32[1]");
+  EXPECT_THAT(error(npy(dict("<f4", "(2, 3)"), "1234")), says("f32[2, 3] ... 24 bytes ... 4"));
+  EXPECT_THAT(error(npy(dict("<f8", "(1099511627776,)"), "")),
+              says("f64[1099511627776] ... 8796093022208 bytes ... 0"));
+  EXPECT_THAT(error(npy(dict("<f4", "(1,)"), "12345")), says("1 bytes ... f32[1]"));
 }
 
 }  // namespace

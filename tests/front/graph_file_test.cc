@@ -96,7 +96,7 @@ TEST(GraphFile, ErrorsNameTheFile) {
   EXPECT_NE(load_error(path).find(path.string()), std::string::npos);
   write(path, "graph @f(%x: f32[]) {\n  %y = nug %x\n}");
   EXPECT_NE(load_error(path).find(path.string() + ":2:8"), std::string::npos) << load_error(path);
-  // What only the verifier sees.
+  // Faults that only the verifier sees.
   write(path, "model @m() -> (%y: f32[]) {\n}");
   EXPECT_NE(load_error(path).find(path.string()), std::string::npos) << load_error(path);
 }
@@ -124,7 +124,7 @@ TEST(GraphFile, MissingWeightsAreAnError) {
   write(path, "weights \"a.npz\"\ngraph @f() { return }");
   EXPECT_NE(load_error(path).find("a.npz"), std::string::npos) << load_error(path);
   write(path, "graph @f() { %c = constant @w : f32[2] return %c }");
-  EXPECT_NE(load_error(path).find("comes without weights"), std::string::npos);
+  EXPECT_NE(load_error(path).find("without weights"), std::string::npos);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What a checked run says: "" if all values have a meaning.
+// The error of a checked run: "" if all values have a meaning.
 std::string said(const File& file, const std::vector<Tensor>& inputs, int64_t checks = 1) {
   ImportOptions options;
   options.checks = std::make_shared<OnnxChecks>();

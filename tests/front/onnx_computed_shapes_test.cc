@@ -36,7 +36,7 @@ struct Joined : File {
     graph.node(op, {"x", "target"}, {"y"}).set_name("last");
     graph.outputs({"y"});
   }
-  // What both ways to run it say: the dims of the result, or the error.
+  // The result of both ways to run it: the dims of the result, or the error.
   std::string run(const Tensor& x, int64_t n) const {
     std::vector<std::string> said;
     for (const auto& engine : {std::shared_ptr<GraphEngine>(), native()}) {

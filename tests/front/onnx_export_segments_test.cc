@@ -111,7 +111,7 @@ TEST(OnnxExportSegments, UniqueAndASliceUpToAComputedEnd) {
                                    {vector_of({1, 2, 3, 4, 5, 6}), integers({1}, {-1})}});
 }
 
-// What is written has names like those that import makes up.
+// The written file has names like those that import makes up.
 TEST(OnnxExportSegments, SizesThatAreAnInput) {
   File file;
   file.graph.input("x", DType::f32, {"2", "1"});

@@ -129,7 +129,7 @@ struct LoopFile : File {
   }
 };
 
-// What boxes a detector keeps, and their scores.
+// The boxes that a detector keeps, and their scores.
 inline File detector_file() {
   File file;
   file.graph.input("boxes", DType::f32, {"1", "256", "4"});
@@ -165,7 +165,7 @@ inline File decoder_file() {
   return file;
 }
 
-// What the model computes for the inputs: the numbers of one output.
+// The results of the model for the inputs: the numbers of one output.
 inline Numbers run(const Model& model, const std::vector<Tensor>& inputs, size_t output = 0) {
   Result<std::vector<Tensor>> results = evaluate_model(model, inputs);
   if (results.ok()) return numbers((*results)[output]);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "ir/model_text.h"
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_file.h"
 
 // Open sizes of which nodes do not take all numbers, and branches that fit some sizes alone.
@@ -8,6 +9,7 @@
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -59,7 +61,7 @@ TEST(OnnxNarrow, AWindowTakesLongInputsAlone) {
   EXPECT_THAT(notes[0], HasSubstr("n in 191..16777216, since otherwise conv: the window of spatial "
                                   "dim 0 spans 256"));
   EXPECT_THAT(notes[0], HasSubstr("node 'stft' (Conv)"));
-  EXPECT_THAT(file.error({.dims = {{"n", 100}}}), HasSubstr("spans 256, the padded input has 164"));
+  EXPECT_THAT(file.error({.dims = {{"n", 100}}}), says("256 ... padded input ... 164"));
 }
 
 TEST(OnnxNarrow, SeveralSizesOfANodeAreFoundAtOnce) {
@@ -307,7 +309,7 @@ TEST(OnnxBranches, AreChosenByWhatAnInputWillBe) {
   EXPECT_EQ(model.inputs.size(), 2U);  // it stays an input
   EXPECT_EQ(run(model, {flag(true), ones({1, 1, 10})}), Numbers(2, 9));
   EXPECT_THAT(file.error({.known = {{"flag", flag(false)}}}), HasSubstr("else_branch_conv"));
-  // What is no single integer or bool decides nothing.
+  // A value that is not a single integer or bool decides nothing.
   EXPECT_EQ(single_graph(file.model({.known = {{"flag", reals({}, {1})}}})), nullptr);
 }
 

@@ -4,11 +4,13 @@
 #include <functional>
 #include <limits>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 using testing::Pointwise;
 
@@ -142,7 +144,7 @@ TEST(OnnxAttention, CausalQueriesCountFromThePast) {
                                  {.symbolic = symbolic})),
                 near(want.result()));
   EXPECT_THAT(import_error("Attention", 23, {q, k, v, none(), past_k}),
-              HasSubstr("past_key and past_value come together"));
+              says("past_key ... past_value"));
 }
 
 TEST(OnnxAttention, MasksHideOrAdd) {
@@ -264,7 +266,7 @@ TEST(OnnxRotary, TurnsPairsByPosition) {
                 near(flat(want, {1, 2, 3, 6})));
   }
   EXPECT_THAT(import_error("RotaryEmbedding", 23, {x, cos, sin, ids}),
-              HasSubstr("cos_cache has 2 angles, 6 elements need half as many"));
+              says("cos_cache ... 2 ... 6"));
 }
 
 TEST(OnnxRotary, StartOfAllSequences) {

@@ -389,7 +389,7 @@ TEST(OnnxContributedShape, RelativePositionBiasOfBuckets) {
                     {{"max_distance", most}, {"is_bidirectional", both}},
                     {.domain = "com.microsoft", .symbolic = symbolic});
   };
-  // Of ONNX Runtime's tests: a head's buckets lie one after the other.
+  // From ONNX Runtime's tests: a head's buckets lie one after the other.
   const Tensor table = reals({4, 2}, {1, 3, 5, 7, 2, 4, 6, 8});
   const Tensor y = bias(table, integers({1}, {2}), 1, 128);
   EXPECT_EQ(y.type(), type_of(DType::f32, {1, 2, 2, 2}));

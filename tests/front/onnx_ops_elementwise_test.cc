@@ -3,11 +3,13 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -24,7 +26,7 @@ TEST(OnnxElementwise, OldBroadcastFollowsItsAttributes) {
   EXPECT_EQ(numbers(run_node("Pow", 1, {a, reals({1, 1}, {2})}, {{"broadcast", 1}})),
             Numbers({1, 4, 9, 16, 25, 36}));
   EXPECT_THAT(import_error("Add", 6, {a, reals({3}, {1, 2, 3})}, {{"broadcast", 1}, {"axis", 3}}),
-              HasSubstr("f32[3] does not fit into f32[2, 3, 1] at axis 3"));
+              says("f32[3] ... f32[2, 3, 1] ... axis 3"));
   EXPECT_THAT(import_error("Add", 7, {a, a}, {{"broadcast", 1}}), HasSubstr("'broadcast'"));
 }
 
@@ -47,7 +49,7 @@ TEST(OnnxElementwise, LogicalAndBitwiseOpsTakeTheirTypesOnly) {
   EXPECT_THAT(import_error("BitwiseAnd", 18, {bools, bools}), HasSubstr("must be integers"));
   EXPECT_THAT(import_error("Not", 1, {ints}), HasSubstr("must be bool"));
   EXPECT_THAT(import_error("BitShift", 11, {ints, ints}, {{"direction", "UP"}}),
-              HasSubstr("'UP', must be LEFT or RIGHT"));
+              says("'UP' ... LEFT or RIGHT"));
 }
 
 TEST(OnnxElementwise, ModHasTheSignOfTheDivisorUnlessFmod) {
@@ -116,8 +118,7 @@ TEST(OnnxElementwise, CastsByNumberNameAndExample) {
   EXPECT_EQ(numbers(run_node("Cast", 13, {x}, {{"to", 7}})), Numbers({2, -1}));
   EXPECT_EQ(run_node("CastLike", 15, {x, integers({1}, {0}, DType::u8)}).dtype(), DType::u8);
   EXPECT_THAT(import_error("Cast", 13, {x}), HasSubstr("attribute 'to' is missing"));
-  EXPECT_THAT(import_error("Cast", 1, {x}, {{"to", "QUAD"}}),
-              HasSubstr("'QUAD' is no element type"));
+  EXPECT_THAT(import_error("Cast", 1, {x}, {{"to", "QUAD"}}), says("'QUAD' ... element type"));
   EXPECT_THAT(import_error("Cast", 13, {x}, {{"to", 8}}), HasSubstr("STRING"));
 }
 

@@ -3,13 +3,15 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
-// What prepares features in ai.onnx.ml. Expected values are those of ONNX Runtime 1.23.
+// The ops of ai.onnx.ml that prepare features. Expected values are those of ONNX Runtime 1.23.
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
@@ -29,7 +31,7 @@ TEST(OnnxMlFeatures, ImputerReplacesWhatIsMissing) {
                     ml(symbolic))),
                 ElementsAre(1, 8, 3, 7, 5, 0));
   }
-  // By default 0 is what is missing; NaN stays then.
+  // Without an attribute, 0 is the missing value; NaN stays then.
   const Tensor y = run_node("Imputer", 1, {x}, {{"imputed_value_floats", Numbers{7}}}, ml());
   EXPECT_EQ(y.real_at(5), 7);
   EXPECT_TRUE(std::isnan(y.real_at(1)) && std::isnan(y.real_at(3)));
@@ -53,8 +55,7 @@ TEST(OnnxMlFeatures, ImputerRefuses) {
     return import_error("Imputer", 1, {x}, attributes, ml());
   };
   EXPECT_THAT(error({}), HasSubstr("imputed_value_floats is missing"));
-  EXPECT_THAT(error({{"imputed_value_int64s", Ints{1}}}),
-              HasSubstr("imputed_value_floats is missing, and the operand is f32"));
+  EXPECT_THAT(error({{"imputed_value_int64s", Ints{1}}}), says("imputed_value_floats ... f32"));
   EXPECT_THAT(error({{"imputed_value_floats", Numbers{1, 2}}}),
               HasSubstr("imputed_value_floats has 2 numbers for 3 features"));
   EXPECT_THAT(error({{"imputed_value_floats", Numbers{1}}, {"imputed_value_int64s", Ints{1}}}),
@@ -83,9 +84,9 @@ TEST(OnnxMlFeatures, OneHotEncoderRefuses) {
   const auto error = [&](const Attributes& attributes) {
     return import_error("OneHotEncoder", 1, {x}, attributes, ml());
   };
-  EXPECT_THAT(error({}), HasSubstr("one of cats_int64s and cats_strings"));
+  EXPECT_THAT(error({}), says("cats_int64s and cats_strings"));
   EXPECT_THAT(error({{"cats_int64s", Ints{1}}, {"cats_strings", Words{"a"}}}),
-              HasSubstr("one of cats_int64s and cats_strings"));
+              says("cats_int64s and cats_strings"));
   EXPECT_THAT(error({{"cats_int64s", Ints{1, 1}}}), HasSubstr("a category is there twice"));
   EXPECT_THAT(error({{"cats_int64s", Ints{}}}), HasSubstr("no categories"));
   EXPECT_THAT(error({{"cats_strings", Words{"a"}}}), HasSubstr("the operand has numbers"));
@@ -106,7 +107,7 @@ TEST(OnnxMlFeatures, FeatureVectorizerPutsColumnsSideBySide) {
   const auto error = [&](const Ints& widths) {
     return import_error("FeatureVectorizer", 1, {x, y}, {{"inputdimensions", widths}}, ml());
   };
-  EXPECT_THAT(error({2}), HasSubstr("inputdimensions has 1 numbers for 2 operands"));
+  EXPECT_THAT(error({2}), says("inputdimensions ... 1 ... 2 operands"));
   EXPECT_THAT(error({2, -1}), HasSubstr("has the number -1"));
 }
 

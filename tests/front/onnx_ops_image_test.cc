@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 // Resampling, sampling and regions, where the standard's node tests do not go.
@@ -7,6 +8,7 @@
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::DoubleNear;
 using testing::HasSubstr;
 using testing::Pointwise;
@@ -33,7 +35,7 @@ TEST(OnnxImage, ImageScalerAddsToEachChannel) {
   EXPECT_EQ(numbers(run_node("ImageScaler", 1, {reals({1, 1, 1, 1}, {5})}, {{"bias", Numbers{1}}})),
             Numbers({6}));
   EXPECT_THAT(import_error("ImageScaler", 1, {x}, {{"bias", Numbers{1, 2}}}),
-              HasSubstr("bias has 2 numbers for 3 channels"));
+              says("bias ... 2 ... 3 channels"));
   EXPECT_THAT(import_error("ImageScaler", 1, {x}), HasSubstr("bias has 0 numbers"));
   EXPECT_THAT(import_error("ImageScaler", 1, {reals({2}, {1, 2})}, {{"bias", Numbers{1}}}),
               HasSubstr("must have rank 4"));

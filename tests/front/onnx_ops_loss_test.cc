@@ -2,11 +2,13 @@
 
 #include <cmath>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -56,11 +58,10 @@ TEST(OnnxLoss, Refusals) {
     return import_error("SoftmaxCrossEntropyLoss", 13, operands, attributes);
   };
   EXPECT_THAT(error({kScores, integers({2}, {0, 0})}),
-              HasSubstr("the target is i64[2], for scores f32[2, 3, 2] it must have integers and "
-                        "the dims [2, 2]"));
+              says("target ... i64[2] ... scores f32[2, 3, 2] ... [2, 2]"));
   EXPECT_THAT(error({reals({2}, {0, 0}), integers({2}, {0, 0})}), HasSubstr("must have rank 2"));
   EXPECT_THAT(error({kScores, kTarget, reals({2}, {1, 1})}),
-              HasSubstr("the weights are f32[2], must be one for each of 3 classes"));
+              says("weights ... f32[2] ... 3 classes"));
   EXPECT_THAT(error({kScores, kTarget}, {{"reduction", "max"}}), HasSubstr("reduction is 'max'"));
 }
 

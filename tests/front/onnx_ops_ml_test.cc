@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 // ai.onnx.ml: linear models, tables and ensembles of trees. Expected values that no formula gives
@@ -10,6 +11,7 @@
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::FloatNear;
 using testing::HasSubstr;
@@ -42,7 +44,7 @@ TEST(OnnxMl, LinearRegressorHasTargets) {
   logistic.push_back({"post_transform", "LOGISTIC"});
   expect_near(run_node("LinearRegressor", 1, {x}, logistic, ml()), {.5, .622459, .425557, .53743});
   EXPECT_THAT(import_error("LinearRegressor", 1, {reals({1, 3}, {1, 2, 3})}, attributes, ml()),
-              HasSubstr("2 coefficients per target for 3 features"));
+              says("2 coefficients ... 3 features"));
 }
 
 TEST(OnnxMl, LinearClassifierOfOneRowScoresTheSecondLabel) {
@@ -274,7 +276,7 @@ TEST(OnnxMlTrees, EnsembleOfListsKnowsSets) {
               ElementsAre(10, 10, 10, 20, 30, 10, 30));
   EXPECT_THAT(import_error("TreeEnsemble", 5, {x},
                            with(attributes, {{"nodes_falsenodeids", Ints{0, 2}}}), ml()),
-              HasSubstr("lead to the branch at place 0"));
+              says("branch at place 0"));
   EXPECT_THAT(import_error("TreeEnsemble", 5, {x},
                            with(attributes, {{"leaf_targetids", Ints{0, 1, 0}}}), ml()),
               HasSubstr("votes for target 1 of 1"));

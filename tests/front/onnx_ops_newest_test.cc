@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 // Ops of opsets 25 to 27.
@@ -9,6 +10,7 @@
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -18,7 +20,7 @@ TEST(OnnxNewest, CumProdRunsAlongAnAxis) {
   EXPECT_THAT(numbers(run_node("CumProd", 26, {x, axis})), ElementsAre(1, 2, 6, 4, 20, 120));
   EXPECT_THAT(numbers(run_node("CumProd", 26, {x, axis}, {{"exclusive", 1}, {"reverse", 1}})),
               ElementsAre(6, 3, 1, 30, 6, 1));
-  EXPECT_THAT(import_error("CumProd", 25, {x, axis}), HasSubstr("does not exist in opset 25"));
+  EXPECT_THAT(import_error("CumProd", 25, {x, axis}), says("opset 25"));
 }
 
 TEST(OnnxNewest, BitCastKeepsPatterns) {

@@ -3,10 +3,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
+
+using tested::says;
 
 using ::testing::HasSubstr;
 
@@ -174,7 +177,7 @@ TEST(OnnxMaxPool, IndicesSkipThePadding) {
 
 TEST(OnnxMaxPool, Errors) {
   const Tensor x = counting({1, 1, 4});
-  EXPECT_THAT(import_error("MaxPool", 8, {x}), HasSubstr("there is no kernel_shape"));
+  EXPECT_THAT(import_error("MaxPool", 8, {x}), says("kernel_shape"));
   EXPECT_THAT(import_error("MaxPool", 8, {x}, {{"kernel_shape", Ints{2, 2}}}),
               HasSubstr("kernel_shape has 2 entries, want 1"));
   EXPECT_THAT(import_error("MaxPool", 8, {x}, {{"kernel_shape", Ints{0}}}),
@@ -234,9 +237,9 @@ TEST(OnnxMaxUnpool, ShapesGivenAndComputed) {
   }
   EXPECT_THAT(
       import_error("MaxUnpool", 11, {x, indices, constant(integers({3}, {1, 1, 3}))}, attributes),
-      HasSubstr("output_shape[2] is 3, less than 4"));
+      says("output_shape[2] ... 3 ... 4"));
   EXPECT_THAT(import_error("MaxUnpool", 11, {x, integers({2}, {1, 2})}, attributes),
-              HasSubstr("the indices are i64[2], the values f32[1, 1, 2]"));
+              says("indices ... i64[2] ... values ... f32[1, 1, 2]"));
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 
 #include <cmath>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 using testing::Pointwise;
 
@@ -68,7 +70,7 @@ TEST(OnnxQuantize, NarrowAndWideTypes) {
       {reals({1}, {2048}, DType::f16), reals({}, {1}, DType::f16), integers({}, {1}, DType::u16)});
   EXPECT_EQ(numbers(y), Numbers({2049}));
   EXPECT_THAT(import_error("QuantizeLinear", 21, {x, scalar(1), zero}, wide),
-              HasSubstr("output_dtype is i16, the zero point i4"));
+              says("output_dtype ... i16 ... zero point ... i4"));
 }
 
 TEST(OnnxQuantize, DividesInTheGivenPrecision) {
@@ -136,9 +138,9 @@ TEST(OnnxDequantize, DiffersAndScales) {
       run_node("DequantizeLinear", 23, {x, reals({}, {1}, DType::f16)}, {{"output_dtype", kFloat}});
   EXPECT_EQ(wide.dtype(), DType::f32);
   EXPECT_THAT(import_error("DequantizeLinear", 13, {x, scalar(1), integers({}, {0}, DType::i8)}),
-              HasSubstr("the zero point is i8, the input u8"));
+              says("zero point ... i8 ... input ... u8"));
   EXPECT_THAT(import_error("DequantizeLinear", 13, {integers({1}, {0}), scalar(1)}),
-              HasSubstr("i64, which is no quantized type"));
+              says("i64 ... quantized type"));
 }
 
 TEST(OnnxQuantize, DynamicRangeIncludesZero) {

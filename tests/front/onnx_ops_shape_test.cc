@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 // Shape, slicing and pad ops, where the standard's node tests do not go.
@@ -9,6 +10,7 @@
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 
 Operand ints(const Ints& values) {
@@ -116,7 +118,7 @@ TEST(OnnxShape, ConstantsComeInEveryForm) {
   EXPECT_EQ(numbers(run_node("Constant", 9, {}, {{"value", integers({1}, {7})}})), Numbers({7}));
   // A string is its place in the table of the file's strings.
   EXPECT_EQ(run_node("Constant", 12, {}, {{"value_string", "a"}}).type(), type_of(DType::i64, {}));
-  EXPECT_THAT(import_error("Constant", 12, {}), HasSubstr("has 0 of the value attributes"));
+  EXPECT_THAT(import_error("Constant", 12, {}), says("0 ... value attributes"));
 }
 
 // ---- Slice --------------------------------------------------------------------------------------
@@ -176,8 +178,7 @@ TEST(OnnxSplit, PartsByAttributeOperandOrCount) {
   EXPECT_EQ(second(13, {counted({4})}, {}, kSymbolic), Numbers({2, 3}));
   NodeOptions two = {.outputs = 2};
   EXPECT_THAT(import_error("Split", 13, {x}, {}, two), HasSubstr("2 equal parts"));
-  EXPECT_THAT(import_error("Split", 13, {x, ints({1, 2})}, {}, two),
-              HasSubstr("sum to 3, the size is 5"));
+  EXPECT_THAT(import_error("Split", 13, {x, ints({1, 2})}, {}, two), says("3 ... size ... 5"));
 }
 
 // ---- Pad ----------------------------------------------------------------------------------------

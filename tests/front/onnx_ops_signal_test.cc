@@ -4,11 +4,13 @@
 #include <complex>
 #include <numbers>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::DoubleNear;
 using testing::HasSubstr;
 using testing::Pointwise;
@@ -55,10 +57,9 @@ TEST(OnnxSignal, DftAlongAnotherAxis) {
   Tensor x = reals({2, 2, 1}, {1, 2, 3, 5});
   EXPECT_THAT(numbers(run_node("DFT", 20, {x, none(), scalar(0)})),
               near({4, 0, 7, 0, -2, 0, -3, 0}));
-  EXPECT_THAT(import_error("DFT", 20, {x, none(), scalar(2)}),
-              HasSubstr("axis 2 holds the real and imaginary parts"));
+  EXPECT_THAT(import_error("DFT", 20, {x, none(), scalar(2)}), says("axis 2 ... imaginary"));
   EXPECT_THAT(import_error("DFT", 17, {reals({2, 3}, Numbers(6))}, {{"axis", 0}}),
-              HasSubstr("must be 1 (real) or 2 (complex)"));
+              says("1 (real) ... 2 (complex)"));
 }
 
 TEST(OnnxSignal, InverseUndoesForward) {
@@ -86,9 +87,9 @@ TEST(OnnxSignal, StftTransformsWindowedFrames) {
   EXPECT_THAT(numbers(y), near(expected));
   EXPECT_THAT(import_error("STFT", 17, {x, scalar(0), window}), HasSubstr("number above 0"));
   EXPECT_THAT(import_error("STFT", 17, {x, scalar(1), none(), scalar(6)}),
-              HasSubstr("frames of 6 do not fit into 5 samples"));
+              says("frames of 6 ... 5 samples"));
   EXPECT_THAT(import_error("STFT", 17, {x, scalar(1), window, scalar(3)}),
-              HasSubstr("the window is f32[4] for frames of 3"));
+              says("window ... f32[4] ... frames of 3"));
 }
 
 TEST(OnnxSignal, StftOfASignalWithoutALastDimIsThatOfARealOne) {

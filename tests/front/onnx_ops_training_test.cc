@@ -4,11 +4,13 @@
 
 #include <functional>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::DoubleNear;
 using testing::HasSubstr;
 using testing::Pointwise;
@@ -52,7 +54,7 @@ TEST(OnnxTraining, Refusals) {
   NodeOptions options = {.domain = kDomain, .outputs = 2};
   Tensor x = reals({1}, {1});
   EXPECT_THAT(import_error("Adagrad", 1, {rate(1), count(0), x, x}, {}, options),
-              HasSubstr("there are 4 operands, must be 2 and 3 for each tensor"));
+              says("4 operands ... 2 and 3 for each tensor"));
   EXPECT_THAT(import_error("Momentum", 1, {rate(1), count(0), x, x, x}, {}, options),
               HasSubstr("attribute 'alpha' is missing"));
 }

@@ -9,12 +9,14 @@
 #include <functional>
 
 #include "front/onnx/newer.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::onnx_io::HONE_FILE {
 namespace {
 
 using namespace std::string_literals;
 using onnx::TensorProto;
+using tested::says;
 using testing::HasSubstr;
 
 constexpr auto kBytes = google::protobuf::internal::WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
@@ -192,7 +194,7 @@ TEST(OnnxTensor, MakesUnusedBitsOfRawBytesZero) {
 TEST(OnnxTensor, EmptyTensorsNeedNoData) {
   EXPECT_EQ(numbers(load({TensorProto::FLOAT, {3, 0}})), Numbers{});
   EXPECT_THAT(error_of({TensorProto::FLOAT, {3}}),
-              HasSubstr("no data is given for the 12 bytes of f32[3] (tensor 'w')"));
+              says("data ... 12 bytes ... f32[3] ... tensor 'w'"));
 }
 
 TEST(OnnxTensor, LargeDataStaysWhereItIs) {
@@ -319,20 +321,20 @@ TEST(OnnxTensor, RefusesFormsThatDoNotFit) {
                           t.add_float_data(1);
                           t.set_raw_data("abcd");
                         }}),
-              HasSubstr("the data is given twice: in raw_data and in float_data"));
+              says("data ... twice ... raw_data ... float_data"));
   EXPECT_THAT(error_of({TensorProto::FLOAT,
                         {100},
                         [](TensorProto& t) {
                           for (int i = 0; i < 100; ++i) t.add_float_data(1);
                           t.set_raw_data(std::string(400, 0));
                         }}),
-              HasSubstr("the data is given twice: in float_data and in raw_data"));
+              says("data ... twice ... float_data ... raw_data"));
   EXPECT_THAT(
       error_of(
           {TensorProto::FLOAT, {1}, [](TensorProto& t) { t.mutable_segment()->set_begin(0); }}),
-      HasSubstr("tensors in segments are not supported"));
+      says("segments"));
   EXPECT_THAT(error_of({TensorProto::FLOAT, {1}, [](TensorProto& t) { t.add_string_data("a"); }}),
-              HasSubstr("string_data is given for numbers"));
+              says("string_data ... numbers"));
 }
 
 TEST(OnnxTensor, RefusesTypesByName) {
@@ -343,20 +345,18 @@ TEST(OnnxTensor, RefusesTypesByName) {
     EXPECT_THAT(error_of({type, {1}}),
                 HasSubstr("tensors of " + text + " are not supported (tensor 'w')"));
   }
-  EXPECT_THAT(error_of({0, {1}}), HasSubstr("the element type is missing"));
+  EXPECT_THAT(error_of({0, {1}}), says("element type"));
 }
 
 TEST(OnnxTensor, RefusesDims) {
-  EXPECT_THAT(error_of({TensorProto::FLOAT, {2, -3}}),
-              HasSubstr("type f32[2, -3]: the size of axis 1 is -3, below 0"));
-  EXPECT_THAT(error_of({TensorProto::FLOAT, Ints(17, 1)}),
-              HasSubstr("rank 17 is above the limit of 16"));
+  EXPECT_THAT(error_of({TensorProto::FLOAT, {2, -3}}), says("f32[2, -3] ... axis 1 ... -3"));
+  EXPECT_THAT(error_of({TensorProto::FLOAT, Ints(17, 1)}), says("rank 17 ... 16"));
   const int64_t huge = int64_t{1} << 62;
   EXPECT_THAT(error_of({TensorProto::FLOAT, {huge, 4}}), HasSubstr("above the limit of 2^40"));
   EXPECT_THAT(error_of({TensorProto::FLOAT, {0, huge, huge}}),
               HasSubstr("above the limit of 2^40"));
   EXPECT_THAT(error_of({TensorProto::FLOAT, {int64_t{1} << 34}}),
-              HasSubstr("f32[17179869184] takes 68719476736 bytes, the limit is 17179869184"));
+              says("f32[17179869184] ... 68719476736 bytes ... 17179869184"));
 }
 
 TEST(OnnxTensor, LimitsWhatAllTensorsClaim) {
@@ -369,8 +369,7 @@ TEST(OnnxTensor, LimitsWhatAllTensorsClaim) {
   OnnxLimits limits;
   limits.tensor_bytes = 100;
   EXPECT_THAT(parse_error(model.SerializeAsString(), limits),
-              HasSubstr("the tensors up to here claim 120 bytes, the limit is 100 (m.onnx, graph "
-                        "'g', initializer 'b')"));
+              says("tensors ... 120 bytes ... 100 ... m.onnx, graph 'g', initializer 'b'"));
 }
 
 // Everything that hone has, through a file.
@@ -418,7 +417,7 @@ TEST(OnnxTensorFile, WritesWhatTheLibraryReads) {
 
 TEST(OnnxTensorFile, NamesTheFile) {
   EXPECT_THAT(parse_tensor(bytes_of("\x0a\x05"), "t.pb", "", nullptr, {}).error().to_string(),
-              HasSubstr("field 1 at byte 0 claims 5 bytes, but its message has 0 left (t.pb)"));
+              says("field 1 at byte 0 ... 5 bytes ... 0 left ... t.pb"));
 }
 
 // ---- external data
@@ -490,13 +489,13 @@ TEST_F(OnnxExternal, ReadsBeyondFourGigabytes) {
 }
 
 TEST_F(OnnxExternal, RefusesLiesAboutTheFile) {
-  EXPECT_THAT(error({{"location", "w.bin"}, {"offset", "13"}}),
-              HasSubstr("external_data: u8[4] needs 4 bytes at offset 13 of \"w.bin\", which has "
-                        "16 (tensor 'w')"));
+  EXPECT_THAT(
+      error({{"location", "w.bin"}, {"offset", "13"}}),
+      says("external_data ... u8[4] ... 4 bytes ... 13 ... \"w.bin\" ... 16 ... tensor 'w'"));
   EXPECT_THAT(error({{"location", "w.bin"}, {"offset", "9223372036854775807"}}),
               HasSubstr("at offset 9223372036854775807 of \"w.bin\", which has 16"));
   EXPECT_THAT(error({{"location", "w.bin"}, {"length", "5"}}),
-              HasSubstr("external_data: length is 5 bytes, but u8[4] needs 4"));
+              says("external_data ... length ... 5 bytes ... u8[4] ... 4"));
   EXPECT_THAT(error({{"location", "w.bin"}, {"offset", "-1"}}),
               HasSubstr("external_data: offset -1 is below 0"));
   for (const char* text : {"", " 1", "0x10", "1e3", "99999999999999999999"}) {
@@ -510,7 +509,7 @@ TEST_F(OnnxExternal, RefusesKeys) {
               HasSubstr("external_data: key \"basepath\" is not known"));
   EXPECT_THAT(error({{"location", "w.bin"}, {"location", "w.bin"}}),
               HasSubstr("external_data: \"location\" is given twice"));
-  EXPECT_THAT(error({{"offset", "0"}}), HasSubstr("external_data has no location"));
+  EXPECT_THAT(error({{"offset", "0"}}), says("external_data ... location"));
 }
 
 TEST_F(OnnxExternal, RefusesWaysOutOfTheFolder) {
@@ -521,7 +520,7 @@ TEST_F(OnnxExternal, RefusesWaysOutOfTheFolder) {
   std::filesystem::create_symlink("w.bin", folder_.path() / "link.bin");
   EXPECT_THAT(error({{"location", "link.bin"}}), HasSubstr("is a symbolic link"));
   std::filesystem::create_hard_link(folder_.path() / "w.bin", folder_.path() / "hard.bin");
-  EXPECT_THAT(error({{"location", "hard.bin"}}), HasSubstr("it has 2 hard links, not 1"));
+  EXPECT_THAT(error({{"location", "hard.bin"}}), says("2 hard links"));
 }
 
 TEST_F(OnnxExternal, RefusesSecondForms) {
@@ -530,11 +529,10 @@ TEST_F(OnnxExternal, RefusesSecondForms) {
                                     t.set_raw_data("abcd");
                                   }});
   EXPECT_THAT(load(both).error().to_string(),
-              HasSubstr("the data is given twice: in external_data and in raw_data"));
+              says("data ... twice ... external_data ... raw_data"));
   both.set_data_location(TensorProto::DEFAULT);
   both.add_external_data()->set_key("location");
-  EXPECT_THAT(load(both).error().to_string(),
-              HasSubstr("external_data is given, but data_location is not EXTERNAL"));
+  EXPECT_THAT(load(both).error().to_string(), says("external_data ... data_location ... EXTERNAL"));
 }
 
 // ---- sparse tensors
@@ -594,53 +592,51 @@ TEST(OnnxSparse, Refuses) {
     return tensor.ok() ? "no error" : tensor.error().to_string();
   };
   EXPECT_THAT(error(make_sparse({2, 3}, {6}, {1}, {5})),
-              HasSubstr("entry 0 has index 6 on axis 0, which has size 6 (sparse tensor 'w')"));
+              says("entry 0 ... index 6 ... axis 0 ... size 6 ... sparse tensor 'w'"));
   EXPECT_THAT(error(make_sparse({2, 3}, {1, 3}, {1, 2}, {5})),
-              HasSubstr("entry 0 has index 3 on axis 1, which has size 3"));
+              says("entry 0 ... index 3 ... axis 1 ... size 3"));
   EXPECT_THAT(error(make_sparse({2, 3}, {-1}, {1}, {5})), HasSubstr("entry 0 has index -1"));
   for (int64_t second : {2, 1}) {
     EXPECT_THAT(error(make_sparse({2, 3}, {2, second}, {2}, {5, 6})),
-                HasSubstr(fmt::format("entry 1 is at element {}, not after element 2", second)));
+                says(fmt::format("entry 1 ... element {} ... element 2", second)));
   }
   EXPECT_THAT(error(make_sparse({2, 3}, {1, 2, 3}, {3}, {5, 6})),
-              HasSubstr("the indices are i64[3], but 2 values of f32[2, 3] need i64[2] or "
-                        "i64[2, 2]"));
+              says("indices ... i64[3] ... 2 values ... f32[2, 3] ... i64[2] ... i64[2, 2]"));
   EXPECT_THAT(error(make_sparse({1 << 20, 1 << 20}, {1}, {1}, {5})),
-              HasSubstr("takes 4398046511104 bytes, the limit is 17179869184"));
+              says("4398046511104 bytes ... 17179869184"));
   onnx::SparseTensorProto sparse = make_sparse({6}, {1}, {1}, {5});
   sparse.mutable_indices()->set_data_type(TensorProto::INT32);
   EXPECT_THAT(error(sparse), HasSubstr("belongs in int32_data"));
   sparse = make_sparse({6}, {1}, {1}, {5});
   sparse.mutable_values()->add_dims(1);
-  EXPECT_THAT(error(sparse), HasSubstr("the values are f32[1, 1], not a list"));
+  EXPECT_THAT(error(sparse), says("values ... f32[1, 1] ... list"));
   sparse.clear_values();
-  EXPECT_THAT(error(sparse), HasSubstr("the element type is missing"));
+  EXPECT_THAT(error(sparse), says("element type"));
 }
 
 // ---- the wire
 
 TEST(OnnxWire, RefusesBrokenFrames) {
-  EXPECT_THAT(parse_error("\x08"), HasSubstr("the number at byte 1 is cut off (m.onnx)"));
-  EXPECT_THAT(parse_error("\x88"), HasSubstr("the tag at byte 0 is cut off"));
-  EXPECT_THAT(parse_error("\x08" + std::string(11, '\x80')),
-              HasSubstr("the number at byte 1 has more than 10 bytes"));
+  EXPECT_THAT(parse_error("\x08"), says("number at byte 1 ... m.onnx"));
+  EXPECT_THAT(parse_error("\x88"), says("tag at byte 0"));
+  EXPECT_THAT(parse_error("\x08" + std::string(11, '\x80')), says("number at byte 1 ... 10 bytes"));
   EXPECT_THAT(parse_error("\x3a\x05"
                           "abc"),
-              HasSubstr("field 7 at byte 0 claims 5 bytes, but its message has 3 left"));
+              says("field 7 at byte 0 ... 5 bytes ... 3 left"));
   EXPECT_THAT(parse_error("\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-              HasSubstr("claims 18446744073709551615 bytes, but its message has 0 left"));
+              says("18446744073709551615 bytes ... 0 left"));
   EXPECT_THAT(parse_error("\x3a\x02"
                           "\x0a\x01" +
                           std::string(20, 'x')),
-              HasSubstr("field 1 at byte 2 claims 1 bytes, but its message has 0 left"));
+              says("field 1 at byte 2 ... 1 bytes ... 0 left"));
   EXPECT_THAT(parse_error("\x09"
                           "abc"),
-              HasSubstr("claims 8 bytes, but its message has 3 left"));
-  EXPECT_THAT(parse_error("\x01\x01"s), HasSubstr("the tag at byte 0 names field 0"));
-  EXPECT_THAT(parse_error("\x0b\x0c"), HasSubstr("field 1 at byte 0 is a group"));
-  EXPECT_THAT(parse_error("\x0f\x01"), HasSubstr("field 1 at byte 0 has wire type 7"));
-  EXPECT_THAT(parse_error("\x38\x01"), HasSubstr("ModelProto.graph at byte 0 has wire type 0"));
-  EXPECT_THAT(parse_error(""), HasSubstr("it has no ir_version; is it an ONNX model?"));
+              says("8 bytes ... 3 left"));
+  EXPECT_THAT(parse_error("\x01\x01"s), says("tag at byte 0 ... field 0"));
+  EXPECT_THAT(parse_error("\x0b\x0c"), says("field 1 at byte 0 ... group"));
+  EXPECT_THAT(parse_error("\x0f\x01"), says("field 1 at byte 0 ... wire type 7"));
+  EXPECT_THAT(parse_error("\x38\x01"), says("ModelProto.graph at byte 0 ... wire type 0"));
+  EXPECT_THAT(parse_error(""), says("ir_version ... ONNX model"));
 }
 
 std::string model_of(const std::string& graph) { return "\x08\x08" + field(7, graph); }
@@ -649,19 +645,18 @@ TEST(OnnxWire, RefusesBrokenTensors) {
   const auto error = [](const std::string& tensor) {
     return parse_error(model_of(field(5, tensor)));
   };
-  EXPECT_THAT(error("\x48\x01"), HasSubstr("TensorProto.raw_data at byte 6 has wire type 0"));
+  EXPECT_THAT(error("\x48\x01"), says("TensorProto.raw_data at byte 6 ... wire type 0"));
   EXPECT_THAT(error(field(4, "abc")),
-              HasSubstr("TensorProto.float_data at byte 6 has 3 bytes, which is no multiple of 4"));
+              says("TensorProto.float_data at byte 6 ... 3 bytes ... multiple of 4"));
   EXPECT_THAT(error(field(4, std::string(400, 0)) + "\x25"
                                                     "abcd"),
-              HasSubstr("TensorProto.float_data at byte 411 is partly packed"));
-  EXPECT_THAT(error(varint(20000 << 3) + "\1"),
-              HasSubstr("field 20000 of TensorProto at byte 6 is not known"));
+              says("TensorProto.float_data at byte 411 ... packed"));
+  EXPECT_THAT(error(varint(20000 << 3) + "\1"), says("field 20000 of TensorProto at byte 6"));
   EXPECT_THAT(parse_tensor(bytes_of("\x08\x80\x04\x10\x07" + field(7, std::string(512, '\x80'))),
                            "t", "", nullptr, {})
                   .error()
                   .to_string(),
-              HasSubstr("a number has more than 10 bytes"));
+              says("number ... 10 bytes"));
   const std::string tensor = field(8, "w");
   EXPECT_THAT(parse_error(model_of(field(1, field(5, field(5, tensor) + field(5, tensor))))),
               HasSubstr("AttributeProto.t is given a second time"));
@@ -674,13 +669,12 @@ TEST(OnnxWire, LimitsNesting) {
     return model_of(graph);
   };
   EXPECT_EQ(parse_error(nested(20)), "no error");  // 62 messages
-  EXPECT_THAT(parse_error(nested(21)), HasSubstr("is nested deeper than 64 messages"));
-  EXPECT_THAT(parse_error(nested(2000)), HasSubstr("is nested deeper than 64 messages"));
+  EXPECT_THAT(parse_error(nested(21)), says("64 messages"));
+  EXPECT_THAT(parse_error(nested(2000)), says("64 messages"));
   // Types within types are read by the schema library.
   std::string type;
   for (int i = 0; i < 500; ++i) type = field(4, field(1, type));
-  EXPECT_THAT(parse_error(model_of(field(11, field(2, type)))),
-              HasSubstr("the messages are malformed, or nest deeper than 80"));
+  EXPECT_THAT(parse_error(model_of(field(11, field(2, type)))), says("messages ... 80"));
 }
 
 TEST(OnnxWire, LimitsSizes) {
@@ -691,14 +685,12 @@ TEST(OnnxWire, LimitsSizes) {
   EXPECT_THAT(parse_error(model_of(nodes), limits), HasSubstr("more than 3 nodes"));
   std::string attributes;
   for (int i = 0; i < 50; ++i) attributes += field(5, "");
-  EXPECT_THAT(parse_error(model_of(field(1, attributes)), limits),
-              HasSubstr("more than 48 messages for up to 3 nodes"));
+  EXPECT_THAT(parse_error(model_of(field(1, attributes)), limits), says("48 messages ... 3 nodes"));
   limits.name_bytes = 10;
   EXPECT_THAT(parse_error(model_of(field(1, field(3, "elevenbytes"))), limits),
-              HasSubstr("NodeProto.name at byte 6 has 11 bytes, the limit is 10"));
+              says("NodeProto.name at byte 6 ... 11 bytes ... 10"));
   limits.message_bytes = 5;
-  EXPECT_THAT(parse_error(model_of(field(10, "abcdef")), limits),
-              HasSubstr("the messages take more than 5 bytes"));
+  EXPECT_THAT(parse_error(model_of(field(10, "abcdef")), limits), says("messages ... 5 bytes"));
 }
 
 // Whatever is cut off or changed, there is an answer.
@@ -731,12 +723,12 @@ TEST(OnnxNewer, ChecksTheIrVersion) {
   for (int64_t version : {0, 2, 14}) {
     model.set_ir_version(version);
     EXPECT_THAT(parse_error(model.SerializeAsString()),
-                HasSubstr(fmt::format("IR version {} is not supported, only 3 to 13", version)));
+                says(fmt::format("IR version {} ... 3 to 13", version)));
   }
   model.set_ir_version(13);
   EXPECT_EQ(parse_error(model.SerializeAsString()), "no error");
   model.clear_graph();
-  EXPECT_THAT(parse_error(model.SerializeAsString()), HasSubstr("the model has no graph"));
+  EXPECT_THAT(parse_error(model.SerializeAsString()), says("model ... graph"));
 }
 
 TEST(OnnxNewer, ReadsOverloadsAndDefaults) {
@@ -767,16 +759,15 @@ TEST(OnnxNewer, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(parse_error(model_of(field(1, field(8, "") + "\x40\x01"))),
               HasSubstr("field 8 of NodeProto is not known (m.onnx, graph 0, node 0)"));
   EXPECT_THAT(parse_error(model_of(field(1, "\x18\x01"))),
-              HasSubstr("NodeProto.name (field 3) has the wrong wire type"));
+              says("NodeProto.name ... field 3 ... wire type"));
   EXPECT_THAT(parse_error(model_of(field(1, field(5, field(1, "k") + "\xa0\x01\x11")))),
-              HasSubstr("AttributeProto.type is 17, which is not known (m.onnx, graph 0, node 0, "
-                        "attribute 'k')"));
+              says("AttributeProto.type ... 17 ... m.onnx, graph 0, node 0, attribute 'k'"));
   EXPECT_THAT(parse_error(model_of(field(5, field(8, "w") + "\x70\x05"))),
-              HasSubstr("TensorProto.data_location is 5, which is not known"));
+              says("TensorProto.data_location ... 5"));
   EXPECT_THAT(parse_error(model_of("") + field(25, field(11, field(30, "")))),
               HasSubstr("field 30 of AttributeProto is not known"));
   EXPECT_THAT(parse_error(model_of("") + field(25, "\x5a\x02\x0a\x05")),
-              HasSubstr("field 1 at byte 9 claims 5 bytes, but its message has 0 left"));
+              says("field 1 at byte 9 ... 5 bytes ... 0 left"));
 }
 
 TEST(OnnxNewer, PrintsNothingAboutOddText) {

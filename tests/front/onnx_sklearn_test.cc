@@ -5,8 +5,8 @@
 #include "formats/npz.h"
 #include "tests/front/onnx_testing.h"
 
-// Models of scikit-learn as skl2onnx writes them. What they have to compute was computed by ONNX
-// Runtime: sklearn/make.py makes the files.
+// Models of scikit-learn as skl2onnx writes them. ONNX Runtime computed the expected results
+// : sklearn/make.py makes the files.
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "tests/base/says_testing.h"
 #include "tests/front/onnx_file.h"
 
 // Strings as places in a table of the file, and the labels of columns.
@@ -7,6 +8,7 @@
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -213,7 +215,7 @@ TEST(OnnxStrings, TensorsAreChecked) {
   EXPECT_EQ(file.error(), "");
   onnx::TensorProto& tensor = *file.graph.proto.mutable_initializer(0);
   tensor.add_string_data("c");
-  EXPECT_THAT(file.error(), HasSubstr("string_data holds 3 strings, but its dims need 2"));
+  EXPECT_THAT(file.error(), says("string_data ... 3 strings ... 2"));
   tensor.clear_dims();
   for (int i = 0; i < 40; ++i) tensor.add_dims(1);
   EXPECT_THAT(file.error(), HasSubstr("rank 40"));
@@ -227,11 +229,11 @@ TEST(OnnxStrings, ZipMapsAreChecked) {
     file.graph.outputs({"map"});
     return file.error();
   };
-  EXPECT_THAT(error({}), HasSubstr("one of classlabels_strings and classlabels_int64s"));
+  EXPECT_THAT(error({}), says("classlabels_strings and classlabels_int64s"));
   EXPECT_THAT(error({{"classlabels_int64s", Ints{1, 2, 3}}}), HasSubstr("3 labels for 2 columns"));
   EXPECT_THAT(
       error({{"classlabels_int64s", Ints{1, 2}}, {"classlabels_strings", Strings{"a", "b"}}}),
-      HasSubstr("one of classlabels_strings and classlabels_int64s"));
+      says("classlabels_strings and classlabels_int64s"));
   EXPECT_THAT(error({{"classlabels_int64s", 3}}), HasSubstr("classlabels_int64s"));
 }
 

@@ -34,7 +34,7 @@ inline Tensor integers(const Ints& dims, const Ints& values, DType dtype = DType
   return Tensor::from_integers(type_of(dtype, dims), values);
 }
 
-// Of any element type.
+// The elements of any type.
 inline Numbers numbers(const Tensor& tensor) {
   Numbers values;
   for (int64_t i = 0; i < tensor.elements(); ++i) values.push_back(tensor.real_at(i));
@@ -182,7 +182,7 @@ inline Tensor run_node(std::string_view op, int version, const std::vector<Opera
   return run_outputs(op, version, operands, attributes, options)[0];
 }
 
-// What is said of the node when it is imported or, failing that, run; "" if nothing is wrong.
+// The error of the node when it is imported or, failing that, run; "" if nothing is wrong.
 inline std::string import_error(std::string_view op, int version,
                                 const std::vector<Operand>& operands,
                                 const Attributes& attributes = {},

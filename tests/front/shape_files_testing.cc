@@ -455,7 +455,7 @@ class Generator {
     info.mutable_type()->mutable_tensor_type()->set_elem_type(data_type_of(kind_of(name)));
     outputs_.push_back(name);
   }
-  // Of a node that fails in the first run all results are reals.
+  // If a node fails in the first run, all its results are reals.
   Kind kind_of(const std::string& name) const {
     return arrays_.contains(name) ? at(name).kind : Kind::f32;
   }
@@ -641,7 +641,7 @@ class Generator {
     return node("Unsqueeze", {x, rng_.chance(0.2) ? sizes(axes) : constant(integers(axes))});
   }
 
-  // What attempts have left: whether such a node has a result is no question.
+  // The rest of attempts: whether such a node has a result is no question.
   void drop_unread_nodes() {
     std::set<std::string> read(outputs_.begin(), outputs_.end());
     std::vector<onnx::NodeProto> kept;

@@ -238,8 +238,8 @@ TEST(HostileOps, Attributes) {
       {"one without a name", "Relu", "r2", int_text("", 1), kUnsupported,
        "attribute '' is not known"},
       {"two values", "Constant", "", int_text("value_int", 1) + ints_text("value_ints", {1}), kBad,
-       "has 2 of the value attributes, want one"},
-      {"no value", "Constant", "", "", kBad, "has 0 of the value attributes, want one"},
+       "2 ... value attributes"},
+      {"no value", "Constant", "", "", kBad, "0 ... value attributes"},
       {"a tensor that lies", "Constant", "",
        "attribute { name: 'value' type: TENSOR t { data_type: 1 dims: 1000000 raw_data: 'abcd' } }",
        kBad, "raw_data holds 4 bytes"},
@@ -249,7 +249,7 @@ TEST(HostileOps, Attributes) {
       {"an index outside of a sparse tensor", "Constant", "",
        "attribute { name: 'sparse_value' type: SPARSE_TENSOR sparse_tensor { dims: 2 values { "
        "data_type: 1 dims: 1 float_data: 1 } indices { data_type: 7 dims: 1 int64_data: 2 } } }",
-       kBad, "entry 0 has index 2 on axis 0, which has size 2"},
+       kBad, "entry 0 ... index 2 ... axis 0 ... size 2"},
       {"a string that is a list", "Constant", "",
        "attribute { name: 'value_string' type: STRINGS strings: 'a' }", kBad, "must be a string"},
   });
@@ -258,11 +258,11 @@ TEST(HostileOps, Attributes) {
 // Operands that the op does not have are not ignored.
 TEST(HostileOps, SurplusOperands) {
   expect_op_errors({
-      {"two", "Relu", "r2 r2", "", kUnsupported, "2 operands are given, at most 1 are known"},
-      {"three", "Add", "r2 r2 r2", "", kUnsupported, "3 operands are given, at most 2 are known"},
-      {"a gap", "Softmax", "r2 - - r2", "", kUnsupported, "4 operands are given, at most 1"},
+      {"two", "Relu", "r2 r2", "", kUnsupported, "2 operands ... 1"},
+      {"three", "Add", "r2 r2 r2", "", kUnsupported, "3 operands ... 2"},
+      {"a gap", "Softmax", "r2 - - r2", "", kUnsupported, "4 operands ... 1"},
       {"a constant with an operand", "Constant", "r2", int_text("value_int", 1), kUnsupported,
-       "1 operands are given, at most 0 are known"},
+       "1 operands ... 0"},
       {"axes before there were any", "ReduceMean", "r2 zero", "", kUnsupported, "at most 1"},
       {"an unknown kernel", "MaxPool", "image filter", ints_text("kernel_shape", {2, 2}),
        kUnsupported, "at most 1"},

@@ -41,22 +41,21 @@ TEST(HostileSizes, Tensors) {
       {"a product with a zero in it",
        tensor_text("data_type: 1 dims: [9223372036854775807, 9223372036854775807, 0]"), kLimit, ""},
       {"a giant rank", tensor_text("data_type: 1 float_data: 1 dims: [" + many_dims + "]"), kLimit,
-       "rank 100001 is above the limit of 16"},
+       "rank 100001 ... 16"},
       {"an element type that does not exist", tensor_text("data_type: 99 raw_data: 'a'"), kBad,
        "type 99"},
       {"a negative element type", tensor_text("data_type: -1 raw_data: 'a'"), kBad, "type -1"},
-      {"no element type", tensor_text("dims: 1 raw_data: 'a'"), kBad,
-       "the element type is missing"},
+      {"no element type", tensor_text("dims: 1 raw_data: 'a'"), kBad, "element type"},
       {"a string", tensor_text("data_type: 8 dims: 1 string_data: 'a'"), kRuns, "evaluated"},
       {"too few strings", tensor_text("data_type: 8 dims: 2 string_data: 'a'"), kBad,
-       "string_data holds 1 strings, but its dims need 2"},
+       "string_data ... 1 strings ... 2"},
       {"endlessly many strings", tensor_text("data_type: 8 dims: 9223372036854775807"), kLimit, ""},
       {"strings in raw data", tensor_text("data_type: 8 dims: 1 raw_data: 'a'"), kBad,
        "string_data holds 0 strings"},
       {"a segment",
        tensor_text("data_type: 1 dims: 2 raw_data: 'aaaabbbb' segment { begin: 1 end: "
                    "9223372036854775807 }"),
-       kUnsupported, "segment"},
+       kUnsupported, "segments"},
   });
 }
 
@@ -67,14 +66,14 @@ TEST(HostileSizes, DeclaredTypes) {
   };
   std::string w = reals_text("x", {2}, {1, 2});
   expect_errors({
-      {"a giant rank", relu(input_text("x", ones)), kLimit, "rank 1000 is above the limit of 16"},
+      {"a giant rank", relu(input_text("x", ones)), kLimit, "rank 1000 ... 16"},
       {"a product above all", relu(input_text("x", {"4294967296", "4294967296", "4294967296"})),
        kLimit, "2^40"},
       {"one dim above all", relu(input_text("x", {"9223372036854775807"})), kLimit, "2^40"},
       {"an element type that does not exist", relu(input_text("x", {"2"}, 77)), kBad, "type 77"},
-      {"no type", relu("input { name: 'x' }"), kBad, "its type is not given"},
+      {"no type", relu("input { name: 'x' }"), kBad, "type"},
       {"no shape", relu("input { name: 'x' type { tensor_type { elem_type: 1 } } }"), kUnsupported,
-       "its rank is not given"},
+       "rank"},
       {"a sequence",
        relu("input { name: 'x' type { sequence_type { elem_type { tensor_type { elem_type: 1 } } } "
             "} }"),
@@ -252,7 +251,7 @@ TEST(HostileSizes, LongListsOfSizes) {
   };
   std::vector<Case> cases;
   for (std::string list : {"few", "some", "many"}) {
-    std::string words = "elements, at most 32 are read";
+    std::string words = "elements ... 32";
     cases.push_back({"ConstantOfShape", op("ConstantOfShape", list), kLimit, words});
     cases.push_back({"Expand", op("Expand", "x " + list), kLimit, words});
     cases.push_back({"Reshape", op("Reshape", "x " + list), kLimit, words});
@@ -310,9 +309,9 @@ TEST(HostileSizes, Strings) {
   options.limits.name_bytes = 1000;
   std::string name(2000, 'n');
   expect_error(model_text(kX + kY + node_text("Relu", "x", "y", "name: '" + name + "'")), kLimit,
-               "has 2000 bytes, the limit is 1000", options);
-  expect_error(model_text(kX + kY + node_text(name, "x", "y")), kLimit,
-               "has 2000 bytes, the limit is 1000", options);
+               "2000 bytes ... 1000", options);
+  expect_error(model_text(kX + kY + node_text(name, "x", "y")), kLimit, "2000 bytes ... 1000",
+               options);
   // Prefixes of nested calls make names longer with each level: not without end.
   std::string functions, call = "f0";
   std::string long_name(100'000, 'q');

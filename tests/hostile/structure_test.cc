@@ -23,17 +23,16 @@ std::string call_text(std::string_view function, std::string_view inputs,
 TEST(HostileStructure, CyclesAndNames) {
   expect_errors({
       {"a node reads what it gives", model_text(kX + kY + node_text("Add", "x y", "y")), kBad,
-       "value 'y' is used before it is given, or nothing gives it (h.onnx, node 'y' (Add))"},
+       "value 'y' ... h.onnx, node 'y' (Add)"},
       {"two nodes read each other",
        model_text(kX + kY + node_text("Add", "x b", "a") + node_text("Add", "x a", "b")), kBad,
-       "value 'b' is used before it is given, or nothing gives it (h.onnx, node 'a' (Add))"},
-      {"used before it is given",
-       model_text(kX + kY + node_text("Relu", "m", "y") + node_text("Relu", "x", "m")), kRuns,
-       "evaluated"},
+       "value 'b' ... h.onnx, node 'a' (Add)"},
+      {"value", model_text(kX + kY + node_text("Relu", "m", "y") + node_text("Relu", "x", "m")),
+       kRuns, "evaluated"},
       {"nothing gives it", model_text(kX + kY + node_text("Relu", "ghost", "y")), kBad,
-       "value 'ghost' is used before it is given, or nothing gives it"},
+       "value 'ghost'"},
       {"nothing gives the output", model_text(kX + kY + node_text("Relu", "x", "z")), kBad,
-       "value 'y' is used before it is given, or nothing gives it"},
+       "value 'y'"},
       {"two nodes give it",
        model_text(kX + kY + node_text("Relu", "x", "y") + node_text("Neg", "x", "y")), kBad,
        "value 'y' is given twice (h.onnx, node 'y' (Neg))"},
@@ -49,12 +48,12 @@ TEST(HostileStructure, CyclesAndNames) {
        kBad, "value 'w' is given twice"},
       {"an initializer without a name",
        model_text(kX + kY + integers_text("", {1}) + node_text("Relu", "x", "y")), kBad,
-       "an initializer has no name"},
+       "initializer ... name"},
       {"an input without a name",
        model_text(kX + kY + input_text("", {"2"}) + node_text("Relu", "x", "y")), kBad,
-       "an input has no name"},
+       "input ... name"},
       {"an output without a name", model_text(kX + output_text("") + node_text("Relu", "x", "y")),
-       kBad, "an output has no name"},
+       kBad, "output ... name"},
       {"the same output twice", model_text(kX + kY + kY + node_text("Relu", "x", "y")), kBad,
        "output 'y' is given twice"},
       {"a missing operand", model_text(kX + kY + node_text("Add", "x", "y")), kBad,
@@ -69,14 +68,14 @@ TEST(HostileStructure, CyclesAndNames) {
        "is not known"},
       {"a domain that is not imported",
        model_text(kX + kY + node_text("Relu", "x", "y", "domain: 'else'")), kBad,
-       "domain 'else' is used, but no opset of it is imported"},
+       "domain 'else' ... opset"},
   });
 }
 
 TEST(HostileStructure, Opsets) {
   std::string graph = "graph { name: 'g' " + kX + kY + node_text("Relu", "x", "y") + "}";
   expect_errors({
-      {"none", "ir_version: 8 " + graph, kBad, "no opset of it is imported"},
+      {"none", "ir_version: 8 " + graph, kBad, "opset"},
       {"0", "ir_version: 8 opset_import { version: 0 } " + graph, kBad, "versions start at 1"},
       {"negative", "ir_version: 8 opset_import { version: -9223372036854775808 } " + graph, kBad,
        "versions start at 1"},
@@ -86,10 +85,10 @@ TEST(HostileStructure, Opsets) {
        "ir_version: 8 opset_import { version: 17 } opset_import { domain: 'ai.onnx' version: 9 } " +
            graph,
        kBad, "opsets 17 and 9 of domain 'ai.onnx' are both imported"},
-      {"no IR version", "opset_import { version: 17 } " + graph, kBad, "it has no ir_version"},
+      {"no IR version", "opset_import { version: 17 } " + graph, kBad, "ir_version"},
       {"an IR version below all", "ir_version: -1 opset_import { version: 17 } " + graph,
-       kUnsupported, "IR version -1 is not supported"},
-      {"no graph", "ir_version: 8 opset_import { version: 17 }", kBad, "the model has no graph"},
+       kUnsupported, "IR version -1"},
+      {"no graph", "ir_version: 8 opset_import { version: 17 }", kBad, "model ... graph"},
   });
 }
 
@@ -118,18 +117,16 @@ TEST(HostileStructure, Functions) {
       {"too many operands",
        model_text(kX + kY + call_text("f", "x x", "y"),
                   function_text("f", node_text("Relu", "a", "b"))),
-       kBad, "the function has 1 inputs and 1 outputs, the call 2 and 1"},
+       kBad, "function ... 1 inputs and 1 outputs ... 2 and 1"},
       {"too few operands",
        model_text(
            kX + kY + call_text("f", "x", "y"),
            function_text("f", node_text("Add", "a c", "b"), "input: 'a' input: 'c' output: 'b'")),
        kBad, "operand 1 is missing"},
       {"sees a value of its caller",
-       model_text(call, function_text("f", node_text("Add", "a x", "b"))), kBad,
-       "value 'x' is used before it is given"},
+       model_text(call, function_text("f", node_text("Add", "a x", "b"))), kBad, "value 'x'"},
       {"does not give its result",
-       model_text(call, function_text("f", node_text("Relu", "a", "c"))), kBad,
-       "value 'b' is used before it is given"},
+       model_text(call, function_text("f", node_text("Relu", "a", "c"))), kBad, "value 'b'"},
       {"two inputs of one name",
        model_text(
            kX + kY + call_text("f", "x x", "y"),
@@ -144,7 +141,7 @@ TEST(HostileStructure, Functions) {
        model_text(kX + kY +
                   node_text("LeakyRelu", "x", "y",
                             "attribute { name: 'alpha' ref_attr_name: 'z' type: FLOAT }")),
-       kBad, "attribute 'alpha' refers to 'z' of a function, outside of one"},
+       kBad, "attribute 'alpha' ... 'z' ... function"},
       {"opsets that contradict each other",
        model_text(call,
                   function_text("f", node_text("Relu", "a", "b") + " opset_import { version: 9 }")),
@@ -170,9 +167,8 @@ std::string chain_of_functions(int count, int calls) {
 TEST(HostileStructure, FunctionsThatExpandExponentially) {
   ImportOptions options;
   options.limits.nodes = 20'000;
-  expect_error(chain_of_functions(40, 2), kLimit,
-               "more than 20000 nodes, functions and subgraphs inlined", options);
-  expect_error(chain_of_functions(100, 1), kLimit, "functions call each other more than 64 deep");
+  expect_error(chain_of_functions(40, 2), kLimit, "20000 nodes, functions and subgraphs", options);
+  expect_error(chain_of_functions(100, 1), kLimit, "functions ... 64");
 }
 
 // A node of an If whose branches are `content` and its negation.
@@ -203,7 +199,7 @@ TEST(HostileStructure, Nesting) {
   EXPECT_TRUE(import_text(nested_ifs(3, node_text("Relu", "x", "v0"))).ok());
   EXPECT_TRUE(import_text(nested_ifs(3, cut)).ok());
   EXPECT_TRUE(import_text(nested_ifs(18, cut), options).ok());  // not 2^18 imports of the inside
-  expect_error(nested_ifs(70, node_text("Relu", "x", "v0")), kLimit, "deep");
+  expect_error(nested_ifs(70, node_text("Relu", "x", "v0")), kLimit, "64");
 }
 
 std::string nested_loops(int depth) {
@@ -245,17 +241,16 @@ TEST(HostileStructure, Subgraphs) {
   };
   std::string head = input_text("i", {}, 7) + input_text("go", {}, 9) + input_text("v", {"2", "3"});
   expect_errors({
-      {"a branch without results", if_node(relu, ""), kBad, "a branch has 0 results, the node 1"},
+      {"a branch without results", if_node(relu, ""), kBad, "branch ... 0 results ... 1"},
       {"a branch with inputs", if_node(relu, input_text("z", {"2"}) + relu), kBad,
-       "a branch has 1 inputs, must have none"},
+       "branch ... 1 inputs"},
       {"a branch that is not taken reads itself",
-       if_node(node_text("Add", "x y", "r") + output_text("r"), relu), kBad,
-       "value 'y' is used before it is given, or nothing gives it"},
+       if_node(node_text("Add", "x y", "r") + output_text("r"), relu), kBad, "value 'y'"},
       {"a branch gives a value twice", if_node(relu, node_text("Neg", "x", "r") + relu), kBad,
        "value 'r' is given twice"},
       {"branches of different types",
        if_node(relu, node_text("Cast", "x", "r", int_text("to", 7)) + output_text("r")),
-       kUnsupported, "element type and rank must not change"},
+       kUnsupported, "element type and rank"},
       {"no else branch",
        model_text(kX + c + kY + node_text("If", "c", "y", graph_text("then_branch", relu))), kBad,
        "attribute 'else_branch' is missing"},
@@ -263,10 +258,10 @@ TEST(HostileStructure, Subgraphs) {
        model_text(kX + kY +
                   node_text("If", "x", "y",
                             graph_text("then_branch", relu) + graph_text("else_branch", relu))),
-       kBad, "the condition is f32[2, 3], must be one bool"},
+       kBad, "condition ... f32[2, 3] ... bool"},
       {"a body that lacks an input",
        loop(input_text("i", {}, 7) + node_text("Relu", "x", "r") + output_text("r")), kBad,
-       "the body has 1 inputs and 1 outputs"},
+       "body ... 1 inputs and 1 outputs"},
       {"two inputs of the body of one name",
        loop(input_text("i", {}, 7) + input_text("i", {}, 9) + input_text("v", {"2", "3"}) +
             output_text("i") + output_text("v")),
@@ -276,12 +271,12 @@ TEST(HostileStructure, Subgraphs) {
       {"a carried value changes its type",
        loop(head + node_text("Cast", "v", "w", int_text("to", 7)) + output_text("go") +
             output_text("w")),
-       kUnsupported, "element type and rank must not change"},
+       kUnsupported, "element type and rank"},
       {"a trip count that is no number",
        model_text(kX + kY +
                   node_text("Loop", "x - x", "y",
                             graph_text("body", head + output_text("go") + output_text("v")))),
-       kBad, "the trip count is f32[2, 3], must be one integer"},
+       kBad, "trip count ... f32[2, 3] ... integer"},
       {"more scanned inputs than there are",
        model_text(
            kX + kY +

@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/base/says_testing.h"
 #include "tests/ir/evaluate_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 using tested::expect_infer;
 using tested::expect_infer_error;
@@ -130,11 +133,11 @@ TEST(Collective, Permute) {
 TEST(Collective, DevicesMustFitTheGroups) {
   Texts x = {"f32[] 1", "f32[] 2", "f32[] 3"};
   EXPECT_THAT(collective("all_reduce $ {kind = sum, group_size = 2}", x, {}),
-              HasSubstr("3 devices do not divide into groups of 2"));
+              says("3 devices ... groups of 2"));
   EXPECT_THAT(collective("all_reduce $ {kind = sum, group_size = 2, groups = [0, 1]}", x, {}),
-              HasSubstr("device 2 is in no group"));
+              says("device 2 ... group"));
   EXPECT_THAT(collective("all_reduce $ {kind = sum, group_size = 2, groups = [0, 1, 2, 3]}", x, {}),
-              HasSubstr("device 3 does not exist: the program runs on 3"));
+              says("device 3 ... 3"));
   EXPECT_THAT(collective("permute $ {pairs = [0, 7]}", x, {}),
               HasSubstr("device 7 does not exist"));
 }
@@ -151,9 +154,9 @@ TEST(Collective, Inference) {
 
   expect_infer_error("all_reduce {kind = sum, group_size = 0}", {"f32[]"}, "group_size is 0");
   expect_infer_error("all_reduce {kind = sum, group_size = 2, groups = [0, 1, 2]}", {"f32[]"},
-                     "3 devices do not divide into groups of 2");
+                     "3 devices ... groups of 2");
   expect_infer_error("all_reduce {kind = sum, group_size = 2, groups = [0, 0]}", {"f32[]"},
-                     "groups holds the device 0 twice");
+                     "groups ... device 0 ... twice");
   expect_infer_error("all_reduce {kind = sum, group_size = 2, groups = [0, -1]}", {"f32[]"},
                      "the device -1");
   expect_infer_error("all_reduce {kind = and, group_size = 2}", {"f32[]"},
@@ -163,16 +166,14 @@ TEST(Collective, Inference) {
   expect_infer_error("all_gather {axis = 1, group_size = 2}", {"f32[3]"},
                      "axis 1 is outside rank 1");
   expect_infer_error("reduce_scatter {kind = sum, axis = 0, group_size = 2}", {"f32[3]"},
-                     "dim 0 of f32[3] does not divide into 2 equal parts");
+                     "dim 0 ... f32[3] ... 2 ... parts");
   expect_infer_error("reduce_scatter {kind = sum, axis = 0, group_size = 2}", {"f32[N]"},
                      "does not divide");
   expect_infer_error("all_to_all {split_axis = 2, concat_axis = 0, group_size = 2}", {"f32[2,2]"},
                      "split_axis 2 is outside rank 2");
   expect_infer_error("permute {pairs = [0, 1, 2]}", {"f32[]"}, "3 entries, an odd number");
-  expect_infer_error("permute {pairs = [0, 1, 0, 2]}", {"f32[]"},
-                     "the list of sources holds the device 0 twice");
-  expect_infer_error("permute {pairs = [0, 1, 2, 1]}", {"f32[]"},
-                     "the list of targets holds the device 1 twice");
+  expect_infer_error("permute {pairs = [0, 1, 0, 2]}", {"f32[]"}, "sources ... device 0 ... twice");
+  expect_infer_error("permute {pairs = [0, 1, 2, 1]}", {"f32[]"}, "targets ... device 1 ... twice");
 }
 
 }  // namespace

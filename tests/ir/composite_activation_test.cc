@@ -53,9 +53,9 @@ TEST(Activations, PreluBroadcastsItsSlope) {
   expect_eval("prelu", {"f32[2] -1 nan", "f32[] 0.25"}, {"f32[2] -0.25 nan"});
   expect_eval("prelu", {"i32[3] -2 0 5", "i32[1] 7"}, {"i32[3] -14 0 5"});
   expect_symbolic("prelu", {"f32[N, M]", "f32[M]"});
-  expect_infer_error("prelu", {"f32[2,3]", "f32[2]"}, "slope is f32[2], which does not broadcast");
+  expect_infer_error("prelu", {"f32[2,3]", "f32[2]"}, "slope ... f32[2] ... broadcast");
   expect_infer_error("prelu", {"f32[3]", "f32[2,3]"}, "does not broadcast to f32[3]");
-  expect_infer_error("prelu", {"f32[3]", "f64[3]"}, "slope is f64[3], want the element type");
+  expect_infer_error("prelu", {"f32[3]", "f64[3]"}, "slope ... f64[3] ... element type");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct Options {
   double scale = 0;
   bool causal = false;
   double softcap = 0;
-  // What is added to the score of (batch, head, query, key); -inf hides it.
+  // The number that is added to the score of (batch, head, query, key); -inf hides it.
   std::function<double(int64_t, int64_t, int64_t, int64_t)> mask = {};
 };
 
@@ -142,12 +142,12 @@ TEST(Attention, Errors) {
   expect_infer_error("attention", {q, k, "f32[2, 2, 6, 8]"},
                      "value is f32[2, 2, 6, 8], want f32[2, 2, 5, 8]");
   expect_infer_error("attention", {q, "f32[2, 3, 5, 8]", "f32[2, 3, 5, 8]"},
-                     "the 4 heads of the query are not divisible by the 3 heads of the key");
+                     "4 heads ... query ... 3 heads ... key");
   expect_infer_error("attention", {q, "f64[2, 2, 5, 8]", k}, "f32, f64 and f32");
   expect_infer_error("attention", {q, k, k, "bool[4, 5]"},
                      "mask is bool[4, 5], which does not broadcast");
-  expect_infer_error("attention", {q, k, k, "i32[5]"}, "mask is i32[5], want bool or f32");
-  expect_infer_error("attention", {q, k, k, "", k}, "past_key and past_value come together");
+  expect_infer_error("attention", {q, k, k, "i32[5]"}, "mask ... i32[5] ... bool or f32");
+  expect_infer_error("attention", {q, k, k, "", k}, "past_key ... past_value");
   expect_infer_error("attention", {q, k, k, "", "f32[2, 2, 1, 7]", k},
                      "past_key is f32[2, 2, 1, 7], want f32[2, 2, 1, 8]");
   expect_infer_error("attention", {q, k, k, "", k, "f32[2, 2, 1, 8]"},
@@ -188,7 +188,7 @@ TEST(RotaryEmbedding, TurnsPairs) {
   expect_symbolic("rotary_embedding {interleaved = true}",
                   {"f32[N, 2, M, 8]", "f32[N, M, 3]", "f32[N, M, 3]"});
   expect_infer_error("rotary_embedding", {"f32[2, 3, 4, 6]", "f32[4, 4]", "f32[4, 4]"},
-                     "cos turns 8 elements, the head dim has only 6");
+                     "cos ... 8 ... head dim ... 6");
   expect_infer_error("rotary_embedding", {"f32[2, 3, 4, 6]", "f32[5, 3]", "f32[5, 3]"},
                      "cos is f32[5, 3], want f32[4, 3]");
   expect_infer_error("rotary_embedding", {"f32[2, 3, 4, 6]", "f32[4, 3]", "f32[4, 2]"},

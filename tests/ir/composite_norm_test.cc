@@ -157,13 +157,13 @@ TEST(Norms, Errors) {
   expect_infer_error("layer_norm {axis = -3}", {"f32[2,3]"}, "axis -3 is outside rank 2");
   expect_infer_error("rms_norm", {"f32[2,3]", "f32[3,1]"}, "scale is f32[3, 1], want f32[3]");
   expect_infer_error("group_norm {groups = 4}", {"f32[2,6,3]", "f32[6]", "f32[6]"},
-                     "the 6 channels are not divisible by 4 groups");
+                     "6 channels ... 4 groups");
   expect_infer_error("group_norm {groups = 0}", {"f32[2,6,3]", "f32[6]", "f32[6]"},
                      "groups is 0, want 1 or more");
   expect_infer_error("group_norm {groups = 2}", {"f32[2,6,3]", "f32[3]", "f32[6]"},
                      "scale is f32[3], want f32[6]");
   expect_infer_error("instance_norm", {"f32[2,6]", "f32[6]", "f32[6]"},
-                     "x is f32[2, 6], of rank 2, want rank 3 or more");
+                     "x ... f32[2, 6] ... rank 2 ... rank 3");
   expect_infer_error("batch_norm", {"f32[2,3]", "f32[3]", "f32[3]", "f32[2]", "f32[3]"},
                      "mean is f32[2], want f32[3]");
   expect_infer_error("lrn {size = -1}", {"f32[2,3]"}, "size is -1, want 1 or more");

@@ -235,7 +235,7 @@ TEST(Lstm, ActivationsWithParameters) {
   expect_layer(
       "lstm {activations = \"affine:0.5:0.125,thresholded_relu:0.1,scaled_tanh:1.5:0.75\"}", p,
       lstm_step, true);
-  // What is not written has its default.
+  // Attributes that are not written have their default.
   p.curves = {[](double x) { return std::min(1.0, std::max(0.0, 0.4 * x + 0.5)); },
               [](double x) { return x; }, [](double x) { return std::tanh(x); }};
   expect_layer("lstm {activations = \"hard_sigmoid:0.4,affine,scaled_tanh\"}", p, lstm_step, true);
@@ -313,7 +313,7 @@ TEST(Recurrent, EmptyAndSymbolicDims) {
 
 TEST(Recurrent, Errors) {
   const std::string_view x = "f32[4, 2, 3]", w = "f32[1, 20, 3]", r = "f32[1, 20, 5]";
-  expect_infer_error("lstm", {"f32[2, 3]", w, r}, "x is f32[2, 3], of rank 2, want rank 3");
+  expect_infer_error("lstm", {"f32[2, 3]", w, r}, "x ... f32[2, 3] ... rank 2 ... rank 3");
   expect_infer_error("lstm", {x, "f32[1, 20, 4]", r}, "w is f32[1, 20, 4], want f32[1, 20, 3]");
   expect_infer_error("lstm", {x, w, "f32[1, 15, 5]"}, "r is f32[1, 15, 5], want f32[1, 20, 5]");
   expect_infer_error("lstm {direction = bidirectional}", {x, w, r},
@@ -330,7 +330,7 @@ TEST(Recurrent, Errors) {
   expect_infer_error("lstm {activations = \"tanh:1,tanh,tanh\"}", {x, w, r},
                      "'tanh:1' has 1 parameters, tanh takes 0");
   expect_infer_error("lstm {activations = \"elu:x,tanh,tanh\"}", {x, w, r}, "'x'");
-  expect_infer_error("lstm {clip = -1}", {x, w, r}, "clip is -1, want 0 or more");
+  expect_infer_error("lstm {clip = -1}", {x, w, r}, "clip ... -1 ... 0 or more");
   expect_infer_error("gru", {x, "f32[1, 15, 3]", r}, "r is f32[1, 20, 5], want f32[1, 15, 5]");
 }
 

@@ -25,7 +25,7 @@ std::string text_of(const std::optional<Dims>& dims) {
   return dims ? to_string(AttrValue(*dims)) : "unknown";
 }
 
-// What is known of %y in a graph with these lines, with %n = N, %m = M, %s = [N, M, 3].
+// The facts that are known of %y in a graph with these lines, with %n = N, %m = M, %s = [N, M, 3].
 std::string of_shape(std::string_view lines) {
   Graph graph =
       parse_ok(fmt::format("graph @g(%x: f32[N, M], %data: i64[3]) where N in 1..64, M in 0..9 {{\n"

@@ -3,10 +3,13 @@
 
 #include "ir/builder.h"
 #include "ir/functional.h"
+#include "tests/base/says_testing.h"
 #include "tests/ir/evaluate_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 using tested::run;
 using tested::tensor_of;
@@ -35,7 +38,7 @@ TEST(If, EvaluatesOnlyTheChosenRegion) {
   EXPECT_EQ(run(graph, {"bool[] 1", "i32[] 3"}, {"i32[] 3"}), "");
   EvalOptions options{.max_iterations = 1000};
   std::string error = run(graph, {"bool[] 0", "i32[] 3"}, {}, options);
-  EXPECT_THAT(error, HasSubstr("did not end within 1000 iterations"));
+  EXPECT_THAT(error, says("1000 iterations"));
   EXPECT_THAT(error, HasSubstr("node '%y' (if), region 'else', node '%b' (while)"));
 }
 
@@ -194,14 +197,14 @@ TEST(ControlInference, RegionsMustFit) {
 
   EXPECT_THAT(infer_error("if", {x, x}, {same, same}), HasSubstr("f32"));
   EXPECT_THAT(infer_error("if", {tested::type_of("bool[1]"), x}, {same, same}),
-              HasSubstr("the predicate must be bool[], not bool[1]"));
+              says("predicate ... bool[] ... bool[1]"));
   EXPECT_THAT(infer_error("if", {flag, x}, {same, other}),
               HasSubstr("region 'else' takes f32[3] as value 0, not f32[2]"));
   EXPECT_THAT(
       infer_error("if", {flag, x}, {same, sum}),
       HasSubstr("region 'else' takes 2 values (f32[2], f32[2]), not the 1 values (f32[2])"));
   EXPECT_THAT(infer_error("if", {flag, x}, {same, halves}),
-              HasSubstr("both regions must give the same types, not (f32[2]) and (f16[2])"));
+              says("regions ... types ... (f32[2]) ... (f16[2])"));
   EXPECT_THAT(infer_error("if", {flag, x}, {same}), HasSubstr("2 regions"));
 
   EXPECT_THAT(infer_error("while", {x}, {same, same}),
@@ -221,14 +224,13 @@ TEST(ControlInference, ScansMustFit) {
   GraphRef none = region("graph @none(%a: f32[2]) { return }");
   EXPECT_EQ(infer_error("scan {carried = 1}", {x, xs}, {sum}), "no error");
   EXPECT_THAT(infer_error("scan {carried = 3}", {x, xs}, {sum}),
-              HasSubstr("carried = 3, but there are 2 operands"));
+              says("carried = 3 ... 2 operands"));
   EXPECT_THAT(infer_error("scan {carried = -1}", {x, xs}, {sum}), HasSubstr("carried = -1"));
   EXPECT_THAT(infer_error("scan {carried = 0}", {xs, tested::type_of("f32[6, 2]")}, {sum}),
               HasSubstr("lengths 7 and 6"));
   EXPECT_THAT(infer_error("scan {carried = 1}", {x, tested::type_of("f32[]")}, {sum}),
-              HasSubstr("scanned operand 1 is f32[], which has no axis 0"));
-  EXPECT_THAT(infer_error("scan {carried = 1}", {x}, {same}),
-              HasSubstr("length must have one entry, not 0"));
+              says("operand 1 ... f32[] ... axis 0"));
+  EXPECT_THAT(infer_error("scan {carried = 1}", {x}, {same}), says("length ... one entry ... 0"));
   EXPECT_THAT(infer_error("scan {carried = 1, length = [-1]}", {x}, {same}),
               HasSubstr("length -1 may be negative"));
   EXPECT_THAT(infer_error("scan {carried = 1, length = [7]}", {x, xs}, {sum}),
@@ -282,7 +284,7 @@ TEST(Spmd, ACollectiveThatADeviceNeverReachesIsAnError) {
                      {{"f32[] 3"}, {"f32[] 3"}, {"f32[] 5"}, {"f32[] 6"}}),
             "");
   std::string error = run_spmd(graph, {{"bool[] 1", "f32[] 1"}, {"bool[] 0", "f32[] 2"}}, {});
-  EXPECT_THAT(error, HasSubstr("device 0 waits for device 1, which took another branch"));
+  EXPECT_THAT(error, says("device 0 ... device 1 ... branch"));
 }
 
 TEST(Spmd, ChecksTheInputsOfEachDevice) {

@@ -5,10 +5,13 @@
 
 #include "ir/model_text.h"
 #include "ir/reference/evaluate_model.h"
+#include "tests/base/says_testing.h"
 #include "tests/ir/op_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 using tested::difference;
 using tested::tensor_of;
@@ -198,8 +201,8 @@ TEST(Deferred, SpecializePutsTheBodyInItsPlace) {
   Result<std::string> text = print(model);
   ASSERT_FALSE(text.ok());
   EXPECT_EQ(text.error().code(), ErrorCode::unsupported);
-  EXPECT_EQ(text.error().what(), "segment 'fake' is typed when its input sizes are known");
-  EXPECT_EQ(text.error().hint(), "bind them with --dim or --shape");
+  EXPECT_THAT(text.error().what(), says("segment 'fake' ... input sizes"));
+  EXPECT_THAT(text.error().hint(), says("--dim or --shape"));
 
   Result<Model> special = specialize(model, {{"N", 6}});
   ASSERT_TRUE(special.ok()) << special.error().to_string();
@@ -233,14 +236,12 @@ TEST(Deferred, ABodyMustDeliver) {
     return [=](std::span<const Type>) { return Result<Body>(body_of(text, results)); };
   };
   EXPECT_EQ(error_of(make(fmt::format(kPass, "y", "x"), {"y"})), "");
-  EXPECT_THAT(error_of(make(fmt::format(kPass, "z", "x"), {"z"})),
-              HasSubstr("its results are named z, must be y"));
+  EXPECT_THAT(error_of(make(fmt::format(kPass, "z", "x"), {"z"})), says("results ... z ... y"));
   EXPECT_THAT(error_of(make(fmt::format(kPass, "y", "x"), {})),
               HasSubstr("its results are named by nothing, must be y"));
-  EXPECT_THAT(error_of(make(fmt::format(kPass, "z", "x"), {"y"})),
-              HasSubstr("value '%y' is not defined where it is read"));
+  EXPECT_THAT(error_of(make(fmt::format(kPass, "z", "x"), {"y"})), says("'%y' ... not defined"));
   EXPECT_THAT(error_of(make(fmt::format(kPass, "y", "other"), {"y"})),
-              HasSubstr("value '%other' is not defined where it is read"));
+              says("'%other' ... not defined"));
   EXPECT_THAT(error_of(make(fmt::format(kPass, "x", "x"), {"y"})),
               HasSubstr("the name '%x' is given twice"));
   EXPECT_THAT(error_of(make("%y = run %x graph @g(%x: f32[3]) { return %x }", {"y"})),
@@ -268,10 +269,9 @@ TEST(Deferred, BodiesThatNeverEndAreRefused) {
   model.segments.push_back({DeferredSegment{std::make_shared<Endless>(), {"x"}, {"y"}}});
   ModelRunner runner(model);
   EXPECT_THAT(run(runner, {"f32[2] 1 2"}, {}), HasSubstr("nested more than 128 deep"));
-  EXPECT_EQ(specialize(model, {{"N", 2}}).error().what(),
-            "more than 4096 deferred segments became known");
+  EXPECT_THAT(specialize(model, {{"N", 2}}).error().what(), says("4096 deferred segments"));
   model.segments[0] = {DeferredSegment{nullptr, {"x"}, {"y"}}};
-  EXPECT_EQ(verify(model).error().what(), "a deferred segment has no source");
+  EXPECT_THAT(verify(model).error().what(), says("deferred segment ... source"));
 }
 
 TEST(Deferred, WhatItGivesIsCheckedWhereItIsUsed) {
@@ -292,14 +292,14 @@ TEST(Deferred, WhatItGivesIsCheckedWhereItIsUsed) {
   EXPECT_THAT(error("%y = if %c { yield %c } else { yield %c }", {}),
               HasSubstr("condition '%c' is f32[3], must be bool[]"));
   EXPECT_THAT(error("%y = loop trip %c with %s = %c { yield %s }", {}),
-              HasSubstr("trip count '%c' is f32[3], no scalar integer"));
+              says("trip count '%c' ... f32[3]"));
   EXPECT_THAT(error("%y = loop while %c with %s = %c { yield %s while %c }", {}),
               HasSubstr("condition '%c' is f32[3], must be bool[]"));
   EXPECT_THAT(error("%n, %e = run graph @n() { %n = constant 2 : i64[] "
                     "%e = constant [] : f32[0, 3] return %n, %e }\n"
                     "%y = loop trip %n grow %e { yield grow %c }",
                     {}),
-              HasSubstr("is f32[0, 3], and grows by f32[3] in iteration 0"));
+              says("f32[0, 3] ... f32[3] ... iteration 0"));
   EXPECT_THAT(error("%y = run %c graph @g(%x: f32[4]) { return %x }", {}),
               HasSubstr("input 0 ('x') is f32[3], but the graph 'g' takes f32[4]"));
   EXPECT_THAT(error("", values({{"c", "i64[3]"}})),

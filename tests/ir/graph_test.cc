@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "ir/functional.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::refuses;
+using tested::says;
 
 Type f32(std::initializer_list<Dim> dims) { return Type::get(DType::f32, dims); }
 
@@ -19,9 +23,8 @@ Graph small_graph(std::string_view prefix = "") {
   return b.finish({y.named(p + "y")}).value();
 }
 
-void expect_error(const Status& status, std::string_view text) {
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.error().to_string().find(text), std::string::npos) << status.error().to_string();
+void expect_error(const Status& status, std::string text) {
+  EXPECT_THAT(status, refuses(ErrorCode::bad_input, std::move(text)));
 }
 
 TEST(Graph, AppendChecksOperandsAndInfers) {
@@ -33,8 +36,8 @@ TEST(Graph, AppendChecksOperandsAndInfers) {
   EXPECT_EQ(g.describe(sum), "node '%1' (add)");
 
   ValueId missing[] = {x, ValueId{9}};
-  EXPECT_EQ(g.append(Op::get(Opcode::add), missing).error().what(),
-            "add: operand 1 refers to value 9 of 2");
+  EXPECT_THAT(g.append(Op::get(Opcode::add), missing).error().what(),
+              says("add ... operand 1 ... value 9 ... 2"));
   EXPECT_EQ(g.append(Op::get(Opcode::add), {operands, 1}).error().what(),
             "add: takes 2 operands (lhs, rhs), has 1");
   ValueId absent[] = {x, ValueId::none()};
@@ -92,7 +95,7 @@ TEST(Graph, VerifyAcceptsWhatBuilderMakes) { EXPECT_TRUE(verify(small_graph()).o
 TEST(Graph, VerifyFindsBrokenInvariants) {
   Graph twice = small_graph();
   twice.set_name(twice.inputs()[1], "x");
-  expect_error(verify(twice), "the name '%x' is given to two values");
+  expect_error(verify(twice), "name '%x' ... two values");
 
   Graph donated = small_graph();
   donated.add_donation(0, 0);
@@ -101,13 +104,13 @@ TEST(Graph, VerifyFindsBrokenInvariants) {
   expect_error(verify(donated), "input 0 is donated twice");
   Graph no_such = small_graph();
   no_such.add_donation(2, 0);
-  expect_error(verify(no_such), "input 2 is donated, there are 2");
+  expect_error(verify(no_such), "input 2 ... donated ... 2");
 
   Graph symbols;
   ValueId a = symbols.add_parameter(f32({Symbol::get("N", 1, 4)}));
   symbols.add_parameter(f32({Symbol::get("N", 1, 8)}));
   symbols.set_outputs({a});
-  expect_error(verify(symbols), "symbol N has two meanings: 1..4 and 1..8");
+  expect_error(verify(symbols), "symbol N ... 1..4 ... 1..8");
 }
 
 TEST(Graph, DonationNeedsEqualTypes) {
@@ -117,7 +120,7 @@ TEST(Graph, DonationNeedsEqualTypes) {
   g.set_outputs({y});
   g.add_donation(0, 0);
   (void)x;
-  expect_error(verify(g), "input 0 of type f32[2] is donated to output 0 of type f32[3]");
+  expect_error(verify(g), "input 0 ... f32[2] ... donated ... output 0 ... f32[3]");
 }
 
 TEST(StructuralHash, SeesComputationNotNamesNorOrderNorDeadNodes) {
@@ -277,7 +280,7 @@ TEST(Functional, BroadcastsAsNumpyDoes) {
   EXPECT_EQ((x * 2).type(), f32({5, 1, 3}));
   EXPECT_TRUE(b.ok());
   (void)(x + b.parameter("z", f32({2})));
-  EXPECT_EQ(b.status().error().what(), "dims [5, 1, 3] and [2] do not broadcast");
+  EXPECT_THAT(b.status().error().what(), says("[5, 1, 3] ... [2] ... broadcast"));
 }
 
 TEST(Functional, MatmulFollowsNumpy) {

@@ -26,7 +26,7 @@ TEST(DynamicSliceTest, ClampsStarts) {
 TEST(DynamicSliceTest, Inference) {
   expect_infer("dynamic_slice {sizes = [M]}", {"f32[N + M]", "i32[]"}, {"f32[M]"});
   expect_infer_error("dynamic_slice {sizes = [M]}", {"f32[N]", "i32[]"},
-                     "window M is not provably at most size N on axis 0");
+                     "window M ... provably ... size N ... axis 0");
   expect_infer_error("dynamic_slice {sizes = [5]}", {"f32[4]", "i32[]"},
                      "window 5 exceeds size 4 on axis 0");
   expect_infer_error("dynamic_slice {sizes = [-1]}", {"f32[4]", "i32[]"},
@@ -35,9 +35,9 @@ TEST(DynamicSliceTest, Inference) {
                      "sizes has 2 entries for rank 1");
   expect_infer_error("dynamic_slice {sizes = [1]}", {"f32[4]"}, "0 start indices for rank 1");
   expect_infer_error("dynamic_slice {sizes = [1]}", {"f32[4]", "f32[]"},
-                     "start 0 has type f32[], not an integer scalar");
+                     "start 0 ... f32[] ... integer");
   expect_infer_error("dynamic_slice {sizes = [1]}", {"f32[4]", "i32[1]"},
-                     "start 0 has type i32[1], not an integer scalar");
+                     "start 0 ... i32[1] ... scalar");
 }
 
 TEST(DynamicUpdateTest, ReplacesAWindow) {
@@ -104,7 +104,7 @@ TEST(GatherTest, SymbolicDims) {
   expect_infer_error(
       "gather {offset_dims = [1], collapsed_dims = [0], index_map = [0], "
       "index_vector_dim = 1, sizes = [1, M]}",
-      {"f32[N, M]", "i32[4]"}, "window 1 is not provably at most size N on axis 0");
+      {"f32[N, M]", "i32[4]"}, "window 1 ... provably ... size N ... axis 0");
 }
 
 // The attributes of a correct gather of f32[4,5,6] by i32[4,7,1], one of them replaced.
@@ -129,32 +129,28 @@ void expect_gather_error(std::string_view attr, std::string_view value, std::str
 
 TEST(GatherTest, Errors) {
   expect_gather_error("", "", "");
-  expect_gather_error("", "", "the indices have element type f32, not an integer", "f32[4,7,1]");
-  expect_gather_error("", "", "index_map has 1 entries for 2 index components", "i32[4,7,2]");
-  expect_gather_error("", "",
-                      "batch dim 0 of the operand is 4; its partner, dim 0 of the "
-                      "indices, is 3",
+  expect_gather_error("", "", "indices ... f32 ... integer", "f32[4,7,1]");
+  expect_gather_error("", "", "index_map ... 1 entries ... 2", "i32[4,7,2]");
+  expect_gather_error("", "", "batch dim 0 ... operand ... 4 ... dim 0 ... indices ... 3",
                       "i32[3,7,1]");
-  expect_gather_error("", "", "index_vector_dim 2 is outside 0 ... 1", "i32[4]");
-  expect_gather_error("index_vector_dim", "-1", "index_vector_dim -1 is outside 0 ... 3");
-  expect_gather_error("index_vector_dim", "4", "index_vector_dim 4 is outside 0 ... 3");
+  expect_gather_error("", "", "index_vector_dim 2 ... 0 ... 1", "i32[4]");
+  expect_gather_error("index_vector_dim", "-1", "index_vector_dim -1 ... 0 ... 3");
+  expect_gather_error("index_vector_dim", "4", "index_vector_dim 4 ... 0 ... 3");
   expect_gather_error("index_map", "[3]", "index_map 3 is outside rank 3");
-  expect_gather_error("index_map", "[0]", "axis 0 is in operand_batch_dims and in index_map");
+  expect_gather_error("index_map", "[0]", "axis 0 ... operand_batch_dims ... index_map");
   expect_gather_error("index_map", "[1, 1]", "index_map names axis 1 twice", "i32[4,7,2]");
-  expect_gather_error("collapsed_dims", "[0]",
-                      "axis 0 is in operand_batch_dims and in collapsed_dims");
-  expect_gather_error("collapsed_dims", "[2, 1]", "collapsed_dims is not in increasing order");
+  expect_gather_error("collapsed_dims", "[0]", "axis 0 ... operand_batch_dims ... collapsed_dims");
+  expect_gather_error("collapsed_dims", "[2, 1]", "collapsed_dims ... order");
   expect_gather_error("collapsed_dims", "[1, 2]",
-                      "offset_dims has 1 entries; 0 operand dims are "
-                      "neither in collapsed_dims nor batch dims");
-  expect_gather_error("index_batch_dims", "[2]", "index_vector_dim 2 is in index_batch_dims");
-  expect_gather_error("index_batch_dims", "[]", "1 operand_batch_dims for 0 index_batch_dims");
+                      "offset_dims ... 1 ... 0 operand dims ... collapsed_dims");
+  expect_gather_error("index_batch_dims", "[2]", "index_vector_dim 2 ... index_batch_dims");
+  expect_gather_error("index_batch_dims", "[]", "1 operand_batch_dims ... 0 index_batch_dims");
   expect_gather_error("offset_dims", "[3]", "offset_dims 3 is outside rank 3");
   expect_gather_error("sizes", "[1, 1]", "sizes has 2 entries for rank 3");
   expect_gather_error("sizes", "[1, 1, 7]", "window 7 exceeds size 6 on axis 2");
   expect_gather_error("sizes", "[1, 1, -1]", "size -1 is negative on axis 2");
-  expect_gather_error("sizes", "[1, 2, 6]", "sizes[1] is 2; it must be 1");
-  expect_gather_error("sizes", "[0, 1, 6]", "sizes[0] is 0; it must be 1");
+  expect_gather_error("sizes", "[1, 2, 6]", "sizes[1] ... 2 ... 1");
+  expect_gather_error("sizes", "[0, 1, 6]", "sizes[0] ... 0 ... 1");
 }
 
 std::string scatter_rows(std::string_view combine) {
@@ -249,21 +245,21 @@ TEST(ScatterTest, InThePrimeField) {
 
 TEST(ScatterTest, Errors) {
   expect_infer_error(scatter_rows("add"), {"f32[3,2]", "i32[4]", "i32[4,2]"},
-                     "updates of type i32 for an operand of type f32");
+                     "updates ... i32 ... operand ... f32");
   expect_infer_error(scatter_rows("add"), {"bool[3,2]", "i32[4]", "bool[4,2]"},
                      "combine = add is not defined for bool");
   expect_infer_error(scatter_rows("max"), {"i4[3,2]", "i32[4]", "i4[4,2]"},
                      "combine = max is not defined for i4");
   expect_infer_error(scatter_rows("add"), {"f32[3,2]", "f32[4]", "f32[4,2]"},
-                     "the indices have element type f32, not an integer");
+                     "indices ... f32 ... integer");
   expect_infer_error(scatter_rows("add"), {"f32[3,2]", "i32[4]", "f32[4]"},
-                     "the updates have rank 1; 1 window dims and 1 index dims make 2");
+                     "updates ... rank 1 ... 1 window dims ... 1 index dims");
   expect_infer_error(scatter_rows("add"), {"f32[3,2]", "i32[4]", "f32[4,3]"},
                      "window 3 exceeds size 2 on axis 1");
   expect_infer_error(scatter_rows("add"), {"f32[3,2]", "i32[4]", "f32[5,2]"},
-                     "updates dim 0 is 5; it must equal indices dim 0, which is 4");
+                     "updates dim 0 ... 5 ... indices dim 0 ... 4");
   expect_infer_error(scatter_rows("add"), {"f32[3,2]", "i32[N]", "f32[M,2]"},
-                     "updates dim 0 is M; it must equal indices dim 0, which is N");
+                     "updates dim 0 ... M ... indices dim 0 ... N");
   expect_infer(scatter_rows("add"), {"f32[3,M]", "i32[N]", "f32[N,M]"}, {"f32[3,M]"});
 }
 

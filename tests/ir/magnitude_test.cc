@@ -19,7 +19,7 @@ MagnitudeSources sources(Magnitude input) {
           [](const Tensor& constant) { return magnitude_of(constant); }};
 }
 
-// Of the result of a graph whose inputs are between 2^-4 and 2^4.
+// The magnitude of the result of a graph whose inputs are between 2^-4 and 2^4.
 Magnitude of_text(std::string_view text) {
   const Graph graph = parse_graph(text).value();
   return magnitudes_of(graph, sources({-4, 4, false, false}))[graph.outputs()[0].index];
@@ -53,7 +53,7 @@ TEST(Magnitude, OfProductsAddsExponents) {
 TEST(Magnitude, OfSumsIsThatOfTheirTerms) {
   EXPECT_EQ(of_body("%r = add %x, %y"), (Magnitude{-4, 5, true, false}));
   EXPECT_EQ(of_body("%a = abs %x %b = abs %y %r = add %a, %b"), (Magnitude{-4, 5, false, true}));
-  // What a sum divides may be as large as its terms cancel.
+  // A quotient by a sum may be as large as its terms cancel.
   EXPECT_EQ(of_body("%s = add %x, %y %r = div %x, %s").high, Magnitude::kAny);
 }
 

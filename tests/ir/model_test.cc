@@ -4,10 +4,13 @@
 
 #include "ir/model_text.h"
 #include "ir/reference/evaluate_model.h"
+#include "tests/base/says_testing.h"
 #include "tests/ir/segment_models.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 Model parse_ok(std::string_view text) {
   Result<Model> model = parse_model(text);
@@ -190,22 +193,22 @@ std::string with_body(std::string_view body) {
 constexpr std::string_view kNeg = " graph @neg(%x: f32[3]) { %y = neg %x return %y }";
 
 TEST(ModelError, NamesAreGivenOnceBeforeTheyAreRead) {
-  EXPECT_EQ(verify_error(with_body(fmt::format("%y = run %z {}", kNeg))),
-            "value '%z' is not defined where it is read");
+  EXPECT_THAT(verify_error(with_body(fmt::format("%y = run %z {}", kNeg))),
+              says("'%z' ... not defined"));
   EXPECT_EQ(verify_error(with_body(fmt::format("%x = run %x {}", kNeg))),
             "the name '%x' is given twice");
-  EXPECT_EQ(verify_error(with_body("")), "value '%y' is not defined where it is read");
-  // What a body defines is not seen outside.
-  EXPECT_EQ(verify_error(with_body(
-                fmt::format("%a = if %p {{ %y = run %x {} yield %y }} else {{ yield %x }}", kNeg))),
-            "value '%y' is not defined where it is read");
+  EXPECT_THAT(verify_error(with_body("")), says("'%y' ... not defined"));
+  // A value that a body defines is not seen outside.
+  EXPECT_THAT(verify_error(with_body(fmt::format(
+                  "%a = if %p {{ %y = run %x {} yield %y }} else {{ yield %x }}", kNeg))),
+              says("'%y' ... not defined"));
 }
 
 TEST(ModelError, CountsAndTypesMustFit) {
-  EXPECT_EQ(verify_error(with_body(fmt::format("%y = run %x, %x {}", kNeg))),
-            "the graph takes 1 inputs, 2 are given");
-  EXPECT_EQ(verify_error(with_body(fmt::format("%y, %z = run %x {}", kNeg))),
-            "the graph has 1 outputs, 2 are named");
+  EXPECT_THAT(verify_error(with_body(fmt::format("%y = run %x, %x {}", kNeg))),
+              says("1 inputs ... 2"));
+  EXPECT_THAT(verify_error(with_body(fmt::format("%y, %z = run %x {}", kNeg))),
+              says("1 outputs ... 2"));
   EXPECT_EQ(verify_error(with_body(fmt::format("%y = run %n {}", kNeg))),
             "is i64[], must be f32[3]");
   EXPECT_EQ(
@@ -215,21 +218,21 @@ TEST(ModelError, CountsAndTypesMustFit) {
             "condition '%x' is f32[3], must be bool[]");
   EXPECT_EQ(verify_error(with_body("%y = if %p { yield %x } else { yield %n }")),
             "result '%y' of if is f32[3] or i64[]");
-  EXPECT_EQ(verify_error(with_body("%y = if %p { yield %x, %x } else { yield %x }")),
-            "if has 1 results, its bodies yield 2 and 1");
+  EXPECT_THAT(verify_error(with_body("%y = if %p { yield %x, %x } else { yield %x }")),
+              says("if ... 1 results ... 2 and 1"));
 }
 
 TEST(ModelError, LoopsMustEndAndKeepTheirTypes) {
-  EXPECT_EQ(verify_error(with_body("%y = loop while %p with %s = %x { yield %s }")),
-            "a loop has neither a trip count nor a condition from its body");
-  EXPECT_EQ(verify_error(with_body("%y = loop trip %x with %s = %x { yield %s }")),
-            "trip count '%x' is f32[3], no scalar integer");
+  EXPECT_THAT(verify_error(with_body("%y = loop while %p with %s = %x { yield %s }")),
+              says("loop ... trip count ... condition"));
+  EXPECT_THAT(verify_error(with_body("%y = loop trip %x with %s = %x { yield %s }")),
+              says("trip count '%x' ... f32[3]"));
   EXPECT_EQ(verify_error(with_body("%y = loop trip %n with %s = %x { yield %n }")),
             "result '%y' of loop is f32[3] or i64[]");
-  EXPECT_EQ(verify_error(with_body("%y = loop trip %n grow %n { yield grow %n }")),
-            "result '%y' of loop has no axis to grow along");
-  EXPECT_EQ(verify_error(with_body("%y = loop trip %n with %s = %x grow %x { yield %s }")),
-            "a loop carries 1 values and grows 1, has 1 results, and its body yields 1");
+  EXPECT_THAT(verify_error(with_body("%y = loop trip %n grow %n { yield grow %n }")),
+              says("'%y' ... loop ... axis"));
+  EXPECT_THAT(verify_error(with_body("%y = loop trip %n with %s = %x grow %x { yield %s }")),
+              says("loop ... 1 values ... 1 ... 1 results ... 1"));
 }
 
 TEST(ModelError, CropsNeedAnAxisAndACount) {
@@ -238,10 +241,9 @@ TEST(ModelError, CropsNeedAnAxisAndACount) {
         "%y, %c = run %x, %n crop {} graph @g(%x: f32[3], %n: i64[]) {{ return %x, %n }}", crop)));
   };
   EXPECT_EQ(error("%y[0] to %c"), "no error");
-  EXPECT_EQ(error("%y[1] to %c"), "output 0 of rank 1 is cut along axis 1");
-  EXPECT_EQ(error("%c[0] to %y"),
-            "output 1 is cut to output 0, which is f32[3], no scalar integer");
-  EXPECT_EQ(error("%y[0] to %c, %y[0] to %c"), "output 0 is cut twice along axis 0");
+  EXPECT_THAT(error("%y[1] to %c"), says("output 0 ... rank 1 ... axis 1"));
+  EXPECT_THAT(error("%c[0] to %y"), says("output 1 ... output 0 ... f32[3]"));
+  EXPECT_THAT(error("%y[0] to %c, %y[0] to %c"), says("output 0 ... twice ... axis 0"));
 }
 
 TEST(ModelError, ACountMustBeWithinTheSize) {
@@ -252,8 +254,8 @@ TEST(ModelError, ACountMustBeWithinTheSize) {
     return evaluate_model(model, std::vector{f32({1, 2, 3}, {3}), i64(count)});
   };
   EXPECT_EQ(numbers((*run(2))[0]), (std::vector<double>{1, 2}));
-  EXPECT_EQ(run(4).error().what(), "output '%y' is cut to 4 along axis 0, which has 3");
-  EXPECT_EQ(run(-1).error().what(), "output '%y' is cut to -1 along axis 0, which has 3");
+  EXPECT_THAT(run(4).error().what(), says("'%y' ... 4 ... axis 0 ... 3"));
+  EXPECT_THAT(run(-1).error().what(), says("'%y' ... -1 ... axis 0 ... 3"));
 }
 
 TEST(ModelError, InputsAndOutputsMustBeAsDeclared) {
@@ -263,22 +265,21 @@ TEST(ModelError, InputsAndOutputsMustBeAsDeclared) {
   EXPECT_EQ(evaluate_model(model, std::vector{f32({1, 2}, {2})}).error().what(),
             "input '%x' is f32[2], must be f32[6] (dim 0: size 2 is not 6)");
   model = parse_ok(kGrowingState);
-  EXPECT_EQ(evaluate_model(model, std::vector{i64(9), f32({1, 2}, {2})}).error().what(),
-            "output '%y' is f32[1024], must be f32[L] (dim 0: size 1024 is outside of 1..1000, the "
-            "bounds of L)");
+  EXPECT_THAT(evaluate_model(model, std::vector{i64(9), f32({1, 2}, {2})}).error().what(),
+              says("output '%y' ... f32[1024] ... f32[L] ... dim 0 ... 1024 ... 1..1000"));
 }
 
 TEST(ModelError, TextErrorsHaveTheirPlace) {
   EXPECT_EQ(parse_error("modl"), "<text>:1:1: expected 'model' or 'graph', found 'modl'");
-  EXPECT_EQ(parse_error("model @m() -> () { %3 = run"),
-            "<text>:1:20: values of a model have names, not numbers");
+  EXPECT_THAT(parse_error("model @m() -> () { %3 = run"),
+              says("<text>:1:20: ... names ... numbers"));
   EXPECT_EQ(parse_error("model @m() -> () { %y = ran"),
             "<text>:1:25: expected 'run', 'if' or 'loop', found 'ran'");
-  EXPECT_EQ(parse_error("model @m() -> () { %y = run crop %z[0] to %y"),
-            "<text>:1:34: %z is no result of this segment");
+  EXPECT_THAT(parse_error("model @m() -> () { %y = run crop %z[0] to %y"),
+              says("<text>:1:34: ... %z ... result"));
   std::string deep = "model @m(%p: bool[]) -> () {";
   for (int i = 0; i < 100; ++i) deep += " if %p {";
-  EXPECT_NE(parse_error(deep).find("segments are nested more than 64 deep"), std::string::npos);
+  EXPECT_THAT(parse_error(deep), says("segments ... 64"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::tested {
 
@@ -172,24 +173,22 @@ void expect_infer(std::string_view op, std::initializer_list<std::string_view> o
 }
 
 void expect_infer_error(std::string_view op, std::initializer_list<std::string_view> operands,
-                        std::string_view text, std::source_location where) {
+                        std::string_view text, ErrorCode code, std::source_location where) {
   ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()),
                                fmt::format("{} of {}", op, join(operands, ", ")));
   std::vector<Type> types = types_of(operands);
   Result<std::vector<Type>> results = infer({.op = op_of(op), .operands = types});
   ASSERT_FALSE(results.ok()) << "infers " << results->at(0).to_string();
-  EXPECT_TRUE(results.error().what().find(text) != std::string::npos)
-      << "'" << results.error().what() << "' lacks '" << text << "'";
+  EXPECT_THAT(results.error(), refuses(code, std::string(text)));
 }
 
 void expect_eval_error(std::string_view op, std::initializer_list<std::string_view> operands,
-                       std::string_view text, std::source_location where) {
+                       std::string_view text, ErrorCode code, std::source_location where) {
   ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()),
                                fmt::format("{} of {}", op, join(operands, ", ")));
   Result<std::vector<Tensor>> results = eval_op(op, operands);
   ASSERT_FALSE(results.ok());
-  EXPECT_TRUE(results.error().what().find(text) != std::string::npos)
-      << "'" << results.error().what() << "' lacks '" << text << "'";
+  EXPECT_THAT(results.error(), refuses(code, std::string(text)));
 }
 
 }  // namespace hone::tested

@@ -38,17 +38,17 @@ void expect_eval(std::string_view op, std::initializer_list<std::string_view> op
                  std::initializer_list<std::string_view> expected, double tolerance = 0,
                  std::source_location where = std::source_location::current());
 
-// The types of the results, or the error's text must contain `text`.
+// The types of the results, or an error of this class that says `text` (tests/base/says_testing.h).
 void expect_infer(std::string_view op, std::initializer_list<std::string_view> operands,
                   std::initializer_list<std::string_view> expected,
                   std::source_location where = std::source_location::current());
 void expect_infer_error(std::string_view op, std::initializer_list<std::string_view> operands,
-                        std::string_view text,
+                        std::string_view text, ErrorCode code = ErrorCode::bad_input,
                         std::source_location where = std::source_location::current());
 
-// An evaluation that fails with this text.
+// An evaluation that fails so.
 void expect_eval_error(std::string_view op, std::initializer_list<std::string_view> operands,
-                       std::string_view text,
+                       std::string_view text, ErrorCode code = ErrorCode::bad_input,
                        std::source_location where = std::source_location::current());
 
 }  // namespace hone::tested

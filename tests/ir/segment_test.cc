@@ -42,16 +42,14 @@ TEST(SegmentReduceTest, ReadsNoSegments) {
 TEST(SegmentReduceTest, Inference) {
   expect_infer("segment_reduce {kind = sum}", {"f32[M, 4]", "i32[N + 1]"}, {"f32[N, 4]"});
   expect_infer("segment_reduce {kind = sum}", {"f16[M]", "i64[3]", "u8[M]"}, {"f16[2]"});
-  expect_infer_error("segment_reduce {kind = sum}", {"f32[]", "i32[2]"},
-                     "the rows are one number, f32[]");
+  expect_infer_error("segment_reduce {kind = sum}", {"f32[]", "i32[2]"}, "rows ... f32[]");
   expect_infer_error("segment_reduce {kind = sum}", {"f32[2]", "f32[2]"},
-                     "offsets are f32[2], not a vector of integers");
-  expect_infer_error("segment_reduce {kind = sum}", {"f32[2]", "i32[0]"},
-                     "0 offsets; segments take one more than there are segments");
+                     "offsets ... f32[2] ... vector of integers");
+  expect_infer_error("segment_reduce {kind = sum}", {"f32[2]", "i32[0]"}, "0 offsets ... segments");
   expect_infer_error("segment_reduce {kind = sum}", {"f32[2]", "i32[2]", "i32[3]"},
                      "3 segments for 2 rows");
   expect_infer_error("segment_reduce {kind = sum}", {"f32[2]", "i32[2]", "i32[2,1]"},
-                     "segments are i32[2, 1], not a vector of integers");
+                     "segments ... i32[2, 1] ... vector of integers");
 }
 
 // Data divides the rows among the segments: each is combined once, not once for each segment.

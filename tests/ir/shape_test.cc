@@ -27,17 +27,16 @@ TEST(BroadcastTest, SymbolicDims) {
   expect_infer("broadcast {dims = [N, M], map = [1]}", {"f32[M]"}, {"f32[N,M]"});
   expect_infer("broadcast {dims = [2*N, 4], map = [0, 1]}", {"f32[N + N, 1]"}, {"f32[2*N,4]"});
   expect_infer_error("broadcast {dims = [N], map = [0]}", {"f32[M]"},
-                     "operand dim 0 is M; to become result dim 0 it must be N or 1");
+                     "operand dim 0 ... M ... result dim 0 ... N or 1");
 }
 
 TEST(BroadcastTest, Errors) {
   expect_infer_error("broadcast {dims = [2, 3], map = [1]}", {"f32[2]"},
-                     "broadcast: operand dim 0 is 2; to become result dim 1 it must be 3 or 1");
+                     "broadcast ... operand dim 0 ... 2 ... result dim 1 ... 3 or 1");
   expect_infer_error("broadcast {dims = [2, 3], map = []}", {"f32[2]"},
                      "map has 0 entries for rank 1");
   expect_infer_error("broadcast {dims = [2, 3], map = [2]}", {"f32[2]"}, "map 2 is outside rank 2");
-  expect_infer_error("broadcast {dims = [3, 3], map = [1, 0]}", {"f32[3,3]"},
-                     "map is not in increasing order");
+  expect_infer_error("broadcast {dims = [3, 3], map = [1, 0]}", {"f32[3,3]"}, "map ... order");
   expect_infer_error("broadcast {dims = [3, 3], map = [1, 1]}", {"f32[3,3]"},
                      "map names axis 1 twice");
 }
@@ -100,9 +99,9 @@ TEST(SliceTest, SymbolicDims) {
   expect_infer("slice {start = [N], limit = [2*N]}", {"f32[3*N]"}, {"f32[N]"});
   expect_infer("slice {start = [0], limit = [K], stride = [4]}", {"f32[K]"}, {"f32[K/4]"});
   expect_infer_error("slice {start = [1], limit = [N]}", {"f32[N]"},
-                     "start 1 is not provably at most limit N on axis 0");
+                     "start 1 ... provably ... limit N ... axis 0");
   expect_infer_error("slice {start = [0], limit = [M]}", {"f32[N]"},
-                     "limit M is not provably at most size N on axis 0");
+                     "limit M ... provably ... size N ... axis 0");
   expect_infer_error("slice {start = [N - M], limit = [N]}", {"f32[N]"},
                      "may be negative on axis 0");
 }
@@ -115,7 +114,7 @@ TEST(SliceTest, Errors) {
   expect_infer_error("slice {start = [-1], limit = [1]}", {"f32[4]"},
                      "start -1 is negative on axis 0");
   expect_infer_error("slice {start = [0], limit = [1], stride = [0]}", {"f32[4]"},
-                     "stride 0 is not positive on axis 0");
+                     "stride 0 ... axis 0");
   expect_infer_error("slice {start = [0, 0], limit = [1]}", {"f32[4]"},
                      "start has 2 entries for rank 1");
   expect_infer_error("slice {start = [0], limit = []}", {"f32[4]"},
@@ -153,7 +152,7 @@ TEST(PadTest, SymbolicDims) {
                {"f32[2*M - 1]"});
   expect_infer("pad {low = [-1], high = [0]}", {"f32[M]", "f32[]"}, {"f32[M - 1]"});
   expect_infer_error("pad {low = [0], high = [0], interior = [1]}", {"f32[N]", "f32[]"},
-                     "interior padding needs a size of at least 1; N may be 0 on axis 0");
+                     "interior ... N ... 0 ... axis 0");
   expect_infer_error("pad {low = [-1], high = [0]}", {"f32[N]", "f32[]"},
                      "size N with padding -1 and 0 may be negative on axis 0");
 }
@@ -162,11 +161,11 @@ TEST(PadTest, Errors) {
   expect_infer_error("pad {low = [-2], high = [-2]}", {"f32[3]", "f32[]"},
                      "size 3 with padding -2 and -2 is negative on axis 0");
   expect_infer_error("pad {low = [0], high = [0], interior = [-1]}", {"f32[3]", "f32[]"},
-                     "interior -1 is negative on axis 0");
+                     "interior -1 ... axis 0");
   expect_infer_error("pad {low = [0], high = [0]}", {"f32[3]", "f32[1]"},
-                     "the padding value is f32[1]; it must be f32[]");
+                     "padding value ... f32[1] ... f32[]");
   expect_infer_error("pad {low = [0], high = [0]}", {"f32[3]", "i32[]"},
-                     "the padding value is i32[]; it must be f32[]");
+                     "padding value ... i32[] ... f32[]");
   expect_infer_error("pad {low = [], high = [0]}", {"f32[3]", "f32[]"},
                      "low has 0 entries for rank 1");
   expect_infer_error("pad {low = [0], high = [0, 0]}", {"f32[3]", "f32[]"},
@@ -174,7 +173,7 @@ TEST(PadTest, Errors) {
   expect_infer_error("pad {low = [0], high = [0], interior = [0, 0]}", {"f32[3]", "f32[]"},
                      "interior has 2 entries for rank 1");
   expect_infer_error("pad {low = [1099511627776], high = [0]}", {"f32[1]", "f32[]"},
-                     "1099511627777");
+                     "1099511627777", ErrorCode::limit);
 }
 
 TEST(ConcatTest, JoinsAlongTheAxis) {
@@ -190,13 +189,13 @@ TEST(ConcatTest, Errors) {
   expect_infer_error("concat {axis = -1}", {"f32[2]"}, "axis -1 is outside rank 1");
   expect_infer_error("concat {axis = 0}", {"f32[]"}, "axis 0 is outside rank 0");
   expect_infer_error("concat {axis = 0}", {"f32[2]", "i32[2]"},
-                     "part 1 is i32[2], which does not match f32[2] outside of axis 0");
+                     "part 1 ... i32[2] ... f32[2] ... axis 0");
   expect_infer_error("concat {axis = 0}", {"f32[2,2]", "f32[2,3]"},
-                     "part 1 is f32[2, 3], which does not match f32[2, 2] outside of axis 0");
+                     "part 1 ... f32[2, 3] ... f32[2, 2] ... axis 0");
   expect_infer_error("concat {axis = 0}", {"f32[2,2]", "f32[2]"},
-                     "part 1 is f32[2], which does not match f32[2, 2] outside of axis 0");
+                     "part 1 ... f32[2] ... f32[2, 2] ... axis 0");
   expect_infer_error("concat {axis = 0}", {"f32[1,N]", "f32[1,M]"},
-                     "part 1 is f32[1, M], which does not match f32[1, N] outside of axis 0");
+                     "part 1 ... f32[1, M] ... f32[1, N] ... axis 0");
   expect_infer_error("concat {axis = 0}", {}, "at least one");
 }
 

@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/base/says_testing.h"
 #include "tests/ir/text_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 // The error of a body inside of `graph @f(%x: f32[2, 3]) {`, which ends at column 27.
 std::string body_error(std::string_view body) {
@@ -12,19 +15,17 @@ std::string body_error(std::string_view body) {
 }
 
 TEST(TextError, NamesWhatIsExpectedAndWhatIsFound) {
-  EXPECT_EQ(parse_error(""), "1:1: expected 'graph', found the end of the text");
+  EXPECT_THAT(parse_error(""), says("1:1: ... 'graph' ... end of the text"));
   EXPECT_EQ(parse_error("grph @f"), "1:1: expected 'graph', found 'grph'");
-  EXPECT_EQ(parse_error("graph f"), "1:7: expected the name of the graph, like @main, found 'f'");
+  EXPECT_THAT(parse_error("graph f"), says("1:7: ... name of the graph ... 'f'"));
   EXPECT_EQ(parse_error("graph @f(%x f32[])"), "1:13: expected ':', found 'f32'");
   EXPECT_EQ(parse_error("graph @f(%x: f32)"), "1:17: expected '[' after 'f32', found ')'");
-  EXPECT_EQ(parse_error("graph @f() { return } x"),
-            "1:23: expected the end of the text, found 'x'");
-  EXPECT_EQ(parse_error("graph @f() {\n"),
-            "2:1: expected a statement or 'return', found the end of the text");
+  EXPECT_THAT(parse_error("graph @f() { return } x"), says("1:23: ... end of the text ... 'x'"));
+  EXPECT_THAT(parse_error("graph @f() {\n"),
+              says("2:1: ... statement ... 'return' ... end of the text"));
   EXPECT_EQ(parse_error("graph @f() ->\n\t\x01"), "2:2: expected a type, found '\\x01'");
-  EXPECT_EQ(parse_error("graph @\"f\n() { return }"),
-            "1:7: expected the name of the graph, like @main, found '@'");
-  EXPECT_EQ(body_error("%y = "), "2:6: expected an op, found the end of the text");
+  EXPECT_THAT(parse_error("graph @\"f\n() { return }"), says("1:7: ... name of the graph ... '@'"));
+  EXPECT_THAT(body_error("%y = "), says("2:6: ... op ... end of the text"));
   EXPECT_EQ(body_error("%y = add %x, }"), "2:14: expected an operand, found '}'");
 }
 
@@ -38,8 +39,8 @@ TEST(TextError, SuggestsNames) {
             "2:28: %hiden is not defined here; did you mean 'hidden'?");
   EXPECT_EQ(body_error("%y = compare %x, %x {direktion = lt}"),
             "2:22: compare has no attribute 'direktion'; did you mean 'direction'?");
-  EXPECT_EQ(parse_error("graph @f(%x: f23[])"),
-            "1:14: 'f23' is not an element type; did you mean 'f32'?");
+  EXPECT_THAT(parse_error("graph @f(%x: f23[])"),
+              says("1:14: ... 'f23' ... element type ... 'f32'"));
 }
 
 TEST(TextError, LabelsMustBeDefinedOnce) {
@@ -50,15 +51,15 @@ TEST(TextError, LabelsMustBeDefinedOnce) {
 }
 
 TEST(TextError, StatedTypesMustBeRight) {
-  EXPECT_EQ(body_error("%y = neg %x : f32[2, 4]"),
-            "2:15: %y is f32[2, 3], the text says f32[2, 4]");
-  EXPECT_EQ(parse_error("graph @f(%x: f32[3]) -> f32[4] { return %x }"),
-            "1:25: output 0 is f32[3], the head says f32[4]");
-  EXPECT_EQ(parse_error("graph @f(%x: f32[3]) -> () { return %x }"),
-            "1:22: the graph returns 1 values, its head says 0");
-  EXPECT_EQ(parse_error("graph @f(%x: f32[3, M]) { return %x }"),
-            "1:20: dim \"M\": symbol 'M' is not declared at column 1; symbols are declared behind "
-            "the results: `-> f32[N] where N in 1..64`");
+  EXPECT_THAT(body_error("%y = neg %x : f32[2, 4]"),
+              says("2:15: ... %y ... f32[2, 3] ... f32[2, 4]"));
+  EXPECT_THAT(parse_error("graph @f(%x: f32[3]) -> f32[4] { return %x }"),
+              says("1:25: ... output 0 ... f32[3] ... f32[4]"));
+  EXPECT_THAT(parse_error("graph @f(%x: f32[3]) -> () { return %x }"),
+              says("1:22: ... 1 values ... 0"));
+  EXPECT_THAT(
+      parse_error("graph @f(%x: f32[3, M]) { return %x }"),
+      says("1:20: ... dim \"M\" ... 'M' ... not declared ... column 1 ... where N in 1..64"));
 }
 
 TEST(TextError, InferenceErrorsHaveTheirPlace) {
@@ -70,39 +71,41 @@ TEST(TextError, SymbolsMustMakeSense) {
   auto error = [](std::string_view where) {
     return parse_error(fmt::format("graph @f() where {} {{ return }}", where));
   };
-  EXPECT_EQ(error("N in 4..1"), "1:18: symbol 'N' is in 4..1, which is no range of sizes");
+  EXPECT_THAT(error("N in 4..1"), says("1:18: ... symbol 'N' ... 4..1"));
   EXPECT_EQ(error("N in 1..9, N in 1..9"), "1:29: symbol 'N' is declared twice");
-  EXPECT_EQ(error("N in 5..7 step 8"), "1:18: symbol 'N': no multiple of 8 is in 5..7");
+  EXPECT_THAT(error("N in 5..7 step 8"), says("1:18: ... symbol 'N' ... multiple of 8 ... 5..7"));
   EXPECT_EQ(error("N in 5..7 step 0"), "1:18: symbol 'N' is a multiple of 0");
-  EXPECT_EQ(error("N in 0..9223372036854775807"),
-            "1:18: symbol 'N' is in 0..9223372036854775807, which is no range of sizes");
+  EXPECT_THAT(error("N in 0..9223372036854775807"),
+              says("1:18: ... symbol 'N' ... 0..9223372036854775807"));
   EXPECT_EQ(error("N of"), "1:20: expected 'in', found 'of'");
 }
 
 TEST(TextError, DonationsMustNameOutputs) {
-  EXPECT_EQ(parse_error("graph @f(%x: f32[] donate 1) { return %x }"),
-            "1:27: there is no output 1, only 1");
-  EXPECT_EQ(parse_error("graph @f(%x: f32[] donate -1) { return %x }"),
-            "1:27: there is no output -1");
+  EXPECT_THAT(parse_error("graph @f(%x: f32[] donate 1) { return %x }"),
+              says("1:27: ... output 1 ... 1"));
+  EXPECT_THAT(parse_error("graph @f(%x: f32[] donate -1) { return %x }"),
+              says("1:27: ... output -1"));
 }
 
 TEST(TextError, ConstantsMustFitTheirTypes) {
   auto error = [](std::string_view rest) {
     return parse_error(fmt::format("graph @f() {{\n%c = constant {} return %c }}", rest));
   };
-  EXPECT_EQ(error("[1, 2] : f32[3]"), "2:15: 2 numbers for f32[3], which has 3 elements");
+  EXPECT_THAT(error("[1, 2] : f32[3]"), says("2:15: ... 2 numbers ... f32[3] ... 3 elements"));
   EXPECT_EQ(error("256 : u8[]"), "2:15: 256 is out of range: u8 holds 0 to 255");
   EXPECT_EQ(error("-129 : i8[]"), "2:15: -129 is out of range: i8 holds -128 to 127");
-  EXPECT_EQ(error("-1 : u64[]"), "2:15: -1 is no integer: u64 holds 0 to 18446744073709551615");
-  EXPECT_EQ(error("1.5 : i32[]"), "2:15: 1.5 is no integer: i32 holds -2147483648 to 2147483647");
-  EXPECT_EQ(error("1 : bool[]"), "2:15: '1' is neither true nor false");
+  EXPECT_THAT(error("-1 : u64[]"),
+              says("2:15: ... -1 ... integer ... u64 ... 0 to 18446744073709551615"));
+  EXPECT_THAT(error("1.5 : i32[]"),
+              says("2:15: ... 1.5 ... integer ... i32 ... -2147483648 to 2147483647"));
+  EXPECT_THAT(error("1 : bool[]"), says("2:15: ... '1' ... true ... false"));
   EXPECT_EQ(error("true : f32[]"), "2:15: 'true' is not a number");
-  EXPECT_EQ(error("hex \"00\" : f32[]"), "2:15: 2 hex digits for f32[], which has 4 bytes");
+  EXPECT_THAT(error("hex \"00\" : f32[]"), says("2:15: ... 2 hex digits ... f32[] ... 4 bytes"));
   EXPECT_EQ(error("hex \"0g\" : u8[]"), "2:15: '0g' is not hex");
-  EXPECT_EQ(error("hex \"02\" : bool[]"), "2:15: byte 0 is 02, a bool is 00 or 01");
-  EXPECT_EQ(error("hex \"f1\" : u4[1]"), "2:15: the unused bits of the last byte are not 0");
-  EXPECT_EQ(error("... : f32[9]"), "2:15: the numbers of this constant were left out");
-  EXPECT_EQ(error("@w : f32[9]"), "2:15: weight 'w' is needed, and the text comes without weights");
+  EXPECT_THAT(error("hex \"02\" : bool[]"), says("2:15: ... byte 0 ... 02 ... bool"));
+  EXPECT_THAT(error("hex \"f1\" : u4[1]"), says("2:15: ... unused bits ... last byte"));
+  EXPECT_THAT(error("... : f32[9]"), says("2:15: ... numbers ... constant"));
+  EXPECT_THAT(error("@w : f32[9]"), says("2:15: ... weight 'w' ... without weights"));
   EXPECT_EQ(error("1"), "2:17: expected ':', found 'return'");
 }
 
@@ -116,11 +119,11 @@ TEST(TextError, WeightsMustBeThere) {
         .what();
   };
   EXPECT_EQ(error("@w2 : f32[3]"), "there is no weight 'w2'");
-  EXPECT_EQ(error("@w1 : f32[4]"), "weight 'w1' is f32[3], the text says f32[4]");
+  EXPECT_THAT(error("@w1 : f32[4]"), says("weight 'w1' ... f32[3] ... f32[4]"));
 }
 
 TEST(TextError, ANumberNeedsAType) {
-  EXPECT_EQ(body_error("%y = add 1, 2"), "2:10: no operand says which type 1 has");
+  EXPECT_THAT(body_error("%y = add 1, 2"), says("2:10: ... operand ... type ... 1"));
 }
 
 TEST(TextError, RegionsAreClosedAndNamed) {
@@ -133,9 +136,8 @@ TEST(TextError, RegionsAreClosedAndNamed) {
 }
 
 TEST(TextError, ANumberCannotStandForEveryOperand) {
-  EXPECT_EQ(body_error("%y = reverse 1 {axes = []}"),
-            "2:14: reverse does not take a number as an operand; write a constant and use its "
-            "name");
+  EXPECT_THAT(body_error("%y = reverse 1 {axes = []}"),
+              says("2:14: ... reverse ... number ... operand ... constant"));
 }
 
 TEST(TextError, AttributesAreChecked) {
@@ -143,8 +145,8 @@ TEST(TextError, AttributesAreChecked) {
             "2:22: expected 'name = value', found 'direction'");
   EXPECT_EQ(body_error("%y = compare %x, %x {direction = lt, direction = gt}"),
             "2:37: attribute 'direction' is given twice");
-  EXPECT_EQ(body_error("%y = compare %x, %x {direction = lt"),
-            "2:21: these attributes have no '}'");
+  EXPECT_THAT(body_error("%y = compare %x, %x {direction = lt"),
+              says("2:21: ... attributes ... '}'"));
   EXPECT_EQ(body_error("%y = compare %x, %x"), "2:6: compare: attribute 'direction' is missing");
   EXPECT_EQ(body_error("%y = transpose %x {permutation = [1, a]}"),
             "2:20: attribute 'permutation': 'a' is not an integer");
@@ -180,7 +182,7 @@ TEST(TextHostile, DeepRegionsAreRefused) {
     Result<Graph> graph = parse_graph(nested(depth));
     ASSERT_FALSE(graph.ok());
     EXPECT_EQ(graph.error().code(), ErrorCode::limit);
-    EXPECT_EQ(graph.error().what(), "regions are nested more than 64 deep");
+    EXPECT_THAT(graph.error().what(), says("regions ... 64"));
   }
 }
 

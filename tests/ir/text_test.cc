@@ -210,7 +210,7 @@ Graph constant_graph(Tensor tensor) {
   return graph;
 }
 
-// What stands between "constant" and the type.
+// The text between "constant" and the type.
 std::string constant_text(Tensor tensor) {
   std::string text = print(constant_graph(std::move(tensor)));
   size_t begin = text.find("constant ") + 9;

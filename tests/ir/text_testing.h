@@ -17,7 +17,7 @@ void expect_canonical(std::string_view text);
 // and donations.
 void expect_identical(const Graph& actual, const Graph& wanted);
 
-// What a text that must not parse is rejected with: "2:7: what went wrong", then "; hint" if any.
+// The error of a text that must not parse: "2:7: what went wrong", then "; hint" if any.
 std::string parse_error(std::string_view text);
 
 }  // namespace hone

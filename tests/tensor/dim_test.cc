@@ -5,9 +5,12 @@
 
 #include "base/checked_math.h"
 #include "base/rng.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 const Symbol n_symbol = Symbol::get("N", 1, 64), m_symbol = Symbol::get("M", 0, 9);
 const Symbol k_symbol = Symbol::get("K", 8, 64, 8), z_symbol = Symbol::get("Z", -5, 5);
@@ -105,10 +108,10 @@ TEST(Dim, ParsesAndExplainsWhatItCannot) {
   EXPECT_EQ(parse_error("N M"), "dim \"N M\": expected an operator at column 3");
   EXPECT_EQ(parse_error("(N"), "dim \"(N\": expected ')' at column 3");
   EXPECT_EQ(parse_error(""), "dim \"\": expected a number, a symbol or '(' at column 1");
-  EXPECT_EQ(parse_error("4611686018427387905"),
-            "dim \"4611686018427387905\": 4611686018427387905 is no number up to 2^62 at column 1");
+  EXPECT_THAT(parse_error("4611686018427387905"),
+              says("dim \"4611686018427387905\" ... 4611686018427387905 ... 2^62 ... column 1"));
   for (std::string_view bad : {"N/0", "4/N", "N/(2-3)"}) {
-    EXPECT_THAT(parse_error(bad), testing::HasSubstr("the divisor is not a positive number"));
+    EXPECT_THAT(parse_error(bad), says("divisor ... positive"));
   }
   EXPECT_THAT(parse_error(std::string(100000, '(')), testing::HasSubstr("too deeply nested"));
   std::string power = "(N+M+K+Z+1)";
@@ -124,16 +127,15 @@ TEST(Dim, MatchSolvesForOneSymbol) {
   EXPECT_EQ(found.at("M"), Dim(4));
   EXPECT_TRUE(match_dim(k + 1, 17, found).ok());
   EXPECT_EQ(found.at("K"), Dim(16));
-  EXPECT_EQ(match_dim(n, 4, found).error().what(), "size 4 is not N, which is 3 here");
+  EXPECT_THAT(match_dim(n, 4, found).error().what(), says("size 4 ... N ... 3"));
   EXPECT_EQ(match_dim(Dim(5), 4, found).error().what(), "size 4 is not 5");
 }
 
 TEST(Dim, MatchChecksTheLimitsOfTheSymbol) {
   Bindings found;
-  EXPECT_EQ(match_dim(n, 65, found).error().what(), "size 65 is outside of 1..64, the bounds of N");
-  EXPECT_EQ(match_dim(2 * n, 7, found).error().what(), "size 7 is not 2*N for any N");
-  EXPECT_EQ(match_dim(k, 12, found).error().what(),
-            "size 12 is not K for any K that is a multiple of 8");
+  EXPECT_THAT(match_dim(n, 65, found).error().what(), says("size 65 ... 1..64 ... N"));
+  EXPECT_THAT(match_dim(2 * n, 7, found).error().what(), says("size 7 ... 2*N ... N"));
+  EXPECT_THAT(match_dim(k, 12, found).error().what(), says("size 12 ... K ... multiple of 8"));
   EXPECT_TRUE(match_dim(n * m, 12, found).ok());
   EXPECT_TRUE(found.empty());
   EXPECT_EQ(check_binding(k_symbol, 12).error().what(), "K = 12 is not a multiple of 8");

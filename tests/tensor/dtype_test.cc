@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-// Those with signs, NaN and numbers above the highest one.
+// The types with signs, NaN and numbers above the highest one.
 constexpr DType kSmallReals[] = {DType::f16,        DType::bf16,   DType::f8e4m3fn,
                                  DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
 

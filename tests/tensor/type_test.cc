@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/base/says_testing.h"
+
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 const Dim n = Symbol::get("N", 1, 64);
 
@@ -43,13 +47,11 @@ TEST(Type, SymbolicTypesBecomeStaticByBinding) {
 }
 
 TEST(Type, MakeSaysWhatIsWrong) {
-  EXPECT_EQ(make_error(DType::f32, {4, -1}), "type f32[4, -1]: the size of axis 1 is -1, below 0");
-  EXPECT_EQ(make_error(DType::f32, {n - 3}),
-            "type f32[N - 3]: the size of axis 0 can be -2, below 0");
-  EXPECT_EQ(make_error(DType::u8, Dims(17, 1)), "type u8: rank 17 is above the limit of 16");
-  EXPECT_EQ(make_error(DType::u8, {0, INT64_MAX}),
-            "type u8[0, 4611686018427387904]: up to 4611686018427387904 or more elements, "
-            "above the limit of 2^40");
+  EXPECT_THAT(make_error(DType::f32, {4, -1}), says("f32[4, -1] ... axis 1 ... -1"));
+  EXPECT_THAT(make_error(DType::f32, {n - 3}), says("f32[N - 3] ... axis 0 ... -2"));
+  EXPECT_THAT(make_error(DType::u8, Dims(17, 1)), says("u8 ... rank 17 ... 16"));
+  EXPECT_THAT(make_error(DType::u8, {0, INT64_MAX}),
+              says("u8[0, 4611686018427387904] ... 4611686018427387904 ... 2^40"));
   EXPECT_EQ(make_error(DType::u8, {1 << 20, 1 << 20}), "made u8[1048576, 1048576]");
   EXPECT_THROW(Type::get(DType::u8, {-1}), InternalError);
 }
@@ -58,16 +60,13 @@ TEST(Type, SymbolicTypesMayBeLargerUntilTheyAreBound) {
   const Dim h = Symbol::get("H", 1, 65536), w = Symbol::get("W", 1, 65536);
   Type image = Type::get(DType::f32, {h, 3, h, w});
   EXPECT_EQ(*image.bind({{"H", 224}, {"W", 224}}), Type::get(DType::f32, {224, 3, 224, 224}));
-  EXPECT_EQ(
-      image.bind({{"H", 65536}, {"W", 65536}}).error().what(),
-      "type f32[65536, 3, 65536, 65536]: up to 844424930131968 elements, above the limit of 2^40");
-  EXPECT_EQ(make_error(DType::f32, {h, h, h, w}),
-            "type f32[H, H, H, W]: up to 4611686018427387904 or more elements, above the limit of "
-            "2^60 for symbolic types");
+  EXPECT_THAT(image.bind({{"H", 65536}, {"W", 65536}}).error().what(),
+              says("f32[65536, 3, 65536, 65536] ... 844424930131968 ... 2^40"));
+  EXPECT_THAT(make_error(DType::f32, {h, h, h, w}),
+              says("f32[H, H, H, W] ... 4611686018427387904 ... 2^60"));
   // Any part of a type is a type: the static one, too.
-  EXPECT_EQ(make_error(DType::u8, {n, 1 << 21, 1 << 20}),
-            "type u8[N, 2097152, 1048576]: its static dims alone make 2199023255552 elements, "
-            "above the limit of 2^40");
+  EXPECT_THAT(make_error(DType::u8, {n, 1 << 21, 1 << 20}),
+              says("u8[N, 2097152, 1048576] ... static dims ... 2199023255552 ... 2^40"));
 }
 
 TEST(Type, MakeBoundsTheWorkOfMultiplying) {
