@@ -5,9 +5,12 @@
 #include "ir/functional.h"
 #include "ir/text.h"
 #include "kernel/kernel_body.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 Graph graph_of(std::string_view text) { return parse_graph(text).value(); }
 
@@ -43,14 +46,12 @@ TEST(Groups, SoftmaxIsOne) {
   EXPECT_EQ(refusal(graph, {"m", "mb", "d", "e", "s", "sb", "y"}), "");
   EXPECT_EQ(refusal(graph, {"mb", "d", "e"}), "");
   EXPECT_EQ(refusal(graph, {"m"}), "");
-  EXPECT_EQ(
-      refusal(graph, {"m", "mb", "e", "d", "s"}),
-      "error: %e is f32[8, 100] and %s is f32[8]: one kernel writes tensors of the same dims");
-  EXPECT_EQ(
-      refusal(graph, {"m", "y"}),
-      "error: %m is f32[8] and %y is f32[8, 100]: one kernel writes tensors of the same dims");
-  EXPECT_EQ(refusal(graph, {"e", "sb", "y"}),
-            "error: node '%sb' (broadcast) reads what node '%s' (reduce) makes of the group");
+  EXPECT_THAT(refusal(graph, {"m", "mb", "e", "d", "s"}),
+              says("%e ... f32[8, 100] ... %s ... f32[8] ... same dims"));
+  EXPECT_THAT(refusal(graph, {"m", "y"}),
+              says("%m ... f32[8] ... %y ... f32[8, 100] ... same dims"));
+  EXPECT_THAT(refusal(graph, {"e", "sb", "y"}),
+              says("node '%sb' (broadcast) ... node '%s' (reduce) ... group"));
 }
 
 TEST(Groups, ABodyHasPortsLayoutsAndConstantsOfOneElement) {
@@ -105,9 +106,9 @@ graph @g(%x: f32[64, 64], %w: f32[64, 64], %long: f32[2048, 64], %wide: f32[64, 
   EXPECT_EQ(refusal(graph, {"h", "y"}), "");  // a chain computes h once
   // All of p is needed at once.
   EXPECT_EQ(refusal(graph, {"p", "q"}), "error: 2.22e+12 operations, 1.77e+10 on their own");
-  EXPECT_EQ(refusal(graph, {"s", "n"}), "error: sort is a kernel of its own (node '%s' (sort))");
-  EXPECT_EQ(refusal(graph, {"x"}), "error: parameter is no kernel (node '%x' (parameter))");
-  EXPECT_EQ(refusal(graph, {}), "error: a group of no nodes");
+  EXPECT_THAT(refusal(graph, {"s", "n"}), says("sort ... node '%s' (sort)"));
+  EXPECT_THAT(refusal(graph, {"x"}), says("parameter ... kernel ... node '%x' (parameter)"));
+  EXPECT_THAT(refusal(graph, {}), says("group ... nodes"));
   std::vector<NodeId> backwards = nodes_of(graph, {"h", "y"});
   std::ranges::reverse(backwards);
   EXPECT_FALSE(check_group(graph, backwards).ok());
@@ -127,7 +128,7 @@ TEST(Groups, RefusesCodeThatDoubles) {
     if (graph.opcode(node) != Opcode::parameter) nodes.push_back(node);
   Status status = check_group(graph, nodes);
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().to_string(), "error: one point takes more than 512 statements");
+  EXPECT_THAT(status.error().to_string(), says("512 statements"));
   nodes.erase(nodes.begin(), nodes.begin() + 18);
   EXPECT_TRUE(check_group(graph, nodes).ok());
 }
@@ -147,8 +148,7 @@ TEST(Groups, AWayBackIsFoundOverAnyDistance) {
     const Status status = check_group(graph, ends);
     EXPECT_EQ(status.ok(), !is_closed);
     if (is_closed) {
-      EXPECT_NE(status.error().to_string().find("(add) reads what node"), std::string::npos)
-          << status.error().to_string();
+      EXPECT_THAT(status, says("(add) ... node")) << status.error().to_string();
     }
   }
 }

@@ -5,11 +5,13 @@
 #include "ir/text.h"
 #include "kernel/facts.h"
 #include "kernel/schedule_space.h"
+#include "tests/base/says_testing.h"
 #include "tests/program/random_kernels.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 
 constexpr std::string_view kLayer =
@@ -93,31 +95,30 @@ TEST(KernelText, OfRandomKernelsIsReadBackAsItIs) {
 }
 
 TEST(KernelText, SaysWhatIsWrongAndWhere) {
-  EXPECT_THAT(error_of(""), HasSubstr("expected 'kernel', found the end of the text"));
+  EXPECT_THAT(error_of(""), says("'kernel' ... end of the text"));
   EXPECT_THAT(error_of(replaced("inputs", "input")), HasSubstr("a kernel has no 'input' (k:2:3)"));
   EXPECT_THAT(error_of(replaced("  outputs = [[0, 1]]\n", "")), HasSubstr("the outputs of"));
-  EXPECT_THAT(error_of(replaced("outputs", "inputs")), HasSubstr("inputs is said twice (k:3:3)"));
+  EXPECT_THAT(error_of(replaced("outputs", "inputs")), says("inputs ... twice ... k:3:3"));
   EXPECT_THAT(error_of(replaced("[0, 1], ", "")), HasSubstr("2 parameters and 1 layouts"));
   EXPECT_THAT(error_of(replaced("[0, 1]]\n}", "[1]]\n}")), HasSubstr("leaves out dim 0"));
-  EXPECT_THAT(error_of(replaced("1/16, 0", "1/3, 0")), HasSubstr("other half is missing"));
+  EXPECT_THAT(error_of(replaced("1/16, 0", "1/3, 0")), says("half"));
   EXPECT_THAT(error_of(replaced("[0, 1], ", "[0, 1, ")), HasSubstr("(k:"));
   EXPECT_THAT(error_of(replaced("}\ngraph", "  in_place = true\n}\ngraph")),
-              HasSubstr("only a kernel of one update works in place"));
+              says("update ... in place"));
   EXPECT_THAT(error_of(replaced("}\ngraph", "  window = [2]\n}\ngraph")),
-              HasSubstr("the window has 1 dims, and the results have 2"));
+              says("window ... 1 dims ... 2"));
   EXPECT_THAT(error_of(replaced("}\ngraph", "  window = [5, 1]\n}\ngraph")),
               HasSubstr("5 points along dim 0"));
   EXPECT_THAT(error_of(replaced("return %y", "return %x")), HasSubstr("(k:"));
   EXPECT_THAT(error_of(replaced("%x: f32[4, 8]", "%x: f32[4, 8] donate 0")), HasSubstr("(k:"));
-  EXPECT_THAT(error_of(std::string(kLayer) + "x"), HasSubstr("the end of the text"));
+  EXPECT_THAT(error_of(std::string(kLayer) + "x"), says("end of the text"));
 }
 
 TEST(KernelText, OfWhatIsNoKernelIsRefused) {
   const auto kernel = [](std::string_view graph) {
     return error_of(fmt::format("kernel {{ inputs = [[0]] outputs = [[0]] }}\n{}", graph));
   };
-  EXPECT_THAT(kernel("graph @g(%x: f32[4]) -> f32[4] { return %x }"),
-              HasSubstr("the output %x is not computed"));
+  EXPECT_THAT(kernel("graph @g(%x: f32[4]) -> f32[4] { return %x }"), says("output %x"));
   EXPECT_THAT(kernel("graph @g(%x: f32[4]) -> f32[4] { %y = softmax %x {axis = 0} return %y }"),
               HasSubstr("softmax is a composite"));
   EXPECT_NE(kernel("graph @g(%x: f32[4]) -> f32[4] { %y = exp %x %z = sort %y {axis = 0} "

@@ -7,7 +7,7 @@
 namespace hone::HONE_FILE {
 namespace {
 
-// What lies at each place of the memory is what the layout says.
+// Each place of the memory has the element that the layout says.
 void expect_packed(DType dtype, std::string_view text) {
   const Type type = Type::get(dtype, {4, 3, 2});
   std::vector<int64_t> numbers(24);

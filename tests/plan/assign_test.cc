@@ -5,10 +5,12 @@
 
 #include "ir/text.h"
 #include "rewrite/prepare.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -57,10 +59,9 @@ TEST_F(AssignPlans, WhatFitsBestIsFoundFirst) {
 }
 
 TEST_F(AssignPlans, RefusesThoseOfNoGraph) {
-  EXPECT_THAT(error("\nplan @d {}"), HasSubstr("the plan '@d' is for no segment of the model (p:2)"
-                                               "\nhint: the first segment is 'a'"));
+  EXPECT_THAT(error("\nplan @d {}"), says("plan '@d' ... p:2 ... segment ... 'a'"));
   EXPECT_THAT(error("plan @c hash 0x0000000000000007 {}"),
-              HasSubstr("no segment 'c' has its hash, 0x0000000000000007 (p:1)"));
+              says("segment 'c' ... hash, 0x0000000000000007 ... p:1"));
 }
 
 TEST_F(AssignPlans, RefusesTwoOfOneGraph) {
@@ -75,8 +76,7 @@ TEST_F(AssignPlans, OneOfOneGraphMayHaveAnyName) {
   const std::vector<PlacedPlan> named = parse_plans("plan @other {}").value();
   EXPECT_THAT(assign_plans(named, one).value(), ElementsAre(&named[0]));
   const std::vector<PlacedPlan> wrong = parse_plans(plan(c_, "a"), "p").value();
-  EXPECT_THAT(assign_plans(wrong, one).error().to_string(),
-              HasSubstr("the plan is for another graph: its hash is"));
+  EXPECT_THAT(assign_plans(wrong, one).error().to_string(), says("another graph ... hash"));
 }
 
 }  // namespace

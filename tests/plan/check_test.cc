@@ -5,12 +5,14 @@
 #include "kernel/kernel_body.h"
 #include "plan/plan.h"
 #include "plan/planned.h"
+#include "tests/base/says_testing.h"
 #include "tests/plan/plan_testing.h"
 #include "tests/target/target_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -67,35 +69,30 @@ TEST(PlanCheck, RefusesPlansForAnotherGraphOrTarget) {
   Plan plan;
   plan.graph_hash = 7;
   EXPECT_THAT(check(plan, graph(), target()).error().to_string(),
-              HasSubstr("the plan is for another graph: its hash is 0x0000000000000007, '@g' has"));
+              says("another graph ... 0x0000000000000007 ... '@g'"));
   plan.graph_hash = hash_without_weights(graph());
   EXPECT_TRUE(check(plan, graph(), target()).ok());
   plan.target = "other";
   EXPECT_THAT(check(plan, graph(), target()).error().to_string(),
-              HasSubstr("the plan is for the target 'other', not for 'big one'"));
-  EXPECT_THAT(error_of("threads = 9"), HasSubstr("9 is outside of 1..8, the target's cores"));
+              says("target 'other' ... 'big one'"));
+  EXPECT_THAT(error_of("threads = 9"), says("9 ... 1..8 ... cores"));
 }
 
 TEST(PlanCheck, Groups) {
   EXPECT_THAT(error_of("fuse @a = {%sortd}"),
               HasSubstr("no value '%sortd' (fuse @a)\nhint: did you mean 'sorted'?"));
-  EXPECT_THAT(error_of("fuse @a = {%places}"),
-              HasSubstr("'%places' is result 1 of a node; nodes go by their first, '%sorted'"));
-  EXPECT_THAT(error_of("fuse @a = {%x}"), HasSubstr("'%x' is a parameter, which nothing computes"));
-  EXPECT_THAT(error_of("fuse @a = {%c}"), HasSubstr("'%c' is a constant, which nothing computes"));
-  EXPECT_THAT(error_of("fuse @a = {%if}"),
-              HasSubstr("'%if' is the control flow if, which is a command of its own"));
-  EXPECT_THAT(error_of("view %r = yes fuse @a = {%r}"),
-              HasSubstr("'%r' is a view, which nothing computes"));
-  EXPECT_THAT(error_of("fuse @a = {%e, %e}"), HasSubstr("'%e' stands twice"));
+  EXPECT_THAT(error_of("fuse @a = {%places}"), says("'%places' ... result 1 ... '%sorted'"));
+  EXPECT_THAT(error_of("fuse @a = {%x}"), says("'%x' ... parameter"));
+  EXPECT_THAT(error_of("fuse @a = {%c}"), says("'%c' ... constant"));
+  EXPECT_THAT(error_of("fuse @a = {%if}"), says("'%if' ... if"));
+  EXPECT_THAT(error_of("view %r = yes fuse @a = {%r}"), says("'%r' ... view"));
+  EXPECT_THAT(error_of("fuse @a = {%e, %e}"), says("'%e' ... twice"));
   EXPECT_THAT(error_of("fuse @a = {%e} fuse @b = {%e, %n}"),
               HasSubstr("'%e' is in @a too (fuse @b)"));
-  EXPECT_THAT(error_of("fuse @a = {%n, %e}"),
-              HasSubstr("'%e' stands behind '%n', which the graph has later"));
-  EXPECT_THAT(error_of("fuse @a = {%e, %sorted}"), HasSubstr("sort is a kernel of its own"));
-  EXPECT_THAT(error_of("fuse @a = {%e, %s}"), HasSubstr("reads what node '%n' (neg) makes"));
-  EXPECT_THAT(error_of("fuse @if = {%e}"),
-              HasSubstr("the kernel has the name of a node that is a command (fuse @if)"));
+  EXPECT_THAT(error_of("fuse @a = {%n, %e}"), says("'%e' ... '%n'"));
+  EXPECT_THAT(error_of("fuse @a = {%e, %sorted}"), says("sort ... kernel of its own"));
+  EXPECT_THAT(error_of("fuse @a = {%e, %s}"), says("node '%n' (neg)"));
+  EXPECT_THAT(error_of("fuse @if = {%e}"), says("name ... command ... fuse @if"));
   Plan twice;
   twice.fuse = {{"a", {"e"}}, {"a", {"n"}}};
   EXPECT_THAT(check(twice, graph(), target()).error().to_string(),
@@ -107,15 +104,15 @@ TEST(PlanCheck, Groups) {
 
 TEST(PlanCheck, GroupsAreAtFaultBeforeTheOrderIs) {
   EXPECT_THAT(error_of("fuse @a = {%e, %s} fuse @n = {%n} order = [@a, @n]"),
-              AllOf(HasSubstr("reads what node '%n' (neg) makes"), HasSubstr("(fuse @a)")));
+              AllOf(says("node '%n' (neg)"), HasSubstr("(fuse @a)")));
 }
 
 TEST(PlanCheck, GroupsThatACopyLeaves) {
   EXPECT_EQ(error_of("copy %e.c = %e for [%n] fuse @a = {%e, %e.c, %n}"), "");
   EXPECT_THAT(error_of("copy %e.c = %e for [%n] fuse @a = {%e, %n}"),
-              AllOf(HasSubstr("reads what"), HasSubstr("fuse @a")));
+              AllOf(says("reads"), HasSubstr("fuse @a")));
   EXPECT_THAT(error_of("copy %x.c = %x for [%odd] fuse @b = {%e, %s} fuse @c = {%n, %t}"),
-              AllOf(HasSubstr("reads what node '%n' (neg) makes"), HasSubstr("fuse @b")));
+              AllOf(says("node '%n' (neg)"), HasSubstr("fuse @b")));
 }
 
 TEST(PlanCheck, GroupsThatWaitForEachOther) {
@@ -130,18 +127,13 @@ TEST(PlanCheck, GroupsThatWaitForEachOther) {
   })")
                         .value();
   const Plan plan = parse_plan("plan @g { fuse @k = {%a, %e} fuse @l = {%b, %f} }").value();
-  EXPECT_THAT(
-      check(plan, two, target()).error().to_string(),
-      HasSubstr("each of @k, %c, @l, %d waits for the next, and the last for the first (fuse)"));
+  EXPECT_THAT(check(plan, two, target()).error().to_string(), says("@k, %c, @l, %d ... fuse"));
 }
 
 TEST(PlanCheck, Views) {
-  EXPECT_THAT(error_of("view %zz = yes"), HasSubstr("the graph has no value '%zz' (view %zz)"));
-  EXPECT_THAT(
-      error_of("view %e = yes"),
-      HasSubstr("a exp has memory of its own; views are reshapes, bitcasts, slices and concats"));
-  EXPECT_THAT(error_of("view %odd = yes"),
-              HasSubstr("its elements are apart: it takes 2 of 8 in dim 1 (view %odd)"));
+  EXPECT_THAT(error_of("view %zz = yes"), says("'%zz' ... view %zz"));
+  EXPECT_THAT(error_of("view %e = yes"), says("exp ... memory of its own ... reshapes"));
+  EXPECT_THAT(error_of("view %odd = yes"), says("elements ... 2 of 8 ... dim 1 ... view %odd"));
   EXPECT_THAT(error_of("view %places = yes"), HasSubstr("'%places' is result 1 of a node"));
   const auto error = [](std::string_view text, std::string_view plan) {
     const Status status = check(parse_plan(plan).value(), parse_graph(text).value(), target());
@@ -150,11 +142,11 @@ TEST(PlanCheck, Views) {
   EXPECT_THAT(
       error("graph @g(%x: f32[4]) -> f32[2, 2] { %y = reshape %x {dims = [2, 2]} return %y }",
             "plan @g { view %y = yes }"),
-      HasSubstr("an output of the graph has memory of its own (view %y)"));
+      says("output ... memory of its own ... view %y"));
   EXPECT_THAT(error("graph @g() -> f32[1] { %x = constant 1 : f32[] %y = reshape %x {dims = [1]} "
                     "%z = neg %y return %z }",
                     "plan @g { view %y = yes }"),
-              HasSubstr("a constant of one element has no memory (view %y)"));
+              says("constant of one element ... view %y"));
   EXPECT_THAT(error("graph @g(%x: i4[8]) -> i8[4] { %y = slice %x {start = [1], limit = [5]} "
                     "%z = cast %y {dtype = i8} return %z }",
                     "plan @g { view %y = yes }"),
@@ -162,7 +154,7 @@ TEST(PlanCheck, Views) {
   EXPECT_THAT(error("graph @g(%x: f32[8]) -> f32[4] { %y = slice %x {start = [0], limit = [8], "
                     "stride = [2]} %z = neg %y return %z }",
                     "plan @g { view %y = yes }"),
-              HasSubstr("it takes one of 2 elements in dim 0 (view %y)"));
+              says("one of 2 elements ... dim 0 ... view %y"));
 }
 
 TEST(PlanCheck, ConcatsThatAreViews) {
@@ -184,13 +176,13 @@ TEST(PlanCheck, ConcatsThatAreViews) {
   const auto error = [&](std::string_view entries) { return check_error(graph, entries); };
   EXPECT_EQ(error("view %rows = yes"), "");
   EXPECT_THAT(error("view %rows = yes view %s = yes"), HasSubstr("'%s' is a view (view %rows)"));
-  EXPECT_THAT(error("view %columns = yes"), HasSubstr("do not lie side by side"));
-  EXPECT_THAT(error("view %again = yes"), HasSubstr("'%b' stands in it twice"));
-  EXPECT_THAT(error("view %given = yes"), HasSubstr("'%x' is an input of the graph"));
-  EXPECT_THAT(error("view %out = yes"), HasSubstr("'%o' is an output of the graph"));
+  EXPECT_THAT(error("view %columns = yes"), says("side by side"));
+  EXPECT_THAT(error("view %again = yes"), says("'%b' ... twice"));
+  EXPECT_THAT(error("view %given = yes"), says("'%x' ... input of the graph"));
+  EXPECT_THAT(error("view %out = yes"), says("'%o' ... output of the graph"));
   EXPECT_THAT(error("view %rows = yes fuse @k = {%rows}"), HasSubstr("'%rows' is a view"));
-  EXPECT_THAT(error("view %rows = yes layout %a = [1, 0]"), HasSubstr("it lies in other memory"));
-  EXPECT_THAT(error("view %rows = yes offset %a = 0"), HasSubstr("it lies in the memory of %rows"));
+  EXPECT_THAT(error("view %rows = yes layout %a = [1, 0]"), says("other memory"));
+  EXPECT_THAT(error("view %rows = yes offset %a = 0"), says("memory of %rows"));
 }
 
 // Channels in blocks, between kernels that write them and read them so.
@@ -218,29 +210,26 @@ TEST(PlanCheck, ViewsInLayouts) {
   EXPECT_EQ(laid("view %c = yes", "[0, 1/8, 2, 3, 1%8]"), "");
   EXPECT_EQ(laid("view %c = yes", "[1/4, 0, 3, 2, 1%4]"), "");
   EXPECT_EQ(laid("view %c = yes", "[1, 3, 2, 0]"), "");
-  EXPECT_THAT(
-      laid("view %c = yes", "[0, 1/16, 2, 3, 1%16]"),
-      HasSubstr("'%a' does not fit: it ends at 8 in dim 1, within a block of 16 (view %c)"));
-  EXPECT_THAT(laid("view %c = yes", "[0, 2, 3, 1]"),
-              HasSubstr("its operands do not lie side by side in it (view %c)"));
+  EXPECT_THAT(laid("view %c = yes", "[0, 1/16, 2, 3, 1%16]"),
+              says("'%a' ... 8 ... dim 1 ... block of 16 ... view %c"));
+  EXPECT_THAT(laid("view %c = yes", "[0, 2, 3, 1]"), says("operands ... side by side ... view %c"));
   EXPECT_THAT(laid("view %c = yes", "[1%8, 1/8, 0, 2, 3]"),
-              HasSubstr("its operands do not lie side by side in it (view %c)"));
+              says("operands ... side by side ... view %c"));
   EXPECT_THAT(laid("view %c = yes", "[0, 1/3, 2, 3, 1%3]"), HasSubstr("(layout %c)"));
-  EXPECT_THAT(error("view %c = yes layout %a = [1, 0, 2, 3]"),
-              HasSubstr("it lies in other memory, that of %c, and has its layout (layout %a)"));
+  EXPECT_THAT(error("view %c = yes layout %a = [1, 0, 2, 3]"), says("memory ... %c ... layout %a"));
   EXPECT_EQ(laid("view %s = yes", "[0, 1/4, 2, 3, 1%4]"), "");
   EXPECT_EQ(laid("view %c = yes view %s = yes", "[0, 1/4, 2, 3, 1%4]"), "");
   EXPECT_THAT(laid("view %s = yes", "[0, 1/8, 2, 3, 1%8]"),
-              HasSubstr("it begins at 4 in dim 1, within a block of 8 (view %s)"));
+              says("4 ... dim 1 ... block of 8 ... view %s"));
   EXPECT_THAT(laid("view %s = yes", "[0, 2, 3, 1]"),
-              HasSubstr("its elements are apart: it takes 8 of 16 in dim 1 (view %s)"));
+              says("elements ... 8 of 16 ... dim 1 ... view %s"));
   // A concat is part of another one.
   EXPECT_EQ(error("view %c = yes view %d = yes layout %d = [0, 1/4, 2, 3, 1%4]"), "");
   EXPECT_THAT(error("view %c = yes view %d = yes layout %c = [0, 1/4, 2, 3, 1%4]"),
-              HasSubstr("that of %d, and has its layout (layout %c)"));
+              says("%d ... layout %c"));
   EXPECT_THAT(error("view %c = yes view %d = yes view %s = yes layout %d = [1, 2, 3, 0] "
                     "layout %g = [1, 2, 3, 0]"),
-              HasSubstr("an output of the graph is row-major (layout %g)"));
+              says("output ... row-major ... layout %g"));
   // Side by side in that layout alone.
   EXPECT_THAT(error("view %q = yes"), HasSubstr("its elements are apart"));
   EXPECT_EQ(error("view %q = yes layout %p = [1, 0]"), "");
@@ -260,28 +249,25 @@ TEST(PlanCheck, WhatLiesInMemorySaysHowItMayLie) {
                           .value();
   EXPECT_EQ(check_error(graph, "view %c = yes layout %c = [0/2, 1, 0%2]"), "");
   EXPECT_THAT(check_error(graph, "view %c = yes view %r = yes layout %c = [0/2, 1, 0%2]"),
-              HasSubstr("%a lies in it, and %r is a view of it, for which it must be row-major "
-                        "(layout %c)"));
+              says("%a ... %r ... view ... row-major ... layout %c"));
 }
 
 TEST(PlanCheck, Layouts) {
   EXPECT_THAT(error_of("layout %zz = [0]"), HasSubstr("has no value '%zz' (layout %zz)"));
   EXPECT_THAT(error_of("layout %e = [0]"), HasSubstr("(layout %e)"));
   EXPECT_THAT(error_of("layout %e = [0, 1/3, 1%3]"), HasSubstr("(layout %e)"));
-  EXPECT_THAT(error_of("layout %x = [1, 0]"),
-              HasSubstr("an input of the graph is row-major (layout %x)"));
-  EXPECT_THAT(error_of("layout %last = [1, 0]"),
-              HasSubstr("an output of the graph is row-major (layout %last)"));
+  EXPECT_THAT(error_of("layout %x = [1, 0]"), says("input ... row-major ... layout %x"));
+  EXPECT_THAT(error_of("layout %last = [1, 0]"), says("output ... row-major ... layout %last"));
   EXPECT_EQ(error_of("layout %c = [0/2, 0%2]"), "");
   EXPECT_THAT(error_of("layout %one = []"), HasSubstr("it has no memory"));
   EXPECT_THAT(error_of("layout %sum = []"), HasSubstr("a scalar has no dims"));
   EXPECT_THAT(error_of("view %rows = yes layout %rows = [1, 0]"),
-              HasSubstr("it lies in other memory, which is row-major"));
+              says("other memory ... row-major"));
   EXPECT_THAT(error_of("view %r = yes layout %t = [1, 0]"),
-              HasSubstr("%r is a view of it, for which it must be row-major (layout %t)"));
+              says("%r ... view ... row-major ... layout %t"));
   EXPECT_THAT(error_of("fuse @a = {%s, %t} layout %s = [1, 0] layout %t = [1, 0]"), "");
   EXPECT_THAT(error_of("fuse @a = {%e, %n, %s} layout %e = [1, 0]"),
-              HasSubstr("it has no memory: nothing outside of its kernel reads it (layout %e)"));
+              says("memory ... kernel ... layout %e"));
   EXPECT_THAT(error_of("layout %if = [1, 0]"), HasSubstr("%if writes it row-major (layout %if)"));
   const Graph read = parse_graph(R"(graph @g(%p: bool[], %x: f32[2, 2]) -> f32[2, 2] {
     %a = exp %x
@@ -312,33 +298,31 @@ TEST(PlanCheck, Schedules) {
   const std::string other = "schedule 0x0000000000000001 = {algorithm = generic}";
   EXPECT_EQ(error(other), "");  // a kernel that is still to come
   EXPECT_THAT(error("fuse @k = {%e} " + other),
-              HasSubstr("no kernel has this hash (schedule 0x0000000000000001)"));
+              says("kernel ... hash ... schedule 0x0000000000000001"));
   EXPECT_EQ(error(fmt::format("fuse @k = {{%e}} {} = {{algorithm = generic}}", key)), "");
   EXPECT_THAT(error(fmt::format("fuse @k = {{%e}} {} = {{algorithm = nest, order = [0]}}", key)),
-              HasSubstr(fmt::format("the order has 1 dims, the results 2 ({}, @k)", key)));
+              says(fmt::format("order ... 1 ... 2 ... @k", key)));
 }
 
 TEST(PlanCheck, Order) {
-  EXPECT_THAT(error_of("order = [@a]"), HasSubstr("there is no kernel or command 'a' (order)"));
-  EXPECT_THAT(error_of("fuse @a = {%e} order = [@a, @a]"), HasSubstr("'a' stands twice (order)"));
+  EXPECT_THAT(error_of("order = [@a]"), says("kernel or command 'a' ... order"));
+  EXPECT_THAT(error_of("fuse @a = {%e} order = [@a, @a]"), says("'a' ... twice ... order"));
   EXPECT_THAT(error_of("fuse @a = {%e} fuse @b = {%n} order = [@b, @a]"),
-              HasSubstr("@b stands before @a, which it reads (order)"));
-  EXPECT_THAT(error_of("fuse @a = {%e} fuse @b = {%t} order = [@b, @a]"),
-              HasSubstr("@a comes too late: what stands before it waits for it (order)"));
+              says("@b ... @a ... order"));
+  EXPECT_THAT(error_of("fuse @a = {%e} fuse @b = {%t} order = [@b, @a]"), says("@a ... order"));
 }
 
 TEST(PlanCheck, Offsets) {
-  EXPECT_THAT(error_of("offset %zz = 0"), HasSubstr("the graph has no value '%zz' (offset %zz)"));
+  EXPECT_THAT(error_of("offset %zz = 0"), says("'%zz' ... offset %zz"));
   EXPECT_THAT(error_of("offset %e = 32"), HasSubstr("32 is not a multiple of 64 (offset %e)"));
-  EXPECT_THAT(error_of("offset %x = 0"),
-              HasSubstr("an input of the graph is where the caller has"));
-  EXPECT_THAT(error_of("offset %q = 0"), HasSubstr("an output of the graph is where the caller"));
-  EXPECT_THAT(error_of("offset %c = 0"), HasSubstr("a constant is not in the arena (offset %c)"));
-  EXPECT_THAT(error_of("view %r = yes offset %r = 0"), HasSubstr("it lies in the memory of %t"));
+  EXPECT_THAT(error_of("offset %x = 0"), says("input of the graph"));
+  EXPECT_THAT(error_of("offset %q = 0"), says("output of the graph"));
+  EXPECT_THAT(error_of("offset %c = 0"), says("constant ... arena ... offset %c"));
+  EXPECT_THAT(error_of("view %r = yes offset %r = 0"), says("memory of %t"));
   EXPECT_THAT(error_of("fuse @a = {%e, %n, %s} offset %n = 0"),
-              HasSubstr("it has no memory: nothing outside of its kernel reads it (offset %n)"));
-  EXPECT_THAT(error_of("offset %e = 9223372036854775744"), HasSubstr("it ends behind"));
-  EXPECT_THAT(error_of("offset %e = 70368744177664"), HasSubstr("it ends behind"));
+              says("memory ... kernel ... offset %n"));
+  EXPECT_THAT(error_of("offset %e = 9223372036854775744"), says("ends ... bytes"));
+  EXPECT_THAT(error_of("offset %e = 70368744177664"), says("ends ... bytes"));
   Plan negative;
   negative.offset["e"] = -64;
   EXPECT_THAT(check(negative, graph(), target()).error().to_string(),
@@ -352,7 +336,7 @@ TEST(PlanCheck, Offsets) {
   EXPECT_THAT(check(parse_plan("plan @g { offset %e = 0 }").value(), symbolic, target())
                   .error()
                   .to_string(),
-              HasSubstr("sizes depend on symbols, so nothing has a place yet (offset %e)"));
+              says("symbols ... place ... offset %e"));
 }
 
 TEST(PlanCheck, OffsetsOverlapInTime) {
@@ -375,24 +359,21 @@ TEST(PlanCheck, OffsetsOverlapInTime) {
     return status.ok() ? "" : status.error().to_string();
   };
   EXPECT_EQ(error(0, 64, 0, 128), "");
-  EXPECT_THAT(error(0, 0, 64, 128),
-              HasSubstr("it overlaps %a, and both are alive at @b (offset %b)"));
-  EXPECT_THAT(error(0, 64, 64, 128), HasSubstr("it overlaps %b, and both are alive at @c"));
-  EXPECT_THAT(error(0, 64, 0, 64),
-              HasSubstr("it overlaps %b, and both are alive at @d (offset %d)"));
+  EXPECT_THAT(error(0, 0, 64, 128), says("overlaps %a ... @b ... offset %b"));
+  EXPECT_THAT(error(0, 64, 64, 128), says("overlaps %b ... @c"));
+  EXPECT_THAT(error(0, 64, 0, 64), says("overlaps %b ... @d ... offset %d"));
 }
 
 TEST(PlanCheck, Regions) {
-  EXPECT_THAT(error_of("region %if.body { }"),
-              HasSubstr("the graph has no such region (region %if.body)"));
+  EXPECT_THAT(error_of("region %if.body { }"), says("region ... region %if.body"));
   EXPECT_THAT(error_of("region %if.then { fuse @k = {%e} }"),
-              HasSubstr("the graph has no value '%e' (region %if.then, fuse @k)"));
+              says("'%e' ... region %if.then, fuse @k"));
   EXPECT_THAT(error_of("region %if.then { layout %d = [1, 0] }"),
-              HasSubstr("an output of the graph is row-major (region %if.then, layout %d)"));
+              says("output ... row-major ... region %if.then, layout %d"));
   Plan plan;
   plan.region["if.then"].threads = 1;
   EXPECT_THAT(check(plan, graph(), target()).error().to_string(),
-              HasSubstr("threads and schedules are decided for the whole plan, not in a region"));
+              says("threads ... schedules ... region"));
 }
 
 TEST(PlanCheck, CompletePlansLeaveNothingOpen) {
@@ -437,12 +418,12 @@ TEST(PlanCheck, CompletePlansLeaveNothingOpen) {
   };
   EXPECT_THAT(without([](Plan& p) { p.threads.reset(); }), HasSubstr("there is none (threads)"));
   EXPECT_THAT(without([](Plan& p) { p.graph_hash = 0; }), HasSubstr("for another graph"));
-  EXPECT_THAT(without([](Plan& p) { p.target = ""; }), HasSubstr("for the target '', not for"));
+  EXPECT_THAT(without([](Plan& p) { p.target = ""; }), says("target ''"));
   EXPECT_THAT(without([](Plan& p) {
                 p.fuse.pop_back();
                 p.order = {};
               }),
-              HasSubstr("%n is in no group, and no view (fuse)"));
+              says("%n ... group ... view ... fuse"));
   EXPECT_THAT(without([](Plan& p) { p.layout.clear(); }), HasSubstr("there is none (layout %e)"));
   EXPECT_THAT(without([](Plan& p) { p.schedule.erase(p.schedule.begin()); }),
               HasSubstr("has none (schedule 0x"));

@@ -76,7 +76,7 @@ TEST(DropUnfit, DropsTheEntryAtFaultAlone) {
   EXPECT_EQ(plan.order, sample.plan.order);
 }
 
-// Of an edited group: what was decided for the kernel that is gone goes, too; the rest stays.
+// In an edited group, what was decided for the kernel that is gone goes, too; the rest stays.
 TEST(DropUnfit, FollowsAnEditedGroup) {
   const Sample sample;
   for (size_t i = 0; i < sample.plan.fuse.size(); ++i) {

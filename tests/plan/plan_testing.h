@@ -9,12 +9,12 @@
 
 namespace hone {
 
-// Of the graph "g" a plan with these entries.
+// A plan of the graph "g" with these entries.
 inline Plan plan_of(std::string_view entries) {
   return parse_plan(fmt::format("plan @g {{ {} }}", entries)).value();
 }
 
-// What check() says of it; empty: it fits.
+// The error of check(); empty: it fits.
 inline std::string check_error(const Graph& graph, std::string_view entries) {
   const Status status = check(plan_of(entries), graph, parse_target(kSampleTarget, "t").value());
   return status.ok() ? "" : status.error().to_string();

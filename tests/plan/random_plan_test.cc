@@ -42,7 +42,7 @@ TEST(RandomPlan, IsLegalForTheZoo) {
   }
 }
 
-// What a plan decides, as words that are counted.
+// The decisions of a plan, as words that are counted.
 void count(const Plan& plan, std::map<std::string, int>& counts) {
   if (plan.threads) ++counts[fmt::format("threads {}", *plan.threads)];
   for (const auto& [name, copy] : plan.copy)

@@ -65,7 +65,7 @@ TEST(Heuristics, PlansWithoutOneAreComplete) {
 
 // ---- Time ---------------------------------------------------------------------------------------
 
-// What fuse() takes for each node, where it decides all.
+// The choice of fuse() for each node, where it decides all.
 double counted_per_node(const Graph& graph) {
   FusionFreedom freedom;
   freedom.is_free.assign(graph.node_count(), true);

@@ -13,6 +13,7 @@
 #include "plan/random_plan.h"
 #include "planner/schedules.h"
 #include "rewrite/prepare.h"
+#include "tests/base/says_testing.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/generator.h"
 #include "zoo/random/random_graph.h"
@@ -20,6 +21,8 @@
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 Target target() { return parse_target(kSampleTarget, "t").value(); }
 
@@ -103,7 +106,7 @@ TEST(Planner, ComputesNothingManyTimesOver) {
             "{e} {y}");
 }
 
-// Of 8 heads and 512 positions: the scores of one head take a megabyte.
+// An attention of 8 heads and 512 positions: the scores of one head take a megabyte.
 TEST(Planner, ScoresOfAnAttentionStayInACache) {
   const Graph graph =
       prepare(parse_graph(R"(graph @g(%q: f32[8, 512, 64], %k: f32[8, 512, 64], %v: f32[8, 512, 64])
@@ -125,7 +128,7 @@ TEST(Planner, ScoresOfAnAttentionStayInACache) {
   EXPECT_TRUE(check_complete(plan, graph, target()).ok());
 }
 
-// What a depthwise conv makes for the 1x1 conv behind it, with 6.5 MB.
+// The results of a depthwise conv for the 1x1 conv behind it, with 6.5 MB.
 TEST(Planner, RowsOfLargeImagesStayInACache) {
   const Graph graph = prepare(parse_graph(R"(
 graph @g(%x: f32[1, 64, 160, 160], %w: f32[64, 1, 3, 3], %v: f32[64, 64, 1, 1])
@@ -288,10 +291,9 @@ TEST(Planner, KeepsWhatIsSaid) {
   EXPECT_EQ(groups_of(text, "fuse @k0 = {%b}"), "{b} {a} {c, d}");
   EXPECT_EQ(groups_of(text, "layout %b = [1, 0]"), "{a, b} {c, d}");
   EXPECT_EQ(groups_of(text, "offset %c = 640"), "{a, b, c} {d}");
-  EXPECT_EQ(groups_of(text, "threads = 9"),
-            "error: 9 is outside of 1..8, the target's cores (threads)");
-  EXPECT_EQ(groups_of(text, "schedule 0x0000000000000001 = {algorithm = generic}"),
-            "error: no kernel has this hash (schedule 0x0000000000000001)");
+  EXPECT_THAT(groups_of(text, "threads = 9"), says("9 ... 1..8 ... cores ... threads"));
+  EXPECT_THAT(groups_of(text, "schedule 0x0000000000000001 = {algorithm = generic}"),
+              says("kernel ... hash ... schedule 0x0000000000000001"));
 }
 
 Schedule only_schedule(std::string_view text) {
@@ -315,7 +317,7 @@ TEST(Planner, SchedulesFollowThePrice) {
   EXPECT_EQ(softmax.threads, 1);
   ASSERT_EQ(softmax.lanes.size(), 1u);
   EXPECT_EQ(softmax.lanes[0].dim, 1);
-  // Of short rows several at once, since each waits for its own sums.
+  // Several short rows at once, since each waits for its own sums.
   const Schedule rows = only_schedule(
       "graph @g(%x: f32[768, 64]) -> f32[768, 64] { %y = softmax %x {axis = 1} return %y }");
   EXPECT_GE(tile_of(rows.unroll, 0), 2);
@@ -496,7 +498,7 @@ std::string copies_of(const Graph& graph, std::string_view entries = "") {
   return text;
 }
 
-// What is said to be copied lies as the region that reads it.
+// A value that the plan copies lies as the region that reads it.
 TEST(Planner, CopiesBelongToRegions) {
   const Graph graph = with_weights(R"(
 graph @g(%x: f32[1, 256, 56, 56], %w1: f32[256, 1, 5, 5], %w2: f32[256, 1, 5, 5],
@@ -526,7 +528,7 @@ graph @g(%ids: i64[64], %w: f32[512, 256]) {
   // The group may have a schedule for what it reads now.
   EXPECT_EQ(copies_of(tied, "fuse @k = {%y}"), "");
   EXPECT_EQ(copies_of(tied, "layout %w = [0, 1]"), "");
-  // Of the same opinion.
+  // Both agree.
   const Graph twice = with_weights(R"(
 graph @g(%x: f32[64, 256], %w: f32[512, 256], %v: f32[512, 256]) {
   %a = dot %x, %w {lhs_contract = [1], rhs_contract = [1]}

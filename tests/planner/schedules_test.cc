@@ -59,7 +59,7 @@ TEST(PlannerSchedules, ThreadsDivideProductsOfFewRowsInLargeBlocks) {
     EXPECT_EQ(kernel.schedule->algorithm(), Algorithm::gemm) << print(plan);
     return cost.launch(kernel.body, *kernel.schedule, threads);
   };
-  // Of 8,001 each thread takes as many whole tiles, and one what they leave.
+  // With 8,001 rows, each thread takes as many whole tiles, and one what they leave.
   for (int64_t features : {4096, 8001})
     EXPECT_LT(seconds(features, 2), 0.6 * seconds(features, 1)) << features;
 }
@@ -84,7 +84,7 @@ Graph groups_between_convs(int64_t channels, int64_t image) {
 TEST(PlannerSchedules, ConvsInGroupsHaveRegisterTilesAlongTheirFeatures) {
   const Graph graph = groups_between_convs(16, 14);
   const AnalyticCost cost(target());
-  // Of the one in groups, between the two others.
+  // The price of the one in groups, between the two others.
   const auto seconds = [&](const PlannerOptions& options) {
     const Plan plan = complete(graph, {}, target(), cost, options).value();
     const PlannedKernel kernel = planned_kernels(graph, plan).value().at("k1");

@@ -6,7 +6,7 @@
 
 namespace hone {
 
-// What random chains of a body were like.
+// Counts of the random chains of a body.
 struct DrawnChains {
   int chains = 0, gemms = 0, divided = 0, uneven = 0;
 

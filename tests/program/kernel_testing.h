@@ -27,7 +27,7 @@ inline std::vector<Tensor> all_values(Graph graph, std::span<const Tensor> input
   return evaluate(graph, inputs, {.numerics = Numerics::rounded}).value();
 }
 
-// Of these the generic algorithm makes kernels.
+// The generic algorithm makes kernels of these.
 inline bool is_kernel(Opcode opcode) {
   if (opcode == Opcode::parameter || opcode == Opcode::constant || is_composite(opcode))
     return false;
@@ -83,7 +83,7 @@ inline void expect_close(std::span<const Tensor> actual, std::span<const Tensor>
   }
 }
 
-// Of a kernel on special numbers.
+// The check of a kernel on special numbers.
 inline void expect_specials(const Graph& graph, std::span<const Tensor> inputs,
                             std::span<const Tensor> actual) {
   const Result<std::vector<Difference>> differences =

@@ -58,7 +58,7 @@ inline constexpr std::string_view kControl =
     "  return %a, %b, %i, %ys, %zs, %f, %f, %q, %qs\n"
     "}\n";
 
-// By the reference, each node rounded to its type.
+// The results by the reference, each node rounded to its type.
 std::vector<Tensor> evaluated(const Graph& graph, const std::vector<Tensor>& inputs);
 void expect_same(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected);
 

@@ -79,8 +79,7 @@ std::string why_not(const Graph& graph, const Target& target) {
 TEST(Matrix, NeedsAGraphThatPermitsItAndAMachine) {
   for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     EXPECT_EQ(why_not(product_of(dtype, 40, 40, 40), matrix_target()), "");
-    EXPECT_NE(why_not(product_of(dtype, 40, 40, 40), Target()).find("without amx_bf16"),
-              std::string::npos);
+    EXPECT_NE(why_not(product_of(dtype, 40, 40, 40), Target()).find("amx_bf16"), std::string::npos);
   }
   EXPECT_NE(why_not(product_of(DType::f64, 40, 40, 40), matrix_target()).find("other numbers"),
             std::string::npos);

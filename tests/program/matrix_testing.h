@@ -58,7 +58,7 @@ inline std::optional<Schedule> random_matrix(const KernelBody& body, const Targe
   return schedule;
 }
 
-// Of the numbers that a unit takes; u8: of bytes. Or none, as above.
+// A body of the numbers that a unit takes; u8: of bytes. Or none, as above.
 inline std::optional<WordsCase> random_matrix_case(DType numbers, const Target& target, Rng& rng) {
   WordsCase drawn = random_contraction(numbers, rng);
   for (int i = 0; i < 20; ++i)

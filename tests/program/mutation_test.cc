@@ -243,7 +243,7 @@ Plan chain_plan(const Graph& graph) {
   return plan;
 }
 
-// Of a graph.
+// The mutants of a graph.
 std::pair<Graph, Plan> plan_of(uint64_t seed) {
   const auto with = [](Graph graph, const auto& plan) {
     Plan made = plan(graph);
@@ -265,7 +265,7 @@ std::pair<Graph, Plan> plan_of(uint64_t seed) {
   }
 }
 
-// What it computes and how: all but by which schedules its kernels were built.
+// Its content and its form: all but by which schedules its kernels were built.
 std::string code_of(Program program) {
   for (program::Kernel& kernel : program.kernels) kernel.schedule.reset();
   return print(program);

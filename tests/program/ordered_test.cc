@@ -77,7 +77,7 @@ TEST(Sort, MovesEveryBitAndKeepsTheOrderOfEquals) {
   }
 }
 
-// What is merged is read in order: reading keys by their positions made rows of millions slow.
+// Merged runs are read in order: reading keys by their positions made rows of millions slow.
 TEST(Sort, ReadsEachOperandOnce) {
   const std::string alone = print(built(sort_of_keys("")));
   EXPECT_THAT(alone, HasSubstr("scratch @key: f32[2, 37]"));

@@ -51,7 +51,7 @@ inline std::vector<NodeId> random_group(const Graph& graph, const Users& users, 
   return group;
 }
 
-// Whether results depend on the order of sums.
+// True if results depend on the order of sums.
 inline bool sums_reals(const Graph& graph) {
   for (NodeId node : graph.nodes()) {
     const Opcode opcode = graph.opcode(node);

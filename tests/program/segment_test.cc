@@ -89,7 +89,7 @@ TEST(Segments, OfDifferentLengthsDoNotRunSideBySide) {
   }
 }
 
-// What reduces over segments takes them one by one, too.
+// A kernel that reduces over segments takes them one by one, too.
 TEST(Segments, CanBeReducedOver) {
   const KernelBody body = body_of_text(
       "graph @m(%x: f32[9, 6], %offsets: i32[5]) -> f32[6] {\n"

@@ -2,10 +2,13 @@
 
 #include "ir/text.h"
 #include "kernel/words.h"
+#include "tests/base/says_testing.h"
 #include "tests/program/words_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 Target small_target() {
   Target target;
@@ -90,10 +93,10 @@ TEST(Quads, RefuseWhatTheyCannotMultiply) {
   for (const std::string& error :
        {why_not(DType::u8, DType::u8, "i32", panels), why_not(DType::u8, DType::i8, "i64", panels),
         why_not(DType::i32, DType::i32, "same", panels)})
-    EXPECT_NE(error.find("quads of other operands"), std::string::npos) << error;
+    EXPECT_THAT(error, says("quads ... operands"));
   // The bytes of a word of w are rows apart.
   const std::string apart = why_not(DType::u8, DType::i8, "i32", {});
-  EXPECT_NE(apart.find("do not lie side by side"), std::string::npos) << apart;
+  EXPECT_NE(apart.find("side by side"), std::string::npos) << apart;
   GemmFields blocked = panels;
   blocked.block = {{2, 6}};
   EXPECT_NE(why_not(DType::u8, DType::i8, "i32", blocked).find("block of 6"), std::string::npos);
@@ -125,8 +128,8 @@ TEST(Pairs, NeedAGraphThatPermitsThemAndAMachine) {
     return status.ok() ? "" : status.error().to_string();
   };
   EXPECT_EQ(why_not(true, small_target()), "");
-  EXPECT_NE(why_not(false, small_target()).find("or of denormal numbers"), std::string::npos);
-  EXPECT_NE(why_not(true, Target()).find("a target without avx512_bf16"), std::string::npos);
+  EXPECT_NE(why_not(false, small_target()).find("denormal numbers"), std::string::npos);
+  EXPECT_NE(why_not(true, Target()).find("avx512_bf16"), std::string::npos);
 }
 
 // The numbers that instructions take for 0, and those that they do not.
