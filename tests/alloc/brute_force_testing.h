@@ -23,7 +23,7 @@ class BruteForce {
   }
 
   std::optional<int64_t> least_height() {
-    // Those that can lie at several places never rule out all of them: the others can be lower.
+    // Buffers that can lie at several places never rule out all of them: the others can be lower.
     for (size_t i = 0; i < groups_.size(); ++i) {
       if (groups_[i].places.empty()) return std::nullopt;
       for (size_t other = 0; other < i; ++other)

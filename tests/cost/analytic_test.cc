@@ -62,7 +62,7 @@ std::vector<Schedule> random_chains(const KernelBody& body, size_t count) {
   return chains;
 }
 
-// Of a stage: what it reads from others, or leaves for them.
+// The values of a stage: what it reads from others, or leaves for them.
 std::vector<ValueId> passed_on(const KernelBody& body, const std::vector<Stage>& stages, size_t s) {
   const Graph& graph = stages[s].body.graph;
   std::vector<ValueId> values;
@@ -72,7 +72,7 @@ std::vector<ValueId> passed_on(const KernelBody& body, const std::vector<Stage>&
   return values;
 }
 
-// What a chain takes, from its stages as they are: blocks of one size after those of another.
+// The time of a chain, from its stages as they are: blocks of one size after those of another.
 double seconds_by_stage(const KernelBody& body, Schedule chain, size_t from = 0, double blocks = 1,
                         double divided = 1) {
   if (from == chain.order.size()) {

@@ -119,7 +119,7 @@ TEST(Features, SayWhatAScheduleDoes) {
   EXPECT_GT(features.divided_trips, 0);
 }
 
-// Of a kernel, these tell sorts apart, the others sizes.
+// For a kernel, these tell sorts apart, the others sizes.
 TEST(Features, OfAKernelBeginWithItsSort) {
   EXPECT_EQ(kFeatureNames[0], "is_dot");
   EXPECT_EQ(kFeatureNames[kSortFeatures - 1], "is_apart");

@@ -9,12 +9,14 @@
 #include "base/hash.h"
 #include "cost/fast_model.h"
 #include "formats/safetensors.h"
+#include "tests/base/says_testing.h"
 #include "tests/cost/kernel_model_testing.h"
 #include "tests/target/target_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 
 Target target() { return parse_target(kSampleTarget, "t").value(); }
@@ -24,7 +26,7 @@ std::filesystem::path file() {
          testing::UnitTest::GetInstance()->current_test_info()->name();
 }
 
-// What reading says of the model's file after a change, whose checksum fits if `is_signed`.
+// The error of reading of the model's file after a change, whose checksum fits if `is_signed`.
 std::string failure(const std::function<void(Safetensors&)>& change, bool is_signed = false) {
   EXPECT_TRUE(write_kernel_model(file(), random_model(target(), 1)).ok());
   Safetensors content = read_safetensors(file()).value();
@@ -60,9 +62,8 @@ TEST(KernelModel, OfNoKnownKindIsReadToo) {
 
 TEST(KernelModel, RefusesDamage) {
   EXPECT_THAT(failure([](Safetensors& content) { content.metadata["reach"] = "7"; }),
-              HasSubstr("the checksum does not fit"));
-  EXPECT_THAT(failure([](Safetensors& content) { content.tensors.pop_back(); }),
-              HasSubstr("the checksum does not fit"));
+              says("checksum"));
+  EXPECT_THAT(failure([](Safetensors& content) { content.tensors.pop_back(); }), says("checksum"));
   EXPECT_THAT(failure([](Safetensors& content) { content.metadata.erase("checksum"); }),
               HasSubstr("the entry 'checksum' is missing"));
   EXPECT_THAT(failure([](Safetensors& content) { content.metadata["format"] = "other"; }),
@@ -72,9 +73,8 @@ TEST(KernelModel, RefusesDamage) {
 TEST(KernelModel, RefusesFeaturesOfAnotherVersion) {
   const std::string text =
       failure([](Safetensors& content) { content.metadata["features"] = "older"; }, true);
-  EXPECT_THAT(text, HasSubstr("the model knows features of version older, this hone has " +
-                              feature_version()));
-  EXPECT_THAT(text, HasSubstr("'hone train cost' makes a model"));
+  EXPECT_THAT(text, says("features of version older ... " + feature_version()));
+  EXPECT_THAT(text, says("'hone train cost'"));
   EXPECT_EQ(failure([](Safetensors&) {}, true), "");
 }
 

@@ -326,7 +326,7 @@ TEST(KernelPrice, BytesOfLargeTilesComeInBursts) {
   const double large = price.terms(nest({0, 1}, {{1, 16}}, {{1, 16}})).memory;
   EXPECT_GT(large, 1.03 * small);
   EXPECT_LT(large, 1.06 * small);
-  // What is mostly read has no bursts.
+  // An array that is mostly read has no bursts.
   const KernelPrice vector = price_of(product(1, 512, 512));
   const double one = vector.terms(nest({0, 1}, {{1, 16}})).memory;
   EXPECT_NEAR(vector.terms(nest({0, 1}, {{1, 16}}, {{1, 2}})).memory, one, 0.002 * one);

@@ -169,7 +169,7 @@ TEST(LearnedCost, KeepsThePlannersScheduleUnlessAnotherOneLeads) {
     changed += other.schedule == by_analytic.schedule ? 0 : 1;
   }
   EXPECT_GT(changed, 0);
-  // Of kernels that the model does not know the baseline decides, whatever its coefficients say.
+  // On kernels that the model does not know, the baseline decides, whatever its coefficients say.
   const auto two = model([](KernelModel& model) {
     model.threads = 2;
     model.lead = 0;

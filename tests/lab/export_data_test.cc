@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "lab/data/configured_graph.h"
+#include "tests/base/says_testing.h"
 #include "tests/lab/layout_testing.h"
 #include "tests/learn/data_set_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -75,7 +77,7 @@ TEST_F(ExportDataTest, KeepsOfLayoutsWhatIsPublished) {
     if (each.name == "config_runtime") EXPECT_EQ(each.tensor.type().to_string(), "i32[2]");
   }
 
-  // What was exported by its own columns can be cut afterwards, in a folder or alone.
+  // Data that was exported by its own columns can be cut afterwards, in a folder or alone.
   ASSERT_TRUE(export_data(set, path("wide"), {}).ok());
   EXPECT_EQ(export_data(std::filesystem::path(path("wide")), path("cut"), options)->lost,
             exported.lost);
@@ -137,11 +139,10 @@ TEST_F(ExportDataTest, ReadsFoldersUpToADepth) {
 
 TEST_F(ExportDataTest, RefusesToWriteNothing) {
   const DataSet set = make();
-  EXPECT_THAT(export_data(set, path("out"), {}).error().to_string(),
-              HasSubstr("there is nothing to export"));
+  EXPECT_THAT(export_data(set, path("out"), {}).error().to_string(), says("export"));
   write_layouts(set, "zoo:a", true);
   EXPECT_THAT(export_data(set, path("out"), {.split = ProgramSplit()}).error().to_string(),
-              HasSubstr("the split names no program"));
+              says("split ... program"));
   EXPECT_FALSE(std::filesystem::exists(path("out")));
 }
 

@@ -174,7 +174,8 @@ TEST(GraphSegments, TuneTheLastLayerInTheEnd) {
   EXPECT_GT(tuned, 0U);
 }
 
-// By two seeds: one training may come out 0.05 lower than another, also on another processor.
+// The mean of two seeds: one training may come out 0.05 lower than another, also on another
+// processor.
 TEST(GraphSegments, LearnAlmostAsMuchAsWholeGraphs) {
   const std::vector<ConfiguredGraph> graphs = many(layouts, 12, 1);
   double tau = 0;

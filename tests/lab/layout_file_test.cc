@@ -6,11 +6,13 @@
 #include <cmath>
 
 #include "base/file.h"
+#include "tests/base/says_testing.h"
 #include "tests/lab/layout_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 
 TEST(LayoutFile, IsReadAsItWasWritten) {
@@ -52,9 +54,8 @@ TEST(LayoutFile, RefusesNumbersThatCannotBe) {
               HasSubstr("'config_known' has 2 at 1"));
   EXPECT_THAT(said([](LayoutFile& f) { f.layout.runtimes[1] = 0; }),
               HasSubstr("'config_runtime' has a time of 0 ns"));
-  EXPECT_THAT(said([](LayoutFile& f) { f.program = "a\nb"; }), HasSubstr("no line of printable"));
-  EXPECT_THAT(said([](LayoutFile& f) { f.program = "a#b"; }),
-              HasSubstr("'a#b' is no name of a program"));
+  EXPECT_THAT(said([](LayoutFile& f) { f.program = "a\nb"; }), says("line of printable"));
+  EXPECT_THAT(said([](LayoutFile& f) { f.program = "a#b"; }), says("'a#b' ... program"));
 }
 
 TEST(LayoutFile, RefusesArraysOfOtherTypes) {
@@ -70,7 +71,7 @@ TEST(LayoutFile, RefusesArraysOfOtherTypes) {
   EXPECT_THAT(said("config_known", two), HasSubstr("'config_known' is i64[2], not f32[2]"));
   const uint8_t letters[] = {'a', 'b'};
   const Tensor ab = Tensor::of(Type::get(DType::u8, {2}), std::span<const uint8_t>(letters));
-  EXPECT_THAT(said("target", ab), HasSubstr("the array 'target' is 'ab', no fingerprint"));
+  EXPECT_THAT(said("target", ab), says("'target' ... 'ab' ... fingerprint"));
 }
 
 TEST(LayoutFile, IsNamedByItsProgram) {

@@ -7,10 +7,12 @@
 
 #include "ir/text.h"
 #include "lab/tpu/from_graph.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::tpu::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -130,10 +132,9 @@ TEST(TpuFeatures, LayoutsArePaddedWithMinusOne) {
   EXPECT_THAT(layout.splits, ElementsAre(0, 5));
   module.config_nodes = {5};
   EXPECT_THAT(layout_graph_of(module).error().to_string(),
-              HasSubstr("the configurable node 5 is none of 5 instructions"));
+              says("configurable node 5 ... 5 instructions"));
   module.config_nodes = {4, 3};
-  EXPECT_THAT(layout_graph_of(module).error().to_string(),
-              HasSubstr("a configuration has 1 nodes; 2 are configurable"));
+  EXPECT_THAT(layout_graph_of(module).error().to_string(), says("configuration ... 1 nodes ... 2"));
 }
 
 // Sums and products wrap around as in the published files; lists are cut.

@@ -32,6 +32,6 @@ inline std::filesystem::path measured_file(std::string_view name) {
 
 }  // namespace hone::tpu
 
-// Of a test: the file, which nobody has to have.
+// The file of a test, which nobody has to have.
 #define HONE_NEED_MEASURED(path) \
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "there is no " << (path)

@@ -7,11 +7,13 @@
 #include <set>
 
 #include "lab/tpu/features.h"
+#include "tests/base/says_testing.h"
 #include "tests/lab/tpu_testing.h"
 
 namespace hone::tpu::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -70,13 +72,12 @@ TEST(TuningData, RefusesBytesThatAreNone) {
   EXPECT_THAT(failure("\xff"), HasSubstr("cut off"));
   EXPECT_THAT(failure("\xff"), HasSubstr("f.pb"));
   EXPECT_THAT(failure(std::string(11, '\x80')), HasSubstr("more than 10 bytes"));
-  EXPECT_THAT(failure(varint(1 << 3 | 2) + varint(100) + "abc"),
-              HasSubstr("claims 100 bytes, but its message has 3 left"));
+  EXPECT_THAT(failure(varint(1 << 3 | 2) + varint(100) + "abc"), says("100 bytes ... 3 left"));
   EXPECT_THAT(failure(varint(1 << 3 | 3)), HasSubstr("a group"));
   EXPECT_THAT(failure(number(0, 1)), HasSubstr("names field 0"));
-  EXPECT_THAT(failure(number(1, 1)), HasSubstr("field 1 at byte 0 is no message"));
+  EXPECT_THAT(failure(number(1, 1)), says("field 1 at byte 0 ... message"));
   const std::string without = message(3, message(2, number(35, 7)));
-  EXPECT_THAT(failure(message(1, message(1, without))), HasSubstr("an instruction has no opcode"));
+  EXPECT_THAT(failure(message(1, message(1, without))), says("instruction ... opcode"));
 }
 
 TEST(TuningData, RunsWithAnErrorOrWithoutATimeDoNotCount) {
@@ -193,7 +194,7 @@ TEST(TuningData, RefusesMoreThanItsLimits) {
   std::string instructions;
   for (int i = 0; i < 100000; ++i) instructions += message(2, message(2, "a"));
   EXPECT_THAT(failure(message(1, message(3, instructions)) + number(2, 99)),
-              HasSubstr("it has too many parts for its size"));
+              says("parts ... size"));
 }
 
 }  // namespace

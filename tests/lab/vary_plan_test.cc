@@ -100,7 +100,7 @@ TEST_F(VaryPlanTest, TimesAreComposedOfWhatIsKnown) {
     EXPECT_LE(each.known, 1);
     EXPECT_LT(each.noise, 0.1);
   }
-  // What the default has, too, does not make them differ.
+  // Layouts that the default has, too, do not make them differ.
   EXPECT_EQ(some.assignments()[0].noise, 0);
   EXPECT_GT(some.assignments()[1].noise, 0);
 }

@@ -66,7 +66,7 @@ TEST(FitPrices, IsNeverWorseAndTheSameAgain) {
   const FittedPrices fit = fit_prices(noisy, target(), 1);
   EXPECT_LE(fit.loss_after, fit.loss_before);
   EXPECT_TRUE(fit_prices(noisy, target(), 1).prices == fit.prices);
-  // What it found is a text that commands take.
+  // The fit is a text that commands take.
   EXPECT_TRUE(parse_prices(print(fit.prices, "t"), "t").value() == fit.prices);
 }
 

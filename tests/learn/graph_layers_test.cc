@@ -8,11 +8,13 @@
 #include "ir/reference/evaluate.h"
 #include "learn/graph_data.h"
 #include "learn/network_step.h"
+#include "tests/base/says_testing.h"
 #include "tests/grad/grad_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 using Layer = std::function<Value(Network&, Value x, const Edges& edges)>;
 
@@ -76,7 +78,7 @@ TEST(GraphLayers, HaveTheDerivativesOfDifferences) {
   });
 }
 
-// What a function of six rows gives: node 0 has the first three, the last is padding.
+// The result of a function of six rows: node 0 has the first three, the last is padding.
 std::vector<double> reduced(Value (*function)(Value, const Segments&)) {
   Builder b("segments");
   const Value rows = b.constant(
@@ -148,13 +150,13 @@ TEST(GraphLayers, RefuseWhatTheyCannotTake) {
               }),
               HasSubstr("do not divide"));
   EXPECT_THAT(error([](Network&, Value x, const Edges& e) { return segment_sum(x, e.targets); }),
-              HasSubstr("one integer for each row"));
+              says("integer ... row"));
   EXPECT_THAT(error([](Network& net, Value x, const Edges& e) {
                 Edges fewer = e;
                 fewer.sources = slice(e.sources, 0, 0, 2);
                 return graph_sage(net, "a", x, fewer, 2);
               }),
-              HasSubstr("as many sources as targets"));
+              says("sources ... targets"));
 }
 
 }  // namespace

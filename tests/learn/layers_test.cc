@@ -31,7 +31,7 @@ Forward forward_of(const Layer& layer, const Dims& dims, DType dtype = DType::f3
   return forward.ok() ? *forward : Forward();
 }
 
-// Of all ports: weights as they begin, and a batch of random numbers.
+// The data of all ports: weights as they begin, and a batch of random numbers.
 std::vector<Tensor> first_inputs(const Forward& forward) {
   std::vector<Tensor> inputs;
   for (const Network::Port& port : forward.ports) {

@@ -41,11 +41,11 @@ Value hinge(Value y, Value target) { return pairwise_hinge(y, target); }
 TEST(Losses, AreTheirFormulas) {
   EXPECT_NEAR(value_of(mean_squared_error, {1, 3}, {0, 1}), 2.5, 1e-12);
   EXPECT_NEAR(value_of(log_squared_error, {1, std::exp(3)}, {1, std::exp(1)}), 2, 1e-12);
-  // Of the pairs (0, 1), (0, 2), (2, 1), by margin 1: 1 - 2, 1 - 0.5, 1 - 1.5.
+  // The pairs (0, 1), (0, 2), (2, 1), by margin 1: 1 - 2, 1 - 0.5, 1 - 1.5.
   EXPECT_NEAR(value_of(hinge, {2, 0, 1.5}, {3, 1, 2}), 0.5 / 3, 1e-12);
   EXPECT_NEAR(value_of(pairwise_logistic, {2, 0}, {1, 0}), std::log1p(std::exp(-2)), 1e-12);
   EXPECT_EQ(value_of(pairwise_logistic, {2, 0}, {1, 1}), 0);
-  // Of the differences 0.4, 0.1 and 0.5, two are more than 0.3 * sqrt(2).
+  // Among the differences 0.4, 0.1 and 0.5, two are more than 0.3 * sqrt(2).
   EXPECT_NEAR(value_of(noisy, {2, 0, 1}, {0, 0.4, 0.5}), std::log1p(std::exp(1)), 1e-12);
   EXPECT_EQ(value_of(noisy, {2, 0}, {0.1, 0.5}), 0);
   const double one = 1 - 0.3 * std::sqrt(2), two = one + 1;  // of differences, beyond the noise
@@ -57,7 +57,7 @@ TEST(Losses, AreTheirFormulas) {
 
 TEST(Losses, ListMleIsTheProbabilityOfTheOrder) {
   const double a = std::exp(0.5), b = std::exp(2), c = std::exp(-1);
-  // By targets: c, a, b.
+  // In the order of targets: c, a, b.
   const double probability = c / (a + b + c) * (a / (a + b));
   EXPECT_NEAR(value_of(list_mle, {0.5, 2, -1}, {2, 1, 3}), -std::log(probability), 1e-12);
   EXPECT_NEAR(value_of(list_mle, {1000, 0}, {0, 1}), 1000, 1e-9);  // finite, if far off

@@ -10,10 +10,12 @@
 #include "ir/reference/evaluate.h"
 #include "learn/layers.h"
 #include "learn/losses.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -196,7 +198,7 @@ TEST(Trainer, KeepsTheLastGoodStateAndNamesWhatWentBad) {
   const Result<TrainingResult> result = trainer.train();
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code(), ErrorCode::mismatch);
-  EXPECT_THAT(result.error().what(), HasSubstr("the loss of step 6 is"));
+  EXPECT_THAT(result.error().what(), says("loss ... step 6"));
   EXPECT_THAT(result.error().what(), HasSubstr("first went bad: %"));
   EXPECT_EQ(trainer.steps(), 5);
   for (const NamedTensor& each : trainer.weights())
@@ -220,7 +222,7 @@ TEST(Trainer, NamesBadData) {
 TEST(Trainer, RefusesBadDefinitions) {
   const TensorDataset data = wave(64, 1);
   EXPECT_THAT(failure([](Network& net) { return Objective{net.input("z")}; }, data),
-              HasSubstr("the batch has no tensor 'z'; it has x, y"));
+              says("tensor 'z' ... x, y"));
   EXPECT_THAT(
       failure([](Network& net) { return Objective{linear(net, "a", net.input("x"), 1)}; }, data),
       HasSubstr("the loss is f32[8, 1], not a single number"));
@@ -234,7 +236,7 @@ TEST(Trainer, RefusesBadDefinitions) {
             return Objective{reduce_mean(net.weight("a", {3}, Initializer::constant(0)), {0})};
           },
           data),
-      HasSubstr("weight 'a': it is f32[2], and is asked for as f32[3]"));
+      says("weight 'a' ... f32[2] ... f32[3]"));
 }
 
 // As an older version of hone wrote them: the checksum is of the tensors alone.
@@ -266,7 +268,7 @@ TEST(Trainer, RefusesCheckpointsOfOtherTraining) {
   EXPECT_THAT(trainer.load(path).error().what(), HasSubstr("'batch' is \"-1\""));
   file.metadata.erase("step");
   ASSERT_TRUE(write_safetensors(path, file).ok());
-  EXPECT_THAT(trainer.load(path).error().what(), HasSubstr("does not say 'step'"));
+  EXPECT_THAT(trainer.load(path).error().what(), says("'step'"));
   EXPECT_FALSE(trainer.load(folder.path() / "none").ok());
   EXPECT_TRUE(trainer.step().ok());  // none of them changed it
 }
@@ -368,7 +370,7 @@ TEST(Loader, CutsBucketsAndShufflesByTheSeed) {
 TEST(Loader, RefusesWhatDoesNotFit) {
   const Sequences data;
   EXPECT_THAT(Loader::make(data, {.buckets = {4, 8}}).error().what(),
-              HasSubstr("sample 9 has length 9, more than the largest bucket, 8"));
+              says("sample 9 ... length 9 ... 8"));
   EXPECT_THAT(Loader::make(data, {.buckets = {4, 4}}).error().what(), HasSubstr("increase"));
   EXPECT_THAT(Loader::make(data, {.batch_size = 11}).error().what(), HasSubstr("11 samples"));
   EXPECT_THAT(Loader::make(data, {.batch_size = 0}).error().what(), HasSubstr("at least 1"));

@@ -4,11 +4,13 @@
 
 #include "base/rng.h"
 #include "formats/npz.h"
+#include "tests/base/says_testing.h"
 #include "tests/log/log_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 
 std::string lines_of(const Log& log, const Query& query = {}) {
@@ -75,11 +77,11 @@ TEST_F(Exchange, SaysWhatIsWrongWithALine) {
     HONE_CHECK(at != std::string::npos, "no {} in {}", from, line);
     return line.replace(at, from.size(), to);
   };
-  EXPECT_THAT(error_of(""), HasSubstr("it is no JSON"));
-  EXPECT_THAT(error_of("{"), HasSubstr("it is no JSON"));
-  EXPECT_THAT(error_of("[1]"), HasSubstr("no object with one object"));
-  EXPECT_THAT(error_of("{\"record\": 1}"), HasSubstr("no object with one object"));
-  EXPECT_THAT(error_of("{\"thing\": {}}"), HasSubstr("'thing' is none of record, text, plan"));
+  EXPECT_THAT(error_of(""), says("JSON"));
+  EXPECT_THAT(error_of("{"), says("JSON"));
+  EXPECT_THAT(error_of("[1]"), says("object"));
+  EXPECT_THAT(error_of("{\"record\": 1}"), says("object"));
+  EXPECT_THAT(error_of("{\"thing\": {}}"), says("'thing' ... record, text, plan"));
   EXPECT_THAT(error_of("{\"record\": {}}"), HasSubstr("the field 'kind' is missing"));
   EXPECT_THAT(error_of(std::string(100, '[')), HasSubstr("more than 8 deep"));
   EXPECT_THAT(error_of(replaced("\"kind\"", "\"kind2\"")), HasSubstr("'kind' is missing"));
@@ -93,8 +95,7 @@ TEST_F(Exchange, SaysWhatIsWrongWithALine) {
               HasSubstr("'time' is not an integer"));
   EXPECT_THAT(error_of(replaced("\"seconds\":[", "\"seconds\":[null,")),
               HasSubstr("'seconds' is not a list of numbers"));
-  EXPECT_THAT(error_of(replaced("\"seconds\":[", "\"seconds\":[-1,")),
-              HasSubstr("-1 is no number of seconds"));
+  EXPECT_THAT(error_of(replaced("\"seconds\":[", "\"seconds\":[-1,")), says("-1 ... seconds"));
 }
 
 TEST_F(Exchange, OfLinesThatAreChangedAtRandomIsReadOrRefused) {

@@ -40,7 +40,7 @@ void expect_true(const Rule& rule) {
   EXPECT_FALSE(test_identity(rule).value().counterexample);
 }
 
-// By each of those that look at it, and by the checker whatever a certificate says.
+// Proved by each of those that look at it, and by the checker whatever a certificate says.
 void expect_false(const Rule& rule, std::vector<std::string> steps) {
   EXPECT_FALSE(prove(rule).proved) << print(rule);
   EXPECT_TRUE(test_identity(rule).value().counterexample) << print(rule);
@@ -131,7 +131,7 @@ TEST(LawsOfChoice, OfPlaces) {
   const std::string scaled = "%a = broadcast %s {dims = [M, N], map = [0]} %y = mul %x, %a";
   expect_true(matrices(fmt::format("{}{}", mask("eq"), kDot), same));
   expect_true(matrices(fmt::format("{}{}", mask("eq", "%s"), kDot), scaled));
-  // What is in the lower triangle is not in the upper one.
+  // The lower triangle is not in the upper one.
   expect_true(matrices(fmt::format("{}{}", mask("le"), kDot),
                        fmt::format("{}%l = not %d %f = select %l, %b0, %b1 {}", mask("le"),
                                    "%y = dot %f, %x {lhs_contract = [1], rhs_contract = [0]}")));

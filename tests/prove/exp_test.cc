@@ -24,7 +24,7 @@ std::string softmax(std::string_view axis, std::string_view map) {
       "map = [{}]}} %r = div %e, %b return %r",
       axis, map);
 }
-// What every row, or every column, is shifted by.
+// The shift of every row, or of every column.
 std::string shifted(std::string_view map) {
   return fmt::format("%cb = broadcast %c {{dims = [M, N], map = [{}]}} %z = add %x, %cb ", map);
 }
@@ -36,7 +36,7 @@ void expect_true(const Rule& rule) {
   EXPECT_EQ(verdict.rung, Rung::all_sizes);
 }
 
-// By each of those that look at it, and by the checker whatever a certificate says.
+// Proved by each of those that look at it, and by the checker whatever a certificate says.
 void expect_false(const Rule& rule, std::vector<std::string> steps) {
   EXPECT_FALSE(prove(rule).proved) << print(rule);
   EXPECT_TRUE(verify(rule).value().refuted()) << print(rule);
@@ -83,7 +83,7 @@ TEST(LawsOfExp, LetSoftmaxBeShiftedAlongItsRows) {
   };
   expect_true(rule("M", "0", "1", "0"));
   expect_true(rule("N", "1", "0", "1"));
-  // What differs within a row is no shift of it.
+  // A number that differs within a row does not shift it.
   expect_false(rule("N", "1", "1", "0"), {"result", "box", "s s"});
   expect_false(rule("M", "0", "0", "1"), {"result", "box", "s s"});
 }

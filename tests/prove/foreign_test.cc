@@ -4,15 +4,18 @@
 
 #include "prove/needed.h"
 #include "prove/verify.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 std::vector<ForeignRule> read(std::string_view text, bool pairs = false) {
   return parse_foreign_rules(text, "file", pairs).value();
 }
 
-// What becomes of the rule of a line.
+// The result for the rule of a line.
 std::string outcome(std::string_view line) {
   const Result<std::vector<ForeignRule>> rules = parse_foreign_rules(line, "file");
   if (!rules.ok()) return rules.error().to_string();
@@ -74,9 +77,8 @@ TEST(ForeignRules, WithGroupsThatTheyDoNotNameGetEqualParts) {
 }
 
 TEST(ForeignRules, OutsideOfTheOpsAreToldApart) {
-  EXPECT_EQ(outcome("(merge_gconv ?x) => (merge_gconv ?x)"), "hone has no rule for 'merge_gconv'");
-  EXPECT_EQ(outcome("(matmul 0 ?x Imatmul) => (transpose ?x 1_0 0)"),
-            "hone has no rule for 'Imatmul'");
+  EXPECT_THAT(outcome("(merge_gconv ?x) => (merge_gconv ?x)"), says("'merge_gconv'"));
+  EXPECT_THAT(outcome("(matmul 0 ?x Imatmul) => (transpose ?x 1_0 0)"), says("'Imatmul'"));
   EXPECT_NE(outcome("(conv2d 2 2 0 0 ?x ?w) => (conv2d 2 2 0 0 ?x ?w)").find("strides"),
             std::string::npos);
 }
@@ -99,8 +101,7 @@ TEST(ForeignRules, ThatAreHostileAreRefused) {
   EXPECT_NE(outcome("(split 0 ?x) => ?x").find("split as a result"), std::string::npos);
   EXPECT_NE(outcome("(transpose ?x 5_6 0) => (transpose ?x 5_6 0)").find("axis 5"),
             std::string::npos);
-  EXPECT_NE(outcome("(relu ?x) => (ewadd ?x ?y)").find("no part of its results"),
-            std::string::npos);
+  EXPECT_NE(outcome("(relu ?x) => (ewadd ?x ?y)").find("results"), std::string::npos);
   // Sizes that double with each line of a term are no sizes of anything.
   ForeignRule doubled = {.name = "doubled"};
   for (ForeignSide* side : {&doubled.left, &doubled.right}) {
@@ -125,7 +126,7 @@ TEST(ForeignRules, OfTasoReadWhatStandsBefore) {
   EXPECT_FALSE(typed_rule(foreign_rules(std::span(&rule, 1)).value()[0]).ok());
   rule.target[0].type = 96;
   const std::vector<ForeignRule> unknown = foreign_rules(std::span(&rule, 1)).value();
-  EXPECT_EQ(typed_rule(unknown[0]).error().what(), "hone has no rule for 'operator 96'");
+  EXPECT_THAT(typed_rule(unknown[0]).error().what(), says("'operator 96'"));
   rule.target[0] = {.type = 12, .inputs = {{-1, 0}, {-2, 0}}, .parameters = {{11, 0}}};
   EXPECT_FALSE(foreign_rules(std::span(&rule, 1)).ok());  // a concat without its rank
 }
@@ -150,13 +151,13 @@ TEST(ForeignRules, AreWrittenAndReadAgain) {
   EXPECT_EQ(line("rule @r(%x: f32[N]) where N in 1..64 { %y = exp %x return %y } => { %y = exp %x "
                  "return %y } when N < 5"),
             "it has a guard");
-  EXPECT_EQ(line("rule @r(%x: f32[1, N]) where N in 1..64 { %y = reduce %x {kind = sum, axes = "
-                 "[0]} return %y } => { %y = reshape %x {dims = [N]} return %y }"),
-            "node '%y' (reduce) has no word there");
+  EXPECT_THAT(line("rule @r(%x: f32[1, N]) where N in 1..64 { %y = reduce %x {kind = sum, axes = "
+                   "[0]} return %y } => { %y = reshape %x {dims = [N]} return %y }"),
+              says("node '%y' (reduce) ... word"));
   // True of one row alone, which the line cannot say.
-  EXPECT_EQ(line("rule @r(%x: f32[1, 1]) { %t = transpose %x {permutation = [1, 0]} %y = relu %t "
-                 "return %y } => { %y = relu %x return %y }"),
-            "without its sizes it is not true");
+  EXPECT_THAT(line("rule @r(%x: f32[1, 1]) { %t = transpose %x {permutation = [1, 0]} %y = relu %t "
+                   "return %y } => { %y = relu %x return %y }"),
+              says("sizes ... true"));
 }
 
 TEST(NeededRules, AreThoseThatDoNotFollow) {

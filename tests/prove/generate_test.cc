@@ -19,7 +19,7 @@ Generated generated(std::string_view inputs, std::string_view ops, int max_ops, 
       .value();
 }
 
-// Whether some rule is this one but for its name and what is known of it.
+// True if some rule is this one but for its name and what is known of it.
 bool has(const Generated& found, std::string_view sides) {
   Rule wanted = std::move(parse_rules(fmt::format("rule @r{}", sides)).value()[0]);
   for (const Rule& rule : found.rules)
@@ -66,7 +66,7 @@ TEST(Generate, FindsAMergeOfProducts) {
   EXPECT_EQ(found.counts.rejected, 0u);
 }
 
-// Of ops with three operands, whose terms are the last level, or parts of it.
+// Terms of ops with three operands, whose terms are the last level, or parts of it.
 TEST(Generate, FindsWhatIsChosen) {
   constexpr std::string_view kInputs =
       "(%x: f32[N], %y: f32[N], %p: bool[N], %q: bool[N]) where N in 1..1024";
@@ -189,7 +189,7 @@ TEST(Generate, GoesOnFromAState) {
   GenerateState whole = GenerateState::open(path, 7).value();
   EXPECT_GT(whole.known(), 2u);
   EXPECT_EQ(text_of(run(&whole)), wanted);
-  // Of another search, or not a state at all.
+  // A state of another search, or not a state at all.
   EXPECT_FALSE(GenerateState::open(path, 8).ok());
   ASSERT_TRUE(
       write_file_atomic(path, all.substr(0, all.find('\n') + 1) + "block\nwhat\nend\n").ok());

@@ -170,7 +170,7 @@ TEST(GuardForm, LosesNoSizes) {
             EXPECT_EQ(dim.bind(made), sizes.at(name)) << guard_of(rule) << " " << name;
           }
         }
-    // What the form says, the checker sees, too.
+    // The checker, too, sees what the form says.
     const Proof proof = prove(rule);
     if (!proof.proved) continue;
     ++certificates;

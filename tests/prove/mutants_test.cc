@@ -9,7 +9,7 @@
 #include "rules/sizes.h"
 #include "tests/prove/rules_testing.h"
 
-// True rules with one thing changed on the right side. What the ladder believes of them is
+// True rules with one thing changed on the right side. The rules that the ladder believes are
 // evaluated at all small sizes by the reference evaluator, which shares nothing with it.
 
 namespace hone::HONE_FILE {

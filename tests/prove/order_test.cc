@@ -39,7 +39,7 @@ TEST(LawsOfOrder, AreProved) {
                 "%a = min %y, %z %r = max %x, %a");
   expect_proved("%a = sub %x, %y %b = abs %a %c = add %x, %y %d = add %c, %b %r = max %d, %z",
                 "%m = max %x, %y %d = add %m, %m %r = max %d, %z");
-  // Of products and functions as of inputs.
+  // Maxima of products and functions are as those of inputs.
   expect_proved("%e = exp %y %f = mul %e, %z %m = max %e, %f %r = add %x, %m",
                 "%e = exp %y %f = mul %z, %e %a = add %x, %f %b = add %x, %e %r = max %a, %b");
   expect_proved("%a = mul %x, 3 %b = mul %y, 3 %c = max %a, %b %r = add %c, %z",

@@ -12,7 +12,7 @@ std::vector<Rule> committed_rules();
 
 // Proved for all sizes, by a certificate that the checker takes.
 void expect_proved(const Rule& rule);
-// What the checker says to a certificate of these steps.
+// The answer of the checker to a certificate of these steps.
 Status checked(const Rule& rule, std::vector<std::string> steps);
 
 // A layer of two products with a skip, of whose rows one is wanted: inputs and body of a graph.

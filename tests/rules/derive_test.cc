@@ -5,7 +5,7 @@
 #include "rules/saturate.h"
 #include "tests/prove/rules_testing.h"
 
-// What follows from the rules of hone, found by an e-graph.
+// The rules that follow from those of hone, found by an e-graph.
 
 namespace hone::HONE_FILE {
 namespace {

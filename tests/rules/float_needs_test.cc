@@ -98,7 +98,7 @@ TEST(FloatNeeds, AreAboutElements) {
             "%p, %q");
 }
 
-// What no result depends on may be anything.
+// A value that no result depends on may be anything.
 TEST(FloatNeeds, AreNotWhatIsCutAway) {
   EXPECT_EQ(needs_of(R"(rule @r(%x: f32[N], %y: f32[N]) -> f32[N] where N in 1..64 {
   %t = mul %x, %y

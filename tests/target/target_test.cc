@@ -208,7 +208,7 @@ TEST(Fingerprint, IsOfWhatDecidesCodeAndSpeed) {
   EXPECT_NE(after([](Target& t) { t.caches[0].bytes *= 2; }), known);
   EXPECT_NE(after([](Target& t) { t.caches[0].cores = 2; }), known);
   EXPECT_NE(after([](Target& t) { t.caches.push_back(t.caches[0]); }), known);
-  // What a probe measures, and what people name.
+  // The target that a probe measures, and those that people name.
   EXPECT_EQ(after([](Target& t) {
               t.name = "mine";
               t.caches[0].bytes_per_second = 2e11;
