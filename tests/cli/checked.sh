@@ -23,4 +23,4 @@ done
 status=0
 "$HONE" run zoo:mlp,size=tiny --checked 2> talk.txt || status=$?
 [[ $status == 2 ]]
-grep -q 'is no ONNX file' talk.txt
+grep -q 'ONNX file' talk.txt

@@ -5,7 +5,7 @@
 #include "tests/cli/command_testing.h"
 #include "zoo/spec.h"
 
-// What all commands have in common is tried on every row of the table of commands, with each option
+// The rules of all commands are tried on every row of the table of commands, with each option
 // that it concerns. A new command needs a line here.
 
 namespace hone::cli::HONE_FILE {
@@ -153,7 +153,7 @@ TEST_F(CommandLines, OfEachCommandIsHere) {
 
 // ---- Names --------------------------------------------------------------------------------------
 
-// What is made if it is not there, and what may be any word.
+// Paths that are made if they do not exist, and arguments that may be any word.
 bool may_name_nothing(const Command& command, std::string_view option) {
   static const std::set<std::string_view> kWriters = {"tune", "calibrate", "log import",
                                                       "log merge"};
@@ -260,7 +260,7 @@ TEST_F(CommandLines, TakeNumbersAtTheirLimits) {
   });
 }
 
-// What is behind the limits is a mistake of the command line.
+// A value outside of its limits is a mistake of the command line.
 TEST_F(CommandLines, RefuseNumbersBehindTheirLimits) {
   for (const Command& command : commands())
     for (const Option& option : command.options) {

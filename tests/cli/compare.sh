@@ -22,7 +22,7 @@ grep -q '"gain": ' out && grep -q '"plan": "other.plan"' out && grep -q '"verdic
 fails 2 "depends on the open size N" zoo:mlp,size=tiny,symbolic-batch default default
 hone zoo:mlp,size=tiny,symbolic-batch default default --dim N=3 >out 2>err
 
-# What cannot be compared.
+# Plans that cannot be compared.
 fails 3 "no plan of this model for 1 threads" zoo:mlp,size=tiny default log
 fails 3 "none.plan" zoo:mlp,size=tiny none.plan default
 sed 's/threads = 1/threads = soon/' same.plan >bad.plan

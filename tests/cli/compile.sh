@@ -12,8 +12,8 @@ for stage in graph plan program kernels image; do
 done
 compile "$model" | cmp - out
 
-# So have the passes that prepare the graph, with the nodes that they find and leave. Those that are
-# optional can be left out; a plan is then for the graph without them.
+# So have the passes that prepare the graph, with the nodes that they find and leave. Optional
+# passes can be left out; a plan is then for the graph without them.
 compile "$model" --stop-after graph --time-passes >out
 [[ $(grep -Ec "^[a-z]+ +[0-9.]+ [a-z]+ +[0-9]+ +[0-9]+$" err) == 15 ]]
 compile "$model" --stop-after graph --time-passes --without cse,fold --without unshare >out
@@ -60,14 +60,15 @@ printf 'plan @mlp {\n  threads = 1\n}\n' >part.plan
 compile "$model" --plan part.plan --without chains --emit plan | cmp - whole.plan
 "$HONE" run "$model" --plan whole.plan --cache none >out 2>err
 
-# What values take is held to what they could take anywhere, not to where the plan puts them.
+# The memory of values is compared with what they could take anywhere, not with where the plan puts
+# them.
 compile "$model" --plan whole.plan --stop-after plan >out
 grep -q "the least that is possible$" out
 awk '/^  offset/ { if (n++) next; sub(/= .*/, "= 4096") } 1' whole.plan >far.plan
 compile "$model" --plan far.plan --stop-after plan >out
 grep -q "more than their bound$" out
 
-# What does not fit is a fault of the file, which is named.
+# A plan that does not fit is a fault of the file, which is named.
 refused() { # refused WORDS FILE ARGS...: by all that take a plan
   local words=$1 plan=$2
   shift 2
@@ -145,7 +146,7 @@ for command in run check "bench --seconds 0.01" "bench --seconds 0.01 --profile"
   "$HONE" $command "$open" --dim N=3 --plan open.plan --cache none >out 2>err
   [[ -s out ]]
 done
-# Of the last command: types and prices are those of the sizes that ran.
+# The last command shows: types and prices are those of the sizes that ran.
 grep -Eq "^output: .* k[0-9]+ +f32\[3, 10\] .*%$" out
 "$HONE" run "$open" --dim N=2 --plan two.plan --cache none >out 2>err
 for command in compile demo reduce; do

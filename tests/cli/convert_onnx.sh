@@ -1,4 +1,4 @@
-# What is written as ONNX comes back, and computes the same.
+# A model that is written as ONNX comes back, and computes the same.
 "$HONE" zoo export mlp --size tiny --seed 3 -o mlp.onnx 2>err
 grep -q "wrote mlp.onnx" err
 "$HONE" run zoo:mlp,size=tiny,seed=3 --seed 1 -o want.npy >/dev/null 2>&1

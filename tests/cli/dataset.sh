@@ -6,7 +6,7 @@ fails 2 "not a time" dataset build zoo:mlp -o set --budget soon
 fails 3 "there is no file 'none.onnx'" dataset build none.onnx -o set
 fails 2 "standard input" dataset build - -o set
 fails 3 "none.db" dataset build zoo:mlp -o set --from none.db
-fails 3 "is no data set" dataset inspect set
+fails 3 "data set" dataset inspect set
 [[ ! -e set ]]
 
 build_set zoo:mlp zoo:lstm,size=tiny -o set --kernels 2 --schedules 8

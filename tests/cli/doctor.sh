@@ -14,7 +14,7 @@ contains '^  note +log +.hone tune MODEL. looks for a faster plan'
 contains '^  note +prices +.hone calibrate. fits them'
 [[ ! -e caches && ! -e log.db && ! -e prices ]]  # it changes nothing
 
-# What is missing has a way out.
+# A missing thing has a way out.
 mkdir none
 ln -s "$(command -v env)" none/env
 PATH=$PWD/none hone doctor >out 2>err
@@ -24,7 +24,7 @@ contains '^  missing +PyTorch +pip install torch$'
 contains '^  missing +C compiler +apt-get install gcc'
 contains '^  missing +perf +apt-get install linux-perf$'
 
-# What is kept is told, and what is wrong with the places for it.
+# It tells what is kept, and what is wrong with the places for it.
 "$HONE" compile zoo:mlp,size=tiny -o m.honec 2>err
 hone doctor >out 2>err
 contains "^  cache +[1-9][0-9]* entries, .* in $PWD/caches/hone$"
@@ -35,7 +35,7 @@ contains '^  missing +cache '
 chmod g-w caches/hone
 echo "this is no log" >log.db
 hone doctor >out 2>err
-contains '^  log +it cannot be read: .*is no log'
+contains '^  log +it cannot be read: .*log'
 XDG_CACHE_HOME='' HOME='' hone doctor >out 2>err
 contains '^  cache +.* is not kept: there is no folder'
 

@@ -36,7 +36,7 @@ for page in $(grep -vE "/($generated).md" <<<"$pages"); do
     }
     is_code && /^\$ / { is_shown = 1 }
     END { exit failed }' "$ROOT/$page"
-  # What parts of programs call.
+  # Parts of programs call functions that exist.
   awk '/^```/ { is_part = $0 ~ /^```(c|cpp) part$/ && !is_part; next } is_part' "$ROOT/$page" |
     sed 's|//.*||' | grep -oE '\b(hone_)?[a-z_]+\(' | tr -d '(' | sort -u |
     grep -vxE 'if|for|while|switch|move|make_shared|mlp_run|sizeof|printf|return' >calls || true

@@ -14,7 +14,7 @@ wait $! || { cat made; exit 1; }
 kernel=$(sed -nE '/.*"kind":"kernel","subject":"(0x[0-9a-f]+).*/ { s//\1/p; q }' given/log.jsonl)
 [[ $kernel ]] || { echo "no kernel in the log"; cat made; exit 1; }
 
-# What an example becomes here: the same command with the same options, cut short.
+# An example becomes the same command with the same options, cut short.
 shortened() { # shortened EXAMPLE
   sed -E "
     s/zoo:([a-z0-9_]+)( |,symbolic|\$)/zoo:\1,size=tiny\2/

@@ -1,5 +1,5 @@
-# What scripts of this folder expect of commands; they begin with `source "$ROOT/tests/cli/expect.bash"`.
-# Standard output is left in `out`, standard error in `err`.
+# Scripts of this folder expect things of commands; they begin with `source
+# "$ROOT/tests/cli/expect.bash"`. Standard output is left in `out`, standard error in `err`.
 
 # The command that is tested. A script about one of them may say more: hone() { "$HONE" tune "$@"; }
 hone() { "$HONE" "$@"; }
@@ -29,7 +29,7 @@ contains() { # contains PATTERN: a line of standard output
   grep -qE -- "$1" out || { echo "no '$1' in:"; cat out; return 1; }
 }
 
-# What must not succeed: `! command` alone would not end a script.
+# A command must not succeed: `! command` alone would not end a script.
 never() { # never COMMAND...
   if "$@"; then
     echo "it succeeded: $*"
@@ -37,7 +37,7 @@ never() { # never COMMAND...
   fi
 }
 
-# A data set. What a busy machine spoils is measured again by the next build.
+# A data set. A measurement that a busy machine spoils is measured again by the next build.
 build_set() { # build_set ARGS of hone dataset build
   for _ in 1 2 3 4 5; do
     "$HONE" dataset build "$@" >out 2>err
@@ -77,7 +77,7 @@ graph @inputs() {
 }
 CASE
 }
-# What is in the middle of the file is overwritten.
+# The middle of the file is overwritten.
 damage() { # damage LOG
   head -c 4096 /dev/zero | tr '\0' 'x' | dd of="$1" bs=4096 seek=1 conv=notrunc 2>/dev/null
 }

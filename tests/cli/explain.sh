@@ -59,9 +59,9 @@ fails 3 "unfit.plan:" two.hone unfit.plan
 fails 3 "unfit.plan:" two.hone --diff unfit.plan
 [[ ! -e log.db ]]
 
-# Of what is no log.
+# A file that is not a log.
 echo "this is no log" >text.db
-fails 3 "is no log" two.hone log --log text.db
+fails 3 "'text.db'" two.hone log --log text.db
 
 # The log's plan and times count where nobody says another plan.
 log_with_plan best.db two.hone other.plan

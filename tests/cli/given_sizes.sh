@@ -38,7 +38,7 @@ done
 # A plan for open sizes wants them open.
 "$HONE" compile row.onnx --emit plan -o open.plan 2>err
 "$HONE" run row.onnx --plan open.plan --input x=3x2xf32=1 2>err | grep >/dev/null "f32\[3, 2\]"
-# What does not fit is refused.
+# A size that does not fit is refused.
 for model in row.hone row.onnx; do
   "$HONE" run $model --input x=9x2xf32=1 2>err && exit 1
   grep -q "9 is outside of 1..8" err

@@ -42,7 +42,7 @@ contains '"p99": '
 says "for x86-64-v2" compile "$model" --isa x86-64-v2 --cache none -o old.honec
 says "" run old.honec
 
-# What does not go together.
+# Options that do not go together.
 for option in "--plan p" "--cache none" "--no-log"; do
   # shellcheck disable=SC2086  # words
   fails 2 "is for models that are not compiled yet" run mlp.honec $option
@@ -68,10 +68,10 @@ says "wrote x.honec" compile "$model,symbolic-batch" --dim N=4 --cache none -o x
 # Files that are not whole.
 fails 3 "none.honec" run none.honec
 head -c 5000 mlp.honec >cut.honec
-fails 3 "5000 bytes, its header says" run cut.honec
+fails 3 "5000 bytes" run cut.honec
 has_said "it is damaged" run
 printf 'graph' >text.honec
-fails 3 "no compiled model" inspect text.honec
+fails 3 "compiled model" inspect text.honec
 { head -c 300 mlp.honec; printf 'x'; tail -c +302 mlp.honec; } >changed.honec
 fails 3 "checksum" bench changed.honec
 { head -c -1 mlp.honec; printf 'x'; } >weight.honec
@@ -101,7 +101,7 @@ grep -q "without --isa it runs here: this machine has avx" err
 fails 2 "--isa all" compile zoo:mlp --isa all
 fails 2 "is for one" compile zoo:mlp --isa all --plan p -o x.honec
 
-# What commands say of models they say of compiled ones.
+# Commands say of models the same as of compiled ones.
 says "" check mlp.honec --model zoo:mlp,size=tiny --verify
 contains '^logits +f32\[2, 10\] +native .* ok$'
 says "" check all.honec --model zoo:mlp,size=tiny --isa avx2

@@ -17,7 +17,7 @@ interrupt run zoo:vgg19,batch=8
 # Code that is only shown.
 interrupt compile zoo:resnet50 --cache none --emit asm
 [[ ! -s out ]]
-# What random cases have told until then is told.
+# The results of random cases until then are told.
 interrupt fuzz --count 5000
 grep -Eq "^[0-9]+ of 5000 cases: " out
 # Inside of a node that never ends.

@@ -1,4 +1,4 @@
-# What numbers of a model of scikit-learn stand for is shown.
+# hone shows the labels that numbers of a model of scikit-learn stand for.
 source "$ROOT/tests/cli/expect.bash"
 folder=$ROOT/tests/front/sklearn
 
@@ -18,7 +18,7 @@ says "" run "$folder/people.onnx" --inputs "$folder/people_in.npz"
 contains "^output_label .* (no|yes), (no|yes), (no|yes), (no|yes), \.\.\.$"
 says "columns of output_probability" inspect "$folder/people.onnx" --format json
 
-# What is made of the model has numbers alone.
+# Everything that is made of the model has numbers alone.
 says "" compile "$folder/logistic.onnx" -o logistic.honec
 says "" run logistic.honec --inputs "$folder/logistic_in.npz" \
   --expect "$folder/logistic_out.npz"

@@ -32,7 +32,7 @@ if command -v g++ >/dev/null; then
   g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I. cpp.cc
 fi
 
-# What does not go together, and what is missing.
+# Options that do not go together, and missing things.
 fails 2 "--emit library writes libNAME.so or libNAME.a" compile "$model" --emit library
 fails 2 "--emit library writes" compile "$model" --emit library -o m.dll
 fails 2 "a library computes on the thread that calls it" \
@@ -40,5 +40,5 @@ fails 2 "a library computes on the thread that calls it" \
 fails 2 "does not go with --stop-after" \
   compile "$model" --emit library -o libm.so --stop-after image
 fails 4 "N is open" compile "$model,symbolic-batch" --emit library -o libm.so
-CC=no-such-cc fails 4 "there is no 'no-such-cc'" compile "$model" --emit library -o libm.so
+CC=no-such-cc fails 4 "'no-such-cc'" compile "$model" --emit library -o libm.so
 [[ ! -e libm.so && ! -e m.h ]]

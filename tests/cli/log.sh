@@ -94,7 +94,7 @@ fails 2 "--subject: 'aa'" log ls --subject aa
 
 # Bad lines say where they are.
 { line 5 1; echo; echo '{"record":'; } >bad.jsonl
-fails 3 "it is no JSON" log import bad.jsonl --log third.db
+fails 3 "JSON" log import bad.jsonl --log third.db
 grep -qF "bad.jsonl:3" err
 fails 2 "needs one of" log
 
@@ -122,8 +122,8 @@ says "the log 'damaged.db' was damaged" log verify --repair --log damaged.db
 cmp damaged.db.damaged copy.db
 says "are good" log verify --repair --log damaged.db
 [[ ! -e damaged.db.damaged-2 ]]
-fails 3 "is no log" log ls --log given.jsonl
-fails 3 "is no log" log verify --repair --log given.jsonl
+fails 3 "'given.jsonl'" log ls --log given.jsonl
+fails 3 "'given.jsonl'" log verify --repair --log given.jsonl
 fails 3 "is a folder" log import given.jsonl --log a
 
 # A newer format stays as it is.
@@ -136,7 +136,7 @@ for command in ls verify gc "import given.jsonl"; do
 done
 cmp newer.db copy.db
 
-# What cannot be written is an error, and loses nothing.
+# A log that cannot be written is an error, and loses nothing.
 long() { for ((i = 0; i < 2000; ++i)); do line 1 "$i"; done; }
 long >long.jsonl
 exits() { # exits CODE WORDS: what the last command did

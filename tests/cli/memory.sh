@@ -60,10 +60,10 @@ branch '%t = cumulative %e {kind = sum, axis = 0}
     %u = reverse %t {axes = [0]}
     %v = cumulative %u {kind = sum, axis = 0}
     %s = reduce %v {kind = sum, axes = [0]}' >stored.hone
-refused "on the way; the limit is" run stored.hone --input c=bool=0
-refused "on the way; the limit is" bench stored.hone --input c=bool=0
-refused "on the way; the limit is" bench stored.hone --profile --input c=bool=0
-# What is given back counts.
+refused "the limit is" run stored.hone --input c=bool=0
+refused "the limit is" bench stored.hone --input c=bool=0
+refused "the limit is" bench stored.hone --profile --input c=bool=0
+# Memory that is given back counts.
 cat >large.hone <<'END'
 graph @large(%x: f32[]) {
   %y = broadcast %x {dims = [1099511627776], map = []}
@@ -81,7 +81,7 @@ END
 half=$((128 * $(sed -nE 's/^MemTotal: +([0-9]+) kB/\1/p' /proc/meminfo)))
 refused "this run needs about" run random.hone --dim "N=$half"
 
-# Of cases in processes of their own it says nothing: none counts as failed or is saved.
+# On cases in processes of their own it says nothing: none counts as failed or is saved.
 refused=0
 for ((limit = start; limit < start + 60000; limit += 6000)); do
   for words in "fuzz --count 2 --save saved" "reduce zoo:mlp,size=tiny"; do

@@ -1,5 +1,6 @@
 # Small files that want much memory are refused before they have it: the message has the bytes and
-# the option, and the peak of the process stays below the limit. What is allowed stays below, too.
+# the option, and the peak of the process stays below the limit. The allowed memory stays below,
+# too.
 measured() { # measured ARGS...: runs hone; the file peak has the KB that it had at most
   local code=0
   python3 - "$HONE" "$@" >out 2>err <<'END' || code=$?

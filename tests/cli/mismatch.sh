@@ -13,7 +13,7 @@ grep -q "1 of 1 comparisons failed" err
 read -r atol rtol < <(sed -nE 's/.*would pass at atol (\S+) with rtol (\S+), or.*/\1 \2/p' out)
 "$HONE" run zoo:mlp,size=tiny --seed 2 --expect one.npy --atol "$atol" --rtol "$rtol" >/dev/null
 
-# What types on the way round is no fault of the code.
+# Rounding by the types of values is not a fault of the code.
 cat >half.hone <<'END'
 graph @half(%x: f32[9]) -> f32[9] {
   %a = cast %x {dtype = f16} : f16[9]

@@ -32,7 +32,7 @@ class Numbers : public testing::Test {
   void put(const std::string& name, std::string_view text) const {
     ASSERT_TRUE(write_file_atomic(folder() / name, text).ok());
   }
-  // What a command prints into a file.
+  // The text that a command prints into a file.
   std::string printed(Words words, const std::string& name) const {
     words.insert(words.end(), {"-o", name});
     run_each(folder(), {words}, 60, [](const Words& line, const Ended& ended) {

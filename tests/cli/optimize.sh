@@ -58,8 +58,8 @@ fails_of 2 "is not one of" compile f.hone -O4
 "$HONE" compare f.hone default rewritten --rewrite-budget 5s --cache cache --seconds 0.2 >out 2>&1
 contains "rewritten"
 
-# What might overflow where the model does not is left alone, unless a range of inputs is assumed.
-# The plan says which; without, it is refused.
+# A value that might overflow where the model does not is left alone, unless a range of inputs is
+# assumed. The plan says which; without, it is refused.
 cat >three.hone <<'EOF'
 graph @three(%x: f32[512, 512], %y: f32[512, 512], %z: f32[512, 1]) -> f32[512, 1] {
   %p = dot %x, %y {lhs_contract = [1], rhs_contract = [0]}
@@ -96,7 +96,7 @@ never grep -q "price" out
 grep -q "^price" err
 "$HONE" run out >/dev/null 2>&1
 
-# What cannot be better stays as it is.
+# A graph that cannot be better stays as it is.
 echo 'graph @h(%x: f32[8]) -> f32[8] { %y = cos %x return %y }' >h.hone
 says "" h.hone -o h2.hone --budget 5s
 contains "nothing is cheaper"
@@ -104,7 +104,7 @@ contains "^1 of 2 nodes have ops of no rule$"
 "$HONE" convert h.hone -o - >h.text
 "$HONE" convert h2.hone -o - | cmp - h.text
 
-# What is cheaper by less than the margin is not taken.
+# A graph that is cheaper by less than the margin is not taken.
 hone f.hone -o h.hone --budget 5s --margin 100 >out
 contains "^price .*; the cheapest .* [0-9.]+ % less, below --margin$"
 "$HONE" convert f.hone -o - >f.text

@@ -61,7 +61,7 @@ says "wrote" two.hone --alone -o page.html --json data.json
 grep -q '"graph_count":2' data.json
 grep -q '"name":"second"' data.json
 
-# What fails is in the page, with what is known all the same; the exit code is that of the failure.
+# A failure is in the page, with what is known all the same; the exit code is that of the failure.
 head -c 100 net.onnx >cut.onnx
 fails 3 "cannot read the model" cut.onnx -o cut.html --json cut.json
 grep -q '"what":"read the model"' cut.json
@@ -78,7 +78,7 @@ fails 5 "cannot make inputs" big.hone -o big.html --json big.json
 grep -q '"summary":{"name"' big.json
 grep -q '"what"' big.html
 
-# What is wrong with the command line makes no page.
+# An error of the command line makes no page.
 rm -f report.html
 fails 2 "size" zoo:mlp,size=tiny,symbolic-batch
 fails 3 "no such file" none.onnx

@@ -43,7 +43,7 @@ for command in check "bench --seconds 0.01"; do
   native $command loop.hone --plan whole.plan >out
 done
 
-# What does not fit is named with its place.
+# A plan that does not fit is named with its place.
 printf '\nplan @initial {\n  threads = 5000\n}\n' >bad.plan
 sed 's/@step hash 0x..../@step hash 0x0000/' whole.plan >hash.plan
 sed 's/@step/@stpe/' names.plan >name.plan
@@ -58,7 +58,7 @@ refused() { # refused FILE:LINE WORDS HINT
 }
 refused bad.plan:3 "5000 is outside of" ""
 refused hash.plan:9 "no segment 'step' has its hash" "other sizes"
-refused name.plan:9 "the plan '@stpe' is for no segment" "did you mean 'step'?"
+refused name.plan:9 "the plan '@stpe'" "did you mean 'step'?"
 refused twice.plan:17 "segment 'initial' has two plans" "the other is at twice.plan:1"
 
 "$HONE" inspect loop.hone >out

@@ -4,6 +4,7 @@
 #include "base/team.h"
 #include "base/thread_pool.h"
 #include "cli/console.h"
+#include "tests/base/says_testing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -163,9 +164,7 @@ TEST_F(SignalGuardTest, FollowsNoLinks) {
   fs::create_symlink(folder() / "empty", made);
   EXPECT_TRUE(exits_as_a_fault(run(body)));
   ::unsetenv("TMPDIR");
-  EXPECT_EQ(said_,
-            "hone: error: ended by SIGBUS, which is no fault of hone if a file was cut while "
-            "it was read\n");
+  EXPECT_THAT(said_, tested::says("hone: error: ended by SIGBUS ... file was cut"));
   EXPECT_TRUE(fs::is_empty(folder() / "empty"));
 }
 

@@ -111,10 +111,10 @@ kept_by() { # kept_by SIGNAL TEXT COMMAND...: ended once it has said the text
 kept_by TERM "kernel 1 of" tune zoo:mlp,size=tiny --budget 60s --cache none -o best.plan
 grep -q '^plan @mlp' best.plan
 "$HONE" run zoo:mlp,size=tiny --cache none --plan best.plan >out 2>err
-# What random cases have told.
+# The results of random cases.
 kept_by HUP '"progress"' fuzz --count 5000
 grep -Eq "^[0-9]+ of 5000 cases: " out
-# What was measured.
+# The measurements.
 kept_by TERM '"progress"' dataset build zoo:squeezenet -o kept.set --budget 120s
 "$HONE" dataset inspect kept.set >out
 # The position of training.

@@ -2,7 +2,7 @@
 source "$ROOT/tests/cli/expect.bash"
 hone() { "$HONE" space --cache none --without chains "$@" 2>err; }
 
-# Equal kernels count once. Of a chain nobody counts the schedules.
+# Equal kernels count once. Nobody counts the schedules of a chain.
 hone zoo:mlp --isa avx2 --threads 2 >out
 contains '^4 steps, 3 different kernels'
 contains '^@k1  dot_add_broadcast_max, 2 times$'

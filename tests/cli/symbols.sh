@@ -7,7 +7,7 @@ grep -q "^N=1 (the smallest" err
 "$HONE" inspect zoo:mlp,symbolic-batch --dim N=4 >out
 grep -Eq "^symbol +N in 1\.\." out
 grep -q "at N = 4" out
-# What no shape tells is taken from --dim.
+# A size that no shape tells is taken from --dim.
 cat >sum.hone <<'END'
 graph @sum(%x: f32[N + M]) where N in 1..8, M in 1..8 {
   %y = neg %x

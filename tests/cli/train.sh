@@ -60,7 +60,7 @@ refuses() { # refuses CODE WORDS LINE: instead of the first line with the same f
 }
 refuses 3 "there is no layer \"liner\" (bad.train, line 6)" "layer liner 3"
 refuses 3 "'linear N'" "layer linear"
-refuses 3 "is no whole number" "layer linear 1.5"
+refuses 3 "whole number" "layer linear 1.5"
 refuses 3 "there is no loss" "loss hinge"
 refuses 3 "there is no array 'that'" "input that"
 refuses 3 "points.npy" "data points.npy"
@@ -69,7 +69,7 @@ grep -q "bad.train, line 5" err
 grep -q "labels go with 'loss cross-entropy'" err
 refuses 3 "the target 'at' is f32[640, 2]" "target at"
 sed 's/^layer linear 2/layer linear 1/' xor.train >bad.train
-fails 3 "has label 1; the last layer has the 1 classes from 0 on" train bad.train
+fails 3 "label 1" train bad.train
 grep -q "of 'side' in points.npz" err
 grep -q "bad.train, line 8" err
 sed 's/^layer linear 24/layer embedding 4 4/' xor.train >bad.train
@@ -77,4 +77,4 @@ fails 3 "bad.train, line 6" train bad.train
 echo "layers 3" >bad.train
 fails 3 "there is no statement \"layers\" (bad.train, line 1)" train bad.train
 echo "data points.npz" >bad.train
-fails 3 "there is no line 'input'" train bad.train
+fails 3 "line 'input'" train bad.train

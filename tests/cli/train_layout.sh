@@ -20,7 +20,7 @@ train -o priced.model --skeleton >out 2>err
 contains "^sage, 2 layers of 32, additive reduction, on prices, loss weighted, 1 hops: "
 fails 3 "add nothing to prices" train layout set -o m --skeleton --compare --reduction columns
 
-# Of some programs, judged by the others.
+# A model of some programs, judged by the others.
 cat >my.split <<'END'
 train zoo:squeezenet,size=tiny
 END
@@ -56,9 +56,9 @@ if [[ -e $data ]]; then
   fails 2 "some configurations are left out" eval "$data/module_tuning_data_layout.pb" \
     --split a.split
   fails 2 "each of these kernels is left out in turn" eval "$data/op_tuning_data.pb" --split a.split
-  # Measurements of TPUs: each kernel in turn, beside any tile and the vendor's default. What these
-  # two come to follows from the data: means over kernels of mean time / best, and of the
-  # normalizer / best.
+  # Measurements of TPUs: each kernel in turn, beside any tile and the vendor's default. The values
+  # of these two follow from the data: means over kernels of mean time / best, and of the normalizer
+  # / best.
   "$HONE" eval "$data/op_tuning_data.pb" --members 2 --epochs 1 >out 2>err
   contains "^all +model +15 "
   contains "^all +random +15 +121.71"
@@ -67,7 +67,7 @@ else
   echo "there is no $data: its files are not judged"
 fi
 
-# By segments, and with a network that compares.
+# Training by segments, and with a network that compares.
 train -o segments.model --split my.split --segments 20 >out 2>err
 contains ", 1 hops, segments of 20 nodes: "
 "$HONE" eval set --task layout --model segments.model --threads 1 >out 2>err
@@ -77,7 +77,7 @@ fails 3 "segments add up" train layout set -o m --segments 20 --reduction column
   >out 2>err
 contains "^default +model +1 "
 
-# What a set has of layouts, and splits of it.
+# The layouts that a set has, and splits of it.
 "$HONE" dataset inspect set >out
 contains "^zoo:squeezenet,size=tiny +random "
 contains "^[0-9]+ assignments of layouts, 0 runs of whole programs$"
@@ -105,7 +105,7 @@ fails 3 "one that nobody names" eval npz --task layout --model tpu.model
 says "wrote 4 files" dataset export npz -o cut --schema tpu
 "$HONE" eval cut --task layout --model tpu.model --json - >out 2>err || has_said "all programs" eval
 
-# What is damaged or of another kind.
+# Files that are damaged or of another kind.
 printf 'x' | dd of=two.model bs=1 seek=9000 conv=notrunc status=none
 fails 3 "damaged" eval set --task layout --model two.model
 fails 3 "not 'hone kernel model 4'" compile zoo:mlp,size=tiny --cost one.model

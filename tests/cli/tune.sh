@@ -30,7 +30,7 @@ if grep -q '"was_known": true' again.json; then
   never grep -q "the log's plan" err
 fi
 
-# What the log has measured is a price.
+# A time of the log is a price.
 by_log() { "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 --cost measured "$@"; }
 by_log --emit plan >out 2>err
 contains "^# .*: times of the log$"
@@ -38,7 +38,7 @@ by_log -o measured.honec >out 2>err
 "$HONE" inspect measured.honec >out 2>err
 contains "^prices +times of the log"
 
-# What another version of hone has measured counts for the same code, and for no other.
+# A measurement by another version of hone counts for the same code, and for no other.
 "$HONE" log export | sed 's/"version":"[^"]*"/"version":"99.0.0"/; /^{"plan"/d' >lines
 "$HONE" log import lines --log newer.db 2>err
 HONE_LOG=newer.db hone zoo:mlp,size=tiny --budget 4s --only schedules --seed 3 --json other.json \

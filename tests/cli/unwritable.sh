@@ -1,5 +1,6 @@
 # A log that cannot be written does not stop work that has results of its own, and is told once.
-# What cannot be written at all is found before the work, and told by the name that the user gave.
+# A path that cannot be written at all is found before the work, and told by the name that the user
+# gave.
 source "$ROOT/tests/cli/expect.bash"
 
 # Tuning measures until its log may not become longer, and goes on.

@@ -37,7 +37,7 @@ void check_native(const KernelBody& body, const Schedule& schedule,
   }
 }
 
-// Of a body that is row-major.
+// A kernel of a body that is row-major.
 void check_on_specials(const KernelBody& body, const Schedule& schedule,
                        const std::vector<Tensor>& inputs, const Target& target) {
   SCOPED_TRACE(print(body.graph) + print(schedule));
@@ -234,7 +234,7 @@ TEST(NativeKernels, SelectsOfBitsOfOneOperandAreRight) {
                            "{algorithm = nest, order = [0], lanes = [0:32]}"});
 }
 
-// What is taken from the cache must be what would be made.
+// Code from the cache must be what would be made.
 TEST(NativeKernels, KeysNameAllThatTheCodeDependsOn) {
   const auto kernel = [](std::string_view name, std::string_view op) {
     const Graph graph = parse_graph(fmt::format("graph @g(%x: f32[8]) -> f32[8] {{ "

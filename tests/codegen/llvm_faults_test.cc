@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Of a function with this line in it.
+// A module of a function with this line in it.
 Result<std::string> code_with(std::string_view line) {
   code::tell_llvm_how_to_fail();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);

@@ -2,6 +2,7 @@
 
 #include "oracle/compare.h"
 #include "program/tiles/interpret.h"
+#include "tests/base/says_testing.h"
 #include "tests/codegen/native.h"
 
 // Loops that run side by side: what the interpreter does one trip after another, vectors do at
@@ -9,6 +10,8 @@
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 // Small whole numbers, of which sums and products are exact in every type.
 Tensor pattern(Type type) {
@@ -40,7 +43,7 @@ void check(std::string_view text) {
   }
 }
 
-// What one condition decides is behind one branch.
+// The code that one condition decides is behind one branch.
 TEST(Lockstep, PointsWithOneConditionBranchOnce) {
   constexpr std::string_view kText =
       R"(tiles @parts(@a: f32[3, 4, 16], @b: f32[2, 4, 16]) -> (@y: f32[5, 4, 16]) {
@@ -357,13 +360,13 @@ TEST(Lockstep, WhatCodeCannotDoIsRefused) {
   auto complaint = [&](std::string_view text) {
     return compile_tiles(parse_tiles(text).value(), host, "kernel").error().what();
   };
-  EXPECT_EQ(complaint(R"(tiles @k(@x: f32[4, 4]) -> (@y: f32[4, 4]) {
+  EXPECT_THAT(complaint(R"(tiles @k(@x: f32[4, 4]) -> (@y: f32[4, 4]) {
     lanes i in 4 { lanes j in 4 {
  %x = load @x[i, j]
  store @y[i, j] = %x
  } }
   })"),
-            "lanes loop j stands inside of another one");
+              says("lanes loop j"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "codegen/math/functions.h"
 #include "tests/codegen/native.h"
 
-// What is emitted computes the same bits as the functions that math_test.cc measures.
+// Emitted code computes the same bits as the functions that math_test.cc measures.
 
 namespace hone::HONE_FILE {
 namespace {
@@ -84,7 +84,7 @@ TEST_P(EmittedMath, IsWhatWasMeasured) {
   }
 }
 
-// Of all 2^32 numbers.
+// All 2^32 numbers.
 TEST_P(EmittedMath, DISABLED_SweepAll) {
   const Target host = host_target().value();
   const Emitted emitted(GetParam(), host);

@@ -94,7 +94,7 @@ std::vector<T> special_numbers() {
   return numbers;
 }
 
-// Of all magnitudes, but with most where functions have interesting values.
+// Numbers of all magnitudes, but with most where functions have interesting values.
 template <class T>
 T random_number(Rng& rng, const std::vector<T>& special) {
   switch (rng.below(8)) {
@@ -128,7 +128,7 @@ Accuracies measure_random(Opcode opcode, int count, uint64_t seed, const std::ve
   return measure(opcode, x, y);
 }
 
-// Of each special number, or of pairs of them.
+// The error of each special number, or of pairs of them.
 template <class T>
 Accuracies measure_special(Opcode opcode, const std::vector<T>& special) {
   if (operands_of(opcode) == 1) return measure(opcode, special, {});
@@ -138,7 +138,7 @@ Accuracies measure_special(Opcode opcode, const std::vector<T>& special) {
   return worst;
 }
 
-// Of `blocks` independent measurements.
+// The largest of `blocks` independent measurements.
 template <class Measure>
 Accuracies measure_blocks(int64_t blocks, const Measure& measure_block) {
   std::mutex mutex;
@@ -298,7 +298,7 @@ TEST(Math, OtherOpsAreNotFunctionsOfIt) {
   EXPECT_EQ(operands_of(Opcode::pow), 2);
 }
 
-// What the other tests rely on: wrong results are seen.
+// The other tests rely on this: wrong results are seen.
 TEST(Math, ErrorsAreMeasured) {
   const float one[] = {1};
   float result[1];

@@ -32,7 +32,7 @@ inline Result<std::vector<Tensor>> run_native(const TileProgram& program,
   std::vector<std::vector<std::byte>> memories;
   std::vector<void*> buffers;
   auto allocate = [&](int64_t bytes) {
-    // What nobody writes is found by its pattern.
+    // Memory that nobody writes is found by its pattern.
     memories.emplace_back(static_cast<size_t>(bytes + 2 * kBufferAlignment), std::byte{0xa5});
     auto address = reinterpret_cast<uintptr_t>(memories.back().data());
     address = (address + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;

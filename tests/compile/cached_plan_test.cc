@@ -64,7 +64,7 @@ TEST_F(CachedPlan, IsMadeOnceAndThenTaken) {
   EXPECT_THAT(cache_->list()[0].title, StartsWith("plan @g "));
   EXPECT_EQ(cache_->find(key()), print(planned()));
   EXPECT_EQ(taken(), planned());
-  // What stands there is taken, so the planner is not asked.
+  // The cached plan is taken, so the planner is not asked.
   ASSERT_TRUE(cache_->put(key(), print(another())).ok());
   EXPECT_EQ(taken(), another());
   EXPECT_THAT(cache_->list(), SizeIs(1));

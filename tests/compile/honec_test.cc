@@ -13,6 +13,7 @@
 #include "runtime/honec_layout.h"
 #include "runtime/loaded_model.h"
 #include "target/levels.h"
+#include "tests/base/says_testing.h"
 #include "tests/codegen/native.h"
 #include "zoo/inputs.h"
 #include "zoo/random/random_graph.h"
@@ -20,6 +21,8 @@
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 using ::testing::HasSubstr;
 
@@ -157,7 +160,7 @@ TEST(Honec, LoadingReadsNoWeights) {
   const Status bad = file.verify();
   ASSERT_FALSE(bad.ok());
   EXPECT_THAT(bad.error().to_string(), HasSubstr("m.honec"));
-  EXPECT_THAT(bad.error().what(), HasSubstr("weight 0 of 1, 1280 bytes, is damaged"));
+  EXPECT_THAT(bad.error().what(), says("weight 0 of 1 ... 1280 bytes ... damaged"));
 }
 
 TEST(Honec, IsWrittenAsAFile) {
@@ -249,7 +252,7 @@ TEST(Honec, SizesHaveProgramsOfTheirOwnAndShareWeights) {
   const Tensor other = Tensor::zeros(Type::get(DType::f32, {4, 16}));
   const auto refused = loaded->run({&other, 1});
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().what(), HasSubstr("not compiled for inputs of 4x16"));
+  EXPECT_THAT(refused.error().what(), says("inputs of 4x16"));
   EXPECT_THAT(refused.error().hint(), HasSubstr("it has code for x 3x16; x 40x16"));
 }
 
@@ -279,8 +282,8 @@ TEST(Honec, RunsOnFewerThreads) {
 // ---- Damaged files -----------------------------------------------------------------------------
 
 TEST(Honec, OtherFilesAreRefused) {
-  EXPECT_THAT(error_of(""), HasSubstr("no compiled model: 0 bytes"));
-  EXPECT_THAT(error_of(std::string(4096, 'x')), HasSubstr("it does not begin as one"));
+  EXPECT_THAT(error_of(""), says("0 bytes"));
+  EXPECT_THAT(error_of(std::string(4096, 'x')), says("begin"));
   const Sample sample(small_graph());
   EXPECT_TRUE(begins_like_honec(sample.bytes));
   EXPECT_FALSE(begins_like_honec("graph"));
@@ -289,8 +292,8 @@ TEST(Honec, OtherFilesAreRefused) {
   const Result<HonecFile> file = parse(later);
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(file.error().to_string(), HasSubstr("version 9, this hone reads version 5"));
-  EXPECT_THAT(error_of(sample.bytes + "x"), HasSubstr("bytes, its header says"));
+  EXPECT_THAT(file.error().to_string(), says("version 9 ... version 5"));
+  EXPECT_THAT(error_of(sample.bytes + "x"), says("bytes ... header"));
 }
 
 // A byte is a weight's, or is found at once.

@@ -10,7 +10,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-// What holds from the second run of a compiled model on.
+// These hold from the second run of a compiled model on.
 
 namespace hone::HONE_FILE {
 namespace {

@@ -7,7 +7,7 @@
 
 namespace {
 
-// What is placed is judged by plan_memory itself.
+// plan_memory itself judges the placement.
 void place(hone::MemoryProblem problem) {
   if (problem.buffers.empty() || problem.buffers.size() > 100) return;
   const hone::MemoryPlan plan =

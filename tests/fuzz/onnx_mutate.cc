@@ -237,7 +237,7 @@ class Mutator {
     import.set_version(op.domain == "ai.onnx.ml" ? rng_.between(1, 5) : 1);
   }
 
-  // What a file means depends on it: mostly one that import knows.
+  // The meaning of a file depends on it: mostly one that import knows.
   void change_opset() {
     if (model_.opset_import_size() == 0) return;
     onnx::OperatorSetIdProto& import =
@@ -447,7 +447,8 @@ Tensor small_numbers(Type type) {
   return Tensor::from_reals(type, std::vector<double>(numbers.begin(), numbers.end()));
 }
 
-// What is left for the run is reached, too: segments that are imported when their sizes are there.
+// The part that is left for the run is reached, too: segments that are imported when their sizes
+// are there.
 void run_if_light(const Model& model) {
   constexpr int64_t kSize = 2, kMaxInputBytes = 1 << 16;
   Bindings bindings;

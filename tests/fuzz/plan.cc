@@ -6,7 +6,7 @@
 
 namespace {
 
-// What seeds speak of, so that legality has something to find.
+// The graph of the seeds, so that legality has something to find.
 constexpr std::string_view kGraph = R"(
 graph @g(%x: f32[4, 8], %p: bool[]) -> f32[32] {
   %e = exp %x

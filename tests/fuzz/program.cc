@@ -7,7 +7,7 @@
 
 namespace {
 
-// Of the program written out.
+// The size of the program written out.
 double commands(const hone::Program& program) {
   std::map<const hone::program::Frame*, double> counts;
   for (const hone::program::FrameRef& frame : hone::program::all_frames(program.main)) {

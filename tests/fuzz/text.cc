@@ -8,7 +8,7 @@
 
 namespace {
 
-// What every command does with a graph that it read: describe, transform, evaluate.
+// The steps that every command takes with a graph that it read: describe, transform, evaluate.
 void use(const hone::Graph& graph) {
   constexpr size_t kMaxNodes = 64;
   if (graph.node_count() > kMaxNodes) return;

@@ -17,7 +17,7 @@
 namespace hone::HONE_FILE {
 namespace {
 
-// By element, relative to the largest of the tensor.
+// The difference by element, relative to the largest of the tensor.
 void expect_close(std::span<const Tensor> actual, std::span<const Tensor> expected,
                   double tolerance) {
   ASSERT_EQ(actual.size(), expected.size());
@@ -98,7 +98,7 @@ TEST(Agreement, CompositesHaveTheGradientsOfTheirExpansions) {
     if (!is_composite(opcode) || (derivative != nullptr && derivative->is_constant)) continue;
     SCOPED_TRACE(name(opcode));
     const int compared = compare_with_expansion(opcode, 64);
-    // Of ops without reals in or out there is nothing to compare.
+    // Ops without reals in or out have nothing to compare.
     if (opcode != Opcode::one_hot && opcode != Opcode::quantize) EXPECT_GE(compared, 3);
   }
 }

@@ -4,11 +4,13 @@
 #include <cmath>
 
 #include "ir/text.h"
+#include "tests/base/says_testing.h"
 #include "tests/grad/grad_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 
 Graph parsed(std::string_view text) {
@@ -165,7 +167,7 @@ graph @g(%x: f64[]) -> f64[] {
   Result<Graph> made = grad(graph, 0, {true});
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(made.error().to_string(), HasSubstr("no bound of its rounds is known"));
+  EXPECT_THAT(made.error().to_string(), says("bound ... rounds"));
   EXPECT_THAT(made.error().to_string(), HasSubstr("%y"));
 }
 

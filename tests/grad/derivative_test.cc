@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kTolerance = 1e-6;
 
-// What was seen of an op.
+// The observations of an op.
 struct Seen {
   int checked = 0;
   int kinks = 0;      // no derivative at that very point
@@ -145,7 +145,7 @@ const std::map<Opcode, std::string> kWithout = {
     {Opcode::permute, "'permute' has no derivative"},
 };
 
-// Whether reals come out that change with reals that go in.
+// True if reals come out that change with reals that go in.
 bool changes(Opcode opcode) {
   const OpDef& def = op_def(opcode);
   if (def.derivative != nullptr) return !def.derivative->is_constant;

@@ -42,7 +42,7 @@ struct Slope {
   double value = 0;
   bool is_smooth = true;  // differences of two step widths agree
 };
-// Of one real output, by central differences of the fourth order.
+// The gradient of one real output, by central differences of the fourth order.
 Slope measured_slope(const Graph& graph, size_t output, std::span<const Tensor> inputs,
                      std::span<const Tensor> direction);
 

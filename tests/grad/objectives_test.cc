@@ -85,7 +85,7 @@ struct Mixture {
             tensor({n, d}, x)};
   }
 
-  // Of one point and one component: what the triangle makes of their difference.
+  // For one point and one component: what the triangle makes of their difference.
   std::array<double, kDims> whitened(size_t i, size_t k) const {
     std::array<double, kDims> z{};
     for (size_t r = 0; r < kDims; ++r) {
@@ -118,7 +118,7 @@ struct Mixture {
     expect_gradients(graph(), inputs(), loss, g);
   }
 
-  // What a point gives to a component that it belongs to by so much.
+  // The share that a point gives to a component that it belongs to by so much.
   void add(size_t i, size_t k, double share, std::vector<Numbers>& g) const {
     const std::array<double, kDims> z = whitened(i, k);
     g[0][k] += share;

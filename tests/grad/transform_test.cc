@@ -6,12 +6,14 @@
 #include "grad/transpose.h"
 #include "grad/unzip.h"
 #include "ir/text.h"
+#include "tests/base/says_testing.h"
 
 // The three transformations, one by one, on the example of docs/derivatives.md.
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -128,7 +130,7 @@ TEST(Transpose, RefusesWhatIsNotLinear) {
                                "\n  %z = add %y, %x\n  return %z\n}\n");
     Result<Graph> made = transpose(graph, {true}, {true});
     ASSERT_FALSE(made.ok()) << op;
-    EXPECT_THAT(made.error().to_string(), HasSubstr("no linear function")) << op;
+    EXPECT_THAT(made.error().to_string(), says("linear function")) << op;
   }
 }
 
@@ -160,7 +162,7 @@ Error grad_error(std::string_view text, Mask inputs) {
 
 TEST(Grad, RefusesALossThatIsNoNumber) {
   const Error error = grad_error("graph @g(%x: f32[2]) -> f32[2] {\n  return %x\n}\n", {true});
-  EXPECT_THAT(error.to_string(), HasSubstr("the loss %x is f32[2]; it must be one real number"));
+  EXPECT_THAT(error.to_string(), says("loss %x ... f32[2] ... real number"));
 }
 
 TEST(Grad, SaysWhereAPathEnds) {

@@ -20,7 +20,7 @@ namespace {
 
 // ---- A machine that is made up ------------------------------------------------------------------
 
-// What makes times of equal things differ.
+// The noise that makes times of equal things differ.
 struct Noise {
   const char* name;
   double each = 0.005;  // of each run, a deviation
@@ -110,7 +110,7 @@ bool has_verdict(const Duel& duel) { return duel.b_is_faster() || duel.b_is_slow
 
 // ---- How often equal sides are told apart -------------------------------------------------------
 
-// Of so many pairs of equal sides, more have a verdict once in a thousand times.
+// More of these pairs of equal sides have a verdict once in a thousand times.
 int most_verdicts(int pairs) {
   const double expected = kDuelError * pairs;
   return static_cast<int>(expected + 3.1 * std::sqrt(expected));
@@ -172,8 +172,8 @@ TEST(Duel, TheIntervalHoldsTheRatio) {
 
 // ---- Of real runs -------------------------------------------------------------------------------
 
-// Medians of rounds of a model against itself: "a/b a/b ...", a line for each duel. Of two cores
-// that others used as well (docs/measuring.md).
+// Medians of rounds of a model against itself: "a/b a/b ...", a line for each duel. Times of two
+// cores that others used as well (docs/measuring.md).
 std::vector<std::array<std::vector<std::vector<double>>, 2>> recorded_duels() {
   std::ifstream file(HONE_TEST_DIR "/measure/data/equal_plans.txt");
   EXPECT_TRUE(file) << "tests/measure/data/equal_plans.txt";
@@ -239,7 +239,7 @@ TEST(Duel, TakesTurnsAtNewPlaces) {
   EXPECT_FALSE(measure_in_turns(7, cancel, side('a', 2), side('b', 3))->interval.has_value());
 }
 
-// What the clock can hardly tell is measured several together.
+// Runs that the clock can hardly tell apart are measured several together.
 TEST(Duel, BlocksHaveNoSamplesBelowTheClock) {
   int64_t runs = 0;
   const std::vector<double> samples = block_of(0.002,

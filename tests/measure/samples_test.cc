@@ -17,7 +17,7 @@ TEST(Samples, ATimeIsTheMedianOverPlacesOfTheLeast) {
 TEST(Samples, NoiseIsHowFarPlacesDiffer) {
   EXPECT_EQ(relative_noise(std::array{2.0, 2.0, 2.0}), 0);
   EXPECT_NEAR(relative_noise(std::array{3.0, 1.0, 2.0}), 0.396, 1e-12);
-  // Of each place the least counts.
+  // The least time of each place counts.
   EXPECT_EQ(relative_noise(std::array{9.0, 2.0, 2.0, 2.0, 9.0, 9.0}), 0);
   EXPECT_EQ(relative_noise(std::array{2.0}), kNoiseOfOne);
 }

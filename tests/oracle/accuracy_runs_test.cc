@@ -121,7 +121,7 @@ Counts count(std::string_view model, uint64_t seeds, uint64_t plant_each) {
     for (const Accuracy& output : clean.outputs)
       EXPECT_TRUE(output.passed()) << "seed " << seed << ": " << output.to_string();
     if (seed % plant_each != 0 || trial.real_outputs() == 0) continue;
-    // What is allowed is known once all runs count: the fault has all of them made.
+    // The allowed error is known once all runs count: the fault has all of them made.
     const size_t fault = rng.below(trial.real_outputs());
     const size_t output = trial.real_places()[fault];
     trial.plant(fault, 1e30, rng);

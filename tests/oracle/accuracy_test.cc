@@ -31,7 +31,7 @@ TEST(Accuracy, AllowsAFewUnitsOrAFewTimesThePlainError) {
   EXPECT_FALSE(passes(9 * kUlp, 2 * kUlp));
 }
 
-// Of a cast to f16 and back, say: fp32 keeps what the type does not.
+// In a cast to f16 and back, say, fp32 keeps what the type does not.
 TEST(Accuracy, AllowsAFewTimesTheErrorOfTypes) {
   const auto passes = [](double actual, double rounded) {
     AccuracyRun run = run_of(actual, 0);

@@ -29,7 +29,7 @@ graph @inputs() -> f32[1] {
       .value();
 }
 
-// What the shell script, which stands for hone, makes of a case.
+// The outcome that the shell script, which stands for hone, makes of a case.
 Result<DifferentialOutcome> outcome_of(const std::string& script, double time_limit = 0) {
   const CancelToken cancel;
   return CaseProcess({"/bin/sh", {"-c", script, "sh"}}, time_limit, cancel).run(any_case());

@@ -9,11 +9,13 @@
 #include "plan/planned.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
+#include "tests/base/says_testing.h"
 #include "tests/oracle/host_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 
 constexpr std::string_view kText = R"(case x86-64-v2 accurate
@@ -56,8 +58,8 @@ TEST(Differential, SaysWhatIsWrongWithACase) {
     const Result<DifferentialCase> one = parse_case(text, "a.case");
     return one.ok() ? "none" : one.error().to_string();
   };
-  EXPECT_THAT(error("case x86-64-v2 accurate", ""), HasSubstr("begins with 'case ISA JUDGE'"));
-  EXPECT_THAT(error("x86-64-v2", "sparc"), HasSubstr("'sparc' is no level"));
+  EXPECT_THAT(error("case x86-64-v2 accurate", ""), says("'case ISA JUDGE'"));
+  EXPECT_THAT(error("x86-64-v2", "sparc"), says("'sparc' ... level"));
   EXPECT_THAT(error("accurate", "fair"), HasSubstr("'fair' is no judge"));
   EXPECT_THAT(error("exp", "expo"), HasSubstr("a.case"));
   EXPECT_THAT(error("threads", "thread"), HasSubstr("thread"));

@@ -87,7 +87,7 @@ bool double_decides(const Graph& was, const Graph& is, const Tensors& inputs) {
   return true;
 }
 
-// By the rule of 'hone check', in plain float.
+// The tolerance by the rule of 'hone check', in plain float.
 void expect_as_accurate(const Graph& was, const Graph& is, const Tensors& inputs) {
   const Contest contest = {
       .native =
@@ -145,7 +145,7 @@ TEST(RandomRewrites, DISABLED_SweepThousands) { test_cases(1000, 4000); }
 
 // ---- -O3 ----------------------------------------------------------------------------------------
 
-// What a search finds by a price that any graph may have: as -O3 does, but for the price.
+// The graph that a search finds by a price that any graph may have: as -O3 does, but for the price.
 void test_search(uint64_t seed, size_t& rewritten_graphs) {
   SCOPED_TRACE(seed);
   constexpr size_t kPriced = 12;

@@ -96,7 +96,7 @@ int run_cases(const Planted& wrong, bool reduces) {
   }
 }
 
-// Whether the tests of the Python package fail.
+// True if the tests of the Python package fail.
 bool look_for_in_python(const Planted& one) {
   const Result<ProcessResult> process =
       run_process("/bin/bash", {HONE_PYTHON_TEST, HONE_BUILD, std::string(one.name)},
@@ -118,7 +118,7 @@ bool look_for_in_python(const Planted& one) {
   return is_found;
 }
 
-// Whether it was found.
+// True if it was found.
 bool look_for(const Planted& one) {
   if (one.where == Where::python) return look_for_in_python(one);
   const Result<ProcessResult> process =

@@ -123,7 +123,7 @@ class Running(unittest.TestCase):
             ((x, k[:, None]), r"the array is int64 \(3, 1\)"),
             ((x.astype(np.complex64), k), "the array is Zf"),
             ((x.astype(">f4"), k), "other byte order"),
-            ((x, [0, 1, 2]), "input 'k' is no array but of type 'list'"),
+            ((x, [0, 1, 2]), "input 'k' .* of type 'list'"),
             ((x, np.array([1, 2, 3], object)), "the array is O"),
             ((x,), "the model has 2 inputs, 1 are given"),
         ]:

@@ -11,7 +11,7 @@ import hone.graph
 from hone import _compiler, _runtime
 
 FOLDER = os.path.dirname(hone.__file__)
-# What Python and pybind11 give each class.
+# The members that Python and pybind11 give each class.
 OF_ALL = set(dir(object)) | {"__module__", "__annotations__", "__weakref__", "__dict__"}
 
 

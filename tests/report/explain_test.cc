@@ -155,7 +155,7 @@ TEST_F(Explain, TheDifferenceHasTheKernelsThatDiffer) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 4);
 }
 
-// Of a learned price: whom it trusts, and why not the others.
+// The trust in a learned price: whom it trusts, and why not the others.
 TEST_F(Explain, TellsWhatLearnedPricesStandOn) {
   KernelModel model = random_model(target_, 1);
   const auto text_by = [&](const KernelModel& model) {
@@ -177,7 +177,7 @@ TEST_F(Explain, TellsWhatLearnedPricesStandOn) {
   EXPECT_EQ(explained(plan_).unknown(), 0u);
 }
 
-// Of prices by the log, beside networks that know nothing: what was measured needs no network.
+// Prices by the log, beside networks that know nothing: what was measured needs no network.
 TEST_F(Explain, KernelsWithTimesAreNotUnknown) {
   KernelModel model = random_model(target_, 1);
   model.reach = 0;

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/base/says_testing.h"
+
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -47,16 +50,14 @@ TEST(MemoryText, AWitnessSaysWhatIsUsedAtItsMoment) {
   plan.verdict = MemoryVerdict::infeasible;
   plan.witness = {0, 1, 2};
   plan.witness_moment = 3;  // bytes 0 to 8 and 4 to 10 of the first two
-  EXPECT_EQ(witness_text(problem, plan, kIds),
-            "3 buffers do not fit together into the capacity 20: a, b, c; at moment 3 they use 22 "
-            "bytes");
-  plan.witness_moment = 2;
   EXPECT_THAT(witness_text(problem, plan, kIds),
-              HasSubstr("at moment 2 they use 10 bytes, but none of the placements"));
+              says("3 buffers ... capacity 20 ... a, b, c ... moment 3 ... 22 bytes"));
+  plan.witness_moment = 2;
+  EXPECT_THAT(witness_text(problem, plan, kIds), says("moment 2 ... 10 bytes"));
   plan.witness = {2};
   plan.witness_moment = 3;
   EXPECT_THAT(witness_text(problem, plan, kIds),
-              HasSubstr("a buffer does not fit into the capacity 20: c; at moment 3 it uses 12"));
+              says("buffer ... capacity 20 ... c ... moment 3 ... 12"));
 }
 
 TEST(MemoryText, LongWitnessesAreCut) {
@@ -83,7 +84,7 @@ TEST(MemoryText, LongWitnessesNameTheLargest) {
   }
   const std::vector<std::string_view> ids(names.begin(), names.end());
   const std::string text = witness_text(problem, plan, ids);
-  EXPECT_THAT(text, HasSubstr("22 buffers do not fit together: 21, 20, 19, "));
+  EXPECT_THAT(text, says("22 buffers ... 21, 20, 19"));
   EXPECT_THAT(text, HasSubstr(", 3, 2 and 2 more; at moment 0"));
 }
 
@@ -96,11 +97,10 @@ TEST(MemoryText, AliasesThatAreNotInUseHaveNoPartInAnOverload) {
   plan.verdict = MemoryVerdict::infeasible;
   plan.witness = {0, 1, 2};
   plan.witness_moment = 1;
-  EXPECT_EQ(witness_text(problem, plan, kIds),
-            "2 buffers do not fit together into the capacity 20: a, c; at moment 1 they use 24 "
-            "bytes");
+  EXPECT_THAT(witness_text(problem, plan, kIds),
+              says("2 buffers ... capacity 20 ... a, c ... moment 1 ... 24 bytes"));
   problem.capacity = {24};  // then it is no matter of one moment
-  EXPECT_THAT(witness_text(problem, plan, kIds), HasSubstr("3 buffers do not fit together"));
+  EXPECT_THAT(witness_text(problem, plan, kIds), says("3 buffers"));
 }
 
 TEST(MemoryText, LongChainsOfAliasesAreFollowedOnce) {

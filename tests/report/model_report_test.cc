@@ -119,7 +119,7 @@ TEST(ModelReport, OfLargeModelsIsBounded) {
   EXPECT_LT(page.size(), size_t{40} << 20);
 }
 
-// What fails costs its part alone.
+// A failure costs its part alone.
 TEST(ModelReport, OfAModelThatDoesNotRunShowsItsGraphs) {
   const Model model = model_of(parse_graph(R"(
     graph @g(%x: f32[16, 32], %w: f32[32, 64]) -> f32[16, 64] {

@@ -61,8 +61,9 @@ TEST(Profile, TellsTimeShareAndRateOfSteps) {
   const Planned mlp(kMlp);
   ASSERT_EQ(mlp.plan.fuse.size(), 1u);
   const std::string& command = mlp.plan.fuse[0].kernel;
-  // 2 * 16 * 32 * 64 + 16 * 64 operations in a fifth of a millisecond. Of two runs the fastest of
-  // each command counts.
+  // 2 * 16 * 32 * 64 + 16 * 64 operations in a fifth of a millisecond. The fastest of two runs of
+  // each command counts
+  // .
   const Profile times = {{"first", "", 2, 1e-3, 5e-5},
                          {command, "dot_tanh", 2, 5e-3, 2e-4},
                          {"again", "dot_tanh", 4, 7e-4, 1e-4},
@@ -125,7 +126,7 @@ TEST(Profile, NamesStepsByWeightsWhereValuesHaveNoNames) {
   EXPECT_EQ(zoo.profile(times, 1).steps[0].label(), "fc1: dot");
 }
 
-// What has no weights is where the step before it is.
+// A step without weights is where the step before it is.
 TEST(Profile, NamesStepsWithoutLayersByTheOneBefore) {
   const Planned net(R"(
     graph @g(%x: f32[16, 2]) -> f32[2, 16] {

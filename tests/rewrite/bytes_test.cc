@@ -54,7 +54,7 @@ Graph graph_of(const Quantized& q, Rng& rng) {
   return b.finish({y}).value();
 }
 
-// Whether the product takes bytes now. It computes the same in any case.
+// True if the product takes bytes now. It computes the same in any case.
 bool takes_bytes(const Quantized& q) {
   Rng rng(1);
   const Graph before = graph_of(q, rng), after = products_of_bytes(before).value();

@@ -37,7 +37,7 @@ TEST(EffectiveTerms, CountWeightsOfEqualSize) {
   EXPECT_NEAR(count(normal(rng)), 637, 40);
 }
 
-// Of the feature with the fewest; one of zeros has no errors.
+// The terms of the feature with the fewest; one of zeros has no errors.
 TEST(EffectiveTerms, AreTheLeastOfAllFeatures) {
   const Tensor all = weights({2, 3, 5}, [](int64_t i) {
     const int64_t feature = i / 5 % 3;
@@ -55,7 +55,7 @@ TEST(EffectiveTerms, AreNoneOfWeightsThatAreNotFinite) {
               0);
 }
 
-// What the only contraction of the graph is permitted.
+// The permission of the only contraction of the graph.
 int64_t parts_of(const Graph& graph, bool flushes = true) {
   const Graph prepared = prepare(graph, {.flushes_denormals = flushes}).value();
   for (NodeId n : prepared.nodes())

@@ -34,7 +34,7 @@ Graph after(std::string_view text) {
   return graph;
 }
 
-// Whether the dot of x: u8[4, 6] and w: i8[6, 3], made reals by these statements, sums integers.
+// True if the dot of x: u8[4, 6] and w: i8[6, 3], made reals by these statements, sums integers.
 bool sums_integers(std::string_view reals, std::string_view dot = "dot %xr, %wr") {
   const Graph graph =
       after(fmt::format(R"(graph @g(%x: u8[4, 6], %d: f32[], %v: i8[6, 3]) -> f32[4, 3] {{
@@ -103,7 +103,7 @@ TEST(ProductsOfIntegers, QuantizeAgainWithoutReals) {
             1);
 }
 
-// What rounding does to a product is more than an inverse adds; an exact quotient stays.
+// The rounding of a product is more than an inverse adds; an exact quotient stays.
 TEST(ProductsOfIntegers, AreMultipliedByTheInverseOfAScale) {
   const auto divisions = [](std::string_view value) {
     return count(after(fmt::format(R"(graph @g(%x: u8[4, 6], %v: f32[4, 3]) -> i8[4, 3] {{

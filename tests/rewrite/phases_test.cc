@@ -58,7 +58,7 @@ int64_t convs_by_attrs(std::string_view result, std::string_view attrs) {
 
 TEST(Phases, AreConvsOfTheInputAsItIs) {
   const std::string_view two = "input_dilation = [2, 2]";
-  // Of four taps each phase has two, of three one or two; the phases of a dim begin apart.
+  // With four taps each phase has two, with three one or two; the phases of a dim begin apart.
   EXPECT_EQ(convs_by_attrs("f32[2, 6, 6, 5]", two), 4);
   EXPECT_EQ(convs_by_attrs("f32[2, 6, 10, 7]",
                            "pad_low = [2, 1], pad_high = [2, 1], input_dilation = [2, 2]"),

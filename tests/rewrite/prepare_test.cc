@@ -6,10 +6,13 @@
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "rewrite/passes.h"
+#include "tests/base/says_testing.h"
 #include "zoo/random/random_graph.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 void expect_all_named(const Graph& graph) {
   for (uint32_t i = 0; i < graph.value_count(); ++i)
@@ -20,7 +23,7 @@ void expect_all_named(const Graph& graph) {
   }
 }
 
-// Of all values that plans may speak of: constants of one element are numbers in the code.
+// All values that plans may speak of have names: constants of one element are numbers in the code.
 void expect_same_names(const Graph& a, const Graph& b) {
   ASSERT_EQ(a.value_count(), b.value_count());
   for (uint32_t i = 0; i < a.value_count(); ++i)
@@ -124,7 +127,7 @@ TEST(Prepare, EqualElementsAreOneElementInTheCode) {
 )");
 }
 
-// What is computed may differ as far as 16-bit reals allow it.
+// Results may differ as far as 16-bit reals allow it.
 void expect_same_meaning(const Graph& a, const Graph& b, uint64_t seed) {
   const std::vector<Tensor> inputs = random_graph_inputs(a, seed);
   const Result<std::vector<Tensor>> want = evaluate(a, inputs), got = evaluate(b, inputs);
@@ -189,15 +192,10 @@ TEST(Prepare, MeansTheSameWithoutEachOptionalPass) {
 }
 
 TEST(Prepare, SaysWhichPassesCanBeLeftOut) {
-  const std::string list =
-      "\nhint: the passes that can be left out are integers, phases, bytes, fold, sink, "
-      "splats, cse, unshare, donate";
-  EXPECT_EQ(check_can_leave_out("flod").error().to_string(),
-            "error: there is no pass 'flod'" + list);
-  EXPECT_EQ(check_can_leave_out("expand").error().to_string(),
-            "error: the pass 'expand' is required: plans are for graphs that it made" + list);
-  EXPECT_EQ(check_can_leave_out("dce").error().to_string(),
-            "error: the pass 'dce' is none of those that prepare a graph" + list);
+  const std::string list = "integers, phases, bytes, fold, sink, splats, cse, unshare, donate";
+  EXPECT_THAT(check_can_leave_out("flod"), says("pass 'flod' ... " + list));
+  EXPECT_THAT(check_can_leave_out("expand"), says("pass 'expand' ... required ... " + list));
+  EXPECT_THAT(check_can_leave_out("dce"), says("pass 'dce' ... " + list));
   EXPECT_TRUE(check_can_leave_out("cse").ok());
   EXPECT_EQ(prepare(random_graph({}), {.without = {"names"}, .passes = {}}).error().code(),
             ErrorCode::usage);

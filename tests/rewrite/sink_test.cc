@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What is left of the graph, as text.
+// The rest of the graph, as text.
 std::string sunk(std::string_view text) {
   const Graph graph = sink_constants(parse_graph(text).value()).value();
   EXPECT_TRUE(verify(graph).ok()) << print(graph);

@@ -8,7 +8,7 @@
 namespace hone::HONE_FILE {
 namespace {
 
-// By how many points the products of a conv with random weights may be transformed.
+// The number of points that the products of a conv with random weights may be transformed.
 int64_t permitted(Attrs attrs, int64_t window = 3, int64_t groups = 1) {
   Rng rng(1);
   const Type type = Type::get(DType::f32, {16, 16 / groups, window, window});

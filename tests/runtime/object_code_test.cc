@@ -7,10 +7,13 @@
 #include <cstring>
 #include <functional>
 
+#include "tests/base/says_testing.h"
 #include "tests/runtime/compile.h"
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::says;
 
 using tested::bytes_of;
 using tested::compile;
@@ -93,7 +96,7 @@ TEST(ObjectCode, CallsOnlyWhatIsAllowed) {
   const auto refused = load(kSource);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(refused.error().what(), HasSubstr("'twice' is not among the functions"));
+  EXPECT_THAT(refused.error().what(), says("'twice' ... functions"));
 
   const Import imports[] = {{"twice", reinterpret_cast<const void*>(&twice)}};
   EXPECT_EQ(function<int(int)>(*load(kSource, "", imports).value(), "f")(4), 9);
@@ -106,7 +109,7 @@ TEST(ObjectCode, RefusesWhatNeedsALinker) {
   };
   EXPECT_THAT(refusal("extern \"C\" int* f() { static thread_local int x; return &x; }"),
               HasSubstr("thread-local data"));
-  EXPECT_THAT(refusal("int g(); int x = g();"), HasSubstr("needs a linker"));
+  EXPECT_THAT(refusal("int g(); int x = g();"), HasSubstr("linker"));
   EXPECT_THAT(refusal("int x[9]; extern \"C\" int f(long i) { return x[i]; }", "-fno-pic"),
               HasSubstr("relocation of type 11"));
 }
@@ -169,33 +172,33 @@ class Edited {
   std::string bytes_;
 };
 
-#define EXPECT_REFUSED(words, ...)                              \
-  do {                                                          \
-    Edited o;                                                   \
-    __VA_ARGS__;                                                \
-    EXPECT_THAT(o.refusal(), HasSubstr(words)) << #__VA_ARGS__; \
+#define EXPECT_REFUSED(words, ...)                         \
+  do {                                                     \
+    Edited o;                                              \
+    __VA_ARGS__;                                           \
+    EXPECT_THAT(o.refusal(), says(words)) << #__VA_ARGS__; \
   } while (false)
 
 TEST(HostileObject, UnchangedLoads) { EXPECT_EQ(Edited().refusal(), "loaded"); }
 
 TEST(HostileObject, HeaderIsChecked) {
-  EXPECT_THAT(ObjectCode::load({}).error().what(), HasSubstr("0 bytes are no ELF file"));
-  EXPECT_REFUSED("no ELF file", o.bytes()[1] = 'X');
+  EXPECT_THAT(ObjectCode::load({}).error().what(), says("0 bytes ... ELF"));
+  EXPECT_REFUSED("ELF file", o.bytes()[1] = 'X');
   EXPECT_REFUSED("another machine", o.header([](auto& h) { h.e_machine = EM_AARCH64; }));
   EXPECT_REFUSED("another machine", o.header([](auto& h) { h.e_ident[EI_CLASS] = 1; }));
   EXPECT_REFUSED("of type 3", o.header([](auto& h) { h.e_type = ET_DYN; }));
-  EXPECT_REFUSED("section headers of 0 bytes", o.header([](auto& h) { h.e_shentsize = 0; }));
+  EXPECT_REFUSED("section headers ... 0 bytes", o.header([](auto& h) { h.e_shentsize = 0; }));
   EXPECT_REFUSED("table of sections", o.header([](auto& h) { h.e_shoff = ~uint64_t{0} - 8; }));
   EXPECT_REFUSED("table of sections", o.header([](auto& h) { h.e_shnum = 0xfe00; }));
-  EXPECT_REFUSED("no names of sections", o.header([](auto& h) { h.e_shstrndx = 0xffff; }));
-  EXPECT_REFUSED("no names of sections", o.header([](auto& h) { h.e_shnum = 0; }));
+  EXPECT_REFUSED("names of sections", o.header([](auto& h) { h.e_shstrndx = 0xffff; }));
+  EXPECT_REFUSED("names of sections", o.header([](auto& h) { h.e_shnum = 0; }));
 }
 
 TEST(HostileObject, SectionsAreChecked) {
   EXPECT_REFUSED("'.text' has", o.section(".text", [](auto& s) { s.sh_size = 1 << 30; }));
   EXPECT_REFUSED("'.text' has", o.section(".text", [](auto& s) { s.sh_offset = ~uint64_t{0}; }));
-  EXPECT_REFUSED("no power of two", o.section(".text", [](auto& s) { s.sh_addralign = 24; }));
-  EXPECT_REFUSED("no power of two",
+  EXPECT_REFUSED("power of two", o.section(".text", [](auto& s) { s.sh_addralign = 24; }));
+  EXPECT_REFUSED("power of two",
                  o.section(".text", [](auto& s) { s.sh_addralign = ~uint64_t{0}; }));
   EXPECT_REFUSED("more than a page", o.section(".text", [](auto& s) { s.sh_addralign = 8192; }));
   EXPECT_REFUSED("can be written", o.section(".text", [](auto& s) { s.sh_flags |= SHF_WRITE; }));
@@ -218,9 +221,9 @@ TEST(HostileObject, SymbolsAreChecked) {
   EXPECT_REFUSED("is in section 1000", o.symbols([](auto& s) { s.st_shndx = 1000; }));
   EXPECT_REFUSED("bytes at", o.symbols([](auto& s) { s.st_value = ~uint64_t{0}; }));
   EXPECT_REFUSED("bytes at", o.symbols([](auto& s) { s.st_size = ~uint64_t{0}; }));
-  EXPECT_REFUSED("of a sort that needs", o.symbols([](auto& s) { s.st_shndx = SHN_COMMON; }));
-  EXPECT_REFUSED("no names of symbols", o.section(".symtab", [](auto& s) { s.sh_link = 77; }));
-  EXPECT_REFUSED("no table of symbols", o.section(".symtab", [](auto& s) { s.sh_entsize = 0; }));
+  EXPECT_REFUSED("linker", o.symbols([](auto& s) { s.st_shndx = SHN_COMMON; }));
+  EXPECT_REFUSED("names of symbols", o.section(".symtab", [](auto& s) { s.sh_link = 77; }));
+  EXPECT_REFUSED("symbols", o.section(".symtab", [](auto& s) { s.sh_entsize = 0; }));
   EXPECT_REFUSED("two tables", o.section(".text", [](auto& s) { s.sh_type = SHT_SYMTAB; }));
   EXPECT_REFUSED("names symbol", o.section(".symtab", [](auto& s) { s.sh_size = 24; }));
 }

@@ -172,7 +172,7 @@ TEST(GraphPrice, IsOfDenseConvs) {
   EXPECT_DOUBLE_EQ(price.quick(rewritable(graph).value()).value(), price.exact(graph).value());
 }
 
-// A conv whose weights are computed, and one that has them. Those of 32 channels are small enough
+// A conv whose weights are computed, and one that has them. Values of 32 channels are small enough
 // to be looked through for equal numbers.
 TEST(GraphPrice, CountsWeightsThatAreComputedAsConstants) {
   for (int64_t channels : {32, 64}) {

@@ -77,7 +77,7 @@ class BuildLibrary : public ::testing::Test {
     const LibrarySources sources = HONE_TRY(library_sources(programs, library_name(path), "1.2"));
     return build_library(sources, path, {.scratch = folder_.path()});
   }
-  // What is wrong; "": nothing, or there is no compiler.
+  // The error; "": nothing, or there is no compiler.
   std::string error_of(const Status& status) {
     if (status.ok()) return "";
     if (status.error().code() != ErrorCode::unsupported) return status.error().to_string();

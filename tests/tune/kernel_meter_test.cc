@@ -43,7 +43,7 @@ class KernelMeterTest : public testing::Test {
   KernelMeter meter(const MeterOptions& options = {}) const {
     return KernelMeter::make(candidate(kLayer, 1), target_, options).value();
   }
-  // What the meter makes of a candidate that is compiled so, with another beside it.
+  // The meter's result for a candidate that is compiled so, with another beside it.
   std::vector<Measured> race_of(decltype(MeterOptions::compile) compile,
                                 MeterOptions options = {}) {
     const std::vector<KernelCandidate> both = {candidate(kLayer, 2), candidate(kLayer, 3)};

@@ -10,7 +10,7 @@
 namespace hone::HONE_FILE {
 namespace {
 
-// What a loop launches counts once for each of its steps.
+// A launch in a loop counts once for each of its steps.
 TEST(KernelUses, WeighAsMuchAsTheLaunchesOfARun) {
   const Target target = host_target().value();
   const AnalyticCost cost(target);

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "cost/analytic.h"
 #include "target/target.h"
+#include "tests/base/says_testing.h"
 #include "tests/tune/trusted_price_testing.h"
 #include "tune/calibrate.h"
 #include "zoo/zoo.h"
@@ -16,6 +17,7 @@
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::says;
 using testing::HasSubstr;
 
 // Made-up times of a model whose new plan takes so many times as long, with noise of 1 %.
@@ -29,7 +31,7 @@ PlanDuel fought(double ratio, int64_t rounds = 12, uint64_t seed = 1) {
   return {.outcome = Outcome::measured, .times = judged(a, b)};
 }
 
-// Of models that take so many times as long, by one duel each.
+// Models that take this many times as long, by one duel each.
 PriceRace race_of_ratios(std::initializer_list<double> ratios, size_t left_out = 0) {
   std::vector<RacedModel> models;
   for (double ratio : ratios)
@@ -65,7 +67,7 @@ TEST(PriceRace, PricesThatChangeNothingAreNotKept) {
 TEST(PriceRace, PlansThatFailAreNotKept) {
   std::vector<RacedModel> models = {{"a", fought(0.5)}, {"b", fought(0.5)}};
   models.push_back({"c", PlanDuel{.outcome = Outcome::wrong}});
-  EXPECT_THAT(race_of(models, 0).why_not(), HasSubstr("the plan of c that they choose is wrong"));
+  EXPECT_THAT(race_of(models, 0).why_not(), says("plan of c ... wrong"));
 }
 
 TEST(PriceRace, FewModelsSayNothingOfOthers) {

@@ -76,7 +76,7 @@ TEST_F(RefitTest, LeavesPricesAloneUntilItKnowsEnough) {
   EXPECT_NE(prices, prices_);
 }
 
-// What all times have in common is part of the price, too.
+// A factor that all times share is part of the price, too.
 TEST_F(RefitTest, FindsTheLevel) {
   Refit refit(facts_, target_, 1);
   for (size_t i = 0; i < 20; ++i) refit.keep(schedules_[i], prices_[i], 3 * prices_[i]);

@@ -66,7 +66,7 @@ TEST(PlanDuel, ShortTimeIsNoDuel) {
   EXPECT_GT(whole.run_seconds, 0);
 }
 
-// What each kernel takes among the others, in rounds as the whole.
+// The time of each kernel among the others, in rounds as the whole.
 TEST(PlanDuel, TimesKernelsInTheModel) {
   const Graph graph = build_zoo_model("mlp", {.size = ZooSize::tiny}).value();
   Compilation compilation(graph, target());
@@ -147,7 +147,7 @@ TEST_F(TunerTest, GivesAPlanThatFitsAndIsNeverSurelySlower) {
 
 // ---- Default plans ------------------------------------------------------------------------------
 
-// What tells images of plans apart.
+// The difference between images of plans.
 std::string code_of(const Image& image) {
   std::string code;
   for (const image::Kernel& kernel : image.kernels) code += *kernel.object;
@@ -256,7 +256,7 @@ TEST_F(DefaultPlans, TheLogHasTheDefaultWhereLearnedSchedulesLose) {
   EXPECT_EQ(known()->plan, tuned.before);
 }
 
-// What a log says of a graph is taken by whoever compiles it, unless it does not fit.
+// The plan that a log has of a graph is taken by whoever compiles it, unless it does not fit.
 TEST_F(TunerTest, TheBestPlanOfALogIsTaken) {
   CompileOptions options;
   options.plan.threads = 1;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ir/reference/evaluate.h"
+#include "tests/base/says_testing.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
@@ -14,7 +15,9 @@ void PrintTo(const ZooEntry& entry, std::ostream* out) { *out << entry.name; }
 
 namespace {
 
-// What holds for every model of the zoo, at its tiny size.
+using tested::says;
+
+// These hold for every model of the zoo, at its tiny size.
 class ZooModel : public testing::TestWithParam<ZooEntry> {
  protected:
   static Graph build(ZooOptions options) {
@@ -152,20 +155,17 @@ TEST(Zoo, RefusesWhatAModelDoesNotHave) {
   EXPECT_EQ(error_of("mlp", {.image = 32}), "error: model 'mlp' has no image size");
   EXPECT_EQ(error_of("bert_base", {.length = 513}), "error: length 513 is outside of 1 to 512");
   EXPECT_EQ(error_of("bert_base", {.batch = 0}), "error: batch 0 is outside of 1 to 1024");
-  EXPECT_EQ(error_of("vgg16", {.unroll = true}),
-            "error: model 'vgg16' has no recurrent cell to unroll");
+  EXPECT_THAT(error_of("vgg16", {.unroll = true}), says("model 'vgg16' ... recurrent"));
   EXPECT_EQ(error_of("lstm", {.classes = 5}), "error: model 'lstm' has no number of classes");
   EXPECT_EQ(error_of("resnet18", {.classes = 0}),
             "error: number of classes 0 is outside of 1 to 65536");
-  EXPECT_EQ(error_of("lstm", {.symbolic_length = true, .unroll = true}),
-            "error: a symbolic length cannot be unrolled");
+  EXPECT_THAT(error_of("lstm", {.symbolic_length = true, .unroll = true}), says("symbolic length"));
 }
 
 TEST(Zoo, RefusesAnImageThatIsTooSmall) {
   for (std::string_view name : {"alexnet", "inception_v3", "unet"})
     EXPECT_NE(error_of(name, {.image = 7}), "") << name;
-  EXPECT_THAT(error_of("vit_b16", {.image = 7}),
-              testing::HasSubstr("nothing is left of f32[1, 3, 7, 7]: the image"));
+  EXPECT_THAT(error_of("vit_b16", {.image = 7}), says("f32[1, 3, 7, 7] ... image"));
 }
 
 }  // namespace

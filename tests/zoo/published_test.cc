@@ -37,7 +37,7 @@ double terms(const Graph& graph, NodeId n) {
   return count;
 }
 
-// Of primitive ops. A scan's body counts once a step, a loop's once.
+// Counts of primitive ops. A scan's body counts once a step, a loop's once.
 Counts count(const Graph& graph) {
   Counts counts;
   for (NodeId n : graph.nodes()) {
@@ -84,7 +84,7 @@ TEST(ZooPublished, FiguresAreMetWithinOnePercent) {
   std::fputs(table.c_str(), stdout);
 }
 
-// By hand: 784 inputs, three hidden layers of 512, ten outputs.
+// Counted by hand: 784 inputs, three hidden layers of 512, ten outputs.
 TEST(ZooPublished, CountsOfAPerceptronAreThoseOfAlgebra) {
   Counts counts = count(*build_zoo_model("mlp", {.batch = 2}));
   double weights = 784.0 * 512 + 2 * 512.0 * 512 + 512 * 10;

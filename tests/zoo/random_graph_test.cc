@@ -40,7 +40,7 @@ TEST(RandomGraph, EveryOpHasARecipe) {
   }
 }
 
-// What the generator promises to everybody who tests with it.
+// The promises of the generator to everybody who tests with it.
 TEST(RandomGraph, FiveThousandGraphsCoverEverything) {
   std::map<OpDType, int> counts;
   std::vector<size_t> sizes;
