@@ -31,7 +31,7 @@ fails 2 "or --budget TIME measures first" train cost
 fails 2 "--isa goes with --budget" train cost set --isa avx2
 fails 2 "not a time" train cost set --budget soon
 mkdir papers && touch papers/a.txt
-fails 3 "data set: it has 'a.txt' (papers)" train cost papers --budget 1s
+fails 3 "it has 'a.txt' (papers)" train cost papers --budget 1s
 [[ $(ls papers) == a.txt ]]
 cp -r set more
 schedules() { "$HONE" dataset inspect "$1" 2>/dev/null | awk '$1 == "all" { print $3 }'; }
