@@ -10,7 +10,7 @@
 #include <chrono>
 
 #include "base/rng.h"
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "ir/model_text.h"
 #include "ir/text.h"
 
@@ -70,17 +70,16 @@ void detections(benchmark::State& state) {
     scores.push_back(Tensor::from_reals(Type::get(DType::f32, {kRows}), numbers));
   }
   for (auto _ : state) {
-    const auto engine = std::make_shared<NativeEngine>(host_target().value());
-    ModelRunner runner(model, engine);
+    const auto native = NativeModel::make(model, host_target().value()).value();
     std::vector<double> seconds;
     int64_t compiled_after_ten = 0;
     for (int run = 0; run < kRuns; ++run) {
       const Clock::time_point start = Clock::now();
       Result<std::vector<Tensor>> outputs =
-          runner.run(std::vector{x, w, scores[static_cast<size_t>(run)]});
+          native->run(std::vector{x, w, scores[static_cast<size_t>(run)]});
       if (!outputs.ok()) return state.SkipWithError(outputs.error().to_string().c_str());
       if (run >= 10) seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-      if (run == 9) compiled_after_ten = engine->compiled();
+      if (run == 9) compiled_after_ten = native->code().compiled();
     }
     std::ranges::sort(seconds);
     const double median = seconds[seconds.size() / 2], high = seconds[seconds.size() * 99 / 100];
@@ -89,7 +88,7 @@ void detections(benchmark::State& state) {
     state.counters["p99_us"] = 1e6 * high;
     state.counters["p99_by_median"] = high / median;
     state.counters["compiled_after_ten"] =
-        static_cast<double>(engine->compiled() - compiled_after_ten);
+        static_cast<double>(native->code().compiled() - compiled_after_ten);
   }
 }
 // A product whose rows are open, by code for all sizes and by code for its own, in turns.
@@ -111,15 +110,17 @@ void open_rows(benchmark::State& state, int64_t inner) {
   CompileOptions options;
   options.plan.threads = 1;
   const std::vector<Tensor> inputs = inputs_of(state.range(0));
-  NativeEngine sized(host_target().value(), options), open(host_target().value(), options);
+  const Target target = host_target().value();
+  const auto sized = NativeModel::make(model_of(*graph), target, options).value();
+  const auto open = NativeModel::make(model_of(*graph), target, options).value();
   for (int64_t rows : {3, 5})  // the second size makes code for all
-    if (!open.run(graph, inputs_of(rows)).ok()) return state.SkipWithError("no code for all sizes");
+    if (!open->run(inputs_of(rows)).ok()) return state.SkipWithError("no code for all sizes");
   std::vector<double> seconds[2];
   for (auto _ : state) {
-    for (NativeEngine* engine : {&sized, &open}) {
+    for (const auto& native : {sized, open}) {
       const Clock::time_point start = Clock::now();
-      if (!engine->run(graph, inputs).ok()) return state.SkipWithError("a run failed");
-      seconds[engine == &open].push_back(
+      if (!native->run(inputs).ok()) return state.SkipWithError("a run failed");
+      seconds[native == open].push_back(
           std::chrono::duration<double>(Clock::now() - start).count());
     }
     state.SetIterationTime(seconds[1].back());

@@ -10,7 +10,7 @@ hone::Status run(const char* name) {
   const auto model = HONE_TRY(hone::ServedModel::make(std::move(source), std::move(options)));
   std::vector<hone::Tensor> inputs;
   for (const auto& input : model->inputs()) inputs.push_back(hone::Tensor::zeros(input.type));
-  for (const hone::Tensor& output : HONE_TRY(model->run(inputs)))
+  for (const hone::Tensor& output : HONE_TRY(model->runnable()->run(inputs)))
     std::printf("%s: %g ...\n", output.type().to_string().c_str(), output.real_at(0));
   return {};
 }

@@ -19,32 +19,39 @@ Result<Target> target_now(const BenchModel& model) {
 
 class PlainSubject : public BenchSubject {
  public:
-  PlainSubject(const BenchModel& model, NativeModel native)
+  PlainSubject(const BenchModel& model, std::shared_ptr<const NativeModel> native)
       : model_(model), native_(std::move(native)) {
-    if (model.is_profiled || model.is_compared) native_.engine().keep_code();
+    if (model.is_profiled || model.is_compared) native_->code().keep_sources();
   }
 
   Status run() override {
-    HONE_TRY(native_.run(model_.inputs.tensors));
+    HONE_TRY(native_->run(model_.inputs.tensors, {.cancel = model_.face.cancel, .trace = runs_},
+                          is_profiled_ ? &times_ : nullptr));
     return {};
   }
 
-  void unload() override { native_.engine().unload(); }
-  Status load_elsewhere() override { return native_.engine().load_elsewhere(rng_); }
-  void start_profile() override { native_.engine().start_profile(); }
-  void start_trace(RunTrace& runs) override { native_.engine().start_trace(runs); }
+  void unload() override { native_->code().unload(); }
+  Status load_elsewhere() override { return native_->code().load_elsewhere(rng_); }
+  void start_profile() override { is_profiled_ = true; }
+  void start_trace(RunTrace& runs) override {
+    start_profile();
+    runs_ = &runs;
+  }
   Status add_runs(Trace& trace, const RunTrace& runs) override {
-    return hone::add_runs(trace, runs, native_.engine(), model_.source.layers);
+    return hone::add_runs(trace, runs, times_, *native_, model_.source.layers);
   }
 
   Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
-    return profile_of(native_.engine(), runs, HONE_TRY(target_now(model_)), model_.source.layers);
+    return profile_of(times_, runs, *native_, HONE_TRY(target_now(model_)), model_.source.layers);
   }
 
  private:
   const BenchModel model_;
-  NativeModel native_;
+  const std::shared_ptr<const NativeModel> native_;
   Rng rng_ = Rng(0);  // of places
+  std::vector<UnitTimes> times_;
+  RunTrace* runs_ = nullptr;
+  bool is_profiled_ = false;
 };
 
 // Inputs that are given up where outputs may lie in them, which are the next run's inputs.
@@ -184,9 +191,8 @@ class CompiledSubject : public BenchSubject {
 }  // namespace
 
 Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model) {
-  NativeModel native =
-      HONE_TRY(NativeModel::make(model.source.model, model.inputs, model.options, model.face));
-  return std::unique_ptr<BenchSubject>(new PlainSubject(model, std::move(native)));
+  return std::unique_ptr<BenchSubject>(new PlainSubject(
+      model, HONE_TRY(native_model(model.source.model, model.inputs, model.options, model.face))));
 }
 
 Result<std::unique_ptr<BenchSubject>> compiled_subject(CompiledModel& model,

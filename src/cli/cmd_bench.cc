@@ -228,9 +228,8 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
 // Says what flushing changed, or that it may make the model faster.
 Status note_denormals(const BenchModel& of, Console& console) {
   if (of.options.prepare.flushes_denormals) {
-    NativeModel model =
-        HONE_TRY(NativeModel::make(of.source.model, of.inputs, of.options, console.face()));
-    const std::vector<Tensor> flushed = HONE_TRY(model.run(of.inputs.tensors));
+    const std::vector<Tensor> flushed =
+        HONE_TRY(run_native(of.source.model, of.inputs, of.options, console.face()));
     console.note("{}", HONE_TRY(flush_error(flushed, of.source.model, of.inputs, of.options,
                                             output_names(of.source.model), console.face())));
     return {};

@@ -68,9 +68,9 @@ std::string next_steps(const Arguments& arguments) {
       escape(arguments.text("MODEL")));
 }
 
-// The subject of the check, and how it is run.
-Status check_one(const Source& source, const RunInputs& inputs, decltype(Contest::native) run,
-                 const Arguments& arguments, Console& console) {
+Status check_one(const Source& source, const RunInputs& inputs,
+                 const std::shared_ptr<const Runnable>& subject, const Arguments& arguments,
+                 Console& console) {
   const std::vector<std::string> names = output_names(source.model);
   std::vector<Expected> expected;
   if (arguments.given("expect")) {
@@ -78,7 +78,7 @@ Status check_one(const Source& source, const RunInputs& inputs, decltype(Contest
   }
   const Face face = console.face();
   const ContestResult result =
-      HONE_TRY(judge(contest_of(source.model, inputs, std::move(run), face), inputs.tensors));
+      HONE_TRY(judge(contest_of(source.model, inputs, subject, face), inputs.tensors));
   console.write(marked(accuracy_table(names, result, true), console));
   if (result.runs > 1)
     console.note("judged by {} runs, because plain fp32 may be lucky in one", result.runs);
@@ -93,10 +93,8 @@ Status check_one(const Source& source, const RunInputs& inputs, decltype(Contest
 Status check_compiled(const Arguments& arguments, Console& console) {
   HONE_TRY(check_tolerance_options(arguments));
   const CompiledOrigin origin = HONE_TRY(given_origin(arguments, console));
-  const auto run = [&](const std::vector<Tensor>& tensors) {
-    return origin.compiled.runnable->run(tensors, {.cancel = &console.cancel()});
-  };
-  return check_one(origin.source, origin.compiled.inputs, run, arguments, console);
+  return check_one(origin.source, origin.compiled.inputs, origin.compiled.runnable, arguments,
+                   console);
 }
 
 }  // namespace
@@ -115,9 +113,9 @@ Status cmd_check(const Arguments& arguments, Console& console) {
   const RunInputs inputs = HONE_TRY(
       given_inputs(signature_of(source.model), source.open, arguments, Engine::contest, console));
 
-  NativeModel native = HONE_TRY(NativeModel::make(source.model, inputs, options, console.face()));
-  const auto run = [&](const std::vector<Tensor>& tensors) { return native.run(tensors); };
-  return check_one(source, inputs, run, arguments, console);
+  return check_one(source, inputs,
+                   HONE_TRY(native_model(source.model, inputs, options, console.face())),
+                   arguments, console);
 }
 
 }  // namespace hone::cli

@@ -189,7 +189,12 @@ Status cmd_conformance_case(const Arguments& arguments, Console& console) {
     CompileOptions compile = compile_options(native, nullptr);
     // Threads that the system does not give are no outcome of the case.
     compile.team = HONE_TRY(Team::create({.threads = native.target.cores}));
-    options.engine = std::make_shared<NativeEngine>(native.target, std::move(compile));
+    compile.memory_limit = options.max_bytes;
+    options.compile = [&native,
+                       compile](const Model& model) -> Result<std::shared_ptr<const Runnable>> {
+      return std::shared_ptr<const Runnable>(
+          HONE_TRY(NativeModel::make(model, native.target, compile)));
+    };
   }
   // The case is the reproducer; the one that main() would save is not needed.
   CaseOutcome outcome;

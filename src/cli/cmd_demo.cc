@@ -17,7 +17,7 @@
 #include "session/stages.h"
 #include "zoo/inputs.h"
 
-#include <functional>
+#include <memory>
 
 namespace hone::cli {
 namespace {
@@ -63,7 +63,7 @@ std::string stage_table(std::span<const StageTime> times) {
 // A model that was run once, and runs again.
 struct Running {
   std::vector<Tensor> outputs;
-  std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>& inputs)> run;
+  std::shared_ptr<const Runnable> model;
 };
 
 // Both describe the model once nothing can be wrong with the command line any more, and tell of
@@ -83,10 +83,7 @@ Result<Running> start_graph(const Model& model, const RunInputs& inputs,
   console.print("{}\n\n{}\n", title, summary_text(HONE_TRY(summarize(graph))));
   const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
   console.print("{}\n", HONE_TRY(stage_table(times, compilation)));
-  const auto run = [executable](const std::vector<Tensor>& tensors) {
-    return executable->run(tensors);
-  };
-  return Running{HONE_TRY(run(inputs.tensors)), run};
+  return Running{HONE_TRY(executable->run(inputs.tensors)), executable};
 }
 
 // Segments are compiled when they are run.
@@ -97,12 +94,10 @@ Result<Running> start_segments(const Model& model, const RunInputs& inputs,
   const auto note = [times](CompileStage stage, double seconds) {
     times->push_back({stage, seconds});
   };
-  const auto native = std::make_shared<NativeModel>(
-      HONE_TRY(NativeModel::make(model, inputs, options, console.face(), note)));
+  const auto native = HONE_TRY(native_model(model, inputs, options, console.face(), note));
   const Model sized = HONE_TRY(with_sizes(model, inputs.bindings));
   console.print("{}\n\n{}\n", title, HONE_TRY(model_text(sized)));
-  const auto run = [native](const std::vector<Tensor>& tensors) { return native->run(tensors); };
-  Running running = {HONE_TRY(run(inputs.tensors)), run};
+  Running running = { HONE_TRY(native->run(inputs.tensors, {.cancel = &console.cancel()})), native};
   console.print("{}\n", stage_table(*times));
   return running;
 }
@@ -154,14 +149,14 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
 
   // Check.
   const ContestResult result =
-      HONE_TRY(judge(contest_of(model, inputs, running.run, face), inputs.tensors));
+      HONE_TRY(judge(contest_of(model, inputs, running.model, face), inputs.tensors));
   console.print("{}\n", marked(accuracy_table(output_names(model), result, false), console));
 
   // Measure.
   const Timing timing = HONE_TRY(measure(
       {.seconds = kSeconds}, console.cancel(),
       [&]() -> Status {
-        HONE_TRY(running.run(inputs.tensors));
+        HONE_TRY(running.model->run(inputs.tensors, {.cancel = &console.cancel()}));
         return {};
       }));
   console.print("native  {}, digest {:016x}\n\n", timing_text(timing), digest(running.outputs));

@@ -98,10 +98,9 @@ Status check_written(const Graph& given, const std::string& path, const NativeOp
   const Source written = HONE_TRY(load_source(path));
   const Model model = model_of(given);
   const RunInputs inputs = HONE_TRY(resolve_inputs(given, {}, 0, Engine::contest, face));
-  NativeModel compiled = HONE_TRY(NativeModel::make(written.model, inputs, native, face));
-  const auto run = [&](const std::vector<Tensor>& tensors) { return compiled.run(tensors); };
+  const auto compiled = HONE_TRY(native_model(written.model, inputs, native, face));
   const ContestResult result =
-      HONE_TRY(judge(contest_of(model, inputs, run, face), inputs.tensors));
+      HONE_TRY(judge(contest_of(model, inputs, compiled, face), inputs.tensors));
   const std::vector<std::string> names = output_names(model);
   console.write(accuracy_table(names, result, true));
   if (result.failed() == 0) return {};

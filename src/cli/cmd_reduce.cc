@@ -34,26 +34,25 @@ struct Judged {
   DifferentialOutcome outcome;
 };
 
-// Runs the graphs of a model by the reference, and each as a case of its own until one fails: once
+// Watches the reference run a model. Each graph is a case of its own until one fails: once
 // for each of the sizes that it meets, the first as numbers, the others by code for all sizes, as
-// NativeEngine has it.
-class SegmentJudge : public GraphEngine {
+// NativeCode has it.
+class SegmentJudge {
  public:
-  SegmentJudge(const NativeOptions& native, const CaseProcess& process, Console& console)
-      : native_(native), process_(process), cancel_(console.cancel()) {}
+  SegmentJudge(const NativeOptions& native, const CaseProcess& process)
+      : native_(native), process_(process) {}
 
   void set_plan(const Graph* graph, const PlacedPlan* plan) { plans_[graph] = plan; }
 
-  Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override {
-    std::vector<Type> types;
-    for (const Tensor& input : inputs) types.push_back(input.type());
+  Status watch(const GraphRef& graph, std::span<const Tensor> inputs) {
+    std::vector<Type> types = types_of(inputs);
     Met& met = met_[graph];
     if (std::ranges::find(met, types) == met.end()) {
       const bool is_first = met.empty();
       HONE_TRY(judge(graph, types, inputs, is_first));
       met.push_back(std::move(types));
     }
-    return evaluate(*graph, inputs, {.cancel = &cancel_});
+    return {};
   }
 
   std::optional<Judged>& failing() { return failing_; }
@@ -83,7 +82,6 @@ class SegmentJudge : public GraphEngine {
 
   const NativeOptions& native_;
   const CaseProcess& process_;
-  const CancelToken& cancel_;
   std::map<const Graph*, const PlacedPlan*> plans_;
   std::map<GraphRef, Met> met_;
   std::optional<Judged> failing_;
@@ -98,16 +96,19 @@ Result<std::optional<Judged>> failing_segment(const Model& model, const RunInput
   const std::vector<const Graph*> graphs = graphs_of(bound);
   const std::vector<const PlacedPlan*> plans =
       HONE_TRY(plans_of(graphs, model, inputs.bindings, native, Console::labels()));
-  const auto judge = std::make_shared<SegmentJudge>(native, process, console);
-  for (size_t i = 0; i < graphs.size(); ++i) judge->set_plan(graphs[i], plans[i]);
+  SegmentJudge judge(native, process);
+  for (size_t i = 0; i < graphs.size(); ++i) judge.set_plan(graphs[i], plans[i]);
+  const auto watch = [&judge](const GraphRef& graph, std::span<const Tensor> tensors) {
+    return judge.watch(graph, tensors);
+  };
   const Result<std::vector<Tensor>> outputs =
-      ModelRunner(std::move(bound), judge).run(inputs.tensors, {.cancel = &console.cancel()});
-  if (judge->failing()) {
-    console.note("segment '{}'", excerpt(judge->failing()->one.graph.name()));
-    return std::move(judge->failing());
+      ModelRunner(std::move(bound), watch).run(inputs.tensors, {.cancel = &console.cancel()});
+  if (judge.failing()) {
+    console.note("segment '{}'", excerpt(judge.failing()->one.graph.name()));
+    return std::move(judge.failing());
   }
   if (!outputs.ok()) return outputs.error();
-  console.note("no segment fails on its own; {} cases were tried", judge->judged());
+  console.note("no segment fails on its own; {} cases were tried", judge.judged());
   return std::optional<Judged>();
 }
 

@@ -126,22 +126,28 @@ Status cmd_run(const Arguments& arguments, Console& console) {
 
   const auto start = std::chrono::steady_clock::now();
   const Face face = console.face();
-  std::optional<NativeModel> compiled;
-  if (is_native) compiled = HONE_TRY(NativeModel::make(source.model, inputs, native, face));
+  std::shared_ptr<const NativeModel> compiled;
+  if (is_native) compiled = HONE_TRY(native_model(source.model, inputs, native, face));
+  std::vector<UnitTimes> times;
+  RunOptions options = {.cancel = face.cancel};
   if (tracer.is_wanted()) {
-    compiled->engine().keep_code();
-    compiled->engine().start_trace(tracer.runs());
+    compiled->code().keep_sources();
+    options.trace = &tracer.runs();
   }
   std::vector<Tensor> outputs =
       is_native
           ? HONE_TRY(tracer.timed(
-                "run", [&] { return compiled->run(inputs.tensors); }))
+                "run",
+                [&] {
+                  return compiled->run(inputs.tensors, options,
+                                       tracer.is_wanted() ? &times : nullptr);
+                }))
           : HONE_TRY(evaluate_on(source.model, inputs,
                                  {.numerics = numerics_of(arguments.text("numerics"))},
                                  console.face()));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (tracer.is_wanted())
-    HONE_TRY(add_runs(tracer.trace(), tracer.runs(), compiled->engine(), source.layers));
+    HONE_TRY(add_runs(tracer.trace(), tracer.runs(), times, *compiled, source.layers));
   const std::vector<Tensor> flushed = flushes ? outputs : std::vector<Tensor>();
   if (checks) HONE_TRY(take_checks(*checks, outputs, console));
 

@@ -10,11 +10,20 @@ namespace {
 
 class TreeBuilder {
  public:
-  Result<SegmentTree> build(const Model& model) {
+  SegmentUnits build(const Model& model) {
     for (const ModelValue& input : model.inputs) value(input.name);
-    tree_.steps = HONE_TRY(steps(model.segments));
+    tree_.steps = steps(model.segments);
     for (const ModelValue& output : model.outputs) tree_.outputs.push_back(value(output.name));
-    return std::move(tree_);
+    return std::move(built_);
+  }
+  SegmentUnits build(const Body& body, const std::vector<std::string>& inputs) {
+    for (const std::string& input : inputs) {
+      values_.try_emplace(input, static_cast<uint32_t>(tree_.values.size()));
+      tree_.values.push_back(input);  // one that is given twice has two numbers
+    }
+    tree_.steps = steps(body.segments);
+    tree_.outputs = values(body.results);
+    return std::move(built_);
   }
 
  private:
@@ -36,43 +45,43 @@ class TreeBuilder {
     return list;
   }
 
-  Result<std::vector<segments::Step>> steps(const std::vector<Segment>& list) {
+  std::vector<segments::Step> steps(const std::vector<Segment>& list) {
     std::vector<segments::Step> steps;
-    for (const Segment& segment : list) {
-      segments::Step step;
-      HONE_TRY(std::visit([&](const auto& kind) { return add(kind, step); }, segment.kind));
-      steps.push_back(std::move(step));
-    }
+    for (const Segment& segment : list)
+      steps.push_back({std::visit(
+          [&](const auto& kind) -> decltype(segments::Step::kind) { return step(kind); },
+          segment.kind)});
     return steps;
   }
-  Result<segments::Body> body(const Body& body) {
-    segments::Body made;
-    made.steps = HONE_TRY(steps(body.segments));
-    made.results = values(body.results);
-    return made;
-  }
+  segments::Body body(const Body& body) { return {steps(body.segments), values(body.results)}; }
 
-  Status add(const GraphSegment& segment, segments::Step& step) {
+  segments::Unit unit(std::string name, decltype(SegmentUnits::units)::value_type what,
+                      const std::vector<std::string>& inputs,
+                      const std::vector<std::string>& outputs) {
     segments::Unit unit;
     unit.unit = static_cast<uint32_t>(tree_.units.size());
-    unit.inputs = values(segment.inputs);
-    unit.outputs = values(segment.outputs);
-    tree_.units.push_back(segment.graph->name());
-    for (const Crop& crop : segment.crops)
-      unit.crops.push_back({crop.output, crop.axis, crop.count});
-    step.kind = std::move(unit);
-    return {};
+    unit.inputs = values(inputs);
+    unit.outputs = values(outputs);
+    tree_.units.push_back(std::move(name));
+    built_.units.push_back(std::move(what));
+    return unit;
   }
-  Status add(const IfSegment& segment, segments::Step& step) {
+  segments::Unit step(const GraphSegment& segment) {
+    segments::Unit made =
+        unit(segment.graph->name(), segment.graph, segment.inputs, segment.outputs);
+    for (const Crop& crop : segment.crops)
+      made.crops.push_back({crop.output, crop.axis, crop.count});
+    return made;
+  }
+  segments::If step(const IfSegment& segment) {
     segments::If branch;
     branch.condition = value(segment.condition);
-    branch.on_true = HONE_TRY(body(segment.on_true));
-    branch.on_false = HONE_TRY(body(segment.on_false));
+    branch.on_true = body(segment.on_true);
+    branch.on_false = body(segment.on_false);
     branch.results = values(segment.results);
-    step.kind = std::move(branch);
-    return {};
+    return branch;
   }
-  Status add(const LoopSegment& segment, segments::Step& step) {
+  segments::Loop step(const LoopSegment& segment) {
     segments::Loop loop;
     loop.trip_count = value_or_none(segment.trip_count);
     loop.condition = value_or_none(segment.condition);
@@ -81,22 +90,32 @@ class TreeBuilder {
     for (const LoopSegment::Carried& carried : segment.carried)
       loop.carried.push_back({value(carried.name), value(carried.initial)});
     loop.grown = values(segment.grown);
-    loop.body = HONE_TRY(body(segment.body));
+    loop.body = body(segment.body);
     loop.results = values(segment.results);
-    step.kind = std::move(loop);
-    return {};
+    return loop;
   }
-  Status add(const DeferredSegment& segment, segments::Step&) {
-    return unsupported("{} has to be compiled when the sizes of its inputs are seen",
-                       segment.source->describe());
+  segments::Unit step(const DeferredSegment& segment) {
+    return unit(segment.source->describe(), segment, segment.inputs, segment.results);
   }
 
-  SegmentTree tree_;
+  SegmentUnits built_;
+  SegmentTree& tree_ = built_.tree;
   std::unordered_map<std::string, uint32_t> values_;
 };
 
 }  // namespace
 
-Result<SegmentTree> segment_tree(const Model& model) { return TreeBuilder().build(model); }
+SegmentUnits segment_units(const Model& model) { return TreeBuilder().build(model); }
+
+SegmentUnits segment_units(const Body& body, const std::vector<std::string>& inputs) {
+  return TreeBuilder().build(body, inputs);
+}
+
+Result<SegmentTree> segment_tree(const Model& model) {
+  if (const DeferredSegment* deferred = first_deferred(model))
+    return unsupported("{} has to be compiled when the sizes of its inputs are seen",
+                       deferred->source->describe());
+  return std::move(segment_units(model).tree);
+}
 
 }  // namespace hone

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,8 +10,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ir/reference/evaluate_model.h"
+#include "ir/model.h"
 #include "oracle/compare.h"
+#include "runtime/runnable.h"
 
 // Test cases in the ONNX standard's form. A case is a folder with model.onnx and data sets:
 //   test_data_set_N/input_M.pb, output_M.pb    TensorProto files, or
@@ -56,8 +58,8 @@ std::string_view name(SymbolicDims dims);
 
 struct CaseOptions {
   CaseMode mode = CaseMode::plain;
-  // Runs the graphs; null: the reference.
-  std::shared_ptr<GraphEngine> engine = nullptr;
+  // Makes the model run; null: the reference runs it.
+  std::function<Result<std::shared_ptr<const Runnable>>(const Model& model)> compile = {};
   GivenTolerance tolerance = {};         // of real outputs; others must be equal
   int64_t max_bytes = int64_t{4} << 30;  // of the evaluation
 };

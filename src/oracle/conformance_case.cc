@@ -190,8 +190,11 @@ CaseOutcome run_data_set(const fs::path& file, const Model& plain, const CaseFil
   EvalOptions evaluation;
   evaluation.numerics = Numerics::rounded;
   evaluation.max_bytes = options.max_bytes;
-  const Result<std::vector<Tensor>> outputs =
-      ModelRunner(ready->model, options.engine).run(ready->inputs, evaluation);
+  const auto run = [&]() -> Result<std::vector<Tensor>> {
+    if (!options.compile) return evaluate_model(ready->model, ready->inputs, evaluation);
+    return HONE_TRY(options.compile(ready->model))->run(ready->inputs);
+  };
+  const Result<std::vector<Tensor>> outputs = run();
   CaseOutcome result;
   if (!outputs.ok()) {
     result = failure(outputs.error());

@@ -25,17 +25,6 @@ std::vector<Port> ports_of(std::span<const ModelValue> values) {
   return ports;
 }
 
-class Runner final : public OpenRunner {
- public:
-  explicit Runner(std::shared_ptr<ServedModel> model) : model_(std::move(model)) {}
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
-    return model_->run(inputs);
-  }
-
- private:
-  const std::shared_ptr<ServedModel> model_;
-};
-
 py::list texts_of(std::span<const std::string> texts) {
   py::list all;
   for (const std::string& text : texts) all.append(text_of(text));
@@ -86,10 +75,8 @@ Compiled compile(const py::dict& given, py::handle hears) {
   });
   Compiled compiled = {take(*std::move(served)), nullptr, std::move(labels)};
   const ServedModel& model = *compiled.model;
-  const std::shared_ptr<const Executable> executable = model.executable();
-  compiled.core = std::make_shared<Core>(
-      ports_of(model.inputs()), ports_of(model.outputs()), executable,
-      executable == nullptr ? std::make_shared<Runner>(compiled.model) : nullptr);
+  compiled.core =
+      std::make_shared<Core>(ports_of(model.inputs()), ports_of(model.outputs()), model.runnable());
   return compiled;
 }
 

@@ -29,11 +29,10 @@ py::object text_of(std::string_view name) {
 }
 
 Core::Core(std::vector<Port> inputs, std::vector<Port> outputs,
-           std::shared_ptr<const Executable> executable, std::shared_ptr<OpenRunner> runner)
+           std::shared_ptr<const Runnable> model)
     : inputs_(side("input", std::move(inputs))),
       outputs_(side("output", std::move(outputs))),
-      executable_(std::move(executable)),
-      runner_(std::move(runner)) {}
+      model_(std::move(model)) {}
 
 Core::Side Core::side(std::string_view what, std::vector<Port> ports) {
   Side side = {what, std::move(ports), {}, {}};
@@ -97,11 +96,13 @@ std::vector<GivenArray> Core::given(const Side& side, py::handle arrays,
 
 py::tuple Core::run(py::handle inputs, py::handle out) const {
   std::vector<GivenArray> arrays = given(inputs_, inputs, GivenArray::Use::read);
-  return executable_ != nullptr ? run_fixed(std::move(arrays), out)
-                                : run_open(std::move(arrays), out);
+  const Executable* const code = model_->single();
+  return code != nullptr ? run_fixed(*code, std::move(arrays), out)
+                         : run_open(std::move(arrays), out);
 }
 
-py::tuple Core::run_fixed(std::vector<GivenArray> inputs, py::handle out) const {
+py::tuple Core::run_fixed(const Executable& code, std::vector<GivenArray> inputs,
+                          py::handle out) const {
   std::vector<const void*> from;
   from.reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -129,7 +130,7 @@ py::tuple Core::run_fixed(std::vector<GivenArray> inputs, py::handle out) const 
   Status status;
   {
     const py::gil_scoped_release free;
-    status = executable_->run(from, to);
+    status = code.run(from, to);
   }
   take(status);
   return results;
@@ -145,7 +146,7 @@ py::tuple Core::run_open(std::vector<GivenArray> inputs, py::handle out) const {
   Status status;
   {
     const py::gil_scoped_release free;
-    Result<std::vector<Tensor>> result = runner_->run(tensors);
+    Result<std::vector<Tensor>> result = model_->run(tensors);
     if (result.ok())
       computed = *std::move(result);
     else

@@ -16,18 +16,9 @@
 
 namespace hone::python {
 
-// Runs a model if its sizes are open or its segments many. Safe for several threads.
-class OpenRunner {
- public:
-  virtual ~OpenRunner() = default;
-  virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) = 0;
-};
-
 class Core {
  public:
-  // One of the two runs it.
-  Core(std::vector<Port> inputs, std::vector<Port> outputs,
-       std::shared_ptr<const Executable> executable, std::shared_ptr<OpenRunner> runner = nullptr);
+  Core(std::vector<Port> inputs, std::vector<Port> outputs, std::shared_ptr<const Runnable> model);
 
   // A list of tuples: name, element type, numpy's element type, sizes (a number, or a text if
   // open).
@@ -50,14 +41,14 @@ class Core {
   static std::vector<pybind11::handle> arranged(const Side& side, pybind11::handle given);
   std::vector<GivenArray> given(const Side& side, pybind11::handle arrays,
                                 GivenArray::Use use) const;
-  pybind11::tuple run_fixed(std::vector<GivenArray> inputs, pybind11::handle out) const;
+  pybind11::tuple run_fixed(const Executable& code, std::vector<GivenArray> inputs,
+                            pybind11::handle out) const;
   pybind11::tuple run_open(std::vector<GivenArray> inputs, pybind11::handle out) const;
   void write_to(pybind11::handle out, std::vector<Tensor> computed) const;
 
   const Side inputs_;
   const Side outputs_;
-  const std::shared_ptr<const Executable> executable_;
-  const std::shared_ptr<OpenRunner> runner_;
+  const std::shared_ptr<const Runnable> model_;
 };
 
 // A name of a model as Python has it: names are any bytes.

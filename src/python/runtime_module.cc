@@ -21,18 +21,6 @@ std::vector<Port> ports_of(std::span<const image::Port> ports) {
   return all;
 }
 
-// A model of several sizes, or for all.
-class LoadedRunner : public OpenRunner {
- public:
-  explicit LoadedRunner(std::shared_ptr<const LoadedModel> model) : model_(std::move(model)) {}
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
-    return model_->run(inputs);
-  }
-
- private:
-  const std::shared_ptr<const LoadedModel> model_;
-};
-
 // Without the GIL.
 Result<std::shared_ptr<const LoadedModel>> ready(HonecFile file, std::optional<int64_t> threads,
                                                  bool verify) {
@@ -49,12 +37,7 @@ py::tuple load_by(const Open& open, std::optional<int64_t> threads, bool verify)
   }();
   const std::shared_ptr<const LoadedModel> loaded = take(std::move(result));
   const HonecFile& file = loaded->file();
-  std::shared_ptr<OpenRunner> runner;
-  if (loaded->single() == nullptr) runner = std::make_shared<LoadedRunner>(loaded);
-  // The executable lives as long as the model.
-  auto core = std::make_shared<Core>(ports_of(file.inputs()), ports_of(file.outputs()),
-                                     std::shared_ptr<const Executable>(loaded, loaded->single()),
-                                     std::move(runner));
+  auto core = std::make_shared<Core>(ports_of(file.inputs()), ports_of(file.outputs()), loaded);
   return py::make_tuple(text_of(file.name()), std::move(core));
 }
 

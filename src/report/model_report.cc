@@ -122,24 +122,22 @@ class Measurement {
   }
   MeasureOptions options() const { return {.seconds = subject_.seconds}; }
 
-  Status run() {
-    HONE_TRY(native_->run(subject_.inputs.tensors));
+  Status run() { return run(*native_); }
+  Status run(const Runnable& model, std::vector<UnitTimes>* times = nullptr) const {
+    HONE_TRY(model.run(subject_.inputs.tensors, {.cancel = subject_.face.cancel}, times));
     return {};
   }
-  DuelRuns runs_of(NativeModel& model) {
-    return {.run = [this, &model]() -> Status {
-              HONE_TRY(model.run(subject_.inputs.tensors));
-              return {};
-            },
-            .leave = [&model] { model.engine().unload(); },
-            .place = [this, &model] { return model.engine().load_elsewhere(rng_); }};
+  DuelRuns runs_of(const NativeModel& model) {
+    return {.run = [this, &model] { return run(model); },
+            .leave = [&model] { model.code().unload(); },
+            .place = [this, &model] { return model.code().load_elsewhere(rng_); }};
   }
 
   Status start() {
     const auto compile = [&]() -> Status {
-      native_ = HONE_TRY(NativeModel::make(subject_.source.model, subject_.inputs, subject_.options,
-                                           subject_.face, noting(report_.stages)));
-      native_->engine().keep_code();
+      native_ = HONE_TRY(native_model(subject_.source.model, subject_.inputs, subject_.options,
+                                      subject_.face, noting(report_.stages)));
+      native_->code().keep_sources();
       return run();
     };
     report_.first = HONE_TRY(measure_once(compile));
@@ -157,12 +155,12 @@ class Measurement {
           "The plan is the planner's own, so there is no other to compare with.");
       return {};
     }
-    NativeModel plain = HONE_TRY(
-        NativeModel::make(subject_.source.model, subject_.inputs, *subject_.plain, subject_.face));
-    plain.engine().keep_code();
-    HONE_TRY(plain.run(subject_.inputs.tensors));
+    const std::shared_ptr<const NativeModel> plain = HONE_TRY(
+        native_model(subject_.source.model, subject_.inputs, *subject_.plain, subject_.face));
+    plain->code().keep_sources();
+    HONE_TRY(run(*plain));
     const Duel duel =
-        HONE_TRY(duel_of_runs(options(), cancel(), runs_of(*native_), runs_of(plain)));
+        HONE_TRY(duel_of_runs(options(), cancel(), runs_of(*native_), runs_of(*plain)));
     report_.sides.push_back({"hone", duel.a});
     report_.sides.push_back(side_of("the planner's plan", duel));
     report_.peak_bytes = PeakMemory::bytes();
@@ -185,11 +183,11 @@ class Measurement {
   }
 
   Status profile() {
-    NativeEngine& engine = native_->engine();
-    engine.start_profile();
+    std::vector<UnitTimes> times;
     MeasureOptions again = options();
     again.warmup = 0;
-    const Timing timing = HONE_TRY(hone::measure(again, cancel(), [&] { return run(); }));
+    const Timing timing =
+        HONE_TRY(hone::measure(again, cancel(), [&] { return run(*native_, &times); }));
     const auto runs = static_cast<int64_t>(timing.seconds.size());
     // Estimates are lower than what a processor that clocks up reaches. Plans stay those of the
     // target as it is.
@@ -197,16 +195,19 @@ class Measurement {
         HONE_TRY(with_peaks_of_now(subject_.options.target, kPeakSeconds, subject_.face.cancel));
     report_.target.peaks = now.peaks;
     struct One {
-      NativeEngine::GraphProfile from;
+      NativeCode::Made made;
       SegmentProfile profile;
     };
     std::vector<One> all;
-    for (NativeEngine::GraphProfile& from : engine.profiles()) {
-      SegmentProfile profile = HONE_TRY(
-          profile_of(from.times, runs, *HONE_TRY(from.code->graph()), *HONE_TRY(from.code->plan()),
-                     now, from.code->cost(), subject_.source.layers, from.sizes));
-      profile.runs = static_cast<double>(from.runs) / static_cast<double>(runs);
-      all.push_back({std::move(from), std::move(profile)});
+    for (const UnitTimes& one : times) {
+      std::optional<NativeCode::Made> made = native_->made(one);
+      if (!made) continue;
+      Compilation& from = *made->from;
+      SegmentProfile profile =
+          HONE_TRY(profile_of(one.times, runs, *HONE_TRY(from.graph()), *HONE_TRY(from.plan()), now,
+                              from.cost(), subject_.source.layers, made->sizes));
+      profile.runs = static_cast<double>(one.runs) / static_cast<double>(runs);
+      all.push_back({*std::move(made), std::move(profile)});
     }
     std::ranges::sort(all, std::greater<>(), [](const One& one) { return one.profile.seconds; });
     for (One& one : all) {
@@ -215,11 +216,11 @@ class Measurement {
         continue;
       }
       ReportedGraph& graph = report_.graphs.emplace_back();
-      graph.name = one.from.name;
-      graph.sizes = bound_sizes_text(one.from.sizes);
+      graph.name = one.made.name;
+      graph.sizes = bound_sizes_text(one.made.sizes);
       graph.profile = std::move(one.profile);
       if (report_.graphs.size() <= kMostGraphs)
-        HONE_TRY(draw(graph, *one.from.code, one.from.sizes, subject_.options.target,
+        HONE_TRY(draw(graph, *one.made.from, one.made.sizes, subject_.options.target,
                       subject_.source.layers, subject_.log, report_));
     }
     return {};
@@ -228,7 +229,7 @@ class Measurement {
   ModelReport& report_;
   const ReportSubject& subject_;
   Reporter reporter_;
-  std::optional<NativeModel> native_;
+  std::shared_ptr<const NativeModel> native_;
   Rng rng_ = Rng(0);  // of places in memory
 };
 

@@ -149,15 +149,18 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
   return profile;
 }
 
-Result<std::vector<SegmentProfile>> profile_of(const NativeEngine& engine, int64_t runs,
-                                               const Target& target, const LayerNames& layers) {
+Result<std::vector<SegmentProfile>> profile_of(std::span<const UnitTimes> times, int64_t runs,
+                                               const NativeModel& model, const Target& target,
+                                               const LayerNames& layers) {
   std::vector<SegmentProfile> profile;
-  for (const NativeEngine::GraphProfile& one : engine.profiles()) {
-    const Graph& graph = *HONE_TRY(one.code->graph());
-    const Plan& plan = *HONE_TRY(one.code->plan());
+  for (const UnitTimes& one : times) {
+    const std::optional<NativeCode::Made> made = model.made(one);
+    if (!made) continue;
+    const Graph& graph = *HONE_TRY(made->from->graph());
+    const Plan& plan = *HONE_TRY(made->from->plan());
     SegmentProfile segment = HONE_TRY(
-        profile_of(one.times, runs, graph, plan, target, one.code->cost(), layers, one.sizes));
-    segment.name = one.name;
+        profile_of(one.times, runs, graph, plan, target, made->from->cost(), layers, made->sizes));
+    segment.name = made->name;
     segment.runs = static_cast<double>(one.runs) / static_cast<double>(std::max<int64_t>(runs, 1));
     profile.push_back(std::move(segment));
   }

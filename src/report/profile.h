@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "cost/cost.h"
 #include "plan/planned_kernels.h"
 #include "runtime/loaded_model.h"
@@ -69,10 +69,11 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
 // for each unit and its sizes, the slowest first.
 Result<std::vector<SegmentProfile>> profile_of(std::span<const UnitTimes> times, int64_t runs,
                                                const HonecFile& file);
-// The profile of `runs` runs of a model on an engine that keeps code: a segment for each graph and
-// its sizes, the slowest first.
-Result<std::vector<SegmentProfile>> profile_of(const NativeEngine& engine, int64_t runs,
-                                               const Target& target, const LayerNames& layers = {});
+// The profile of `runs` runs of a model that keeps the sources of its code: a segment for each
+// graph and its sizes, the slowest first.
+Result<std::vector<SegmentProfile>> profile_of(std::span<const UnitTimes> times, int64_t runs,
+                                               const NativeModel& model, const Target& target,
+                                               const LayerNames& layers = {});
 
 // At most 100 columns wide: the `most` slowest steps of the only segment, or a table of the
 // segments and those of the slowest few.

@@ -117,12 +117,13 @@ Result<std::map<std::string, std::string>> layers_by_command(const Graph& graph,
   return layers;
 }
 
-Status add_runs(Trace& trace, const RunTrace& runs, const NativeEngine& engine,
-                const LayerNames& names) {
-  for (const NativeEngine::GraphProfile& one : engine.profiles())
-    trace.add(runs, one.program, one.times,
-              HONE_TRY(layers_by_command(*HONE_TRY(one.code->graph()), *HONE_TRY(one.code->plan()),
-                                         names)));
+Status add_runs(Trace& trace, const RunTrace& runs, std::span<const UnitTimes> times,
+                const NativeModel& model, const LayerNames& names) {
+  for (size_t i = 0; i < times.size(); ++i)
+    if (const std::optional<NativeCode::Made> made = model.made(times[i]))
+      trace.add(runs, static_cast<uint32_t>(i), times[i].times,
+                HONE_TRY(layers_by_command(*HONE_TRY(made->from->graph()),
+                                           *HONE_TRY(made->from->plan()), names)));
   trace.add_lost(runs.lost);
   return {};
 }

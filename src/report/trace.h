@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/span.h"
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "report/profile.h"
 #include "runtime/executable.h"
 
@@ -61,9 +61,9 @@ class Trace {
 // The layers of each command of the plan: "k3": "conv1, bn1". Later ones of many are counted.
 Result<std::map<std::string, std::string>> layers_by_command(const Graph& graph, const Plan& plan,
                                                              const LayerNames& names);
-// Runs of an engine that keeps code, as the trace of its runs has them.
-Status add_runs(Trace& trace, const RunTrace& runs, const NativeEngine& engine,
-                const LayerNames& names);
+// Runs of a model that keeps the sources of its code, with their times.
+Status add_runs(Trace& trace, const RunTrace& runs, std::span<const UnitTimes> times,
+                const NativeModel& model, const LayerNames& names);
 // Runs of a compiled model, with their times.
 void add_runs(Trace& trace, const RunTrace& runs, std::span<const UnitTimes> times);
 

@@ -2,24 +2,12 @@
 
 #include <algorithm>
 
-#include "base/checked_math.h"
-#include "base/memory_hint.h"
 #include "base/text.h"
 #include "runtime/segment_run.h"
 
 namespace hone {
 
 namespace {
-
-// Before a segment runs: what it gives is held until the last one that reads it has run.
-Status check_outputs(const Executable& code, int64_t limit) {
-  int64_t bytes = 0;
-  for (const image::Port& output : code.outputs())
-    bytes = checked_add(bytes, output.type.static_bytes()).value_or(INT64_MAX);
-  if (bytes <= limit) return {};
-  return over_limit("the results of a segment take {} bytes; the limit is {}", bytes, limit)
-      .with_hint(std::string(kMemoryHint));
-}
 
 std::string dims_text(Type type) {
   std::vector<std::string> dims;
@@ -128,29 +116,15 @@ Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs,
                                              const RunOptions& options,
                                              std::vector<UnitTimes>* times) const {
   if (single_ != nullptr) return single_->run(inputs, options, times);
-  const auto run_unit = [&](uint32_t unit,
-                            std::span<const Tensor> tensors) -> Result<std::vector<Tensor>> {
-    std::vector<Type> types = types_of(tensors);
-    const auto code = HONE_TRY(executable(unit, types));
-    if (file_.segments() != nullptr) HONE_TRY(check_outputs(*code, options_.memory_limit));
-    if (times == nullptr) return code->run(tensors, options);
-    return code->run(tensors, timed(options, *times, unit, std::move(types)));
+  if (file_.segments() == nullptr)
+    return HONE_TRY(executable(0, types_of(inputs)))->run(inputs, options, times);
+  const auto run = [&](uint32_t unit, std::span<const Tensor> tensors,
+                       const SegmentLimits& left) -> Result<std::vector<Tensor>> {
+    const auto code = HONE_TRY(executable(unit, types_of(tensors)));
+    return run_unit(*code, unit, tensors, left, options, times);
   };
-  if (file_.segments() == nullptr) return run_unit(0, inputs);
-  Bindings sizes = HONE_TRY(bind_ports(file_.inputs(), types_of(inputs)));
-  SegmentLimits limits = {.cancel = options.cancel};
-  limits.max_bytes = options_.memory_limit;
-  for (const Tensor& input : inputs)  // which are not of the run's memory
-    limits.max_bytes = checked_add(limits.max_bytes, input.byte_size()).value_or(INT64_MAX);
-  std::vector<Tensor> outputs = HONE_TRY(run_segments(*file_.segments(), inputs, run_unit, limits));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const image::Port& port = file_.outputs()[i];
-    // Sizes that no input has are those that data gives.
-    if (outputs[i].dtype() != port.type.dtype() || outputs[i].type().rank() != port.type.rank())
-      return bad_input("output '{}' is {}, not {}", excerpt(port.name),
-                       outputs[i].type().to_string(), port.type.to_string());
-  }
-  return outputs;
+  return run_segments(*file_.segments(), file_.inputs(), file_.outputs(), inputs, run,
+                      {.cancel = options.cancel, .max_bytes = options_.memory_limit});
 }
 
 }  // namespace hone

@@ -107,28 +107,39 @@ Result<Image> bound_image(const OpenImage& open, const Bindings& sizes) {
   return image;
 }
 
+namespace {
+
+// Adds the sizes that follow; `how` says what has the type.
+Status match_port(std::string_view sort, const image::Port& port, Type type, std::string_view how,
+                  Bindings& sizes) {
+  const Type wanted = port.type;
+  const auto mismatch = [&](std::string_view why) {
+    return bad_input("{} '{}' is {}, {} is {}{}", sort, excerpt(port.name), wanted.to_string(), how,
+                     type.to_string(), why);
+  };
+  if (type.dtype() != wanted.dtype() || type.rank() != wanted.rank()) return mismatch("");
+  for (int axis = 0; axis < wanted.rank(); ++axis) {
+    const Status good = match_dim(wanted.dim(axis).bind(sizes), type.dim(axis).value(), sizes);
+    if (!good.ok()) return mismatch(fmt::format(": axis {}: {}", axis, good.error().what()));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Bindings> bind_ports(std::span<const image::Port> ports, std::span<const Type> types) {
   if (types.size() != ports.size())
     return bad_input("the model takes {} inputs, {} are given", ports.size(), types.size());
   Bindings sizes;
-  const auto match = [&](size_t i) -> Status {
-    const Type wanted = ports[i].type;
-    const auto mismatch = [&](std::string_view why) {
-      return bad_input("input '{}' is {}, given is {}{}", excerpt(ports[i].name),
-                       wanted.to_string(), types[i].to_string(), why);
-    };
-    if (types[i].dtype() != wanted.dtype() || types[i].rank() != wanted.rank()) return mismatch("");
-    for (int axis = 0; axis < wanted.rank(); ++axis) {
-      const Status good =
-          match_dim(wanted.dim(axis).bind(sizes), types[i].dim(axis).value(), sizes);
-      if (!good.ok()) return mismatch(fmt::format(": axis {}: {}", axis, good.error().what()));
-    }
-    return {};
-  };
-  for (size_t i = 0; i < ports.size(); ++i) HONE_TRY(match(i));
-  // A size such as N + M says nothing about N before M is known.
-  for (size_t i = 0; i < ports.size(); ++i) HONE_TRY(match(i));
+  // Twice: a size such as N + M says nothing about N before M is known.
+  for (int round = 0; round < 2; ++round)
+    for (size_t i = 0; i < ports.size(); ++i)
+      HONE_TRY(match_port("input", ports[i], types[i], "given", sizes));
   return sizes;
+}
+
+Status check_output(const image::Port& port, Type type, Bindings& sizes) {
+  return match_port("output", port, type, "what was computed", sizes);
 }
 
 }  // namespace hone

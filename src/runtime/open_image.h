@@ -32,5 +32,8 @@ Result<Image> bound_image(const OpenImage& open, const Bindings& sizes);
 // The sizes for which these ports have the types; their symbols occur in them alone. An error says
 // which input does not fit.
 Result<Bindings> bind_ports(std::span<const image::Port> ports, std::span<const Type> types);
+// An error if the output of a run with these sizes has another type than its port. Sizes that no
+// input has are those that data gives; they are added.
+Status check_output(const image::Port& port, Type type, Bindings& sizes);
 
 }  // namespace hone

@@ -1,7 +1,10 @@
 #include "runtime/segment_run.h"
 
+#include "base/checked_math.h"
 #include "base/memory_hint.h"
 #include "base/text.h"
+#include "runtime/executable.h"
+#include "runtime/open_image.h"
 #include "tensor/held_bytes.h"
 #include "tensor/pieces.h"
 
@@ -14,7 +17,11 @@ using namespace segments;
 class SegmentRun {
  public:
   SegmentRun(const SegmentTree& tree, const RunUnit& run, const SegmentLimits& options)
-      : tree_(tree), run_(run), options_(options), values_(tree.values.size()) {}
+      : tree_(tree),
+        run_(run),
+        options_(options),
+        depth_(options.depth),
+        values_(tree.values.size()) {}
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) define(static_cast<uint32_t>(i), inputs[i]);
@@ -62,9 +69,18 @@ class SegmentRun {
   }
 
   Status steps(const std::vector<Step>& list) {
+    if (++depth_ > SegmentLimits::kMaxDepth)
+      return over_limit("segments are nested more than {} deep", SegmentLimits::kMaxDepth);
     for (const Step& step : list)
       HONE_TRY(std::visit([this](const auto& kind) { return one(kind); }, step.kind));
+    --depth_;
     return {};
+  }
+  SegmentLimits left() const {
+    return {.cancel = options_.cancel,
+            .max_trips = options_.max_trips - trips_,
+            .max_bytes = options_.max_bytes - held_.bytes(),
+            .depth = depth_};
   }
   // The results, of which nothing else is left.
   Result<std::vector<Tensor>> body(const segments::Body& body, size_t outside) {
@@ -76,7 +92,7 @@ class SegmentRun {
 
   Status one(const Unit& unit) {
     if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
-    Result<std::vector<Tensor>> outputs = run_(unit.unit, HONE_TRY(read_all(unit.inputs)));
+    Result<std::vector<Tensor>> outputs = run_(unit.unit, HONE_TRY(read_all(unit.inputs)), left());
     Status good = outputs.ok() ? crop(unit, *outputs) : outputs.error();
     if (!good.ok())
       return std::move(good).error().within(
@@ -197,6 +213,7 @@ class SegmentRun {
   const RunUnit& run_;
   const SegmentLimits options_;
   int64_t trips_ = 0;              // of all loops
+  int depth_;                      // of the steps that run now
   std::vector<Tensor> values_;     // by number
   std::vector<uint32_t> defined_;  // of values_, as they came
   HeldBytes held_;                 // by values_, and by what grows in loops
@@ -207,6 +224,40 @@ class SegmentRun {
 Result<std::vector<Tensor>> run_segments(const SegmentTree& tree, std::span<const Tensor> inputs,
                                          const RunUnit& run, const SegmentLimits& options) {
   return SegmentRun(tree, run, options).run(inputs);
+}
+
+SegmentLimits SegmentLimits::beside(std::span<const Tensor> inputs) const {
+  SegmentLimits limits = *this;
+  for (const Tensor& input : inputs)
+    limits.max_bytes = checked_add(limits.max_bytes, input.byte_size()).value_or(INT64_MAX);
+  return limits;
+}
+
+Result<std::vector<Tensor>> run_segments(const SegmentTree& tree,
+                                         std::span<const image::Port> input_ports,
+                                         std::span<const image::Port> output_ports,
+                                         std::span<const Tensor> inputs, const RunUnit& run,
+                                         const SegmentLimits& limits) {
+  Bindings sizes = HONE_TRY(bind_ports(input_ports, types_of(inputs)));
+  std::vector<Tensor> outputs = HONE_TRY(run_segments(tree, inputs, run, limits.beside(inputs)));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    HONE_TRY(check_output(output_ports[i], outputs[i].type(), sizes));
+  return outputs;
+}
+
+Result<std::vector<Tensor>> run_unit(const Executable& code, uint32_t unit,
+                                     std::span<const Tensor> inputs, const SegmentLimits& left,
+                                     const RunOptions& options, std::vector<UnitTimes>* times) {
+  // They are held until the last unit that reads them has run.
+  int64_t bytes = 0;
+  for (const image::Port& output : code.outputs())
+    bytes = checked_add(bytes, output.type.static_bytes()).value_or(INT64_MAX);
+  if (bytes > left.max_bytes)
+    return over_limit("the results of a segment take {} bytes; {} are left", bytes,
+                      std::max<int64_t>(left.max_bytes, 0))
+        .with_hint(std::string(kMemoryHint));
+  if (times == nullptr) return code.run(inputs, options);
+  return code.run(inputs, timed(options, *times, unit, types_of(inputs)));
 }
 
 }  // namespace hone

@@ -21,8 +21,7 @@ Result<std::string> flush_error(std::span<const Tensor> flushed, const Model& mo
   exactly.prepare.without = options.prepare.without;
   exactly.heuristics = options.heuristics;
   exactly.cost = options.cost;
-  NativeModel exact = HONE_TRY(NativeModel::make(model, inputs, exactly, face));
-  return flush_error(flushed, HONE_TRY(exact.run(inputs.tensors)), names);
+  return flush_error(flushed, HONE_TRY(run_native(model, inputs, exactly, face)), names);
 }
 
 Result<std::string> flush_error(std::span<const Tensor> flushed, std::span<const Tensor> exact,

@@ -29,11 +29,13 @@ Result<std::vector<Tensor>> evaluate_on(const Model& model, const RunInputs& inp
   return evaluate_model(HONE_TRY(specialize(model, inputs.bindings)), inputs.tensors, options);
 }
 
-Contest contest_of(const Model& model, const RunInputs& inputs, decltype(Contest::native) native,
-                   const Face& face) {
+Contest contest_of(const Model& model, const RunInputs& inputs,
+                   std::shared_ptr<const Runnable> native, const Face& face) {
   using Tensors = Contest::Tensors;
   Contest contest;
-  contest.native = std::move(native);
+  contest.native = [native = std::move(native), cancel = face.cancel](const Tensors& tensors) {
+    return native->run(tensors, {.cancel = cancel});
+  };
   contest.reference = [&](const Tensors& tensors, Numerics numerics) {
     RunInputs run = inputs;
     run.tensors = tensors;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "ir/model.h"
 #include "ir/reference/evaluate.h"
 #include "oracle/accuracy_runs.h"
+#include "runtime/runnable.h"
 #include "session/inputs.h"
 
 // Models, run by the reference.
@@ -19,9 +21,9 @@ Numerics numerics_of(std::string_view name);
 Result<std::vector<Tensor>> evaluate_on(const Model& model, const RunInputs& inputs,
                                         EvalOptions options, const Face& face = {});
 
-// Native code of the model beside the reference; other inputs are those of other seeds. All that is
-// given outlives it.
-Contest contest_of(const Model& model, const RunInputs& inputs, decltype(Contest::native) native,
-                   const Face& face = {});
+// Native code of the model beside the reference; other inputs are those of other seeds. Model,
+// inputs and face outlive it.
+Contest contest_of(const Model& model, const RunInputs& inputs,
+                   std::shared_ptr<const Runnable> native, const Face& face = {});
 
 }  // namespace hone

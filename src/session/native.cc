@@ -1,6 +1,5 @@
 #include "session/native.h"
 
-#include "base/checked_math.h"
 #include "base/text.h"
 #include "plan/assign.h"
 #include "session/sizes.h"
@@ -116,15 +115,11 @@ Result<PlannedModel> planned_model(const Model& model, const RunInputs& inputs,
 
 }  // namespace
 
-Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& inputs,
-                                      const NativeOptions& options, const Face& face,
-                                      decltype(CompileOptions::observer) observer) {
+Result<std::shared_ptr<NativeModel>> native_model(const Model& model, const RunInputs& inputs,
+                                                  const NativeOptions& options, const Face& face,
+                                                  decltype(CompileOptions::observer) observer) {
   HONE_TRY(check_runs_here(options.target, face.labels));
   PlannedModel planned = HONE_TRY(planned_model(model, inputs, options, face.labels));
-
-  NativeModel native;
-  native.cancel_ = face.cancel;
-  native.memory_left_ = inputs.memory_left.native;
   const bool is_single = single_graph(model) != nullptr;
   CompileOptions compile = compile_options(options, is_single ? planned.plans[0] : nullptr, face);
   compile.memory_limit = inputs.memory_left.native;
@@ -133,33 +128,15 @@ Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& input
       if (first) first(stage, seconds);
       observer(stage, seconds);
     };
-  native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
-  if (is_single) {
-    native.graph_ = std::get<GraphSegment>(planned.model.segments[0].kind).graph;
-    return native;
-  }
-  const std::vector<const Graph*> graphs = graphs_of(planned.model);
-  for (size_t i = 0; i < graphs.size(); ++i)
-    if (planned.plans[i] != nullptr) native.engine_->set_plan(graphs[i], *planned.plans[i]);
-  native.engine_->look_for_loops(planned.model);
-  native.runner_ = std::make_shared<ModelRunner>(std::move(planned.model), native.engine_);
-  return native;
-}
-
-Result<std::vector<Tensor>> NativeModel::run(std::span<const Tensor> inputs) {
-  if (graph_ != nullptr) return engine_->run(graph_, inputs);
-  EvalOptions options;
-  options.cancel = cancel_;
-  options.max_bytes = memory_left_;
-  for (const Tensor& input : inputs)  // which segments hold, too
-    options.max_bytes = checked_add(options.max_bytes, input.byte_size()).value_or(INT64_MAX);
-  return runner_->run(inputs, options);
+  if (is_single) planned.plans.clear();  // it is that of the options
+  return NativeModel::make(std::move(planned.model), options.target, std::move(compile),
+                           planned.plans);
 }
 
 Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,
                                        const NativeOptions& options, const Face& face) {
-  NativeModel native = HONE_TRY(NativeModel::make(model, inputs, options, face));
-  return native.run(inputs.tensors);
+  const auto native = HONE_TRY(native_model(model, inputs, options, face));
+  return native->run(inputs.tensors, {.cancel = face.cancel});
 }
 
 }  // namespace hone

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "ir/model.h"
 #include "session/face.h"
 #include "session/inputs.h"
@@ -54,26 +54,14 @@ Result<CompileOptions> compile_options(const Graph& graph, const Model& model,
 // True if this machine can run what is compiled for the target.
 Status check_runs_here(const Target& target, const Labels& labels = {});
 
-// A model that is ready to run; its graphs are compiled when they are first run.
-class NativeModel {
- public:
-  // Sizes are bound to those of the inputs, unless the plans are for the model with all its sizes
-  // open, or all but those that were chosen. The options outlive the model, and so does what the
-  // face and the observers point to. `observer` is told, too.
-  static Result<NativeModel> make(const Model& model, const RunInputs& inputs,
-                                  const NativeOptions& options, const Face& face = {},
-                                  decltype(CompileOptions::observer) observer = {});
-
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
-  NativeEngine& engine() { return *engine_; }
-
- private:
-  const CancelToken* cancel_ = nullptr;
-  int64_t memory_left_ = INT64_MAX;  // beside inputs, outputs and constants
-  std::shared_ptr<NativeEngine> engine_;
-  GraphRef graph_;                       // if the model is but one
-  std::shared_ptr<ModelRunner> runner_;  // if it is not
-};
+// The model, ready to run; its graphs are compiled when they are first run. Sizes are bound to
+// those of the inputs, unless the plans are for the model with all its sizes open, or all but those
+// that were chosen. The options outlive the model, and so does what the face and the observers
+// point to. `observer` is told, too.
+Result<std::shared_ptr<NativeModel>> native_model(const Model& model, const RunInputs& inputs,
+                                                  const NativeOptions& options,
+                                                  const Face& face = {},
+                                                  decltype(CompileOptions::observer) observer = {});
 
 // One run.
 Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,

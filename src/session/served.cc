@@ -20,7 +20,7 @@ Result<std::unique_ptr<ServedModel>> ServedModel::make(Source source, NativeOpti
   if (graph != nullptr && graph->is_static())
     HONE_TRY(served->compile(*graph, source.model, sizes, face));
   else
-    HONE_TRY(served->set_up_engine(source.model, sizes, face));
+    HONE_TRY(served->compile_later(source.model, sizes, face));
   return served;
 }
 
@@ -29,35 +29,17 @@ Status ServedModel::compile(const Graph& graph, const Model& given, const Bindin
   CompileOptions options = HONE_TRY(compile_options(graph, given, sizes, options_, face));
   options.memory_limit = HONE_TRY(memory_left(graph, {}, Engine::native, face)).native;
   compilation_ = std::make_unique<Compilation>(graph, options_.target, std::move(options));
-  executable_ = HONE_TRY(compilation_->executable());
+  runnable_ = HONE_TRY(compilation_->executable());
   return {};
 }
 
-Status ServedModel::set_up_engine(const Model& given, const Bindings& sizes, const Face& face) {
+Status ServedModel::compile_later(const Model& given, const Bindings& sizes, const Face& face) {
   const std::vector<const Graph*> graphs = graphs_of(model_);
-  const std::vector<const PlacedPlan*> plans =
-      HONE_TRY(plans_of(graphs, given, sizes, options_, face.labels));
+  plans_ = HONE_TRY(plans_of(graphs, given, sizes, options_, face.labels));
   CompileOptions options = compile_options(options_, nullptr);
-  options.memory_limit = memory_limit_ = memory_limit(face);
-  engine_ = std::make_shared<NativeEngine>(options_.target, std::move(options));
-  for (size_t i = 0; i < graphs.size(); ++i) {
-    plans_.emplace_back(plans[i] != nullptr ? std::optional(*plans[i]) : std::nullopt);
-    if (plans[i] != nullptr) engine_->set_plan(graphs[i], *plans[i]);
-  }
-  engine_->look_for_loops(model_);
-  if (single_graph(model_) == nullptr) runner_ = std::make_unique<ModelRunner>(model_, engine_);
+  options.memory_limit = memory_limit(face);
+  runnable_ = HONE_TRY(NativeModel::make(model_, options_.target, std::move(options), plans_));
   return {};
-}
-
-Result<std::vector<Tensor>> ServedModel::run(std::span<const Tensor> inputs) {
-  std::shared_ptr<const Executable> executable = executable_;
-  if (executable == nullptr) {
-    const std::scoped_lock lock(mutex_);
-    if (runner_ != nullptr) return runner_->run(inputs, {.max_bytes = memory_limit_});
-    const GraphRef& graph = std::get<GraphSegment>(model_.segments[0].kind).graph;
-    executable = HONE_TRY(engine_->executable(graph, inputs));
-  }
-  return executable->run(inputs);
 }
 
 Error ServedModel::is_open(std::string_view what) const {
@@ -98,9 +80,8 @@ Status ServedModel::save_open(const std::filesystem::path& path, std::string_vie
   const std::vector<const Graph*> graphs = graphs_of(model_);
   std::vector<DeployedGraph> made;
   for (size_t i = 0; i < graphs.size(); ++i)
-    made.push_back(
-        HONE_TRY(deployed_graph(*graphs[i], static_cast<uint32_t>(i), options_.target,
-                                compile_options(options_, plans_[i] ? &*plans_[i] : nullptr), {})));
+    made.push_back( HONE_TRY(deployed_graph(*graphs[i], static_cast<uint32_t>(i), options_.target,
+                                            compile_options(options_, plans_[i]), {})));
   std::vector<HonecProgram> programs;
   for (const DeployedGraph& one : made) programs.push_back(one.program());
   return write_honec(path, model, programs, version);

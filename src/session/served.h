@@ -25,12 +25,9 @@ class ServedModel {
   const std::string& name() const { return model_.name; }
   std::span<const ModelValue> inputs() const { return model_.inputs; }
   std::span<const ModelValue> outputs() const { return model_.outputs; }
-  // Runs it if it was compiled at once; else null.
-  std::shared_ptr<const Executable> executable() const { return executable_; }
-
-  // From any thread. Code is made by one thread at a time. Runs of one graph go side by side, those
-  // of several segments one after another.
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  // From any thread. Code is made by one thread at a time; runs go side by side. An Executable if
+  // it was compiled at once.
+  const std::shared_ptr<const Runnable>& runnable() const { return runnable_; }
 
   // The plan of a model that was compiled at once, as text.
   Result<std::string> plan_text();
@@ -43,21 +40,16 @@ class ServedModel {
   ServedModel(Model model, NativeOptions options)
       : model_(std::move(model)), options_(std::move(options)) {}
   Status compile(const Graph& graph, const Model& given, const Bindings& sizes, const Face& face);
-  Status set_up_engine(const Model& given, const Bindings& sizes, const Face& face);
+  Status compile_later(const Model& given, const Bindings& sizes, const Face& face);
   Error is_open(std::string_view what) const;
   Status save_open(const std::filesystem::path& path, std::string_view version);
 
   const Model model_;
   const NativeOptions options_;
   std::unique_ptr<Compilation> compilation_;
-  std::shared_ptr<const Executable> executable_;
-
-  int64_t memory_limit_ = INT64_MAX;  // of what segments hold
-
-  std::mutex mutex_;  // guards what follows
-  std::shared_ptr<NativeEngine> engine_;
-  std::vector<std::optional<PlacedPlan>> plans_;  // by graph, of a model that the engine runs
-  std::unique_ptr<ModelRunner> runner_;           // of several segments
+  std::vector<const PlacedPlan*> plans_;  // by graph, if it was not compiled at once
+  std::shared_ptr<const Runnable> runnable_;
+  std::mutex mutex_;  // guards the compilation
 };
 
 }  // namespace hone

@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "ir/text.h"
 #include "oracle/accuracy_runs.h"
 #include "tests/codegen/native.h"
@@ -41,10 +41,11 @@ Known known(Graph graph) {
 
 // Compiles the graph once, and holds all outputs of all runs against the reference.
 void check(const Known& known, const Target& target, std::optional<uint64_t> plan_seed = {}) {
-  NativeEngine engine(target, {.plan_seed = plan_seed});
+  const auto model =
+      NativeModel::make(model_of(*known.graph), target, {.plan_seed = plan_seed}).value();
   std::vector<std::vector<AccuracyRun>> outputs(known.graph->outputs().size());
   for (const auto& [inputs, wide, fp32] : known.runs) {
-    Result<std::vector<Tensor>> actual = engine.run(known.graph, inputs);
+    Result<std::vector<Tensor>> actual = model->run(inputs);
     ASSERT_TRUE(actual.ok()) << actual.error().to_string();
     for (size_t i = 0; i < wide.size(); ++i) outputs[i].push_back({(*actual)[i], wide[i], fp32[i]});
   }

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "compile/compilation.h"
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "oracle/differential.h"
@@ -44,11 +44,11 @@ TEST(Quantized, ShortSumsOfProductsAreWhole) {
                            {{"lhs_contract", Ints{1}},
                             {"rhs_contract", Ints{0}},
                             {"accumulate", std::string("i32")}});
-      const auto graph = std::make_shared<Graph>(b.finish({y}).value());
-      const std::vector<Tensor> inputs = random_bytes(*graph, rng);
-      NativeEngine engine(host_target().value(), {});
-      const Tensor actual = engine.run(graph, inputs).value()[0];
-      EXPECT_EQ(actual.integer_at(0), evaluate(*graph, inputs).value()[0].integer_at(0));
+      const Graph graph = b.finish({y}).value();
+      const std::vector<Tensor> inputs = random_bytes(graph, rng);
+      const auto native = NativeModel::make(model_of(graph), host_target().value()).value();
+      const Tensor actual = native->run(inputs).value()[0];
+      EXPECT_EQ(actual.integer_at(0), evaluate(graph, inputs).value()[0].integer_at(0));
     }
 }
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "oracle/compare.h"
@@ -25,18 +25,17 @@ void expect_equal(std::span<const Tensor> actual, std::span<const Tensor> expect
 
 TEST(NativeSizes, AGrowingCacheIsCompiledOnce) {
   const Model model = onnx_testing::decoder_file().model();
-  const auto engine = std::make_shared<NativeEngine>(host_target().value());
-  ModelRunner runner(model, engine);
+  const auto native = NativeModel::make(model, host_target().value()).value();
   Tensor cache = reals({0, 4}, {});
   for (int step = 0; step < 256; ++step) {
     const double x = 0.1 * (step % 7);
     const std::vector<Tensor> inputs = {reals({1, 4}, {1, x, -x, 0.5}), cache};
-    Result<std::vector<Tensor>> out = runner.run(inputs);
+    Result<std::vector<Tensor>> out = native->run(inputs);
     ASSERT_TRUE(out.ok()) << out.error().to_string();
     if (step % 50 < 3) expect_equal(*out, evaluate_model(model, inputs).value());
     cache = (*out)[1];
   }
-  EXPECT_EQ(engine->compiled(), 1);
+  EXPECT_EQ(native->code().compiled(), 1);
 }
 
 TEST(NativeSizes, WhatGrowsInALoopIsCompiledOnce) {
@@ -44,15 +43,13 @@ TEST(NativeSizes, WhatGrowsInALoopIsCompiledOnce) {
   file.body.node("Concat", {"v_in", "v0"}, {"next"}, {{"axis", 0}});
   file.finish("goes_on", "next");
   const Model model = file.model();
-  const auto engine = std::make_shared<NativeEngine>(host_target().value());
-  engine->look_for_loops(model);
-  ModelRunner runner(model, engine);
+  const auto native = NativeModel::make(model, host_target().value()).value();
   for (int64_t trips : {9, 5, 12}) {
-    const auto out = runner.run(std::vector{onnx_testing::integers({}, {trips})});
+    const auto out = native->run(std::vector{onnx_testing::integers({}, {trips})});
     ASSERT_TRUE(out.ok()) << out.error().to_string();
     EXPECT_EQ((*out)[0].type().static_dims(), Ints{trips + 1});
   }
-  EXPECT_LE(engine->compiled(), static_cast<int64_t>(graphs_of(model).size()));
+  EXPECT_LE(native->code().compiled(), static_cast<int64_t>(graphs_of(model).size()));
 }
 
 TEST(NativeSizes, OnlyAnInputThatGetsLongerGrows) {
@@ -87,18 +84,17 @@ std::vector<Tensor> boxes_of(int64_t count) {
 
 TEST(NativeSizes, NothingIsCompiledAfterTheTenthCountOfDetections) {
   const Model model = onnx_testing::detector_file().model();
-  const auto engine = std::make_shared<NativeEngine>(host_target().value());
-  ModelRunner runner(model, engine);
+  const auto native = NativeModel::make(model, host_target().value()).value();
   int64_t after_ten = 0;
   for (int64_t count = 1; count <= 200; ++count) {
     const std::vector<Tensor> inputs = boxes_of(count);
-    Result<std::vector<Tensor>> out = runner.run(inputs);
+    Result<std::vector<Tensor>> out = native->run(inputs);
     ASSERT_TRUE(out.ok()) << out.error().to_string();
     ASSERT_EQ((*out)[0].type().static_dims(), (Ints{count, 4}));
     if (count % 50 == 3) expect_equal(*out, evaluate_model(model, inputs).value());
-    if (count == 10) after_ten = engine->compiled();
+    if (count == 10) after_ten = native->code().compiled();
   }
-  EXPECT_EQ(engine->compiled(), after_ten);
+  EXPECT_EQ(native->code().compiled(), after_ten);
 }
 
 GraphRef open_graph(std::string_view op) {
@@ -111,10 +107,12 @@ graph @g(%x: f32[N]) -> f32[N] where N in 1..64 {{
                                      .value());
 }
 
-void run_with(NativeEngine& engine, const GraphRef& graph, int64_t size) {
+void run_with(NativeCode& code, const GraphRef& graph, int64_t size) {
   const std::vector<Tensor> inputs = {
       reals({size}, std::vector<double>(static_cast<size_t>(size), 0.5))};
-  const Result<std::vector<Tensor>> out = engine.run(graph, inputs);
+  const auto executable = code.executable(graph, inputs);
+  ASSERT_TRUE(executable.ok()) << executable.error().to_string();
+  const Result<std::vector<Tensor>> out = (*executable)->run(inputs);
   ASSERT_TRUE(out.ok()) << out.error().to_string();
   expect_equal(*out, evaluate(*graph, inputs).value());
 }
@@ -123,32 +121,32 @@ TEST(NativeSizes, APlanForOpenSizesServesAllAtOnce) {
   const Target target = host_target().value();
   const GraphRef planned = open_graph("exp"), other = open_graph("tanh");
   const Plan plan = *Compilation(*planned, target).plan().value();
-  NativeEngine engine(target);
-  engine.set_plan(planned.get(), {plan, "p:1"});
-  for (int64_t size = 1; size <= 3; ++size) run_with(engine, planned, size);
-  EXPECT_EQ(engine.compiled(), 1);
-  for (int64_t size = 1; size <= 3; ++size) run_with(engine, other, size);
-  EXPECT_EQ(engine.compiled(), 3);
+  NativeCode code(target);
+  code.set_plan(planned.get(), {plan, "p:1"});
+  for (int64_t size = 1; size <= 3; ++size) run_with(code, planned, size);
+  EXPECT_EQ(code.compiled(), 1);
+  for (int64_t size = 1; size <= 3; ++size) run_with(code, other, size);
+  EXPECT_EQ(code.compiled(), 3);
 
-  NativeEngine wrong(target);
+  NativeCode wrong(target);
   wrong.set_plan(other.get(), {plan, "p:7"});
   const std::vector<Tensor> inputs = {reals({1}, {1})};
-  EXPECT_EQ(wrong.run(other, inputs).error().where(), "p:7");
+  EXPECT_EQ(wrong.executable(other, inputs).error().where(), "p:7");
 }
 
 TEST(NativeSizes, ThoseUsedLastAreKept) {
-  NativeEngine engine(host_target().value(), {}, {.graphs = 1, .executables = 2});
+  NativeCode code(host_target().value(), {}, {.graphs = 1, .executables = 2});
   const GraphRef first = open_graph("exp"), second = open_graph("tanh");
-  for (int64_t size = 1; size <= 20; ++size) run_with(engine, first, size);
-  EXPECT_EQ(engine.executables(), 2);
-  EXPECT_EQ(engine.compiled(), 2);  // for the first size, then for all
-  run_with(engine, first, 1);
-  EXPECT_EQ(engine.compiled(), 2);  // its sizes are bound anew, no code is made
-  run_with(engine, second, 1);
-  EXPECT_EQ(engine.compiled(), 3);
-  run_with(engine, first, 2);  // forgotten for the second
-  EXPECT_EQ(engine.compiled(), 4);
-  EXPECT_EQ(engine.executables(), 2);
+  for (int64_t size = 1; size <= 20; ++size) run_with(code, first, size);
+  EXPECT_EQ(code.executables(), 2);
+  EXPECT_EQ(code.compiled(), 2);  // for the first size, then for all
+  run_with(code, first, 1);
+  EXPECT_EQ(code.compiled(), 2);  // its sizes are bound anew, no code is made
+  run_with(code, second, 1);
+  EXPECT_EQ(code.compiled(), 3);
+  run_with(code, first, 2);  // forgotten for the second
+  EXPECT_EQ(code.compiled(), 4);
+  EXPECT_EQ(code.executables(), 2);
 }
 
 }  // namespace

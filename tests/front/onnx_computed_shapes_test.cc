@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "target/target.h"
 #include "tests/front/onnx_file.h"
 #include "tests/front/shape_files.h"
@@ -13,10 +13,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-std::shared_ptr<GraphEngine> native() {
-  return std::make_shared<NativeEngine>(host_target().value());
-}
 
 // `op` of x with a target that joins `parts`: numbers, or the input `n`.
 struct Joined : File {
@@ -36,12 +32,14 @@ struct Joined : File {
     graph.node(op, {"x", "target"}, {"y"}).set_name("last");
     graph.outputs({"y"});
   }
+  Result<std::vector<Tensor>> run_native(const std::vector<Tensor>& inputs) const {
+    return HONE_TRY(NativeModel::make(model(), host_target().value()))->run(inputs);
+  }
   // The result of both ways to run it: the dims of the result, or the error.
   std::string run(const Tensor& x, int64_t n) const {
     std::vector<std::string> said;
-    for (const auto& engine : {std::shared_ptr<GraphEngine>(), native()}) {
-      ModelRunner runner(model(), engine);
-      const auto outputs = runner.run(std::vector{x, integers({1}, {n})});
+    const std::vector<Tensor> inputs = {x, integers({1}, {n})};
+    for (const auto& outputs : {evaluate_model(model(), inputs), run_native(inputs)}) {
       if (!outputs.ok()) EXPECT_EQ(outputs.error().code(), ErrorCode::bad_input);
       said.push_back(outputs.ok() ? (*outputs)[0].type().to_string() : outputs.error().to_string());
     }
@@ -127,10 +125,9 @@ TEST(OnnxComputedShapes, TakeAsManyAsThereAre) {
 
 shape_files::Tally judged(uint64_t first, int count, bool is_native) {
   shape_files::Tally tally;
-  const std::shared_ptr<GraphEngine> engine = is_native ? native() : nullptr;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
     const shape_files::ShapeFile file = shape_files::random_file(seed);
-    tally.add(seed, file, shape_files::judged(file, engine));
+    tally.add(seed, file, shape_files::judged(file, is_native));
   }
   return tally;
 }

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "ir/reference/evaluate_model.h"
 #include "tests/front/shape_judge.h"
 
 // Random ONNX files that compute shapes, from sizes and from data, in every position of a target,
@@ -36,8 +35,8 @@ struct Judged {
   Outcome outcome;
   std::string reason;
 };
-// Each run of the file by hone; on `engine`, if there is one.
-std::vector<Judged> judged(const ShapeFile& file, std::shared_ptr<GraphEngine> engine = nullptr);
+// Each run of the file by hone: by the reference or as native code.
+std::vector<Judged> judged(const ShapeFile& file, bool is_native = false);
 
 // How many runs came out how, and why.
 struct Tally {

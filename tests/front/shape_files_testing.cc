@@ -5,7 +5,9 @@
 #include <set>
 
 #include "base/rng.h"
+#include "compile/native_model.h"
 #include "front/onnx/onnx.h"
+#include "ir/reference/evaluate_model.h"
 
 namespace hone::shape_files {
 namespace {
@@ -759,7 +761,7 @@ Judged judged_outputs(const ShapeFile& file, const Run& run, const std::vector<T
 
 ShapeFile random_file(uint64_t seed) { return Generator(seed).run(); }
 
-std::vector<Judged> judged(const ShapeFile& file, std::shared_ptr<GraphEngine> engine) {
+std::vector<Judged> judged(const ShapeFile& file, bool is_native) {
   std::vector<Judged> all;
   const std::string bytes = file.proto.SerializeAsString();
   try {
@@ -768,13 +770,15 @@ std::vector<Judged> judged(const ShapeFile& file, std::shared_ptr<GraphEngine> e
       for (const Run& run : file.runs) all.push_back(of_error(run, model.error()));
       return all;
     }
-    ModelRunner runner(std::move(*model), std::move(engine));
+    std::shared_ptr<const Runnable> native;
+    if (is_native) native = NativeModel::make(*model, host_target().value()).value();
+    ModelRunner runner(std::move(*model));
     for (const Run& run : file.runs) {
       std::vector<Tensor> inputs;
       for (const onnx::ValueInfoProto& info : file.proto.graph().input())
         inputs.push_back(tensor_of(run.inputs.at(info.name())));
       const Result<std::vector<Tensor>> outputs =
-          runner.run(inputs, {.numerics = Numerics::rounded});
+          is_native ? native->run(inputs) : runner.run(inputs, {.numerics = Numerics::rounded});
       all.push_back(outputs.ok() ? judged_outputs(file, run, *outputs)
                                  : of_error(run, outputs.error()));
     }

@@ -35,7 +35,8 @@ std::optional<std::vector<Tensor>> zeros(std::span<const image::Port> ports) {
 void run(const HonecFile& file) {
   const std::optional<std::vector<Tensor>> inputs = zeros(file.inputs());
   if (file.segments() == nullptr || !inputs) return;
-  const auto unit = [&](uint32_t which, std::span<const Tensor>) -> Result<std::vector<Tensor>> {
+  const auto unit = [&](uint32_t which, std::span<const Tensor>,
+                        const SegmentLimits&) -> Result<std::vector<Tensor>> {
     for (const HonecFile::Program& program : file.programs())
       if (program.unit == which)
         if (std::optional<std::vector<Tensor>> outputs = zeros(program.outputs))

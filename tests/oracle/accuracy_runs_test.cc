@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "ir/text.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using Tensors = Contest::Tensors;
 
 // The graph with an input more for each real output, which is added to it: a fault in native code.
-GraphRef with_faults(const Graph& clean) {
+Graph with_faults(const Graph& clean) {
   Graph graph = clean;
   std::vector<ValueId> outputs;
   for (ValueId output : clean.outputs()) {
@@ -28,14 +28,15 @@ GraphRef with_faults(const Graph& clean) {
     outputs.push_back(output);
   }
   graph.set_outputs(std::move(outputs));
-  return std::make_shared<Graph>(std::move(graph));
+  return graph;
 }
 
 // Native code of a graph that may be wrong, beside the reference of the right one.
 class Trial {
  public:
   explicit Trial(Graph graph)
-      : graph_(std::move(graph)), faulty_(with_faults(graph_)), engine_(host_target().value()) {
+      : graph_(std::move(graph)),
+        native_(NativeModel::make(model_of(with_faults(graph_)), host_target().value()).value()) {
     for (ValueId output : graph_.outputs())
       if (is_real(graph_.type(output).dtype()))
         faults_.push_back(Tensor::zeros(graph_.type(output)));
@@ -48,7 +49,7 @@ class Trial {
             [&](const Tensors& inputs) {
               Tensors all = inputs;
               all.insert(all.end(), faults_.begin(), faults_.end());
-              return engine_.run(faulty_, all);
+              return native_->run(all);
             },
         .reference =
             [&](const Tensors& inputs, Numerics numerics) {
@@ -79,9 +80,8 @@ class Trial {
 
  private:
   const Graph graph_;
-  const GraphRef faulty_;
-  NativeEngine engine_;
-  Tensors faults_;  // by real output
+  const std::shared_ptr<const Runnable> native_;  // of a graph to which errors can be added
+  Tensors faults_;                                // by real output
 };
 
 // All shapes of network that the zoo has.

@@ -6,9 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "cost/analytic.h"
 #include "cost/table_cost.h"
+#include "ir/model_text.h"
 #include "ir/text.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
@@ -193,36 +194,48 @@ TEST(Profile, OfOpenSizesIsOfThoseThatRan) {
 
 TEST(Profile, OfSeveralGraphsAndSizesTellsEach) {
   const auto graph = [](std::string_view name) {
-    return std::make_shared<const Graph>(
-        parse_graph(fmt::format("graph @{}(%x: f32[N, 64]) -> f32[N, 64] where N in 1..512 {{ "
-                                "%y = exp %x return %y }}",
-                                name))
-            .value());
+    return fmt::format(
+        "graph @{}(%x: f32[M, 64]) -> f32[M, 64] where M in 1..512 {{ "
+        "%y = exp %x return %y }}",
+        name);
   };
-  const GraphRef first = graph("first"), second = graph("second");
-  NativeEngine engine(host_target().value());
-  engine.keep_code();
-  const auto run = [&](const GraphRef& graph, int64_t rows, int times) {
-    const Tensor x = Tensor::zeros(Type::get(DType::f32, {rows, 64}));
-    for (int i = 0; i < times; ++i) ASSERT_TRUE(engine.run(graph, {&x, 1}).ok());
+  const Model model = parse_model(fmt::format(R"(
+model @two(%p: bool[], %x: f32[N, 64]) -> (%y: f32[N, 64]) where N in 1..512 {{
+  %y = if %p {{
+    %a = run %x {}
+    yield %a
+  }} else {{
+    %b = run %x {}
+    yield %b
+  }}
+}})",
+                                              graph("first"), graph("second")))
+                          .value();
+  const auto native = NativeModel::make(model, host_target().value()).value();
+  native->code().keep_sources();
+  std::vector<UnitTimes> profile;
+  const auto run = [&](bool is_first, int64_t rows, int times, std::vector<UnitTimes>* profile) {
+    const int64_t flag = is_first ? 1 : 0;
+    const std::vector<Tensor> inputs = {
+        Tensor::from_integers(Type::scalar(DType::boolean), {&flag, 1}),
+        Tensor::zeros(Type::get(DType::f32, {rows, 64}))};
+    for (int i = 0; i < times; ++i) ASSERT_TRUE(native->run(inputs, {}, profile).ok());
   };
-  run(second, 100, 1);
-  EXPECT_THAT(engine.profiles(), testing::IsEmpty());
-  engine.start_profile();
-  run(first, 100, 6);
+  run(false, 100, 1, nullptr);
+  run(true, 100, 6, &profile);
   const auto text_of = [&] {
-    return profile_text(profile_of(engine, 3, host_target().value()).value(), 10);
+    return profile_text(profile_of(profile, 3, *native, host_target().value()).value(), 10);
   };
   EXPECT_THAT(text_of(), testing::StartsWith("layer "));
-  run(first, 500, 3);  // by code for all sizes
-  run(second, 200, 3);
+  run(true, 500, 3, &profile);  // by code for all sizes
+  run(false, 200, 3, &profile);
   const std::string text = text_of();
   EXPECT_THAT(text, testing::StartsWith("segment "));
-  EXPECT_THAT(text, ContainsRegex("\nfirst +N = 100 +2 +[0-9.]+ [a-z]+ +[0-9.]+%\n"));
-  EXPECT_THAT(text, ContainsRegex("\nfirst +N = 500 +1 "));
-  EXPECT_THAT(text, ContainsRegex("\nsecond +N = 200 +1 "));
-  EXPECT_THAT(text, Not(HasSubstr("second  N = 100")));
-  EXPECT_THAT(text, ContainsRegex("\n# segment first, N = 500\nlayer .*\nexp .* f32.500, 64. "
+  EXPECT_THAT(text, ContainsRegex("\nfirst +M = 100 +2 +[0-9.]+ [a-z]+ +[0-9.]+%\n"));
+  EXPECT_THAT(text, ContainsRegex("\nfirst +M = 500 +1 "));
+  EXPECT_THAT(text, ContainsRegex("\nsecond +M = 200 +1 "));
+  EXPECT_THAT(text, Not(HasSubstr("second  M = 100")));
+  EXPECT_THAT(text, ContainsRegex("\n# segment first, M = 500\nlayer .*\nexp .* f32.500, 64. "
                                   ".*[0-9]+ [mun]s .*%\n"));
 }
 

@@ -88,15 +88,15 @@ TEST(Trace, NamesLaunchesByKernelAndLayers) {
   EXPECT_EQ(events[1].at("cat"), "copy");
 }
 
-// Layers of a graph under its plan, and runs of an engine.
-TEST(Trace, FollowsAnEngine) {
-  const auto graph = std::make_shared<const Graph>(parse_graph(R"(
+// Layers of a graph under its plan, and runs of a model.
+TEST(Trace, FollowsAModel) {
+  const Graph graph = parse_graph(R"(
 graph @g(%x: f32[16, 32], %w: f32[32, 64]) -> f32[16, 64] {
   %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
   %y = tanh %h
   return %y
 })")
-                                                       .value());
+                          .value();
   int kernels = 0;
   CompileOptions options;
   options.kernel_observer = [&](const std::string& kernel, const Span& span) {
@@ -104,16 +104,16 @@ graph @g(%x: f32[16, 32], %w: f32[32, 64]) -> f32[16, 64] {
     EXPECT_FALSE(kernel.empty());
     EXPECT_LE(span.begin, span.end);
   };
-  NativeEngine engine(host_target().value(), options);
+  const auto native = NativeModel::make(model_of(graph), host_target().value(), options).value();
   RunTrace runs;
-  engine.keep_code();
-  engine.start_trace(runs);
-  const Tensor x = Tensor::zeros(graph->type(graph->inputs()[0]));
-  const Tensor w = Tensor::zeros(graph->type(graph->inputs()[1]));
-  for (int run = 0; run < 3; ++run) ASSERT_TRUE(engine.run(graph, {{x, w}}).ok());
+  std::vector<UnitTimes> times;
+  native->code().keep_sources();
+  const std::vector<Tensor> inputs = {Tensor::zeros(graph.type(graph.inputs()[0])),
+                                      Tensor::zeros(graph.type(graph.inputs()[1]))};
+  for (int run = 0; run < 3; ++run) ASSERT_TRUE(native->run(inputs, {.trace = &runs}, &times).ok());
   EXPECT_GE(kernels, 1);
   Trace trace;
-  ASSERT_TRUE(add_runs(trace, runs, engine, {{"h", "layer one"}}).ok());
+  ASSERT_TRUE(add_runs(trace, runs, times, *native, {{"h", "layer one"}}).ok());
   EXPECT_EQ(events_of(trace).size(), runs.entries.size());
   EXPECT_GE(runs.entries.size(), 3u);
   EXPECT_THAT(trace.json("p"), HasSubstr(R"("layers":"layer one)"));

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "compile/native_engine.h"
+#include "compile/native_model.h"
 #include "ir/functional.h"
 #include "ir/model_text.h"
 #include "ir/reference/evaluate_model.h"
@@ -303,8 +303,8 @@ TEST(Deployed, HostileSegmentsAreRefused) {
           if (const auto image = bound_image(*open, smallest(*open)); image.ok())
             (void)check_image(*image);
       // Code is not run: units give what their types say.
-      const auto unit = [&](uint32_t which,
-                            std::span<const Tensor>) -> Result<std::vector<Tensor>> {
+      const auto unit = [&](uint32_t which, std::span<const Tensor>,
+                            const SegmentLimits&) -> Result<std::vector<Tensor>> {
         std::vector<Tensor> outputs;
         for (const HonecFile::Program& program : file->programs()) {
           if (program.unit != which || !outputs.empty()) continue;
@@ -348,7 +348,7 @@ TEST(Deployed, TreesThatNameNothingAreRefused) {
   EXPECT_TRUE(refuses([](SegmentTree&, segments::Unit& unit) { unit.outputs = {7}; }));
   EXPECT_TRUE(refuses([](SegmentTree&, segments::Unit& unit) { unit.crops = {{1, 0, 0}}; }));
   EXPECT_TRUE(refuses([](SegmentTree&, segments::Unit& unit) { unit.crops = {{0, 0, 1}}; }));
-  const auto none = [](uint32_t, std::span<const Tensor>) {
+  const auto none = [](uint32_t, std::span<const Tensor>, const SegmentLimits&) {
     return Result<std::vector<Tensor>>(std::vector<Tensor>{Tensor()});
   };
   const Tensor x = f32({1});

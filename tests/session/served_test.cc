@@ -36,9 +36,9 @@ Result<std::unique_ptr<ServedModel>> served(std::string_view text, Given given =
 
 TEST(ServedModel, CompilesAtOnceWhatHasNumbersAsSizes) {
   const auto model = served(kDouble, {.sizes = {.dims = {{"N", 3}}}}).value();
-  ASSERT_NE(model->executable(), nullptr);
+  ASSERT_NE(model->runnable()->single(), nullptr);
   EXPECT_EQ(model->inputs()[0].type, Type::get(DType::f32, {3, 2}));
-  EXPECT_EQ(model->run({{counting(3)}}).value()[0].real_at(5), 10);
+  EXPECT_EQ(model->runnable()->run({{counting(3)}}).value()[0].real_at(5), 10);
   EXPECT_THAT(model->plan_text().value(), HasSubstr("plan @double"));
 }
 
@@ -105,14 +105,14 @@ TEST(ServedModel, OfATransformerIsWrittenForAllSizes) {
 
 TEST(ServedModel, RunsOpenSizesFromSeveralThreads) {
   const auto model = served(kDouble).value();
-  EXPECT_EQ(model->executable(), nullptr);
+  EXPECT_EQ(model->runnable()->single(), nullptr);
   EXPECT_THAT(model->plan_text().error().what(), HasSubstr("'double' are open"));
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int64_t rows = 1; rows <= 4; ++rows)
     threads.emplace_back([&, rows] {
       for (int i = 0; i < 20; ++i) {
-        const auto outputs = model->run({{counting(rows)}});
+        const auto outputs = model->runnable()->run({{counting(rows)}});
         if (!outputs.ok() || (*outputs)[0].real_at(2 * rows - 1) != 4.0 * rows - 2) ++wrong;
       }
     });
@@ -134,7 +134,7 @@ TEST(ServedModel, IsWrittenForAllSizes) {
 TEST(ServedModel, RefusesSizesThatDoNotFit) {
   EXPECT_THAT(served(kDouble, {.sizes = {.dims = {{"N", 9}}}}).error().to_string(), HasSubstr("9"));
   const auto model = served(kDouble).value();
-  EXPECT_FALSE(model->run({{counting(9)}}).ok());
+  EXPECT_FALSE(model->runnable()->run({{counting(9)}}).ok());
 }
 
 }  // namespace

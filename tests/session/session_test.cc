@@ -196,8 +196,8 @@ TEST(Session, RunsNativelyAsTheReferenceDoes) {
       resolve_inputs(signature, {.sizes = {.dims = {{"N", 2}}}}, 1, Engine::reference).value();
   NativeOptions options = host_options();
   ASSERT_TRUE(set_threads(options, 1).ok());
-  NativeModel native = NativeModel::make(source.model, inputs, options).value();
-  const Tensor got = native.run(inputs.tensors).value()[0];
+  const auto native = native_model(source.model, inputs, options).value();
+  const Tensor got = native->run(inputs.tensors).value()[0];
   for (std::string_view mode : {"wide", "rounded", "fp32"}) {
     const Tensor want =
         evaluate_on(source.model, inputs, {.numerics = numerics_of(mode)}).value()[0];

@@ -4,7 +4,6 @@
 #include <list>
 #include <unordered_map>
 
-#include "base/checked_math.h"
 #include "base/memory_hint.h"
 #include "ir/model_flow.h"
 #include "tensor/filled.h"
@@ -74,26 +73,11 @@ class HeldSlots {
   HeldBytes held_;
 };
 
-// The types that the graph gives for such inputs, as far as its types tell.
-int64_t output_bytes(const Graph& graph, std::span<const Tensor> inputs) {
-  std::vector<Type> types;
-  for (const Tensor& input : inputs) types.push_back(input.type());
-  const Result<Bindings> sizes = bind_inputs(graph, types);
-  if (!sizes.ok()) return 0;
-  int64_t bytes = 0;
-  for (ValueId v : graph.outputs()) {
-    const Result<Type> type = graph.type(v).bind(*sizes);
-    if (type.ok() && type->is_static())
-      bytes = checked_add(bytes, type->static_bytes()).value_or(INT64_MAX);
-  }
-  return bytes;
-}
-
 class ModelRun {
  public:
-  ModelRun(const EvalOptions& options, DeferredBodies& bodies, GraphEngine* engine, HeldSlots& held,
-           int depth = 0)
-      : options_(options), bodies_(bodies), engine_(engine), held_(held), depth_(depth) {}
+  ModelRun(const EvalOptions& options, DeferredBodies& bodies, const GraphWatch& watch,
+           HeldSlots& held, int depth = 0)
+      : options_(options), bodies_(bodies), watch_(watch), held_(held), depth_(depth) {}
   ModelRun(const ModelRun&) = delete;
   ~ModelRun() { forget_since(0); }
 
@@ -141,7 +125,7 @@ class ModelRun {
 
   const EvalOptions& options_;
   DeferredBodies& bodies_;
-  GraphEngine* engine_;  // null: the reference
+  const GraphWatch& watch_;
   HeldSlots& held_;
   int depth_;
   std::unordered_map<std::string, Slot> values_;
@@ -318,13 +302,7 @@ Status ModelRun::iteration(const LoopSegment& loop, int64_t done, std::vector<Sl
 Result<std::vector<Slot>> ModelRun::evaluate_graph(const GraphRef& graph,
                                                    std::vector<Tensor> arguments) {
   std::vector<Slot> slots;
-  if (engine_ != nullptr) {
-    if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
-    HONE_TRY(check_memory(output_bytes(*graph, arguments)));
-    std::vector<Tensor> outputs = HONE_TRY(engine_->run(graph, arguments));
-    for (Tensor& output : outputs) slots.push_back({std::move(output), {}});
-    return slots;
-  }
+  if (watch_) HONE_TRY(watch_(graph, arguments));
   EvalOptions options = options_;
   EvalStats stats;
   options.stats = &stats;
@@ -351,7 +329,7 @@ Status ModelRun::segment(const DeferredSegment& segment) {
   std::vector<Type> types;
   for (const std::string& name : segment.inputs) types.push_back(read(name).value.type());
   std::shared_ptr<const Body> body = HONE_TRY(bodies_.body_of(segment, std::move(types)));
-  ModelRun inside(options_, bodies_, engine_, held_, depth_);
+  ModelRun inside(options_, bodies_, watch_, held_, depth_);
   for (const std::string& name : segment.inputs) inside.define(name, read(name));
   Status status = inside.segments(body->segments);
   if (!status.ok())
@@ -363,9 +341,9 @@ Status ModelRun::segment(const DeferredSegment& segment) {
 
 }  // namespace
 
-ModelRunner::ModelRunner(Model model, std::shared_ptr<GraphEngine> engine)
+ModelRunner::ModelRunner(Model model, GraphWatch watch)
     : model_(std::move(model)),
-      engine_(std::move(engine)),
+      watch_(std::move(watch)),
       bodies_(std::make_unique<DeferredBodies>()) {}
 ModelRunner::~ModelRunner() = default;
 
@@ -377,7 +355,7 @@ Result<std::vector<Tensor>> ModelRunner::run(std::span<const Tensor> inputs,
   is_verified_ = true;
   if (options.stats != nullptr) *options.stats = {};
   HeldSlots held;
-  return ModelRun(options, *bodies_, engine_.get(), held).run(model_, inputs);
+  return ModelRun(options, *bodies_, watch_, held).run(model_, inputs);
 }
 
 Result<std::vector<Tensor>> evaluate_model(const Model& model, std::span<const Tensor> inputs,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,17 +12,11 @@ namespace hone {
 
 class DeferredBodies;  // evaluate_model.cc
 
-// Runs the graphs of a model instead of evaluate(), for example as native code.
-class GraphEngine {
- public:
-  virtual ~GraphEngine() = default;
-  // Symbols follow from the inputs' types.
-  virtual Result<std::vector<Tensor>> run(const GraphRef& graph,
-                                          std::span<const Tensor> inputs) = 0;
-};
+// Sees each graph before it is evaluated. An error ends the run.
+using GraphWatch = std::function<Status(const GraphRef& graph, std::span<const Tensor> inputs)>;
 
-// Runs a model any number of times. It keeps the bodies of deferred segments by their input types:
-// at most 128, the least recently used ones go first.
+// The reference for models: runs one any number of times. It keeps the bodies of deferred segments
+// by their input types: at most 128, the least recently used ones go first.
 //
 // Segments run one after the other, each graph by evaluate(), whose symbols follow from the inputs.
 // A value between segments has its declared element type in every mode; `wide` keeps more only
@@ -30,8 +25,7 @@ class ModelRunner {
  public:
   static constexpr size_t kMaxKept = 128;
 
-  // The engine, if given, runs the graphs; options for numerics then mean nothing.
-  explicit ModelRunner(Model model, std::shared_ptr<GraphEngine> engine = nullptr);
+  explicit ModelRunner(Model model, GraphWatch watch = {});
   ~ModelRunner();
 
   // The model is verified in the first run.
@@ -41,7 +35,7 @@ class ModelRunner {
 
  private:
   Model model_;
-  std::shared_ptr<GraphEngine> engine_;
+  GraphWatch watch_;
   bool is_verified_ = false;
   std::unique_ptr<DeferredBodies> bodies_;
 };

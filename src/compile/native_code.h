@@ -3,12 +3,16 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/rng.h"
 #include "compile/compilation.h"
-#include "ir/reference/evaluate_model.h"
+#include "ir/model.h"
 
 namespace hone {
 
@@ -16,7 +20,8 @@ namespace hone {
 // cache: an output is an input but for one open size, which is a sum of that and another.
 bool grows(const Graph& graph);
 
-// Runs the graphs of models as native code, compiled when they are first met.
+// The code of a model's graphs, made when they are first met. Any number of threads may ask for it;
+// one of them makes code at a time.
 //
 // A graph with open sizes is first compiled for the sizes at hand, which gives the best code. When
 // it comes back with others it is compiled once more with its sizes left open, and that code serves
@@ -26,54 +31,44 @@ bool grows(const Graph& graph);
 // compiled under it for all sizes at once.
 //
 // Code is kept, as far as there is room: the least recently used goes first.
-class NativeEngine : public GraphEngine {
+class NativeCode {
  public:
   struct Room {
     size_t graphs = 128;       // that are open
     size_t executables = 256;  // for sizes
   };
 
-  explicit NativeEngine(Target target, CompileOptions options = {})
-      : NativeEngine(std::move(target), std::move(options), Room()) {}
-  NativeEngine(Target target, CompileOptions options, Room room);
+  explicit NativeCode(Target target, CompileOptions options = {})
+      : NativeCode(std::move(target), std::move(options), Room()) {}
+  NativeCode(Target target, CompileOptions options, Room room);
 
   // The plan of this graph, which lives as long as it is run; that of the options is for all
-  // others.
+  // others. Before the first code is asked for.
   void set_plan(const Graph* graph, PlacedPlan plan) { plans_[graph] = std::move(plan); }
   // The model whose graphs will be run: in its loops some may have other sizes in each iteration.
   void look_for_loops(const Model& model);
-  Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override;
-  // The executable that run() uses for inputs of these types; made, if it is not there. Several
-  // threads may run it while others ask for more.
+  // The code of the graph for inputs of these types; made, if it is not there.
   Result<std::shared_ptr<const Executable>> executable(const GraphRef& graph,
                                                        std::span<const Tensor> inputs);
-  // From then on, what is made is kept with what it was made from, for profiles().
-  void keep_code() { keeps_code_ = true; }
-  // Gives up the memory of all that was made, but keeps what it was made from: keep_code() came
+  int64_t threads() const;  // that work on a kernel
+  int64_t memory_limit() const { return options_.memory_limit; }
+
+  // From then on, what is made is kept with what it was made from, for made().
+  void keep_sources() { keeps_sources_ = true; }
+  // Gives up the memory of all that was made, but keeps what it was made from: keep_sources() came
   // before. Then loads it once more, at other places (runtime/load_elsewhere.h).
   void unload();
   Status load_elsewhere(Rng& rng);
-  // From then on, runs are timed command by command.
-  void start_profile() { is_profiled_ = true; }
-  // The same; runs add to the trace, too, which outlives them. A program is an executable.
-  void start_trace(RunTrace& trace) {
-    is_profiled_ = true;
-    trace_ = &trace;
-  }
-  // The time of runs of a graph for inputs of some sizes.
-  struct GraphProfile {
-    std::string name;
-    Bindings sizes;  // of the graph's symbols
-    int64_t runs = 0;
-    Profile times;
-    std::shared_ptr<Compilation> code;  // for these sizes, or for all
-    uint32_t program = 0;               // in the trace
+  struct Made {
+    std::string name;                   // of the graph
+    Bindings sizes;                     // of its symbols
+    std::shared_ptr<Compilation> from;  // for these sizes, or for all
   };
-  // The profiles of all graphs that were run since, as long as their executables are kept.
-  std::vector<GraphProfile> profiles() const;
-  // How often code was made so far.
-  int64_t compiled() const { return compiled_; }
-  size_t executables() const { return sized_.size(); }  // that are kept
+  // The source of the code of a graph for inputs of these types, as long as it is kept.
+  std::optional<Made> made(const GraphRef& graph, std::span<const Type> types) const;
+
+  int64_t compiled() const;    // how often code was made so far
+  size_t executables() const;  // that are kept
 
  private:
   struct Sized {
@@ -81,10 +76,7 @@ class NativeEngine : public GraphEngine {
     std::vector<Type> types;  // of the inputs
     Bindings sizes = {};
     std::shared_ptr<const Executable> executable = nullptr;
-    std::shared_ptr<Compilation> code = nullptr;  // if it is kept
-    int64_t profiled_runs = 0;
-    Profile profile = {};
-    uint32_t program = 0;  // the number of its making
+    std::shared_ptr<Compilation> from = nullptr;  // if it is kept
   };
   struct Open {
     GraphRef graph;
@@ -92,8 +84,7 @@ class NativeEngine : public GraphEngine {
     bool is_refused = false;
   };
 
-  // At the front of the list.
-  Result<Sized*> find(const GraphRef& graph, std::span<const Tensor> inputs);
+  // These are called with the lock.
   Result<Sized> make(const GraphRef& graph, std::vector<Type> types);
   CompileOptions options_of(const Graph* graph) const;
   // The code for all sizes; null if there is none.
@@ -104,13 +95,12 @@ class NativeEngine : public GraphEngine {
   const Room room_;
   std::map<const Graph*, PlacedPlan> plans_;
   std::set<const Graph*> in_growing_loops_;
+  bool keeps_sources_ = false;
+
+  mutable std::mutex mutex_;  // guards what follows, and the team of the options
   std::list<Sized> sized_;
   std::list<Open> open_;
   int64_t compiled_ = 0;
-  bool keeps_code_ = false;
-  bool is_profiled_ = false;
-  RunTrace* trace_ = nullptr;
-  uint32_t programs_ = 0;  // executables made so far
 };
 
 }  // namespace hone

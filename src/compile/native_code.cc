@@ -1,4 +1,4 @@
-#include "compile/native_engine.h"
+#include "compile/native_code.h"
 
 #include <algorithm>
 
@@ -58,83 +58,82 @@ bool grows(const Graph& graph) {
   });
 }
 
-void NativeEngine::look_for_loops(const Model& model) {
+void NativeCode::look_for_loops(const Model& model) {
   add_graphs(model.segments, false, in_growing_loops_);
 }
 
-NativeEngine::NativeEngine(Target target, CompileOptions options, Room room)
+NativeCode::NativeCode(Target target, CompileOptions options, Room room)
     : target_(std::move(target)), options_(std::move(options)), room_(room) {}
 
-Result<NativeEngine::Sized*> NativeEngine::find(const GraphRef& graph,
-                                                std::span<const Tensor> inputs) {
-  if (options_.team == nullptr) {
-    // The checks of a plan say whether its number fits.
-    const int64_t threads = options_.plan.threads.value_or(target_.cores);
-    options_.team =
-        HONE_TRY(Team::create({.threads = std::clamp<int64_t>(threads, 1, target_.cores)}));
-  }
-  std::vector<Type> types;
-  for (const Tensor& input : inputs) types.push_back(input.type());
-  auto known = std::ranges::find_if(
-      sized_, [&](const Sized& one) { return one.graph == graph && one.types == types; });
+int64_t NativeCode::threads() const {
+  // The checks of a plan say whether its number fits.
+  const int64_t planned = options_.plan.threads.value_or(target_.cores);
+  const int64_t threads = std::clamp<int64_t>(planned, 1, target_.cores);
+  const std::scoped_lock lock(mutex_);
+  return options_.team == nullptr ? threads : std::min(threads, options_.team->threads());
+}
+
+int64_t NativeCode::compiled() const {
+  const std::scoped_lock lock(mutex_);
+  return compiled_;
+}
+
+size_t NativeCode::executables() const {
+  const std::scoped_lock lock(mutex_);
+  return sized_.size();
+}
+
+Result<std::shared_ptr<const Executable>> NativeCode::executable(const GraphRef& graph,
+                                                                 std::span<const Tensor> inputs) {
+  const int64_t threads = this->threads();
+  const std::scoped_lock lock(mutex_);
+  if (options_.team == nullptr) options_.team = HONE_TRY(Team::create({.threads = threads}));
+  const auto is_for = [&](const Sized& one) {
+    return one.graph == graph && std::ranges::equal(one.types, inputs, {}, {}, &Tensor::type);
+  };
+  auto known = std::ranges::find_if(sized_, is_for);
   if (known != sized_.end()) {
     sized_.splice(sized_.begin(), sized_, known);
   } else {
-    sized_.push_front(HONE_TRY(make(graph, std::move(types))));
+    sized_.push_front(HONE_TRY(make(graph, types_of(inputs))));
     if (sized_.size() > room_.executables) sized_.pop_back();
   }
-  return &sized_.front();
+  return sized_.front().executable;
 }
 
-Result<std::shared_ptr<const Executable>> NativeEngine::executable(const GraphRef& graph,
-                                                                   std::span<const Tensor> inputs) {
-  return HONE_TRY(find(graph, inputs))->executable;
-}
-
-Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
-                                              std::span<const Tensor> inputs) {
-  Sized& sized = *HONE_TRY(find(graph, inputs));
-  RunOptions run = {.cancel = options_.cancel};
-  if (is_profiled_) {
-    run.profile = &sized.profile;
-    run.trace = trace_;
-    if (trace_ != nullptr) trace_->program = sized.program;
-    ++sized.profiled_runs;
-  }
-  return sized.executable->run(inputs, run);
-}
-
-void NativeEngine::unload() {
+void NativeCode::unload() {
+  const std::scoped_lock lock(mutex_);
   for (Sized& one : sized_) {
-    HONE_CHECK(one.code != nullptr, "keep_code() comes before what is loaded elsewhere");
+    HONE_CHECK(one.from != nullptr, "keep_sources() comes before what is loaded elsewhere");
     one.executable.reset();
   }
 }
 
-Status NativeEngine::load_elsewhere(Rng& rng) {
+Status NativeCode::load_elsewhere(Rng& rng) {
   unload();
+  const std::scoped_lock lock(mutex_);
   for (Sized& one : sized_) {
     Image image;
-    if (HONE_TRY(one.code->graph())->is_static())
-      image = *HONE_TRY(one.code->image());
+    if (HONE_TRY(one.from->graph())->is_static())
+      image = *HONE_TRY(one.from->image());
     else
-      image = HONE_TRY(one.code->image_for(one.sizes));
+      image = HONE_TRY(one.from->image_for(one.sizes));
     one.executable = HONE_TRY(hone::load_elsewhere(
         image, rng, {.team = options_.team, .memory_limit = options_.memory_limit}));
   }
   return {};
 }
 
-std::vector<NativeEngine::GraphProfile> NativeEngine::profiles() const {
-  std::vector<GraphProfile> profiles;
+std::optional<NativeCode::Made> NativeCode::made(const GraphRef& graph,
+                                                 std::span<const Type> types) const {
+  const std::scoped_lock lock(mutex_);
   for (const Sized& one : sized_)
-    if (one.profiled_runs > 0)
-      profiles.push_back(
-          {one.graph->name(), one.sizes, one.profiled_runs, one.profile, one.code, one.program});
-  return profiles;
+    if (one.graph == graph && std::ranges::equal(one.types, types) && one.from != nullptr)
+      return Made{graph->name(), one.sizes, one.from};
+  return std::nullopt;
 }
 
-CompileOptions NativeEngine::options_of(const Graph* graph) const {
+CompileOptions NativeCode::options_of(const Graph* graph) const {
   CompileOptions options = options_;
   if (const auto given = plans_.find(graph); given != plans_.end()) {
     options.plan = given->second.plan;
@@ -143,7 +142,7 @@ CompileOptions NativeEngine::options_of(const Graph* graph) const {
   return options;
 }
 
-Result<NativeEngine::Sized> NativeEngine::make(const GraphRef& graph, std::vector<Type> types) {
+Result<NativeCode::Sized> NativeCode::make(const GraphRef& graph, std::vector<Type> types) {
   Sized made = {.graph = graph, .types = std::move(types)};
   made.sizes = HONE_TRY(bind_inputs(*graph, made.types));
   std::shared_ptr<Compilation> code;
@@ -158,12 +157,11 @@ Result<NativeEngine::Sized> NativeEngine::make(const GraphRef& graph, std::vecto
                                          options_of(graph.get()));
     made.executable = HONE_TRY(code->executable());
   }
-  if (keeps_code_) made.code = std::move(code);
-  made.program = programs_++;
+  if (keeps_sources_) made.from = std::move(code);
   return made;
 }
 
-Result<std::shared_ptr<Compilation>> NativeEngine::open_code(const GraphRef& graph) {
+Result<std::shared_ptr<Compilation>> NativeCode::open_code(const GraphRef& graph) {
   const auto given = plans_.find(graph.get());
   const Plan& plan = given == plans_.end() ? options_.plan : given->second.plan;
   const bool is_planned = plan.graph_hash != 0;
