@@ -1,5 +1,6 @@
 #include "ir/functional.h"
 #include "tensor/counting.h"
+#include "tensor/demand.h"
 
 #include <algorithm>
 
@@ -32,9 +33,11 @@ Dims broadcast_dims(Builder& b, const Dims& x, const Dims& y) {
   for (size_t i = 0; i < rank; ++i) {  // i counts from the back
     Dim dx = i < x.size() ? x[x.size() - 1 - i] : Dim(1);
     Dim dy = i < y.size() ? y[y.size() - 1 - i] : Dim(1);
-    if (!(dx == dy) && !dx.is(1) && !dy.is(1))
+    if (!(dx == dy) && !dx.is(1) && !dy.is(1)) {
+      demand(Demand::Kind::broadcast, dy, dx);
       b.fail(bad_input("dims {} and {} do not broadcast", to_string(AttrValue(x)),
                        to_string(AttrValue(y))));
+    }
     result[rank - 1 - i] = dx.is(1) ? dy : dx;
   }
   return result;
@@ -134,6 +137,7 @@ Value reshape(Value x, const Dims& dims) {
     for (Dim d : wanted) known *= d;
     std::optional<Dim> rest = x.type().elements().divided_by(known);
     if (!rest) {
+      demand(Demand::Kind::multiple, x.type().elements(), known);
       x.builder().fail(bad_input("{} does not reshape to {}: {} elements are not a multiple of {}",
                                  x.type().to_string(), to_string(AttrValue(dims)),
                                  x.type().elements().to_string(), known.to_string()));
@@ -194,15 +198,18 @@ std::vector<Value> split(Value x, int axis, const Dims& sizes) {
     parts.push_back(slice(x, axis, start, start + size));
     start += size;
   }
-  if (!(start == x.dim(axis)))
+  if (!(start == x.dim(axis))) {
+    demand(Demand::Kind::equal, x.dim(axis), start);
     x.builder().fail(bad_input("split into sizes of sum {}, dim {} is {}", start.to_string(), axis,
                                x.dim(axis).to_string()));
+  }
   return parts;
 }
 
 std::vector<Value> split(Value x, int axis, int parts) {
   std::optional<Dim> size = x.dim(axis).divided_by(parts);
   if (!size) {
+    demand(Demand::Kind::multiple, x.dim(axis), parts);
     x.builder().fail(bad_input("dim {} of size {} does not split into {} equal parts", axis,
                                x.dim(axis).to_string(), parts));
     return std::vector<Value>(static_cast<size_t>(parts), x);

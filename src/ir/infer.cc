@@ -7,13 +7,20 @@
 #include "ir/application.h"
 #include "ir/builder.h"
 #include "ir/op_def.h"
+#include "tensor/demand.h"
 
 namespace hone {
 namespace {
 
-// The result types of a composite, remembered per (op, operand types): expanding once is enough.
+// The result types of a composite, or the error and what was demanded.
+struct Expanded {
+  Result<std::vector<Type>> types;
+  std::optional<Demand> demanded = {};
+};
+
+// Remembered per (op, operand types): expanding once is enough.
 struct Expansion : ApplicationKey {
-  mutable std::atomic<const Result<std::vector<Type>>*> results = nullptr;
+  mutable std::atomic<const Expanded*> results = nullptr;
 
   explicit Expansion(ApplicationKey key) : ApplicationKey(std::move(key)) {}
   Expansion(Expansion&& other) noexcept : ApplicationKey(std::move(other)) {}
@@ -30,17 +37,27 @@ Result<std::vector<Type>> expand_to_types(const Application& app) {
   return types;
 }
 
+const Expanded* expanded(const Application& app) {
+  const DemandListener listener;
+  Result<std::vector<Type>> types = expand_to_types(app);
+  const std::optional<Demand> demanded = types.ok() ? std::nullopt : listener.last();
+  return new Expanded{std::move(types), demanded};
+}
+
 Result<std::vector<Type>> infer_by_expansion(const Application& app) {
   static Interner<Expansion>& memo = *new Interner<Expansion>();
   const Expansion* entry =
       memo.intern(Expansion({app.op, {app.operands.begin(), app.operands.end()}}));
-  if (const auto* known = entry->results.load(std::memory_order_acquire)) return *known;
-  const auto* fresh = new Result<std::vector<Type>>(expand_to_types(app));
-  const Result<std::vector<Type>>* expected = nullptr;
-  if (entry->results.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel))
-    return *fresh;
-  delete fresh;
-  return *expected;
+  const Expanded* known = entry->results.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    const Expanded* fresh = expanded(app);
+    if (entry->results.compare_exchange_strong(known, fresh, std::memory_order_acq_rel))
+      known = fresh;
+    else
+      delete fresh;
+  }
+  if (known->demanded) demand(*known->demanded);
+  return known->types;
 }
 
 Status check_operands(const Application& app, const OpDef& def) {

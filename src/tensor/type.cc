@@ -5,6 +5,7 @@
 #include "base/checked_math.h"
 #include "base/hash.h"
 #include "base/interner.h"
+#include "tensor/demand.h"
 
 namespace hone {
 
@@ -53,6 +54,7 @@ Status check(DType dtype, std::span<const Dim> dims) {
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     int64_t low = dims[axis].range().low;
     if (low < 0) {
+      demand(Demand::Kind::at_least, dims[axis], 0);
       return bad_input("type {}: the size of axis {}{} {}, below 0", type_text(dtype, dims), axis,
                        dims[axis].is_static() ? " is" : " can be", low);
     }
@@ -71,6 +73,7 @@ Status check(DType dtype, std::span<const Dim> dims) {
                       most_static == kDimLimit ? " or more" : "");
   }
   if (most > kMaxSymbolicElements) {
+    demand({Demand::Kind::elements, Dims(dims.begin(), dims.end())});
     return over_limit("type {}: up to {}{} elements, above the limit of 2^60 for symbolic types",
                       type_text(dtype, dims), most, most == kDimLimit ? " or more" : "")
         .with_hint(fmt::format("give its symbols smaller ranges, as in 'where {} in 1..64'",

@@ -4,7 +4,6 @@
 
 #include "front/onnx/checks.h"
 #include "front/onnx/deferred.h"
-#include "front/onnx/narrow.h"
 #include "front/onnx/signature.h"
 
 namespace hone::onnx_io {
@@ -119,8 +118,9 @@ SegmentBody import_into(Flow& flow, Node& n, const onnx::GraphProto& graph,
   }
   import_initializers(frame, flow, graph);
   import_nodes(frame, flow, graph);
-  std::vector<Slot*> results;
   SegmentBody made;
+  if (!flow.constraints().empty()) return made;
+  std::vector<Slot*> results;
   for (const onnx::ValueInfoProto& info : graph.output()) {
     Slot* slot = frame.find(info.name());
     if (results.size() >= first_stacked)
@@ -161,10 +161,11 @@ Branch import_branch(Node& n, const onnx::GraphProto& graph) {
     flow.may_narrow = attempt < kMostAttempts;
     try {
       branch.body = import_into(flow, n, graph, {}, SIZE_MAX, "");
-      return branch;
-    } catch (NeedRanges& need) {
-      narrow_further(narrowed, need.sizes);
-      narrow_further(branch.sizes, need.sizes);
+      if (flow.constraints().empty()) return branch;
+      for (const Constraint& one : flow.constraints()) {
+        narrow_further(narrowed, one.sizes);
+        narrow_further(branch.sizes, one.sizes);
+      }
     } catch (Failure& failure) {
       if (holds_everywhere(failure)) throw;
       branch.error = std::move(failure.error);

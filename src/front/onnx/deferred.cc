@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/checked_math.h"
 #include "front/onnx/functions.h"
-#include "front/onnx/narrow.h"
 #include "ir/model_flow.h"
 
 namespace hone::onnx_io {
@@ -23,6 +23,13 @@ struct Live {
 // value of the learned elements.
 constexpr int64_t kSamples[] = {4,  7,   32,   4,    7,  2,   3,   1,     5, 6,
                                 64, 256, 1024, 4096, 80, 480, 224, 16000, 12};
+
+// A number that the symbol may be, near to the given one.
+int64_t value_near(Symbol symbol, int64_t number) {
+  const int64_t step = symbol.multiple_of();
+  return std::clamp(number / step * step, ceil_div(symbol.min(), step) * step,
+                    floor_div(symbol.max(), step) * step);
+}
 
 class Rest : public FileRest {
  public:
@@ -89,9 +96,8 @@ class Rest : public FileRest {
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& results() const { return results_; }
 
-  // The types of the inputs for one guess at the sizes.
-  Result<std::vector<Type>> sample_types(const Flow& flow, size_t guess) const {
-    Bindings bindings;
+  // The types of the inputs for one guess at the sizes, beside those that are known to do.
+  Result<std::vector<Type>> sample_types(const Flow& flow, size_t guess, Bindings bindings) const {
     for (const Live& live : live_) {
       for (Dim dim : live.type.dims()) {
         for (Symbol symbol : dim.symbols()) {
@@ -330,15 +336,17 @@ std::optional<Type> declared_type(Flow& flow, const onnx::ValueInfoProto& info) 
 }
 
 // The types of the results for the first sizes that do, of those that the rest may well get, and
-// for the next ones: two lists, one, or none.
+// for the next ones: two lists, one, or none. All of them have the sizes `known`.
 std::vector<std::vector<Type>> sampled_results(const Rest& rest, const Frame& frame,
-                                               const Flow& flow) {
+                                               const Flow& flow, const Bindings& known) {
   ImportUse use = frame.use();
   if (++use.depth > frame.source()->options.limits.nesting) return {};
   std::vector<std::vector<Type>> found;
-  size_t first = flow.guess.value_or(0), last = flow.guess.value_or(std::size(kSamples) - 1);
+  constexpr size_t kFew = 4;  // beside sizes that are known to do
+  const size_t count = known.empty() ? std::size(kSamples) : kFew;
+  size_t first = flow.guess.value_or(0), last = flow.guess.value_or(count - 1);
   for (size_t guess = first; guess <= last && found.size() < 2; ++guess) {
-    Result<std::vector<Type>> types = rest.sample_types(flow, guess);
+    Result<std::vector<Type>> types = rest.sample_types(flow, guess, known);
     if (!types.ok()) continue;
     Result<Rest::Made> made = rest.make(*types, guess, use);
     if (made.ok()) found.push_back(std::move(made->types));
@@ -389,7 +397,14 @@ void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int fir
   bool is_declared = std::all_of(types.begin(), types.end(), [](const auto& t) { return !!t; });
   if (!is_declared || !flow.has_learned()) {
     try {
-      std::vector<std::vector<Type>> samples = sampled_results(*rest, frame, flow);
+      std::vector<std::vector<Type>> samples;
+      // What the first node demands tells sizes that no guess meets.
+      const std::optional<Bindings> known = why.demand ? witness(*why.demand) : std::nullopt;
+      if (known) samples = sampled_results(*rest, frame, flow, *known);
+      if (samples.size() < 2) {
+        std::vector<std::vector<Type>> more = sampled_results(*rest, frame, flow, {});
+        samples.insert(samples.end(), more.begin(), more.end());
+      }
       if (samples.empty()) throw std::move(why);
       for (size_t i = 0; i < types.size(); ++i)
         types[i] = result_type(flow, *outputs[i], types[i], samples, i);

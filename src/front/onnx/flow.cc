@@ -330,6 +330,13 @@ void Flow::cut_and_narrow(const Bindings& sizes, std::vector<Slot*>& checked) {
   parts_.back().checked = checked;
 }
 
+void Flow::constrain(Constraint constraint) {
+  builder().forgive();
+  std::vector<Slot*> none;
+  cut_and_narrow(constraint.sizes, none);
+  constraints_.push_back(std::move(constraint));
+}
+
 namespace {
 
 // Integers beyond +-kShift are cut off: axes, sizes and the like are not.

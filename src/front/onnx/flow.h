@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "front/onnx/constraints.h"
 #include "ir/builder.h"
 #include "ir/contents.h"
 #include "ir/model.h"
@@ -71,6 +72,11 @@ class Flow {
   // Tells whether open sizes may lose what a node of the flow does not take: a run of what is
   // imported again with smaller ranges is sure to reach the node.
   bool may_narrow = false;
+  // The demands of nodes on open sizes. If there are any, the flow only collects: the
+  // graphs that it has made are of no use.
+  const std::vector<Constraint>& constraints() const { return constraints_; }
+  // Goes on with the sizes of the constraint, behind a node that failed without.
+  void constrain(Constraint constraint);
   const Names& names() const { return *names_; }
   bool has_symbols() const;  // of its own or from outside
   // Takes the values that stand for open sizes in this flow and those inside, before it has values.
@@ -205,6 +211,7 @@ class Flow {
   std::vector<int64_t> checks_;
   std::map<std::string, Slot*, std::less<>> binders_;  // by symbol
   Bindings narrowed_;
+  std::vector<Constraint> constraints_;
   std::shared_ptr<Names> names_;
 };
 

@@ -3,16 +3,21 @@
 #include <algorithm>
 #include <set>
 
+#include "front/onnx/constraints.h"
 #include "front/onnx/deferred.h"
 #include "front/onnx/functions.h"
 #include "front/onnx/metadata.h"
-#include "front/onnx/narrow.h"
 #include "front/onnx/registry.h"
 #include "front/onnx/signature.h"
 #include "front/onnx/strings.h"
 
 namespace hone::onnx_io {
 namespace {
+
+std::string place_of(const onnx::NodeProto& proto) {
+  const bool has_name = !proto.name().empty() || proto.output_size() == 0;
+  return fmt::format("node '{}' ({})", has_name ? proto.name() : proto.output(0), proto.op_type());
+}
 
 void define_results(Frame& frame, Flow& flow, const onnx::NodeProto& proto,
                     const Node::Outcome& outcome) {
@@ -43,6 +48,19 @@ void define_results(Frame& frame, Flow& flow, const onnx::NodeProto& proto,
   if (!outcome.cuts.empty()) flow.cut();
 }
 
+// True if the node takes some of the numbers that open sizes may be: it can be mapped again.
+bool constrains(Frame& frame, Flow& flow, const onnx::NodeProto& proto, const Failure& failure) {
+  constexpr size_t kMost = 256;  // of one pass
+  if (!flow.may_narrow || !flow.has_symbols() || failure.is_structural) return false;
+  if (flow.constraints().size() == kMost) return false;
+  std::optional<Constraint> found =
+      constraint_of(frame, flow, proto, failure.demand, failure.error);
+  if (!found) return false;
+  found->why = std::move(found->why).within(place_of(proto));
+  flow.constrain(*std::move(found));
+  return true;
+}
+
 void import_op(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
   std::string domain = canonical_domain(proto.domain());
   int version = frame.version(domain);
@@ -50,6 +68,7 @@ void import_op(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
   if (!row.ok()) throw Failure{std::move(row).error()};
   Node node(frame, flow, proto, version);
   for (;;) {
+    const DemandListener listener;
     try {
       define_results(frame, flow, proto, node.map((*row)->mapping));
       return;
@@ -64,6 +83,11 @@ void import_op(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
     } catch (const NeedValue& need) {
       if (flow.kind() == Flow::Kind::region) throw NotARegion();
       flow.learn(*need.slot);
+    } catch (Constraint& constraint) {
+      flow.constrain(std::move(constraint));
+    } catch (Failure& failure) {
+      failure.demand = listener.last();
+      if (!constrains(frame, flow, proto, failure)) throw;
     }
   }
 }
@@ -83,11 +107,7 @@ void import_node(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
     else
       import_op(frame, flow, proto);
   } catch (Failure& failure) {
-    std::string name = !proto.name().empty()     ? proto.name()
-                       : proto.output_size() > 0 ? proto.output(0)
-                                                 : std::string();
-    failure.error =
-        std::move(failure.error).within(fmt::format("node '{}' ({})", name, proto.op_type()));
+    failure.error = std::move(failure.error).within(place_of(proto));
     throw;
   }
 }
@@ -136,13 +156,6 @@ void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
   frame.source()->note(std::move(first));
 }
 
-// Throws NeedRanges instead if the node takes some of the numbers that open sizes may be.
-void narrow_for(Frame& frame, Flow& flow, const onnx::NodeProto& node, Failure& failure) {
-  if (!flow.may_narrow || !flow.has_symbols()) return;
-  if (std::optional<NeedRanges> need = needed_ranges(frame, flow, node, failure.error))
-    throw *std::move(need);
-}
-
 }  // namespace
 
 void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph) {
@@ -150,14 +163,7 @@ void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph) {
     throw Failure{over_limit("graphs and functions are nested more than {} deep",
                              frame.source()->options.limits.nesting)};
   import_initializers(frame, flow, graph);
-  for (const onnx::NodeProto& node : graph.node()) {
-    try {
-      import_node(frame, flow, node);
-    } catch (Failure& failure) {
-      narrow_for(frame, flow, node, failure);
-      throw;
-    }
-  }
+  for (const onnx::NodeProto& node : graph.node()) import_node(frame, flow, node);
   check_value_info(frame, graph);
 }
 
@@ -168,8 +174,8 @@ void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int f
     try {
       import_node(frame, flow, graph.node(i));
     } catch (Failure& failure) {
+      if (!flow.constraints().empty()) return;  // it may do with them
       bool is_stuck = is_rest && i == first && flow.names().learned.size() == learned;
-      narrow_for(frame, flow, graph.node(i), failure);
       if (!flow.has_symbols() || frame.is_function() || is_stuck || !can_defer(frame, graph, i))
         throw;
       defer_rest(frame, flow, graph, i, std::move(failure));
@@ -233,7 +239,10 @@ Slot* named_output(Frame& frame, Flow& flow, const onnx::ValueInfoProto& info) {
   return slot;
 }
 
-Model import_all(std::shared_ptr<const Source> source, const Bindings& narrowed, ImportUse use) {
+// With the sizes that meet the constraints of `narrowed`. Null, and more constraints, if nodes have
+// some.
+std::optional<Model> import_all(std::shared_ptr<const Source> source, const Bindings& narrowed,
+                                ImportUse use, std::vector<Constraint>& constraints) {
   const onnx::ModelProto& proto = source->file->model();
   const onnx::GraphProto& graph = proto.graph();
   Frame frame(source, opsets_of(proto.opset_import(), proto.ir_version()), std::move(use));
@@ -247,6 +256,8 @@ Model import_all(std::shared_ptr<const Source> source, const Bindings& narrowed,
   import_initializers(frame, flow, graph);
   check_initialized(frame, graph);
   import_nodes(frame, flow, graph);
+  constraints = flow.constraints();
+  if (!constraints.empty()) return {};
   check_value_info(frame, graph);
   std::vector<Slot*> outputs;
   std::set<std::string_view> names;
@@ -275,28 +286,26 @@ Model import_all(std::shared_ptr<const Source> source, const Bindings& narrowed,
   return model;
 }
 
-// Each pass takes numbers from open sizes. Files that need more passes, or as many nodes in all
-// passes, are odd.
+// The first pass collects what all nodes demand, and the second one has it. Where a node demands
+// more of the sizes that others demanded, there are further passes; files with many are odd.
 constexpr int kMostPasses = 64;
 constexpr int64_t kMostPassNodes = 4;  // times the limit of one pass
 
-// With the ranges of open sizes that all its nodes need.
-Model import_narrowed(const std::shared_ptr<const Source>& source) {
+Model import_constrained(const std::shared_ptr<const Source>& source) {
   Bindings narrowed;
   int64_t nodes = 0;
   for (int pass = 1;; ++pass) {
     const ImportUse use;
-    try {
-      return import_all(source, narrowed, use);
-    } catch (NeedRanges& need) {
-      nodes += *use.nodes;
-      if (pass == kMostPasses || nodes > kMostPassNodes * source->options.limits.nodes)
-        throw Failure{std::move(need.why)};
-      narrow_further(narrowed, need.sizes);
-      const std::string where =
-          need.why.where().empty() ? "" : fmt::format(" ({})", need.why.where());
-      source->note(
-          fmt::format("{}, since otherwise {}{}", ranges_text(need.sizes), need.why.what(), where));
+    std::vector<Constraint> constraints;
+    if (std::optional<Model> model = import_all(source, narrowed, use, constraints))
+      return *std::move(model);
+    nodes += *use.nodes;
+    if (pass == kMostPasses || nodes > kMostPassNodes * source->options.limits.nodes)
+      throw Failure{std::move(constraints.front().why)};
+    for (const Constraint& one : constraints) {
+      narrow_further(narrowed, one.sizes);
+      source->note(fmt::format("{}, since otherwise {} ({})", ranges_text(one.sizes),
+                               one.why.what(), one.why.where()));
     }
   }
 }
@@ -324,7 +333,7 @@ Result<Model> import_model(std::shared_ptr<const ModelFile> file, const ImportOp
     if (options.layers != nullptr) add_layers(graph, *options.layers);
     if (options.labels != nullptr) *options.labels = file->strings().labels(graph);
     const std::shared_ptr<const Source> source = make_source(std::move(file), options);
-    Model model = import_narrowed(source);
+    Model model = import_constrained(source);
     HONE_TRY(verify(model));
     for (const std::string& note : *source->notes)
       if (options.notice) options.notice(fmt::format("{}: {}", where, note));

@@ -20,8 +20,8 @@ struct NotARegion {
 void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph);
 void import_node(Frame& frame, Flow& flow, const onnx::NodeProto& node);
 // The nodes of a graph from `first` on, as far as they can be typed; the rest is deferred.
-// Afterwards the frame has the graph's outputs. A rest that was deferred before does not stop at
-// its first node again unless it has learned something.
+// Afterwards the frame has the graph's outputs, unless the flow has constraints. A rest that was
+// deferred before does not stop at its first node again unless it has learned something.
 void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first = 0,
                   bool is_rest = false);
 void import_initializers(Frame& frame, Flow& flow, const onnx::GraphProto& graph);

@@ -261,16 +261,24 @@ void Node::must_be(Dim size, Dim wanted, std::string_view what, bool or_one) {
   if (size == wanted || (or_one && size.is(1)) || agreed_.contains(what)) return;
   const Dim difference = size - wanted;
   const bool never = is_never_zero(difference) && (!or_one || is_never_zero(size - 1));
-  // One open size has a range for which it fits, which import looks for.
+  // One open size has a range for which it fits, which import solves.
   const bool is_range = !or_one && difference.symbols().size() == 1 && !depends_on_data(difference);
-  if (never || is_range)
+  if (never || is_range) {
+    demand(or_one ? Demand::Kind::stretch : Demand::Kind::equal, size, wanted);
     bad("{} is {}, must be {}{}", what, size.to_string(), wanted.to_string(),
         or_one ? " or 1" : "");
+  }
   if (!or_one)
     if (auto value = solved(flow_.names(), difference)) throw NeedNarrowed{{*value}};
   Value found = size_value(builder(), size);
   if (or_one) found = select(compare("eq", found, 1), size_value(builder(), wanted), found);
   must_be(found, wanted, what);
+}
+
+std::optional<Dim> Node::divided(Dim size, Dim parts) {
+  std::optional<Dim> part = parts.is(0) ? std::nullopt : size.divided_by(parts);
+  if (!part) demand(Demand::Kind::multiple, size, parts);
+  return part;
 }
 
 bool Node::depends_on_data(Dim size) const {

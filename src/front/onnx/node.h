@@ -26,7 +26,8 @@ class Frame;
 
 struct Failure {
   Error error;
-  bool is_structural = false;  // of names alone: no types or sizes would mend it
+  bool is_structural = false;         // of names alone: no types or sizes would mend it
+  std::optional<Demand> demand = {};  // what the op could not prove of sizes
 };
 
 // A size depends on data: the segment ends here, and the node is mapped again in the next one,
@@ -128,6 +129,9 @@ class Node {
   void must_be(Value size, Dim wanted, std::string_view what);
   // True if it has symbols that no input has.
   bool depends_on_data(Dim size) const;
+  // The size divided by a number of parts. Null if it is not known to be a multiple of it, which
+  // the node then must refuse.
+  std::optional<Dim> divided(Dim size, Dim parts);
 
   // ---- Attributes
   // -------------------------------------------------------------------------------- Those that a

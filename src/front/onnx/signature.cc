@@ -214,6 +214,18 @@ void InputTypes::learn(const onnx::ValueInfoProto& info) {
   }
 }
 
+Result<Type> InputTypes::limited(const onnx::ValueInfoProto& info, DType dtype, Dims dims) {
+  const DemandListener listener;
+  Result<Type> type = Type::make(dtype, dims);
+  if (type.ok() || !listener.last()) return type;
+  std::optional<Bindings> sizes = solved(*listener.last(), /*has_cache=*/false);
+  if (!sizes) return type;
+  for (Dim& dim : dims) dim = dim.bind(*sizes);
+  Error why = std::move(type).error().within(fmt::format("value '{}'", info.name()));
+  flow_.constrain({*std::move(sizes), std::move(why)});
+  return Type::make(dtype, dims);
+}
+
 Type InputTypes::of(const onnx::ValueInfoProto& info) {
   DType dtype = element_type(info);
   const onnx::TypeProto::Tensor& tensor = tensor_type(info);
@@ -226,7 +238,8 @@ Type InputTypes::of(const onnx::ValueInfoProto& info) {
     throw failure_in(
         info, over_limit("rank {} is above the limit of {}", tensor.shape().dim_size(), kMaxRank));
   Dims dims = given ? Dims(given->begin(), given->end()) : declared_dims(info);
-  Result<Type> type = Type::make(dtype, dims);
+  for (Dim& dim : dims) dim = flow_.seen(dim);
+  Result<Type> type = limited(info, dtype, dims);
   if (!type.ok()) throw failure_in(info, std::move(type).error());
   const Tensor* fixed = constant(info.name());
   if (fixed != nullptr && fixed->dtype() != dtype)

@@ -41,6 +41,8 @@ class InputTypes {
   // What the user wants to be a symbol; null if the file decides.
   std::optional<Dim> wanted_symbol(const std::string& input, int axis, size_t rank);
   Dim named(const std::string& name, int unknown);
+  // The type, with lower bounds of sizes that are too large together.
+  Result<Type> limited(const onnx::ValueInfoProto& info, DType dtype, Dims dims);
   Dim bound_or(Symbol symbol);
   // "2*N + 1", if its symbols are in the metadata or name dims of inputs.
   std::optional<Dim> expression(const std::string& text, int unknown);

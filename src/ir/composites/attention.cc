@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ir/composites/expansion.h"
+#include "tensor/demand.h"
 
 // Attention and rotary position embedding.
 
@@ -49,6 +50,7 @@ std::optional<Dim> group_size(Builder& b, Dim heads, Dim kv_heads) {
   std::optional<Dim> group;
   if (kv_heads.is_static() && kv_heads.value() > 0) group = heads.divided_by(kv_heads);
   if (!group) {
+    demand(Demand::Kind::multiple, heads, kv_heads);
     b.fail(bad_input("the {} heads of the query are not divisible by the {} heads of the key",
                      heads.to_string(), kv_heads.to_string()));
   }
@@ -156,6 +158,7 @@ std::vector<Value> expand_rotary_embedding(Builder& b, Op op, In in) {
     return {};
   }
   if (!provably_le(rotated, width)) {
+    demand(Demand::Kind::at_least, width, rotated);
     return failed(b, bad_input("cos turns {} elements, the head dim has only {}",
                                rotated.to_string(), width.to_string()));
   }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "ir/composites/expansion.h"
+#include "tensor/demand.h"
 
 // Einstein summation, with all that numpy allows: repeated letters, "...", an implicit result.
 
@@ -162,6 +163,7 @@ Result<Sizes> sizes_of(const std::vector<Labelled>& operands) {
       const Label label = operand.labels[i];
       const Dim d = operand.value.dim(static_cast<int>(i));
       if (!own.emplace(label, d).second && !(own.at(label) == d)) {
+        demand(Demand::Kind::equal, d, own.at(label));
         return bad_input("{} is {} and {} in one operand", text_of(label),
                          own.at(label).to_string(), d.to_string());
       }
@@ -170,6 +172,7 @@ Result<Sizes> sizes_of(const std::vector<Labelled>& operands) {
       auto [known, fresh] = sizes.emplace(label, d);
       if (fresh || known->second == d || d.is(1)) continue;
       if (!known->second.is(1)) {
+        demand(Demand::Kind::broadcast, d, known->second);
         return bad_input("{} is {} and {}", text_of(label), known->second.to_string(),
                          d.to_string());
       }

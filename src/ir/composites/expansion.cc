@@ -1,4 +1,5 @@
 #include "ir/composites/expansion.h"
+#include "tensor/demand.h"
 
 namespace hone {
 namespace {
@@ -58,12 +59,14 @@ bool need_rank_at_least(Builder& b, std::string_view name, Value v, int rank,
 bool need_type(Builder& b, std::string_view name, Value v, Type type) {
   if (!b.ok()) return false;
   if (!v || v.type() == type) return true;
+  demand_equal(v.type().dims(), type.dims());
   return complain(b, bad_input("{} is {}, want {}", name, v.type().to_string(), type.to_string()));
 }
 
 bool need_type(Builder& b, std::string_view name, Value v, DType dtype, const Dims& dims) {
   if (!b.ok()) return false;
   if (!v || (v.dtype() == dtype && v.dims() == dims)) return true;
+  demand_equal(v.type().dims(), dims);
   return complain(b, bad_input("{} is {}, want {}{}", name, v.type().to_string(), hone::name(dtype),
                                to_string(AttrValue(dims))));
 }
@@ -74,8 +77,9 @@ bool need_broadcastable(Builder& b, std::string_view name, Value v, const Dims& 
   const size_t rank = static_cast<size_t>(v.rank());
   bool fits = rank <= dims.size();
   for (size_t i = 0; fits && i < rank; ++i) {
-    const Dim d = v.type().dims()[i];
-    fits = d.is(1) || d == dims[dims.size() - rank + i];
+    const Dim d = v.type().dims()[i], wanted = dims[dims.size() - rank + i];
+    fits = d.is(1) || d == wanted;
+    if (!fits) demand(Demand::Kind::stretch, d, wanted);
   }
   if (fits) return true;
   return complain(

@@ -1,5 +1,6 @@
 #include "ir/composites/expansion.h"
 #include "ir/derivatives/rules.h"
+#include "tensor/demand.h"
 
 // Softmax and the normalizations.
 
@@ -86,6 +87,7 @@ std::vector<Value> expand_group_norm(Builder& b, Op op, In in) {
   if (!need_type(b, "scale", scale, channel) || !need_type(b, "bias", bias, channel)) return {};
   const std::optional<Dim> per_group = x.dim(1).divided_by(groups);
   if (!per_group) {
+    demand(Demand::Kind::multiple, x.dim(1), groups);
     return failed(b, bad_input("the {} channels are not divisible by {} groups",
                                x.dim(1).to_string(), groups));
   }

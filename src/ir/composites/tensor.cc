@@ -1,5 +1,6 @@
 #include "ir/composites/expansion.h"
 #include "ir/derivative.h"
+#include "tensor/demand.h"
 
 // Pools, indices, blocks and quantization.
 
@@ -59,6 +60,7 @@ std::vector<Value> expand_top_k(Builder& b, Op op, In in) {
   const std::optional<Dim> k = only_dim(b, op, "k");
   if (!axis || !k) return {};
   if (k->range().low < 0 || !provably_le(*k, x.dim(*axis))) {
+    demand(Demand::Kind::at_least, x.dim(*axis), *k);
     return failed(b, bad_input("k is {}, want 0 to {}, the size of axis {}", k->to_string(),
                                x.dim(*axis).to_string(), *axis));
   }
@@ -79,6 +81,7 @@ std::vector<Value> expand_depth_to_space(Builder& b, Op op, In in) {
   const Dim n = x.dim(0), c = x.dim(1), h = x.dim(2), w = x.dim(3);
   const std::optional<Dim> out = c.divided_by(block * block);
   if (!out) {
+    demand(Demand::Kind::multiple, c, block * block);
     return failed(b, bad_input("the {} channels are not divisible by the square of block {}",
                                c.to_string(), block));
   }
@@ -98,6 +101,7 @@ std::vector<Value> expand_space_to_depth(Builder& b, Op op, In in) {
   const Dim n = x.dim(0), c = x.dim(1);
   const std::optional<Dim> h = x.dim(2).divided_by(block), w = x.dim(3).divided_by(block);
   if (!h || !w) {
+    demand(Demand::Kind::multiple, x.dim(h ? 3 : 2), block);
     return failed(b, bad_input("height {} and width {} are not divisible by block {}",
                                x.dim(2).to_string(), x.dim(3).to_string(), block));
   }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "ir/op_def.h"
+#include "tensor/demand.h"
 
 // Questions that the inference of several families asks. Their errors name both sides.
 
@@ -17,6 +18,7 @@ namespace hone {
 inline Status expect_le(Dim smaller, std::string_view smaller_name, Dim larger,
                         std::string_view larger_name, int axis) {
   if (provably_le(smaller, larger)) return {};
+  demand(Demand::Kind::at_least, larger, smaller);
   bool known = smaller.is_static() && larger.is_static();
   return bad_input("{} {} {} {} {} on axis {}", smaller_name, smaller.to_string(),
                    known ? "exceeds" : "is not provably at most", larger_name, larger.to_string(),
@@ -26,6 +28,7 @@ inline Status expect_le(Dim smaller, std::string_view smaller_name, Dim larger,
 // value >= 0 for every binding.
 inline Status expect_not_negative(Dim value, std::string_view value_name, int axis) {
   if (provably_le(0, value)) return {};
+  demand(Demand::Kind::at_least, value, 0);
   return bad_input("{} {} {} on axis {}", value_name, value.to_string(),
                    value.is_static() ? "is negative" : "may be negative", axis);
 }

@@ -36,13 +36,17 @@ Status check_features(Type input, Type kernel, const ConvOrder& order, int64_t g
   if (groups < 1) return bad_input("groups is {}, not at least 1", groups);
   Dim in = input.dim(order.input_feature);
   Dim per_group = kernel.dim(order.kernel_input);
-  if (in != per_group * groups)
+  if (in != per_group * groups) {
+    demand(Demand::Kind::equal, in, per_group * groups);
     return bad_input("the input has {} features, the kernel takes {} in each of {} groups",
                      in.to_string(), per_group.to_string(), groups);
+  }
   Dim out = kernel.dim(order.kernel_output);
-  if (!out.divided_by(groups))
+  if (!out.divided_by(groups)) {
+    demand(Demand::Kind::multiple, out, groups);
     return bad_input("the kernel gives {} features, not {}a multiple of {} groups", out.to_string(),
                      out.is_static() ? "" : "provably ", groups);
+  }
   return {};
 }
 

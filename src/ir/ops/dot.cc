@@ -62,6 +62,7 @@ Status check_pairs(std::string_view what, Type lhs, const Ints& lhs_axes, Type r
     Dim left = lhs.dim(static_cast<int>(lhs_axes[i]));
     Dim right = rhs.dim(static_cast<int>(rhs_axes[i]));
     if (left == right) continue;
+    demand(Demand::Kind::equal, right, left);
     bool known = left.is_static() && right.is_static();
     return bad_input("{} dims {} of lhs and {} of rhs are {} and {}, {}", what, lhs_axes[i],
                      rhs_axes[i], left.to_string(), right.to_string(),

@@ -136,9 +136,11 @@ Result<std::vector<Type>> infer_arg_reduce(const Application& app) {
   if (!kInteger.contains(dtype))
     return bad_input("dtype {} is no integer type to compute with", name(dtype));
   Dim extent = operand.dim(static_cast<int>(axis));
-  if (!provably_le(1, extent))
+  if (!provably_le(1, extent)) {
+    demand(Demand::Kind::at_least, extent, 1);
     return bad_input("dim {} is {}, not {}at least 1: nothing has no extreme", axis,
                      extent.to_string(), extent.is_static() ? "" : "provably ");
+  }
   int64_t highest = dtype == DType::u64 ? INT64_MAX : integer_limits(dtype).highest;
   if (!provably_le(extent - 1, highest))
     return bad_input("positions in dim {} of size {} do not fit {}", axis, extent.to_string(),

@@ -53,6 +53,7 @@ Result<std::vector<Type>> infer_broadcast(const Application& a) {
   for (int i = 0; i < x.rank(); ++i) {
     Dim target = dims[static_cast<size_t>(map[static_cast<size_t>(i)])];
     if (x.dim(i) == target || x.dim(i).is(1)) continue;
+    demand(Demand::Kind::stretch, x.dim(i), target);
     return bad_input("operand dim {} is {}; to become result dim {} it must be {} or 1", i,
                      x.dim(i).to_string(), map[static_cast<size_t>(i)], target.to_string());
   }
@@ -97,6 +98,7 @@ Result<std::vector<Type>> infer_reshape(const Application& a) {
   Type x = a.operand(0);
   std::vector<Type> result = HONE_TRY(single_result(x.dtype(), a.op.dims("dims")));
   if (x.elements() != result[0].elements()) {
+    demand(Demand::Kind::equal, x.elements(), result[0].elements());
     return bad_input("{} has {} elements, {} has {}", x.to_string(), x.elements().to_string(),
                      result[0].to_string(), result[0].elements().to_string());
   }
@@ -228,6 +230,7 @@ Result<Dim> padded_size(const Application& a, int i) {
   Dim spread = size;
   if (interior > 0 && !size.is(0)) {
     if (!provably_le(1, size)) {
+      demand(Demand::Kind::at_least, size, 1);
       return bad_input("interior padding needs a size of at least 1; {} may be 0 on axis {}",
                        size.to_string(), i);
     }
@@ -235,6 +238,7 @@ Result<Dim> padded_size(const Application& a, int i) {
   }
   Dim result = low + spread + high;
   if (!provably_le(0, result)) {
+    demand(Demand::Kind::at_least, result, 0);
     return bad_input("size {} with padding {} and {} {} negative on axis {}", spread.to_string(),
                      low.to_string(), high.to_string(), result.is_static() ? "is" : "may be", i);
   }
@@ -340,6 +344,7 @@ Result<std::vector<Type>> infer_concat(const Application& a) {
     bool fits = part.dtype() == first.dtype() && part.rank() == first.rank();
     for (int i = 0; fits && i < first.rank(); ++i) {
       fits = i == axis || part.dim(i) == first.dim(i);
+      if (!fits) demand(Demand::Kind::equal, part.dim(i), first.dim(i));
     }
     if (!fits) {
       return bad_input("part {} is {}, which does not match {} outside of axis {}", p,

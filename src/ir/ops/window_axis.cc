@@ -44,19 +44,24 @@ Result<std::vector<WindowParams>> window_params(Op op, std::string_view window_d
 }
 
 Result<Dim> window_count(Dim in, Dim window, const WindowParams& params, std::string_view what) {
-  if (!provably_le(1, window))
+  if (!provably_le(1, window)) {
+    demand(Demand::Kind::at_least, window, 1);
     return bad_input("the window of {} is {}, not {}at least 1", what, window.to_string(),
                      window.is_static() ? "" : "provably ");
+  }
   Dim dilated = in;
   if (params.in_dilation != 1 && !in.is(0)) {
-    if (!provably_le(1, in))
+    if (!provably_le(1, in)) {
+      demand(Demand::Kind::at_least, in, 1);
       return bad_input("{} is {}, which may be 0; a dilated input must not", what, in.to_string());
+    }
     dilated = (in - 1) * params.in_dilation + 1;
   }
   Dim padded = dilated + params.pad_low + params.pad_high;
   Dim span = (window - 1) * params.window_dilation + 1;
   Dim count = floordiv(padded - span, params.stride) + 1;
   if (provably_le(0, count)) return count;
+  demand(Demand::Kind::at_least, count, 0);
   bool known = padded.is_static() && span.is_static();
   return bad_input("the window of {} spans {}, the padded input {}has {}", what, span.to_string(),
                    known ? "" : "may have less: it ", padded.to_string());

@@ -101,7 +101,7 @@ void packed_attention(Node& n, Value product, const Dims& widths, Value mask, Va
 Dims packed_widths(Node& n, Value product) {
   const Ints sizes = n.ints("qkv_hidden_sizes");
   if (sizes.empty()) {
-    const std::optional<Dim> third = product.dim(2).divided_by(3);
+    const std::optional<Dim> third = n.divided(product.dim(2), 3);
     if (!third) n.bad("{} columns are not three equal parts", product.dim(2).to_string());
     return {*third, *third, *third};
   }

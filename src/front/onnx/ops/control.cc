@@ -2,7 +2,7 @@
 
 #include "front/onnx/body.h"
 #include "front/onnx/checks.h"
-#include "front/onnx/narrow.h"
+#include "front/onnx/constraints.h"
 #include "front/onnx/registry.h"
 
 namespace hone::onnx_io {
@@ -82,7 +82,7 @@ void need_ranges_of_both(Node& n, const Branch& yes, const Branch& no) {
     if (const std::optional<Symbol> symbol = flow.symbol(name)) now.push_back(*symbol);
   Bindings both = needed_by_both(yes.sizes, no.sizes, now);
   if (both.empty()) return;
-  throw NeedRanges{std::move(both), hone::unsupported("neither branch fits").within(n.describe())};
+  throw Constraint{std::move(both), hone::unsupported("neither branch fits").within(n.describe())};
 }
 
 void if_as_segment(Node& n, Value condition, const onnx::GraphProto& on_true,

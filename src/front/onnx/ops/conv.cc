@@ -184,7 +184,7 @@ Dim product(const Dims& dims) {
 
 Dim exact_part(Node& n, Dim channels, int64_t parts, std::string_view what) {
   if (parts < 1) n.bad("{} is {}, not at least 1", what, parts);
-  const std::optional<Dim> part = channels.divided_by(parts);
+  const std::optional<Dim> part = n.divided(channels, parts);
   if (!part) n.bad("{} channels are not a multiple of {} {}", channels.to_string(), what, parts);
   return *part;
 }

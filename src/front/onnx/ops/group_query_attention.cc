@@ -36,7 +36,7 @@ void read_operands(Node& n, Step& s) {
   Value query = n.in(0), key = n.optional(1), value = n.optional(2);
   n.require_rank(query, "query", 3, 3);
   if (!key && !value) {
-    const std::optional<Dim> width = query.dim(2).divided_by(Dim(heads) + Dim(kv_heads) * 2);
+    const std::optional<Dim> width = n.divided(query.dim(2), Dim(heads) + Dim(kv_heads) * 2);
     if (!width) {
       n.bad("query is {}, which {} + 2 * {} heads do not divide", query.type().to_string(), heads,
             kv_heads);

@@ -23,7 +23,7 @@ double scale_of(Node& n, const Heads& h) {
 Dim group_size(Node& n, const Heads& h) {
   const Dim heads = h.query.dim(1), kv_heads = h.key.dim(1);
   if (heads == kv_heads) return 1;
-  const std::optional<Dim> group = kv_heads.is(0) ? std::nullopt : heads.divided_by(kv_heads);
+  const std::optional<Dim> group = n.divided(heads, kv_heads);
   if (!group) {
     n.bad("the {} heads of the query are not a multiple of the {} heads of the key",
           heads.to_string(), kv_heads.to_string());
@@ -41,7 +41,7 @@ int64_t head_count(Node& n, std::string_view attribute) {
 
 Value split_heads(Node& n, Value x, std::string_view what, int64_t heads) {
   n.require_rank(x, what, 3, 3);
-  const std::optional<Dim> width = x.dim(2).divided_by(heads);
+  const std::optional<Dim> width = n.divided(x.dim(2), heads);
   if (!width)
     n.bad("{} is {}, whose last dim is no multiple of {} heads", what, x.type().to_string(), heads);
   return transpose(reshape(x, {x.dim(0), x.dim(1), heads, *width}), {0, 2, 1, 3});

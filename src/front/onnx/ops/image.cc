@@ -530,7 +530,7 @@ void map_col2im(Node& n) {
   for (size_t i = 0; i < c.rank(); ++i) {
     block *= c.block[i], blocks *= grid[i], pixels *= c.image[i];
   }
-  std::optional<Dim> channels = x.dim(1).divided_by(block);
+  std::optional<Dim> channels = n.divided(x.dim(1), block);
   if (!channels || !(x.dim(2) == blocks))
     n.bad("{} has columns of {} elements and {} of them; the blocks have {}, and there are {}",
           x.type().to_string(), x.dim(1).to_string(), x.dim(2).to_string(), block.to_string(),

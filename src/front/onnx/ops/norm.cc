@@ -131,7 +131,7 @@ Value normalized(Node& n, Opcode opcode, Value x, Value scale, Value bias, int a
 // One number per group of channels as one per channel.
 Value repeated(Node& n, Value v, Dim channels, int64_t groups) {
   n.require_rank(v, "scale and bias", 1, 1);
-  const std::optional<Dim> size = channels.divided_by(groups);
+  const std::optional<Dim> size = n.divided(channels, groups);
   if (!size) n.bad("{} channels are not a multiple of {} groups", channels.to_string(), groups);
   if (!v.dim(0).is(groups))
     n.bad("scale and bias have {} entries for {} groups", v.dim(0).to_string(), groups);

@@ -276,7 +276,7 @@ Dims completed(Node& n, Value x, Dims target, bool zero_keeps) {
   if (!rest) return target;
   target[*rest] = 1;
   const Dim known = product(target), elements = x.type().elements();
-  std::optional<Dim> size = known.is(0) ? std::nullopt : elements.divided_by(known);
+  const std::optional<Dim> size = n.divided(elements, known);
   if (!size) {
     target[*rest] = -1;
     n.bad("{} with {} elements has no shape {}", x.type().to_string(), elements.to_string(),
@@ -402,9 +402,11 @@ void map_expand(Node& n) {
     }
     if (!dims[at].is_static()) {
       // The size is 1, which is repeated, or of the size asked for: indices are clamped.
-      if (!asked[i].is_static() && asked[i].range().low <= 1)
+      if (!asked[i].is_static() && asked[i].range().low <= 1) {
+        demand(Demand::Kind::broadcast, dims[at], asked[i]);
         n.unsupported("whether {} or {} is 1 depends on data", dims[at].to_string(),
                       asked[i].to_string());
+      }
       n.must_be(dims[at], asked[i], fmt::format("dim {} of the input", at - missing),
                 /*or_one=*/true);
       Value places = iota(n.builder(), DType::i64, {asked[i]}, 0);

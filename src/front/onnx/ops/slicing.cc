@@ -26,10 +26,11 @@ namespace {
 // Chunks of one size; the last may be smaller since version 18.
 Dims equal_parts(Node& n, Dim size, int64_t count) {
   if (count < 1) n.bad("splits into {} parts", count);
-  if (std::optional<Dim> part = size.divided_by(count))
+  if (std::optional<Dim> part = n.divided(size, count))
     return Dims(static_cast<size_t>(count), *part);
   if (n.version() < 18) {
-    if (size.is_static())
+    // One open size has multiples for which it fits, which import solves.
+    if (size.symbols().size() < 2 && !n.depends_on_data(size))
       n.bad("the size {} does not split into {} equal parts", size.to_string(), count);
     const Dim part = floordiv(size, count);
     n.must_be(size, part * count, "the size that is split");
