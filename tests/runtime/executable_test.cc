@@ -591,7 +591,7 @@ TEST(Executable, RefusesImagesThatReachBeyondTheirMemory) {
     test.change(image);
     const auto result = Executable::load(image);
     const std::string text = result.ok() ? "" : result.error().to_string();
-    // An arena that the machine does not have is no fault of the image.
+    // The image may ask for more memory than there is.
     EXPECT_EQ(check_image(image).ok(), result.ok() || test.words == "too large") << text;
     if (test.words.empty()) {
       EXPECT_EQ(text, "");
