@@ -290,8 +290,8 @@ Status check_each_alone(const MemoryCsv& csv) {
                                        buffer.size, *buffer.offset, capacity));
     if (*buffer.offset % buffer.alignment != 0)
       return about_buffer(csv, i, MemoryColumn::offset,
-                          bad_input("offset {} is no multiple of the alignment {}", *buffer.offset,
-                                    buffer.alignment));
+                          bad_input("offset {} is not a multiple of the alignment {}",
+                                    *buffer.offset, buffer.alignment));
   }
   return {};
 }

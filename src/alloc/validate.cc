@@ -133,15 +133,16 @@ Result<int64_t> end_of(const MemoryProblem& problem, const std::vector<int64_t>&
   const int64_t offset = offsets[index];
   if (offset < 0) return check_failed("buffer {} has the offset {}", index, offset);
   if (offset % buffer.alignment != 0)
-    return check_failed("buffer {} has the offset {}, which is no multiple of {}", index, offset,
+    return check_failed("buffer {} has the offset {}, which is not a multiple of {}", index, offset,
                         buffer.alignment);
   if (buffer.offset && offset != *buffer.offset)
     return check_failed("buffer {} has the offset {} instead of {}", index, offset, *buffer.offset);
   if (buffer.alias && checked_sub(offset, buffer.alias->shift) != offsets[buffer.alias->of])
-    return check_failed("buffer {} has the offset {}, not {} behind buffer {}, which has {}", index,
-                        offset, buffer.alias->shift, buffer.alias->of, offsets[buffer.alias->of]);
+    return check_failed(
+        "buffer {} has the offset {}, but must lie {} after buffer {}, which has {}", index, offset,
+        buffer.alias->shift, buffer.alias->of, offsets[buffer.alias->of]);
   const std::optional<int64_t> end = checked_add(offset, buffer.size);
-  if (!end) return check_failed("buffer {} has the offset {}, too large a number", index, offset);
+  if (!end) return check_failed("buffer {} has the offset {}, which is too large", index, offset);
   return *end;
 }
 
