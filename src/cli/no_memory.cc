@@ -36,7 +36,7 @@ bool is_out_of_memory() {
   return false;
 }
 
-// There is no memory for a long story either.
+// The message is short: a longer one would need memory.
 [[noreturn]] void end_by_limit() {
   constexpr std::string_view kMessage = "hone: error: out of memory\n";
   (void)!::write(STDERR_FILENO, kMessage.data(), kMessage.size());

@@ -9,8 +9,8 @@
 
 namespace hone::code {
 
-// LLVM ends the process where there is no memory or it cannot go on, unless it is told to throw. To
-// be called before a context is made.
+// Makes LLVM throw where it runs out of memory or cannot go on. It ends the process by default. Call
+// this before the first context is made.
 void tell_llvm_how_to_fail();
 
 // Loads the dialects that the emitter and the passes write.

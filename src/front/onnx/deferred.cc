@@ -398,7 +398,7 @@ void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int fir
   if (!is_declared || !flow.has_learned()) {
     try {
       std::vector<std::vector<Type>> samples;
-      // What the first node demands tells sizes that no guess meets.
+      // Sizes that meet the demand of the first node come first: a guess may miss them.
       const std::optional<Bindings> known = why.demand ? witness(*why.demand) : std::nullopt;
       if (known) samples = sampled_results(*rest, frame, flow, *known);
       if (samples.size() < 2) {
