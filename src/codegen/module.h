@@ -9,7 +9,7 @@
 
 namespace hone::code {
 
-// Makes LLVM throw where it runs out of memory or cannot go on. It ends the process by default. Call
+// Makes LLVM throw where it has no memory or cannot go on. By default it ends the process. Call
 // this before the first context is made.
 void tell_llvm_how_to_fail();
 
