@@ -35,7 +35,7 @@ contains '^  missing +cache '
 chmod g-w caches/hone
 echo "this is no log" >log.db
 hone doctor >out 2>err
-contains '^  log +it cannot be read: .*log'
+contains '^  log +it cannot be read: .*log\.db'
 XDG_CACHE_HOME='' HOME='' hone doctor >out 2>err
 contains '^  cache +.* is not kept: there is no folder'
 

@@ -26,20 +26,24 @@ namespace {
 // Chunks of one size; the last may be smaller since version 18.
 Dims equal_parts(Node& n, Dim size, int64_t count) {
   if (count < 1) n.bad("splits into {} parts", count);
-  if (std::optional<Dim> part = n.divided(size, count))
+  if (std::optional<Dim> part = size.divided_by(count))
     return Dims(static_cast<size_t>(count), *part);
   if (n.version() < 18) {
     // One open size has multiples for which it fits, which import solves.
-    if (size.symbols().size() < 2 && !n.depends_on_data(size))
+    if (size.symbols().size() < 2 && !n.depends_on_data(size)) {
+      demand(Demand::Kind::multiple, size, count);
       n.bad("the size {} does not split into {} equal parts", size.to_string(), count);
+    }
     const Dim part = floordiv(size, count);
     n.must_be(size, part * count, "the size that is split");
     return Dims(static_cast<size_t>(count), part);
   }
   const Dim part = ceildiv(size, count), rest = size - part * (count - 1);
-  if (!provably_le(0, rest))
+  if (!provably_le(0, rest)) {
+    demand(Demand::Kind::multiple, size, count);  // other sizes split, too, but have no formula
     n.bad("the size {} does not split into {} parts of {}", size.to_string(), count,
           part.to_string());
+  }
   Dims parts(static_cast<size_t>(count), part);
   parts.back() = rest;
   return parts;
