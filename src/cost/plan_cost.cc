@@ -1,34 +1,13 @@
 #include "cost/plan_cost.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/hash.h"
-#include "cost/task_price.h"
 #include "ir/loop_state.h"
 #include "ir/op_facts.h"
 #include "kernel/schedule_text.h"
 
 namespace hone {
-
-// ---- Sums ---------------------------------------------------------------------------------------
-
-void SumTree::resize(size_t count) {
-  const size_t leaves = std::bit_ceil(std::max<size_t>(count, 1));
-  if (leaves == leaves_) return;
-  std::vector<double> values(leaves);
-  for (size_t i = 0; i < std::min(leaves, leaves_); ++i) values[i] = nodes_[leaves_ + i];
-  leaves_ = leaves;
-  nodes_.assign(2 * leaves, 0);
-  std::ranges::copy(values, nodes_.begin() + static_cast<ptrdiff_t>(leaves));
-  for (size_t i = leaves; i-- > 1;) nodes_[i] = nodes_[2 * i] + nodes_[2 * i + 1];
-}
-
-void SumTree::set(size_t at, double value) {
-  size_t i = leaves_ + at;
-  nodes_[i] = value;
-  while ((i /= 2) > 0) nodes_[i] = nodes_[2 * i] + nodes_[2 * i + 1];
-}
 
 // ---- Frames -------------------------------------------------------------------------------------
 
@@ -39,11 +18,12 @@ struct PlanCost::Frame {
   std::vector<bool> left_out;  // outputs that a loop does not ask for
   std::vector<std::unique_ptr<Frame>> inner;
   std::map<NodeId, std::vector<RegionTasks>> regions;
-  SumTree steps;
+  std::vector<TaskSeconds> steps;
+  TaskSum sum;                  // of these
   std::vector<uint32_t> dirty;  // steps
   bool is_new = true;           // no step has been priced
   bool is_changed = true;       // the total is not up to date
-  double total = 0;
+  TaskSeconds total = {};
 };
 
 PlanCost::PlanCost(PlanEditor& plan, const Cost& cost, KernelStore& store, ChooseSchedule choose)
@@ -60,7 +40,8 @@ PlanCost::~PlanCost() { plan_.watch({}); }
 
 std::unique_ptr<PlanCost::Frame> PlanCost::frame_of(const FrameEditor& editor, Frame* outer,
                                                     NodeId node, std::vector<bool> left_out) {
-  std::unique_ptr<Frame> frame(new Frame{editor, outer, node, std::move(left_out), {}, {}, {}, {}});
+  std::unique_ptr<Frame> frame(
+      new Frame{editor, outer, node, std::move(left_out), {}, {}, {}, {}, {}});
   frames_[&editor] = frame.get();
   const Graph& graph = editor.view().graph();
   if (editor.regions().empty()) return frame;
@@ -89,28 +70,34 @@ Result<double> PlanCost::seconds() {
     for (const auto& [editor, frame] : frames_) frame->is_new = frame->is_changed = true;
     priced_threads_ = now;
   }
-  return total(*main_);
+  return HONE_TRY(total(*main_)).total();
 }
 
-Result<double> PlanCost::total(Frame& frame) {
+Result<TaskSeconds> PlanCost::total(Frame& frame) {
   if (!frame.is_changed) return frame.total;
   const size_t count = frame.editor.planned().steps.size();
+  for (; frame.steps.size() > count; frame.steps.pop_back()) frame.sum.remove(frame.steps.back());
   frame.steps.resize(count);
   const auto price = [&](uint32_t step) -> Status {
-    const double seconds = step < count ? HONE_TRY(step_seconds(frame, step)) : 0;
-    if (step < frame.steps.size()) frame.steps.set(step, seconds);
+    if (step >= count) return {};  // it is gone
+    const TaskSeconds seconds = HONE_TRY(step_seconds(frame, step));
+    frame.sum.remove(frame.steps[step]);
+    frame.sum.add(seconds);
+    frame.steps[step] = seconds;
     return {};
   };
   if (frame.is_new) {
-    for (uint32_t s = 0; s < frame.steps.size(); ++s) HONE_TRY(price(s));
+    for (uint32_t s = 0; s < count; ++s) HONE_TRY(price(s));
   } else {
     for (uint32_t s : frame.dirty) HONE_TRY(price(s));
     for (const auto& [node, regions] : frame.regions)
       HONE_TRY(price(frame.editor.planned().step_of[node.index]));
   }
   frame.dirty.clear();
+  TaskSum sum = frame.sum;
+  HONE_TRY(add_ports(frame, sum));
   frame.is_new = frame.is_changed = false;
-  frame.total = frame.steps.sum() + HONE_TRY(port_seconds(frame));
+  frame.total = sum.value();
   return frame.total;
 }
 
@@ -122,10 +109,12 @@ class PlanCost::Parts {
   Parts(PlanCost& whole, const FrameEditor& frame, uint32_t step)
       : whole_(whole), frame_(frame), step_(step) {}
 
-  double command() const { return whole_.cost_.command(); }
-  double copy(double bytes) const { return whole_.cost_.copy(bytes); }
-  Result<double> launch(uint64_t /*kernel*/) const { return whole_.seconds(frame_, step_); }
-  Result<double> list(size_t position) const { return whole_.total(*whole_.lists_[position]); }
+  TaskSeconds command() const { return {.commands = whole_.cost_.command()}; }
+  TaskSeconds copy(double bytes) const { return {.copies = whole_.cost_.copy(bytes)}; }
+  Result<TaskSeconds> launch(uint64_t /*kernel*/) const {
+    return TaskSeconds{.launches = HONE_TRY(whole_.seconds(frame_, step_))};
+  }
+  Result<TaskSeconds> list(size_t position) const { return whole_.total(*whole_.lists_[position]); }
   double number(Dim dim) const {
     return static_cast<double>(std::max<int64_t>(dim.range().high, 0));
   }
@@ -136,22 +125,21 @@ class PlanCost::Parts {
   const uint32_t step_;
 };
 
-Result<double> PlanCost::step_seconds(Frame& frame, uint32_t s) {
+Result<TaskSeconds> PlanCost::step_seconds(Frame& frame, uint32_t s) {
   const auto regions = frame.regions.find(frame.editor.planned().steps[s].nodes[0]);
   const Task task = task_of(
       frame.editor, s,
       regions == frame.regions.end() ? std::span<const RegionTasks>() : std::span(regions->second));
   Parts parts(*this, frame.editor, s);
-  return task_price<double>(task, parts);
+  return task_price(task, parts);
 }
 
-Result<double> PlanCost::port_seconds(Frame& frame) {
+Status PlanCost::add_ports(Frame& frame, TaskSum& sum) {
   Parts parts(*this, frame.editor, kNoStep);
-  double seconds = 0;
   for (const std::vector<PortTask>& tasks :
        {output_tasks(frame.editor, frame.left_out), input_tasks(frame.editor)})
-    for (const PortTask& port : tasks) seconds += HONE_TRY(task_price<double>(port.task, parts));
-  return seconds;
+    for (const PortTask& port : tasks) sum.add(HONE_TRY(task_price(port.task, parts)));
+  return {};
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------

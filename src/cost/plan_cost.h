@@ -6,24 +6,9 @@
 #include <vector>
 
 #include "cost/kernel_store.h"
-#include "program/tasks.h"
+#include "cost/task_price.h"
 
 namespace hone {
-
-// Numbers and their sum, which depends on the numbers alone and not on the way to them. A number
-// changes in logarithmic time.
-class SumTree {
- public:
-  // Numbers that are left out were 0.
-  void resize(size_t count);
-  size_t size() const { return leaves_; }
-  void set(size_t at, double value);
-  double sum() const { return nodes_.empty() ? 0 : nodes_[1]; }
-
- private:
-  size_t leaves_ = 0;          // a power of 2
-  std::vector<double> nodes_;  // the children of i are 2 i and 2 i + 1
-};
 
 // The price of a plan while it is edited, whole or not: the sum over its tasks (program/tasks.h),
 // which are those of the program that lower() would make. Threads are the target's cores and
@@ -54,9 +39,9 @@ class PlanCost {
   std::unique_ptr<Frame> frame_of(const FrameEditor& editor, Frame* outer, NodeId node,
                                   std::vector<bool> left_out);
   void changed(const FrameEditor& frame, uint32_t step);
-  Result<double> total(Frame& frame);
-  Result<double> step_seconds(Frame& frame, uint32_t step);
-  Result<double> port_seconds(Frame& frame);
+  Result<TaskSeconds> total(Frame& frame);
+  Result<TaskSeconds> step_seconds(Frame& frame, uint32_t step);
+  Status add_ports(Frame& frame, TaskSum& sum);
   Result<double> kernel_seconds(uint64_t hash, const KernelStore::Body& body);
   PricedKernel& priced_kernel(uint64_t hash, const KernelStore::Body& body);
   KernelStore::Known& known();

@@ -18,9 +18,9 @@ class ProgramPricer {
       launches_.emplace(task_kernel(kernel), price.kernel.back());
     }
     for (const TaskList& list : tasks_of(program_).lists) {
-      TaskSeconds sum;
-      for (const Task& task : list.tasks) sum += HONE_TRY(task_price<TaskSeconds>(task, *this));
-      lists_.push_back(sum);
+      TaskSum sum;
+      for (const Task& task : list.tasks) sum.add(HONE_TRY(task_price(task, *this)));
+      lists_.push_back(sum.value());
     }
     static_cast<TaskSeconds&>(price) = lists_.back();
     return price;

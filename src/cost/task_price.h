@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/exact_sum.h"
 #include "program/tasks.h"
 
 namespace hone {
@@ -21,31 +22,49 @@ struct TaskSeconds {
     return {times * one.launches, times * one.copies, times * one.commands};
   }
 };
-inline double total_of(const TaskSeconds& seconds) { return seconds.total(); }
-inline double total_of(double seconds) { return seconds; }
 
-// The seconds of a task, as one number or as TaskSeconds. `parts` prices its parts by
-//   Amount command(), copy(double bytes)
-//   Result<Amount> launch(uint64_t kernel), list(size_t position)
+// The sum over the tasks of a list. Their order does not matter: a plan that is edited adds them up
+// in another one than its program, and the sums are equal to the last bit.
+class TaskSum {
+ public:
+  void add(const TaskSeconds& task) {
+    launches_.add(task.launches);
+    copies_.add(task.copies);
+    commands_.add(task.commands);
+  }
+  void remove(const TaskSeconds& task) {
+    launches_.remove(task.launches);
+    copies_.remove(task.copies);
+    commands_.remove(task.commands);
+  }
+  TaskSeconds value() const { return {launches_.value(), copies_.value(), commands_.value()}; }
+
+ private:
+  ExactSum launches_, copies_, commands_;
+};
+
+// The price of a task. `parts` prices its parts by
+//   TaskSeconds command(), copy(double bytes)
+//   Result<TaskSeconds> launch(uint64_t kernel), list(size_t position): TaskSum::value()
 //   double number(Dim): the largest that the dim can be
-// Commands run one after another. Of the lists of a branch the dearer one counts.
-template <class Amount, class Parts>
-Result<Amount> task_price(const Task& task, Parts& parts) {
-  Amount sum = {};
+// Commands run one after another. The dearer list of a branch counts.
+template <class Parts>
+Result<TaskSeconds> task_price(const Task& task, Parts& parts) {
+  TaskSeconds sum;
   for (int64_t i = 0; i < task.commands; ++i) sum += parts.command();
   for (uint64_t kernel : task.kernels) sum += HONE_TRY(parts.launch(kernel));
   for (Dim bytes : task.copies) sum += parts.copy(parts.number(bytes));
-  Amount most = {};
+  TaskSeconds most;
   for (size_t list : task.lists) {
-    const Amount one = HONE_TRY(parts.list(list));
+    const TaskSeconds one = HONE_TRY(parts.list(list));
     if (!task.is_branch)
       sum += one;
-    else if (total_of(one) > total_of(most))
+    else if (one.total() > most.total())
       most = one;
   }
   sum += most;
   if (!task.rounds) return sum;
-  Amount round = {};
+  TaskSeconds round;
   for (size_t list : task.rounds->lists) round += HONE_TRY(parts.list(list));
   for (Dim bytes : task.rounds->copies) round += parts.copy(parts.number(bytes));
   sum += parts.number(task.rounds->trips) * round;

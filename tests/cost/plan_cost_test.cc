@@ -55,8 +55,6 @@ double full_price(const Graph& graph, const Plan& plan) {
   return price(program, cost()).value().total();
 }
 
-void expect_close(double a, double b) { EXPECT_NEAR(a, b, 1e-9 * std::abs(b)); }
-
 // Scans pad parts of less than a byte, which PlanCost leaves out.
 bool pads_parts(const Graph& graph) {
   for (NodeId n : graph.nodes()) {
@@ -77,7 +75,7 @@ TEST(PlanCost, IsThePriceOfTheProgram) {
     const Graph graph = prepare(random_graph({.seed = seed})).value();
     if (pads_parts(graph)) continue;
     const Plan plan = random_plan(graph, target(), seed);
-    expect_close(Priced(graph, plan).seconds(), full_price(graph, plan));
+    EXPECT_EQ(Priced(graph, plan).seconds(), full_price(graph, plan));
   }
 }
 
@@ -88,7 +86,7 @@ TEST(PlanCost, IsThePriceOfControlFlow) {
       const Graph graph = prepare(random_graph({.seed = seed, .first = first})).value();
       if (pads_parts(graph)) continue;
       const Plan plan = random_plan(graph, target(), seed);
-      expect_close(Priced(graph, plan).seconds(), full_price(graph, plan));
+      EXPECT_EQ(Priced(graph, plan).seconds(), full_price(graph, plan));
     }
   }
 }
@@ -99,7 +97,7 @@ TEST(PlanCost, IsThePriceOfDefaultPlansOfTheZoo) {
     const Graph graph =
         prepare(build_zoo_model(model.name, {.size = ZooSize::tiny}).value()).value();
     const Plan plan = complete(graph, {}, target()).value();
-    expect_close(Priced(graph, plan).seconds(), full_price(graph, plan));
+    EXPECT_EQ(Priced(graph, plan).seconds(), full_price(graph, plan));
   }
 }
 
@@ -150,7 +148,7 @@ TEST(PlanCost, FollowsEditsAndUndos) {
       const Result<Undo> done = apply(priced.editor->main(), rng.pick(open), rng);
       if (done.ok()) prices.emplace_back(*done, before);
       if (i % 4 == 0)
-        expect_close(priced.seconds(), Priced(graph, priced.editor->to_plan()).seconds());
+        EXPECT_EQ(priced.seconds(), Priced(graph, priced.editor->to_plan()).seconds());
     }
     for (; !prices.empty(); prices.pop_back()) {
       priced.editor->undo(prices.back().first);
@@ -172,7 +170,7 @@ TEST(PlanCost, ForgetsStepsThatWentBeforeTheThreadsChanged) {
   priced.seconds();
   ASSERT_TRUE(priced.editor->main().join(0, 1).ok());
   ASSERT_TRUE(priced.editor->set_threads(1).ok());
-  expect_close(priced.seconds(), Priced(graph, priced.editor->to_plan()).seconds());
+  EXPECT_EQ(priced.seconds(), Priced(graph, priced.editor->to_plan()).seconds());
 }
 
 // A join takes the first group's number away, and the last step, a command, has it until the undo.
