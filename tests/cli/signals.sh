@@ -1,6 +1,7 @@
 # SIGTERM and SIGHUP end a command as Ctrl-C does, at any moment: its exit code is 128 + the
 # signal's number, what it keeps is kept, and nothing half written is left.
 source "$ROOT/tests/cli/expect.bash"
+source "$ROOT/tests/share.bash"
 export HONE_LOG=$PWD/log.db
 
 declare -A number=([HUP]=1 [INT]=2 [TERM]=15)
@@ -20,14 +21,16 @@ nothing_is_half() {
   [[ -z $left ]] || { echo "left behind: $left"; return 1; }
 }
 
-# Each command is ended at some moments after its start, by one signal after another. One that is
-# done by then has done all of it.
+# Each command is ended at some moments after its start, by one signal after another: at one of them
+# in a share. One that is done by then has done all of it.
 signals=(TERM HUP INT)
 turn=0
 ends_at() { # ends_at "MOMENTS" COMMAND ARGS...
-  local moments=$1 moment signal
+  local moments=$1 moment signal number=0 count
+  count=$(wc -w <<<"$moments")
   shift
   for moment in $moments; do
+    in_share "$((number++))" "$count" || continue
     signal=${signals[turn++ % 3]}
     "$HONE" "$@" >out 2>err &
     sleep "$moment"
