@@ -109,10 +109,10 @@ class DonatingSubject : public BenchSubject {
     runs_ = &runs;
   }
   Status add_runs(Trace& trace, const RunTrace& runs) override {
-    trace.add(
-        runs, 0, times_,
-        HONE_TRY(layers_by_command(*HONE_TRY(compilation_->graph()),
-                                   *HONE_TRY(compilation_->plan()), model_.source.layers)));
+    trace.add(runs, 0, times_,
+              HONE_TRY(command_facts(*HONE_TRY(compilation_->graph()),
+                                     *HONE_TRY(compilation_->plan()), compilation_->target(),
+                                     model_.source.layers)));
     trace.add_lost(runs.lost);
     return {};
   }

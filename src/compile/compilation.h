@@ -74,6 +74,7 @@ class Compilation {
   Result<std::shared_ptr<const Executable>> executable();
 
   const Cost& cost() const { return *options_.cost; }
+  const Target& target() const { return target_; }
 
   // An image of a graph with open sizes, for these; no code is made.
   Result<Image> image_for(const Bindings& sizes);

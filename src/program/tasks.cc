@@ -11,6 +11,15 @@
 
 namespace hone {
 
+namespace {
+
+// A copy reads and writes.
+void add_copies(Task& task) {
+  for (Dim bytes : task.copies) task.moved += 2 * bytes;
+}
+
+}  // namespace
+
 // ---- Of a plan ----------------------------------------------------------------------------------
 
 namespace {
@@ -193,9 +202,14 @@ class PlanTasks {
     for (uint32_t s : order) {
       task_at[s] = static_cast<uint32_t>(tasks.size());
       const auto own = regions.find(planned.steps[s].nodes[0]);
-      tasks.push_back(
+      Task& task = tasks.emplace_back(
           task_of(frame, s,
                   own == regions.end() ? std::span<const RegionTasks>() : std::span(own->second)));
+      if (planned.steps[s].is_kernel)
+        for (const std::vector<ValueId>* operands :
+             {&planned.steps[s].reads, &planned.steps[s].writes})
+          for (ValueId v : *operands) task.moved += task_bytes(frame, v);
+      add_copies(task);
     }
     const auto has_elements = [&](ValueId v) {
       const Type type = planned.view().type(v);
@@ -220,6 +234,7 @@ class PlanTasks {
     }
     for (PortTask& port : output_tasks(frame, left_out)) {
       if (has_elements(port.value)) wait(port.task, planned.writers_of({&port.value, 1}));
+      add_copies(port.task);
       tasks.push_back(std::move(port.task));
     }
     return tasks;
@@ -244,7 +259,8 @@ namespace {
 class ProgramTasks {
  public:
   explicit ProgramTasks(const Program& program) {
-    for (const Kernel& kernel : program.kernels) kernels_.push_back(task_kernel(kernel));
+    for (const Kernel& kernel : program.kernels)
+      kernels_.emplace_back(task_kernel(kernel), moved_by(kernel));
     for (const FrameRef& frame : all_frames(program.main)) {
       if (frame != program.main && is_of_loop(*frame)) continue;
       list_of_.emplace(frame.get(), tasks_.lists.size());
@@ -252,6 +268,7 @@ class ProgramTasks {
       for (const Command& command : frame->commands) {
         Task& task = list.tasks.emplace_back(Task{.name = command.name, .after = command.after});
         std::visit([&](const auto& kind) { add(*frame, kind, task); }, command.kind);
+        add_copies(task);
       }
     }
   }
@@ -266,13 +283,28 @@ class ProgramTasks {
     });
   }
 
+  static Dim moved_by(const Kernel& kernel) {
+    Dim bytes = 0;
+    if (kernel.body != nullptr) {
+      const Graph& graph = kernel.body->graph;
+      for (ValueId v : graph.inputs()) bytes += bytes_of(graph.type(v));
+      for (ValueId v : graph.outputs()) bytes += bytes_of(graph.type(v));
+      return bytes;
+    }
+    for (const TileBuffer& buffer : kernel.tiles.buffers)
+      if (buffer.role == BufferRole::input || is_result(buffer.role))
+        bytes += bytes_of(buffer.type);
+    return bytes;
+  }
+
   size_t list(const FrameRef& frame) const { return list_of_.at(frame.get()); }
   static Dim bytes(const Frame& frame, BufferId buffer) {
     return bytes_of(frame.buffers[buffer].type);
   }
 
   void add(const Frame& /*frame*/, const Launch& launch, Task& task) const {
-    task.kernels.push_back(kernels_[launch.kernel]);
+    task.kernels.push_back(kernels_[launch.kernel].first);
+    task.moved += kernels_[launch.kernel].second;
     if (task.commands == 1) task.resource = Resource::cores;
   }
   void add(const Frame& frame, const Copy& copy, Task& task) const {
@@ -308,7 +340,7 @@ class ProgramTasks {
       if (state != next) task.rounds->copies.push_back(bytes(frame, state));
   }
 
-  std::vector<uint64_t> kernels_;
+  std::vector<std::pair<uint64_t, Dim>> kernels_;  // and what a launch moves
   std::unordered_map<const Frame*, size_t> list_of_;
   Tasks tasks_;
 };
@@ -320,6 +352,59 @@ Tasks tasks_of(const Program& program) { return program::ProgramTasks(program).t
 
 uint64_t task_kernel(const program::Kernel& kernel) {
   return kernel.body == nullptr ? kernel.hash : kernel_hash(*kernel.body);
+}
+
+// ---- Of all tasks -------------------------------------------------------------------------------
+
+namespace {
+
+void add_in_order(const Tasks& tasks, size_t list, std::vector<bool>& seen,
+                  std::vector<const Task*>& all) {
+  if (seen[list]) return;
+  seen[list] = true;
+  for (const Task& task : tasks.lists[list].tasks) {
+    all.push_back(&task);
+    for (size_t inner : task.lists) add_in_order(tasks, inner, seen, all);
+    if (!task.rounds) continue;
+    for (size_t inner : task.rounds->lists) add_in_order(tasks, inner, seen, all);
+  }
+}
+
+}  // namespace
+
+std::vector<const Task*> in_order(const Tasks& tasks) {
+  std::vector<const Task*> all;
+  std::vector<bool> seen(tasks.lists.size());
+  if (!seen.empty()) add_in_order(tasks, seen.size() - 1, seen, all);
+  return all;
+}
+
+std::map<std::string_view, const Task*> launches_by_name(const Tasks& tasks) {
+  std::map<std::string_view, const Task*> named;
+  for (const TaskList& list : tasks.lists)
+    for (const Task& task : list.tasks) {
+      if (task.kernels.empty()) continue;
+      if (const auto [at, is_new] = named.try_emplace(task.name, &task); !is_new)
+        at->second = nullptr;
+    }
+  std::erase_if(named, [](const auto& entry) { return entry.second == nullptr; });
+  return named;
+}
+
+std::unordered_map<uint64_t, double> launches_of(const Tasks& tasks) {
+  std::unordered_map<uint64_t, double> launches;
+  std::vector<double> runs(tasks.lists.size());
+  if (!runs.empty()) runs.back() = 1;
+  // Lists come before those that run them.
+  for (size_t i = runs.size(); i-- > 0;)
+    for (const Task& task : tasks.lists[i].tasks) {
+      for (uint64_t kernel : task.kernels) launches[kernel] += runs[i];
+      for (size_t inner : task.lists) runs[inner] += runs[i];
+      if (!task.rounds) continue;
+      const auto trips = static_cast<double>(std::max<int64_t>(task.rounds->trips.range().high, 0));
+      for (size_t inner : task.rounds->lists) runs[inner] += trips * runs[i];
+    }
+  return launches;
 }
 
 }  // namespace hone

@@ -1,20 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "plan/edit.h"
 #include "program/program.h"
 
-// What a plan or a program comes to, as plain data: its tasks, one after another. A price adds them
-// up (cost/task_price.h), and a plan has them without being lowered.
+// The tasks of a plan or a program, one after another, as plain data. A price adds them up
+// (cost/task_price.h), and a plan has them without being lowered. Profiles, traces and reports
+// find here what a command moves, where it stands, and how often a run has it.
 
 namespace hone {
 
-// What a task occupies while it takes place.
+// A task occupies it while it takes place.
 enum class Resource : uint8_t {
   cores,   // those that kernels run on
   memory,  // a copy
@@ -36,14 +40,15 @@ struct Task {
   int64_t commands = 1;                // that begin, one after another
   std::vector<uint64_t> kernels = {};  // launched, by kernel_hash(): these price them
   std::vector<Dim> copies = {};        // bytes of each copy
+  Dim moved = 0;                       // bytes that its kernels and copies read and write
   std::vector<size_t> lists = {};      // run once, by position in Tasks::lists
   bool is_branch = false;              // one of these lists runs, and not all
   std::optional<Rounds> rounds = {};
   std::vector<uint32_t> after = {};  // tasks of the list that must have ended, ascending
 };
 
-// Of a graph or of a region. What changes where it lies, and which memory has been used before, is
-// said by the order alone: tasks that need it stand behind.
+// The tasks of a graph or a region. The order alone says which values change where they lie, and
+// which memory has been used before: tasks that need it stand behind.
 struct TaskList {
   std::string name;  // of the region, "loop.body", or of the graph
   std::vector<Task> tasks;
@@ -55,7 +60,8 @@ struct Tasks {
 
 // As lower() would make them of a plan, whole or not: a node without a group is a kernel of its
 // own, and without a whole order steps come behind those that they need. A scan over parts of less
-// than a byte pads them; that is left out. `after` is what a task needs.
+// than a byte pads them; that is left out. `after` is what a task needs. A kernel moves each
+// operand once, as the graph has it: unpadded, and whole even if it reads a part.
 Tasks tasks_of(const PlanEditor& plan);
 // `after` has the tasks that use the same memory before, too. A kernel of which nobody knows what
 // it was built from goes by the hash of its text.
@@ -64,7 +70,16 @@ Tasks tasks_of(const Program& program);
 // The hash by which tasks name the kernel.
 uint64_t task_kernel(const program::Kernel& kernel);
 
-// The parts of the list of a frame, for who keeps them while a plan is edited; without `after`.
+// The tasks of all lists, as a run begins them the first time: those of a list follow the task that
+// runs it.
+std::vector<const Task*> in_order(const Tasks& tasks);
+// The tasks that launch kernels, by name; a name that several have is left out.
+std::map<std::string_view, const Task*> launches_by_name(const Tasks& tasks);
+// How often a run launches each kernel, if both lists of a branch run and trips are the most.
+std::unordered_map<uint64_t, double> launches_of(const Tasks& tasks);
+
+// The parts of the list of a frame, for who keeps them while a plan is edited; without `after` and
+// `moved`.
 struct RegionTasks {
   const FrameEditor* frame = nullptr;
   size_t list = 0;

@@ -4,6 +4,7 @@
 
 #include "kernel/kernel_name.h"
 #include "kernel/schedule_space.h"
+#include "program/tasks.h"
 #include "report/kernel_work.h"
 #include "target/fingerprint.h"
 #include "tune/kernel_candidate.h"
@@ -23,7 +24,8 @@ class Explainer {
         threads_(threads),
         options_(options) {}
 
-  Result<ExplainedKernel> kernel(const PlannedKernel& planned) const {
+  // `moved`: bytes of a launch.
+  Result<ExplainedKernel> kernel(const PlannedKernel& planned, double moved) const {
     const auto facts = std::make_shared<const KernelFacts>(planned.body, planned.hash);
     const std::unique_ptr<PricedKernel> price = cost_.kernel(facts, threads_);
     ExplainedKernel kernel;
@@ -36,7 +38,7 @@ class Explainer {
     const double peak = work.peak * static_cast<double>(threads_);
     if (peak > 0) kernel.arithmetic_roof = work.operations / peak;
     const double rate = threads_ > 1 ? target_.memory_all_cores : target_.memory_one_core;
-    if (rate > 0) kernel.memory_roof = operand_bytes(planned.body.graph) / rate;
+    if (rate > 0) kernel.memory_roof = moved / rate;
     if (options_.planned == nullptr) return kernel;
     const auto before = options_.planned->schedule.find(planned.hash);
     if (before != options_.planned->schedule.end() && before->second != *planned.schedule)
@@ -143,11 +145,18 @@ Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& 
   add_rewrites(plan, "", explanation.rewrites);
   const Explainer explainer(target, cost, explanation.threads, options);
   const std::map<std::string, PlannedKernel> planned = HONE_TRY(planned_kernels(graph, plan));
+  const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
+  const Tasks tasks = tasks_of(*editor);
+  std::map<uint64_t, double> moved;  // by a launch of each kernel
+  for (const Task* task : in_order(tasks))
+    if (task->kernels.size() == 1)
+      moved[task->kernels[0]] = static_cast<double>(task->moved.value());
   std::map<uint64_t, size_t> known;
   std::map<uint64_t, const PlannedKernel*> by_hash;
   for (const auto& [step, kernel] : planned) {
     const auto [at, is_new] = known.try_emplace(kernel.hash, explanation.kernels.size());
-    if (is_new) explanation.kernels.push_back(HONE_TRY(explainer.kernel(kernel)));
+    if (is_new)
+      explanation.kernels.push_back(HONE_TRY(explainer.kernel(kernel, moved[kernel.hash])));
     ++explanation.kernels[at->second].steps;
     by_hash[kernel.hash] = &kernel;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "program/tasks.h"
 #include "report/kernel_work.h"
 
 namespace hone {
@@ -63,16 +64,20 @@ std::string sizes_text(const Bindings& sizes) {
   return join(texts, ", ");
 }
 
-// Kernels without weights have no layer of their own: where they are, the one before says, in the
-// order of the plan.
-void add_neighbours(std::vector<StepTime>& steps, const Plan& plan) {
+// Adds what the tasks of a plan know of its steps: the bytes that they move and the places of
+// kernels without weights. These have no layer of their own, so the task before tells. A name that
+// several regions use says nothing.
+void add_tasks(std::vector<StepTime>& steps, const Tasks& tasks, const Bindings& sizes) {
   std::map<std::string_view, StepTime*> by_command;
   for (StepTime& step : steps) by_command.emplace(step.command, &step);
+  const std::map<std::string_view, const Task*> named = launches_by_name(tasks);
   std::string last;
-  for (const std::string& command : plan.order) {
-    const auto found = by_command.find(command);
-    if (found == by_command.end()) continue;
+  for (const Task* task : in_order(tasks)) {
+    const auto found = by_command.find(task->name);
+    if (found == by_command.end() || !named.contains(task->name) || task->kernels.empty()) continue;
     StepTime& step = *found->second;
+    if (const Dim moved = task->moved.bind(sizes); moved.is_static())
+      step.bytes = static_cast<double>(moved.value()) * step.launches;
     if (step.layers.empty())
       step.after = last;
     else
@@ -95,13 +100,6 @@ std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames
     if (const size_t slash = weight.rfind('/'); slash != std::string::npos && slash > 0)
       add(std::string_view(weight).substr(0, slash));
   return found;
-}
-
-double operand_bytes(const Graph& graph) {
-  int64_t bytes = 0;
-  for (ValueId input : graph.inputs()) bytes += graph.type(input).static_bytes();
-  for (ValueId output : graph.outputs()) bytes += graph.type(output).static_bytes();
-  return static_cast<double>(bytes);
 }
 
 std::string kernel_label(std::span<const std::string> layers, const std::string& kernel) {
@@ -140,12 +138,12 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
     const KernelWork work = work_of(body, *kernel.schedule, target);
     step.operations = work.operations * step.launches;
     step.peak = work.peak * static_cast<double>(threads);
-    if (body.graph.is_static()) step.bytes = operand_bytes(body.graph) * step.launches;
     if (step.seconds <= 0) continue;
     step.rate = step.operations / step.seconds;
     if (step.peak > 0) step.part_of_peak = step.rate / step.peak;
   }
-  add_neighbours(profile.steps, plan);
+  const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
+  add_tasks(profile.steps, tasks_of(*editor), sizes);
   return profile;
 }
 

@@ -21,8 +21,6 @@ using LayerNames = std::map<std::string, std::string, std::less<>>;
 // The layers of a kernel, each once, that of its contraction first. Empty: the model has no names
 // there.
 std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames& layers);
-// The bytes of the graph's inputs and outputs; its sizes are numbers.
-double operand_bytes(const Graph& graph);
 // "conv1 +2", or what the kernel has in place of a layer.
 std::string kernel_label(std::span<const std::string> layers, const std::string& kernel);
 
@@ -42,7 +40,7 @@ struct StepTime {
   double seconds = 0;     // the fastest run of the command counts
   double priced = -1;     // by the Cost; negative: not a kernel of the plan
   double operations = 0;  // as it is carried out (kernel_work.h)
-  double bytes = 0;       // of all operands, each read or written once
+  double bytes = 0;       // that a kernel moves (Task::moved)
   double rate = 0;        // operations per second
   double peak = 0;  // the most that the units which it uses do on the plan's threads; 0: unknown
   double part_of_peak = 0;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "program/tasks.h"
 #include "report/page_text.h"
 
 namespace hone {
@@ -46,7 +47,7 @@ void Trace::add(const Label& label, const Span& span) {
 }
 
 void Trace::add(const RunTrace& runs, uint32_t program, const Profile& commands,
-                const std::map<std::string, std::string>& layers) {
+                const CommandFacts& facts) {
   std::lock_guard lock(mutex_);
   std::vector<uint32_t> labels;
   for (const CommandTime& command : commands) {
@@ -54,8 +55,8 @@ void Trace::add(const RunTrace& runs, uint32_t program, const Profile& commands,
     Label label = {is_copy ? "copy" : "launch",
                    is_copy ? "copy" : command.kernel,
                    {{"command", command.command}}};
-    if (const auto found = layers.find(command.command); found != layers.end())
-      label.facts.emplace("layers", found->second);
+    if (const auto found = facts.find(command.command); found != facts.end())
+      label.facts.insert(found->second.begin(), found->second.end());
     labels.push_back(label_index(label));
   }
   for (const RunTrace::Entry& entry : runs.entries)
@@ -101,9 +102,9 @@ std::string Trace::json(std::string_view process) const {
   return text + "\n]}\n";
 }
 
-Result<std::map<std::string, std::string>> layers_by_command(const Graph& graph, const Plan& plan,
-                                                             const LayerNames& names) {
-  std::map<std::string, std::string> layers;
+Result<CommandFacts> command_facts(const Graph& graph, const Plan& plan, const Target& target,
+                                   const LayerNames& names, const Bindings& sizes) {
+  CommandFacts facts;
   for (const auto& [command, kernel] : HONE_TRY(planned_kernels(graph, plan))) {
     std::vector<std::string> of = layers_of(kernel, names);
     if (of.empty()) continue;
@@ -112,9 +113,14 @@ Result<std::map<std::string, std::string>> layers_by_command(const Graph& graph,
       of.resize(kMostTracedLayers);
       of.push_back(fmt::format("{} more", more));
     }
-    layers[command] = join(of, ", ");
+    facts[command]["layers"] = join(of, ", ");
   }
-  return layers;
+  const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
+  const Tasks tasks = tasks_of(*editor);
+  for (const auto& [command, task] : launches_by_name(tasks))
+    if (const Dim moved = task->moved.bind(sizes); moved.is_static() && !moved.is(0))
+      facts[std::string(command)]["moves"] = format_bytes(moved.value());
+  return facts;
 }
 
 Status add_runs(Trace& trace, const RunTrace& runs, std::span<const UnitTimes> times,
@@ -122,8 +128,9 @@ Status add_runs(Trace& trace, const RunTrace& runs, std::span<const UnitTimes> t
   for (size_t i = 0; i < times.size(); ++i)
     if (const std::optional<NativeCode::Made> made = model.made(times[i]))
       trace.add(runs, static_cast<uint32_t>(i), times[i].times,
-                HONE_TRY(layers_by_command(*HONE_TRY(made->from->graph()),
-                                           *HONE_TRY(made->from->plan()), names)));
+                HONE_TRY(command_facts(*HONE_TRY(made->from->graph()),
+                                       *HONE_TRY(made->from->plan()), made->from->target(), names,
+                                       made->sizes)));
   trace.add_lost(runs.lost);
   return {};
 }

@@ -16,6 +16,9 @@
 
 namespace hone {
 
+// The facts of each command, by name: "layers": "conv1, bn1".
+using CommandFacts = std::map<std::string, std::map<std::string, std::string>>;
+
 class Trace {
  public:
   static constexpr size_t kMost = 100'000;  // events; about 15 MB of JSON
@@ -34,9 +37,9 @@ class Trace {
 
   // May be called by several threads at once. Events without room are counted.
   void add(const Label& label, const Span& span);
-  // The launches and copies of the program's runs, by the kernels and the layers of its commands.
+  // The launches and copies of the program's runs, by its commands and what is known of them.
   void add(const RunTrace& runs, uint32_t program, const Profile& commands,
-           const std::map<std::string, std::string>& layers = {});
+           const CommandFacts& facts = {});
   void add_lost(int64_t events);
 
   int64_t lost() const;
@@ -58,9 +61,10 @@ class Trace {
   int64_t lost_ = 0;
 };
 
-// The layers of each command of the plan: "k3": "conv1, bn1". Later ones of many are counted.
-Result<std::map<std::string, std::string>> layers_by_command(const Graph& graph, const Plan& plan,
-                                                             const LayerNames& names);
+// For each command of the plan: its layers, of which later ones are counted, and the bytes that it
+// moves for these sizes.
+Result<CommandFacts> command_facts(const Graph& graph, const Plan& plan, const Target& target,
+                                   const LayerNames& names, const Bindings& sizes = {});
 // Runs of a model that keeps the sources of its code, with their times.
 Status add_runs(Trace& trace, const RunTrace& runs, std::span<const UnitTimes> times,
                 const NativeModel& model, const LayerNames& names);

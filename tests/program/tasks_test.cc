@@ -62,6 +62,7 @@ class Comparison {
     EXPECT_EQ(one.resource, other.resource);
     EXPECT_EQ(one.commands, other.commands);
     EXPECT_EQ(one.copies, other.copies);
+    EXPECT_EQ(one.moved, other.moved);
     EXPECT_EQ(one.is_branch, other.is_branch);
     ASSERT_EQ(one.kernels.size(), other.kernels.size());
     // Kernels of the same text are one in a program.
@@ -161,6 +162,33 @@ TEST(Tasks, SayWhatTheyOccupyAndNeed) {
   ASSERT_TRUE(all[2].rounds.has_value());
   EXPECT_EQ(all[2].rounds->trips, Dim(2));
   EXPECT_THAT(all[2].rounds->lists, ElementsAre(0u));
+  // An update counts all of its operands; a copy is read and written.
+  EXPECT_EQ(all[1].moved, Dim(64));
+  EXPECT_EQ(all[3].moved, Dim(32 + 8 + 4 + 32));
+  EXPECT_EQ(all[4].moved, Dim(64));
+
+  std::vector<std::string> run;
+  for (const Task* task : in_order(tasks)) run.push_back(task->name);
+  EXPECT_THAT(run, ElementsAre("u", "a", "f", "b", "n", "m", "u", "x.output"));
+}
+
+TEST(Tasks, SayHowOftenARunLaunchesAKernel) {
+  const Graph graph = parse_graph(R"(
+    graph @g(%x: f32[8], %p: bool[]) {
+      %a = exp %x
+      %f, %q = scan %a, %p {carried = 2, length = [3]} body (%s: f32[8], %r: bool[]) {
+        %i = if %r, %s then (%u: f32[8]) { %b = exp %u return %b }
+          else (%u: f32[8]) { %n = sort %u {axis = 0} return %n }
+        return %i, %r
+      }
+      return %f
+    })")
+                          .value();
+  const auto editor = PlanEditor::open(graph, Plan(), target()).value();
+  const Tasks tasks = tasks_of(*editor);
+  std::vector<double> counts;
+  for (const auto& [kernel, count] : launches_of(tasks)) counts.push_back(count);
+  EXPECT_THAT(counts, testing::UnorderedElementsAre(4, 3));  // %a and %b are equal kernels
 }
 
 }  // namespace

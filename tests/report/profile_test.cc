@@ -11,6 +11,7 @@
 #include "cost/table_cost.h"
 #include "ir/model_text.h"
 #include "ir/text.h"
+#include "plan/plan.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 
@@ -39,11 +40,11 @@ Target target() {
   return target;
 }
 
-// A plan of the graph, and the table of a profile of it.
+// A plan of the graph that has these lines, and the table of a profile of it.
 struct Planned {
-  explicit Planned(std::string_view text)
+  explicit Planned(std::string_view text, std::string_view lines = "plan @g {}")
       : graph(prepare(parse_graph(text).value()).value()),
-        plan(complete(graph, {}, target()).value()) {}
+        plan(complete(graph, parse_plan(lines).value(), target()).value()) {}
 
   SegmentProfile profile(const Profile& times, int64_t runs, const LayerNames& layers = {},
                          const Bindings& sizes = {}) const {
@@ -147,6 +148,28 @@ TEST(Profile, NamesStepsWithoutLayersByTheOneBefore) {
   };
   EXPECT_TRUE(has("fc1: dot"));
   EXPECT_TRUE(has("after fc1: exp"));
+}
+
+// A loop's body is where the loop is.
+TEST(Profile, NamesStepsOfLoopsByTheOneBefore) {
+  const Planned net(R"(
+    graph @g(%x: f32[16, 2], %xs: f32[5, 2]) -> f32[16, 2] {
+      %"fc1/weight" = constant [1, 2, 3, 4] : f32[2, 2]
+      %0 = dot %x, %"fc1/weight" {lhs_contract = [1], rhs_contract = [0]}
+      %f = scan %0, %xs {carried = 1} body (%s: f32[16, 2], %r: f32[2]) {
+        %b = broadcast %r {dims = [16, 2], map = [1]}
+        %m = add %s, %b
+        return %m
+      }
+      return %f
+    })",
+                    "plan @g { region %f.body { fuse @inner = {%b, %m} } }");
+  const Profile times = {{net.plan.fuse[0].kernel, "dot", 1, 1e-3, 1e-3},
+                         {"inner", "add", 5, 1e-3, 1e-4}};
+  const SegmentProfile profile = net.profile(times, 1);
+  ASSERT_EQ(profile.steps.size(), 2u);
+  EXPECT_EQ(profile.steps[1].after, "fc1");
+  EXPECT_EQ(profile.steps[1].bytes, 5 * (16 * 2 + 2 + 16 * 2) * 4) << "of five launches";
 }
 
 TEST(Profile, FitsInto100Columns) {

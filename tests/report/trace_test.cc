@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/text.h"
 #include "ir/text.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
@@ -79,11 +80,12 @@ TEST(Trace, NamesLaunchesByKernelAndLayers) {
   runs.add(0, {30, 40, 1});  // of another program
   Trace trace;
   trace.add(runs, 0, {{.command = "k0", .kernel = "dot"}, {.command = "c0", .kernel = ""}},
-            {{"k0", "conv1"}});
+            {{"k0", {{"layers", "conv1"}, {"moves", "8 bytes"}}}});
   const std::vector<nlohmann::json> events = events_of(trace);
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0].at("name"), "dot");
   EXPECT_EQ(events[0].at("args").at("layers"), "conv1");
+  EXPECT_EQ(events[0].at("args").at("moves"), "8 bytes");
   EXPECT_EQ(events[0].at("args").at("command"), "k0");
   EXPECT_EQ(events[1].at("cat"), "copy");
 }
@@ -139,9 +141,10 @@ graph @g(%x: f32[8]) -> f32[8] {
   LayerNames names;
   for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"})
     names[name] = "l" + std::string(name);
-  const auto layers = layers_by_command(graph, plan, names).value();
-  ASSERT_EQ(layers.size(), 1u);
-  EXPECT_THAT(layers.begin()->second, HasSubstr(" more"));
+  const CommandFacts facts = command_facts(graph, plan, target, names).value();
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_THAT(facts.begin()->second.at("layers"), HasSubstr(" more"));
+  EXPECT_EQ(facts.begin()->second.at("moves"), format_bytes(64)) << "eight numbers in, eight out";
 }
 
 }  // namespace
