@@ -124,7 +124,7 @@ Result<Instructions> host_instructions() {
 #else
 
 Result<Instructions> host_instructions() {
-  return unsupported("hone makes code for x86-64 alone, and this is another processor");
+  return unsupported("this processor is not an x86-64, and hone makes code for x86-64 only");
 }
 
 #endif
@@ -164,7 +164,7 @@ Instructions both(const Instructions& a, const Instructions& b) {
 
 Status check_has(const Instructions& machine, const Instructions& needed, std::string_view who) {
   if (needed.isa > machine.isa)
-    return unsupported("{} needs {}, this machine has {}", who, name(needed.isa),
+    return unsupported("{} needs {}, but this machine has {}", who, name(needed.isa),
                        name(machine.isa));
   for (Extension extension : kExtensions)
     if (needed.extensions.contains(extension) && !machine.extensions.contains(extension))

@@ -117,16 +117,18 @@ class alignas(128) Team::Worker {
 
 Result<std::shared_ptr<Team>> Team::create(const TeamOptions& options) {
   if (options.threads < 1 || options.threads > kMaxThreads) {
-    return bad_input("a team of {} threads; it has 1 to {}", options.threads, kMaxThreads);
+    return bad_input("a team of {} threads is not possible: it has 1 to {}", options.threads,
+                     kMaxThreads);
   }
-  if (options.spin.count() < 0) return bad_input("spinning for {} us", options.spin.count());
+  if (options.spin.count() < 0)
+    return bad_input("the threads cannot spin for {} us", options.spin.count());
   std::shared_ptr<Team> team(new Team(options));
   try {
     for (int64_t i = 1; i < options.threads; ++i)
       team->workers_.push_back(std::make_unique<Worker>(team->spin_));
   } catch (const std::system_error& error) {
-    return over_limit("the system gives {} of {} threads: {}", team->threads(), options.threads,
-                      error.code().message());
+    return over_limit("the system gives only {} of {} threads: {}", team->threads(),
+                      options.threads, error.code().message());
   }
   return team;
 }

@@ -97,7 +97,7 @@ Result<File> check(std::string text, std::string_view name) {
   std::memcpy(&file.header, file.text.data(), sizeof(Header));
   const Header& header = file.header;
   if (std::memcmp(header.magic, plain.header.magic, sizeof header.magic) != 0) {
-    return bad_input("it is no entry of a cache");
+    return bad_input("it is not an entry of a cache");
   }
   if (header.version != kVersion) {
     return bad_input("it has version {}; this hone reads {}", header.version, kVersion);
@@ -232,7 +232,7 @@ Result<std::unique_ptr<CompileCache>> CompileCache::open(fs::path folder, int64_
   if (::stat(folder.c_str(), &info) != 0) {
     if (errno != ENOENT) return os_error("use", folder);
   } else if (!S_ISDIR(info.st_mode)) {
-    return bad_input("cannot use '{}' as a cache: it is no folder", folder.native());
+    return bad_input("cannot use '{}' as a cache: it is not a folder", folder.native());
   } else if (info.st_uid != ::geteuid() && info.st_uid != 0) {
     return bad_input("cannot use '{}' as a cache: it belongs to another user", folder.native())
         .with_hint("its entries are code that hone runs; choose a folder of your own");
@@ -297,7 +297,8 @@ CompileCache::Verified CompileCache::verify() {
     if (file && file->ok()) {
       ++result.good;
     } else if (remove_file(path)) {  // unless somebody else did
-      result.removed.push_back({entry.name, file ? file->error().what() : "it is no plain file"});
+      result.removed.push_back(
+          {entry.name, file ? file->error().what() : "it is not a plain file"});
     }
   }
   return result;

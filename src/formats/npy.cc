@@ -71,11 +71,11 @@ Result<Tensor> parse(std::span<const std::byte> file, std::shared_ptr<const void
   std::span<const std::byte> data = file.subspan(header.size);
   auto size = static_cast<size_t>(type.static_bytes());
   if (data.size() < size) {
-    return bad_input("{} needs {} bytes of data, but only {} follow the header", type.to_string(),
-                     size, data.size());
+    return bad_input("{} needs {} bytes of data, but only {} come after the header",
+                     type.to_string(), size, data.size());
   }
   if (data.size() > size) {
-    return bad_input("{} bytes follow the data of {}", data.size() - size, type.to_string());
+    return bad_input("{} bytes come after the data of {}", data.size() - size, type.to_string());
   }
   if (size == 0) return Tensor::zeros(type);
 

@@ -57,7 +57,7 @@ class DictParser {
 
  private:
   Error wrong(std::string_view what) {
-    return bad_input("malformed header: {} (byte {} of the dictionary)", what, at_);
+    return bad_input("the header is malformed: {} (byte {} of the dictionary)", what, at_);
   }
   Error missing(std::string_view key) { return bad_input("the header has no '{}'", key); }
 
@@ -102,7 +102,7 @@ class DictParser {
     char quote = at_ < text_.size() ? text_[at_] : '\0';
     if (quote != '\'' && quote != '"') return wrong("expected a string");
     size_t end = text_.find(quote, at_ + 1);
-    if (end == text_.npos) return wrong("a string without an end");
+    if (end == text_.npos) return wrong("the end of a string is missing");
     std::string value(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return value;
@@ -123,7 +123,7 @@ class DictParser {
     Ints sizes;
     HONE_TRY(expect('('));
     while (!eat(')')) {
-      if (sizes.size() > kMaxRank) return over_limit("rank above the limit of {}", kMaxRank);
+      if (sizes.size() > kMaxRank) return over_limit("the rank is above the limit of {}", kMaxRank);
       sizes.push_back(HONE_TRY(size()));
       if (!eat(',')) {
         if (sizes.size() == 1) return wrong("expected ',' after the only size");
@@ -160,7 +160,7 @@ Result<DType> dtype_of(std::string_view descr) {
     if (ordered || (same && descr[0] == '|' && bits(known.dtype) == 8)) return known.dtype;
   }
   bool is_void = descr.size() > 1 && descr[1] == 'V';
-  return unsupported("element type '{}'", shown(descr))
+  return unsupported("the element type '{}' is not supported", shown(descr))
       .with_hint(is_void
                      ? "numpy keeps bf16, f8 and f4 as raw bytes without a name; save the array "
                        "as float32"
@@ -178,7 +178,7 @@ Result<HeaderPlace> header_place(std::string_view file) {
   if (file.size() < 10) return bad_input("the file ends within its header");
   int major = static_cast<unsigned char>(file[6]), minor = static_cast<unsigned char>(file[7]);
   if (major < 1 || major > 3 || minor != 0) {
-    return unsupported("version {}.{} of the .npy format", major, minor)
+    return unsupported("version {}.{} of the .npy format is not supported", major, minor)
         .with_hint("hone reads 1.0, 2.0 and 3.0");
   }
   size_t begin = major == 1 ? 10 : 12, length = 0;

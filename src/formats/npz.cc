@@ -94,7 +94,7 @@ class Reader {
     if ((info.valid & kNeeded) != kNeeded) return bad_input("its size is not given");
     if (info.encryption_method != ZIP_EM_NONE) return unsupported("it is encrypted");
     if (info.comp_method != ZIP_CM_STORE && info.comp_method != ZIP_CM_DEFLATE) {
-      return unsupported("its compression method, number {}", info.comp_method)
+      return unsupported("its compression method, number {}, is not supported", info.comp_method)
           .with_hint("numpy writes stored and deflated members");
     }
     std::string_view name = info.name;
@@ -135,7 +135,7 @@ class Reader {
     // Whoever wants this type does not want more bytes inflated than it has.
     const auto bytes = static_cast<zip_uint64_t>(type.static_bytes()) + header.size;
     if (size > bytes)
-      return bad_input("{} bytes follow the data of {}", size - bytes, type.to_string());
+      return bad_input("{} bytes come after the data of {}", size - bytes, type.to_string());
     return true;
   }
 
@@ -218,8 +218,8 @@ Status check_npz_name(std::string_view name) {
   for (std::string_view part : split(name, '/')) plain &= part != "." && part != "..";
   if (!plain) {
     return bad_input(
-        "'{}' is no name for a tensor: it is empty, very long, or has control "
-        "characters, backslashes, or parts of a path such as '..'",
+        "'{}' cannot name a tensor: it is empty, very long, or has control characters, "
+        "backslashes, or parts of a path such as '..'",
         escape(name.substr(0, 100)));
   }
   return {};

@@ -45,7 +45,7 @@ constexpr std::pair<DType, std::string_view> kDTypes[] = {
 Result<DType> dtype_named(std::string_view text) {
   for (const auto& [dtype, word] : kDTypes)
     if (word == text) return dtype;
-  return bad_input("the element type is {}, which is none of the format's",
+  return bad_input("the element type is {}, which the format does not have",
                    hone::quoted(excerpt(text)));
 }
 
@@ -67,7 +67,7 @@ Result<int64_t> natural(const Json& value, std::string_view what) {
 
 Result<const Json*> field(const Json& object, const char* name, Json::value_t kind) {
   const auto found = object.find(name);
-  if (found == object.end()) return bad_input("there is no '{}'", name);
+  if (found == object.end()) return bad_input("'{}' is missing", name);
   if (found->type() != kind) return bad_input("'{}' is a {}", name, found->type_name());
   return &*found;
 }
@@ -136,7 +136,7 @@ Result<Json> parse_header(std::string_view text) {
     return over_limit("'{}' has {} texts, more than {}", kMetadata, metadata_keys, kMaxKeys);
   if (parts > kMaxParts)
     return over_limit("the header has {} parts, more than {}", parts, kMaxParts);
-  if (!header.is_object()) return bad_input("the header is no JSON object");
+  if (!header.is_object()) return bad_input("the header is not a JSON object");
   if (is_repeated) return bad_input("two tensors are called {}", hone::quoted(excerpt(repeated)));
   return header;
 }
@@ -154,7 +154,7 @@ Status check_offsets(std::vector<Entry>& entries, int64_t data_bytes) {
     next = entry.end;
   }
   if (next != data_bytes)
-    return bad_input("the tensors have {} bytes, but {} follow the header", next, data_bytes);
+    return bad_input("the tensors have {} bytes, but {} come after the header", next, data_bytes);
   return {};
 }
 

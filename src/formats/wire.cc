@@ -10,14 +10,16 @@ constexpr uint64_t kStartGroup = 3, kEndGroup = 4;
 }  // namespace
 
 Result<int64_t> WireField::integer() const {
-  if (type != WireType::varint) return bad_input("field {} at byte {} is no number", number, begin);
+  if (type != WireType::varint)
+    return bad_input("field {} at byte {} is not a number", number, begin);
   uint64_t found = 0;
   for_each_varint(file.subspan(value, end - value), [&](uint64_t one) { found = one; });
   return static_cast<int64_t>(found);
 }
 
 Result<WireBytes> WireField::message() const {
-  if (type != WireType::bytes) return bad_input("field {} at byte {} is no message", number, begin);
+  if (type != WireType::bytes)
+    return bad_input("field {} at byte {} is not a message", number, begin);
   return WireBytes{file, value, end};
 }
 

@@ -10,7 +10,7 @@ Result<NodeId> Graph::append(Op op, std::span<const ValueId> operands,
                              std::vector<GraphRef> regions) {
   Opcode code = op.opcode();
   if (code == Opcode::parameter || code == Opcode::constant)
-    return bad_input("{}: has its own way into a graph", op.name());
+    return bad_input("{} cannot be appended as an op: it has its own way into a graph", op.name());
   // An absent operand at the end is as if it were not there; one spelling keeps equal graphs equal.
   if (!operands.empty() && operands.back().is_none()) {
     const size_t least = static_cast<size_t>(operand_arity(op.def()).min);
@@ -25,8 +25,8 @@ Result<NodeId> Graph::append(Op op, std::span<const ValueId> operands,
   for (size_t i = 0; i < operands.size(); ++i) {
     if (operands[i].is_none()) continue;
     if (operands[i].index >= values_.size())
-      return bad_input("{}: operand {} refers to value {} of {}", op.name(), i, operands[i].index,
-                       values_.size());
+      return bad_input("{}: operand {} refers to value {}, but there are {}", op.name(), i,
+                       operands[i].index, values_.size());
     types[i] = type(operands[i]);
   }
   std::vector<const Graph*> region_pointers;

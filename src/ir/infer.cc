@@ -78,7 +78,7 @@ Status check_operands(const Application& app, const OpDef& def) {
   if (app.regions.size() != regions)
     return bad_input("takes {} regions, has {}", regions, app.regions.size());
   if (app.count() > 0 && app.has_operand(0) && !def.dtypes.contains(app.operand(0).dtype()))
-    return bad_input("operand '{}' has element type {}, which {} does not take",
+    return bad_input("operand '{}' has element type {}, which {} does not accept",
                      operand_names(def)[0], name(app.operand(0).dtype()), app.op.name());
   return {};
 }

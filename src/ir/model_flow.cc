@@ -223,7 +223,7 @@ Result<std::optional<Body>> ModelFlow::replacement(const DeferredSegment& segmen
     types.push_back(*type);
   }
   if (++replaced_ > kMaxReplaced)
-    return over_limit("more than {} deferred segments became known", kMaxReplaced);
+    return over_limit("more than {} deferred segments got types", kMaxReplaced);
   Result<Body> body = make_body(segment, types);
   if (body.ok()) return std::optional<Body>(std::move(*body));
   if (depth_ == 1) return std::move(body).error();  // it is sure to be reached
@@ -233,12 +233,12 @@ Result<std::optional<Body>> ModelFlow::replacement(const DeferredSegment& segmen
 Status ModelFlow::crops(const GraphSegment& segment, std::vector<KnownType>& outputs) {
   for (const Crop& crop : segment.crops) {
     if (crop.output >= outputs.size() || crop.count >= outputs.size())
-      return bad_input("output {} is cut to output {}, there are {}", crop.output, crop.count,
-                       outputs.size());
+      return bad_input("output {} is cut to output {}, but there are {} outputs", crop.output,
+                       crop.count, outputs.size());
     const KnownType& count = outputs[crop.count];
     if (!count.dims.empty() || !is_integer(count.dtype))
-      return bad_input("output {} is cut to output {}, which is {}, no scalar integer", crop.output,
-                       crop.count, count.to_string());
+      return bad_input("output {} is cut to output {}, which is {}, not a scalar integer",
+                       crop.output, crop.count, count.to_string());
     Ints& dims = outputs[crop.output].dims;
     if (crop.axis >= dims.size())
       return bad_input("output {} of rank {} is cut along axis {}", crop.output, dims.size(),
@@ -273,16 +273,16 @@ Status ModelFlow::segment(LoopSegment& loop) {
   if (!loop.trip_count.empty()) {
     KnownType trips = HONE_TRY(read(loop.trip_count));
     if (!trips.can_be_count())
-      return bad_input("trip count '%{}' is {}, no scalar integer", loop.trip_count,
+      return bad_input("trip count '%{}' is {}, not a scalar integer", loop.trip_count,
                        trips.to_string());
   }
   if (!loop.condition.empty()) HONE_TRY(read_flag(loop.condition));
   if (loop.trip_count.empty() && loop.next_condition.empty())
-    return bad_input("a loop has neither a trip count nor a condition from its body");
+    return bad_input("the loop has neither a trip count nor a condition from its body");
   size_t count = loop.carried.size() + loop.grown.size();
   if (loop.results.size() != count || loop.body.results.size() != count)
     return bad_input(
-        "a loop carries {} values and grows {}, has {} results, and its body yields {}",
+        "the loop carries {} values and grows {}, but has {} results, and its body yields {}",
         loop.carried.size(), loop.grown.size(), loop.results.size(), loop.body.results.size());
   std::vector<KnownType> carried, grown = HONE_TRY(read_all(loop.grown));
   for (const LoopSegment::Carried& value : loop.carried) {

@@ -119,12 +119,12 @@ Status TextParser::check_outputs(const Scope& scope, const std::vector<TypeText>
                                  size_t offset) {
   std::vector<Type> outputs = scope.graph.output_types();
   if (outputs.size() != stated.size())
-    return at(offset, bad_input("the graph returns {} values, its head says {}", outputs.size(),
-                                stated.size()));
+    return at(offset, bad_input("the graph returns {} values, but its head declares {}",
+                                outputs.size(), stated.size()));
   for (size_t i = 0; i < outputs.size(); ++i) {
     Type wanted = HONE_TRY(type(stated[i]));
     if (wanted != outputs[i])
-      return at(stated[i].offset, bad_input("output {} is {}, the head says {}", i,
+      return at(stated[i].offset, bad_input("output {} is {}, but the head declares {}", i,
                                             outputs[i].to_string(), wanted.to_string()));
   }
   return {};
@@ -214,8 +214,9 @@ Status TextParser::stated_types(Scope& scope, ValueRange results) {
     Type stated = HONE_TRY(type(text));
     Type actual = scope.graph.type(results[i]);
     if (stated != actual)
-      return at(text.offset, bad_input("{} is {}, the text says {}", scope.results[i].token.text,
-                                       actual.to_string(), stated.to_string()));
+      return at(text.offset,
+                bad_input("{} is {}, but the text declares {}", scope.results[i].token.text,
+                          actual.to_string(), stated.to_string()));
   }
   return {};
 }
@@ -283,7 +284,7 @@ Status TextParser::resolve_literals(Scope& scope, const OpDef& def) {
   if (is_elementwise(def.opcode)) {
     for (ValueId v : scope.values)
       if (!v.is_none()) like = scope.graph.type(v);
-    if (!like) return at(first, bad_input("no operand says which type {} has", first.text));
+    if (!like) return at(first, bad_input("no operand tells the type of {}", first.text));
   } else if (def.opcode == Opcode::pad && !scope.values[0].is_none()) {
     like = Type::scalar(scope.graph.type(scope.values[0]).dtype());
   } else if (def.opcode == Opcode::dynamic_slice || def.opcode == Opcode::dynamic_update) {
@@ -311,7 +312,7 @@ Result<Op> TextParser::op(const Token& word, Opcode opcode) {
   std::string_view text;
   if (peek().is("{")) {
     text = lexer_.take_brackets();
-    if (text.empty()) return at(offset, bad_input("these attributes have no '}}'"));
+    if (text.empty()) return at(offset, bad_input("the attributes lack their closing '}}'"));
   }
   Op& known = ops_[static_cast<size_t>(opcode)][text];
   if (known) return known;
@@ -393,7 +394,7 @@ Result<TextParser::ConstantText> TextParser::constant_text() {
     } while (eat(","));
     HONE_TRY(expect("]"));
   } else if (peek().is("..")) {
-    return at(peek(), bad_input("the numbers of this constant were left out"));
+    return at(peek(), bad_input("the text was printed without the numbers of this constant"));
   } else {
     return expected("a number, [numbers], @weight or hex \"...\"");
   }
@@ -418,7 +419,7 @@ Result<Tensor> TextParser::constant_tensor(const ConstantText& text, Type type) 
 
 Result<Tensor> TextParser::weight(std::string_view name, Type type) {
   if (options_.weights == nullptr)
-    return bad_input("weight '{}' is needed, and the text comes without weights", escape(name));
+    return bad_input("weight '{}' is missing: the text comes without weights", escape(name));
   const Tensor* found = options_.weights->find(name);
   if (found == nullptr) return bad_input("there is no weight '{}'", escape(name));
   if (found->type() == type) return *found;
@@ -427,8 +428,8 @@ Result<Tensor> TextParser::weight(std::string_view name, Type type) {
                 found->byte_size() == type.static_bytes();
   if (is_raw && (is_storage_only(type.dtype()) || type.dtype() == DType::bf16))
     return found->viewed_as(type);
-  return bad_input("weight '{}' is {}, the text says {}", escape(name), found->type().to_string(),
-                   type.to_string());
+  return bad_input("weight '{}' is {}, but the text declares {}", escape(name),
+                   found->type().to_string(), type.to_string());
 }
 
 // ---- Whole texts -----------------------------------------------------------------------------

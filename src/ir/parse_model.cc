@@ -125,7 +125,7 @@ class ModelParser {
     std::string wanted = HONE_TRY(name());
     auto found = std::find(outputs.begin(), outputs.end(), wanted);
     if (found == outputs.end())
-      return parser_.at(token, bad_input("{} is no result of this segment", token.text));
+      return parser_.at(token, bad_input("{} is not a result of this segment", token.text));
     return static_cast<uint32_t>(found - outputs.begin());
   }
 
@@ -159,7 +159,7 @@ class ModelParser {
     HONE_TRY(body(segment.body));
     Token token = parser_.peek();
     if (segment.body.results.size() != segment.carried.size())
-      return parser_.at(token, bad_input("the loop carries {} values, its body yields {}",
+      return parser_.at(token, bad_input("the loop carries {} values, but its body yields {}",
                                          segment.carried.size(), segment.body.results.size()));
     if (parser_.eat("grow"))
       for (std::string& piece : HONE_TRY(names())) segment.body.results.push_back(std::move(piece));

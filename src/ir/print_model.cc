@@ -155,7 +155,7 @@ const Graph* plain_graph(const Model& model) {
 
 Result<std::string> print(const Model& model, const PrintOptions& options) {
   if (const DeferredSegment* deferred = first_deferred(model)) {
-    return unsupported("segment '{}' is typed when its input sizes are known",
+    return unsupported("segment '{}' has no type until its input sizes are known",
                        deferred->source == nullptr ? "" : deferred->source->describe())
         .within(fmt::format("model '{}'", model.name))
         .with_hint("bind them with --dim or --shape");

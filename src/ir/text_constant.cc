@@ -55,13 +55,13 @@ Result<int64_t> read_integer(DType dtype, std::string_view text) {
   if (dtype == DType::u64) {
     uint64_t value = 0;
     auto [stop, code] = std::from_chars(text.data(), end, value);
-    if (stop != end || code == std::errc::invalid_argument) return misfit("is no integer");
+    if (stop != end || code == std::errc::invalid_argument) return misfit("is not an integer");
     if (code != std::errc()) return misfit("is out of range");
     return static_cast<int64_t>(value);
   }
   int64_t value = 0;
   auto [stop, code] = std::from_chars(text.data(), end, value);
-  if (stop != end || code == std::errc::invalid_argument) return misfit("is no integer");
+  if (stop != end || code == std::errc::invalid_argument) return misfit("is not an integer");
   if (code != std::errc() || value < limits.lowest || value > limits.highest)
     return misfit("is out of range");
   return value;
@@ -86,7 +86,7 @@ Status check_bits(Type type, std::span<const std::byte> bytes) {
     auto odd =
         std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
     if (odd != bytes.end()) {
-      return bad_input("byte {} is {:02x}, a bool is 00 or 01", odd - bytes.begin(),
+      return bad_input("byte {} is {:02x}, but a bool is 00 or 01", odd - bytes.begin(),
                        static_cast<int>(*odd));
     }
   }
@@ -152,7 +152,7 @@ void append_hex(std::string& out, const Tensor& tensor) {
 Result<Tensor> parse_elements(Type type, std::span<const std::string_view> numbers) {
   int64_t count = static_cast<int64_t>(numbers.size());
   if (count != type.static_elements()) {
-    return bad_input("{} numbers for {}, which has {} elements", count, type.to_string(),
+    return bad_input("there are {} numbers for {}, which has {} elements", count, type.to_string(),
                      type.static_elements());
   }
   if (is_real(type.dtype())) {
@@ -191,8 +191,8 @@ Result<Tensor> parse_splat(Type type, std::string_view number) {
 
 Result<Tensor> parse_hex(Type type, std::string_view digits) {
   if (digits.size() % 2 != 0 || static_cast<int64_t>(digits.size() / 2) != type.static_bytes()) {
-    return bad_input("{} hex digits for {}, which has {} bytes", digits.size(), type.to_string(),
-                     type.static_bytes());
+    return bad_input("there are {} hex digits for {}, which has {} bytes", digits.size(),
+                     type.to_string(), type.static_bytes());
   }
   std::vector<std::byte> bytes(digits.size() / 2);
   for (size_t i = 0; i < bytes.size(); ++i) {

@@ -16,7 +16,7 @@ constexpr size_t kMaxSymbols = 256;
 constexpr int64_t kMaxBound = int64_t{1} << 62;  // of dims
 
 constexpr std::string_view kSymbolHint =
-    "symbols are declared behind the results: `-> f32[N] where N in 1..64`";
+    "declare symbols after the results: `-> f32[N] where N in 1..64`";
 
 // A label's number if its digits are the usual ones.
 std::optional<uint32_t> plain_number(std::string_view digits) {
@@ -112,7 +112,7 @@ Result<Dim> TextParser::dim(std::string_view what) {
   if (!peek().is("[")) return expected(fmt::format("{} in brackets", what));
   size_t offset = peek().offset;
   std::string_view text = lexer_.take_brackets();
-  if (text.empty()) return at(offset, bad_input("this bracket is never closed"));
+  if (text.empty()) return at(offset, bad_input("this bracket is not closed"));
   Result<Dim> dim = parse_dim(trim(text.substr(1, text.size() - 2)), symbols_);
   if (!dim.ok()) return at(offset, std::move(dim).error());
   return dim;
@@ -204,7 +204,7 @@ Status TextParser::where() {
     int64_t min = HONE_TRY(integer("the lower bound"));
     HONE_TRY(expect(".."));
     int64_t max = HONE_TRY(integer("the upper bound"));
-    int64_t step = eat("step") ? HONE_TRY(integer("what the symbol is a multiple of")) : 1;
+    int64_t step = eat("step") ? HONE_TRY(integer("the step of the symbol")) : 1;
     HONE_TRY(declare(name, min, max, step));
   } while (eat(","));
   return {};
@@ -217,7 +217,7 @@ Status TextParser::declare(const Token& name, int64_t min, int64_t max, int64_t 
   if (symbols_.size() == kMaxSymbols)
     return at(name, over_limit("more than {} symbols", kMaxSymbols));
   if (min > max || min < -kMaxBound || max > kMaxBound)
-    return at(name, bad_input("symbol '{}' is in {}..{}, which is no range of sizes", name.text,
+    return at(name, bad_input("symbol '{}' is in {}..{}, which is not a range of sizes", name.text,
                               min, max));
   if (step < 1) return at(name, bad_input("symbol '{}' is a multiple of {}", name.text, step));
   if (ceil_div(min, step) > floor_div(max, step))

@@ -15,7 +15,7 @@ Status verify_node(const Graph& graph, NodeId n) {
   if (opcode == Opcode::parameter) return {};
   if (opcode == Opcode::constant) {
     if (graph.constant(n).type() != graph.type(graph.result(n)))
-      return bad_input("holds data of type {}, is declared {}",
+      return bad_input("holds data of type {}, but is declared {}",
                        graph.constant(n).type().to_string(),
                        graph.type(graph.result(n)).to_string());
     return {};
@@ -32,10 +32,10 @@ Status verify_node(const Graph& graph, NodeId n) {
   std::vector<Type> inferred = HONE_TRY(infer({graph.op(n), operands, regions}));
   std::vector<Type> stored = graph.result_types(n);
   if (inferred.size() != stored.size())
-    return bad_input("has {} results, inference gives {}", stored.size(), inferred.size());
+    return bad_input("has {} results, but inference gives {}", stored.size(), inferred.size());
   for (size_t i = 0; i < stored.size(); ++i)
     if (stored[i] != inferred[i])
-      return bad_input("result {} has type {}, inference gives {}", i, stored[i].to_string(),
+      return bad_input("result {} has type {}, but inference gives {}", i, stored[i].to_string(),
                        inferred[i].to_string());
   return {};
 }
@@ -57,7 +57,7 @@ Status verify_symbols(const Graph& graph) {
   for (const Symbol& symbol : symbols) {
     auto [at, fresh] = meaning.emplace(symbol.name(), symbol);
     if (!fresh && !(at->second == symbol))
-      return bad_input("symbol {} has two meanings: {}..{} and {}..{}", symbol.name(),
+      return bad_input("symbol {} has two ranges: {}..{} and {}..{}", symbol.name(),
                        at->second.min(), at->second.max(), symbol.min(), symbol.max());
   }
   return {};
@@ -67,9 +67,10 @@ Status verify_donations(const Graph& graph) {
   std::unordered_set<uint32_t> inputs, outputs;
   for (Donation d : graph.donations()) {
     if (d.input >= graph.inputs().size())
-      return bad_input("input {} is donated, there are {}", d.input, graph.inputs().size());
+      return bad_input("input {} is donated, but there are {} inputs", d.input,
+                       graph.inputs().size());
     if (d.output >= graph.outputs().size())
-      return bad_input("output {} is given a buffer, there are {}", d.output,
+      return bad_input("output {} is given a buffer, but there are {} outputs", d.output,
                        graph.outputs().size());
     if (!inputs.insert(d.input).second) return bad_input("input {} is donated twice", d.input);
     if (!outputs.insert(d.output).second)
@@ -97,7 +98,7 @@ Status verify_at_depth(const Graph& graph, int depth) {
     }
   }
   if (parameters != graph.inputs().size())
-    return bad_input("has {} parameters, {} are listed as inputs", parameters,
+    return bad_input("has {} parameters, but lists {} as inputs", parameters,
                      graph.inputs().size());
   for (ValueId v : graph.outputs())
     if (v.index >= graph.value_count()) return bad_input("output {} does not exist", v.index);

@@ -14,7 +14,7 @@ namespace {
 Status check_alone(GraphView graph, NodeId node) {
   const Opcode opcode = graph.opcode(node);
   if (!has_access({graph.op(node), graph.operand_types(node)}))
-    return unsupported("{} is no kernel", name(opcode));
+    return unsupported("{} cannot be a kernel", name(opcode));
   return {};
 }
 
@@ -108,8 +108,8 @@ Error way_back(GraphView graph, std::span<const NodeId> nodes) {
       const NodeId producer = graph.producer(operand);
       if (!follows[producer.index]) continue;
       if (is_inside && !stands_in(graph, nodes, producer))
-        return unsupported("{} reads what {} makes of the group", graph.describe(n),
-                           graph.describe(producer));
+        return unsupported("{} reads {}, which is not in the group, but depends on it",
+                           graph.describe(n), graph.describe(producer));
       follows[n.index] = true;
     }
   }
@@ -143,12 +143,12 @@ Status check_outputs(GraphView graph, std::span<const ValueId> outputs) {
 namespace {
 
 Status check_members(GraphView graph, UsersView users, std::span<const NodeId> nodes) {
-  if (nodes.empty()) return bad_input("a group of no nodes");
+  if (nodes.empty()) return bad_input("a group must have nodes");
   if (nodes.size() > kMaxGroupNodes)
-    return over_limit("a group of {} nodes, more than {}", nodes.size(), kMaxGroupNodes);
+    return over_limit("the group has {} nodes, more than {}", nodes.size(), kMaxGroupNodes);
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (i > 0 && graph.position(nodes[i - 1]) >= graph.position(nodes[i]))
-      return bad_input("the nodes of a group do not stand in the graph's order");
+      return bad_input("the nodes of a group are not in the graph's order");
     Status good = nodes.size() == 1 ? check_alone(graph, nodes[i]) : check_member(graph, nodes[i]);
     if (!good.ok()) return std::move(good).error().within(graph.describe(nodes[i]));
   }

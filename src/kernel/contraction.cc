@@ -112,13 +112,15 @@ std::optional<int64_t> reach(const IndexExpr& expr, const KernelSpace& space, in
 
 Result<std::vector<int64_t>> window_of(const Contraction& contraction, const KernelSpace& space,
                                        const Schedule& schedule, size_t side) {
-  if (contraction.has_holes[side]) return unsupported("a window of an operand with holes");
+  if (contraction.has_holes[side])
+    return unsupported("a packed window cannot come from an operand with holes");
   std::vector<int64_t> extents;
   for (const IndexExpr& expr : contraction.reads[side]) {
     int64_t extent = 1;
     for (int d = 0; d < static_cast<int>(space.dims.size()); ++d) {
       const std::optional<int64_t> further = reach(expr, space, d, cache_block(schedule, space, d));
-      if (!further) return unsupported("a window of an operand that is taken in jumps");
+      if (!further)
+        return unsupported("a packed window cannot come from an operand that is read in jumps");
       extent += *further;
     }
     extents.push_back(extent);

@@ -87,12 +87,11 @@ class FactWalk {
   // The only place where the anchor's result is needed.
   Result<Place> place_of_anchor() const {
     const ValueId result = graph_.result(anchor_);
-    if (of_anchor_.empty()) return unsupported("no result needs the contraction");
+    if (of_anchor_.empty()) return unsupported("the results do not need the contraction");
     const Place& place = of_anchor_[0];
     if (place.is_looked_up)
-      return unsupported("elements of {} are found by data", graph_.label(result));
-    if (place.is_partial)
-      return unsupported("{} is needed at some points only", graph_.label(result));
+      return unsupported("data decides which elements of {} are read", graph_.label(result));
+    if (place.is_partial) return unsupported("only some points need {}", graph_.label(result));
     if (of_anchor_.size() > 1)
       return unsupported("{} is needed at two places for one point", graph_.label(result));
     return place;
@@ -425,7 +424,7 @@ KernelFacts::KernelFacts(KernelBody made_of, uint64_t known_hash)
   FactWalk walk(*this);
   walk.run();
   if (divided != 0) {
-    contraction = unsupported("gemm takes no body that goes over segments");
+    contraction = unsupported("a gemm cannot go over segments");
     return;
   }
   if (Status good = check_contraction(body.graph, space); !good.ok()) {

@@ -33,11 +33,12 @@ Status check_in_place(const KernelBody& body, std::span<const NodeId> nodes) {
     return bad_input("only a kernel of one update works in place");
   const ValueId changed = graph.operands(nodes[0])[0];
   if (!is_parameter(graph.opcode(graph.producer(changed))))
-    return bad_input("a kernel in place changes {}, which is no parameter", graph.label(changed));
+    return bad_input("a kernel in place changes {}, which is not a parameter",
+                     graph.label(changed));
   const size_t input =
       static_cast<size_t>(std::ranges::find(graph.inputs(), changed) - graph.inputs().begin());
   if (body.inputs[input] != body.outputs[0])
-    return bad_input("a kernel in place changes {}, which lies in memory otherwise than the result",
+    return bad_input("a kernel in place changes {}, whose layout is not that of the result",
                      graph.label(changed));
   return {};
 }
@@ -156,7 +157,7 @@ class KernelParser {
                                 .with_hint(fmt::format("it has {}", join(names, ", "))));
     }
     if (!seen_.insert(at->name).second)
-      return text_.at(word, bad_input("{} is said twice", at->name));
+      return text_.at(word, bad_input("{} is given twice", at->name));
     text_.take();
     HONE_TRY(text_.expect("="));
     return (this->*at->read)();

@@ -31,7 +31,7 @@ Status check_part(const Layout& layout, const Layout::Part& part, Type logical) 
   if (part.block == 1) return {};
   const Layout::Part other = {.dim = part.dim, .block = part.block, .is_inner = !part.is_inner};
   if (std::ranges::find(layout.parts, other) == layout.parts.end())
-    return bad_input("dim {} is in blocks of {}, but its other half is missing", part.dim,
+    return bad_input("dim {} is in blocks of {}, but one half of the block is missing", part.dim,
                      part.block);
   if (!logical.dim(part.dim).divisible_by(part.block))
     return bad_input("blocks of {} do not divide dim {} of {}", part.block, part.dim,

@@ -26,26 +26,26 @@ int inner_dim(const KernelBody& body, const KernelSpace& space, const Contractio
 Status set_tile(const Contraction& contraction, const KernelSpace& space, const Schedule& schedule,
                 MatrixShape& shape) {
   if (schedule.lanes.size() != 1 || schedule.lanes[0].count != MatrixShape::kWords)
-    return unsupported("a matrix unit without {} lanes", MatrixShape::kWords);
+    return unsupported("the matrix unit needs {} lanes", MatrixShape::kWords);
   const auto has = [&](size_t side, int dim) {
     return contraction.sides[side][static_cast<size_t>(dim)];
   };
   shape.column = schedule.lanes[0].dim;
   if (has(0, shape.column) == has(1, shape.column))
-    return unsupported("a matrix unit with lanes along both operands");
+    return unsupported("the matrix unit cannot have lanes along both operands");
   shape.row_side = has(0, shape.column) ? 1 : 0;
   shape.rows = 1;
   for (int dim = 0; dim < space.parallel; ++dim) {
     const int64_t points = register_tile(schedule, dim);
     if (dim == shape.column || points == 1) continue;
     if (!has(shape.row_side, dim) || has(1 - shape.row_side, dim))
-      return unsupported("a matrix unit with a tile along dim {}", dim);
+      return unsupported("the matrix unit cannot have a tile along dim {}", dim);
     shape.rows *= points;
     if (shape.rows > MatrixShape::kMostRows) break;
   }
   shape.columns = register_tile(schedule, shape.column);
   if (shape.rows > MatrixShape::kMostRows || shape.columns > MatrixShape::kMostRows)
-    return unsupported("a matrix unit with tiles of more than {} rows or columns",
+    return unsupported("the matrix unit cannot have tiles of more than {} rows or columns",
                        MatrixShape::kMostRows);
   return {};
 }
@@ -81,11 +81,11 @@ Result<MatrixShape> matrix_shape(const KernelBody& body, const Contraction& cont
                                  const KernelSpace& space, const Schedule& schedule) {
   const GemmFields& own = schedule.get<GemmFields>();
   const std::optional<MatrixNumbers> numbers = matrix_numbers(body.graph, space.anchor);
-  if (!numbers) return unsupported("a matrix unit for other numbers than it takes");
+  if (!numbers) return unsupported("the kernel has other numbers than the matrix unit takes");
   if (own.pack_lhs != Packing::panels || own.pack_rhs != Packing::panels)
-    return unsupported("a matrix unit without panels of both operands");
+    return unsupported("the matrix unit needs panels of both operands");
   if (space.parallel == static_cast<int>(space.dims.size()))
-    return unsupported("a matrix unit without a reduction");
+    return unsupported("the matrix unit needs a reduction");
   MatrixShape shape = {.numbers = *numbers};
   HONE_TRY(set_tile(contraction, space, schedule, shape));
   shape.inner = inner_dim(body, space, contraction);
@@ -93,7 +93,7 @@ Result<MatrixShape> matrix_shape(const KernelBody& body, const Contraction& cont
   for (int dim = space.parallel; dim < static_cast<int>(space.dims.size()); ++dim) {
     const int64_t block = cache_block(schedule, space, dim);
     if (dim != shape.inner && block != space.dims[static_cast<size_t>(dim)].extent.value())
-      return unsupported("a matrix unit with a block of dim {} of the reduction", dim);
+      return unsupported("the matrix unit cannot have a block of dim {} of the reduction", dim);
     if (dim != shape.inner) shape.steps *= block;
   }
   shape.inner_steps = (cache_block(schedule, space, shape.inner) + shape.step() - 1) / shape.step();

@@ -293,13 +293,14 @@ Result<std::vector<ValueId>> kept_values(const Graph& graph, std::span<const int
   std::vector<ValueId> kept;
   for (size_t i = 0; i < keep.size(); ++i) {
     if (keep[i] < 0 || keep[i] >= std::ssize(nodes))
-      return bad_input("keeps node {} of {}", keep[i], nodes.size());
-    if (i > 0 && keep[i] <= keep[i - 1]) return bad_input("what is kept is not in order");
+      return bad_input("keeps node {}, but there are {}", keep[i], nodes.size());
+    if (i > 0 && keep[i] <= keep[i - 1]) return bad_input("the kept nodes are not in order");
     const NodeId node = nodes[static_cast<size_t>(keep[i])];
     if (graph.results(node).size() != 1)
       return unsupported("{} has several results, which cannot be kept", graph.describe(node));
     if (bits(graph.type(graph.result(node)).dtype()) < 8)
-      return unsupported("{} is kept in less than bytes", graph.label(graph.result(node)));
+      return unsupported("{} is kept, but its elements are smaller than a byte",
+                         graph.label(graph.result(node)));
     kept.push_back(graph.result(node));
   }
   return kept;
@@ -310,7 +311,7 @@ Status check_static(const Graph& graph) {
     const Type type = graph.type(ValueId{v});
     if (!type.is_static())
       return unsupported("a chain needs sizes that are numbers, not {}", type.to_string());
-    if (type.elements().is(0)) return unsupported("a chain has no blocks without elements");
+    if (type.elements().is(0)) return unsupported("a chain cannot have blocks without elements");
   }
   return {};
 }
@@ -319,20 +320,21 @@ Result<std::vector<bool>> blocked_dims(const KernelBody& body, const Schedule& s
   const int rank = body.graph.type(body.graph.outputs()[0]).rank();
   std::vector<bool> is_blocked(static_cast<size_t>(rank));
   for (int dim : schedule.order) {
-    if (dim < 0 || dim >= rank) return bad_input("blocks along dim {} of {}", dim, rank);
+    if (dim < 0 || dim >= rank)
+      return bad_input("blocks go along dim {}, but there are {} dims", dim, rank);
     if (is_blocked[static_cast<size_t>(dim)]) return bad_input("the order has dim {} twice", dim);
     is_blocked[static_cast<size_t>(dim)] = true;
   }
   const std::vector<Tile>& blocks = schedule.get<ChainFields>().block;
   for (const Tile& block : blocks) {
     if (block.dim < 0 || block.dim >= rank || !is_blocked[static_cast<size_t>(block.dim)])
-      return bad_input("a block along dim {}, which the order does not have", block.dim);
+      return bad_input("a block goes along dim {}, which the order lacks", block.dim);
     if (std::ranges::count(blocks, block.dim, &Tile::dim) > 1)
       return bad_input("dim {} has two blocks", block.dim);
     if (block.count < 1) return bad_input("a block of {} points", block.count);
   }
   if (blocks.size() != schedule.order.size())
-    return bad_input("the order has {} dims, there are blocks of {}", schedule.order.size(),
+    return bad_input("the order has {} dims, but there are blocks of {}", schedule.order.size(),
                      blocks.size());
   return is_blocked;
 }
@@ -352,7 +354,7 @@ Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& sch
   const std::vector<ValueId> kept = HONE_TRY(kept_values(graph, schedule.get<ChainFields>().keep));
   const KeptPlaces places(body, kept, HONE_TRY(blocked_dims(body, schedule)));
   if (!places.not_in_blocks().empty())
-    return unsupported("what is kept is not needed in blocks along dim {}",
+    return unsupported("the kept values are not needed in blocks along dim {}",
                        *places.not_in_blocks().begin());
   std::vector<Stage> stages;
   HeldLayouts held(body, kept);
@@ -372,7 +374,7 @@ Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& sch
       stage.body.window.push_back(
           along.is_whole() ? extent : along.points(block_points(body, schedule, along.dim)));
       if (stage.body.window.back() > extent)
-        return unsupported("a block needs {} points of dim {} of {}, which has {}",
+        return unsupported("a block needs {} points of dim {} of {}, which has only {}",
                            stage.body.window.back(), d, graph.label(kept[k]), extent);
     }
     stages.push_back(std::move(stage));

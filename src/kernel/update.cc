@@ -17,7 +17,7 @@ Status check_elementwise(GraphView graph, std::span<const NodeId> nodes, ValueId
         graph.operands(n), [&](ValueId v) { return !v.is_none() && made.contains(v.index); });
     if (!reads) continue;
     if (!HONE_PLANT(donor_elementwise, is_elementwise(graph.opcode(n)), true))
-      return bad_input("{} reads '%{}' elsewhere than where it writes", graph.describe(n),
+      return bad_input("{} reads '%{}' at other places than it writes", graph.describe(n),
                        graph.name(x));
     for (ValueId v : graph.results(n)) made.insert(v.index);
   }

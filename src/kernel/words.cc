@@ -143,8 +143,8 @@ Result<WordShape> word_shape(const KernelBody& body, const Contraction& contract
       word_products(graph, space.anchor, relation_of(graph, space.anchor));
   if (!along || along->products != own.products)
     return own.products == Products::quads
-               ? unsupported("quads of other operands than u8 and i8, or sums than i32")
-               : unsupported("pairs of other operands than bf16, or of denormal numbers");
+               ? unsupported("quads need operands of u8 and i8, and sums of i32")
+               : unsupported("pairs need operands of bf16, and denormal numbers that count as 0");
   WordShape shape = {.each = along->each()};
   if (own.products == Products::quads)
     shape.first_side = graph.type(graph.operands(space.anchor)[0]).dtype() == DType::u8 ? 0 : 1;
@@ -153,7 +153,7 @@ Result<WordShape> word_shape(const KernelBody& body, const Contraction& contract
   const int64_t block = cache_block(schedule, space, shape.inner);
   const std::string_view products = name(own.products);
   if (block != extent && block % shape.each != 0)
-    return unsupported("{} with a block of {} of the reduction", products, block);
+    return unsupported("{} do not go with a block of {} of the reduction", products, block);
   shape.inner_words = (block + shape.each - 1) / shape.each;
   shape.words = shape.inner_words;
   for (int dim = space.parallel; dim < static_cast<int>(space.dims.size()); ++dim)
@@ -161,7 +161,7 @@ Result<WordShape> word_shape(const KernelBody& body, const Contraction& contract
   for (size_t side = 0; side < 2; ++side) {
     const Packing packing = side == 0 ? own.pack_lhs : own.pack_rhs;
     if (packing == Packing::no && !word_source(body, contraction, space, shape, side))
-      return unsupported("{} of operand {}, whose words do not lie side by side", products, side);
+      return unsupported("{} need the words of operand {} side by side", products, side);
   }
   return shape;
 }

@@ -76,13 +76,14 @@ class Assignment {
       names.emplace_back(graphs_[i]->name());
     }
     if (has_name)
-      return bad_input("the plan is for another graph: no segment '{}' has its hash, 0x{:016x}",
-                       excerpt(plan.graph), plan.graph_hash)
+      return bad_input(
+                 "the plan is for another graph: segment '{}' does not have its hash, 0x{:016x}",
+                 excerpt(plan.graph), plan.graph_hash)
           .within(one.place);
     std::string hint = did_you_mean(plan.graph, names);
     if (hint.empty() && !names.empty())
       hint = fmt::format("the first segment is '{}'", excerpt(names[0]));
-    return bad_input("the plan '@{}' is for no segment of the model", excerpt(plan.graph))
+    return bad_input("the plan '@{}' is not for a segment of the model", excerpt(plan.graph))
         .within(one.place)
         .with_hint(hint);
   }

@@ -13,7 +13,7 @@ Status check_frame_complete(const FrameEditor& frame) {
   };
   for (const Step& step : planned.steps)
     if (step.name.empty())
-      return bad_input("{} is in no group, and no view", label(graph, step)).within("fuse");
+      return bad_input("{} is not in a group, and not a view", label(graph, step)).within("fuse");
   for (uint32_t i = 0; i < graph.value_count(); ++i)
     if (planned.has_layout(ValueId{i}) && !planned.said_layout[i])
       return none("layout", ValueId{i});

@@ -106,9 +106,9 @@ Result<Overlay> overlay_of(const Graph& graph, const Users& users,
 
 Status check_copy(GraphView graph, const ValueNames& names, const std::string& name, ValueId of,
                   std::span<const NodeId> readers) {
-  if (names.has(name)) return bad_input("the graph has a value of this name");
+  if (names.has(name)) return bad_input("the graph already has a value of this name");
   if (graph.is_copy(of))
-    return bad_input("'%{}' is a copy, which is not copied again", graph.name(of));
+    return bad_input("'%{}' is a copy, which cannot be copied again", graph.name(of));
   if (is_number(graph, of))
     return bad_input("'%{}' is a constant of one element, which has no memory", graph.name(of));
   if (readers.empty()) return bad_input("nothing reads it");
@@ -116,7 +116,7 @@ Status check_copy(GraphView graph, const ValueNames& names, const std::string& n
     const NodeId n = readers[i];
     if (n.index >= graph.node_count()) return bad_input("there is no node {}", n.index);
     const std::string reader = step_name(graph, n);
-    if (i > 0 && readers[i - 1] == n) return bad_input("'%{}' stands twice", reader);
+    if (i > 0 && readers[i - 1] == n) return bad_input("'%{}' is named twice", reader);
     if (graph.is_copy(n) ||
         std::ranges::find(graph.graph().operands(n), of) == graph.graph().operands(n).end())
       return bad_input("'%{}' does not read '%{}'", reader, graph.name(of));

@@ -441,7 +441,7 @@ Result<Undo> FrameEditor::remove_copy(ValueId v) {
   const auto change = [&]() -> Status {
     const size_t at = v.index - graph_.value_count();
     if (!view().is_copy(v) || planned_.copies.copies()[at].readers.empty())
-      return bad_input("it is no copy").within(fmt::format("copy {}", v.index));
+      return bad_input("it is not a copy").within(fmt::format("copy {}", v.index));
     const CopyOverlay copy = planned_.copies.copies()[at];
     const NodeId n = view().producer(v);
     const uint32_t step = planned_.step_of[n.index];
@@ -501,8 +501,8 @@ Status FrameEditor::put_order(std::vector<uint32_t> order) {
       return bad_input("there is no kernel or command '{}'", step).within("order");
     const Step& one = planned_.steps[step];
     if (one.name.empty())
-      return bad_input("{} is in no group yet", label(view(), one)).within("order");
-    if (seen[step]) return bad_input("'{}' stands twice", one.name).within("order");
+      return bad_input("{} is not in a group yet", label(view(), one)).within("order");
+    if (seen[step]) return bad_input("'{}' is named twice", one.name).within("order");
     seen[step] = true;
   }
   replace_order(std::move(order));

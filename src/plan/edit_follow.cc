@@ -220,8 +220,9 @@ Status FrameEditor::check_inputs() const {
     for (NodeId n : *behind) {
       const uint32_t at = planned_.step_of[n.index];
       if (at != kNoStep && planned_.steps[at].in_place) continue;
-      return bad_input("'%{}' is not in place, through which input '%{}' becomes an output",
-                       view().name(view().result(n)), view().name(step.reads[0]))
+      return bad_input(
+                 "'%{}' is not in place, but input '%{}' must pass through it to become an output",
+                 view().name(view().result(n)), view().name(step.reads[0]))
           .within("in_place " + view().label(step.writes[0]));
     }
   }
@@ -386,9 +387,9 @@ Status FrameEditor::check_positions(std::span<const uint32_t> steps,
         position[before] < position[after])
       return {};
     const bool is_update = std::ranges::binary_search(planned_.steps[after].after, before);
-    return bad_input("{} stands before {}, which {}", label(view(), planned_.steps[after]),
+    return bad_input("{} comes before {}, which {}", label(view(), planned_.steps[after]),
                      label(view(), planned_.steps[before]),
-                     is_update ? "needs what it changes in place" : "it reads")
+                     is_update ? "needs the value that it changes in place" : "it reads")
         .within("order");
   };
   for (uint32_t step : steps) {
@@ -435,13 +436,10 @@ Error FrameEditor::cycle(std::span<const uint32_t> steps) const {
   for (size_t i = 0; i < steps.size(); ++i) {
     const std::string name = label(view(), planned_.steps[steps[i]]);
     if (!std::ranges::binary_search(planned_.needs(steps[i]), steps[(i + 1) % steps.size()]))
-      return bad_input("{} comes too late: what stands before it waits for it", name)
-          .within("order");
+      return bad_input("{} comes too late: an earlier step waits for it", name).within("order");
     names.push_back(name);
   }
-  return bad_input("each of {} waits for the next, and the last for the first",
-                   hone::join(names, ", "))
-      .within("fuse");
+  return bad_input("{} wait for each other in a circle", hone::join(names, ", ")).within("fuse");
 }
 
 Status FrameEditor::check_places() const {

@@ -89,7 +89,7 @@ Result<std::unique_ptr<FrameEditor>> PlanEditor::open_region(const RegionRef& re
                                                              const Plan* plan) {
   static const Plan nothing;
   if (plan != nullptr && (plan->threads || !plan->schedule.empty()))
-    return bad_input("threads and schedules are decided for the whole plan, not in a region");
+    return bad_input("only the whole plan has threads and schedules, not a region");
   return open_frame(*region.graph, plan == nullptr ? nothing : *plan, plan != nullptr);
 }
 
@@ -101,7 +101,8 @@ Status PlanEditor::read_schedules(const std::map<uint64_t, Schedule>& schedules)
     if (const auto kernel = kernels.by_hash.find(hash); kernel != kernels.by_hash.end())
       HONE_TRY(check_schedule(schedule, *kernel->second.first, kernel->second.second));
     else if (kernels.all_known)
-      return bad_input("no kernel has this hash").within(fmt::format("schedule 0x{:016x}", hash));
+      return bad_input("no kernel of the graph has this hash")
+          .within(fmt::format("schedule 0x{:016x}", hash));
   }
   plan_.schedule = schedules;
   return {};
@@ -158,7 +159,8 @@ Result<Undo> PlanEditor::set_schedule(const FrameEditor& frame, uint32_t step,
                                       std::optional<Schedule> schedule) {
   const uint64_t hash = frame.kernel(step).hash;
   if (frame.kernel(step) == KernelKey())
-    return bad_input("no kernel has this hash").within(fmt::format("schedule 0x{:016x}", hash));
+    return bad_input("no kernel of the graph has this hash")
+        .within(fmt::format("schedule 0x{:016x}", hash));
   if (schedule) HONE_TRY(check_schedule(*schedule, frame, step));
   const Undo before = now();
   put_schedule(hash, std::move(schedule));

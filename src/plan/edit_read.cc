@@ -100,17 +100,17 @@ Status FrameEditor::read_group(const Group& group) {
 Status FrameEditor::may_join(NodeId n, const Step& step) const {
   const std::string_view name = view().name(view().result(n));
   if (is_leaf(view().opcode(n)))
-    return bad_input("'%{}' is a {}, which nothing computes", name, view().op(n).name());
+    return bad_input("'%{}' is a {}, which no kernel computes", name, view().op(n).name());
   if (is_command(view(), n))
     return bad_input("'%{}' is {} {}, which is a command of its own", name,
                      view().regions(n).empty() ? "the collective" : "the control flow",
                      view().op(n).name());
-  if (planned_.is_view(n)) return bad_input("'%{}' is a view, which nothing computes", name);
+  if (planned_.is_view(n)) return bad_input("'%{}' is a view, which no kernel computes", name);
   const uint32_t other = planned_.step_of[n.index];
-  if (other == planned_.steps.size()) return bad_input("'%{}' stands twice", name);
+  if (other == planned_.steps.size()) return bad_input("'%{}' is named twice", name);
   if (other != kNoStep) return bad_input("'%{}' is in @{} too", name, planned_.steps[other].name);
   if (!step.nodes.empty() && view().position(step.nodes.back()) >= view().position(n))
-    return bad_input("'%{}' stands behind '%{}', which the graph has later", name,
+    return bad_input("'%{}' comes after '%{}', but the graph has them in the other order", name,
                      view().name(view().result(step.nodes.back())));
   return {};
 }

@@ -11,7 +11,7 @@ Status FrameEditor::view_on(NodeId n, Touched& touched) {
   const ValueId result = view().result(n);
   const uint32_t step = planned_.step_of[n.index];
   if (planned_.steps[step].nodes.size() > 1)
-    return bad_input("'%{}' is a view, which nothing computes", view().name(result))
+    return bad_input("'%{}' is a view, which no kernel computes", view().name(result))
         .within("fuse @" + planned_.steps[step].name);
   HONE_TRY(concat_on(n, touched));
   for (ValueId v : placed_by(n)) set(&PlannedGraph::said_layout, v.index, false);

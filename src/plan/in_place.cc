@@ -135,7 +135,7 @@ Status check_in_place(GraphView graph, UsersView users, NodeId node) {
   if (x.is_none() || is_parameter(graph.opcode(node)))
     return bad_input("a {} changes nothing in place", graph.op(node).name())
         .with_hint(
-            "dynamic_update and scatter do, and what gives an output that an input is "
+            "dynamic_update and scatter do, and so does the node of an output that an input is "
             "donated to");
   const std::string_view name = graph.name(x);
   if (users.is_output(x)) return bad_input("'%{}' is an output of the graph", name);
@@ -147,7 +147,7 @@ Status check_in_place(GraphView graph, UsersView users, NodeId node) {
   if (is_constant(opcode)) return bad_input("'%{}' is a constant", name);
   if (is_parameter(opcode) && !updates_of_input(graph, node))
     return bad_input("'%{}' is an input of the graph", name)
-        .with_hint("an input that is donated to an output may become it by updates alone");
+        .with_hint("only updates may lead from a donated input to its output");
   return {};
 }
 

@@ -23,12 +23,13 @@ Error overlap(const PlannedGraph& planned, const Lifetime& a, const Lifetime& b)
 
 Status check_offset(const PlannedGraph& planned, ValueId v) {
   const GraphView graph = planned.view();
-  if (!graph.is_static()) return bad_input("sizes depend on symbols, so nothing has a place yet");
+  if (!graph.is_static())
+    return bad_input("sizes depend on symbols, so that values have no place yet");
   const int64_t offset = planned.offset[v.index];
   switch (planned.home[v.index]) {
-    case Home::none: return bad_input("it has no memory: nothing outside of its kernel reads it");
-    case Home::input: return bad_input("an input of the graph is where the caller has it");
-    case Home::output: return bad_input("an output of the graph is where the caller wants it");
+    case Home::none: return bad_input("it has no memory: only its own kernel reads it");
+    case Home::input: return bad_input("the caller decides where an input of the graph lies");
+    case Home::output: return bad_input("the caller decides where an output of the graph lies");
     case Home::constant: return bad_input("a constant is not in the arena");
     case Home::view:
       return bad_input("it lies in the memory of {}", graph.label(planned.base[v.index]));
@@ -37,7 +38,7 @@ Status check_offset(const PlannedGraph& planned, ValueId v) {
   if (offset < 0 || offset % kOffsetAlignment != 0)
     return bad_input("{} is not a multiple of {}", offset, kOffsetAlignment);
   const std::optional<int64_t> end = checked_add(offset, graph.type(v).static_bytes());
-  if (!end || *end > kMaxArenaBytes) return over_limit("it ends behind {} bytes", kMaxArenaBytes);
+  if (!end || *end > kMaxArenaBytes) return over_limit("it ends after {} bytes", kMaxArenaBytes);
   return {};
 }
 

@@ -110,7 +110,7 @@ class PlanParser {
     const Token place = text_.peek();
     const int64_t number = HONE_TRY(text_.integer("the number of the rewrite", 1, kMaxRewrites));
     if (number != next)
-      return text_.at(place, bad_input("this is rewrite {}, but {} is next", number, next));
+      return text_.at(place, bad_input("this is rewrite {}, but the next one is {}", number, next));
     note(word, fmt::format("{}", number));
     HONE_TRY(text_.expect("="));
     rewrites.emplace_back().rule = HONE_TRY(name(TokenKind::global, "a rule, like @fold")).name;
@@ -216,7 +216,7 @@ class PlanParser {
     const TextParser::Label label = HONE_TRY(text_.label(kind, what));
     if (label.is_number)
       return text_.at(label.token,
-                      bad_input("{} is a number, plans go by names", label.token.text));
+                      bad_input("{} is a number, but plans use names", label.token.text));
     return label;
   }
   Result<TextParser::Label> value() { return name(TokenKind::value, "a value, like %h"); }

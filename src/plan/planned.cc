@@ -138,7 +138,7 @@ std::string why_row_major(const PlannedGraph& planned, UsersView users, ValueId 
 std::string why_no_layout(const PlannedGraph& planned, UsersView users, ValueId v) {
   const GraphView graph = planned.view();
   switch (planned.home[v.index]) {
-    case Home::none: return "it has no memory: nothing outside of its kernel reads it";
+    case Home::none: return "it has no memory: only its own kernel reads it";
     case Home::input: return "an input of the graph is row-major";
     case Home::output: return "an output of the graph is row-major";
     case Home::view: {

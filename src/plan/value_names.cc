@@ -33,7 +33,7 @@ std::string ValueNames::hint(std::string_view name) const {
 Result<NodeId> ValueNames::node(GraphView graph, std::string_view name) const {
   const ValueId v = HONE_TRY(value(name));
   if (graph.result_index(v) == 0) return graph.producer(v);
-  return bad_input("'%{}' is result {} of a node; nodes go by their first, '%{}'", name,
+  return bad_input("'%{}' is result {} of a node; a plan names its first, '%{}'", name,
                    graph.result_index(v), graph.name(graph.result(graph.producer(v))));
 }
 

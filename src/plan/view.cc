@@ -39,7 +39,8 @@ Status check_slice(Op slice, Type operand, Type result, const Layout& layout) {
     if (!is_long && taken.dim(i).is(1)) continue;
     const int dim = layout.parts[static_cast<size_t>(i)].dim;
     const int64_t stride = strides.empty() ? 1 : strides[static_cast<size_t>(dim)];
-    if (stride != 1) return bad_input("it takes one of {} elements in dim {}", stride, dim);
+    if (stride != 1)
+      return bad_input("it takes one of {} elements in dim {}, and they are apart", stride, dim);
     if (is_long && memory.dim(i) != taken.dim(i))
       return bad_input("its elements are apart: it takes {} of {} in dim {}",
                        result.dim(dim).to_string(), operand.dim(dim).to_string(), dim);
@@ -83,10 +84,10 @@ Status check_operands(GraphView graph, UsersView users, NodeId node) {
     const Opcode opcode = graph.opcode(graph.producer(operands[i]));
     const std::string_view name = graph.name(operands[i]);
     if (is_leaf(opcode))
-      return bad_input("'%{}' is {}, which lies elsewhere", name,
+      return bad_input("'%{}' is {}, which lies in other memory", name,
                        is_constant(opcode) ? "a constant" : "an input of the graph");
     if (users.is_output(operands[i])) return bad_input("'%{}' is an output of the graph", name);
-    if (!seen.insert(operands[i].index).second) return bad_input("'%{}' stands in it twice", name);
+    if (!seen.insert(operands[i].index).second) return bad_input("'%{}' is in it twice", name);
     const Type type = graph.type(operands[i]);
     if (!(type.elements() * bits(type.dtype())).divisible_by(8))
       return bad_input("'%{}' ends within a byte", name);

@@ -81,7 +81,8 @@ class Instantiation {
 
   Status kernels(std::span<const KernelCode> code) {
     if (code.size() != program_.kernels.size())
-      return bad_input("{} kernels have code, of {}", code.size(), program_.kernels.size());
+      return bad_input("{} kernels have code, but the program has {}", code.size(),
+                       program_.kernels.size());
     for (size_t k = 0; k < code.size(); ++k) {
       const TileProgram& tiles = bound_.kernels[k].tiles;
       if (code[k].phases.size() != tiles.phases.size())

@@ -183,7 +183,7 @@ class ProgramParser {
       const Token token = text_.peek();
       const int64_t number = HONE_TRY(text_.integer("the number of a command"));
       if (number < 0 || number >= static_cast<int64_t>(scope.frame.commands.size()))
-        return text_.at(token, bad_input("there is no command {} before", number));
+        return text_.at(token, bad_input("there is no earlier command {}", number));
       commands.push_back(static_cast<CommandId>(number));
     } while (text_.eat(","));
     return {};
@@ -269,7 +269,7 @@ class ProgramParser {
     const TextParser::Label label = HONE_TRY(text_.label(TokenKind::global, "a frame, like @f"));
     auto found = frames_.find(label.name);
     if (found == frames_.end())
-      return text_.at(label.token, bad_input("there is no frame {} before", label.token.text));
+      return text_.at(label.token, bad_input("there is no earlier frame {}", label.token.text));
     scope.depth = std::max(scope.depth, found->second.depth + 1);
     if (scope.depth > kMaxFrameDepth)
       return text_.at(label.token,

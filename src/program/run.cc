@@ -47,7 +47,7 @@ class Runner {
 
     const std::vector<BufferId> ports = buffers_of(main, Role::input);
     if (inputs.size() != ports.size())
-      return bad_input("{} tensors for {} inputs", inputs.size(), ports.size());
+      return bad_input("{} tensors are given for {} inputs", inputs.size(), ports.size());
     Places sources, results;
     for (size_t i = 0; i < ports.size(); ++i) {
       const Buffer& port = main.buffers[ports[i]];

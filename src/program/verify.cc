@@ -48,7 +48,7 @@ class FrameVerifier {
       if (!b.type) return bad_input("%{} has no type", b.name);
       if (!names.insert(b.name).second) return bad_input("two buffers are called %{}", b.name);
       const Role role = std::min(b.role, Role::constant);
-      if (role < last) return bad_input("{} %{} stands behind later ones", name(b.role), b.name);
+      if (role < last) return bad_input("{} %{} comes after later ones", name(b.role), b.name);
       last = role;
       if (b.role == Role::constant && (!b.value || b.value.type() != b.type))
         return bad_input("constant %{} has no value of its type", b.name);
@@ -64,9 +64,9 @@ class FrameVerifier {
       if (b.role != Role::output)
         return bad_input("{} %{} lies in other memory", name(b.role), b.name);
       if (*b.donor >= frame_.buffers.size() || buffer(*b.donor).role != Role::input)
-        return bad_input("output %{} lies in what is no input", b.name);
+        return bad_input("output %{} lies in memory that is not an input's", b.name);
       if (type(*b.donor) != b.type)
-        return bad_input("output %{} is {}, the input that it lies in {}", b.name,
+        return bad_input("output %{} is {}, but the input that it lies in is {}", b.name,
                          b.type.to_string(), type(*b.donor).to_string());
       if (!seen.insert(*b.donor).second)
         return bad_input("two outputs lie in input %{}", buffer(*b.donor).name);
@@ -75,7 +75,8 @@ class FrameVerifier {
   }
 
   Status view(const Buffer& b) const {
-    if (b.view.of >= frame_.buffers.size()) return bad_input("%{} is a view of nothing", b.name);
+    if (b.view.of >= frame_.buffers.size())
+      return bad_input("%{} is a view, but does not say of what", b.name);
     const Buffer& base = buffer(b.view.of);
     if (base.role == Role::view)
       return bad_input("%{} is a view of the view %{}", b.name, base.name);
@@ -93,12 +94,12 @@ class FrameVerifier {
         continue;
       }
       if (has_offset.value_or(b.offset.has_value()) != b.offset.has_value())
-        return bad_input("%{} and others: some have an offset and some have none", b.name);
+        return bad_input("some buffers, such as %{}, have an offset and some have none", b.name);
       has_offset = b.offset.has_value();
       if (!b.offset) continue;
       if (!b.type.is_static()) return bad_input("%{} has an offset and no fixed size", b.name);
       if (*b.offset < 0 || *b.offset % kBufferAlignment != 0)
-        return bad_input("%{} lies at {}, which is no multiple of {}", b.name, *b.offset,
+        return bad_input("%{} lies at {}, which is not a multiple of {}", b.name, *b.offset,
                          kBufferAlignment);
       if (*b.offset > kMaxImageBytes)
         return over_limit("%{} lies at {}; memory ends at {}", b.name, *b.offset, kMaxImageBytes);
@@ -128,7 +129,7 @@ class FrameVerifier {
         if (behind != live.begin() && std::prev(behind)->second.end > begin)
           other = std::prev(behind);
         if (other != live.end())
-          return bad_input("%{} and %{} overlap and are both needed in command {} '{}'",
+          return bad_input("%{} and %{} overlap, but command {} '{}' needs both",
                            buffer(other->second.buffer).name, buffer(b).name, c,
                            frame_.commands[c].name);
         live.emplace(begin, Live{end, b});
@@ -146,7 +147,7 @@ class FrameVerifier {
     for (CommandId c = 0; c < needed.size(); ++c)
       for (CommandId before : needed[c])
         if (!comes_after(c, before))
-          return bad_input("command {} '{}' does not wait for command {} '{}'", c,
+          return bad_input("command {} '{}' does not wait for command {} '{}', but must", c,
                            frame_.commands[c].name, before, frame_.commands[before].name);
     return {};
   }
@@ -186,7 +187,7 @@ class FrameVerifier {
     for (BufferId b : reads_of(command)) {
       if (!is_known(b)) return bad_input("%{} is read before it is written", buffer(b).name);
       if (is_given_away_[base_of(frame_, b)])
-        return bad_input("%{} is read when an output that lies in it has changed", buffer(b).name);
+        return bad_input("%{} is read after an output that lies in it has changed", buffer(b).name);
     }
     const std::vector<BufferId> writes = writes_of(command);
     for (BufferId b : writes) {

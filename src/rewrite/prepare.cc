@@ -20,7 +20,7 @@ Status check_can_leave_out(std::string_view pass) {
   return usage_error("the pass '{}' {}", pass,
                      found->use == PassUse::required
                          ? "is required: plans are for graphs that it made"
-                         : "is none of those that prepare a graph")
+                         : "is not one of those that prepare a graph")
       .with_hint(hint);
 }
 

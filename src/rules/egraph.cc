@@ -174,7 +174,7 @@ std::vector<ValueId> EGraph::classes_in(const Graph& graph) const {
 Result<EGraph> EGraph::of(const Graph& graph) {
   if (!graph.is_static()) {
     const std::string symbol(graph.symbols()[0].name());
-    return unsupported("an e-graph is of sizes that are numbers; {} is open", symbol);
+    return unsupported("an e-graph needs sizes that are numbers, but {} is open", symbol);
   }
   EGraph made;
   made.graph_name_ = graph.name();

@@ -41,7 +41,7 @@ Status check_left(const Graph& left) {
   const std::vector<bool> reached = reached_nodes(left);
   for (NodeId n : left.nodes())
     if (!reached[n.index])
-      return bad_input("{} of the left side is no part of its results", left.describe(n));
+      return bad_input("{} of the left side does not lead to its results", left.describe(n));
   for (ValueId v : left.outputs())
     if (is_parameter(left.opcode(left.producer(v))))
       return bad_input("the left side returns its input {}, which every value matches",
@@ -107,12 +107,12 @@ Status check(const Rule& rule) {
   const auto is_known = [&](Symbol s) { return std::ranges::find(known, s) != known.end(); };
   for (Symbol s : rule.right.symbols())
     if (!is_known(s))
-      return bad_input("symbol '{}' of the right side does not stand on the left one", s.name());
+      return bad_input("symbol '{}' of the right side is not on the left side", s.name());
   for (const Condition& condition : rule.guard)
     for (Dim side : {condition.left, condition.right})
       for (Symbol s : side.symbols())
         if (!is_known(s))
-          return bad_input("symbol '{}' of the guard does not stand on the left side", s.name());
+          return bad_input("symbol '{}' of the guard is not on the left side", s.name());
   return {};
 }
 

@@ -62,7 +62,7 @@ class RuleParser {
       const std::optional<Opcode> opcode = opcode_from_name(op.text);
       if (!opcode) return parser_.at(op, bad_input("there is no op '{}'", excerpt(op.text)));
       if (std::ranges::find(choice.ops, *opcode) != choice.ops.end())
-        return parser_.at(op, bad_input("'{}' stands there twice", op.text));
+        return parser_.at(op, bad_input("'{}' is listed twice", op.text));
       choice.ops.push_back(*opcode);
     } while (parser_.eat(","));
     return word;
@@ -71,11 +71,11 @@ class RuleParser {
   // From the signature on.
   Result<Rule> rule(const Token& token, const std::string& name) {
     if (!names_.insert(name).second)
-      return parser_.at(token, bad_input("rule '{}' stands there twice", name));
+      return parser_.at(token, bad_input("the file has the rule '{}' twice", name));
     std::vector<Graph> sides = HONE_TRY(parser_.alternatives(name));
     if (sides.size() != 2)
       return parser_.at(
-          token, bad_input("rule '{}' has {} sides; 'left => right' are two", name, sides.size()));
+          token, bad_input("rule '{}' has {} sides; write 'left => right'", name, sides.size()));
     Rule rule = {
         .name = name, .left = std::move(sides[0]), .right = std::move(sides[1]), .guard = {}};
     if (parser_.eat("when")) {
@@ -157,7 +157,8 @@ class RuleParser {
       return parser_.at(label.token,
                         bad_input("the right side has no value '%{}'", excerpt(label.name)));
     if (!rule.within.empty() && !(rule.within.back() < *value))
-      return parser_.at(label.token, bad_input("'%{}' stands twice or out of order", label.name));
+      return parser_.at(label.token,
+                        bad_input("'%{}' is listed twice or out of order", label.name));
     rule.within.push_back(*value);
     return {};
   }

@@ -74,21 +74,23 @@ class Reader {
 
 Status Reader::read_header() {
   if (bytes_.size() < sizeof header_) {
-    return bad_input("{} bytes are no ELF file; its header alone has {}", bytes_.size(),
+    return bad_input("{} bytes are too few for an ELF file; its header alone has {}", bytes_.size(),
                      sizeof header_);
   }
   header_ = record<Elf64_Ehdr>(bytes_, 0);
-  if (std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) return bad_input("no ELF file");
+  if (std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) return bad_input("it is not an ELF file");
   if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB ||
       header_.e_machine != EM_X86_64) {
-    return unsupported("an ELF file for another machine (class {}, byte order {}, machine {})",
-                       header_.e_ident[EI_CLASS], header_.e_ident[EI_DATA], header_.e_machine);
+    return unsupported(
+        "it is an ELF file for another machine (class {}, byte order {}, machine {})",
+        header_.e_ident[EI_CLASS], header_.e_ident[EI_DATA], header_.e_machine);
   }
   if (header_.e_type != ET_REL) {
-    return unsupported("an ELF file of type {}; a relocatable has type {}", header_.e_type, ET_REL);
+    return unsupported("it is an ELF file of type {}; a relocatable has type {}", header_.e_type,
+                       ET_REL);
   }
   if (header_.e_shentsize != sizeof(Elf64_Shdr)) {
-    return bad_input("section headers of {} bytes; they have {}", header_.e_shentsize,
+    return bad_input("its section headers have {} bytes, not {}", header_.e_shentsize,
                      sizeof(Elf64_Shdr));
   }
   return {};
@@ -99,7 +101,8 @@ Status Reader::read_sections() {
       header_.e_shoff, uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr), "the table of sections"));
   for (size_t i = 0; i < header_.e_shnum; ++i) raw_.push_back(record<Elf64_Shdr>(table, i));
   if (header_.e_shstrndx >= raw_.size() || raw_[header_.e_shstrndx].sh_type != SHT_STRTAB) {
-    return bad_input("section {} of {} has no names of sections", header_.e_shstrndx, raw_.size());
+    return bad_input("section {} of {} cannot hold the names of sections", header_.e_shstrndx,
+                     raw_.size());
   }
   const Elf64_Shdr& names = raw_[header_.e_shstrndx];
   const std::span<const std::byte> text =
@@ -126,7 +129,8 @@ Status Reader::read_section(const Elf64_Shdr& raw, std::span<const std::byte> na
   section.size = static_cast<int64_t>(raw.sh_size);
   const uint64_t alignment = std::max<uint64_t>(raw.sh_addralign, 1);
   if (alignment > INT64_MAX || !is_power_of_two(static_cast<int64_t>(alignment))) {
-    return bad_input("section '{}' is aligned to {}, no power of two", section.name, alignment);
+    return bad_input("section '{}' is aligned to {}, which is not a power of two", section.name,
+                     alignment);
   }
   section.alignment = static_cast<int64_t>(alignment);
   file_.sections.push_back(std::move(section));
@@ -143,11 +147,11 @@ Status Reader::read_symbols() {
   const Elf64_Shdr& raw = raw_[symbol_table_];
   const std::span<const std::byte> table = file_.sections[symbol_table_].content;
   if (raw.sh_entsize != sizeof(Elf64_Sym) || table.size() % sizeof(Elf64_Sym) != 0) {
-    return bad_input("{} bytes are no table of symbols of {} bytes", table.size(),
+    return bad_input("{} bytes do not divide into symbols of {} bytes", table.size(),
                      sizeof(Elf64_Sym));
   }
   if (raw.sh_link >= raw_.size() || raw_[raw.sh_link].sh_type != SHT_STRTAB) {
-    return bad_input("section {} has no names of symbols", raw.sh_link);
+    return bad_input("section {} cannot hold the names of symbols", raw.sh_link);
   }
   const std::span<const std::byte> names = file_.sections[raw.sh_link].content;
   for (size_t i = 0; i < table.size() / sizeof(Elf64_Sym); ++i)

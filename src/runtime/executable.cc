@@ -49,7 +49,7 @@ Tensor aligned(const Tensor& constant) {
 template <class Pointers>
 Status check(std::string_view sort, std::span<const image::Port> ports, const Pointers& pointers) {
   if (pointers.size() != ports.size()) {
-    return bad_input("{} {}s are given, {} needed", pointers.size(), sort, ports.size());
+    return bad_input("{} {}s are given, but {} are needed", pointers.size(), sort, ports.size());
   }
   for (size_t i = 0; i < ports.size(); ++i) {
     const Type type = ports[i].type;
@@ -222,7 +222,7 @@ Status Executable::lay_out_frame() {
   std::optional<int64_t> all = scratch ? checked_mul(*scratch, threads_) : std::nullopt;
   if (all && arena) all = checked_add(*all, *arena);
   if (!all || !arena) {
-    return over_limit("an arena of {} bytes and scratch of {} for each thread are too large",
+    return over_limit("an arena of {} bytes with scratch of {} for each thread is too large",
                       arena_bytes, script_->scratch_bytes);
   }
   scratch_offset_ = *arena;
@@ -239,7 +239,7 @@ Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
     std::lock_guard lock(mutex_);
     if (frame_bytes_ > 0 && frames_ >= memory_limit_ / frame_bytes_) {
       if (frames_ == 0)
-        return over_limit("a run needs {} bytes for what it computes on the way; the limit is {}",
+        return over_limit("a run needs {} bytes for temporary values; the limit is {}",
                           frame_bytes_, memory_limit_)
             .with_hint(std::string(kMemoryHint));
       return over_limit("a run beside {} others needs {} bytes each; the limit is {} together",
@@ -275,11 +275,11 @@ Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
 
 Status Executable::check_types(std::span<const Tensor> inputs) const {
   if (inputs.size() != inputs_.size()) {
-    return bad_input("{} inputs are given, {} needed", inputs.size(), inputs_.size());
+    return bad_input("{} inputs are given, but {} are needed", inputs.size(), inputs_.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].type() != inputs_[i].type) {
-      return bad_input("input '{}' is {}; {} is needed", inputs_[i].name,
+      return bad_input("input '{}' is {}, but {} is needed", inputs_[i].name,
                        inputs[i].type().to_string(), inputs_[i].type.to_string());
     }
   }

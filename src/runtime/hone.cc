@@ -115,10 +115,12 @@ Result<HonecOptions> options_of(const hone_load_options* given) {
   HonecOptions options;
   if (given == nullptr) return options;
   if (given->struct_size < kFirstOptions)
-    return usage_error("options of {} bytes, {} are the least", given->struct_size, kFirstOptions);
+    return usage_error("the options have {} bytes; the least is {}", given->struct_size,
+                       kFirstOptions);
   if (given->threads < 0 || given->threads > Team::kMaxThreads)
     return usage_error("{} threads", given->threads);
-  if (given->memory_limit < 0) return usage_error("a limit of {} bytes", given->memory_limit);
+  if (given->memory_limit < 0)
+    return usage_error("a limit of {} bytes is not possible", given->memory_limit);
   if (given->threads > 0) options.threads = given->threads;
   if (given->memory_limit > 0) options.memory_limit = given->memory_limit;
   return options;
@@ -175,7 +177,8 @@ int32_t hone_api_version(void) { return HONE_API_VERSION; }
 hone_code hone_load(const char* path, const hone_load_options* options, hone_model** model,
                     hone_error** error) {
   return hone::guarded(error, [&]() -> hone::Status {
-    if (path == nullptr || model == nullptr) return hone::usage_error("a null path or model");
+    if (path == nullptr || model == nullptr)
+      return hone::usage_error("the path or the model is null");
     *model = nullptr;
     const hone::HonecOptions wanted = HONE_TRY(hone::options_of(options));
     const hone::HonecFile file = HONE_TRY(hone::HonecFile::open(path));
@@ -242,7 +245,7 @@ Result<std::vector<Tensor>> computed(const hone_model& model, std::span<const Te
 Status check_counts(const Ports& inputs, size_t input_count, const Ports& outputs,
                     size_t output_count) {
   if (input_count == inputs.count() && output_count == outputs.count()) return {};
-  return usage_error("{} inputs and {} outputs are given, {} and {} needed", input_count,
+  return usage_error("{} inputs and {} outputs are given, but {} and {} are needed", input_count,
                      output_count, inputs.count(), outputs.count());
 }
 
@@ -284,7 +287,7 @@ hone_code hone_call(const hone_model* model, const void* const* inputs, const in
                     size_t input_count, hone_outputs** outputs, hone_error** error) {
   return hone::guarded(error, [&]() -> hone::Status {
     if (model == nullptr || outputs == nullptr || (inputs == nullptr && input_count > 0))
-      return hone::usage_error("a null model, or null inputs or outputs");
+      return hone::usage_error("the model, the inputs or the outputs are null");
     *outputs = nullptr;
     HONE_TRY(hone::check_counts(model->inputs(), input_count, model->outputs(),
                                 model->outputs().count()));
@@ -317,7 +320,7 @@ hone_code hone_run(const hone_model* model, const void* const* inputs, size_t in
     return hone_run_sized(model, 0, inputs, input_count, outputs, output_count, error);
   return hone::guarded(error, [&]() -> hone::Status {
     if ((inputs == nullptr && input_count > 0) || (outputs == nullptr && output_count > 0))
-      return hone::usage_error("null inputs or outputs");
+      return hone::usage_error("the inputs or outputs are null");
     return hone::run_segments(*model, {inputs, input_count}, {outputs, output_count});
   });
 }
@@ -341,7 +344,7 @@ hone_code hone_run_sized(const hone_model* model, size_t sizes, const void* cons
   return hone::guarded(error, [&]() -> hone::Status {
     if (model == nullptr || (inputs == nullptr && input_count > 0) ||
         (outputs == nullptr && output_count > 0))
-      return hone::usage_error("a null model, or null inputs or outputs");
+      return hone::usage_error("the model, the inputs or the outputs are null");
     const hone_model::Sized* const sized = model->at(sizes);
     if (sized == nullptr) return hone::usage_error("sizes {} of {}", sizes, model->sizes.size());
     HONE_TRY(hone::check_counts(sized->inputs, input_count, sized->outputs, output_count));

@@ -136,20 +136,22 @@ Status HonecFile::read() {
 // file is checked, or a weight's.
 Status HonecFile::read_sections() {
   honec::Header header = {};
-  if (bytes_.size() < sizeof header) return bad_input("no compiled model: {} bytes", bytes_.size());
+  if (bytes_.size() < sizeof header)
+    return bad_input("it is not a compiled model: it has {} bytes", bytes_.size());
   std::memcpy(&header, bytes_.data(), sizeof header);
   if (std::memcmp(header.magic, honec::kMagic, sizeof header.magic) != 0)
-    return bad_input("no compiled model: it does not begin as one");
+    return bad_input("it is not a compiled model: it does not begin like one");
   if (header.version != honec::kVersion)
-    return unsupported("compiled model of version {}, this hone reads version {}", header.version,
-                       honec::kVersion)
+    return unsupported("it is a compiled model of version {}, but this hone reads version {}",
+                       header.version, honec::kVersion)
         .with_hint("compile the model again with this hone");
   if (header.file_bytes != bytes_.size())
-    return bad_input("the file has {} bytes, its header says {}", bytes_.size(), header.file_bytes);
+    return bad_input("the file has {} bytes, but its header says {}", bytes_.size(),
+                     header.file_bytes);
   const int64_t table_bytes = int64_t{header.sections} * int64_t{sizeof(Section)};
   if (header.sections < 4 || header.sections > honec::kMaxSections ||
       kHeaderBytes + table_bytes > bytes())
-    return bad_input("a table of {} sections", header.sections);
+    return bad_input("the table cannot have {} sections", header.sections);
   const auto table = bytes_.subspan(kHeaderBytes, static_cast<size_t>(table_bytes));
   if (honec::header_checksum(header, table) != header.checksum)
     return bad_input("the checksum of the header is wrong");
@@ -161,13 +163,13 @@ Status HonecFile::read_sections() {
   };
   const bool has_segments = section_at(1).kind == static_cast<uint32_t>(Kind::segments);
   if (has_segments && header.sections < 5)
-    return bad_input("a table of {} sections", header.sections);
+    return bad_input("the table cannot have {} sections", header.sections);
   int64_t end = kHeaderBytes + table_bytes;
   for (uint32_t i = 0; i < header.sections; ++i) {
     Status good = read_section(section_at(i), kind_of(i, header.sections, has_segments), end);
     if (!good.ok()) return std::move(good).error().within(fmt::format("section {}", i));
   }
-  if (end != bytes()) return bad_input("{} bytes behind the last section", bytes() - end);
+  if (end != bytes()) return bad_input("{} bytes come after the last section", bytes() - end);
   HONE_TRY(check_units());
   HONE_TRY(check_end(objects_, code_, "code"));
   return check_end(tensors_, weights_, "weights");
@@ -176,7 +178,7 @@ Status HonecFile::read_sections() {
 // Moves `end`, of what stands before, to the section's.
 Status HonecFile::read_section(const Section& section, Kind kind, int64_t& end) {
   if (section.kind != static_cast<uint32_t>(kind) || section.zero != 0)
-    return bad_input("its kind is {}, {} is expected", section.kind, kind_name(kind));
+    return bad_input("its kind is {}, but {} is expected", section.kind, kind_name(kind));
   const int64_t offset = round_up(end, honec::alignment(kind));
   const int64_t most = kind == Kind::weights ? bytes() : honec::kMaxSectionBytes;
   if (section.offset != static_cast<uint64_t>(offset) || offset > bytes() ||
@@ -203,7 +205,7 @@ Status HonecFile::check_end(std::span<const Piece> pieces, std::span<const std::
                             std::string_view what) {
   const int64_t end = pieces.empty() ? 0 : pieces.back().offset + pieces.back().bytes;
   if (end == static_cast<int64_t>(section.size())) return {};
-  return bad_input("there are {} bytes of {}, the metadata says {}", section.size(), what, end);
+  return bad_input("there are {} bytes of {}, but the metadata says {}", section.size(), what, end);
 }
 
 // Each begins at the first multiple of the alignment behind the one before.
@@ -272,7 +274,7 @@ Status HonecFile::add_program(Program program) {
     sizes_.push_back(programs_.size());
   else if (!have_equal_types(programs_[*known].outputs, program.outputs) ||
            programs_[*known].is_open != program.is_open)
-    return bad_input("its outputs have other types than those of a program of equal inputs");
+    return bad_input("its outputs have other types than those of a program with equal inputs");
   programs_.push_back(std::move(program));
   return {};
 }

@@ -49,7 +49,7 @@ class Cursor {
   }
   Status end() const {
     if (left() == 0) return {};
-    return at(fmt::format("{} bytes more than it says", left()));
+    return at(fmt::format("it has {} bytes more than it says", left()));
   }
 
   Error at(std::string_view what) const {

@@ -157,7 +157,7 @@ Result<Symbols> read_symbols(Cursor& in) {
     const Symbol symbol = HONE_TRY(read_symbol(in));
     // Sizes are bound by their names.
     if (std::ranges::find(symbols, symbol.name(), &Symbol::name) != symbols.end())
-      return in.at(fmt::format("the size '{}' is there twice", symbol.name()));
+      return in.at(fmt::format("the size '{}' is listed twice", symbol.name()));
     symbols.push_back(symbol);
   }
   return symbols;

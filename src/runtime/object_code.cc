@@ -93,7 +93,7 @@ Status ObjectLoader::choose(const elf::Section& section) {
   const bool is_ignored = section.name == ".eh_frame" || section.type == SHT_NOTE;
   if (!section.is_memory() || is_ignored) return {};
   if (section.type != SHT_PROGBITS && section.type != SHT_NOBITS) {
-    return unsupported("section '{}' is of type {}, which needs a linker", section.name,
+    return unsupported("section '{}' is of type {}, which only a linker handles", section.name,
                        section.type);
   }
   if ((section.flags & SHF_TLS) != 0) {
@@ -141,7 +141,7 @@ Status ObjectLoader::examine(const elf::Section& section, const elf::Relocation&
     case R_X86_64_GOTPCRELX:
     case R_X86_64_REX_GOTPCRELX: needs_slot = true; break;
     default:
-      return unsupported("section '{}' has a relocation of type {}, which needs a linker",
+      return unsupported("section '{}' has a relocation of type {}, which only a linker handles",
                          section.name, relocation.type);
   }
   if (section.type == SHT_NOBITS || relocation.offset > section.size - width) {
@@ -151,11 +151,11 @@ Status ObjectLoader::examine(const elf::Section& section, const elf::Relocation&
   }
   const elf::Symbol& symbol = file_.symbols[relocation.symbol];
   if (symbol.section >= SHN_LORESERVE || symbol.type == STT_TLS || symbol.type == STT_GNU_IFUNC) {
-    return unsupported("symbol '{}' is of a sort that needs a linker", symbol.name);
+    return unsupported("symbol '{}' is of a kind that only a linker handles", symbol.name);
   }
   if (symbol.section == SHN_UNDEF) {
     if (import(symbol) == nullptr) {
-      return unsupported("'{}' is not among the functions that code may call", symbol.name);
+      return unsupported("'{}' is not one of the functions that code may call", symbol.name);
     }
     if (width == 4) {  // by way of its slot
       extras_[relocation.symbol].has_jump |= !needs_slot;

@@ -101,7 +101,7 @@ Result<Image> bound_image(const OpenImage& open, const Bindings& sizes) {
     if (number >= 0 && number < static_cast<int64_t>(numbers.size()))
       number = numbers[static_cast<size_t>(number)];
     else
-      good = bad_input("number {} of {}", number, numbers.size());
+      good = bad_input("number {} does not exist: there are {}", number, numbers.size());
   });
   HONE_TRY(std::move(good));
   return image;
@@ -109,13 +109,13 @@ Result<Image> bound_image(const OpenImage& open, const Bindings& sizes) {
 
 namespace {
 
-// Adds the sizes that follow; `how` says what has the type.
+// Adds the sizes that follow; `how` says where `type` comes from.
 Status match_port(std::string_view sort, const image::Port& port, Type type, std::string_view how,
                   Bindings& sizes) {
   const Type wanted = port.type;
   const auto mismatch = [&](std::string_view why) {
-    return bad_input("{} '{}' is {}, {} is {}{}", sort, excerpt(port.name), wanted.to_string(), how,
-                     type.to_string(), why);
+    return bad_input("{} '{}' is {}, but {} {}{}", sort, excerpt(port.name), wanted.to_string(),
+                     type.to_string(), how, why);
   };
   if (type.dtype() != wanted.dtype() || type.rank() != wanted.rank()) return mismatch("");
   for (int axis = 0; axis < wanted.rank(); ++axis) {
@@ -129,17 +129,17 @@ Status match_port(std::string_view sort, const image::Port& port, Type type, std
 
 Result<Bindings> bind_ports(std::span<const image::Port> ports, std::span<const Type> types) {
   if (types.size() != ports.size())
-    return bad_input("the model takes {} inputs, {} are given", ports.size(), types.size());
+    return bad_input("the model takes {} inputs, but {} are given", ports.size(), types.size());
   Bindings sizes;
   // Twice: a size such as N + M says nothing about N before M is known.
   for (int round = 0; round < 2; ++round)
     for (size_t i = 0; i < ports.size(); ++i)
-      HONE_TRY(match_port("input", ports[i], types[i], "given", sizes));
+      HONE_TRY(match_port("input", ports[i], types[i], "is given", sizes));
   return sizes;
 }
 
 Status check_output(const image::Port& port, Type type, Bindings& sizes) {
-  return match_port("output", port, type, "what was computed", sizes);
+  return match_port("output", port, type, "was computed", sizes);
 }
 
 }  // namespace hone

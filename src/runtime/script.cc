@@ -87,7 +87,7 @@ class Resolver {
 
 Status Resolver::resolve_memory() {
   using enum Place::Region;
-  if (image_.arena_bytes < 0) return bad_input("an arena of {} bytes", image_.arena_bytes);
+  if (image_.arena_bytes < 0) return bad_input("an arena cannot have {} bytes", image_.arena_bytes);
   const auto begin = [&](Place::Region region) {
     first_base_[static_cast<size_t>(region)] = static_cast<uint32_t>(script_.bases.size());
   };
@@ -119,12 +119,12 @@ Status Resolver::resolve_donations() {
   std::vector<bool> is_donor(image_.inputs.size());
   for (const auto& [input, output] : image_.donations) {
     if (input >= image_.inputs.size() || output >= image_.outputs.size())
-      return bad_input("there is no input {} or no output {}", input, output);
+      return bad_input("input {} or output {} does not exist", input, output);
     if (is_donor[input] || script_.donors[output])
       return bad_input("input {} or output {} is donated twice", input, output);
     const Type from = image_.inputs[input].type, to = image_.outputs[output].type;
     if (from != to)
-      return bad_input("output '{}' is {}, the input that is donated to it {}",
+      return bad_input("output '{}' is {}, but the input that is donated to it is {}",
                        image_.outputs[output].name, to.to_string(), from.to_string());
     is_donor[input] = true;
     script_.donors[output] = input;
@@ -133,8 +133,9 @@ Status Resolver::resolve_donations() {
 }
 
 Status Resolver::resolve_kernel(const image::Kernel& kernel) {
-  if (kernel.scratch_bytes < 0) return bad_input("scratch of {} bytes", kernel.scratch_bytes);
-  if (!kernel.object) return bad_input("there is no object");
+  if (kernel.scratch_bytes < 0)
+    return bad_input("scratch cannot have {} bytes", kernel.scratch_bytes);
+  if (!kernel.object) return bad_input("the kernel has no object");
   const ObjectCode* code = HONE_TRY(load(kernel.object));
   const uint32_t first = static_cast<uint32_t>(script_.phases.size());
   for (const image::Phase& phase : kernel.phases) {
@@ -208,7 +209,7 @@ Status Resolver::resolve(const image::Copy& copy) {
 
 // The instruction, whose target is to be set.
 Result<uint32_t> Resolver::jump_if_zero(const Place& condition) {
-  if (condition.bytes != 1) return bad_input("a condition of {} bytes", condition.bytes);
+  if (condition.bytes != 1) return bad_input("a condition has {} bytes, not 1", condition.bytes);
   Instruction instruction = {.kind = InstructionKind::jump_if_zero};
   instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
   instruction.pointers = 1;
@@ -241,11 +242,12 @@ Status Resolver::resolve(const image::While& loop) {
 
 Status Resolver::resolve(const image::Repeat& repeat) {
   if (repeat.loop >= trips_.size()) {
-    return bad_input("is loop {} of {}", repeat.loop, trips_.size());
+    return bad_input("names loop {}, but there are {}", repeat.loop, trips_.size());
   }
   if (repeat.trips < 0) return bad_input("has {} trips", repeat.trips);
   if (repeat.trips == 0) return {};
-  if (trips_[repeat.loop] != 0) return bad_input("is loop {}, as another one is", repeat.loop);
+  if (trips_[repeat.loop] != 0)
+    return bad_input("is loop {}, which another command is", repeat.loop);
   trips_[repeat.loop] = repeat.trips;
   is_open_[repeat.loop] = true;
   const int64_t last = repeat.trips - 1;
@@ -276,7 +278,8 @@ Result<bool> Resolver::point_to(const Place& place) {
 
 Result<const Script::Base*> Resolver::base_of(const Place& place) const {
   const size_t region = static_cast<size_t>(place.region);
-  if (region >= std::size(first_base_)) return bad_input("a place in region {}", region);
+  if (region >= std::size(first_base_))
+    return bad_input("a place is in region {}, which does not exist", region);
   const size_t index = size_t{first_base_[region]} + place.index;
   if (index >= script_.bases.size() || script_.bases[index].region != place.region) {
     return bad_input("there is no {} {}", region_name(place.region), place.index);
@@ -286,7 +289,7 @@ Result<const Script::Base*> Resolver::base_of(const Place& place) const {
 
 // Every trip of the loops around it is inside of the base.
 Status Resolver::check(const Place& place, const Script::Base& base) const {
-  if (place.bytes < 0) return bad_input("a place of {} bytes", place.bytes);
+  if (place.bytes < 0) return bad_input("a place cannot have {} bytes", place.bytes);
   std::optional<int64_t> low = place.offset;
   std::optional<int64_t> high = checked_add(place.offset, place.bytes);
   for (const image::Step& step : place.steps) {
@@ -298,8 +301,8 @@ Status Resolver::check(const Place& place, const Script::Base& base) const {
     end = way && end ? checked_add(*end, *way) : std::nullopt;
   }
   if (!low || !high || *low < 0 || *high > base.bytes) {
-    return bad_input("{} bytes at {} of {} {} reach beyond its {} bytes{}", place.bytes,
-                     place.offset, region_name(place.region), place.index, base.bytes,
+    return bad_input("{} bytes at {} of {} {} go beyond its {} bytes{}", place.bytes, place.offset,
+                     region_name(place.region), place.index, base.bytes,
                      place.steps.empty() ? "" : " in some trip");
   }
   return {};

@@ -33,7 +33,7 @@ class SegmentRun {
   std::string name(uint32_t v) const { return excerpt(tree_.values[v]); }
   Result<Tensor> read(uint32_t v) const {
     if (values_[v]) return values_[v];
-    return bad_input("value '{}' is read before it is given", name(v));
+    return bad_input("value '{}' is read before it exists", name(v));
   }
   Result<std::vector<Tensor>> read_all(const std::vector<uint32_t>& list) const {
     std::vector<Tensor> all;
@@ -138,7 +138,7 @@ class SegmentRun {
     if (loop.trip_count != kNone) {
       const Tensor trips = HONE_TRY(read(loop.trip_count));
       if (trips.type().rank() != 0 || !is_integer(trips.dtype()))
-        return bad_input("trip count '{}' is {}, no scalar integer", name(loop.trip_count),
+        return bad_input("trip count '{}' is {}, not a scalar integer", name(loop.trip_count),
                          trips.type().to_string());
       const int64_t count = trips.integer_at(0);
       const bool is_huge = trips.dtype() == DType::u64 && count < 0;
@@ -158,7 +158,7 @@ class SegmentRun {
       grown.push_back({HONE_TRY(read(v))});
       held_.add(grown.back()[0]);
       if (grown.back()[0].type().rank() == 0)
-        return bad_input("'{}' grows in a loop, and has no axis to grow along", name(v));
+        return bad_input("'{}' grows in a loop, but has no axis to grow along", name(v));
     }
     bool condition = loop.condition == kNone || HONE_TRY(flag(loop.condition));
     for (int64_t done = 0; HONE_TRY(goes_on(loop, done, condition)); ++done)
@@ -202,7 +202,7 @@ class SegmentRun {
       return {};
     }
     if (next.rank() == 0 || with_dim(first, 0, 0) != with_dim(next, 0, 0))
-      return bad_input("a result of a loop is {}, and grows by {} in iteration {}",
+      return bad_input("a result of a loop is {}, but grows by {} in iteration {}",
                        first.to_string(), next.to_string(), done);
     held_.add(piece);
     parts.push_back(std::move(piece));

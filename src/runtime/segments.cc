@@ -21,7 +21,7 @@ class Check {
 
   Status value(uint32_t v) const {
     if (v < tree_.values.size()) return {};
-    return bad_input("value {} of {}", v, tree_.values.size());
+    return bad_input("value {} does not exist: there are {}", v, tree_.values.size());
   }
   Status values(const std::vector<uint32_t>& list) const {
     for (uint32_t v : list) HONE_TRY(value(v));
@@ -32,11 +32,12 @@ class Check {
   Status value_or_none(uint32_t v) const { return v == kNone ? Status() : value(v); }
   static Status count(std::string_view what, size_t given, size_t wanted) {
     if (given == wanted) return {};
-    return bad_input("{} {}, {} are needed", given, what, wanted);
+    return bad_input("{} {} are given, but {} are needed", given, what, wanted);
   }
 
   Status one(const Unit& unit) const {
-    if (unit.unit >= units_.size()) return bad_input("unit {} of {}", unit.unit, units_.size());
+    if (unit.unit >= units_.size())
+      return bad_input("unit {} does not exist: there are {}", unit.unit, units_.size());
     HONE_TRY(count("inputs of a unit", unit.inputs.size(), units_[unit.unit].inputs));
     HONE_TRY(count("outputs of a unit", unit.outputs.size(), units_[unit.unit].outputs));
     HONE_TRY(values(unit.inputs));

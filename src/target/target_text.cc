@@ -153,7 +153,7 @@ class TargetParser {
       full = fmt::format("peak {}", type);
     }
     if (!seen_.insert(full).second && key != "cache")
-      return at(offset, bad_input("{} is said twice", full));
+      return at(offset, bad_input("{} is given twice", full));
     HONE_TRY(expect("="));
     HONE_TRY((this->*find(key)->read)());
     return end_of_line();
@@ -342,7 +342,7 @@ class TargetParser {
     std::vector<std::string_view> names;
     for (T each : all) names.push_back(name(each));
     return bad_input("'{}' is not a known {}", excerpt(word), what)
-        .with_hint(fmt::format("known are {}", join(names, ", ")));
+        .with_hint(fmt::format("the known ones are {}", join(names, ", ")));
   }
 
   // ---- Words

@@ -136,7 +136,7 @@ class Parser {
 
   Result<Dim> number(std::string_view word) {
     Result<int64_t> value = parse_int(word);
-    if (!value.ok() || *value > kDimLimit) return bad_input("{} is no number up to 2^62", word);
+    if (!value.ok() || *value > kDimLimit) return bad_input("{} is not a number up to 2^62", word);
     return Dim(*value);
   }
 

@@ -116,7 +116,8 @@ Result<Tensor> Tensor::shared(Type type, std::shared_ptr<const void> owner,
                               std::span<const std::byte> bytes) {
   auto size = static_cast<size_t>(type.static_bytes());
   if (bytes.size() != size) {
-    return bad_input("{}: {} bytes given, {} needed", type.to_string(), bytes.size(), size);
+    return bad_input("{}: {} bytes are given, but {} are needed", type.to_string(), bytes.size(),
+                     size);
   }
   if (size == 0) return zeros(type);
   return Tensor(type, std::make_shared<TensorStorage>(std::move(owner), bytes));

@@ -100,7 +100,7 @@ TEST_F(CompileCacheTest, ItsFolderIsForItsOwnerAlone) {
   fs::permissions(folder_, fs::perms(0755));
   EXPECT_THAT(open()->find("key"), Optional(std::string("bytes")));
   std::ofstream(parent_.path() / "file") << "x";
-  EXPECT_THAT(CompileCache::open(parent_.path() / "file").error().what(), HasSubstr("no folder"));
+  EXPECT_THAT(CompileCache::open(parent_.path() / "file").error().what(), says("file' ... folder"));
 }
 
 // ---- Damage ------------------------------------------------------------------------------------

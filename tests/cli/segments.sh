@@ -57,7 +57,7 @@ refused() { # refused FILE:LINE WORDS HINT
   done
 }
 refused bad.plan:3 "5000 is outside of" ""
-refused hash.plan:9 "no segment 'step' has its hash" "other sizes"
+refused hash.plan:9 "segment 'step'" "other sizes"
 refused name.plan:9 "the plan '@stpe'" "did you mean 'step'?"
 refused twice.plan:17 "segment 'initial' has two plans" "the other is at twice.plan:1"
 

@@ -172,7 +172,8 @@ TEST(NpyHostile, Dictionaries) {
 
 TEST(NpyHostile, ElementTypes) {
   for (std::string_view descr : {"<c8", "|O", "<U5", "|f4", "<f16", "f4", "<f", "", "<b2"}) {
-    EXPECT_EQ(error(npy(dict(descr, "(1,)"), "1234")), fmt::format("element type '{}'", descr));
+    EXPECT_THAT(error(npy(dict(descr, "(1,)"), "1234")),
+                says(fmt::format("element type '{}'", descr)));
   }
   EXPECT_THAT(error(npy("{'descr': [('x', '<f4')], 'shape': ()}", "")),
               says("structured element types"));

@@ -171,7 +171,7 @@ TEST(Einsum, Errors) {
   expect_infer_error("einsum {equation = \"ij->ik\"}", {"f32[2,3]"}, "'k' ... result ... operand");
   expect_infer_error("einsum {equation = \"ij->ii\"}", {"f32[2,3]"}, "'i' ... twice ... result");
   expect_infer_error("einsum {equation = \"i1->i\"}", {"f32[2,3]"}, "unexpected '1'");
-  expect_infer_error("einsum {equation = \"...i...->i\"}", {"f32[2,3]"}, "'...' twice");
+  expect_infer_error("einsum {equation = \"...i...->i\"}", {"f32[2,3]"}, "twice");
   expect_infer_error("einsum {equation = \"...i->i\"}", {"f32[2,3]"},
                      "result ... '...' ... operands");
   expect_infer_error("einsum {equation = \"i,i->i\"}", {"f32[2]", "f64[2]"},

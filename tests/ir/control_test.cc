@@ -290,7 +290,7 @@ TEST(Spmd, ACollectiveThatADeviceNeverReachesIsAnError) {
 TEST(Spmd, ChecksTheInputsOfEachDevice) {
   std::string_view graph = "graph @g(%x: f32[2]) { return %x }";
   EXPECT_THAT(run_spmd(graph, {{"f32[2] 1"}, {"f32[3] 1"}}, {}), HasSubstr("device 1"));
-  EXPECT_THAT(run_spmd(graph, {{"f32[2] 1"}, {}}, {}), HasSubstr("takes 1 inputs, 0 were given"));
+  EXPECT_THAT(run_spmd(graph, {{"f32[2] 1"}, {}}, {}), says("takes 1 inputs ... 0 ... given"));
   EXPECT_THAT(run_spmd(graph, {}, {}), HasSubstr("no device"));
 }
 

@@ -389,7 +389,7 @@ TEST(Conv, RejectsBadWindows) {
   expect_infer_error("conv {pad_low = [-4, 0]}", operands,
                      "window ... spatial dim 0 ... 3 ... padded input ... 1");
   expect_infer_error("conv", {"f32[1,3,M]", "f32[8,3,3]"},
-                     "the window of spatial dim 0 spans 3, the padded input may have less: it has "
+                     "window of spatial dim 0 spans 3 ... input may have less: it has "
                      "M");
   expect_infer_error("conv", {"f32[1,3,5]", "f32[8,3,0]"}, "window ... spatial dim 0 ... 0 ... 1");
   expect_infer_error("conv", {"f32[1,3,5]", "f32[8,3,N]"},

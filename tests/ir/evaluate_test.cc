@@ -133,7 +133,7 @@ TEST(Evaluate, ReturnsInputsAndConstantsThatAreOutputs) {
 
 TEST(Evaluate, NamesTheInputThatDoesNotFit) {
   std::string_view graph = "graph @g(%x: f32[2], %mask: bool[2]) { return %x }";
-  EXPECT_THAT(run(graph, {"f32[2] 0"}, {}), HasSubstr("'g' takes 2 inputs, 1 were given"));
+  EXPECT_THAT(run(graph, {"f32[2] 0"}, {}), says("'g' takes 2 inputs ... 1 ... given"));
   EXPECT_THAT(run(graph, {"f32[2] 0", "bool[3] 0"}, {}),
               HasSubstr("input 1 ('mask') is bool[3], but the graph 'g' takes bool[2]"));
   EXPECT_THAT(run(graph, {"f64[2] 0", "bool[2] 0"}, {}), HasSubstr("input 0 ('x') is f64[2]"));

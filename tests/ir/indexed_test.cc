@@ -52,9 +52,9 @@ TEST(DynamicUpdateTest, ReplacesAWindow) {
 TEST(DynamicUpdateTest, Inference) {
   expect_infer("dynamic_update", {"f32[N + 1]", "f32[1]", "i32[]"}, {"f32[N + 1]"});
   expect_infer_error("dynamic_update", {"f32[4]", "i32[1]", "i32[]"},
-                     "an update of f32[4] with i32[1]");
+                     "update of f32[4] ... i32[1]");
   expect_infer_error("dynamic_update", {"f32[4]", "f32[1,1]", "i32[]"},
-                     "an update of f32[4] with f32[1, 1]");
+                     "update of f32[4] ... f32[1, 1]");
   expect_infer_error("dynamic_update", {"f32[4]", "f32[5]", "i32[]"},
                      "window 5 exceeds size 4 on axis 0");
   expect_infer_error("dynamic_update", {"f32[4]", "f32[1]"}, "0 start indices for rank 1");

@@ -168,7 +168,7 @@ TEST(WindowReduce, InfersItsType) {
   expect_infer_error("window_reduce {kind = sum, window = [1, 4]}", {"f32[2,2]"},
                      "window ... dim 1 ... 4 ... padded input ... 2");
   expect_infer_error("window_reduce {kind = sum, window = [2]}", {"f32[N]"},
-                     "the window of dim 0 spans 2, the padded input may have less: it has N");
+                     "window of dim 0 spans 2 ... input may have less: it has N");
   expect_infer_error("window_reduce {kind = sum, window = [1], input_dilation = [2]}", {"f32[N]"},
                      "dim 0 ... N ... 0 ... dilated input");
   expect_infer_error("window_reduce {kind = sum, window = [1]}", {"bool[2]"}, "element type bool");

@@ -60,7 +60,7 @@ TEST(Differential, SaysWhatIsWrongWithACase) {
   };
   EXPECT_THAT(error("case x86-64-v2 accurate", ""), says("'case ISA JUDGE'"));
   EXPECT_THAT(error("x86-64-v2", "sparc"), says("'sparc' ... level"));
-  EXPECT_THAT(error("accurate", "fair"), HasSubstr("'fair' is no judge"));
+  EXPECT_THAT(error("accurate", "fair"), says("'fair' ... judge"));
   EXPECT_THAT(error("exp", "expo"), HasSubstr("a.case"));
   EXPECT_THAT(error("threads", "thread"), HasSubstr("thread"));
   EXPECT_NE(error("constant [1, 2, 0.5]", "constant [1, 2]"), "none");

@@ -120,7 +120,7 @@ TEST(DropUnfit, BreaksCycles) {
   const std::vector<DroppedEntry> dropped = drop_unfit(plan, fits).value();
   ASSERT_EQ(dropped.size(), 1u);
   EXPECT_EQ(dropped[0].entry, "fuse @b");
-  EXPECT_THAT(dropped[0].reason, HasSubstr("waits"));
+  EXPECT_THAT(dropped[0].reason, HasSubstr("wait"));
 }
 
 TEST(DropUnfit, ReturnsWhatNoEntryIsAtFaultFor) {

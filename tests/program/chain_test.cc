@@ -212,11 +212,11 @@ TEST(Chains, SchedulesThatDoNotFitAreRefused) {
   };
   const auto of_products = [&](const auto& change) { return refusal(kProducts, change); };
   EXPECT_EQ(of_products([](Schedule&) {}), "");
-  EXPECT_THAT(of_products([](Schedule& s) { own(s).keep.clear(); }), says("chain ... keeps"));
+  EXPECT_THAT(of_products([](Schedule& s) { own(s).keep.clear(); }), says("chain ... keep"));
   EXPECT_THAT(of_products([](Schedule& s) { own(s).stages.pop_back(); }),
               says("1 stages ... 1 values ... kept"));
-  EXPECT_EQ(of_products([](Schedule& s) { own(s).keep = {7}; }), "error: keeps node 7 of 3");
-  EXPECT_EQ(of_products([](Schedule& s) { own(s).keep = {-1}; }), "error: keeps node -1 of 3");
+  EXPECT_THAT(of_products([](Schedule& s) { own(s).keep = {7}; }), says("node 7 ... 3"));
+  EXPECT_THAT(of_products([](Schedule& s) { own(s).keep = {-1}; }), says("node -1 ... 3"));
   EXPECT_THAT(of_products([](Schedule& s) {
                 own(s).keep = {1, 0};
                 own(s).stages.push_back(own(s).stages[0]);

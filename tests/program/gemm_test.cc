@@ -348,7 +348,7 @@ graph @g(%x: f32[1, 8, 5, 5], %w: f32[24, 2, 3, 3]) {
   stage.window = {1, 6, 3, 3};
   const Schedule of_stage = {.order = {0, 1, 2, 3}, .own = GemmFields{.pack_lhs = Packing::window}};
   EXPECT_THAT(check_schedule(stage, of_stage, Target{}).error().to_string(),
-              says("window of groups ... chain"));
+              says("chain ... window of groups"));
   EXPECT_THAT(refusal(R"(
 graph @g(%x: f32[4, N], %w: f32[N, 4]) -> f32[4, 4] where N in 1..9 {
   %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}

@@ -126,7 +126,7 @@ TEST(Tiles, VerifyProvesThatAccessesStayInside) {
   EXPECT_THAT(verify_error(in_phase("%0 = load @x[i + 1]")),
               says("index 0 of @x ... 0..3 ... tiles 'k'"));
   EXPECT_THAT(verify_error(in_phase("%0 = load @x[i - 1]")), HasSubstr("outside of 0..3"));
-  EXPECT_THAT(verify_error(in_phase("%0 = load @x[]")), HasSubstr("rank 1 and 0 indices"));
+  EXPECT_THAT(verify_error(in_phase("%0 = load @x[]")), says("rank 1 ... 0 indices"));
   const std::string zero = "%z = number 0: f32\n";
   EXPECT_EQ(verify_error(in_phase(zero + "%0 = load @x[i - 1] if 0 <= i - 1 < 4 else %z")), "");
   EXPECT_EQ(verify_error(in_phase(zero + "%0 = load @x[2*i] if -1 <= 2*i - 1 < 3 else %z")), "");
@@ -294,7 +294,7 @@ TEST(Tiles, VerifyProvesWhatIsLoadedWhereAnOutputMayLie) {
   EXPECT_THAT(error("@y: f32[4] in @x", "update @y: f32[4] in @x"),
               says("@y ... other memory ... output"));
   EXPECT_THAT(error("@z: f32[4]", "@z: f32[4] in @x"), says("two outputs ... input @x"));
-  EXPECT_THAT(error("@x: f32[4]", "@x: f32[5]"), HasSubstr("output @y is f32[4], the input"));
+  EXPECT_THAT(error("@x: f32[4]", "@x: f32[5]"), says("output @y is f32[4] ... input"));
 }
 
 TEST(Tiles, BuilderNamesWhatItPutsBefore) {

@@ -109,7 +109,7 @@ class Graphs(unittest.TestCase):
             (lambda: b.op("reluu", x), "no op 'reluu'"),
             (lambda: x @ np.ones((4, 4), np.float32), "dot|contract"),
             (lambda: x + np.ones(3, np.complex64), "element type"),
-            (lambda: b.parameter("y", "float", [1]), "element type 'float'"),
+            (lambda: b.parameter("y", "float", [1]), "'float'"),
             (lambda: b.symbol("N", 5, 4), "lies in 5..4"),
             (lambda: b.symbol("1", 1, 4), "'1'"),
             (lambda: x + hg.Builder().parameter("z", "f32", [3]), "different graphs"),
@@ -209,7 +209,7 @@ class Tuning(unittest.TestCase):
         for options, words in [
             ({"search": "guess"}, "guess"),
             ({"only": "colours"}, "colours"),
-            ({"seconds": 0}, "no time"),
+            ({"seconds": 0}, "budget"),
         ]:
             with self.assertRaisesRegex(hone.UsageError, words):
                 hone.tune("zoo:mlp,size=tiny", **{"seconds": 1, **options}, **QUIET)

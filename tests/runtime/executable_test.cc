@@ -465,9 +465,9 @@ TEST(Executable, TracesAsFarAsThereIsRoom) {
 
 TEST(Executable, ChecksWhatItIsRunOn) {
   const std::shared_ptr<const Executable> executable = load(affine(4, filled(4, 1)));
-  EXPECT_THAT(executable->run({}).error().what(), HasSubstr("0 inputs are given, 1 needed"));
+  EXPECT_THAT(executable->run({}).error().what(), says("0 inputs ... 1 ... needed"));
   EXPECT_THAT(executable->run({{filled(5, 1)}}).error().what(),
-              HasSubstr("input 'x' is f32[5]; f32[4] is needed"));
+              says("input 'x' ... f32[5] ... f32[4]"));
   alignas(64) float x[5], y[4];
   const void* none[] = {nullptr};
   const void* odd[] = {reinterpret_cast<char*>(x) + 2};
@@ -475,7 +475,7 @@ TEST(Executable, ChecksWhatItIsRunOn) {
   void* outputs[] = {y};
   EXPECT_THAT(executable->run(none, outputs).error().what(), HasSubstr("'x' has no memory"));
   EXPECT_THAT(executable->run(odd, outputs).error().what(), says("aligned ... 4 bytes"));
-  EXPECT_THAT(executable->run(good, {}).error().what(), HasSubstr("0 outputs are given, 1 needed"));
+  EXPECT_THAT(executable->run(good, {}).error().what(), says("0 outputs ... 1 ... needed"));
 }
 
 TEST(Executable, MemoryHasALimit) {
@@ -503,7 +503,7 @@ TEST(Executable, RefusesCodeThatThisMachineLacksInstructionsFor) {
     return loaded.ok() ? "" : loaded.error().to_string();
   };
   EXPECT_EQ(refusal({Isa::avx512, {Extension::amx_int8, Extension::amx_bf16}}), "");
-  EXPECT_THAT(refusal({Isa::avx2, {}}), HasSubstr("needs avx512, this machine has avx2"));
+  EXPECT_THAT(refusal({Isa::avx2, {}}), says("needs avx512 ... avx2"));
   EXPECT_THAT(refusal({Isa::avx512, {Extension::amx_bf16}}),
               HasSubstr("needs amx_int8, which this machine lacks"));
   EXPECT_EQ(Executable::load(image, {.machine = Instructions{}}).error().code(),
@@ -547,9 +547,9 @@ TEST(Executable, RefusesImagesThatReachBeyondTheirMemory) {
        [&](Image& i) { launch_of(i).buffers[2] = output(~0u, 0); }},
       {"in region 9", [&](Image& i) { launch_of(i).buffers[0].region = static_cast<Region>(9); }},
       {"place ... -1 bytes", [&](Image& i) { launch_of(i).buffers[0].bytes = -1; }},
-      {"reach beyond", [&](Image& i) { launch_of(i).buffers[0].offset = -4; }},
-      {"reach beyond", [&](Image& i) { launch_of(i).buffers[0].offset = 4; }},
-      {"reach beyond", [&](Image& i) { launch_of(i).buffers[0].offset = INT64_MAX; }},
+      {"beyond", [&](Image& i) { launch_of(i).buffers[0].offset = -4; }},
+      {"beyond", [&](Image& i) { launch_of(i).buffers[0].offset = 4; }},
+      {"beyond", [&](Image& i) { launch_of(i).buffers[0].offset = INT64_MAX; }},
       {"loop 0", [&](Image& i) { launch_of(i).buffers[0].steps = {{0, 0}}; }},
       {"copies 4 bytes to 8",
        [&](Image& i) { replace(i, image::Copy{input(0, 4), output(0, 8)}); }},
@@ -557,8 +557,8 @@ TEST(Executable, RefusesImagesThatReachBeyondTheirMemory) {
       {"writes to constant 0",
        [&](Image& i) { replace(i, image::Copy{input(0, 4), constant(0, 4)}); }},
       {"condition ... 2 bytes", [&](Image& i) { replace(i, image::Branch{input(0, 2), {}, {}}); }},
-      {"reach beyond", [&](Image& i) { replace(i, image::While{{}, input(0, 1, 16), {}}); }},
-      {"is loop 0 of 0", [&](Image& i) { replace(i, image::Repeat{0, 1, false, {}}); }},
+      {"beyond", [&](Image& i) { replace(i, image::While{{}, input(0, 1, 16), {}}); }},
+      {"loop 0 ... 0", [&](Image& i) { replace(i, image::Repeat{0, 1, false, {}}); }},
       {"has -1 trips",
        [&](Image& i) {
          i.loops = 1;

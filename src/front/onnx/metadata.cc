@@ -19,7 +19,7 @@ constexpr size_t kMostEntries = 4096;
 
 int64_t number(std::string_view key, std::string_view entry, std::string_view text) {
   const Result<int64_t> value = parse_int(text);
-  if (!value.ok() || *value < 0) refuse(key, entry, "has a field that is no number from 0 on");
+  if (!value.ok() || *value < 0) refuse(key, entry, "has a field that is not a number from 0 on");
   return *value;
 }
 
@@ -42,8 +42,8 @@ std::vector<Symbol> parse_symbols(std::string_view text) {
   std::set<std::string_view> names;
   for (const auto& words : entries(kSymbols, text, 4)) {
     const std::string_view name = words[0];
-    if (!is_symbol_name(name)) refuse(kSymbols, name, "is no name of a symbol");
-    if (!names.insert(name).second) refuse(kSymbols, name, "stands there twice");
+    if (!is_symbol_name(name)) refuse(kSymbols, name, "cannot name a symbol");
+    if (!names.insert(name).second) refuse(kSymbols, name, "is listed twice");
     const int64_t least = number(kSymbols, name, words[1]);
     const int64_t most = number(kSymbols, name, words[2]);
     const int64_t step = number(kSymbols, name, words[3]);

@@ -216,8 +216,8 @@ Status Scanner::add_data(size_t index, const WireField& field, TensorData& data)
   const bool packed = field.type == WireType::bytes;
   if (!packed && field.type != row.element) return wrong_type(Kind::tensor, row.name, field);
   if (row.width > 1 && packed && size % row.width != 0) {
-    return bad_input("TensorProto.{} at byte {} has {} bytes, which is no multiple of {}", row.name,
-                     field.begin, size, row.width);
+    return bad_input("TensorProto.{} at byte {} has {} bytes, which is not a multiple of {}",
+                     row.name, field.begin, size, row.width);
   }
   if (index == kRawIndex) data.packed.clear();  // the last one holds
   (packed ? data.has_packed : data.has_single) = true;
@@ -276,7 +276,7 @@ Result<Skeleton> scan(std::span<const std::byte> file, RootMessage root, const O
   if (good.ok()) return scanner.take();
   Error error = std::move(good).error();
   if (error.code() != ErrorCode::bad_input) return error;
-  return std::move(error).with_hint("the file is damaged, or is no ONNX file");
+  return std::move(error).with_hint("the file is damaged, or is not an ONNX file");
 }
 
 }  // namespace hone::onnx_io

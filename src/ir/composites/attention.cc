@@ -21,7 +21,7 @@ struct Parts {
 
 bool check_past(Builder& b, std::string_view name, Value past, Value present) {
   if (!past || !present) {
-    b.fail(bad_input("past_key and past_value come together"));
+    b.fail(bad_input("past_key and past_value must be given together"));
     return false;
   }
   return need_rank(b, name, past, 4, "[batch, heads, past length, dim]") &&
@@ -116,7 +116,7 @@ std::vector<Value> expand_attention(Builder& b, Op op, In in) {
   if (scale == 0) {
     const Dim width = p->query.dim(3);
     if (!width.is_static() || width.is(0)) {
-      return failed(b, bad_input("scale must be given for a head dim of {}", width.to_string()));
+      return failed(b, bad_input("a head dim of {} needs the attribute scale", width.to_string()));
     }
     scale = 1 / std::sqrt(static_cast<double>(width.value()));
   }
@@ -159,7 +159,7 @@ std::vector<Value> expand_rotary_embedding(Builder& b, Op op, In in) {
   }
   if (!provably_le(rotated, width)) {
     demand(Demand::Kind::at_least, width, rotated);
-    return failed(b, bad_input("cos turns {} elements, the head dim has only {}",
+    return failed(b, bad_input("cos turns {} elements, but the head dim has only {}",
                                rotated.to_string(), width.to_string()));
   }
   const Dims dims = with_dim(x.dims(), 3, pairs);

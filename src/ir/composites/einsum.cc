@@ -51,7 +51,7 @@ Result<Term> parse_term(std::string_view text, std::string_view equation) {
     if (std::isalpha(static_cast<unsigned char>(text[i]))) {
       term.letters += text[i];
     } else if (text.substr(i, 3) == "...") {
-      if (term.ellipsis) return bad_input("'...' twice in '{}'", text);
+      if (term.ellipsis) return bad_input("'...' is twice in '{}'", text);
       term.ellipsis = term.letters.size();
       i += 2;
     } else {
@@ -270,14 +270,14 @@ Result<Labels> result_labels(const Equation& equation, const std::vector<Labelle
   for (auto [label, size] : sizes)
     if (label < 0) ellipsis = std::max(ellipsis, static_cast<size_t>(-label));
   if (ellipsis > 0 && !equation.result->ellipsis)
-    return bad_input("the result has no '...', but operands have");
+    return bad_input("the result lacks '...', which operands have");
   const Labels labels = labels_of(*equation.result, ellipsis);
   for (size_t i = 0; i < labels.size(); ++i) {
     if (sizes.count(labels[i]) == 0)
-      return bad_input("{} of the result stands in no operand", text_of(labels[i]));
+      return bad_input("{} of the result is not in any operand", text_of(labels[i]));
     if (std::find(labels.begin(), labels.begin() + static_cast<int64_t>(i), labels[i]) !=
         labels.begin() + static_cast<int64_t>(i)) {
-      return bad_input("{} stands twice in the result", text_of(labels[i]));
+      return bad_input("{} is twice in the result", text_of(labels[i]));
     }
   }
   return labels;

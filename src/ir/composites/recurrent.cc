@@ -68,7 +68,7 @@ Result<Activation> activation(std::string_view text) {
     const double b = given > 1 ? HONE_TRY(parse_double(parts[2])) : named.b;
     return Activation([fn = named.fn, a, b](Value x) { return fn(x, a, b); });
   }
-  return bad_input("no activation '{}'; there are {}", parts[0], activation_names());
+  return bad_input("there is no activation '{}'; there are {}", parts[0], activation_names());
 }
 
 // `count` functions per direction from a list for one direction or for all of them.

@@ -53,8 +53,8 @@ Status check_attributes(Op op, Value x) {
     return bad_input("{} scales for rank {}", op.reals("scales").size(), rank);
   if (op.reals("roi").size() != (crops ? 2 * rank : 0)) {
     return bad_input(
-        "{} numbers in roi, want {}: all starts, then all ends; for "
-        "tf_crop_and_resize alone",
+        "there are {} numbers in roi, want {}: all starts, then all ends; only "
+        "tf_crop_and_resize takes it",
         op.reals("roi").size(), crops ? 2 * rank : 0);
   }
   if (mode == "nearest" && op.flag("antialias"))

@@ -109,10 +109,10 @@ class ConvBack {
   // Paddings are numbers: what they depend on must be known.
   int64_t number(Dim dim, int i) {
     if (dim.is_static()) return dim.value();
-    call_.builder.fail(unsupported("the way back through a conv pads spatial dim {} by {}, which "
-                                   "must be a number",
-                                   i, dim.to_string())
-                           .with_hint("give the symbols sizes first (--dim NAME=SIZE)"));
+    call_.builder.fail(
+        unsupported("the derivative of a conv pads spatial dim {} by {}, which must be a number", i,
+                    dim.to_string())
+            .with_hint("give the symbols sizes first (--dim NAME=SIZE)"));
     return 0;
   }
 

@@ -12,7 +12,7 @@ std::vector<Value> linear_tangents(const TangentCall& call) {
 }
 
 std::vector<Value> not_linear(const TransposeCall& call) {
-  call.builder.fail(bad_input("'{}' is no linear function of its operands", call.op.name()));
+  call.builder.fail(bad_input("'{}' is not a linear function of its operands", call.op.name()));
   return std::vector<Value>(call.types.size());
 }
 

@@ -54,8 +54,8 @@ std::vector<Value> slice_back(const TransposeCall& call) {
     const size_t at = static_cast<size_t>(i);
     gaps.push_back(entry_or(stride, i, 1) - 1);
     if (gaps[at] > 0 && !ct.dim(i).is(0) && !provably_le(1, ct.dim(i))) {
-      call.builder.fail(unsupported("the way back through strides puts zeros between the elements "
-                                    "of dim {}, of which there may be none: its size is {}",
+      call.builder.fail(unsupported("the derivative of strides puts zeros between the elements of "
+                                    "dim {}, which may have none: its size is {}",
                                     i, ct.dim(i).to_string())
                             .with_hint("give the symbols sizes first (--dim NAME=SIZE)"));
       return {zeros_of(call.builder, call.type(0))};

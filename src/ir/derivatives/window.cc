@@ -37,9 +37,8 @@ std::vector<Value> window_back(const TransposeCall& call) {
     const Dim wanted = (x.dim(i) - 1) * p.in_dilation + 1 + reach;
     const Dim missing = wanted - low.back() - ((ct.dim(i) - 1) * p.stride + 1);
     if (!missing.is_static()) {
-      b.fail(unsupported("the way back through the windows pads dim {} by {}, which must be a "
-                         "number",
-                         i, missing.to_string())
+      b.fail(unsupported("the derivative of a window pads dim {} by {}, which must be a number", i,
+                         missing.to_string())
                  .with_hint("give the symbols sizes first (--dim NAME=SIZE)"));
       return {zeros_of(b, x)};
     }

@@ -62,8 +62,8 @@ constexpr AttrSpec kPermuteAttrs[] = {
 Status check_ids(std::span<const int64_t> ids, std::string_view what) {
   std::set<int64_t> seen;
   for (int64_t id : ids) {
-    if (id < 0) return bad_input("{} holds the device {}", what, id);
-    if (!seen.insert(id).second) return bad_input("{} holds the device {} twice", what, id);
+    if (id < 0) return bad_input("{} names the device {}", what, id);
+    if (!seen.insert(id).second) return bad_input("{} names the device {} twice", what, id);
   }
   return {};
 }
@@ -180,9 +180,8 @@ Status check_device(int64_t device, int device_count) {
 }
 
 Error did_not_come(int64_t absent, int64_t present) {
-  return bad_input(
-      "device {} waits for device {}, which took another branch and does not come here", present,
-      absent);
+  return bad_input("device {} waits for device {}, which took another branch and never arrives",
+                   present, absent);
 }
 
 // The groups of those devices that came here, each complete.
@@ -201,7 +200,7 @@ Result<std::vector<Group<D>>> groups_of(std::span<EvalCall<D>> calls) {
   for (int64_t id : ids) HONE_TRY(check_device(id, device_count));
   for (EvalCall<D>& call : calls) {
     if (std::ranges::find(ids, call.device) == ids.end()) {
-      return bad_input("device {} is in no group", call.device);
+      return bad_input("device {} is not in any group", call.device);
     }
   }
   std::vector<Group<D>> groups;

@@ -46,7 +46,7 @@ inline Result<DType> contraction_type(Op op, DType lhs, DType rhs) {
     return bad_input("operands of {} and {} need an 'accumulate' type", name(lhs), name(rhs));
   }
   std::optional<DType> result = dtype_from_name(word);
-  if (!result) return bad_input("accumulate '{}' is no element type", word);
+  if (!result) return bad_input("accumulate '{}' is not an element type", word);
   if (is_real(lhs) ? lhs != rhs : !is_integer(rhs))
     return bad_input("operands of {} and {} cannot be multiplied", name(lhs), name(rhs));
   if (!kNumber.contains(*result) || is_real(*result) != is_real(lhs))

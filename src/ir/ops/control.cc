@@ -70,7 +70,8 @@ Result<Dim> scan_length(const Application& app) {
   std::span<const Type> scanned = app.operands.subspan(carried);
   if (scanned.empty()) {
     if (length.size() != 1) {
-      return bad_input("nothing is scanned, so length must have one entry, not {}", length.size());
+      return bad_input("nothing is scanned, so length must have one entry, but has {}",
+                       length.size());
     }
     if (length[0].range().low < 0) {
       return bad_input("length {} may be negative", length[0].to_string());

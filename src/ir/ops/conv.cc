@@ -38,7 +38,7 @@ Status check_features(Type input, Type kernel, const ConvOrder& order, int64_t g
   Dim per_group = kernel.dim(order.kernel_input);
   if (in != per_group * groups) {
     demand(Demand::Kind::equal, in, per_group * groups);
-    return bad_input("the input has {} features, the kernel takes {} in each of {} groups",
+    return bad_input("the input has {} features, but the kernel takes {} in each of {} groups",
                      in.to_string(), per_group.to_string(), groups);
   }
   Dim out = kernel.dim(order.kernel_output);

@@ -29,7 +29,7 @@ constexpr AttrSpec kDynamicSliceAttrs[] = {
 Status check_window(const Application& a, int first, std::span<const Dim> window) {
   Type x = a.operand(0);
   if (a.count() - first != x.rank()) {
-    return bad_input("{} start indices for rank {}", a.count() - first, x.rank());
+    return bad_input("there are {} start indices for rank {}", a.count() - first, x.rank());
   }
   for (int i = 0; i < x.rank(); ++i) {
     HONE_TRY(expect_scalar_integer(a.operand(first + i), fmt::format("start {}", i)));
@@ -52,7 +52,7 @@ Result<std::vector<Type>> infer_dynamic_update(const Application& a) {
   Type x = a.operand(0);
   Type update = a.operand(1);
   if (update.dtype() != x.dtype() || update.rank() != x.rank()) {
-    return bad_input("an update of {} with {}", x.to_string(), update.to_string());
+    return bad_input("an update of {} has the type {}", x.to_string(), update.to_string());
   }
   HONE_TRY(check_window(a, 2, update.dims()));
   return std::vector<Type>{x};

@@ -61,16 +61,16 @@ Status IndexedDims::check(std::string_view window_name, std::string_view left_ou
     return bad_input("index_vector_dim {} is in index_batch_dims", index_vector_dim);
   }
   if (index_batch_dims.size() != operand_batch_dims.size()) {
-    return bad_input("{} operand_batch_dims for {} index_batch_dims", operand_batch_dims.size(),
-                     index_batch_dims.size());
+    return bad_input("there are {} operand_batch_dims for {} index_batch_dims",
+                     operand_batch_dims.size(), index_batch_dims.size());
   }
   for (size_t i = 0; i < operand_batch_dims.size(); ++i) {
     Dim ours = operand.dim(static_cast<int>(operand_batch_dims[i]));
     Dim theirs = indices.dim(static_cast<int>(index_batch_dims[i]));
     if (ours == theirs) continue;
-    return bad_input("batch dim {} of the operand is {}; its partner, dim {} of the indices, is {}",
-                     operand_batch_dims[i], ours.to_string(), index_batch_dims[i],
-                     theirs.to_string());
+    return bad_input(
+        "batch dim {} of the operand is {}, but its partner, dim {} of the indices, is {}",
+        operand_batch_dims[i], ours.to_string(), index_batch_dims[i], theirs.to_string());
   }
   if (window.size() != operand_dims.size()) {
     return bad_input("{} has {} entries; {} operand dims are neither in {} nor batch dims",

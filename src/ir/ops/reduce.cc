@@ -134,11 +134,11 @@ Result<std::vector<Type>> infer_arg_reduce(const Application& app) {
   int64_t axis = app.op.integer("axis");
   HONE_TRY(expect_axis(axis, "axis", operand.rank()));
   if (!kInteger.contains(dtype))
-    return bad_input("dtype {} is no integer type to compute with", name(dtype));
+    return bad_input("dtype {} is not an integer type that can be computed with", name(dtype));
   Dim extent = operand.dim(static_cast<int>(axis));
   if (!provably_le(1, extent)) {
     demand(Demand::Kind::at_least, extent, 1);
-    return bad_input("dim {} is {}, not {}at least 1: nothing has no extreme", axis,
+    return bad_input("dim {} is {}, not {}at least 1: an empty dim has no extreme", axis,
                      extent.to_string(), extent.is_static() ? "" : "provably ");
   }
   int64_t highest = dtype == DType::u64 ? INT64_MAX : integer_limits(dtype).highest;

@@ -23,16 +23,17 @@ Status expect_integers(Type type, std::string_view name) {
 
 Result<std::vector<Type>> infer_segment_reduce(const Application& a) {
   Type rows = a.operand(0), offsets = a.operand(1);
-  if (rows.rank() == 0) return bad_input("the rows are one number, {}", rows.to_string());
+  if (rows.rank() == 0)
+    return bad_input("the rows must have a dim, but are one number, {}", rows.to_string());
   HONE_TRY(check_combine(a.op.word("kind"), rows.dtype()));
   HONE_TRY(expect_integers(offsets, "offsets"));
   if (!provably_le(1, offsets.dim(0)))
-    return bad_input("{} offsets; segments take one more than there are segments",
+    return bad_input("there are {} offsets; they must be one more than the segments",
                      offsets.dim(0).to_string());
   if (a.has_operand(2)) {
     HONE_TRY(expect_integers(a.operand(2), "segments"));
     if (a.operand(2).dim(0) != rows.dim(0))
-      return bad_input("{} segments for {} rows", a.operand(2).dim(0).to_string(),
+      return bad_input("there are {} segments for {} rows", a.operand(2).dim(0).to_string(),
                        rows.dim(0).to_string());
   }
   Dims dims(rows.dims().begin(), rows.dims().end());

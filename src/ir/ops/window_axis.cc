@@ -53,7 +53,8 @@ Result<Dim> window_count(Dim in, Dim window, const WindowParams& params, std::st
   if (params.in_dilation != 1 && !in.is(0)) {
     if (!provably_le(1, in)) {
       demand(Demand::Kind::at_least, in, 1);
-      return bad_input("{} is {}, which may be 0; a dilated input must not", what, in.to_string());
+      return bad_input("{} is {}, which may be 0; a dilated input must not be empty", what,
+                       in.to_string());
     }
     dilated = (in - 1) * params.in_dilation + 1;
   }
@@ -63,8 +64,8 @@ Result<Dim> window_count(Dim in, Dim window, const WindowParams& params, std::st
   if (provably_le(0, count)) return count;
   demand(Demand::Kind::at_least, count, 0);
   bool known = padded.is_static() && span.is_static();
-  return bad_input("the window of {} spans {}, the padded input {}has {}", what, span.to_string(),
-                   known ? "" : "may have less: it ", padded.to_string());
+  return bad_input("the window of {} spans {}, but the padded input {}has {}", what,
+                   span.to_string(), known ? "" : "may have less: it ", padded.to_string());
 }
 
 IndexExpr window_index(IndexExpr out, IndexExpr window, Dim in, const WindowParams& params,

@@ -94,7 +94,7 @@ Result<Buffer<D>> to_buffer(const Tensor& tensor, ThreadPool& pool) {
       }
     }
   });
-  if (!in_domain) return unsupported("infinity and NaN are no elements of a field");
+  if (!in_domain) return unsupported("infinity and NaN are not elements of a field");
   return buffer;
 }
 

@@ -19,7 +19,7 @@ std::string describe_input(const Graph& graph, size_t i) {
 Status check_count(const Graph& graph, size_t given) {
   size_t wanted = graph.inputs().size();
   if (given == wanted) return {};
-  return bad_input("graph '{}' takes {} inputs, {} were given", graph.name(), wanted, given);
+  return bad_input("graph '{}' takes {} inputs, but {} were given", graph.name(), wanted, given);
 }
 
 // `wanted` is what the graph takes here, its symbols bound.

@@ -222,7 +222,7 @@ Result<bool> ModelRun::loop_goes_on(const LoopSegment& loop, int64_t done, bool 
   if (!loop.trip_count.empty()) {
     const Tensor& trips = read(loop.trip_count).value;
     if (trips.type().rank() != 0 || !is_integer(trips.dtype()))
-      return bad_input("trip count '%{}' is {}, no scalar integer", loop.trip_count,
+      return bad_input("trip count '%{}' is {}, not a scalar integer", loop.trip_count,
                        trips.type().to_string());
     int64_t count = trips.integer_at(0);
     bool is_huge = trips.dtype() == DType::u64 && count < 0;
@@ -290,7 +290,7 @@ Status ModelRun::iteration(const LoopSegment& loop, int64_t done, std::vector<Sl
       continue;
     }
     if (next.rank() == 0 || with_dim(first, 0, 0) != with_dim(next, 0, 0))
-      return bad_input("result '%{}' of a loop is {}, and grows by {} in iteration {}",
+      return bad_input("result '%{}' of a loop is {}, but grows by {} in iteration {}",
                        loop.results[carried.size() + i], first.to_string(), next.to_string(), done);
     grown[i].push_back(piece);
   }

@@ -77,7 +77,7 @@ std::vector<Type> RunPlan::types_of(std::span<const ValueId> values) const {
 Status EvalState::check_memory(int64_t more_bytes) const {
   if (more_bytes <= options.max_bytes - live_bytes) return {};
   return over_limit(
-             "{} of tensors are alive and {} more are needed, {} bytes in all, above the bound of "
+             "tensors of {} are alive and {} more are needed, {} bytes in all, above the limit of "
              "{}",
              format_bytes(live_bytes), format_bytes(more_bytes), live_bytes + more_bytes,
              format_bytes(options.max_bytes))

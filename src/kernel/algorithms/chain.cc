@@ -40,7 +40,7 @@ Status check_repetition(const ScheduleSite& site, const Schedule& chain, const S
         1.0, blocks * static_cast<double>(along->points(block)) / static_cast<double>(extent));
   }
   if (times <= kMaxRepetition) return {};
-  return over_limit("it is done {} times, more than {}", times, kMaxRepetition);
+  return over_limit("it is computed {} times, more than {}", times, kMaxRepetition);
 }
 
 struct StageCosts {
@@ -72,13 +72,14 @@ Status check_chain(const ScheduleSite& site, const Schedule& chain) {
     return unsupported("threads would share bytes of an output");
   if (!chain.lanes.empty() || !chain.unroll.empty())
     return bad_input("a chain has tiles in its stages only");
-  if (site.body.in_place) return unsupported("an update in place is no chain");
+  if (site.body.in_place) return unsupported("a chain cannot update a value in place");
   if (!site.body.graph.donations().empty())
-    return unsupported("a chain whose result lies in what it reads");
+    return unsupported("a chain cannot have its result in memory that it reads");
   const auto& [block, keep, schedules] = own(chain);
-  if (keep.empty()) return bad_input("a chain that keeps nothing");
+  if (keep.empty()) return bad_input("a chain must keep at least one value");
   if (schedules.size() != keep.size() + 1)
-    return bad_input("{} stages, where {} values are kept", schedules.size(), keep.size());
+    return bad_input("the chain has {} stages, but {} values are kept", schedules.size(),
+                     keep.size());
   if (chain.threads < 0 || chain.threads > std::ssize(chain.order))
     return bad_input("threads divide {} of {} loops", chain.threads, chain.order.size());
   const std::vector<Stage> stages = HONE_TRY(stages_of(site.body, chain));
@@ -96,7 +97,7 @@ Status check_chain(const ScheduleSite& site, const Schedule& chain) {
       costs.statements *= 2;
   if (costs.statements > kMaxCode)
     return over_limit("{} statements in all stages, more than {}", costs.statements, kMaxCode);
-  return check_scratch(site, costs.bytes, "what is kept and packed");
+  return check_scratch(site, costs.bytes, "kept values and packed operands");
 }
 
 // ---- What is kept: nodes, ascending; each has a stage -------------------------------------------

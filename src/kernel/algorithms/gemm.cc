@@ -26,10 +26,11 @@ Status check_blocks(const ScheduleSite& site, const Schedule& schedule) {
       return bad_input("a block of {} does not hold whole tiles of {}", block.count, points);
     const int64_t extent = std::max<int64_t>(site.extent(block.dim), 1);
     if (block.count >= extent + points)
-      return bad_input("a block of {} is a whole tile of {} past the extent of {}", block.count,
+      return bad_input("a block of {} has a whole tile of {} past the extent of {}", block.count,
                        points, extent);
   }
-  if (reduced > 1) return unsupported("blocks along {} dims of the reduction", reduced);
+  if (reduced > 1)
+    return unsupported("blocks along {} dims of the reduction; one is the most", reduced);
   return {};
 }
 
@@ -40,11 +41,11 @@ Status check_open(const ScheduleSite& site, const Schedule& schedule) {
     if (!site.is_open(dim)) continue;
     const std::string size = site.facts.space.dims[static_cast<size_t>(dim)].extent.to_string();
     if (own.products != Products::plain)
-      return unsupported("products as {} with dim {}, of {}", name(own.products), dim, size);
+      return unsupported("products cannot be {} with dim {}, of {}", name(own.products), dim, size);
     if (tile_of(schedule.lanes, dim) > 1)
-      return unsupported("lanes of a gemm along dim {}, of {}", dim, size);
+      return unsupported("the lanes of a gemm cannot go along dim {}, of {}", dim, size);
     if (std::ranges::count(own.block, dim, &Tile::dim) > 0)
-      return unsupported("a block along dim {}, of {}", dim, size);
+      return unsupported("a block cannot go along dim {}, of {}", dim, size);
   }
   return {};
 }
@@ -64,18 +65,19 @@ Status check_windows(const ScheduleSite& site, const Schedule& schedule) {
     if ((side == 0 ? own.pack_lhs : own.pack_rhs) != Packing::window || !site.is_stage()) continue;
     for (const IndexExpr& expr : site.facts.contraction->reads[side])
       for (int dim = 0; dim < site.dims(); ++dim)
-        if (!expr.coefficient(dim)) return unsupported("a window of groups in a stage of a chain");
+        if (!expr.coefficient(dim))
+          return unsupported("a stage of a chain cannot pack a window of groups");
   }
   return {};
 }
 
 Status check_matrix(const ScheduleSite& site, const Schedule& schedule) {
-  if (site.is_stage()) return unsupported("a matrix unit in a stage of a chain");
+  if (site.is_stage()) return unsupported("a stage of a chain cannot use a matrix unit");
   const KernelSpace& space = site.facts.space;
   const MatrixShape shape =
       HONE_TRY(matrix_shape(site.body, *site.facts.contraction, space, schedule));
   if (has_matrix_unit(site.target, shape.numbers)) return {};
-  return unsupported("a matrix unit on a target without {}",
+  return unsupported("the matrix unit needs {}, which the target lacks",
                      name(shape.numbers.are_quads ? Extension::amx_int8 : Extension::amx_bf16));
 }
 
@@ -91,9 +93,9 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
     case Products::pairs: break;
   }
   const Products products = schedule.get<GemmFields>().products;
-  if (site.is_stage()) return unsupported("{} in a stage of a chain", name(products));
+  if (site.is_stage()) return unsupported("a stage of a chain cannot use {}", name(products));
   if (!has_instruction(site.target, products))
-    return unsupported("pairs on a target without avx512_bf16");
+    return unsupported("pairs need avx512_bf16, which the target lacks");
   HONE_TRY(word_shape(site.body, *site.facts.contraction, site.facts.space, schedule));
   return {};
 }

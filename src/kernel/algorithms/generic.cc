@@ -8,7 +8,7 @@ class Generic : public AlgorithmDef {
   Status check(const ScheduleSite& site, const Schedule& schedule) const override {
     if (site.facts.nodes.size() != 1)
       return unsupported("the generic algorithm takes one op, not {}", site.facts.nodes.size());
-    if (schedule != Schedule{}) return bad_input("the generic algorithm has nothing to decide");
+    if (schedule != Schedule{}) return bad_input("the generic algorithm has no fields");
     return {};
   }
   bool takes(const ScheduleSite& site) const override { return check(site, {}).ok(); }

@@ -15,9 +15,9 @@ Status check_order(const ScheduleSite& site, const Schedule& schedule) {
   std::ranges::sort(sorted);
   for (int d = 0; d < static_cast<int>(sorted.size()); ++d)
     if (sorted[static_cast<size_t>(d)] != d)
-      return bad_input("the order is no permutation of the results' {} dims", parallel);
+      return bad_input("the order is not a permutation of the results' {} dims", parallel);
   if (static_cast<int>(sorted.size()) != parallel)
-    return bad_input("the order has {} dims, the results {}", sorted.size(), parallel);
+    return bad_input("the order has {} dims, but the results have {}", sorted.size(), parallel);
   if (schedule.threads < 0 || schedule.threads > parallel)
     return bad_input("threads divide {} of {} loops", schedule.threads, parallel);
   return {};
@@ -25,11 +25,12 @@ Status check_order(const ScheduleSite& site, const Schedule& schedule) {
 
 Status check_tiles(const ScheduleSite& site, const Schedule& schedule) {
   if (schedule.lanes.size() > 1)
-    return unsupported("lanes on {} dims, not on one", schedule.lanes.size());
+    return unsupported("the lanes are on {} dims, not on one", schedule.lanes.size());
   for (const Tile& lanes : schedule.lanes) {
     HONE_TRY(check_tile(site, lanes, "lanes"));
     if (lanes.count < 2 || lanes.count > kMaxLanes || (lanes.count & (lanes.count - 1)) != 0)
-      return bad_input("{} lanes, which is no power of 2 up to {}", lanes.count, kMaxLanes);
+      return bad_input("{} lanes are given, which is not a power of 2 up to {}", lanes.count,
+                       kMaxLanes);
     if (has_sub_byte_value(site)) return unsupported("lanes would share bytes");
   }
   int64_t unrolled = 1;
@@ -38,7 +39,7 @@ Status check_tiles(const ScheduleSite& site, const Schedule& schedule) {
     if (std::ranges::count(schedule.unroll, unroll.dim, &Tile::dim) > 1)
       return bad_input("dim {} is unrolled twice", unroll.dim);
     if (unroll.count < 1 || unroll.count > kMaxUnroll)
-      return bad_input("unrolled {} times, outside of 1..{}", unroll.count, kMaxUnroll);
+      return bad_input("a dim is unrolled {} times, outside of 1..{}", unroll.count, kMaxUnroll);
     unrolled *= unroll.count;
   }
   if (unrolled > kMaxUnroll)
@@ -63,12 +64,12 @@ bool has_tiles(const ScheduleSite& site, int dim) {
 
 Status check_tile(const ScheduleSite& site, const Tile& tile, std::string_view what) {
   if (tile.dim < 0 || tile.dim >= site.dims())
-    return bad_input("{} on dim {} of {}", what, tile.dim, site.dims());
+    return bad_input("{} cannot be on dim {} of {}", what, tile.dim, site.dims());
   if (searches_in_order(site, tile.dim))
-    return unsupported("{} on the dim that arg_reduce searches in order", what);
+    return unsupported("{} cannot be on the dim that arg_reduce searches in order", what);
   if (tile.count > 1 && divides_segments(site, tile.dim))
-    return unsupported("{} on dim {}, whose points have segments of different lengths", what,
-                       tile.dim);
+    return unsupported("{} cannot be on dim {}, whose points have segments of different lengths",
+                       what, tile.dim);
   return {};
 }
 
@@ -96,7 +97,7 @@ Status check_code(const ScheduleSite& site, double statements) {
   if (site.facts.work.statements > kMaxStatements)
     return over_limit("one point takes more than {} statements", kMaxStatements);
   if (statements > kMaxCode)
-    return over_limit("{} statements when unrolled, more than {}", statements, kMaxCode);
+    return over_limit("the unrolled kernel has {} statements, more than {}", statements, kMaxCode);
   return {};
 }
 
@@ -106,7 +107,7 @@ Status check_scratch(const ScheduleSite& site, double bytes, std::string_view wh
                           ? kMinScratch
                           : std::max(static_cast<double>(caches.back().bytes), kMinScratch);
   if (bytes <= most) return {};
-  return over_limit("{:.3g} bytes of {} do not fit the largest cache", bytes, what);
+  return over_limit("the {:.3g} bytes of {} do not fit into the largest cache", bytes, what);
 }
 
 bool all_have_points(const ScheduleSite& site) {

@@ -22,11 +22,11 @@ class Nest : public AlgorithmDef {
     HONE_TRY(check_code(site, unrolled_statements(site, schedule)));
     HONE_TRY(check_work(site.facts.work));
     if (row < 0 || row > site.parallel())
-      return bad_input("a row of {} of {} dims", row, site.parallel());
+      return bad_input("a row has {} of {} dims", row, site.parallel());
     if (row > 0 && reduces_over_segments(site))
-      return unsupported("a row in which segments of different lengths are reduced over");
+      return unsupported("a row cannot reduce over segments of different lengths");
     if (row > 0 && row < schedule.threads)
-      return bad_input("threads divide {} loops, a row is inside of {}", schedule.threads, row);
+      return bad_input("threads divide {} loops, but a row is inside of {}", schedule.threads, row);
     return {};
   }
   bool takes(const ScheduleSite& site) const override {

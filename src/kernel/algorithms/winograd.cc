@@ -228,10 +228,10 @@ Status check_weights(const KernelBody& body, NodeId conv) {
   const Graph& graph = body.graph;
   const ValueId weights = graph.operands(conv)[1];
   if (std::ranges::find(graph.inputs(), weights) == graph.inputs().end())
-    return unsupported("winograd needs weights that are no result of the kernel");
+    return unsupported("winograd needs weights that the kernel does not compute");
   int64_t reads = std::ranges::count(graph.outputs(), weights);
   for (NodeId n : graph.nodes()) reads += std::ranges::count(graph.operands(n), weights);
-  if (reads > 1) return unsupported("winograd needs weights that nothing else of the kernel reads");
+  if (reads > 1) return unsupported("winograd needs weights that only the conv reads");
   return {};
 }
 
@@ -279,7 +279,7 @@ Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& fa
   HONE_TRY(check_weights(body, space.anchor));
   for (const IndexExpr& expr : contraction.index)
     if (plain_iter(expr, 0, space.parallel) < 0)
-      return unsupported("winograd needs the points of the conv where they are");
+      return unsupported("winograd needs each point of the conv at one place");
   const int dims = static_cast<int>(space.dims.size());
   const size_t spatial = static_cast<size_t>(space.parallel) - 2;
   WinogradDims roles;

@@ -44,7 +44,7 @@ Result<TileProgram> build_kernel(const KernelBody& body, const Schedule& schedul
 
 Result<TileProgram> build_generic(const Application& application, std::string_view name) {
   if (!has_access(application) || is_composite(application.op.opcode()))
-    return unsupported("{} is no kernel", application.op.name());
+    return unsupported("{} cannot be a kernel", application.op.name());
   Graph graph;
   std::vector<ValueId> operands;
   for (Type type : application.operands)

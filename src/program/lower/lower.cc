@@ -229,7 +229,7 @@ class GraphLowering {
   Result<BufferId> prepared_buffer(const Prepared& prepared) {
     const ValueId v = prepared.value;
     if (planned_.home[v.index] != Home::constant)
-      return unsupported("{} is no constant, which the kernel would read in a form of its own",
+      return unsupported("{} is not a constant, but the kernel would read it in a form of its own",
                          graph_.label(v))
           .with_hint("prepare() withdraws what permits such kernels");
     Tensor value = prepared.form.value(graph_.constant(graph_.producer(v)));

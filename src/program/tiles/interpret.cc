@@ -97,7 +97,8 @@ class Interpreter {
           memory.elements[e].integer = tensor.integer_at(at);
       }
     }
-    if (next < inputs.size()) return bad_input("{} tensors for {} inputs", inputs.size(), next);
+    if (next < inputs.size())
+      return bad_input("{} tensors are given for {} inputs", inputs.size(), next);
     return {};
   }
 
@@ -145,7 +146,7 @@ class Interpreter {
            other != trip_;
   }
   Error contention(BufferId buffer, size_t element) const {
-    return bad_input("two trips that run side by side touch element {} of @{}", element,
+    return bad_input("two trips of a parallel loop touch element {} of @{}", element,
                      program_.buffers[buffer].name);
   }
 

@@ -379,7 +379,7 @@ class TileParser {
     const size_t offset = text_.peek().offset;
     const IndexExpr value = HONE_TRY(expr());
     if (std::optional<Dim> dim = value.as_constant()) return *dim;
-    return text_.at(offset, bad_input("no index may stand here"));
+    return text_.at(offset, bad_input("an index may not be written here"));
   }
 
   Result<IndexExpr> expr() {

@@ -25,10 +25,10 @@ class Verifier {
     HONE_TRY(buffers());
     for (const TileIndex& index : program_.indices)
       if (!provably_le(index.low, index.high))
-        return bad_input("index {} has the bounds {} and {}", index.name, index.low.to_string(),
+        return bad_input("index {} has the empty range {} to {}", index.name, index.low.to_string(),
                          index.high.to_string());
     for (const Loop& phase : program_.phases) {
-      if (!phase.carried.empty()) return bad_input("a phase carries values, which nobody reads");
+      if (!phase.carried.empty()) return bad_input("a phase carries values that nothing reads");
       HONE_TRY(check(phase, Place::top));
     }
     return {};
@@ -53,7 +53,7 @@ class Verifier {
         return bad_input("two buffers are called @{}", buffer.name);
       names.push_back(buffer.name);
       if (place(buffer.role) < place(last))
-        return bad_input("buffer @{} stands behind later ones", buffer.name);
+        return bad_input("buffer @{} comes after later ones", buffer.name);
       last = buffer.role;
     }
     return donors();
@@ -65,13 +65,13 @@ class Verifier {
       const TileBuffer& buffer = program_.buffers[id];
       if (!buffer.donor) continue;
       if (buffer.role != BufferRole::output)
-        return bad_input("@{} lies in other memory and is no output", buffer.name);
+        return bad_input("@{} lies in other memory, but is not an output", buffer.name);
       if (*buffer.donor >= program_.buffers.size() ||
           program_.buffers[*buffer.donor].role != BufferRole::input)
-        return bad_input("output @{} lies in what is no input", buffer.name);
+        return bad_input("output @{} lies in memory that is not an input's", buffer.name);
       const TileBuffer& donor = program_.buffers[*buffer.donor];
       if (donor.type != buffer.type)
-        return bad_input("output @{} is {}, the input that it lies in {}", buffer.name,
+        return bad_input("output @{} is {}, but the input that it lies in is {}", buffer.name,
                          buffer.type.to_string(), donor.type.to_string());
       if (output_in_[*buffer.donor]) return bad_input("two outputs lie in input @{}", donor.name);
       output_in_[*buffer.donor] = id;
@@ -85,7 +85,7 @@ class Verifier {
     for (const Statement& statement : statements) {
       // So that nested threads loops are one range of trips, to be divided as one.
       if (place == Place::threads && is_threads_loop(statement) && statements.size() > 1)
-        return bad_input("a threads loop is not all that stands in another one");
+        return bad_input("a threads loop is not alone in another one");
       HONE_TRY(std::visit([&](const auto& s) { return check(s, place); }, statement.kind));
     }
     --depth_;
@@ -94,8 +94,9 @@ class Verifier {
         to_be_stored_, [&](const Element& element) { return element.depth > depth_; });
     if (left == to_be_stored_.end()) return {};
     const TileBuffer& output = program_.buffers[left->output];
-    return bad_input("@{} is loaded, and the element not stored to @{} then, which may lie there",
-                     program_.buffers[*output.donor].name, output.name);
+    return bad_input(
+        "@{} is loaded, but its element is not stored to @{} then, which may lie there",
+        program_.buffers[*output.donor].name, output.name);
   }
   // Definitions of the body are not seen behind it.
   void leave(const Block& statements) {
@@ -128,7 +129,8 @@ class Verifier {
   Status check(const Position& s, Place /*place*/) {
     HONE_TRY(known(s.value));
     HONE_TRY(define(s.result));
-    if (!is_integer(type(s.result))) return bad_input("a position is no {}", name(type(s.result)));
+    if (!is_integer(type(s.result)))
+      return bad_input("a position cannot be {}", name(type(s.result)));
     return {};
   }
 
@@ -153,7 +155,7 @@ class Verifier {
     HONE_TRY(define(s.result));
     for (Scalar operand : {s.a, s.b, s.c})
       if (type(operand) != type(s.result) || !kReal.contains(type(operand)))
-        return bad_input("fma takes operands of one real type");
+        return bad_input("fma takes three operands of one real type");
     return {};
   }
 
@@ -203,8 +205,8 @@ class Verifier {
     if (!has_words || buffer.type.rank() == 0)
       return bad_input("@{}, {}, has no words", buffer.name, buffer.type.to_string());
     if (output_in_[s.buffer])
-      return bad_input("a word of @{}, which an output may lie in", buffer.name);
-    if (type(s.result) != DType::u32) return bad_input("a word is no {}", name(type(s.result)));
+      return bad_input("a word is loaded from @{}, which an output may overwrite", buffer.name);
+    if (type(s.result) != DType::u32) return bad_input("a word cannot be {}", name(type(s.result)));
     std::vector<IndexExpr> last = s.index;
     last.back() = last.back() + IndexExpr(32 / bits(element) - 1);
     return access(s.buffer, last, s.guards);
@@ -226,7 +228,8 @@ class Verifier {
     HONE_TRY(use(s.value));
     HONE_TRY(access(s.buffer, s.index, s.guards));
     if (program_.buffers[s.buffer].role == BufferRole::input)
-      return bad_input("@{} is an input and is stored to", program_.buffers[s.buffer].name);
+      return bad_input("@{} is an input, but something is stored to it",
+                       program_.buffers[s.buffer].name);
     if (program_.buffers[s.buffer].donor) {
       stored_.push_back({s.buffer, s.index, depth_});
       std::erase_if(to_be_stored_, [&](const Element& e) { return e.is(stored_.back()); });
@@ -236,7 +239,7 @@ class Verifier {
 
   // Sizes agree, and whole blocks lie inside.
   Status check(const Product& s, Place /*place*/) {
-    if (lockstep_ > 0) return bad_input("a product stands in an unroll or lanes loop");
+    if (lockstep_ > 0) return bad_input("a product is inside of an unroll or lanes loop");
     const std::pair<BufferId, const IndexExpr*> operands[] = {
         {s.sums, &s.sums_block}, {s.lhs, &s.lhs_block}, {s.rhs, &s.rhs_block}};
     constexpr int kRanks[] = {2, 5, 4};
@@ -250,7 +253,7 @@ class Verifier {
                                : dtype == DType::u32 || (are_quads && dtype == DType::i32);
       if (buffer.role != BufferRole::scratch || !fits || buffer.type.rank() != kRanks[i] ||
           !buffer.type.is_static())
-        return bad_input("@{}, {}, is no scratch of rank {} for a product", buffer.name,
+        return bad_input("@{}, {}, is not the scratch of rank {} that a product needs", buffer.name,
                          buffer.type.to_string(), kRanks[i]);
       if (i == 0) are_quads = dtype == DType::i32;
       std::vector<IndexExpr> index(static_cast<size_t>(kRanks[i]), 0);
@@ -263,17 +266,17 @@ class Verifier {
     const int64_t rows = size(s.lhs, 3), columns = size(s.rhs, 3);
     const bool is_tile = rows >= 1 && rows <= 32 && (columns == 16 || columns == 32);
     if (!is_tile || size(s.lhs, 4) != 16)
-      return bad_input("a product of {} rows of {} words and {} columns", rows, size(s.lhs, 4),
-                       columns);
+      return bad_input("a product cannot have {} rows of {} words and {} columns", rows,
+                       size(s.lhs, 4), columns);
     const std::pair kind(rows, are_quads);
     if (product_kind_.value_or(kind) != kind)
-      return bad_input("products of several kinds, or of {} and {} rows", product_kind_->first,
-                       rows);
+      return bad_input("a loop has products of several kinds, or of {} and {} rows",
+                       product_kind_->first, rows);
     product_kind_ = kind;
     const int64_t parts = size(s.lhs, 1), words = size(s.rhs, 2);
     if (parts != size(s.rhs, 1) || parts < 1 || parts > (are_quads ? 1 : 3) || words % 16 != 0 ||
         words / 16 != size(s.lhs, 2) || size(s.sums, 1) != rows * columns)
-      return bad_input("the blocks of a product do not fit each other");
+      return bad_input("the blocks of a product do not fit together");
     return {};
   }
 
@@ -316,7 +319,7 @@ class Verifier {
     for (const IndexExpr* bound : {&index.span->first, &index.span->end}) {
       const DimRange range = bounds_.of(*bound);
       if (range.low.range().low <= -kDimLimit || range.high.range().high >= kDimLimit)
-        return bad_input("loop {} begins or ends too far away to tell where", index.name);
+        return bad_input("the bounds of loop {} are too large to compare", index.name);
     }
     return {};
   }
@@ -425,7 +428,7 @@ class Verifier {
     if (index_defined_[at])
       return bad_input("index {} is defined twice", program_.indices[at].name);
     const std::string& name = program_.indices[at].name;
-    if (!is_symbol_name(name)) return bad_input("'{}' is no name of an index", name);
+    if (!is_symbol_name(name)) return bad_input("'{}' cannot name an index", name);
     for (size_t other = 0; other < index_in_scope_.size(); ++other)
       if (index_in_scope_[other] && program_.indices[other].name == name)
         return bad_input("two indices are called {}", name);
@@ -451,7 +454,7 @@ class Verifier {
     if (id >= program_.buffers.size()) return bad_input("there is no buffer {}", id);
     const TileBuffer& buffer = program_.buffers[id];
     if (static_cast<int>(index.size()) != buffer.type.rank())
-      return bad_input("@{} has rank {} and {} indices", buffer.name, buffer.type.rank(),
+      return bad_input("@{} has rank {}, but {} indices", buffer.name, buffer.type.rank(),
                        index.size());
     for (const IndexExpr& expr : index) HONE_TRY(known(expr));
     for (const Guard& guard : guards) HONE_TRY(known(guard.value));

@@ -50,7 +50,7 @@ class Check {
     const Graph right = HONE_TRY(primitive(rule_.right, bindings));
     if (left.output_types() != right.output_types()) return refused("the results differ in type");
     for (size_t o = 0; o < left.outputs().size(); ++o) HONE_TRY(result(left, right, o));
-    if (steps_.peek() != nullptr) return refused("there are steps behind the last result");
+    if (steps_.peek() != nullptr) return refused("there are steps after the last result");
     return {};
   }
 
@@ -95,13 +95,13 @@ class Check {
         if (by != rest.npos) step.quotient = trim(rest.substr(by + 4));
         steps.push_back(std::move(step));
       } else if (word == "result" || word == "box") {
-        if (!trim(rest).empty()) return refused("more on a line than a word");
+        if (!trim(rest).empty()) return refused("a line has more than one word");
         steps.push_back(std::move(step));
       } else {
         // Steps of one letter stand together.
         for (std::string_view letter = word; !letter.empty(); letter = take_word(rest)) {
           if (letter != "y" && letter != "n" && letter != "o" && letter != "s")
-            return refused(fmt::format("'{}' is no step", excerpt(letter)));
+            return refused(fmt::format("'{}' is not a step", excerpt(letter)));
           steps.push_back({.word = std::string(letter), .line = i + 1});
         }
       }
@@ -113,7 +113,8 @@ class Check {
 
   static Result<int64_t> parse_uint(std::string_view text) {
     const Result<int64_t> number = parse_int(text);
-    if (!number.ok() || *number < 0) return refused(fmt::format("'{}' is no place", excerpt(text)));
+    if (!number.ok() || *number < 0)
+      return refused(fmt::format("'{}' is not a place", excerpt(text)));
     return number;
   }
 
@@ -152,12 +153,12 @@ class Check {
     for (const Made& made : made_) {
       const Whole witness = HONE_TRY(given_.parse(made.witness));
       if (!witnesses.emplace(made.name, witness).second)
-        return refused(fmt::format("symbol '{}' stands twice", made.name));
+        return refused(fmt::format("symbol '{}' is given twice", made.name));
       if (!HONE_TRY(is_implied(witness - made.low)) || !HONE_TRY(
                                                            is_implied(Whole(made.high) - witness)))
         return refused(fmt::format("the guard does not keep '{}' within its range", made.name));
       if (made.step != 1 && !given_.divide(witness, made.step).remainder.is(0))
-        return refused(fmt::format("'{}' may be no multiple of {}", made.name, made.step));
+        return refused(fmt::format("'{}' may not be a multiple of {}", made.name, made.step));
     }
     Atoms made_atoms;
     for (const Made& made : made_)
@@ -190,7 +191,7 @@ class Check {
         const Atoms::Atom& atom = made_atoms[i];
         if (atom.kind != Atoms::symbol) return refused("what is bound has quotients");
         const std::optional<Whole> unit = witnesses.at(atom.name).divided_by(atom.step);
-        if (!unit) return refused("a witness is no multiple");
+        if (!unit) return refused("a witness is not a multiple");
         product = product * *unit;
       }
       sum = sum + product;
@@ -268,7 +269,7 @@ class Check {
         continue;
       }
       if (step->word != "cut" && step->word != "digits")
-        return refused("there is no step for a box");
+        return refused("a step for a box is missing");
       std::vector<Place> parts = HONE_TRY(divided(place, *step, symbols_));
       std::ranges::move(parts, std::back_inserter(open));
     }

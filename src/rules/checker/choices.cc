@@ -126,7 +126,7 @@ Result<Form> Speller::compared_places(std::string_view direction, const Whole& d
   if (direction == "le" || is_about_equal) bounds.push_back(Whole(0) - difference);
   if (direction == "gt") bounds.push_back(difference - 1);
   if (direction == "lt") bounds.push_back(Whole(-1) - difference);
-  if (bounds.empty()) return refused("a comparison is of no kind");
+  if (bounds.empty()) return refused("the kind of a comparison is not known");
   Term term;
   for (const Whole& bound : bounds)
     if (!HONE_TRY(may_hold(bound, term.guards))) return direction == "ne" ? one() : Form();

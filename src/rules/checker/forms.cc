@@ -145,7 +145,7 @@ Result<std::vector<Place>> divided(const Place& place, const Step& step, Atoms& 
     return std::vector<Place>{with(Whole::atom(high) * at + Whole::atom(low), {high, low})};
   }
   if (!atoms.is_never_negative(extent - at))
-    return refused(fmt::format("{} may be behind the end of the loop", step.at));
+    return refused(fmt::format("{} may be after the end of the loop", step.at));
   const uint32_t before = atoms.add_loop(at), behind = atoms.add_loop(extent - at);
   // A loop with one place stands there.
   const auto value = [&](uint32_t part) {
@@ -190,7 +190,7 @@ Result<bool> Speller::may_hold(const Whole& bound, std::vector<Whole>& open) {
       return refused("a bound is not known to be missed");
     return false;
   } else {
-    return refused("there is no step for a bound");
+    return refused("a step for a bound is missing");
   }
   return true;
 }
@@ -491,7 +491,7 @@ Result<std::vector<Member>> Speller::points(NodeId n, const AccessRelation& rela
   const Step* step = steps_.next();
   if (step == nullptr || ++work_ > kMaxWork) return refused("the steps end too early");
   if (step->word == "s") return point(n, relation, place);
-  if (step->word != "cut" && step->word != "digits") return refused("there is no step for a loop");
+  if (step->word != "cut" && step->word != "digits") return refused("a step for a loop is missing");
   std::vector<Member> all;
   for (const Place& part : HONE_TRY(divided(place, *step, atoms_)))
     std::ranges::move(HONE_TRY(points(n, relation, part)), std::back_inserter(all));

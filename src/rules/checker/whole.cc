@@ -272,7 +272,7 @@ class Atoms::Parser {
   }
 
  private:
-  Error wrong() const { return bad_input("'{}' is no size", text_.substr(0, 60)); }
+  Error wrong() const { return bad_input("'{}' is not a size", text_.substr(0, 60)); }
   bool at_end() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
     return at_ == text_.size();

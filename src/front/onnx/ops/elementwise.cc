@@ -308,7 +308,7 @@ void map_cast_by_name(Node& n) {
   if (given != nullptr && given->type() == onnx::AttributeProto::INT) return map_cast(n);
   std::string to = n.word("to", "");
   onnx::TensorProto::DataType type;
-  if (!onnx::TensorProto::DataType_Parse(to, &type)) n.bad("'{}' is no element type", to);
+  if (!onnx::TensorProto::DataType_Parse(to, &type)) n.bad("'{}' is not an element type", to);
   map_cast_to(n, n.take(dtype_of(type)));
 }
 

@@ -43,7 +43,8 @@ Value split_heads(Node& n, Value x, std::string_view what, int64_t heads) {
   n.require_rank(x, what, 3, 3);
   const std::optional<Dim> width = n.divided(x.dim(2), heads);
   if (!width)
-    n.bad("{} is {}, whose last dim is no multiple of {} heads", what, x.type().to_string(), heads);
+    n.bad("{} is {}, whose last dim is not a multiple of {} heads", what, x.type().to_string(),
+          heads);
   return transpose(reshape(x, {x.dim(0), x.dim(1), heads, *width}), {0, 2, 1, 3});
 }
 

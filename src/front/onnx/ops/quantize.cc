@@ -70,7 +70,7 @@ Value as_scalar(Value v) { return v.rank() > 0 && v.type().elements().is(1) ? re
 
 Value dequantized(Node& n, Value x, Value scale, Value zero, Granularity g) {
   if (!(kNarrow | kWide | kShortReal).contains(x.dtype())) {
-    n.bad("the input is {}, which is no quantized type", name(x.dtype()));
+    n.bad("the input is {}, which is not a quantized type", name(x.dtype()));
   }
   if (!is_real(scale.dtype())) n.bad("the scale is {}, want reals", name(scale.dtype()));
   if (zero && zero.dtype() != x.dtype()) {

@@ -51,7 +51,7 @@ const Function& function_of(Node& n, std::string_view name) {
   const std::string wanted = lower(name);
   for (const Function& f : kFunctions)
     if (f.name == wanted) return f;
-  n.unsupported("activation '{}' is none that ONNX defines for recurrent layers", escape(name));
+  n.unsupported("ONNX defines no activation '{}' for recurrent layers", escape(name));
 }
 
 // The composite's list: parameters are handed out in order to the functions that take them.

@@ -15,13 +15,13 @@ using Slots = std::vector<Slot*>;
 
 const Slots& sequence_of(Node& n, size_t i) {
   const Slot& slot = n.slot(i);
-  if (slot.form != Slot::Form::sequence) n.bad("operand {} is no sequence", i);
+  if (slot.form != Slot::Form::sequence) n.bad("operand {} is not a sequence", i);
   return slot.elements;
 }
 
 Slot* tensor_at(Node& n, size_t i) {
   Slot& slot = n.slot(i);
-  if (slot.form != Slot::Form::tensor) n.bad("operand {} is no tensor", i);
+  if (slot.form != Slot::Form::tensor) n.bad("operand {} is not a tensor", i);
   return &slot;
 }
 

@@ -224,7 +224,7 @@ Value checked_count(Node& n, Value start, Value limit, Value delta) {
   Value up = compare("ge", limit, start),
         wraps = compare("ne", up, compare("ge", limit - start, 0));
   n.check(delta, stands, "a step other than 0");
-  if (is_integer(start.dtype())) n.check(limit, wraps, "a limit that is no 2^63 from the start");
+  if (is_integer(start.dtype())) n.check(limit, wraps, "a limit less than 2^63 from the start");
   Value none = n.builder().scalar(DType::i64, 0);
   Value wrong = is_integer(start.dtype()) ? binary(Opcode::or_, stands, wraps) : stands;
   return select(wrong, none, count);

@@ -19,7 +19,7 @@ Dim same_padding(Node& n, Dim in, Dim span, int64_t stride) {
   if (span.is(1)) return 0;
   if (provably_le(stride, span)) return total;
   n.unsupported(
-      "auto_pad with windows of {} every {} over {} positions: the padding is no "
+      "auto_pad with windows of {} every {} over {} positions gives a padding that is not an "
       "expression of the size",
       span.to_string(), stride, in.to_string());
 }
