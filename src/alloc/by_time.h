@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// Things that last for some sections, to be found by when they do.
+// A set of things that last for some sections. It finds them by these sections.
 template <class Thing>
 class ByTime {
  public:

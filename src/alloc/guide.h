@@ -8,16 +8,17 @@
 namespace hone {
 
 // The preferences of the floor search. Among the sections in which something can be placed at once
-// it turns to the one with the highest score. There it places the block with the highest score.
-// Scores are sums of the products of what is known of them with these numbers.
+// it turns to the one with the highest score. There it places the block with the highest score. A
+// score is a weighted sum of facts about the section or the block; these numbers are the weights.
 struct Preferences {
-  // Weights of a section: the logarithm of how many blocks could be the lowest; that of its weight,
-  // which grows where the search fails; and, as shares of the capacity, what no placement fills,
-  // how high its lowest open block may lie, and what would be free if nothing were lost above that.
+  // Weights of a section. Two logarithms: of how many blocks could be the lowest, and of its
+  // weight, which grows where the search fails. Three shares of the capacity: what no placement
+  // fills, how high its lowest open block may lie, and what would be free if nothing were lost
+  // above that.
   std::array<float, 5> section;
-  // Weights of a block: the logarithms of its size, of its life in sections, of the weights of
-  // these, and of how many it overlaps; on how many of its two sides in time nothing can lie lower
-  // than it, and on how many the lowest lies right at its end.
+  // Weights of a block. Four logarithms: of its size, of its life in sections, of the weights of
+  // these, and of how many it overlaps. Two counts of its sides in time, 0 to 2: those on which
+  // nothing can lie lower than it, and those on which the lowest lies right at its end.
   std::array<float, 6> block;
 };
 
@@ -26,9 +27,9 @@ struct Preferences {
 // one with the highest score is taken again if that is above 0, and the next preferences have their
 // turn. Scores are sums of the products of what is known with these numbers.
 struct JumpWeights {
-  // Weights of the failure: 1; how many turns there were; the logarithm of how many blocks there
-  // are; the share of them that is open; the logarithm of the backtracks since the turn was at its
-  // deepest.
+  // Weights of the failure: 1; the number of turns; the logarithm of the number of blocks; the
+  // share of blocks that is open. The last one is the logarithm of the backtracks since the turn
+  // was at its deepest.
   std::array<double, 5> failure;
   // Weights of a decision, or the root: the logarithms of the backtracks since it was taken, and of
   // the levels that are undone.

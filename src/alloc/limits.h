@@ -8,8 +8,8 @@
 
 namespace hone {
 
-// When a placer gives up: at a moment, after a number of steps, or when it is cancelled. Placers
-// count their steps here, and ask from time to time.
+// Limits say when a placer gives up: at a moment, after a number of steps, or when it is cancelled.
+// Placers count their steps here, and ask from time to time.
 class Limits {
  public:
   Limits() = default;

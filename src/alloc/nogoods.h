@@ -7,7 +7,7 @@
 namespace hone {
 
 // States of a search that are known to fail, by sums of their parts' hashes. If two want one place,
-// the newer one stays. 128 bits: that two states share a sum is out of the question.
+// the newer one stays. Sums have 128 bits, so that no two states share one in practice.
 class Nogoods {
  public:
   struct Key {

@@ -5,7 +5,7 @@
 
 namespace hone {
 
-// The blocks placed so far, of any form: answers where the next may lie.
+// The blocks placed so far, of any form. It tells where the next one may lie.
 class Occupied {
  public:
   explicit Occupied(int32_t sections);

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 
-// Buffers are to lie in memory so that no two overlap that are in use at the same time: what is
-// asked. Moments, sizes and offsets are any numbers that are not negative. Stretches of time and of
-// memory are half open: what ends at a moment makes room for what begins there.
+// The problem of placement: buffers must lie in memory so that no two that are in use at the same
+// time overlap. Moments, sizes and offsets are any numbers that are not negative. Stretches of time
+// and of memory are half open: a use that ends at a moment makes room for one that begins there.
 
 namespace hone {
 

@@ -15,8 +15,8 @@ struct FoundPlacement {
   std::vector<int64_t> offsets = {};  // per block, of a placement
 };
 
-// Is there a placement below the capacity? Complete: it answers, or the limits are over. At most
-// kMaxSearchedBlocks blocks.
+// Tells whether there is a placement below the capacity. The search is complete: it answers unless
+// the limits are over. It takes at most kMaxSearchedBlocks blocks.
 FoundPlacement search(const BlockPacking& packing, int64_t capacity,
                       const MemoryTechniques& techniques, Limits& limits, MemoryCounts& counts);
 

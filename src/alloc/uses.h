@@ -4,8 +4,8 @@
 
 #include "alloc/problem.h"
 
-// For those who look at placements. Placers have its own view of buffers (blocks.h), so that
-// a fault there is seen here.
+// The uses of buffers, for code that checks placements. Placers have their own view of buffers
+// (blocks.h), so that a fault there is seen here.
 
 namespace hone {
 

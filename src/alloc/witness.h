@@ -4,8 +4,8 @@
 
 namespace hone {
 
-// Blocks that have no placement below the capacity, from a packing that has none: so few that none
-// can be left out, as far as that shows with some thousand steps of search.
+// Finds blocks of a packing that have no placement below the capacity; the packing has none. The
+// set is minimal: no block can be left out, as far as some thousand steps of search show.
 std::vector<uint32_t> smallest_witness(const BlockPacking& packing, int64_t capacity,
                                        const MemoryTechniques& techniques, Limits& limits);
 

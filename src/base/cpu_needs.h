@@ -5,7 +5,7 @@
 
 #include "base/instructions.h"
 
-// Which instructions code needs, for those who put code together.
+// Tells which instructions code needs, and how code asks a processor for them.
 
 namespace hone {
 

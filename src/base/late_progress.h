@@ -9,8 +9,8 @@
 
 namespace hone {
 
-// For work that is mostly done in no time: reports to another Progress once it has taken two
-// seconds, and until then nothing at all.
+// A Progress for work that is mostly done in no time. For two seconds it reports nothing; after
+// that it reports to another Progress.
 class LateProgress final : public Progress {
  public:
   // Null: never. The other one outlives it.

@@ -5,7 +5,7 @@
 
 namespace hone {
 
-// The size on x86-64 and most others, where the system has them at all.
+// The size of a large page on x86-64 and most others, if the system has large pages.
 inline constexpr size_t kLargePage = size_t{2} << 20;
 
 // Asks the system for large pages in memory that nothing was written to yet. Then there are fewer

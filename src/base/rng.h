@@ -63,8 +63,8 @@ std::array<uint32_t, 2> threefry2x32(std::array<uint32_t, 2> key, std::array<uin
 std::array<uint64_t, 2> threefry2x64(std::array<uint64_t, 2> key, std::array<uint64_t, 2> counter);
 
 // Bulk filling for weights and test data. Element i is a pure function of (seed, first + i), the
-// same on every machine, so a range may be filled in pieces by any number of threads; pieces
-// whose `first` is a multiple of fill_block are fastest.
+// same on every machine. So any number of threads may fill a range in pieces. Pieces whose `first`
+// is a multiple of fill_block are fastest.
 inline constexpr int64_t fill_block = 1024;
 
 // Mean 0, deviation `scale`. Each value is a sum of eight uniforms: close to the normal

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 
-// The files beside others that get their new content until it is whole: those of temporary_name()
-// (base/file.h). A process that is killed leaves its own behind; the next one that writes into the
-// folder removes them.
+// Temporary files lie beside others and get their new content until it is whole. temporary_name()
+// (base/file.h) names them. A process that is killed leaves its own behind; the next one that
+// writes into the folder removes them.
 
 namespace hone {
 

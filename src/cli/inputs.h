@@ -3,7 +3,7 @@
 #include "cli/arguments.h"
 #include "session/inputs.h"
 
-// From --dim, --shape, --input, --inputs and --seed to the tensors of a graph's parameters.
+// Makes the tensors of a graph's parameters from --dim, --shape, --input, --inputs and --seed.
 
 namespace hone::cli {
 

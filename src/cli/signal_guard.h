@@ -15,10 +15,10 @@ namespace hone::cli {
 
 class Console;
 
-// While it lives, a signal that says of a fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, and SIGABRT, with
-// which LLVM ends) leaves the reproducer that `guarded` leaves, and the process exits with the same
-// code. A handler may call next to nothing, so all of it is made beforehand, and again whenever the
-// console gets something that belongs to it. One at a time.
+// While it lives, a signal of a fault leaves the reproducer that `guarded` leaves, and the process
+// exits with the same code. The signals are SIGSEGV, SIGBUS, SIGFPE, SIGILL, and SIGABRT, with
+// which LLVM ends. A handler may call next to nothing, so all of it is made beforehand, and again
+// whenever the console gets something that belongs to it. One at a time.
 //
 // Stacks that overflow are handled in the thread that makes it and in those that have a
 // SignalStack, as workers of pools and teams do. In others they end the process by the signal.

@@ -9,8 +9,8 @@
 
 namespace hone::code {
 
-// Makes LLVM throw where it has no memory or cannot go on. By default it ends the process. Call
-// this before the first context is made.
+// Makes LLVM throw where it has no memory or cannot go on. Without this, LLVM ends the process.
+// Call this before the first context is made.
 void tell_llvm_how_to_fail();
 
 // Loads the dialects that the emitter and the passes write.

@@ -23,7 +23,7 @@ struct LibrarySources {
   std::vector<Tensor> weights;       // one after another, each at the next multiple of kAlignment
 
   static constexpr int64_t kAlignment = 64;
-  // Of `weights` in assembly, from a file that has their bytes.
+  // The source of `weights` in assembly, from a file that has their bytes.
   std::string weights_source(std::string_view file) const;
 };
 

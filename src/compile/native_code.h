@@ -16,8 +16,8 @@
 
 namespace hone {
 
-// Tells whether a run makes an input of the next one that is longer, as a decoder does with its
-// cache: an output is an input but for one open size, which is a sum of that and another.
+// Tells whether an output can be a longer input of the next run, like the cache of a decoder. Its
+// type is that of an input but for one open size, which is the input's plus another.
 bool grows(const Graph& graph);
 
 // The code of a model's graphs, made when they are first met. Any number of threads may ask for it;

@@ -8,8 +8,8 @@
 
 namespace hone {
 
-// The price that needs no measurement: from what the Target says of the machine, by coefficients.
-// docs/cost.md has the terms.
+// The price that needs no measurement. It comes from what the Target says of the machine, by
+// coefficients. docs/cost.md has the terms.
 class AnalyticCost : public Cost {
  public:
   explicit AnalyticCost(Target target, Prices prices = {})

@@ -35,9 +35,9 @@ class PricedKernel {
   virtual std::vector<PriceTerm> terms(const Schedule& /*schedule*/) { return {}; }
   // The source of the schedule's price, a word for people.
   virtual std::string_view source(const Schedule& /*schedule*/) { return "analytic"; }
-  // How many candidates are worth measuring, the cheapest first, so that the best of them is hardly
-  // ever slower than the best of all by more than noise, or the most that it knows anything of;
-  // none: it knows nothing.
+  // The number of candidates that are worth measuring, the cheapest first. Then the best of them is
+  // hardly ever slower than the best of all by more than noise. If no number that the price knows
+  // is enough, it is the largest of these; none: it knows nothing.
   virtual std::optional<int64_t> worth_measuring() const { return std::nullopt; }
   // The lead by which a schedule has to be cheaper than that of Cost::baseline() to take its place,
   // as a share: 0.05 is 5 %. None: the baseline's stays.

@@ -204,7 +204,7 @@ class KernelPrice {
   std::optional<int> word_loop_;         // that words are taken along, if numbers are multiplied so
   double in_word_ = 1;                   // numbers of a word
   std::optional<MatrixNumbers> matrix_;  // that a matrix unit takes
-  // By algorithm: AlgorithmDef::roles() of the body.
+  // AlgorithmDef::roles() of the body, by algorithm.
   std::array<std::shared_ptr<const void>, std::size(kAlgorithms)> roles_;
 };
 

@@ -12,10 +12,10 @@ namespace hone {
 
 // The analytic price of a model's coefficients times what its networks say. A model of one thread
 // says for several what it says for one: by how much the code of each of them is slower. Copies and
-// commands have the analytic price, and so has each kernel that the model does not know: another
-// number of threads, a kind that it has not seen, or too far from all that it has. A schedule of a
-// known kernel that lies outside of what was seen, or by an algorithm that was not, counts as the
-// dearer of the two say.
+// commands have the analytic price, and so has each kernel that the model does not know. Such a
+// kernel has another number of threads or a kind that the model has not seen, or is too far from
+// all that it has. A schedule of a known kernel that lies outside of what was seen, or by an
+// algorithm that was not, counts as the dearer of the two say.
 class LearnedCost : public Cost {
  public:
   // The model is of this target (check_is_for()). The baseline decides about all but schedules;

@@ -7,7 +7,7 @@
 
 namespace hone {
 
-// What one run of a program takes.
+// The time of one run of a program.
 struct ProgramPrice : TaskSeconds {
   std::vector<double> kernel;  // by KernelId: one launch, in seconds
 };

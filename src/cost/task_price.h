@@ -5,7 +5,7 @@
 
 namespace hone {
 
-// Seconds of tasks, by what takes them.
+// The seconds of tasks, split by what takes them.
 struct TaskSeconds {
   double launches = 0;
   double copies = 0;
@@ -47,7 +47,7 @@ class TaskSum {
 //   TaskSeconds command(), copy(double bytes)
 //   Result<TaskSeconds> launch(uint64_t kernel), list(size_t position): TaskSum::value()
 //   double number(Dim): the largest that the dim can be
-// Commands run one after another. The dearer list of a branch counts.
+// Commands run one after another. A branch costs as much as the dearer of its lists.
 template <class Parts>
 Result<TaskSeconds> task_price(const Task& task, Parts& parts) {
   TaskSeconds sum;

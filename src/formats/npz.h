@@ -29,7 +29,7 @@ inline constexpr int64_t kMaxInflatedBytes = int64_t{1} << 36;
 // It is asked before the member's data is inflated.
 using NpzFilter = std::function<Result<bool>(std::string_view name, Type type)>;
 
-// By its first member, or the end of an archive without members.
+// Looks at the first member, or at the end of an archive without members.
 bool begins_like_npz(std::string_view beginning);
 
 // In the order of the file. Members that are stored uncompressed stay mapped. The checksums of all

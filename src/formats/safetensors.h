@@ -13,8 +13,8 @@
 #include "formats/npz.h"
 #include "tensor/tensor.h"
 
-// Files of named tensors that most training tools read: eight bytes with the size of a header, the
-// header as JSON, and the tensors' bytes, one tensor directly behind the other.
+// Files of named tensors that most training tools read. A file has eight bytes with the size of a
+// header, the header as JSON, and the tensors' bytes, one tensor directly after the other.
 
 namespace hone {
 
@@ -25,7 +25,7 @@ struct Safetensors {
   const Tensor* find(std::string_view name) const;  // null if there is none
 };
 
-// By the size of the header, and its first byte.
+// Looks at the size of the header, and at its first byte.
 bool begins_like_safetensors(std::string_view beginning);
 
 // The tensors' bytes stay mapped if they are aligned.

@@ -8,9 +8,9 @@
 #include "formats/npz.h"
 #include "tensor/tensor.h"
 
-// Arrays that users keep in files: of numpy, of safetensors, and of ONNX. What is in a file tells
-// its format; a file that begins like none of them goes to the reader that its name tells, which
-// says what is wrong.
+// Arrays that users keep in files: of numpy, of safetensors, and of ONNX. The content of a file
+// tells its format. A file that begins like none of them goes to the reader that its name tells,
+// which says what is wrong.
 
 namespace hone {
 

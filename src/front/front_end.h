@@ -26,7 +26,7 @@ struct FrontEnd {
   bool (*recognizes)(std::string_view beginning) = nullptr;
   // Verified. Weights stay mapped until they are read.
   Result<Model> (*load)(const std::filesystem::path& path, const ImportOptions& options) = nullptr;
-  // Of bytes in memory; `where` names them in errors.
+  // Parses bytes in memory; `where` names them in errors.
   Result<Model> (*parse)(std::string_view bytes, std::string_view where,
                          const ImportOptions& options) = nullptr;
   // Returns the files written.

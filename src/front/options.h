@@ -17,8 +17,8 @@ struct OnnxChecks;
 
 // How a front end reads a model.
 struct ImportOptions {
-  // Dims of the file by their names: batch -> 4. Those without one go by the name of the symbol
-  // that stands for them.
+  // Dims of the file by their names: batch -> 4. A dim without a name goes by the name of the
+  // symbol that stands for it.
   std::map<std::string, int64_t, std::less<>> dims = {};
   std::map<std::string, Ints, std::less<>> shapes = {};  // of inputs
   bool override_shapes = false;  // those given hold even if the file has other numbers
@@ -45,8 +45,8 @@ struct ExportOptions {
   int opset = 21;  // of ONNX: 17 to 21; with `primitives` from 13 on
   // Composites are spelled out in ops that are older than most of them, as exporters did.
   bool primitives = false;
-  // Of ONNX: weights go to FILE.data beside the file; they do anyway where the file would exceed 2
-  // GB.
+  // For ONNX: weights go to FILE.data beside the file. If the file would exceed 2 GB, they go there
+  // anyway.
   bool external_data = false;
 };
 

@@ -4,8 +4,8 @@
 
 #include "ir/graph.h"
 
-// Which values change by small amounts when some inputs do. All three transformations ask it: of a
-// graph's inputs, and of the tangents among them.
+// Tells which values change by small amounts when some inputs do. All three transformations ask it,
+// about a graph's inputs or about the tangents among them.
 
 namespace hone {
 

@@ -3,8 +3,8 @@
 #include "grad/changes.h"
 #include "ir/builder.h"
 
-// The first of three transformations (docs/derivatives.md): a graph that computes, beside what it
-// computed, how its outputs change when its inputs do.
+// The first of three transformations (docs/derivatives.md). The new graph also computes how the
+// outputs change when the inputs do.
 
 namespace hone {
 

@@ -5,8 +5,8 @@
 
 #include "ir/graph.h"
 
-// Values that the way back reads are stored in between, or computed again, by the
-// same ops behind a barrier: docs/derivatives.md has an example.
+// Values that the way back reads are stored in between, or computed again by the same ops after a
+// barrier. docs/derivatives.md has an example.
 
 namespace hone {
 
@@ -32,9 +32,9 @@ struct Rematerialized {
   double bytes = 0;  // that they read and write, if each is a kernel of its own
 };
 
-// The graph that stores less. `forward` are the outputs of the function. The part before the last
-// of them is the way to the loss, what stands behind it the way back, as in the graphs of grad()
-// and in steps made of them. Nodes with effects are not repeated. A graph with open sizes is
+// The graph that stores less. `forward` are the outputs of the function. The nodes up to the last
+// of them compute the loss; the nodes after it compute the way back. The graphs of grad() and steps
+// made of them are like this. Nodes with effects are not repeated. A graph with open sizes is
 // refused: nobody knows how much it stores.
 Result<Rematerialized> rematerialize(const Graph& graph, std::span<const uint32_t> forward,
                                      const Storage& storage);

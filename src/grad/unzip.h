@@ -6,9 +6,9 @@
 #include "grad/changes.h"
 #include "ir/graph.h"
 
-// The second transformation (docs/derivatives.md): parts a graph with tangents into what computes
-// the values, and the linear part, which computes the tangents of outputs from those of inputs and
-// from values that the first part hands over.
+// The second transformation (docs/derivatives.md): it cuts a graph with tangents into two. The
+// first part computes the values. The second one is linear: it computes the tangents of outputs
+// from those of inputs and from values that the first part hands over.
 
 namespace hone {
 

@@ -6,7 +6,8 @@
 
 namespace hone {
 
-// Per state of a while or scan: whether its body passes it on unchanged. Empty for other nodes.
+// Tells for each state of a while or scan whether the body passes it on unchanged. Empty for other
+// nodes.
 std::vector<bool> unchanged_state(const Graph& graph, NodeId node);
 
 }  // namespace hone

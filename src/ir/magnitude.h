@@ -7,8 +7,8 @@
 
 #include "ir/graph.h"
 
-// How large and how small the elements of a value may be, by exponents of two. The bounds hold for
-// every run whose inputs are as assumed and in which no value is infinite or NaN.
+// Bounds on how large and how small the elements of a value may be, by exponents of two. The bounds
+// hold for every run whose inputs are as assumed and in which no value is infinite or NaN.
 
 namespace hone {
 
@@ -41,9 +41,9 @@ struct MeasuredOp {
 };
 Magnitude magnitude_of(const MeasuredOp& measured);
 
-// The magnitudes of all values of a graph. Knows of quotients by a sum of what is divided that they
-// are at most 1, as those of softmax are, and bounds what is divided by its own mean square, as in
-// norms.
+// The magnitudes of all values of a graph. Two kinds of quotients have bounds of their own. A
+// quotient by a sum of what is divided, as in softmax, is at most 1. A value divided by its own
+// mean square, as in norms, is bounded too.
 struct MagnitudeSources {
   std::function<Magnitude(ValueId input)> input;
   std::function<Magnitude(const Tensor&)> constant;

@@ -14,8 +14,9 @@ namespace hone {
 //
 //   Y = A^T [sum over channels of (G g G^T) * (B^T d B)] A
 //
-// with the weights g, the n + 2 numbers d that the windows see, and the sums Y. As polynomials are
-// multiplied by their values at points: 0, then p and -p for each of `pairs`, then infinity.
+// with the weights g, the n + 2 numbers d that the windows see, and the sums Y. It is the way to
+// multiply polynomials by their values at points: 0, then p and -p for each of `pairs`, then
+// infinity.
 struct WinogradTransform {
   using Matrix = std::vector<std::vector<double>>;  // by row
 
@@ -75,9 +76,9 @@ double winograd_loss(const WinogradTransform& transform, const WinogradWindows& 
                      std::span<const int64_t> features);
 
 // The most points of kWinogradPoints by which a conv of one or two dims with these weights keeps
-// its accuracy; 0: none, or the windows are not of three, or weights are not finite or so large
-// that transformed numbers may leave f32. If there are many features, it looks at those with the
-// largest weights, since they make the largest errors.
+// its accuracy. It is 0 if there are none, if the windows are not of three, or if weights are not
+// finite. It is also 0 if weights are so large that transformed numbers may leave f32. If there are
+// many features, it looks at those with the largest weights, since they make the largest errors.
 int64_t winograd_points(const Tensor& weights, const ConvOrder& order);
 
 }  // namespace hone

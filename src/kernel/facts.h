@@ -12,13 +12,13 @@
 
 namespace hone {
 
-// Answers the questions of legality, prices, chains and builders about a body, found once: what is
-// computed and which arrays are read and written, by the loops around each. Nothing here depends on
-// a schedule or a target.
+// The facts of a body for legality, prices, chains and builders, found once. They say what is
+// computed and which arrays are read and written, with the loops around each. Nothing here depends
+// on a schedule or a target.
 //
 // Example: a product of f32[64, 256] and f32[256, 32] has the loops {rows 64, columns 32, depth
-// 256}, one sum over all three, two arrays that are read ({rows, depth}, {depth, columns}) and one
-// that is written ({rows, columns}).
+// 256} and one sum over all three. It reads two arrays, {rows, depth} and {depth, columns}, and
+// writes one, {rows, columns}.
 struct KernelFacts {
   static constexpr size_t kMaxLoops = 30;  // more share the last one
   using Loops = uint32_t;                  // a set: bits are positions in `loops`

@@ -7,8 +7,8 @@
 
 #include "kernel/back_walk.h"
 
-// Counts the work of computing a group at points of its results, each time again: where the values
-// are needed follows from access relations alone.
+// Counts the work of computing a group at points of its results, each time again. Access relations
+// alone tell where the values are needed.
 
 namespace hone {
 

@@ -11,7 +11,7 @@
 #include "kernel/schedule.h"
 #include "target/target.h"
 
-// Describes what a kernel computes, apart from where it stands: groups of equal bodies are one
+// Describes what a kernel computes, without its place in a graph. Groups of equal bodies are one
 // kernel.
 
 namespace hone {
@@ -46,9 +46,10 @@ class KernelHasher {
 // Neither parameters nor constants.
 std::vector<NodeId> computing_nodes(const Graph& graph);
 
-// The dims that a Schedule speaks of: those of the results (in place: of the updates; of a stage:
-// of its window), then the reduction dims of the anchor, which is the only op of the body that
-// reduces (contraction, reduction or window), if there is exactly one.
+// The dims that a Schedule speaks of. First come those of the results; in place they are those of
+// the updates, and in a stage those of its window. Then come the reduction dims of the anchor. The
+// anchor is the op of the body that reduces (contraction, reduction or window), if there is exactly
+// one.
 struct KernelSpace {
   std::vector<IterDim> dims;
   int parallel = 0;    // the number of those that are the results'
@@ -89,9 +90,9 @@ bool is_fusible(Opcode opcode);
 inline constexpr size_t kMaxGroupNodes = 2048;
 
 // Tells whether these nodes may be one kernel, and why not. A single node with an access relation
-// always may. Several: all are fusible, all that they write has the same dims, code and work for a
-// point stay bounded, if only in the stages of a chain, and no path leaves the group and comes
-// back.
+// always may. Several nodes must all be fusible, and all that they write must have the same dims.
+// Code and work for a point must stay bounded, if only in the stages of a chain. No path may leave
+// the group and come back.
 Status check_group(GraphView graph, UsersView users, std::span<const NodeId> nodes);
 Status check_group(const Graph& graph, std::span<const NodeId> nodes);
 // The same but for paths that leave the group: for who looks for them among the steps of a plan.

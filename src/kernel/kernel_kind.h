@@ -6,10 +6,11 @@
 
 namespace hone {
 
-// The sort of a kernel, for tables: prices go wrong by kind. "dot", "gemv", "conv", "conv 1x1",
-// "depthwise" (a channel a group), "grouped" (several), "bytes" (products of u8 and i8), "pairs"
-// (products of bf16 that may flush), "pool", "rows" (softmax, norms, reductions), "elementwise"
-// (and moving data), "chain", "other".
+// The sort of a kernel, for tables: prices go wrong by kind. Convs are "conv", "conv 1x1",
+// "depthwise" (a channel a group) or "grouped" (several). Other products are "dot" or "gemv".
+// Products of u8 and i8 are "bytes", and those of bf16 that may flush are "pairs". The rest are
+// "pool", "rows" (softmax, norms, reductions), "elementwise" (and moving data), "chain" and
+// "other".
 std::string_view kernel_kind(const KernelFacts& facts, Algorithm planned);
 
 inline constexpr std::string_view kKernelKinds[] = {

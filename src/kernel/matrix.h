@@ -6,7 +6,7 @@
 
 namespace hone {
 
-// The operands of a matrix unit for the numbers of a contraction: words of 32 bits, which are pairs
+// The operands of a matrix unit for the numbers of a contraction. They are words of 32 bits: pairs
 // of bf16 with sums of f32, or quads of bytes with sums of i32. Other numbers are several parts of
 // bf16 that add up to each of them, or to its value when rounded to that many.
 struct MatrixNumbers {

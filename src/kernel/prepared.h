@@ -8,8 +8,8 @@
 
 namespace hone {
 
-// A parameter of a body that the kernel of a schedule reads in another form than its layout says: a
-// constant, which is given that form when the model is built.
+// A parameter of a body that the kernel of a schedule reads in another form than its layout says.
+// It is a constant, and gets that form when the model is built.
 struct PreparedInput {
   size_t parameter = 0;
   Type type;                                   // of its memory

@@ -35,13 +35,14 @@ struct Stage {
 };
 
 // The stages of a chain, or why there are none. `keep`, `order` and `block` of the schedule have to
-// fit the body, and every block has to need points side by side, or all, of each dim of what is
-// kept.
+// fit the body. In each dim of a kept value, every block has to need all points or points side by
+// side.
 Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& schedule);
 
-// The simplest chain: keeps what contractions make for other than elementwise ops, and what is made
-// for them or for windows from sums; blocks are the smallest of all dims along which no kept value
-// is computed twice, but for overlaps along one dim. Or why none can be carried out.
+// The simplest chain, or why none can be carried out. It keeps the results of contractions that ops
+// other than elementwise ones read. It also keeps values made from sums for contractions or
+// windows. Blocks are the smallest, in all dims along which no kept value is computed twice, but
+// for overlaps along one dim.
 Result<Schedule> simplest_chain(const KernelBody& body);
 
 // The points of a dim that a block has at most.

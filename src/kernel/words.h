@@ -8,7 +8,7 @@ namespace hone {
 
 // A gemm whose operands are words of 32 bits: neighbours along one dim of the reduction, whose
 // products one instruction adds to one sum. Quads are four bytes, u8 and i8, with sums of i32;
-// pairs are two bf16 with sums of f32. Behind the end of the dim they are 0.
+// pairs are two bf16 with sums of f32. After the end of the dim, words are filled with 0.
 struct WordProducts {
   Products products = Products::quads;
   int iter = 0;  // of the node's relation: the dim of the reduction that words are taken along

@@ -45,7 +45,7 @@ struct ProgramKernel {
 // A line of printable ASCII without #.
 inline constexpr size_t kMaxProgramBytes = 1000;
 Status check_program_name(std::string_view name);
-// What files of the program are called: "zoo_mlp_size=tiny" of "zoo:mlp,size=tiny".
+// The name of the program's files: "zoo_mlp_size=tiny" for "zoo:mlp,size=tiny".
 std::string file_name_of(std::string_view program);
 
 class DataSet {
@@ -81,7 +81,7 @@ class DataSet {
 
 // An error if data of both must not be mixed; it names what differs.
 Status check_same(const DataSetInfo& a, const DataSetInfo& b);
-// Of fingerprints. Times of different processors are never mixed.
+// Refuses fingerprints that differ. Times of different processors are never mixed.
 Status check_target(uint64_t known, uint64_t given);
 
 struct MergedSets {

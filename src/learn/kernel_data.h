@@ -43,13 +43,14 @@ struct KernelData {
 };
 
 inline constexpr double kMostNoise = 0.3;
-// A run of so many times the least of the same code was raced while the machine was slower.
+// If a run takes more than this many times the least of the same code, the machine was slower in
+// its race.
 inline constexpr double kMostSlowdown = 1.25;
 inline constexpr size_t kLeastSchedules = 4;  // of a kernel, to say something about their order
 
-// Reads the data set in a folder. Errors: what of it is damaged, a text that is not the kernel that
-// it stands for, a record of another target or of other conditions, and records without any
-// program.
+// Reads the data set in a folder. Errors name damaged files, a text that is not the kernel that it
+// stands for, and a record of another target or of other conditions. Records without any program
+// are an error, too.
 Result<KernelData> load_kernel_data(const std::string& folder);
 Result<KernelData> load_kernel_data(const DataSet& set);
 // The same for prices in absolute time: the kernels of plans with other groups and layouts, too,

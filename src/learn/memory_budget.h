@@ -18,8 +18,8 @@ struct MemoryBudget {
   enum class Kind : uint8_t {
     all,    // everything is stored
     cheap,  // what is cheap to compute again is not
-    bytes,  // at most so many
-    share,  // at most so much of what it takes with everything stored
+    bytes,  // at most `bytes`
+    share,  // at most `share` of what it takes with everything stored
   };
   Kind kind = Kind::all;
   int64_t bytes = 0;

@@ -45,7 +45,7 @@ struct NetworkStep {
       Graph();  // from the ports of the network to loss, metrics, and the weights' gradients
   // From the state (donated), "rate", "step" (done so far), "seed" and the used tensors of the
   // batch, in the order of ports, to the next state and StepOutputs. If the loss or the length of
-  // the gradients is no finite number, the state stays as it is.
+  // the gradients is not finite, the state stays as it is.
   Graph graph = Graph();
   size_t metrics = 0;
 

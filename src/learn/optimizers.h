@@ -6,7 +6,8 @@
 
 #include "ir/functional.h"
 
-// How a weight follows its gradient. A row of kOptimizers is all that an optimizer is.
+// Optimizers say how a weight follows its gradient. An optimizer is a row of kOptimizers and
+// nothing else.
 
 namespace hone {
 

@@ -27,8 +27,8 @@ struct TrainingStep {
 };
 
 // A training step of a model whose weights are constants. Weights are its real constants of rank 1
-// and more on which the loss depends; the means and variances of norms are none. An error says
-// which node is in the way if the loss has no derivative.
+// and more on which the loss depends; the means and variances of norms are not weights. An error
+// says which node is in the way if the loss has no derivative.
 Result<TrainingStep> training_step(const Graph& model, const StepOptions& options);
 
 }  // namespace hone

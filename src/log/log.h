@@ -159,8 +159,8 @@ class Log {
     use,   // makes the file and its folder; if the log is damaged, keeps what is good (salvaged())
     read,  // changes nothing; the file must be there
   };
-  // Errors: the file is not a log, or is one of a newer format, which stays as it is; the file
-  // cannot be read, or made; another process that repairs it.
+  // Errors: the file is not a log, or is one of a newer format, which stays as it is. The file
+  // cannot be read or made. Another process repairs it.
   static Result<std::unique_ptr<Log>> open(const std::string& path, Mode mode = Mode::use);
   ~Log();
 
@@ -204,9 +204,9 @@ class Log {
 // it. Nobody else may have the log open.
 Result<Salvaged> salvage_log(const std::string& path);
 
-// Adds records from elsewhere. Records that the log has already are not added again, a text that
-// it has stays, and of two best plans the one with the higher lower end of its gain does. Records
-// that were taken before finish() may be there or not; after it they are.
+// Adds records from elsewhere. Records that the log has already are not added again, and a text
+// that it has stays. If there are two best plans, the one with the higher lower end of its gain
+// stays. Records that were taken before finish() may be there or not; after it they are.
 class LogMerge {
  public:
   explicit LogMerge(Log& log);

@@ -9,7 +9,7 @@
 
 namespace hone {
 
-// How far what was computed is from the truth, and how far it may be.
+// Tells how far outputs are from the truth, and how far they may be.
 struct Accuracy {
   double error = 0;                   // the largest difference from wide, of finite elements
   double allowed = 0;                 // for real types; others must be equal
@@ -31,8 +31,8 @@ struct AccuracyRun {
   std::optional<Tensor> rounded = {};
 };
 
-// The default numerics' promise, over runs on different inputs: an error of at most 4 times that of
-// a plain way, or of 4 units in the last place of the output's largest number.
+// The promise of the default numerics, over runs on different inputs. The error is at most 4 times
+// that of a plain way, or 4 units in the last place of the output's largest number.
 //
 // An f64 output is held to f64: fp32's error counts as it would be with the bits of f64. If
 // `rounded` is not wide there, values of fewer bits are on the way, and it counts as it is.

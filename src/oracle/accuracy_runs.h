@@ -29,8 +29,9 @@ struct ContestResult {
 };
 
 // In one run plain fp32 may just be lucky. So an output that fails there is judged once more, by
-// its errors over kAccuracyRuns runs and more: on other inputs, if there are any, and on nearly the
-// same ones, whose results are about as large and are rounded in other ways.
+// its errors over kAccuracyRuns runs and more. The runs have other inputs, if there are any, and
+// nearly the same ones. Results of nearly the same inputs are about as large and are rounded in
+// other ways.
 inline constexpr size_t kAccuracyRuns = 5;
 Result<ContestResult> judge(const Contest& contest, const std::vector<Tensor>& inputs);
 

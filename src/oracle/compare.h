@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "tensor/tensor.h"
 
-// Do two tensors agree? And if not: where first, where worst, and which tolerance would do?
+// Compares two tensors. If they do not agree, it says where first, where worst, and which tolerance
+// would do.
 
 namespace hone {
 
@@ -27,10 +28,10 @@ struct GivenTolerance {
   std::optional<double> relative = {};  // none: by type
   std::optional<double> absolute = {};  // none: by type and scale
 };
-// The difference that an output of this type may have from numbers that another program wrote: with
-// steps rounded in other ways, of constants with fewer digits, as those of the ONNX standard are.
-// Relative 1e-3 (f64: 1e-7), and at least a unit in the last place; absolute a thousandth of that
-// for the largest of the expected numbers.
+// The difference that an output of this type may have from numbers that another program wrote. The
+// other program rounds its steps in other ways. It may have constants with fewer digits, as the
+// ONNX standard does. Relative 1e-3 (f64: 1e-7), and at least a unit in the last place; absolute a
+// thousandth of that for the largest of the expected numbers.
 Tolerance expected_tolerance(DType type, const Tensor& expected, const GivenTolerance& given = {});
 // "rtol 0.001, atol 0.00001 x the largest": of f32, or what is given.
 std::string to_string(const GivenTolerance& given);

@@ -14,7 +14,8 @@
 #include "plan/plan.h"
 #include "target/target.h"
 
-// Differential tests: what native code computes under some plan against what the reference says.
+// Differential tests compare the outputs of native code under some plan with those of the
+// reference.
 
 namespace hone {
 
@@ -43,9 +44,9 @@ struct DifferentialCase {
 std::string print(const DifferentialCase& one);
 Result<DifferentialCase> parse_case(std::string_view text, std::string_view file = "<text>");
 
-// The case of a seed: a small random graph, mostly under a random plan, sometimes under the
-// planner's with some heuristics left out, for one of the levels of instructions up to `highest`.
-// Graphs have gradients sometimes, or always: of those that have none, another one is drawn.
+// The case of a seed: a small random graph for one of the levels of instructions up to `highest`.
+// The plan is mostly random; sometimes it is the planner's with some heuristics left out. Graphs
+// have gradients sometimes, or always: of those that have none, another one is drawn.
 enum class Derives : uint8_t { sometimes, always };
 DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest,
                              Derives derives = Derives::sometimes);

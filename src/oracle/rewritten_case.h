@@ -9,8 +9,9 @@
 
 namespace hone {
 
-// Numbers of an element type: each tensor has its own exponents, near each other or over the whole
-// range, within 10^-decades to 10^decades, or all that the type has if that is 0. Some are 0.
+// Numbers of an element type. Each tensor has its own exponents, near each other or over the whole
+// range. The range is 10^-decades to 10^decades; if `decades` is 0, it is all that the type has.
+// Some are 0.
 class RandomMagnitudes {
  public:
   explicit RandomMagnitudes(int32_t decades) : decades_(decades) {}

@@ -63,9 +63,10 @@ class FrameEditor {
   Result<Undo> join(uint32_t a, uint32_t b);
   // The nodes, some of the step's but not all, are a kernel of their own, the last step.
   Result<Undo> split(uint32_t step, std::vector<NodeId> nodes);
-  // A node that becomes a view stands alone in its group, which goes. A node that is no longer a
-  // view is a kernel of its own. A slice, and the parts of a concat, have the layout of the memory
-  // that they lie in. What was said of theirs is dropped, and said again when they leave it.
+  // A node that becomes a view stands alone in its group, which goes. A node that stops being a
+  // view becomes a kernel of its own. A slice, and the parts of a concat, have the layout of the
+  // memory that they lie in. The layouts that were said of them are dropped, and said again when
+  // they leave it.
   Result<Undo> set_view(NodeId n, Said said);
   Result<Undo> set_in_place(NodeId n, Said said);
   // The readers read a copy of the value, which is the last value from now on. The copy of a
@@ -254,7 +255,7 @@ class PlanEditor {
     if (watcher_) watcher_(frame, step);
   }
   void tell_all(const FrameEditor& frame, uint64_t kernel) const;
-  // What is read is not undone.
+  // Reading a plan is not undone.
   template <class Change>
   void later(Change change) {
     if (!is_reading_) journal_.emplace_back(std::move(change));

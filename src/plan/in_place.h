@@ -26,8 +26,8 @@ ValueId changed_by(GraphView graph, NodeId node);
 // updates_of_input() has a value. A plan may still have what it changes read too late, or make a
 // view of it.
 Status check_in_place(GraphView graph, UsersView users, NodeId node);
-// The same of a node that passes it, in the groups and views of a plan: no other memory is changed,
-// and what the kernel computes from an input that it changes is elementwise.
+// The same check of a node that passes it, in the groups and views of a plan. No other memory is
+// changed, and what the kernel computes from an input that it changes is elementwise.
 Status check_in_place(const PlannedGraph& graph, UsersView users, NodeId node);
 
 // The update changes an input that is donated to its result, or to that of updates behind it:

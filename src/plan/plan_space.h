@@ -7,7 +7,7 @@
 #include "plan/edit.h"
 
 // The edits that are open in a plan: for searches, which propose one after another, and for random
-// plans. An open edit may still be refused: that it fits the rest, only trying it tells.
+// plans. An open edit may still be refused: only a try tells whether it fits the rest.
 
 namespace hone {
 

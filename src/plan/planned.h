@@ -9,9 +9,9 @@
 #include "kernel/kernel_body.h"
 #include "plan/plan.h"
 
-// A graph as a plan carries it out: its steps, and where each value lies. What edits (edit.h),
-// planner and lowering share. Nodes and values are those of PlannedGraph::view(). Regions
-// are graphs with plans of their own.
+// A graph as a plan carries it out: its steps, and where each value lies. Edits (edit.h), planner
+// and lowering share it. Nodes and values are those of PlannedGraph::view(). Regions are graphs
+// with plans of their own.
 
 namespace hone {
 
@@ -81,8 +81,8 @@ struct PlannedGraph {
   std::vector<uint32_t> needs(uint32_t step) const;
   // The steps that write the values, where they lie now. Some may stand twice.
   std::vector<uint32_t> writers_of(std::span<const ValueId> values) const;
-  // Tells whether the memory of a value may have any layout in which its views can be: kernels
-  // write it or it is a constant, only kernels read it, and nothing lies in it but slices and parts
+  // Tells whether the memory of a value may have any layout in which its views can be. Kernels
+  // write it or it is a constant, and only kernels read it. Nothing lies in it but slices and parts
   // of concats, of which the same is true. False of what lies in other memory.
   bool has_layout(ValueId v) const { return free_layout[v.index]; }
   std::vector<bool> free_layout;  // by value

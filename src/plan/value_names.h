@@ -18,7 +18,7 @@ class ValueNames {
   Result<NodeId> node(GraphView graph, std::string_view name) const;
   bool has(std::string_view name) const { return values_.contains(name) || is_copy(name); }
 
-  // Of copies, which the graph does not have.
+  // The names of copies, which the graph does not have.
   void add(const std::string& name, ValueId copy) { copies_.emplace(name, copy); }
   void remove(const std::string& name) { copies_.erase(name); }
 

@@ -5,13 +5,13 @@
 
 namespace hone {
 
-// Says whether the node need not be computed, since its result is memory that others have or leave,
-// and why not. A reshape, a bitcast or a slice of elements that lie side by side lies in its
-// operand's memory, which must have some. Outputs of the graph have memory of their own. The
+// Tells whether the node is a view, or why not. A view is not computed: its result is memory that
+// others have or leave. A reshape, a bitcast or a slice of elements that lie side by side lies in
+// its operand's memory, which must have some. Outputs of the graph have memory of their own. The
 // operands of a concat lie side by side in its result: steps must write them, for nothing else.
 Status check_view(GraphView graph, UsersView users, NodeId node);
-// True if the elements of such a slice, or the operands of such a concat, lie side by side in
-// memory of this layout, and fill whole blocks of it: they have it, too.
+// Accepts a slice whose elements, or a concat whose operands, lie side by side in memory of this
+// layout and fill whole blocks of it. They have the layout, too.
 Status check_side_by_side(GraphView graph, NodeId node, const Layout& layout);
 // Both checks, for memory that is row-major.
 Status check_row_major_view(GraphView graph, UsersView users, NodeId node);

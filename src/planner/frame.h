@@ -39,7 +39,8 @@ class PlanningFrame {
   const Graph& graph() const { return *graph_; }
   const Users& users() const { return users_; }
   const PlannedGraph& planned() const { return planned_; }
-  // What the plan left open before the first step. Values that make_copies() adds are not in it.
+  // The decisions that the plan left open before the first step. Values that make_copies() adds are
+  // not in it.
   const FusionFreedom& freedom() const { return freedom_; }
   std::string name(ValueId v) const { return std::string(graph_->name(v)); }
   Plan& plan() { return plan_; }
@@ -51,7 +52,7 @@ class PlanningFrame {
   FrameEditor& edited();
   // Null: nobody has asked for it since then.
   const FrameEditor* if_edited() const { return editor_ ? &editor_->main() : nullptr; }
-  // Of edited(). One may live at a time.
+  // The price of edited(). One may live at a time.
   PlanCost price();
 
   // The groups of edited() that the planner formed.

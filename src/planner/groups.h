@@ -12,7 +12,7 @@ struct FusionFreedom {
   std::vector<bool> is_free;      // by node: in no group yet, no view, no command
   std::vector<bool> may_be_view;  // by node, as far as check_view() allows it
   std::vector<bool> has_memory;   // by value: somebody decided where or how it lies
-  int64_t block = 1;              // channels of images that lie in blocks of so many
+  int64_t block = 1;              // the channels of a block of an image
 };
 
 struct Fusion {

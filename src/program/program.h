@@ -148,8 +148,8 @@ struct Program {
 // How deep frames may run other frames.
 inline constexpr int kMaxFrameDepth = 192;
 
-// Proves that the program can run: types of buffers fit, views lie inside of their base, every
-// buffer is written before it is read, dependencies are complete, and temporaries that are needed
+// Proves that the program can run. Types of buffers fit, views lie inside of their base, and every
+// buffer is written before it is read. Dependencies are complete, and temporaries that are needed
 // at the same time do not overlap.
 Status verify(const Program& program);
 

@@ -14,11 +14,11 @@
 
 // The tasks of a plan or a program, one after another, as plain data. A price adds them up
 // (cost/task_price.h), and a plan has them without being lowered. Profiles, traces and reports
-// find here what a command moves, where it stands, and how often a run has it.
+// find here which bytes a command moves, where it stands, and how often a run has it.
 
 namespace hone {
 
-// A task occupies it while it takes place.
+// The part of the machine that a task occupies.
 enum class Resource : uint8_t {
   cores,   // those that kernels run on
   memory,  // a copy
@@ -47,8 +47,8 @@ struct Task {
   std::vector<uint32_t> after = {};  // tasks of the list that must have ended, ascending
 };
 
-// The tasks of a graph or a region. The order alone says which values change where they lie, and
-// which memory has been used before: tasks that need it stand behind.
+// The tasks of a graph or of a region. The order alone says where values change in place and which
+// memory was used before: tasks that need a value or its memory stand after it.
 struct TaskList {
   std::string name;  // of the region, "loop.body", or of the graph
   std::vector<Task> tasks;
@@ -58,10 +58,10 @@ struct Tasks {
   std::vector<TaskList> lists;  // that others run come first; the last is the graph's
 };
 
-// As lower() would make them of a plan, whole or not: a node without a group is a kernel of its
-// own, and without a whole order steps come behind those that they need. A scan over parts of less
-// than a byte pads them; that is left out. `after` is what a task needs. A kernel moves each
-// operand once, as the graph has it: unpadded, and whole even if it reads a part.
+// Makes the tasks that lower() would make of a plan, whole or not. A node without a group is a
+// kernel of its own. Without a whole order, steps come after those that they need. A scan over
+// parts of less than a byte pads them; that is left out. `after` is what a task needs. A kernel
+// moves each operand once, as the graph has it: unpadded, and whole even if it reads a part.
 Tasks tasks_of(const PlanEditor& plan);
 // `after` has the tasks that use the same memory before, too. A kernel of which nobody knows what
 // it was built from goes by the hash of its text.

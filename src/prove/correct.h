@@ -22,11 +22,11 @@ struct Correction {
   std::string why;                 // there is none
 };
 
-// The places where the sides differ at tested sizes are told by how far they are from the ends of
-// each dim: within four of the first or the last ones, or between. If slabs along one dim have all
-// of them, those are corrected; else the boxes that they make along several dims. The right side
-// gets slices of what was right, and concats with what the left side computes of each box from a
-// part of its inputs. The whole is verified as any rule.
+// Places where the sides differ at tested sizes are sorted by their distance from the ends of each
+// dim. They are within four of the first or the last ones, or between. If slabs along one dim have
+// all of them, those are corrected; else the boxes that they make along several dims. The right
+// side gets slices of what was right, and concats with what the left side computes of each box from
+// a part of its inputs. The whole is verified as any rule.
 Result<Correction> infer_correction(const Rule& rule, const VerifyOptions& options = {});
 
 }  // namespace hone

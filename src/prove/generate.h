@@ -7,7 +7,7 @@
 #include "prove/term_table.h"
 #include "prove/verify.h"
 
-// Rules that are found: two terms with one fingerprint, pruned, then verified.
+// Finds rules. Two terms with one fingerprint are a candidate, which is pruned or verified.
 
 namespace hone {
 

@@ -10,9 +10,10 @@
 
 namespace hone {
 
-// Symbols that stand for those of a rule so that conditions of its guard hold by themselves: K = 1
-// makes K a number, M = N makes M and N one symbol, K = K/2*2 + 1 makes K two times a new symbol
-// and 1. Conditions of other forms are left out, so that more sizes are meant and never fewer.
+// Symbols that stand for those of a rule so that conditions of its guard hold by themselves. K = 1
+// makes K a number, and M = N makes M and N one symbol. K = K/2*2 + 1 makes K two times a new
+// symbol and 1. Conditions of other forms are left out, so that more sizes are meant and never
+// fewer.
 struct GuardForm {
   struct Made {
     Symbol symbol;

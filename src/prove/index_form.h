@@ -69,8 +69,9 @@ class IndexForm {
   // With another form in the place of a variable.
   IndexForm with(int variable, const IndexForm& form, const LoopVariables& variables) const;
   bool mentions(int variable) const;
-  // How many terms are written down, those of inner forms included, and whether all numbers are far
-  // from those at which dims saturate: only such forms are equal if their texts are.
+  // weight() is the number of terms that are written down, with those of inner forms. is_exact()
+  // tells whether all numbers are far from those at which dims saturate. Only such forms are equal
+  // if their texts are.
   size_t weight() const;
   bool is_exact() const;
   // Bounds that hold for all values of the variables; nullopt: none is known.

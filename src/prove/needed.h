@@ -12,8 +12,9 @@ struct NeededRules {
   std::vector<size_t> needed, derived;  // places in the list, in order
 };
 
-// The largest first, each rule is left out that an e-graph of at most so many nodes derives by
-// those that are left, at sizes of which no two are equal where that can be.
+// Leaves out rules that follow from others, the largest first. A rule is left out if an e-graph of
+// at most `nodes` nodes derives it by those that are left. The sizes are distinct where that is
+// possible.
 Result<NeededRules> needed_rules(std::span<const Rule> rules, size_t nodes, Progress& progress,
                                  const CancelToken* cancel = nullptr);
 

@@ -6,9 +6,9 @@
 
 namespace hone {
 
-// A proof for all sizes that the rule admits: the results are divided into boxes, on each of which
-// the elements of both sides have one canonical form (sum_form.h). From a guard, the values count
-// that guard.h puts in the place of symbols.
+// Proves a rule for all sizes that it admits. The results are divided into boxes. On each box the
+// elements of both sides have one canonical form (sum_form.h). If the rule has a guard, the values
+// that guard.h puts in the place of symbols count.
 struct Proof {
   bool proved = false;
   size_t boxes = 0;

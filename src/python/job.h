@@ -11,7 +11,7 @@
 
 #include "session/face.h"
 
-// Long work that Python waits for. It is done by a thread of its own with the GIL free, while the
+// Long work that Python waits for. A thread of its own does it with the GIL free. Meanwhile the
 // caller's thread looks after signals (Ctrl-C cancels the work) and tells how far it has come.
 
 namespace hone::python {

@@ -31,9 +31,9 @@ struct ExplainedKernel {
   int64_t steps = 0;  // of the plan that launch it
   ScheduleFigures chosen;
   std::vector<ScheduleFigures> others;  // the cheapest found of each other algorithm, by price
-  // The times that no schedule of this algorithm beats, if the target's rates are right: its
-  // operations at the peak of the units that it uses, and all operands read or written once at the
-  // rate of memory. 0: the target does not say.
+  // The times that no schedule of this algorithm beats, if the target's rates are right. The first
+  // is for its operations at the peak of the units that it uses. The second is for all operands,
+  // read or written once at the rate of memory. 0: the target does not say.
   double arithmetic_roof = 0, memory_roof = 0;
   std::optional<ScheduleFigures> planned;   // by the planner, which has decided otherwise
   std::optional<LearnedCost::Trust> trust;  // in the chosen schedule's price, if that is learned

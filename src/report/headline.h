@@ -7,8 +7,8 @@
 
 namespace hone {
 
-// The first words of a report on a model that ran, sentence by sentence: how long a run takes,
-// under which load of the machine that was measured, and why it is not the sum of its kernels.
+// The first words of a report on a model that ran, sentence by sentence. They say how long a run
+// takes, under which load of the machine it was measured, and why it is not the sum of its kernels.
 std::vector<std::string> headline(const ModelReport& report);
 
 }  // namespace hone

@@ -14,9 +14,9 @@ struct ComputedWeight {
   std::vector<NodeId> constants;  // that these read
 };
 
-// The weights that fold_weights() computes: what else reads, or is an output, but for broadcasts,
-// which kernels have in their code; no loops, nothing that takes long, nothing that is many times
-// as large as what it is made of.
+// The weights that fold_weights() computes: values that other nodes read or that are outputs.
+// Broadcasts are left out, because kernels have them in their code. So are loops, values that take
+// long, and values many times as large as the constants that they are made of.
 std::vector<ComputedWeight> computed_weights(const Graph& graph);
 
 // The graph with these constants in the place of its computed weights, in regions too.

@@ -11,7 +11,7 @@
 
 // Many graphs at once that compute the same: nodes over classes of equal values. A rule adds nodes
 // and unites classes; nothing is taken away, so the order in which rules apply does not matter.
-// Which of the graphs is wanted, extraction decides (extract.h).
+// Extraction (extract.h) chooses one of the graphs.
 
 namespace hone {
 

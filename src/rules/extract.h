@@ -25,9 +25,9 @@ struct Extracted {
 
 // One of the graphs, without cycles, and cheap: the cheapest is as hard to find as a set cover.
 // First, from the inputs on, each class takes the node that is cheapest with all it needs. Then
-// classes change their nodes as long as the whole gets cheaper: one class, or all those that have a
-// node over another class, which none of them has reason to read alone. A merge of products pays
-// so. Names are those of the values.
+// classes change their nodes as long as the whole gets cheaper. One class changes, or all classes
+// that have a node over another class, which none of them has reason to read alone. A merge of
+// products pays so. Names are those of the values.
 Result<Extracted> extract(const EGraph& egraph, const NodeCost& cost,
                           const ExtractLimits& limits = {});
 

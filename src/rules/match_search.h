@@ -172,7 +172,7 @@ class MatchSearch {
   const Host& host_;
   const std::function<bool(const RuleMatch&)>& found_;
   RuleMatch match_;
-  std::vector<NodeId> nodes_;  // of the host, for each node of the left side that is no parameter
+  std::vector<NodeId> nodes_;  // of the host, for each node of the left side but its parameters
 };
 
 }  // namespace hone

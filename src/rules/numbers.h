@@ -16,8 +16,7 @@
 namespace hone {
 
 // The field of 2^61 - 1. An op that is neither a ring operation nor a quotient is a random function
-// of its key and its operands, so that nothing is true of it but that equal operands give equal
-// results.
+// of its key and its operands. So nothing is true of it but that equal operands give equal results.
 class FieldNumbers {
  public:
   using Number = FieldElement;

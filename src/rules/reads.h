@@ -8,8 +8,8 @@
 
 namespace hone {
 
-// Which operand elements make each element of an op's result, spelled out of its access relation
-// for one list of operand types.
+// Tells which operand elements make each element of an op's result. It spells this out from the
+// op's access relation for one list of operand types.
 struct Reads {
   static constexpr int32_t kNothing = -1;
 

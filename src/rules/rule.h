@@ -74,9 +74,9 @@ struct Rule {
   std::vector<Symbol> symbols() const;
 };
 
-// Checks what the left side must be for a match to say everything about the right one: it has a
-// node behind each output, uses all inputs, and the types of its inputs and the attributes of its
-// ops tell all symbols. Reals and bools, no regions, no effects.
+// Checks that a match of the left side says everything about the right one. The left side has a
+// node for each output and uses all inputs. The types of its inputs and the attributes of its ops
+// tell all symbols. Reals and bools, no regions, no effects.
 Status check(const Rule& rule);
 
 // `rule @name(%x: f32[N]) -> f32[N] where N in 1..64 { left } => { right } when N < 5 by small`.

@@ -10,7 +10,8 @@
 namespace hone {
 
 // Memory from the operating system: aligned to a page, zero at first, and committed page by page
-// when it is touched. As much as a large page and more begins at one, and asks for them.
+// when it is touched. A block of the size of a large page and more begins at one, and asks for
+// large pages.
 class Memory {
  public:
   // The size of pages: the least of the hardware, and of the machines that hone runs on also the

@@ -34,8 +34,8 @@ class ObjectCode {
   static constexpr int64_t kMaxBytes = int64_t{1} << 28;  // in memory
 
   // The bytes are not needed afterwards. An object is refused, with the reason, if it calls a
-  // function that is not imported, or needs more of a linker than this one does (thread-local data,
-  // constructors, absolute 32-bit addresses, ...).
+  // function that is not imported. It is also refused if it needs more of a linker than this one
+  // does (thread-local data, constructors, absolute 32-bit addresses, ...).
   static Result<std::shared_ptr<const ObjectCode>> load(
       std::span<const std::byte> bytes, std::span<const Import> imports = default_imports());
 

@@ -13,10 +13,10 @@ struct LayoutSearchOptions {
   size_t most = 8;  // layouts of a value
 };
 
-// The layouts of a frame, groups and all else fixed: a variable for each value that may have any
-// and in which no others lie, whose values are its layout now, the usual ones, and those of others
-// that its kernels read and write. Local prices are those of kernels, so that dynamic programming
-// can look through it.
+// The layouts of a frame, groups and all else fixed. There is a variable for each value that may
+// have any layout and in which no others lie. It ranges over its layout now, the usual ones, and
+// the layouts of others that its kernels read and write. Local prices are those of kernels, so that
+// dynamic programming can look through it.
 //
 //   LayoutSearch space(editor.main(), price);
 //   PricedLayouts prices(space);

@@ -8,7 +8,7 @@
 #include "rules/rewrites.h"
 #include "rules/saturate.h"
 
-// From what is chosen in an e-graph to rewrites of the graph that it was made of, which plans keep.
+// Turns a choice in an e-graph into rewrites of the graph that it was made of. Plans keep these.
 
 namespace hone {
 

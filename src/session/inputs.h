@@ -10,7 +10,7 @@
 #include "session/sizes.h"
 #include "tensor/tensor.h"
 
-// From sizes, tensors and a seed to the tensors of a graph's parameters.
+// Makes the tensors of a graph's parameters from sizes, tensors and a seed.
 
 namespace hone {
 

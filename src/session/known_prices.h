@@ -13,8 +13,8 @@
 #include "cost/prices.h"
 #include "target/target.h"
 
-// The prices that hone has of a target: what 'hone calibrate' has fitted and 'hone train cost' has
-// learned, a file of each per target in a folder, and the models that hone ships.
+// The prices that hone has of a target. 'hone calibrate' fits prices and 'hone train cost' learns a
+// model; a folder has a file of each per target. hone ships some models, too.
 
 namespace hone {
 

@@ -11,7 +11,7 @@
 #include "ir/graph.h"
 #include "session/face.h"
 
-// From what a user says of sizes to the numbers of a graph's symbols.
+// Turns a user's words about sizes into the numbers of a graph's symbols.
 
 namespace hone {
 

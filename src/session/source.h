@@ -31,8 +31,8 @@ struct SourceOptions {
   // True if the tensors that are given decide open sizes of an ONNX file before it is read. If not,
   // the model keeps them, as a plan for open sizes wants it.
   bool binds_inputs = true;
-  // True if the model runs on the tensors that are given alone: an integer or bool among them that
-  // decides which branch of an ONNX file is taken decides so before the run.
+  // True if the model runs on the given tensors only. If an integer or bool among them decides
+  // which branch of an ONNX file is taken, the branch is chosen before the run.
   bool runs_inputs = false;
   // Gets a line for each thing that was read otherwise than the file says.
   std::function<void(std::string_view)> notice = {};

@@ -12,9 +12,10 @@ namespace hone {
 // stable, as are those of Hasher.
 uint64_t fingerprint(const Target& target);
 
-// Hashes all that decides how fast one core is: the same but for the number of cores, and for
-// caches behind the second one, of which a process sees no more than its cores do. Machines with
-// one kind of processor have one, whichever part of it they use.
+// Hashes all that decides how fast one core is. These are the processor's name, its instructions,
+// and the sizes of the two caches next to a core. A process sees no more of other cores and caches
+// than its own cores do. Machines with one kind of processor have one, whichever part of it they
+// use.
 uint64_t core_fingerprint(const Target& target);
 
 }  // namespace hone

@@ -14,7 +14,7 @@ struct KnownPlan {
 };
 
 // The best plan of the log for a prepared graph, on this processor with this number of threads.
-// Weights do not count. A log that cannot be read, or has a text that is no plan, knows nothing.
+// Weights do not count. A log that cannot be read, or has a text that is not a plan, knows nothing.
 std::optional<KnownPlan> best_plan(const Log& log, const Graph& graph, const Target& target,
                                    int64_t threads);
 

@@ -36,7 +36,7 @@ struct BuildOptions {
   const ProgramCollector* collector = nullptr;  // whole programs by it, in place of kernels
   double seconds = std::numeric_limits<double>::infinity();  // for measuring
   double kernel_seconds = 20;  // of tiles, for a kernel: what is not measured then is left out
-  size_t kernels = SIZE_MAX;   // so many at most, of all programs
+  size_t kernels = SIZE_MAX;   // the most, of all programs
   int64_t schedules = 64;      // that are asked for, of a kernel
   size_t plans = 400;          // of a program, other than the default one
   int64_t threads = 1;
@@ -53,7 +53,7 @@ struct BuildOptions {
 // How kernels are measured.
 MeterOptions meter_options(const BuildOptions& options);
 
-// What was collected of a program.
+// The data that was collected of a program.
 struct CollectedPlans {
   size_t plans = 0, kernels = 0;
   size_t whole = 0;                 // runs, now
@@ -90,10 +90,10 @@ struct BuiltSet {
   double seconds = 0;
 };
 
-// Adds the programs to the set in the folder, which may be new, and measures. Of tiles and fusion:
-// one kernel of each program in turn, the dearest first, but those of more than 2 ms last. By a
-// collector: program by program; one that lacks something goes on. The target is this machine or a
-// restriction of it.
+// Adds the programs to the set in the folder, which may be new, and measures. For tiles and fusion
+// it takes one kernel of each program in turn, the dearest first, but those of more than 2 ms last.
+// With a collector it goes program by program; one that lacks something goes on. The target is this
+// machine or a restriction of it.
 Result<BuiltSet> build_data_set(const std::string& folder, std::span<const NamedProgram> programs,
                                 const Target& target, const BuildOptions& options);
 

@@ -24,8 +24,8 @@ struct DefaultKernel {
 // Smaller ones, by price, do not decide how long a program takes.
 inline constexpr double kLeastKernelSeconds = 5e-6;
 
-// The different kernels of the graph's default plan that have schedules to choose from and cost so
-// much, the dearest first. The graph is prepared.
+// The different kernels of the graph's default plan, the dearest first. They have schedules to
+// choose from and cost at least `least_seconds`. The graph is prepared.
 Result<std::vector<DefaultKernel>> default_kernels(const Graph& graph, const Target& target,
                                                    const Cost& cost, int64_t threads,
                                                    double least_seconds = kLeastKernelSeconds);
@@ -52,13 +52,14 @@ Result<Plan> default_plan(const Graph& graph, const Target& target, const Cost& 
 // The step's kernel, if there is something to choose of it.
 Result<std::optional<DefaultKernel>> kernel_at(const FrameEditor& frame, uint32_t step,
                                                PlanCost& price);
-// Kernels, as default_kernels() tells them, of plans that join and split groups of the default one:
-// so many of these plans, a few edits away at most. Those of the default plan are not among them.
+// Kernels, as default_kernels() tells them, of plans that join and split groups of the default one.
+// `plans` is the number of these plans, each a few edits away at most. Kernels of the default plan
+// are not among them.
 Result<std::vector<DefaultKernel>> kernels_of_other_groups(const Graph& graph, const Target& target,
                                                            const Cost& cost, int64_t threads,
                                                            size_t plans, uint64_t seed);
 
-// What the planner's schedule takes; infinity: it cannot be measured.
+// The time of the planner's schedule; infinity: it cannot be measured.
 Result<KernelTime> time_planned(const DefaultKernel& kernel, const Target& target,
                                 MeasuredKernels& known, const MeterOptions& meter);
 

@@ -38,9 +38,9 @@ struct PriceRace {
   // The geometric means over models that were raced, round by round; none: no plan differed.
   std::optional<Duel> all = {};
 
-  // "" if the new prices are to be used: the geometric mean of the models is surely faster, none of
-  // them is surely slower, every plan runs and has the outputs of the old one. Else why they are
-  // not, for people; what is equal or in doubt changes nothing.
+  // "" if the new prices are to be used. Then the geometric mean of the models is surely faster and
+  // none of them is surely slower. Every plan runs and has the outputs of the old one. Else why
+  // they are not, for people; what is equal or in doubt changes nothing.
   std::string why_not() const;
 };
 // The same with `all`.

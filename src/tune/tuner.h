@@ -11,7 +11,7 @@
 #include "tune/plan_duel.h"
 #include "tune/tune_kernel.h"
 
-// From a graph to a plan that is faster than the planner's, as measuring says.
+// Finds a plan for a graph that is measured to be faster than the planner's.
 
 namespace hone {
 
@@ -20,7 +20,7 @@ struct TuneOptions {
   int64_t threads = 1;
   uint64_t seed = 0;
   std::string search = "evolutionary";            // of schedules: a row of searches.def
-  std::shared_ptr<const Search> own_search = {};  // in its place: one that is no row
+  std::shared_ptr<const Search> own_search = {};  // in its place: one without a row
   PrepareOptions prepare = {};
   Heuristics heuristics = {};
   // The price that commands plan by; null: analytic. The search starts from the fastest of the

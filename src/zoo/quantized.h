@@ -4,9 +4,9 @@
 
 #include "ir/graph.h"
 
-// Models as quantizers leave them, in QDQ form: of convolutions and products with constant weights,
-// of sums of two tensors and of pools, what they read and what they give is u8, weights are i8 with
-// a scale for each feature. Each is dequantized again before it is read.
+// Models as quantizers leave them, in QDQ form. Convolutions and products with constant weights,
+// sums of two tensors, and pools read and give u8. Weights are i8 with a scale for each feature.
+// Each tensor is dequantized again before it is read.
 
 namespace hone {
 

@@ -12,9 +12,9 @@ namespace hone::code {
 // Trips of the unroll loops around, by their depth.
 using Trips = std::array<int64_t, kMaxLockstepDepth>;
 
-// The values of a scalar or index that depends on the loops in `loops`: one per combination of
-// trips of the unroll loops among them, the innermost fastest; vectors if the lanes loop is among
-// them.
+// The values of a scalar or index that depends on the loops in `loops`. There is one for each
+// combination of trips of the unroll loops among them, the innermost fastest. They are vectors if
+// the lanes loop is among them.
 struct Grid {
   LoopSet loops = 0;
   llvm::SmallVector<Value, 1> values = {};

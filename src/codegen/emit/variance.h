@@ -22,8 +22,8 @@ struct Variance {
   std::vector<LoopSet> indices;
 };
 
-// No unroll or lanes loop stands inside of more than kMaxLockstepDepth - 1 others, no lanes loop
-// inside of another one, their extents are numbers, and spans depend on none of them.
+// Checks unroll and lanes loops. None is inside of more than kMaxLockstepDepth - 1 others, and no
+// lanes loop is inside of another one. Their extents are numbers, and spans do not depend on them.
 Status check_lockstep(const TileProgram& program);
 
 }  // namespace hone::code

@@ -22,8 +22,8 @@ inline constexpr double kCosF64[] = {0x1.555555555554cp-5,  -0x1.6c16c16c1517ep-
                                      0x1.1ee9ebeefdafbp-29, -0x1.8fae9f3f0e495p-37};
 
 // 2/pi is needed to as many bits as x has above its point and as a close miss of n pi/2 cancels. A
-// large x is scaled down by 2^(shift n), and 2/pi up by as much, but for multiples of 4: the scaled
-// x stays a whole number, so they are whole turns.
+// large x is scaled down by 2^(shift n), and 2/pi up by as much. Multiples of 4 are dropped from
+// the scaled 2/pi: the scaled x stays a whole number, so they are whole turns.
 template <size_t parts, size_t rows>
 struct TwoOverPi {
   int shift;

@@ -7,8 +7,8 @@
 
 #include "front/onnx/import.h"
 
-// Subgraphs of If, Loop and Scan: as a region of an op where one graph says it all, as segments
-// where sizes depend on data.
+// Subgraphs of If, Loop and Scan. They become a region of an op if one graph says it all, and
+// segments if sizes depend on data.
 
 namespace hone::onnx_io {
 

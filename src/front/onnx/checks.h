@@ -3,9 +3,9 @@
 #include "front/onnx/body.h"
 #include "front/onnx/flow.h"
 
-// Values without a meaning. The finding of a check is f64[3]: its number, from 1 on, the place of
-// the value, and the value; zeros if there is none. Subgraphs hand what theirs have found to the
-// graph around them, as one more result.
+// Checks for values without a meaning. The finding of a check is f64[3]: its number, from 1 on, the
+// place of the value, and the value; zeros if there is none. A subgraph hands the findings of its
+// checks to the graph around it, as one more result.
 
 namespace hone::onnx_io {
 

@@ -69,8 +69,8 @@ class Flow {
   Kind kind() const { return kind_; }
   // Which guess at sizes the flow stands for; null if they are real.
   std::optional<size_t> guess = {};
-  // Tells whether open sizes may lose what a node of the flow does not take: a run of what is
-  // imported again with smaller ranges is sure to reach the node.
+  // True if open sizes may lose values that a node of the flow does not take. A part that is then
+  // imported again with smaller ranges is sure to reach the node in each run.
   bool may_narrow = false;
   // The demands of nodes on open sizes. If there are any, the flow only collects: the
   // graphs that it has made are of no use.
@@ -97,12 +97,13 @@ class Flow {
   Slot* external(std::string name, Type type, Elements contents = {});
   Slot* constant(std::string name, Tensor tensor);
   Slot* define(std::string name, Value value);
-  // The value of a result of the model gets its name, instead of that which it had before nodes
-  // without effect. An input keeps its name, and a value that is several results has the first one.
+  // Gives the value of a result of the model the name of the result. It replaces the name that the
+  // value had before nodes without effect. An input keeps its name, and a value that is several
+  // results has the first one.
   void name_result(const Slot& slot);
   Slot* sequence(std::string name, std::vector<Slot*> elements);
   Slot* nothing(std::string name);
-  // The slot's value in the segment at hand. Throws Failure if it is no tensor.
+  // The slot's value in the segment at hand. Throws Failure if it is not a tensor.
   Value value_of(Slot& slot);
   // The known elements, wherever it lives; empty if nothing is.
   Elements known(const Slot& slot);
@@ -142,7 +143,7 @@ class Flow {
   // A name between segments that nobody else has.
   std::string fresh_name(std::string_view wish);
   Symbol fresh_symbol(std::string_view wish, int64_t most);
-  // What the symbol of a dim of this name is called, if the name is free.
+  // The name of the symbol for a dim of this name, if the name is free.
   static std::string symbol_name(std::string_view wish);
   void reserve_symbol(Symbol symbol) { names_->symbols.insert(symbol.name()); }
   // The sizes of an input that are open.

@@ -11,8 +11,8 @@
 #include "front/onnx/proto.h"
 #include "ir/functional.h"
 
-// The view of a mapping of an ONNX op: one node of the file, its operands as Values of the graph
-// that is being built, and what is known of them before anything runs.
+// One node of the file, as the mapping of its ONNX op sees it. It gives the operands as Values of
+// the graph that is being built, and what is known of them before anything runs.
 //
 //   void map_relu(Node& n) { n.out(relu(n.in())); }
 //

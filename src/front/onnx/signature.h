@@ -38,7 +38,7 @@ class InputTypes {
   std::optional<Ints> given_shape(const onnx::ValueInfoProto& info);
   // Throws Failure if the user gives the size along the axis by its name, too, as another number.
   void check_named_size(const onnx::ValueInfoProto& info, int axis, int64_t size);
-  // What the user wants to be a symbol; null if the file decides.
+  // The symbol that the user asks for at this axis; null if the file decides.
   std::optional<Dim> wanted_symbol(const std::string& input, int axis, size_t rank);
   Dim named(const std::string& name, int unknown);
   // The type, with lower bounds of sizes that are too large together.

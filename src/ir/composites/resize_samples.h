@@ -4,8 +4,8 @@
 
 #include "ir/op.h"
 
-// Which elements of its source a resampled axis mixes, with which weights: all that `resize` is,
-// axis by axis.
+// Tells which elements of its source a resampled axis mixes, and with which weights. `resize` is
+// this and nothing else, axis by axis.
 
 namespace hone {
 

@@ -10,8 +10,8 @@
 #include "ir/ops/window_axis.h"
 #include "ir/reference/gemm.h"
 
-// Convolutions over any scalar of the reference evaluator, in two ways that give the same bits:
-// a matrix product with patches of the input that are packed block by block, and a direct loop.
+// Convolutions over any scalar of the reference evaluator, in two ways that give the same bits. One
+// is a matrix product with patches of the input, packed block by block; the other is a direct loop.
 // Each output element is summed over input features and then over positions of the kernel.
 
 namespace hone {
@@ -76,8 +76,8 @@ class ConvRows {
     return offset;
   }
 
-  // The elements that [begin, end) of a row reads at a tap: windows along the row axis, and where
-  // the first element is for input feature 0; later ones are in_step apart.
+  // The elements that [begin, end) of a row reads at a tap. It has the windows along the row axis,
+  // and the place of the first element for input feature 0. Later features are in_step apart.
   struct Reach {
     WindowAxis::Run run;
     int64_t in_offset = 0;

@@ -84,8 +84,8 @@ class AlgorithmDef {
                                    const Schedule& /*schedule*/) const {
     return 1;
   }
-  // What its price asks of a body once for all schedules; the algorithm alone knows the type.
-  // Null: nothing, or the algorithm is not for the body.
+  // The facts of a body that its price needs, found once for all schedules. The algorithm alone
+  // knows the type. Null: nothing, or the algorithm is not for the body.
   virtual std::shared_ptr<const void> roles(const KernelFacts& /*facts*/) const { return nullptr; }
 };
 

@@ -7,7 +7,8 @@
 
 namespace hone {
 
-// Than plain ones, of the body on the target: by words (words.h), or on a matrix unit (matrix.h).
+// The products other than plain ones that the body can have on the target: by words (words.h), or
+// on a matrix unit (matrix.h).
 std::vector<Products> other_products(const ScheduleSite& site);
 
 // Bytes of scratch of a gemm whose fields are legal.

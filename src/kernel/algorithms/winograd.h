@@ -14,9 +14,9 @@ struct WinogradDims {
   WinogradWindows::Dims weights;     // where the second operand has its dims
 };
 
-// Or why winograd is not for the body: its weights are a parameter that only the conv reads, the
-// conv permits transforms, a group has channels to sum over, and each point of the results needs
-// the point at the same place, apart from a permutation of dims.
+// An error says why winograd is not for the body. The weights must be a parameter that only the
+// conv reads. The conv must permit transforms, and a group must have channels to sum over. Each
+// point of the results must need the point at the same place, apart from a permutation of dims.
 Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& facts);
 
 // AlgorithmDef::roles() of winograd.

@@ -14,7 +14,7 @@ namespace hone {
 
 struct LayoutOptions {
   VaryOptions vary = {};
-  size_t whole = 50;           // so many assignments, the first ones, are run whole
+  size_t whole = 50;           // the number of first assignments that are run whole
   double whole_seconds = 0.5;  // for each, in turns with the default one
   bool renews = false;         // nothing is measured: files are made anew of what is known
   MeterOptions meter = {};     // of kernels
@@ -26,10 +26,10 @@ struct LayoutOptions {
 Result<bool> has_layouts(const DataSet& set, const std::string& program,
                          const LayoutOptions& options);
 
-// Draws assignments of layouts of a prepared graph, measures what is not known of their kernels as
-// far as there is time, runs some whole that have not been, and writes the program's two files.
-// Whole runs of these files stay. Interrupted, it has written what it had, if that was more than
-// kernels, which are in the log.
+// Draws assignments of layouts of a prepared graph. Measures their kernels that have no time yet,
+// as long as there is time. Runs some assignments whole that have not been, and writes the
+// program's two files. Whole runs of these files stay. Interrupted, it has written what it had, if
+// that was more than kernels, which are in the log.
 Result<CollectedPlans> collect_layouts(DataSet& set, const std::string& program, Graph graph,
                                        const Target& target, std::shared_ptr<const Cost> cost,
                                        MeasuredKernels& known, const LayoutOptions& options);

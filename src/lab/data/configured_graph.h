@@ -43,7 +43,8 @@ Result<ConfiguredGraph> configured(const tpu::LayoutGraph& layout, std::string p
 // columns, and one target. Takes only well_known() configurations.
 Result<std::vector<ConfiguredGraph>> load_graphs(const std::filesystem::path& path);
 // The .npz files of a folder, sorted, and of the folders in it, as of a tree of train, valid and
-// test. Errors: there are none, more than so many files and folders, or folders that are deeper.
+// test. Errors: there are no files, more files and folders than kMaxGraphFiles, or folders deeper
+// than kMaxFolderDepth.
 inline constexpr size_t kMaxGraphFiles = 100'000;
 inline constexpr int kMaxFolderDepth = 8;
 Result<std::vector<std::filesystem::path>> graph_files(const std::filesystem::path& folder);
@@ -74,9 +75,9 @@ MergedConfigs merged(const ConfiguredGraph& graph);
 
 // ---- Compression -------------------------------------------------------------------------------
 
-// The configurable nodes and what is at most so many edges away from one, in the order in which
-// they were. Each connected part of the other nodes becomes one node with the mean of
-// its features and opcode 0, so that paths stay. A graph without configurable nodes stays as it is.
+// Keeps the configurable nodes and all nodes at most `hops` edges away from one, in their order.
+// Each connected part of the other nodes becomes one node with the mean of its features and opcode
+// 0, so that paths stay. A graph without configurable nodes stays as it is.
 ConfiguredGraph compressed(const ConfiguredGraph& graph, int64_t hops);
 
 // Neighbours of each node in both directions, each once.

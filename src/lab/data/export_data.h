@@ -32,8 +32,8 @@ Result<Exported> export_data(const DataSet& set, const std::string& folder,
 // An .npz file, or a folder of them, which are where they were.
 Result<Exported> export_data(const std::filesystem::path& graphs, const std::string& folder,
                              const DataExport& options);
-// Measurements of TpuGraphs: modules with tiles or with layouts. Those without timed runs are left
-// out.
+// Measurements of TpuGraphs: modules with tiles or with layouts. Modules without timed runs are
+// left out.
 Result<Exported> export_data(std::span<const tpu::TuningModule> modules, const std::string& folder,
                              const DataExport& options);
 

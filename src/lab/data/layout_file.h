@@ -20,7 +20,7 @@ namespace hone {
 struct LayoutTimes {
   std::vector<float> priced = {};       // ns of a run, by price
   std::vector<float> noise = {};        // of the time: a deviation, relative to it
-  std::vector<float> known = {};        // so much of the time was measured
+  std::vector<float> known = {};        // the share of the time that was measured
   std::vector<float> whole = {};        // ns of a run as it was measured; 0: it was not
   std::vector<float> whole_noise = {};  // half its interval of 95 %, relative to it
 
@@ -42,7 +42,7 @@ inline constexpr LayoutColumn kLayoutColumns[] = {
 // How far a collection has come.
 struct LayoutProgress {
   int64_t seed = 0, plans = 0;  // that assignments were drawn by
-  int64_t whole = 0;            // so many of the first ones were run whole, or cannot be
+  int64_t whole = 0;            // the number of first ones that were run whole, or cannot be
   bool has_kernels = false;     // all kernels have their times, or have none to have
   bool operator==(const LayoutProgress&) const = default;
 };

@@ -25,7 +25,7 @@ struct LayoutAssignment {
   double rival = 0;     // the same with kernels by VaryOptions::rival
   double composed = 0;  // the same with kernels by their times, where they are known
   double noise = 0;     // of it, as far as its kernels are not the default's: a relative deviation
-  double known = 0;     // so much of it was measured
+  double known = 0;     // the share of it that was measured
   double whole = 0;     // seconds of a run as it was measured; 0: it was not
   double whole_noise = 0;  // half its interval of 95 %, relative
 };

@@ -21,7 +21,7 @@ struct GraphModel {
   GraphNetworkOptions network;
   int64_t hops = -1;     // of compressed(); -1: graphs as they are
   bool by_node = false;  // configurations are of nodes
-  int64_t segments = 0;  // scores are sums over segments of so many nodes; 0: of whole graphs
+  int64_t segments = 0;  // nodes of a segment; scores are sums over segments; 0: whole graphs
   uint64_t target = 0;   // as of ConfiguredGraph
   std::vector<std::string> programs;                      // that it has learned from, sorted
   std::vector<std::string> node_columns, config_columns;  // that features have
@@ -36,7 +36,7 @@ struct GraphTraining {
   double rate = 0.003;
   int64_t slate = 16, slates = 8;  // configurations of a graph, graphs in a batch
   int64_t draws = 8;               // slates of a graph in an epoch
-  int64_t segments = 0;            // so many nodes each (graph_segments.h); 0: graphs as a whole
+  int64_t segments = 0;            // the nodes of each (graph_segments.h); 0: graphs as a whole
   uint64_t seed = 0;
   CompileOptions compile = {};
   std::function<void(std::string_view)> told = {};  // a line for each network

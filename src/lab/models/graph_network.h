@@ -62,7 +62,8 @@ struct Slate {
 Result<Batch> graph_batch(std::span<const Slate> slates, const GraphScale& scale, GraphRoom room,
                           bool in_sequence);
 
-// So many configurations, every third one of the fastest quarter; by turns where there are fewer.
+// Draws `count` configurations; every third one is of the fastest quarter. If there are fewer, they
+// come again in turns.
 std::vector<size_t> draw_configs(std::span<const double> times, int64_t count, Rng& rng);
 
 // Samples are slates, each drawn anew; a graph has as many as any other.

@@ -13,8 +13,8 @@
 
 namespace hone {
 
-// Runs of at most so many nodes in their order, with the edges and configurable nodes within each;
-// edges between them are dropped. Segments without configurable nodes are left out: what they add
+// Runs of at most `nodes` nodes in their order, with the edges and configurable nodes within each.
+// Edges between runs are dropped. Segments without configurable nodes are left out: what they add
 // to a score is the same for all configurations. Times are those of the whole graph.
 std::vector<ConfiguredGraph> segments_of(const ConfiguredGraph& graph, int64_t nodes);
 

@@ -46,8 +46,9 @@ struct RankedScores {
 Result<RankedScores> ranked(const GraphModel& model, const ConfiguredGraph& graph,
                             const CompileOptions& compile);
 
-// The average kendall_tau() of these times and of as many more measurements, if logarithms
-// are off by normal numbers of these deviations, and nothing else is known of the true ones.
+// The average kendall_tau() between these times and a second measurement of each. The model:
+// logarithms are off by normal numbers of these deviations, and nothing else is known of the true
+// ones.
 double tau_of_replicates(std::span<const double> times, std::span<const double> noise);
 
 inline constexpr size_t kManyRuns = 10;  // of a graph, to say much about it

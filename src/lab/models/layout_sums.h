@@ -9,10 +9,10 @@
 
 namespace hone {
 
-// The costs of layouts in one graph, learned from some of its assignments: the logarithm of the
-// time is a sum of one number for each layout that a configurable node was seen with, and, where
-// plans have prices, a share of the price's logarithm. It takes few measurements, a millisecond,
-// and knows no other graph.
+// The costs of layouts in one graph, learned from some of its assignments. The logarithm of the
+// time is a sum: one number for each layout that a configurable node was seen with. Where plans
+// have prices, a share of the price's logarithm is added. Learning takes few measurements and a
+// millisecond, and says nothing of other graphs.
 //
 //   const LayoutSums sums(measured);
 //   sums.scores(others);  // assignments of the same graph; lower is faster

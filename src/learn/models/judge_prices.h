@@ -11,7 +11,7 @@
 #include "learn/kernel_data.h"
 #include "learn/models/train_kernel_model.h"
 
-// How good prices are for kernels that were measured.
+// Judges how good prices are for kernels that were measured.
 
 namespace hone {
 
@@ -35,8 +35,8 @@ struct MeanVerdict {
 };
 MeanVerdict mean_of(std::span<const KernelVerdict> verdicts, std::string_view kind = "");
 
-// A model that is trained on one part of the programs and judged by another, beside the analytic
-// price as it is, and with coefficients that were fitted to the same kernels.
+// A model that is trained on one part of the programs and judged by another. Beside it stand the
+// analytic price as it is, and with coefficients that were fitted to the same kernels.
 struct PriceTrial {
   KernelModel model;
   std::vector<KernelVerdict> plain, fitted, learned, again;  // of the kernels of Part::test; the
@@ -50,8 +50,8 @@ struct PriceTrial {
   std::vector<KernelVerdict> chosen;
   double seconds = 0;  // of training
 };
-// The one of these models that orders the schedules of kernels best, for networks to begin with: on
-// a machine that none of them was trained on, measurements say which one fits. Null: there is none.
+// The model that orders the schedules of kernels best; networks begin with it. On a machine that
+// none of the models was trained on, measurements say which one fits. Null: there is none.
 const KernelModel* best_start(std::span<const KernelModel> models, const KernelData& data);
 
 PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, const Target& target);
@@ -65,13 +65,14 @@ struct TimeVerdict {
   double time = 0, analytic = 0, fitted = 0, learned = 0;
 };
 inline constexpr double kLeastJudgedTime = 5e-6;  // of a kernel: less is mostly launching
-// Kernels in absolute time (load_fusion_data()), of Part::test, by a model of the others and of the
-// schedules that kernels of their programs have in `tiles`, which are of the same target.
+// Judges kernels of Part::test in absolute time (load_fusion_data()). The model is trained on the
+// other kernels, and on the schedules of kernels of their programs in `tiles`. Both sets have one
+// target.
 Result<std::vector<TimeVerdict>> time_trial(const KernelData& tiles, const KernelData& fusion,
                                             const ProgramSplit& split,
                                             const ModelTraining& options);
-// Of |price - time| / time, over the verdicts of a kind or of all (`kind` empty), and of an origin
-// if there is one. NaN: there are none.
+// The mean and the median of |price - time| / time, over the verdicts of a kind or of all (`kind`
+// empty), and of an origin if there is one. NaN: there are no verdicts.
 struct TimeErrors {
   size_t kernels = 0;
   double mean = 0, median = 0;

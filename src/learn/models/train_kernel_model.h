@@ -19,8 +19,8 @@ namespace hone {
 
 struct ModelTraining {
   NetworkOptions network = {};
-  // Networks, each without the programs of one part of so many: by the programs that a network has
-  // not seen, the model says how far it is to be trusted.
+  // The number of networks. Programs are cut into as many parts, and each network learns without
+  // one of them. The programs that a network has not seen tell how far the model is to be trusted.
   int64_t members = 5;
   int64_t epochs = 6;
   double rate = 0.003;

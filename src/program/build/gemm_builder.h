@@ -15,10 +15,11 @@
 
 namespace hone {
 
-// The loops from outside in: blocks of the results' dims, in the schedule's order; the packing of
-// panels that depend on no further block; blocks of the reduction, if there are any; tiles of the
-// results' dims, in the opposite order, so that the tiles of the outermost block come from the
-// nearest cache again and again; the points of a tile.
+// The loops from outside in are these. First come blocks of the results' dims, in the schedule's
+// order, with the packing of panels that depend on no further block. Then come blocks of the
+// reduction, if there are any. Then come tiles of the results' dims in the opposite order, so that
+// the tiles of the outermost block come from the nearest cache again and again. The points of a
+// tile are innermost.
 //
 // The part of an operand that a block needs may be copied. A panel has it tile by tile, each point
 // of the reduction in turn: [tiles, depth, points]. A window is that part of the operand with zeros
@@ -98,8 +99,9 @@ class GemmBuilder {
   // Rows that lie a power of two apart would compete for the same places of a cache.
   static int64_t apart(int64_t extent, DType dtype);
   void scratch(size_t side, DType dtype, const std::vector<Dim>& dims);
-  // As an operand lies in memory, so that it is read from one end to the other: the second one, or
-  // the window of the first, if panels make the second lie as it should.
+  // Orders the reduction as an operand lies in memory, so that it is read from one end to the
+  // other. The operand is the second one. If panels make the second lie as it should, it is the
+  // window of the first.
   void order_reduction();
   // Indices by the space's dims, from outside in.
   Indices memory_index() const;

@@ -99,8 +99,8 @@ class PointBuilder {
   void skip_padding() { skips_padding_ = true; }
 
   // ---- Contractions, piece by piece. `iters` are at a point of the node's relation. -------------
-  // The factor that a product takes from one side, in the type of the sum: 0 where some of `gaps`
-  // does not hold, arbitrary where some of `guards` does not hold.
+  // The factor that a product takes from one side, in the type of the sum. It is 0 if some of
+  // `gaps` does not hold, and arbitrary if some of `guards` does not hold.
   Scalar factor(NodeId node, size_t side, const Indices& iters, const Guards& guards,
                 const Guards& gaps);
   // The word (kernel/words.h) that lies at `index` in the memory of its source. `iters`

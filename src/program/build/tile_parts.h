@@ -34,8 +34,8 @@ std::vector<TilePart> open_tile_parts(const Dim& extent, int64_t tile);
 // How many whole tiles come before the rest.
 Dim tiles_before_rest(const Dim& extent, int64_t tile);
 
-// The order of the loops over the points of a tile, from outside in: the dim in lanes last, so that
-// the numbers that one number is combined with stay in a few registers.
+// The order of the loops over the points of a tile, from outside in. The dim in lanes is last, so
+// that the numbers that one number is combined with stay in a few registers.
 std::vector<int> tile_order(std::span<const int> order, std::span<const Tile> lanes);
 
 // Opens a loop, unless it has one trip.

@@ -138,9 +138,9 @@ struct Choose {
   Scalar value;
 };
 
-// A load whose guards do not all hold gives `otherwise`. One of a word, from a buffer of 8-bit
-// integers or of bf16, is of the element and what is behind it along the last dim, four or two: a
-// u32, the first element in its lowest bits.
+// A load whose guards do not all hold gives `otherwise`. A load of a word reads a buffer of 8-bit
+// integers or of bf16. It takes the element and those after it along the last dim, four or two in
+// all. The result is a u32 with the first element in its lowest bits.
 struct Load {
   Scalar result;
   BufferId buffer;

@@ -5,8 +5,8 @@
 
 #include "front/onnx/node.h"
 
-// Decision trees as ai.onnx.ml writes them, checked: whatever form a node has them in, they become
-// one Forest.
+// Decision trees as ai.onnx.ml writes them. They are checked, and every form of a node becomes one
+// Forest.
 
 namespace hone::onnx_io {
 

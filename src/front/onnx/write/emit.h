@@ -77,7 +77,7 @@ class Emit {
   std::string unsqueeze(const std::string& value, const Ints& axes);
 
   // ---- Other ops of hone -----------------------------------------------------------------------
-  // What `make` builds of the operands, in line; what the values are called.
+  // Writes what `make` builds of the operands, in line. Returns the names of the values.
   using Spelling = std::function<std::vector<Value>(Builder&, std::span<const Value>)>;
   Names values_of(const Spelling& make);
   // The same as the node's results.

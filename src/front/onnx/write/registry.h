@@ -4,8 +4,8 @@
 
 namespace hone::onnx_io {
 
-// An export may return false where this one of its op has no ONNX form of its own: a composite is
-// then spelled out, a primitive refused.
+// An export returns false if the op at hand has no ONNX form of its own. A composite is then
+// spelled out, and a primitive is refused.
 #define HONE_EXPORT(opcode, since, function) bool function(Emit& emit);
 #include "front/onnx/write/exports.def"
 
