@@ -37,7 +37,7 @@ function check_manners(code) {
     complain("the library never reads the environment")
 }
 
-# What an op is, the op table says: a switch over opcodes is a second table beside it. Comparisons
+# The op table says what an op is: a switch over opcodes is a second table beside it. Comparisons
 # with single opcodes are counted; the limit only goes down.
 BEGIN { most_comparisons = 80 }
 

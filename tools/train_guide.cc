@@ -22,7 +22,7 @@ namespace hone {
 namespace {
 
 // Where little fails it matters what is placed next, where much does how far the search goes back.
-// So every other problem is hard: the guide that was made by hand takes so many steps.
+// So every other problem is hard: the guide that was made by hand takes this many steps.
 constexpr size_t kProblems = 320;
 constexpr uint64_t kKinds = 6;
 constexpr int64_t kHardNodes = 1'000;
@@ -71,7 +71,7 @@ Task full_task(Rng& rng) {
 }
 
 // Without slack; with a little everywhere; with slack but for some peaks; the same with short
-// lives; long or short lives without slack; all of these with pieces of one order of magnitude, or
+// lives; long or short lives without slack. All of these have pieces of one order of magnitude, or
 // of all. Or full, and not cut from one rectangle.
 Task task(uint64_t kind, Rng& rng) {
   if (kind == 5) return full_task(rng);
@@ -116,7 +116,7 @@ struct Candidate {
 };
 
 void change(std::vector<Preferences>& preferences, double step, Rng& rng) {
-  // What is a share of the capacity has larger weights than logarithms have.
+  // Shares of the capacity have larger weights than logarithms have.
   constexpr double kScale[] = {0.7, 0.7, 8, 8, 8};
   for (Preferences& each : preferences) {
     for (size_t i = 0; i < each.section.size(); ++i)
@@ -146,7 +146,7 @@ Candidate changed(Candidate candidate, double step, Rng& rng) {
 }
 
 // The logarithms of steps, task by task. Stops where it is so far behind the best that it will
-// hardly be better in the end: by more than what is chance in so many tasks.
+// hardly be better in the end: by more than what is chance in as many tasks.
 std::vector<double> logs_of_steps(const Candidate& candidate, const std::vector<Task>& tasks,
                                   const std::vector<double>& best) {
   const Guide guide = candidate.guide();

@@ -11,8 +11,8 @@
 namespace hone {
 namespace {
 
-// Whatever the guide says, the first turn has so many backtracks at least, and each this many times
-// as many as the last: in the end one is long enough for a proof.
+// Whatever the guide says, the first turn has at least kLeastBacktracks backtracks, and each has at
+// least kGrowth times as many as the last. In the end one is long enough for a proof.
 constexpr double kLeastBacktracks = 10, kGrowth = 1.05;
 
 template <class Int>

@@ -312,8 +312,8 @@ bool FloorState<Int>::fits(const Order& order) {
   return false;
 }
 
-// Of a block that could lie lower something comes in the way: an open block that it overlaps, and
-// that can begin below its end there.
+// Tells whether something is in the way of each block that could lie lower. It is an open block
+// that the block overlaps, and that can begin below the block's end there.
 template <class Int>
 bool FloorState<Int>::has_intruders(const Order& order) {
   for (uint16_t block : order) {

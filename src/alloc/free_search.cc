@@ -198,7 +198,7 @@ class FreeSearch {
   std::vector<bool> is_placed_;
   std::vector<std::vector<Member>> members_;  // per section
   std::vector<std::vector<Contact>> neighbours_;
-  std::vector<size_t> united_;  // of the neighbours: so many are in order, each once
+  std::vector<size_t> united_;  // the number of neighbours that are in order, each once
   std::vector<std::pair<uint32_t, int64_t>> changes_;
 };
 

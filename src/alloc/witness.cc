@@ -9,8 +9,8 @@ namespace {
 constexpr int64_t kNodesPerTrial = 5'000;
 constexpr int64_t kNodesInAll = 200'000;
 
-// In the section that is loaded most, the largest slabs that are too much together: without any of
-// them, which is no smaller than the last, they would fit.
+// The largest slabs of a section that are too much together. Each is at least as large as the last
+// one, and without any of them the others would fit.
 std::vector<uint32_t> of_load(const BlockPacking& packing, int32_t section, int64_t capacity) {
   std::vector<std::pair<int64_t, uint32_t>> sizes;
   for (uint32_t i = 0; i < packing.blocks.size(); ++i) {

@@ -132,7 +132,7 @@ uint64_t Rng::next() {
   return result;
 }
 
-// Lemire, "Fast random integer generation in an interval" (2019): the high half of a product is
+// Lemire, "Fast random integer generation in an interval" (2019). The high half of a product is
 // uniform once the few low halves that would come up too often are drawn again.
 uint64_t Rng::below(uint64_t bound) {
   HONE_CHECK(bound > 0, "a random number below 0");

@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMark = ".tmp-";
 constexpr size_t kPlaceDigits = 8;
-// A clock may step, and a file system may round: so much older than a process is not its own.
+// A clock may step, and a file system may round. A file that is older than a process by more than
+// this is not its own.
 constexpr int64_t kSlackSeconds = 5;
 // One of another place, whose processes cannot be seen, was left behind if it is as old as this.
 constexpr int64_t kOldSeconds = 24 * 3600;

@@ -13,7 +13,7 @@
 namespace hone::cli {
 namespace {
 
-// As the XDG base directory specification says: what is no absolute path counts as not set.
+// The XDG base directory specification says that a path that is not absolute counts as not set.
 Result<std::filesystem::path> user_folder() {
   const char* caches = std::getenv("XDG_CACHE_HOME");
   if (caches != nullptr && *caches == '/') return std::filesystem::path(caches) / "hone";

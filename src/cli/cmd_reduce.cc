@@ -34,9 +34,9 @@ struct Judged {
   DifferentialOutcome outcome;
 };
 
-// Watches the reference run a model. Each graph is a case of its own until one fails: once
-// for each of the sizes that it meets, the first as numbers, the others by code for all sizes, as
-// NativeCode has it.
+// Watches the reference run a model. Each graph is a case of its own until one fails, once for each
+// of the sizes that it meets. The first sizes are numbers; the others run by code for all sizes, as
+// in NativeCode.
 class SegmentJudge {
  public:
   SegmentJudge(const NativeOptions& native, const CaseProcess& process)

@@ -53,8 +53,9 @@ void on_abort(int signal) {
   std::signal(signal, SIG_DFL);  // and abort() raises it again
 }
 
-// Exceptions pass frames of the C library, such as that of a first call (std::call_once), by a part
-// of the compiler's library that it loads when one does: that fails where memory has just ended.
+// Exceptions may pass frames of the C library, such as that of a first call (std::call_once). A
+// part of the compiler's library handles this, and is loaded when it happens. Loading fails where
+// memory has just ended.
 void load_unwinder() {
   void* here = nullptr;
   (void)::backtrace(&here, 1);

@@ -82,7 +82,8 @@ llvm::Value* pointers(llvm::IRBuilder<>& builder, const MaskedAccess& access) {
                            llvm::ConstantVector::get(steps));
 }
 
-// What an element that starts at a multiple of the alignment, or `lane` elements after, has of it.
+// The alignment of an element that starts at a multiple of the access's alignment, or `lane`
+// elements after one.
 llvm::Align alignment(const MaskedAccess& access) {
   if (access.is_scattered()) return access.alignment;
   return llvm::commonAlignment(access.alignment, access.type()->getScalarSizeInBits() / 8);

@@ -16,9 +16,9 @@ namespace {
 
 namespace ml = mlir::LLVM;
 
-// A phase is two functions: one that takes the buffers as parameters, which are known not to
-// overlap but where an output may lie in an input, and the one that callers see, which takes them
-// out of their array.
+// A phase is two functions. One takes the buffers as parameters; these are known not to overlap,
+// but where an output may lie in an input. Callers see the other one, which takes the buffers out
+// of their array.
 class PhaseWriter {
  public:
   PhaseWriter(mlir::MLIRContext& context, mlir::ModuleOp module, const TileProgram& program,

@@ -23,15 +23,15 @@ double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l
   return lanes * (prices_.apart + displaced(access, l, nest.tile[l]));
 }
 
-// Slots of taking an element whose line others have displaced from the nearest cache: where more
-// points of the loop are taken in turn, pages apart, than it has places for.
+// Slots of taking an element whose line others have displaced from the nearest cache. This happens
+// where more points of the loop are taken in turn, pages apart, than the cache has places for.
 double KernelPrice::displaced(const Access& access, size_t l, double points) const {
   const double places = static_cast<double>(target_.caches.front().bytes) / kPage;
   return points > places * access.places[l] ? prices_.displaced : 0;
 }
 
 // True if lines that a tile reads side by side lie whole pages apart, and are more than the nearest
-// cache has places for: those that it fetches ahead displace each other.
+// cache has places for. Lines that it fetches ahead then displace each other.
 bool KernelPrice::is_crowded(const Nest& nest, const Access& access) const {
   const double ways = static_cast<double>(target_.caches.front().bytes) / kPage;
   for (Loops left = access.loops; left != 0; left &= left - 1) {

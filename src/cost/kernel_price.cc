@@ -37,7 +37,7 @@ double slots_of_step(const Graph& graph, NodeId node, DType dtype) {
 
 constexpr double kWiden = 1;        // slots to make f32 of f16 or bf16; panels have it as f32
 constexpr double kWidenedQuad = 5;  // slots without an instruction for four products
-constexpr double kWordCopies = 2;   // copying bytes into words takes as long as so many copies
+constexpr double kWordCopies = 2;   // copying bytes into words takes as long as this many copies
 
 // Products of pairs by vectors in the time of one of f32. With AMX the peak is that of the matrix
 // unit; processors that have it start such an instruction in every other cycle.

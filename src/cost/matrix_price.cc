@@ -113,8 +113,8 @@ double KernelPrice::matrix_panel_slots(const Nest& nest, const Access& access) c
   return copies * prices_.panel_copy / vector_ + slots_of_jumps(nest, access, !has_columns) / run;
 }
 
-// The price of the way to the next run, where that is a page or more and nothing nearer than memory
-// has the array: a core does not fetch it ahead of time.
+// The price of the way to the next run, where that is a page or more and only memory has the array.
+// A core does not fetch such a run ahead of time.
 double KernelPrice::slots_of_jumps(const Nest& nest, const Access& access, bool is_along) const {
   constexpr double kFar = 400;  // measured
   const size_t near = target_.caches.size() > 1 ? target_.caches.size() - 2 : 0;

@@ -24,7 +24,7 @@ double KernelPrice::part_in_window(const Access& access) const {
   return std::min(access.bytes, elements * access.element);
 }
 
-// What `inside` points of each loop touch.
+// The part of the array that `inside` points of each loop touch.
 KernelPrice::Footprint KernelPrice::footprint(const Access& access,
                                               const std::array<double, kMaxLoops>& inside,
                                               Packing packing) const {

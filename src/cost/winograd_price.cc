@@ -50,9 +50,9 @@ KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit
   return Own<Algorithm::winograd>(*this, schedule).terms(features);
 }
 
-// What winograd does is counted loop by loop: the transforms of data and sums by channel or feature
-// of a tile, the products by register tile. Operands of what comes after the conv are priced as
-// arithmetic.
+// The work of winograd is counted loop by loop: the transforms of data and sums by channel or
+// feature of a tile, the products by register tile. Operands of what comes after the conv are
+// priced as arithmetic.
 KernelTerms KernelPrice::Own<Algorithm::winograd>::terms(Features* features) const {
   double blocks = 1, divided = 1;
   for (size_t i = 0; i + 1 < schedule_.order.size(); ++i) {
@@ -83,8 +83,8 @@ KernelTerms KernelPrice::Own<Algorithm::winograd>::terms(Features* features) con
   return terms;
 }
 
-// Of a part of the features in a block, in slots. Without groups the stores of sums are left out:
-// there the products outweigh them, and the shipped models learned from such prices.
+// Counts a part of the features in a block, in slots. Without groups the stores of sums are left
+// out: there the products outweigh them, and the shipped models learned from such prices.
 KernelPrice::Own<Algorithm::winograd>::Counts KernelPrice::Own<Algorithm::winograd>::counts()
     const {
   const bool is_plane = dims_.spatial.size() == 2;
@@ -124,7 +124,7 @@ KernelPrice::Own<Algorithm::winograd>::Counts KernelPrice::Own<Algorithm::winogr
   work.trips += features;
   if (dims_.groups > 1) {
     short_sums.access += features * products * price_.prices_.store;
-    // The larger of both, which is no part of what transforms take.
+    // The larger of both, which is not a part of the transforms' work.
     work.arithmetic += std::max(short_sums.arithmetic - short_sums.access, 0.0);
     work.access += short_sums.access;
     work.trips += short_sums.trips;
@@ -150,9 +150,9 @@ void KernelPrice::Own<Algorithm::winograd>::add_products(double vectors, Counts&
 
 // As memory() counts: for each cache, what comes from behind it. Weights come once for each block
 // if they do not fit beside its tiles; a part's transformed tiles once for each of its panels if a
-// panel does not. Weights of groups serve few products, so it counts that they come from memory,
-// since a model's other weights displace them between its runs: as much of it as transformed ones
-// have more, for prices of other algorithms leave it out.
+// panel does not. Weights of groups serve few products, so it counts that they come from memory: a
+// model's other weights displace them between its runs. Only the bytes that transformed weights
+// have more than plain ones count, for prices of other algorithms leave this out.
 double KernelPrice::Own<Algorithm::winograd>::memory(double blocks, double threads) const {
   double arrays = 0, element = 4;
   for (const KernelPrice::Access& access : price_.accesses_) {

@@ -406,7 +406,7 @@ Contents::Known Contents::elementwise(NodeId n, const Operands& operands) const 
 
 namespace {
 
-// What `count` times the same element gives.
+// The reduction of `count` times the same element.
 Element repeated(std::string_view kind, DType dtype, const Element& x, Dim count) {
   if (!x) return std::nullopt;
   if (kind == "sum") {

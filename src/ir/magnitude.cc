@@ -299,8 +299,8 @@ class GraphMagnitudes {
            graph_.operands(n)[1] == x;
   }
 
-  // Each element meets the sum that it is a term of: what is spread has the dims that are kept, at
-  // their places, or all dims with 1 in the place of those that were summed.
+  // Each element meets the sum that it is a term of. The spread value has the dims that are kept,
+  // at their places, or all dims with 1 in the place of those that were summed.
   bool is_spread_back(NodeId reduce, NodeId spread) const {
     const Type whole = graph_.type(graph_.operands(reduce)[0]);
     const Type small = graph_.type(graph_.operands(spread)[0]);

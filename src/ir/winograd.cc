@@ -13,17 +13,17 @@ namespace hone {
 namespace {
 
 // Results may have 4 times the errors of plain f32 (docs/accuracy.md). The estimate is of mean
-// squares. Among a few hundred results, the largest error was found to be 1.57 times as far above
-// that of plain f32 as the estimate says, in one of 10,000 random cases. Sums over few channels are
-// exact more often in plain f32: with 4 channels it was found 2.45 times as far above.
+// squares. Take the largest error among a few hundred results. In one of 10,000 random cases it was
+// 1.57 times as far above that of plain f32 as the estimate says. Sums over few channels are exact
+// more often in plain f32: with 4 channels it was 2.45 times as far above.
 constexpr double kMostLoss = 2.5;
 constexpr double kMostLossOfFewChannels = 1.6;
 constexpr int64_t kFewChannels = 8;  // fewer than these
 // In units of a rounding of a sum: those of the transforms of data, weights and results.
 constexpr double kTransformRoundings = 4;
 constexpr int64_t kMostFeatures = 16;  // that an estimate looks at
-// The limit for the root of a feature's sum of squares: transformed numbers are up to 40 times
-// larger than data, so their products leave f32 (2^128) only with data that plain sums bring near
+// The limit for the root of a feature's sum of squares. Transformed numbers are up to 40 times
+// larger than data. So their products leave f32 (2^128) only with data that plain sums bring near
 // to that, too.
 constexpr double kMostWeight = 0x1p60;
 

@@ -122,7 +122,8 @@ Status check_member(GraphView graph, NodeId node) {
   HONE_TRY(check_alone(graph, node));
   const Opcode opcode = graph.opcode(node);
   if (!is_fusible(opcode)) return unsupported("{} is a kernel of its own", name(opcode));
-  // What is computed where no guard holds is thrown away by `select`, which does not know them.
+  // `select` throws away values that are computed where no guard holds; it does not know the
+  // guards.
   if (!op_def(opcode).traits.is_piecewise) return {};
   const DType dtype = graph.type(graph.operands(node)[0]).dtype();
   if (!is_storage_only(dtype)) return {};

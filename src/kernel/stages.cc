@@ -208,8 +208,9 @@ bool has_pool(const Graph& graph, ValueId value) {
   return false;
 }
 
-// How scratch holds what stages keep: what a conv makes as its image lies, or for a pool as the
-// results lie, so that lanes find neighbours side by side in both; everything else row-major.
+// The layouts of kept values in scratch. The result of a conv lies like its image, or for a pool
+// like the results, so that lanes find neighbours side by side in both. Everything else is
+// row-major.
 class HeldLayouts {
  public:
   HeldLayouts(const KernelBody& body, std::span<const ValueId> kept) : body_(body), kept_(kept) {}

@@ -94,7 +94,7 @@ class Fit {
     return all;
   }
 
-  // Infinite: some price is no number.
+  // Infinite: some price is not a number.
   static double loss(std::span<const double> residuals, const Point& point) {
     double sum = 0;
     for (double each : residuals) sum += each * each;

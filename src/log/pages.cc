@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kHeaderBytes = 100;  // of the file, in front of its first page's node
 
 constexpr size_t kLeastCell = 6;      // bytes in a node, with its place
-constexpr size_t kMostHeader = 1000;  // bytes of a record's header: no log has so many columns
+constexpr size_t kMostHeader = 1000;  // bytes of a record's header: no log has more columns
 
 // The first byte of a node. "B-tree Pages"
 enum Kind : uint8_t { kIndexInner = 2, kTableInner = 5, kIndexLeaf = 10, kTableLeaf = 13 };

@@ -38,8 +38,8 @@ Result<fs::path> free_name(const std::string& path) {
       .with_hint("remove those that nobody needs");
 }
 
-// Gives the file the first page of an empty log, where all tables begin at the same pages: for a
-// log whose own first page is damaged, or says that the file is longer.
+// Gives the file the first page of an empty log, where all tables begin at the same pages. It is
+// for a log whose own first page is damaged, or says that the file is longer.
 Status replace_first_page(const fs::path& path, const fs::path& empty) {
   std::string page = HONE_TRY(read_file(empty, int64_t{1} << 30));
   constexpr size_t kPageBytes = 4096;
@@ -110,8 +110,8 @@ class PageSalvage {
     }
   }
 
-  // Moves the rows of one table, in the order of their ids: of two of one key, such as a plan that
-  // was replaced and still stands in a page, the newer one stays.
+  // Moves the rows of one table, in the order of their ids. If two rows have one key, such as a
+  // plan that was replaced and still stands in a page, the newer one stays.
   template <class Row>
   Status move(sqlite::Database& to, const rows::Table& table,
               std::optional<Row> (*read)(const sqlite::Rows&),

@@ -29,9 +29,10 @@ std::vector<double> joined(Rounds rounds) {
   return all;
 }
 
-// For n numbers that lie around 0 as often above as below: how many of the n (n + 1) / 2 means of
-// pairs, each number with itself among them, lie below 0 with a probability of at most kDuelError /
-// 2. The number of sets of ranks 1 to n of each sum says how likely a sum is.
+// Takes n numbers that lie around 0 as often above as below. They have n (n + 1) / 2 means of
+// pairs, each number with itself among them. Returns how many of these lie below 0 with a
+// probability of at most kDuelError / 2. The number of sets of ranks 1 to n of each sum says how
+// likely a sum is.
 size_t means_below(size_t n) {
   std::vector<double> sets(n * (n + 1) / 2 + 1, 0);
   sets[0] = 1;

@@ -41,8 +41,9 @@ double Timing::quantile(double fraction) const {
   return seconds[std::min(at, seconds.size() - 1)];
 }
 
-// So many samples lie below the median as heads fall in so many throws of a coin. The interval from
-// the k-th lowest to the k-th highest sample misses the median if fewer than k do, or k too many.
+// The number of samples below the median varies like that of heads in as many throws of a coin. The
+// interval from the k-th lowest to the k-th highest sample misses the median if fewer than k do, or
+// k too many.
 std::optional<Interval> median_interval(std::span<const double> sorted) {
   constexpr double kMiss = 0.025;  // on each side
   const auto n = static_cast<double>(sorted.size());

@@ -204,8 +204,8 @@ Result<DifferentialOutcome> judge_accurate(const DifferentialCase& one,
   return DifferentialOutcome();
 }
 
-// A sum over many numbers of 16 bits, each of which may be rounded up or down: as accurate as
-// 'hone check' asks for, and yet not that of the reference.
+// True for a sum over many numbers of 16 bits, each of which may be rounded up or down. It is as
+// accurate as 'hone check' asks for, and yet not that of the reference.
 bool sums_short_reals(const DifferentialCase& one, const Executable& executable) {
   if (!has_short_reals(one.graph)) return false;
   const Result<DifferentialOutcome> accurate = judge_accurate(one, executable);

@@ -68,7 +68,7 @@ std::vector<double> reals_of(const Tensor& tensor) {
   return numbers;
 }
 
-// Of reals, what `change` makes of them; other tensors as they are.
+// Applies `change` to tensors of reals; leaves other tensors as they are.
 template <class Change>
 Tensor changed(const Tensor& tensor, const Change& change) {
   if (!is_real(tensor.dtype())) return tensor;

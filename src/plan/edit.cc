@@ -368,8 +368,9 @@ Result<Undo> FrameEditor::add_copy(std::string name, ValueId of, std::vector<Nod
   return attempt(change);
 }
 
-// The readers, of which concat_off() came before, read another value now. What a plan says of them
-// must still be so, and of updates of an input before them, which becomes an output by all of them.
+// The readers, of which concat_off() came before, read another value now. The plan's lines about
+// them must still be legal. So must those about updates before them of an input that becomes an
+// output by all of them.
 Status FrameEditor::reads_again(std::span<const NodeId> readers, Touched& touched) {
   const auto check_update = [&](NodeId n) -> Status {
     if (planned_.said_in_place[n.index] == Said::nothing) return {};

@@ -319,7 +319,7 @@ Status FrameEditor::check_order(std::span<const uint32_t> steps, bool may_close_
   return {};
 }
 
-// By step, kNoStep of those that the order leaves out; nothing: nobody says an order.
+// The positions by step, kNoStep for steps that the order leaves out. Empty: nobody says an order.
 std::vector<uint32_t> FrameEditor::positions() const {
   if (planned_.order.empty()) return {};
   std::vector<uint32_t> position(planned_.steps.size(), kNoStep);
@@ -354,7 +354,7 @@ std::vector<uint32_t> FrameEditor::waiting() const {
   return left;
 }
 
-// Of all steps at once.
+// Checks all steps at once.
 Status FrameEditor::check_all_can_run() const {
   const std::vector<uint32_t> position = positions();
   Status ordered = position.empty() ? Status() : check_positions(planned_.order, position);
@@ -430,7 +430,7 @@ Status FrameEditor::check_ways_back(std::span<const uint32_t> steps) const {
   return {};
 }
 
-// Of steps that wait for the next each, and the last for the first.
+// The error for steps that wait for the next each, and the last for the first.
 Error FrameEditor::cycle(std::span<const uint32_t> steps) const {
   std::vector<std::string> names;
   for (size_t i = 0; i < steps.size(); ++i) {

@@ -49,8 +49,8 @@ void FrameEditor::view_off(NodeId n, Touched& touched) {
   new_in_order_ = added;
 }
 
-// The operands of a concat that is a view lie side by side in it, each in no other; and what lies
-// in a concat is no other view.
+// The operands of a concat that is a view lie side by side in it, each in no other. A value that
+// lies in a concat cannot be another view.
 Status FrameEditor::concat_on(NodeId n, Touched& touched) {
   const ValueId result = view().result(n);
   const auto refuse = [&](ValueId v, std::string_view why, ValueId outer) {

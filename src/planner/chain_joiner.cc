@@ -75,7 +75,8 @@ Result<bool> ChainJoiner::joins(uint32_t before, uint32_t after) {
   return pays->second;
 }
 
-// Tells whether they could be joined. What one passes to the other has no layout of its own then.
+// Tells whether they could be joined. The value that one passes to the other has no layout of its
+// own then.
 Result<bool> ChainJoiner::join(uint32_t before, uint32_t after) {
   const Undo as_before = edited_.whole().now();
   const std::vector<ValueId> passed = planned_.steps[before].writes;

@@ -37,7 +37,7 @@ void take_whole(Schedule& chain, int dim) {
   std::erase_if(chain.get<ChainFields>().block, [&](const Tile& tile) { return tile.dim == dim; });
 }
 
-// Of an image the last dim is taken whole: blocks are rows of it.
+// The last dim of an image is taken whole: blocks are rows of it.
 void take_rows_of_images(Schedule& chain, const std::vector<bool>& rows) {
   const auto has_rows = [&](int dim) { return bool{rows[static_cast<size_t>(dim)]}; };
   if (std::ranges::count_if(chain.order, has_rows) < 2) return;
@@ -54,7 +54,7 @@ void take_rows_of_pools(Schedule& chain, int rank) {
 // The simplest chain in the order, and with the dims, that its rows ask for.
 Schedule usual_chain(Schedule chain, const Graph& graph, const std::vector<bool>& rows,
                      const ScheduleChooser& chooser) {
-  // What rows share stays in the nearest cache while they are taken one after another.
+  // Values that rows share stay in the nearest cache while the rows are taken one after another.
   if (chooser.heuristics().chain_order)
     std::ranges::sort(chain.order, {}, [&](int dim) {
       return std::pair(bool{rows[static_cast<size_t>(dim)]}, dim);

@@ -288,7 +288,7 @@ Status form_groups(PlanningFrame& frame) {
   const FusionFreedom& freedom = frame.freedom();
   if (frame.on().groups && frame.take(fuse(frame.graph(), frame.users(), freedom, frame.on())))
     return {};
-  // What is said to be in place may not go with groups of several nodes.
+  // Updates that are said to be in place may not go with groups of several nodes.
   Fusion alone;
   for (NodeId n : frame.graph().nodes())
     if (freedom.is_free[n.index]) alone.groups.push_back({n});

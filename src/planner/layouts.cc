@@ -15,7 +15,7 @@
 namespace hone {
 namespace {
 
-// A second layout of weights takes memory, too: it has to make its reader so much faster.
+// A second layout of weights takes memory, too. It has to make its reader faster by this share.
 constexpr double kLeastGain = 0.05;
 
 constexpr size_t kMaxCopiedName = 1000;  // bytes of a name, to which more is added
@@ -36,8 +36,8 @@ Layout with_last(std::vector<int> others, int last, int64_t block) {
 //     time;
 //   * what convs, and pools and pointwise kernels next to them, pass to each other: with channels
 //     in blocks of a vector, or last. All of a region lie alike, or nothing changes; what reads a
-//     region from outside is part of its price. Of the concats that are views, those that are
-//     `joined` are views no more where their operands do not lie side by side in the layout.
+//     region from outside is part of its price. Concats that are views and
+//     `joined` stop being views where their operands do not lie side by side in the layout.
 // Gives copies of weights whose readers want them in several layouts, for kernels that are `open`,
 // by step.
 class LayoutChooser {
@@ -355,8 +355,8 @@ class LayoutChooser {
   std::map<std::pair<uint32_t, ValueId>, Layout> shared_;
 };
 
-// Of nodes whose group was open: the others may have schedules. What the plan says of what they
-// change, of the result or of memory may not fit either.
+// Changes nodes whose group was open: the others may have schedules. The plan's lines about the
+// changed value, the result or memory may not fit either.
 Status change_in_place(PlanningFrame& frame) {
   const Graph& graph = frame.graph();
   Plan& plan = frame.plan();
@@ -373,7 +373,7 @@ Status change_in_place(PlanningFrame& frame) {
   return frame.read();
 }
 
-// By price. Concats whose images do not lie side by side then are kernels.
+// Chooses layouts by price. Concats whose images do not lie side by side then are kernels.
 Status choose_by_price(PlanningFrame& frame) {
   const Graph& graph = frame.graph();
   // A kernel that the plan has may have a schedule, so it reads no copies.

@@ -43,8 +43,8 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, co
   std::optional<ScheduleChooser> schedules;
   if (baseline != nullptr) schedules.emplace(target, cost, *plan.threads, options);
   HONE_TRY(plan_frame(graph, plan, plan, {all, schedules ? &*schedules : nullptr}));
-  // What was said may fit what was decided here badly: places that overlap in the order, schedules
-  // of kernels that were not formed.
+  // The plan's lines may not fit the decisions made here: places that overlap in the order,
+  // schedules of kernels that were not formed.
   Plan nothing;
   nothing.graph = partial.graph;
   if (partial != nothing) HONE_TRY(check_complete(plan, graph, target));

@@ -22,7 +22,7 @@ struct Difference {
 // The factors of a piece, by the number of what they are of.
 using Point = std::vector<int64_t>;
 
-// v strictly between a and b is no corner of what they span: without it the largest is the same.
+// v strictly between a and b is not a corner of what they span: without it the largest is the same.
 bool is_between(const Point& v, const Point& a, const Point& b) {
   int64_t part = 0, whole = 0;  // v - a is part/whole of b - a
   for (size_t key = 0; key < v.size(); ++key) {

@@ -110,8 +110,9 @@ int TermTable::union_size(Id a, Id b) const {
   return static_cast<int>(nodes.size());
 }
 
-// The terms that have `ops` ops together with x: those that share no part with it and have the
-// right number, its own parts if it has that many itself, and those of its size that share a part.
+// The terms that have `ops` ops together with x. Some share no part with x and have the right
+// number. Its own parts are among them if x has that many ops itself, and so are terms of its size
+// that share a part.
 std::vector<TermTable::Id> TermTable::partners(Id x, int size_of_x, int ops) const {
   std::vector<Id> found;
   const auto add_level = [&](int level) {
@@ -351,8 +352,8 @@ class TermTable::Enumeration {
     return {};
   }
 
-  // Terms of the last level are parts of none, so they need not be found again: they are told apart
-  // by sorting, and only those are kept that another one is like.
+  // Terms of the last level are parts of none, so they need not be found again. They are told apart
+  // by sorting, and a term is kept only if another one is like it.
   Status add_last(const Term& term) {
     if (place_ == kNone) return over_limit("there are more than {} terms of a level", place_);
     ++table_.counts_.made;

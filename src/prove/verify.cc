@@ -112,11 +112,11 @@ class Degrees {
   }
 };
 
-// One test misses a difference if a polynomial that is not 0 is 0 at a random point: the difference
-// itself, a denominator, or the difference of two operands of functions, which would then give one
-// number for two. A polynomial of degree d is 0 with a probability of at most d/p, unless the prime
-// p divides all its coefficients: of the more than 2^55 primes one coefficient has at most one for
-// 61 of its bits.
+// One test misses a difference if a polynomial that is not 0 is 0 at a random point. It may be the
+// difference itself, a denominator, or the difference of two operands of functions, which would
+// then give one number for two. A polynomial of degree d is 0 with a probability of at most d/p,
+// unless the prime p divides all its coefficients. There are more than 2^55 primes, and a
+// coefficient has at most one of them for 61 of its bits.
 Result<double> log2_of_missing(const RuleSides& sides) {
   Degrees degrees;
   const auto elements = HONE_TRY(

@@ -20,7 +20,8 @@ double operations_of(const Graph& graph, NodeId node) {
   return flops({graph.op(node), operands}, graph.result_types(node));
 }
 
-// Of vectors of the narrowest type that the kernel computes in. 16-bit reals are computed in f32.
+// The peak of vectors of the narrowest type that the kernel computes in. 16-bit reals are computed
+// in f32.
 double vector_peak(const Graph& graph, const Target& target) {
   constexpr double kWidth = 4;  // bytes, of f32
   const double f32 = target.peak(DType::f32);

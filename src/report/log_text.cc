@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One line of so many characters at most.
+// One line of at most `width` characters.
 std::string cut(std::string_view text, size_t width) {
   std::string line = escape(text.substr(0, 4 * width));
   if (line.size() <= width) return line;

@@ -19,9 +19,8 @@ std::string share(double part, double all) { return percent(all > 0 ? part / all
 // Where a word may end: behind what stands between the parts of names.
 bool ends_word(char c) { return c == ' ' || c == '/' || c == '.' || c == '_'; }
 
-// At most so many characters; what is left out is in the middle, whole words unless one alone is
-// longer than half of that. Names in files may have any bytes; a terminal gets printable ones
-// alone.
+// At most `width` characters. The middle is left out, in whole words unless one alone is longer
+// than half of that. Names in files may have any bytes; a terminal gets printable ones alone.
 std::string shortened(std::string_view text, size_t width) {
   constexpr std::string_view kGap = "..";
   const std::string whole = escape(text);

@@ -129,7 +129,7 @@ Tensor sums_over_rest(const Tensor& tensor, const SideDims& side) {
   return Tensor::from_integers(type, sums);
 }
 
-// The same of what is no constant.
+// The same for a value that is not a constant.
 Value sums_over_rest(Value bytes, const SideDims& side) {
   Ints axes, kept, order;
   for (int dim = 0; dim < bytes.rank(); ++dim) {
@@ -161,7 +161,7 @@ class ByteProducts {
   }
 
  private:
-  // False: the node is no such product.
+  // False: the node is not such a product.
   Result<bool> rewrite(NodeId n) {
     const Opcode opcode = graph_.opcode(n);
     if (!is_dot(opcode) && !is_convolution(opcode)) return false;
@@ -276,7 +276,7 @@ class ByteProducts {
     return b.op(Opcode::xor_, {v, b.full(dtype, v.dims(), dtype == DType::u8 ? 128 : -128)});
   }
 
-  // As an i32, of bytes to whose numbers so much was added.
+  // As an i32, for bytes to whose numbers `added` was added.
   Value zero_point(Builder& b, std::string_view name, const Bytes& bytes, int64_t added) {
     if (!bytes.known_zero) return b.parameter(name, DType::i32, {}) + static_cast<double>(added);
     return b.scalar(DType::i32, static_cast<double>(*bytes.known_zero + added));

@@ -16,15 +16,16 @@ namespace {
 // errors of f32 (docs/accuracy.md). Take n independent products of like size whose sum is about 1.
 // The rest that two parts leave out of each adds up to about 2^-17.9, for any n. In f32 each of n
 // sums so far is rounded: the errors add up to 2^-25.8 sqrt(n). So the ratio is about 240 / sqrt(n)
-// in the mean, and less for the largest errors. Simulated, with random weights of 6144 effective
-// terms (8192 to 9650 numbers), the largest of 4096 errors are 1.7 to 2.8 times those of f32; 2.1
-// to 3.1 times if half of the data is 0, as after a relu, and up to 4 times if three quarters are.
+// in the mean, and less for the largest errors. A simulation used random weights of 6144 effective
+// terms (8192 to 9650 numbers). The largest of 4096 errors are 1.7 to 2.8 times those of f32. They
+// are 2.1 to 3.1 times if half of the data is 0, as after a relu, and up to 4 times if three
+// quarters are.
 //
 // Weights of different sizes: a product matters to f32 by how many sums are rounded behind it. In
 // the mean over all orders that is as if sizes were equal. In the worst one, large weights last, it
 // is at most effective_terms(), which is less than the number of weights. Fourth powers, (sum
-// w^2)^2 over sum w^4, would ask for too much: n small weights and one sqrt(n) times as large count
-// as 4 there, and as n / 2 in the worst order.
+// w^2)^2 over sum w^4, would ask for too much. There n small weights and one sqrt(n) times as large
+// count as 4. In the worst order they count as n / 2.
 constexpr double kLongSum = 6144;
 
 // True if some machine multiplies such numbers faster if it may.
@@ -32,9 +33,9 @@ bool is_flushed(DType dtype) { return dtype == DType::bf16 || dtype == DType::f3
 
 constexpr int kMostSteps = 16;  // of a graph that makes the data, looked at
 
-// True if the graph itself makes no zeros in the data, so that sums have as many terms as numbers:
-// no rows of zeros and a one, no padding, no masks. An op that is not known to make none may make
-// some.
+// True if the graph itself makes no zeros in the data, so that sums have as many terms as numbers.
+// There are no rows of zeros and a one, no padding and no masks. An op that is not known to make
+// none may make some.
 bool is_dense(const Graph& graph, ValueId v, int steps = kMostSteps) {
   const NodeId n = graph.producer(v);
   if (is_parameter(graph.opcode(n))) return true;

@@ -14,7 +14,7 @@
 // multiplies the zeros between them. Results that are d apart along a dim, a *phase*, meet elements
 // of the input with the same taps of the kernel, every d-th one. So each phase is a conv of the
 // input as it is with a part of the kernel, and the results are those of the phases in turns.
-// Phases that see the same windows are one conv with so many times the features.
+// Phases that see the same windows are one conv with the features of all of them.
 
 namespace hone {
 namespace {

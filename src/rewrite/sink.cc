@@ -8,9 +8,9 @@
 namespace hone {
 namespace {
 
-// Which of the node's operands reach its regions as the same parameter in every run of them, by
-// operand: the arguments of an if or a call, the state of a loop that its body hands on. `states`:
-// how many of them are also results.
+// Tells, by operand, which operands of the node reach its regions as the same parameter in every
+// run. These are the arguments of an if or a call, and the state of a loop that its body hands on.
+// `states`: how many of them are also results.
 struct Unchanged {
   std::vector<bool> operands;
   size_t first_argument = 0;  // the operand that is parameter 0

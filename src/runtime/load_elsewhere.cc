@@ -8,8 +8,8 @@
 namespace hone {
 namespace {
 
-// Memory beside what is loaded, for as long as that is: what is mapped behind it begins at another
-// page, what comes from the heap at another line, and the system has given away other pages.
+// Memory beside loaded code, for as long as the code is loaded. Mappings after it begin at another
+// page, and memory from the heap at another line. The system has given away other pages.
 class Gap {
  public:
   explicit Gap(Rng& rng) {

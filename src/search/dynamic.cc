@@ -5,8 +5,8 @@
 
 #include "search/search.h"
 
-// Variable elimination: of the prices that speak of a variable, the sum is tabulated over all other
-// variables that they speak of, with the variable's best value each; then the variable is gone.
+// Variable elimination. The sum of the prices that speak of a variable is tabulated over all other
+// variables that they speak of, with the variable's best value each. Then the variable is gone.
 // Tables of a chain or tree stay small, and the result is exact. Where a table would be too large,
 // a variable keeps its value, and another one in the next round.
 

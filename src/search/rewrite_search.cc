@@ -177,8 +177,8 @@ class RewriteSearch {
     return {};
   }
 
-  // Rules that end in the same op, of which each leaves places for others: a slice that moves in
-  // front of one op after another pays at the end of its way.
+  // Tries rules that end in the same op; each leaves places for others. A slice that moves in front
+  // of one op after another pays at the end of its way.
   Status rewrite_groups(const State& state) {
     for (const auto& [opcode, rules] : groups_) {
       if (rules.size() < 2 || !may_go_on()) continue;

@@ -19,7 +19,7 @@ DuelSide side_of(const DuelRuns& runs, RunBlock block) {
           }};
 }
 
-// So many runs in all, in so many blocks.
+// `runs` runs in all, in `rounds` blocks.
 RunBlock block_of_runs(int64_t runs, int64_t rounds, const std::function<Status()>& run) {
   return [=, round = int64_t{0}]() mutable -> Result<std::vector<double>> {
     const int64_t count = runs / rounds + (round++ < runs % rounds ? 1 : 0);
@@ -54,7 +54,7 @@ Result<RuntimeDuel> duel_with_onnx_runtime(const RuntimeRival& of, const Measure
                                            const CancelToken& cancel, const DuelRuns& runs) {
   const OnnxRuntime runtime = HONE_TRY(find_onnx_runtime("", &cancel));
   const TempDir folder = HONE_TRY(TempDir::create(fs::temp_directory_path()));
-  // The file as it is, which may have other sizes open; what is no file is exported.
+  // The file as it is, which may have other sizes open. A model that is not a file is exported.
   fs::path model = of.model;
   if (!is_onnx_path(model)) {
     model = folder.path() / "model.onnx";

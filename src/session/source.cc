@@ -44,7 +44,7 @@ Status check_none(const SourceOptions& options, std::string_view name) {
   return usage_error("'{}' is no ONNX file: what other models do with any value is defined", name);
 }
 
-// By `read(options)`.
+// Reads by `read(options)`.
 template <class Read>
 Result<Source> read_by(const FrontEnd& front, std::string_view name, Given given,
                        const SourceOptions& options, const Read& read) {
@@ -61,7 +61,7 @@ Result<Source> read_by(const FrontEnd& front, std::string_view name, Given given
   return source;
 }
 
-// What a file begins with decides, else its name. If nothing tells what it is, the error of the
+// The beginning of a file decides, else its name. If nothing tells what it is, the error of the
 // last front end gets a hint about what a model is.
 template <class Read>
 Result<Source> read_as(std::string_view beginning, const FrontEnd* named, std::string_view name,

@@ -17,8 +17,9 @@
 namespace hone {
 namespace {
 
-// The length of a sample: long against the clock and against starting a vector unit, short against
-// the slices in which the operating system shares a core out, so that most samples are undisturbed.
+// The length of a sample. It is long against the clock and against starting a vector unit. It is
+// short against the slices in which the operating system shares a core out, so that most samples
+// are undisturbed.
 constexpr double kSampleSeconds = 1e-3;
 constexpr double kTeamSampleSeconds = 1e-4;  // all threads must have their cores at the same time
 constexpr int kRounds = 5;
@@ -35,7 +36,7 @@ struct Rate {
   int64_t threads = 1;  // of the SpinTeam
   double sample_seconds = kSampleSeconds;
   std::function<void(SpinTeam&, int64_t repetitions)> run = {};
-  // What `run` does besides: only how much longer that takes is the result.
+  // The part of `run` that is not measured: the result is how much longer `run` takes.
   std::function<void(int64_t repetitions)> besides = {};
   int64_t repetitions = 1;           // of a sample
   std::vector<double> samples = {};  // seconds of a repetition

@@ -16,10 +16,12 @@ constexpr double kSampleSeconds = 1e-4;  // a sample repeats shorter launches
 constexpr int64_t kMostLaunches = 1000;  // in a sample
 constexpr double kRaceSeconds = 0.15;    // for one entrant; slow ones have fewer rounds
 constexpr int64_t kLeastRounds = 3;      // one at each place
-// Who takes so much longer than the fastest, after a part of the rounds, drops out.
+// A candidate that takes this many times as long as the fastest, after a part of the rounds, drops
+// out.
 constexpr double kHopeless = 1.3, kBehind = 1.1;
 constexpr double kOut = 3;  // the same for the first launch that is timed
-// A first launch may take so many of the champion's, but that much in any case.
+// A first launch may take kCutOff times as long as the champion's, and kLeastCutOff seconds in any
+// case.
 constexpr double kCutOff = 10, kLeastCutOff = 0.25;
 constexpr double kLongLaunch = 3e-3;  // seconds; its operands do not wait in caches
 constexpr int64_t kMostPlaceBytes = int64_t{256} << 20;  // larger operands have one place
@@ -172,8 +174,8 @@ Result<std::vector<Measured>> KernelMeter::race(std::span<const KernelCandidate>
   return results;
 }
 
-// The messages: "b i": entrant i is tried from now on; "e i outcome why": it takes no part; "s i
-// x": a sample; "a i": it took part to the end.
+// The messages: "b i": entrant i is tried from now on. "e i outcome why": it takes no part. "s i
+// x": a sample. "a i": it took part to the end.
 Status KernelMeter::run(std::span<Entrant> entrants, int64_t rounds) {
   for (bool is_done = false; !is_done;) {
     size_t tried = entrants.size();  // nobody

@@ -86,8 +86,8 @@ Result<KernelTimer::Race> KernelTimer::race(std::span<const KernelCandidate> can
     Race alone{.results = HONE_TRY(meter_->race(candidates, rounds))};
     return alone;
   }
-  // The first race has none before it that would show its drift, and of one kernel in ten it is
-  // slower by a quarter and more: it only says what the start can reach.
+  // The first race has none before it that would show its drift. For one kernel in ten it is slower
+  // by a quarter and more. So it only says what the start can reach.
   if (!std::isfinite(least_of_start_)) {
     const std::vector<Measured> first = HONE_TRY(meter_->race({}));
     least_of_start_ = typical(first.back().seconds);

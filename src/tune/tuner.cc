@@ -29,13 +29,13 @@ constexpr double kForEdits = 0.05;                  // of each sort
 constexpr double kMostForEdits = 0.5;               // of what schedules would have without them
 constexpr double kShortDuel = 0.5, kLongDuel = 15;  // seconds
 constexpr double kShortConfirming = 2;              // or a quarter of the time
-constexpr double kSpare = 1.2;                      // runs may take so much longer than before
-constexpr size_t kTurns = 3;                        // schedules of a kernel, in the model
-constexpr int64_t kEditRounds = 3;                  // of searching and measuring
-constexpr double kWorthwhile = 1.01;                // a gain that a plan is changed for
-constexpr int64_t kTrials = 400;                    // of one kernel
-constexpr double kLeastOfKernel = 1.5;              // seconds: compiling and racing a few batches
-constexpr double kNegligible = 0.002;               // of a model's time: not worth a search
+constexpr double kSpare = 1.2;          // runs may take this many times as long as before
+constexpr size_t kTurns = 3;            // schedules of a kernel, in the model
+constexpr int64_t kEditRounds = 3;      // of searching and measuring
+constexpr double kWorthwhile = 1.01;    // a gain that a plan is changed for
+constexpr int64_t kTrials = 400;        // of one kernel
+constexpr double kLeastOfKernel = 1.5;  // seconds: compiling and racing a few batches
+constexpr double kNegligible = 0.002;   // of a model's time: not worth a search
 
 // The switches of the planner that decide what kernels there are and how values lie.
 constexpr bool Heuristics::* kShapes[] = {
@@ -495,7 +495,7 @@ class Tuner {
     return meter;
   }
 
-  // Candidates a second, with so many of the kernel at hand.
+  // Candidates a second, with `more` of the kernel at hand.
   double rate(int64_t more = 0) const {
     return static_cast<double>(result_.measured + more) / (elapsed() - schedules_began_);
   }
@@ -536,8 +536,9 @@ class Tuner {
     return {};
   }
 
-  // Alone a kernel finds other data in the caches than among others, so what it takes in the model
-  // decides: of the fastest of each, then the second ones, and so on. Changes that win nothing go.
+  // Alone a kernel finds other data in the caches than among others, so its time in the model
+  // decides. The fastest schedule of each kernel is tried, then the second ones, and so on. Changes
+  // that win nothing go.
   Status choose_in_model(std::vector<Found>& tuned) {
     std::map<uint64_t, std::pair<double, Schedule>> chosen;
     size_t turn = 0;

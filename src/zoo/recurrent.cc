@@ -40,7 +40,7 @@ Value stacked(std::span<const Value> steps) {
   return concat(rows, 0);
 }
 
-// What the composite means, one step after another.
+// The steps that the composite stands for, one after another.
 Recurrence unrolled_lstm(Value x, const LstmWeights& weights, Value state, Value cell,
                          bool reversed) {
   Value w = squeeze(weights.w, 0), r = squeeze(weights.r, 0);

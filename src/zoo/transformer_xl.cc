@@ -26,7 +26,7 @@ Value distances(Net& net, Dim total, int64_t width) {
   return concat({unary(Opcode::sin, angle), unary(Opcode::cos, angle)}, 1);
 }
 
-// Row i of x [n, heads, length, total] counts distances from its own place: moves it left by
+// Row i of x [n, heads, length, total] counts distances from its own place. Moves it left by
 // length-1-i, by reading the rows of a tensor one wider as if it were one narrower.
 Value shifted(Value x) {
   Dims dims = x.dims();

@@ -32,8 +32,8 @@ MemoryProblem small_problem(Rng& rng) {
   return problem;
 }
 
-// At each moment so much is in use. Most have a placement so low, some have none; it takes up to
-// some thousand backtracks to tell.
+// At each moment this many bytes are in use. Most problems have a placement that low, some have
+// none; it takes up to some thousand backtracks to tell.
 constexpr int64_t kFull = 60;
 
 MemoryProblem full_problem(Rng& rng) {

@@ -218,8 +218,8 @@ TEST_F(CompileCacheTest, AFolderThatNobodyCountedIsLookedAtOnce) {
   EXPECT_THAT(cache->list().size(), AllOf(Gt(10u), Lt(17u)));
 }
 
-// Killed in the middle of writing, again and again: what they left is bounded, too, and is no
-// obstacle for one with the same process id.
+// Killed in the middle of writing, again and again. What they left is bounded, too, and does not
+// hinder one with the same process id.
 TEST_F(CompileCacheTest, WhatKilledWritersLeftCounts) {
   constexpr int64_t kLimit = 1 << 20;
   const std::string bytes(10000, 'x');

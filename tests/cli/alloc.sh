@@ -126,7 +126,7 @@ grep -q '"bound"' none.json
 if grep -q '"height"' none.json; then echo "a height of nothing"; exit 1; fi
 # A deadline of more years than a clock has is none.
 "$HONE" alloc m.csv --capacity 24 --no-greedy --deadline 1e300 2>/dev/null | grep -q "^b2,4,9,16,"
-# The complete search takes so many buffers; for more, time is not what is missing.
+# The complete search takes a limited number of buffers; for more, time is not what is missing.
 awk 'BEGIN {
   print "id,lower,upper,size"
   for (i = 0; i < 5000; ++i) printf "b%d,%d,%d,%d\n", i, i, i + 3, 2 + i * i % 7

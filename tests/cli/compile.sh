@@ -107,7 +107,7 @@ grep -q "$(grep "fuse @k0" edited.plan)" lenient.plan
 compile "$model,depth=3" --plan whole.plan --plan-lenient >out
 fails 2 "--plan-lenient needs --plan" compile "$model" --plan-lenient
 
-# A summary is no result.
+# A summary is not a result.
 fails 2 "-o summary" compile "$model" -o summary
 [[ ! -e summary ]]
 

@@ -45,8 +45,8 @@ build_set() { # build_set ARGS of hone dataset build
   done
 }
 
-# A log that has measured kernels of the model, and the plan of the file as its best one: of this
-# processor and one thread, 1.5x as fast as the default.
+# A log that has measured kernels of the model, for this processor and one thread. It has the plan
+# of the file as its best one, 1.5x as fast as the default.
 log_with_plan() { # log_with_plan LOG MODEL PLAN
   local target='' plan budget
   # On a busy machine a short budget may be over before anything is measured.

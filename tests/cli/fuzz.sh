@@ -37,7 +37,7 @@ printf 'plan @mlp {\n  threads = 1\n}\n' >part.plan
 grep -q "^case x86-64-v2 accurate" small.case
 [[ $(wc -l <small.case) -lt 25 ]] || { cat small.case; exit 1; }
 
-# A person's plan that does not fit is no case.
+# A person's plan that does not fit is not a case.
 printf 'plan @mlp {\n  threads = 100000\n}\n' >bad.plan
 for size in "" ",batch=3"; do
   code=0

@@ -4,8 +4,8 @@
 #include "target/target.h"
 #include "tests/cli/command_testing.h"
 
-// Files that people write or edit, each number in them in turn at the limits of what a text can
-// say: the command takes it or refuses it with a reason, and never fails by itself.
+// Files that people write or edit. Each number in them is in turn at the limits of what a text can
+// say. The command takes it or refuses it with a reason, and never fails by itself.
 
 namespace hone::cli::HONE_FILE {
 namespace {

@@ -196,7 +196,7 @@ TEST(KernelPrice, LanesOfAGroupShareItsChannels) {
 }
 
 TEST(KernelPrice, SumsTakeWhatTheirTypeTakes) {
-  // With peaks so many times as high as the sample's, or as those of f32 where it has none.
+  // With peaks `times` times as high as the sample's, or as those of f32 where it has none.
   const auto terms = [](DType type, DType changed, double times) {
     Target target = HONE_FILE::target();
     const double other = target.peak(DType::f32) * 32 / bits(changed);

@@ -288,8 +288,8 @@ TEST(OnnxExportSegments, ACarriedValueThatDoubles) {
 
 // ---- Deferred ----------------------------------------------------------------------------------
 
-// Whether n or m is 1 decides what broadcasts; before it a size depends on data, and after it there
-// are constants, subgraphs and tensors in attributes.
+// The broadcast depends on which of n and m is 1. Before it a size depends on data, and after it
+// there are constants, subgraphs and tensors in attributes.
 File deferred_file() {
   File file;
   file.graph.input("x", DType::f32, {"n"});

@@ -204,7 +204,7 @@ std::string refused_op(const Error& error) {
   return open == std::string::npos ? text : text.substr(open + 2, close - open - 2);
 }
 
-// At least so many of the graphs have nothing that ONNX lacks.
+// At least `least` of the graphs have nothing that ONNX lacks.
 void check_random(uint64_t first, uint64_t count, bool symbolic, int least) {
   std::map<std::string, int> refused;
   int exported = 0;

@@ -54,7 +54,7 @@ TEST(OnnxNarrow, AWindowTakesLongInputsAlone) {
   ImportOptions import;
   import.notice = [&](std::string_view note) { notes.emplace_back(note); };
   const Model model = file.model(import);
-  EXPECT_EQ(ranges(model), "n 191..16777216 1; ");  // no window fits 191, which is no fault
+  EXPECT_EQ(ranges(model), "n 191..16777216 1; ");  // no window fits 191, which is not a fault
   EXPECT_EQ(run(model, {ones({1, 1, 192})}), (Numbers{192}));
   EXPECT_THAT(run_error(model, {ones({1, 1, 190})}), HasSubstr("190 is outside of 191..16777216"));
   ASSERT_EQ(notes.size(), 1U);

@@ -73,7 +73,7 @@ TEST(OnnxMlFeatures, OneHotEncoderHasAColumnPerCategory) {
     EXPECT_EQ(y.type(), type_of(DType::f32, {2, 2, 3}));
     EXPECT_THAT(numbers(y), ElementsAre(0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0));
   }
-  // Reals are rounded towards 0, and NaN is no category.
+  // Reals are rounded towards 0, and NaN is not a category.
   EXPECT_THAT(numbers(run_node("OneHotEncoder", 1, {reals({4}, {1.7, -3.2, kNan, 0})},
                                {{"cats_int64s", Ints{0, 1, -3}}}, ml())),
               ElementsAre(0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0));

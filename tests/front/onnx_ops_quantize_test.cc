@@ -64,7 +64,7 @@ TEST(OnnxQuantize, NarrowAndWideTypes) {
   Attributes wide = {{"output_dtype", kInt16}};
   EXPECT_EQ(numbers(run_node("QuantizeLinear", 21, {x, scalar(1)}, wide)),
             Numbers({-9, 3, 8, 32767}));
-  // The division is done in f16, the sum with the zero point is exact: 2049 is no f16.
+  // The division is done in f16, the sum with the zero point is exact: 2049 is not an f16.
   Tensor y = run_node(
       "QuantizeLinear", 23,
       {reals({1}, {2048}, DType::f16), reals({}, {1}, DType::f16), integers({}, {1}, DType::u16)});
@@ -74,7 +74,7 @@ TEST(OnnxQuantize, NarrowAndWideTypes) {
 }
 
 TEST(OnnxQuantize, DividesInTheGivenPrecision) {
-  Tensor scale = scalar(1);  // 2049 is no f16
+  Tensor scale = scalar(1);  // 2049 is not an f16
   EXPECT_EQ(numbers(run_node("QuantizeLinear", 23, {reals({1}, {2049}), scale},
                              {{"precision", kFloat16}, {"output_dtype", kInt16}})),
             Numbers({2048}));

@@ -4,8 +4,8 @@
 #include "tests/front/onnx_file.h"
 
 // Random files with open sizes, nodes that do not take all of them, branches that fit some, and
-// outputs that are one value: what is read with open sizes computes what is read with numbers, and
-// takes the same numbers.
+// outputs that are one value. A file read with open sizes computes the same as one read with
+// numbers, and takes the same numbers.
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {

@@ -643,7 +643,7 @@ class Generator {
     return node("Unsqueeze", {x, rng_.chance(0.2) ? sizes(axes) : constant(integers(axes))});
   }
 
-  // The rest of attempts: whether such a node has a result is no question.
+  // The rest of attempts: it does not matter if such a node has a result.
   void drop_unread_nodes() {
     std::set<std::string> read(outputs_.begin(), outputs_.end());
     std::vector<onnx::NodeProto> kept;

@@ -41,8 +41,8 @@ void expect_gradients(const Graph& graph, std::span<const Tensor> inputs, double
 
 // ---- A mixture of Gaussians ---------------------------------------------------------------------
 
-// Points x[n, d]; of each component: a weight alpha, a mean, and a lower triangle with exp(q) on
-// its diagonal and l below it, which is the root of its precision. With a prior of q and l.
+// Points x[n, d]. Each component has a weight alpha and a mean. A lower triangle with exp(q) on its
+// diagonal and l below it is the root of its precision. With a prior of q and l.
 struct Mixture {
   static constexpr size_t kPoints = 7, kDims = 3, kParts = 4;
   static constexpr double kGamma = 0.7, kShape = 1.5;
@@ -118,7 +118,7 @@ struct Mixture {
     expect_gradients(graph(), inputs(), loss, g);
   }
 
-  // The share that a point gives to a component that it belongs to by so much.
+  // Adds what a point gives to a component that it belongs to by `share`.
   void add(size_t i, size_t k, double share, std::vector<Numbers>& g) const {
     const std::array<double, kDims> z = whitened(i, k);
     g[0][k] += share;

@@ -290,7 +290,7 @@ TEST(HostileStructure, Subgraphs) {
   });
 }
 
-// A loop that would run for 2^62 iterations is no work for the import.
+// The import does not run a loop, even one of 2^62 iterations.
 TEST(HostileStructure, EndlessLoops) {
   std::string body = input_text("i", {}, 7) + input_text("go", {}, 9) +
                      input_text("v", {"2", "3"}) + node_text("Neg", "v", "w") + output_text("go") +

@@ -300,7 +300,7 @@ void check_reached(const Applied& a, size_t operand, bool single, bool exact, Ra
 }
 
 // The elements that the evaluation reads of an operand depend on the values of others, or it reads
-// less than the relation's rule says (a select does not look at the other side).
+// less than the relation's rule says. (A select does not look at the other side.)
 enum class Precision : uint8_t { exact, superset };
 
 void check(std::string_view op, const std::vector<std::string>& operands, uint32_t seed,

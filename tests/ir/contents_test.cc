@@ -200,7 +200,7 @@ TEST(Contents, RemembersAcrossGrowthAndTakesAssumptions) {
   EXPECT_FALSE(contents.constant(more.id()));
   contents.assume(p.id(), {1, 2});
   EXPECT_EQ(text_of(contents.of(more.id())), "[3, 6]");
-  EXPECT_FALSE(contents.constant(more.id()));  // an assumption is no constant
+  EXPECT_FALSE(contents.constant(more.id()));  // an assumption is not a constant
 }
 
 TEST(Contents, GivesConstants) {

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 // ---- Numerics -----------------------------------------------------------------------------------
 
-// 2049 is no f16; 1e-8 + 1 is no f32.
+// 2049 is not an f16; 1e-8 + 1 is not an f32.
 constexpr std::string_view kRoundTrip =
     "graph @g(%x: f16[2], %y: f16[2]) { %s = add %x, %y  %d = sub %s, %y return %d }";
 

@@ -202,9 +202,9 @@ TEST(ScatterTest, IntegersWrapAndNanWins) {
 }
 
 TEST(ScatterTest, UpdatesApplyInRowMajorOrder) {
-  // The window dim comes first: element (0, lookup 1) precedes (1, lookup 0). Both lookups start at
-  // different places so that they meet at element 1: lookup 0 brings it window element 1, lookup 1
-  // window element 0, and the former comes later in row-major order.
+  // The window dim comes first: element (0, lookup 1) precedes (1, lookup 0). The lookups start at
+  // different places so that they meet at element 1. Lookup 0 brings it window element 1, and
+  // lookup 1 window element 0. The former comes later in row-major order.
   expect_eval(
       "scatter {window_dims = [0], inserted_dims = [], index_map = [0], "
       "index_vector_dim = 1}",

@@ -205,7 +205,7 @@ TEST(GraphModel, AddsToPrices) {
   EXPECT_THAT(train_graph_model(some, training).error().to_string(), HasSubstr("segments"));
 }
 
-// A program is no unseen one where training knows its sister.
+// A program is not unseen if training knows its sister.
 TEST(GraphModel, LeavesFamiliesOutTogether) {
   std::vector<ConfiguredGraph> some = many(priced_layouts, 8, 1);
   const auto said = [&](std::initializer_list<const char*> names) {
@@ -472,7 +472,7 @@ TEST(JudgeGraphs, LeavesGraphsAndConfigurationsOut) {
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_EQ(parts[0].runs, 2U * (16 / 3 + 8 / 3));
   EXPECT_TRUE(parts[0].summed.has_value());
-  // One that is far slower than all others is no cluster to divide.
+  // One that is far slower than all others is not a cluster to divide.
   ConfiguredGraph outlier = known()[0];
   outlier.times[0] *= 100;
   const DividedConfigs divided = divided_configs(outlier, 1).value();

@@ -18,7 +18,7 @@ constexpr Shipped kShipped[] = {{"xeon-avx512", "xeon.set"},
                                 {"zen4-avx512", "avx512.set"},
                                 {"zen4-avx2", "avx2.set"}};
 
-// The committed data that shipped models have learned from: if features, the formula or the
+// The committed data that shipped models have learned from. If features, the formula or the
 // networks are computed in another way than by the hone that trained, models need training anew
 // (docs/learned-prices.md).
 TEST(ShippedModels, PriceTheirDataAsWhenTheyWereTrained) {

@@ -31,7 +31,7 @@ void run_sql(const std::string& path, const char* sql) {
 
 class DamagedLog : public LogTest {
  protected:
-  // A log of so many records, texts and plans, closed.
+  // A log of a given number of records, texts and plans, closed.
   std::string filled(uint64_t records, const std::string& name = "log.db") const {
     const std::unique_ptr<Log> log = open(name);
     LogMerge rows(*log);

@@ -25,7 +25,7 @@ struct Noise {
   const char* name;
   double each = 0.005;  // of each run, a deviation
   double place = 0;     // of each place in memory, a deviation
-  double second = 0;    // what is placed second takes so much longer
+  double second = 0;    // the one that is placed second takes longer by this
   double wave = 0;      // a swing of the machine, in 2 rounds or so
   double slope = 0;     // from the beginning to the end
   double speeds = 0;    // the slower of two speeds; they last for some rounds
@@ -273,7 +273,7 @@ TEST(Duel, VeryManyRoundsAreAVerdictToo) {
   EXPECT_TRUE(duel.b_is_slower());
 }
 
-// The tables of Wilcoxon's test at 1 %: the means 1 to n of so many of n ranks lie outside.
+// The tables of Wilcoxon's test at 1 %: how many of the means of n ranks lie outside.
 TEST(Duel, TheIntervalIsThatOfSignedRanks) {
   const std::pair<size_t, size_t> table[] = {{8, 0}, {10, 3}, {12, 7}, {16, 19}, {20, 37}};
   for (const auto& [n, below] : table) {

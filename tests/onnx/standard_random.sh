@@ -1,5 +1,5 @@
 # The ONNX standard's own cases as native code, under random plans for AVX2 that differ from commit
-# to commit. ./dev sweep asks for so many more random plans on each level.
+# to commit. ./dev sweep asks for more random plans on each level.
 . "$ROOT/tests/onnx/standard_cases.bash"
 . "$ROOT/tests/share.bash"
 

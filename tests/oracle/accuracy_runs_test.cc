@@ -60,7 +60,7 @@ class Trial {
   }
 
   size_t real_outputs() const { return faults_.size(); }
-  // From now on, one element of a real output is wrong by so much.
+  // From now on, one element of a real output is wrong by this much.
   void plant(size_t fault, double error, Rng& rng) {
     const Type type = faults_[fault].type();
     std::vector<double> numbers(static_cast<size_t>(type.static_elements()));
@@ -106,8 +106,8 @@ struct Counts {
   }
 };
 
-// So many seeds of a model: as the code is, and, on some, with an error of 4 times what is allowed
-// in one element of a random output.
+// The seeds of a model: as the code is, and, on some, with an error of 4 times what is allowed in
+// one element of a random output.
 Counts count(std::string_view model, uint64_t seeds, uint64_t plant_each) {
   SCOPED_TRACE(model);
   Counts counts;

@@ -16,9 +16,9 @@
 #include "search/rewrite_search.h"
 #include "tests/oracle/host_testing.h"
 
-// Random graphs made of what rules match, rewritten at random, on numbers of all magnitudes: what
-// is computed is as accurate as it is of the graph as it was, in floats of the reference and in
-// native code under random plans.
+// Random graphs made of what rules match, rewritten at random, on numbers of all magnitudes. The
+// results are as accurate as those of the graph as it was, in floats of the reference and in native
+// code under random plans.
 
 namespace hone::HONE_FILE {
 namespace {
@@ -33,7 +33,7 @@ using Tensors = std::vector<Tensor>;
 
 constexpr EvalOptions kWide = {.numerics = Numerics::wide, .real_outputs_as_f64 = true};
 
-// Nothing may be said where the graph as it was overflows, nor close to that: sums whose terms
+// Nothing may be said where the graph as it was overflows, nor close to that. Sums whose terms
 // cancel may overflow in one order and not in another, and kernels add up in any.
 bool stays_finite(const Graph& given, const Tensors& inputs) {
   constexpr double kMost = 0x1p118;

@@ -64,7 +64,7 @@ TEST(PlannerSchedules, ThreadsDivideProductsOfFewRowsInLargeBlocks) {
     EXPECT_LT(seconds(features, 2), 0.6 * seconds(features, 1)) << features;
 }
 
-// A conv in groups of so many channels between others.
+// A conv in groups of `channels` channels between others.
 Graph groups_between_convs(int64_t channels, int64_t image) {
   Builder b;
   Rng rng(1);

@@ -12,7 +12,7 @@
 #include "tests/front/shape_files.h"
 
 // planted [FAULT...]: turns on one fault after another, runs random cases until one fails, and
-// prints how long that took; a fault of the Python package is for the package's tests. Fails if
+// prints how long that took. A fault of the Python package is for the package's tests. Fails if
 // more than two are not found within ten minutes of CPU time. planted --fault NAME: runs cases with
 // that fault in this process until one fails. planted --reduce NAME: the same, and prints the case
 // after it was reduced.

@@ -77,7 +77,7 @@ constexpr WindowAlong kPools[] = {
     {.window = 2, .stride = 1, .dilation = 3},
 };
 
-// Rows of the result, so many at a time.
+// Rows of the result, `count` at a time.
 Schedule rows(const KernelBody& body, int64_t count) {
   const int rank = body.graph.type(body.graph.outputs()[0]).rank();
   const Schedule nest = plain_nest(rank);

@@ -70,7 +70,7 @@ inline Layout random_layout(Type type, Rng& rng) {
   return layout;
 }
 
-// `slack`: so many times the default tolerance.
+// `slack`: a multiple of the default tolerance.
 inline void expect_close(std::span<const Tensor> actual, std::span<const Tensor> expected,
                          double slack = 1) {
   ASSERT_EQ(actual.size(), expected.size());

@@ -271,8 +271,8 @@ std::string code_of(Program program) {
   return print(program);
 }
 
-// A schedule may be another spelling of the same loops (a block as large as its dim), of which the
-// program tells; so of those only some must make other code.
+// A schedule may be another spelling of the same loops, for example a block as large as its dim.
+// The program tells this. So only some of those schedules must make other code.
 TEST(Mutation, EveryDecisionCounts) {
   std::set<std::string> refused, counted;
   for (uint64_t seed = 0; seed < 10; ++seed) {

@@ -129,7 +129,7 @@ TEST(HostileSizes, OfZeroAndOneAreTested) {
       "[M, N], map = [1]} %a = add %x, %w %y = reduce %a {kind = max, axes = [0]} return %y } => "
       "{ %m = reduce %x {kind = max, axes = [0]} %y = max %m, %m return %y }");
   expect_refuted(empty);
-  // The maximum of no equal elements is no element.
+  // The maximum of 0 equal elements does not exist.
   EXPECT_FALSE(prove(rule_of("rule @r(%u: f32[N]) where M in 0..64, N in 1..64 { %w = broadcast %u "
                              "{dims = [M, N], map = [1]} %y = reduce %w {kind = max, axes = [0]} "
                              "return %y } => { return %u }"))

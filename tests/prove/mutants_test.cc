@@ -71,7 +71,7 @@ Result<Op> mutated(Op op, Kind kind, const std::vector<Symbol>& symbols, Rng& rn
   return Op::make(op.opcode(), std::move(attrs));
 }
 
-// The graph with one op or one operand changed; an error if that is no graph.
+// The graph with one op or one operand changed; an error if that is not a graph.
 Result<Graph> mutant_of(const Graph& graph, Kind kind, Rng& rng) {
   Graph copy(graph.name());
   std::vector<ValueId> map(graph.value_count());

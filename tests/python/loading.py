@@ -17,8 +17,8 @@ model = hone.compile("zoo:mlp,size=tiny", cache=None, log=None, progress=False)
 assert model(np.ones((2, 16), np.float32)).shape == (2, 10)
 """
 
-# A library as others have them: its use of std::call_once, and variables of its own, make the C
-# library give thread-local memory to libstdc++ and to it as they are met, which is final.
+# A library as others have them. It uses std::call_once and has variables of its own. So the C
+# library gives thread-local memory to libstdc++ and to it as they are met, which is final.
 OTHER = r"""
 #include <mutex>
 thread_local char room[4096];

@@ -99,7 +99,7 @@ TEST(MemoryText, AliasesThatAreNotInUseHaveNoPartInAnOverload) {
   plan.witness_moment = 1;
   EXPECT_THAT(witness_text(problem, plan, kIds),
               says("2 buffers ... capacity 20 ... a, c ... moment 1 ... 24 bytes"));
-  problem.capacity = {24};  // then it is no matter of one moment
+  problem.capacity = {24};  // then it is not a matter of one moment
   EXPECT_THAT(witness_text(problem, plan, kIds), says("3 buffers"));
 }
 

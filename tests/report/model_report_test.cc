@@ -40,8 +40,8 @@ ModelReport empty_report(std::string model) {
   return report;
 }
 
-// All that a page can show, with names from somebody who would like it to show more; a graph of so
-// many steps.
+// All that a page can show, with names from somebody who would like it to show more; a graph of
+// `steps` steps.
 ModelReport evil_report(size_t steps) {
   const std::string evil(kEvil);
   ModelReport report = empty_report(evil);

@@ -23,7 +23,7 @@ using testing::IsEmpty;
 
 class BuildDataSetTest : public testing::Test {
  protected:
-  // A softmax of so many rows.
+  // A softmax of `rows` rows.
   static NamedProgram program(const std::string& name, int64_t rows) {
     return {name, [rows]() -> Result<Graph> {
               return parse_graph(
@@ -104,7 +104,7 @@ TEST_F(BuildDataSetTest, MeasuresNoisyTimesOnceMoreAndInALaterBuild) {
   const ProgramKernel kernel = DataSet::open(path())->kernels()[0];
   for (const auto& [code, count] : races_of(kernel)) EXPECT_EQ(count, 3);
   EXPECT_GT(build(programs, strict)->compiles, 4);
-  // By the new times an evolution may have come to other schedules, which are new.
+  // With the new times an evolution may have come to other schedules, which are new.
   std::vector<int> counts;
   for (const auto& [code, count] : races_of(kernel)) counts.push_back(count);
   EXPECT_EQ(std::ranges::max(counts), 5);

@@ -20,7 +20,7 @@ namespace {
 using tested::says;
 using testing::HasSubstr;
 
-// Made-up times of a model whose new plan takes so many times as long, with noise of 1 %.
+// Made-up times of a model whose new plan takes `ratio` times as long, with noise of 1 %.
 PlanDuel fought(double ratio, int64_t rounds = 12, uint64_t seed = 1) {
   Rng rng(seed);
   std::vector<std::vector<double>> a, b;

@@ -96,7 +96,7 @@ class TunerTest : public testing::Test {
   const TempDir folder_ = TempDir::create(std::filesystem::temp_directory_path()).value();
   const std::unique_ptr<Log> log_ = Log::open((folder_.path() / "log.db").native()).value();
 
-  // A plan that is not the default, which the log takes for so much faster.
+  // A plan that is not the default, which the log takes for `gain` times as fast.
   Plan remember_slow_plan(double gain) {
     CompileOptions one;
     one.plan.threads = 1;

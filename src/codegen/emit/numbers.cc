@@ -36,8 +36,8 @@ Widened widened(Value x) {
   return from;
 }
 
-// The product of bytes has 16 bits, and so half of the work in vectors. (Of wider products of u8
-// and i8 LLVM 19 makes vpdpbusd where lanes are summed, and of eight lanes it loses four.)
+// The product of bytes has 16 bits, and so half of the work in vectors. (LLVM 19 makes vpdpbusd of
+// wider products of u8 and i8 where lanes are summed, and loses four lanes of eight.)
 Value product(Instructions& code, Value a, Value b) {
   const mlir::Type wide = mlir::getElementTypeOrSelf(a.getType());
   const Widened left = widened(a), right = widened(b);

@@ -111,8 +111,8 @@ Value SmallReals::encode(DType dtype, Value real) {
 }
 
 // LLVM takes an op on widened halves for one on halves, wherever it sees both. No machine of these
-// levels computes on halves: LLVM 19 makes scalar code of most of such ops, and of `maximum` and
-// `minimum` code that loses NaN and the signs of zeros. So it must not see where an f32 comes from.
+// levels computes on halves. LLVM 19 makes scalar code of most such ops; its code for `maximum` and
+// `minimum` loses NaN and the signs of zeros. So it must not see where an f32 comes from.
 Value SmallReals::apart(Value f32) {
   return code_.builder()
       .create<mlir::LLVM::CallIntrinsicOp>(f32.getType(), "llvm.arithmetic.fence", f32)

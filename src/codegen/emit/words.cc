@@ -4,9 +4,9 @@
 #include "base/planted.h"
 #include "codegen/emit/emitter.h"
 
-// Products by words. Bytes, four at a time: where VNNI is missing, they are widened to 16 bits:
-// pmaddwd adds two products without loss, while pmaddubsw would cut the sum of two to 16 bits.
-// Numbers of bf16, two at a time.
+// Products by words. Bytes are taken four at a time. Where VNNI is missing, they are widened to 16
+// bits. Then pmaddwd adds two products without loss, while pmaddubsw would cut the sum of two to 16
+// bits. Numbers of bf16 are taken two at a time.
 
 namespace hone::code {
 

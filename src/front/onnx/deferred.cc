@@ -14,7 +14,7 @@ namespace {
 struct Live {
   std::string name;  // in the file; "": only there for the symbols in its type
   Type type;         // as far as it was known
-  Tensor constant;   // of a constant, which is no input of the segment
+  Tensor constant;   // of a constant, which is not an input of the segment
   Elements contents;
   std::optional<Dims> learned;
 };
@@ -166,7 +166,7 @@ class Rest : public FileRest {
   Flow::Names names_;
   const onnx::GraphProto& graph_;
   int first_;
-  size_t size_nodes_;  // so many of the indices come before `first_`
+  size_t size_nodes_;  // the number of indices before `first_`
   std::vector<int> indices_;
   std::string what_;
   std::vector<Live> live_;

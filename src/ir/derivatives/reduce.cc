@@ -27,8 +27,8 @@ std::vector<Value> extreme_tangent(const TangentCall& call) {
   return {reduce_sum(select(is_extreme, call.tangent(0), zeros_of(b, x.type())), axes) / count};
 }
 
-// The tangent of each factor times the product of the others, which are those before it and those
-// behind it: no division, so that factors of 0 are like any others.
+// The tangent of each factor times the product of the factors before it and of those after it.
+// There is no division, so that factors of 0 are like any others.
 std::vector<Value> product_tangent(const TangentCall& call) {
   const Ints& axes = call.op.ints("axes");
   Value x = call.operand(0), t = call.tangent(0);

@@ -190,7 +190,7 @@ class Winograd : public AlgorithmDef {
         [=](const Tensor& tensor) { return winograd_weights(tensor, dims, shape, dtype); }};
   }
   bool saves_products() const override { return true; }
-  // So many products of a tile in place of those of a conv with windows of 3.
+  // The number of products of a tile over that of a conv with windows of 3.
   double share_of_products(const ScheduleSite& site, const Schedule& schedule) const override {
     const Result<WinogradDims> dims = winograd_dims(site.body, site.facts);
     if (!dims.ok()) return 1;

@@ -73,7 +73,7 @@ LayoutSums::LayoutSums(const ConfiguredGraph& measured) {
   fit(assignments, right);
 }
 
-// The least squares by conjugate gradients of the normal equations: X has a row for each
+// Solves the least squares by conjugate gradients of the normal equations. X has a row for each
 // assignment, of zeros, ones and the price, so that products with it are sums of numbers. Large
 // graphs have thousands of unknowns, whose matrix (least_squares.h) would be large.
 void LayoutSums::fit(const std::vector<Assignment>& assignments, const std::vector<double>& right) {

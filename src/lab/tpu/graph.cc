@@ -154,7 +154,7 @@ Result<bool> is_wide(const Arrays& arrays) {
   return true;
 }
 
-// `values` of so many columns, or of any with names.
+// `values` with the published number of columns, or any number with names.
 Result<Features> features_of(const Arrays& arrays, const Tensor& tensor, std::string_view name,
                              std::span<const std::string> published) {
   const int64_t columns = tensor.type().static_dims().back();

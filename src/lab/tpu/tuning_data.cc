@@ -22,7 +22,7 @@ Status take_one(size_t& room, std::string_view what, size_t most) {
   return {};
 }
 
-// Before there is another part of so many bytes: parts of 2 bytes become large ones.
+// Called before another part of `bytes` bytes is made: parts of 2 bytes become large ones.
 Status take_bytes(Room& room, size_t bytes) {
   if (bytes > room.bytes)
     return over_limit("it has too many parts for its size: they take more than {} times its bytes",

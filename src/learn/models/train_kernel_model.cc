@@ -278,8 +278,8 @@ class Training {
     return judged;
   }
 
-  // For each kind, the median of what prices of the planner's schedules are short by, held to the
-  // mean of all kernels as if two more of the kind had that.
+  // For each kind, the median of how far prices of the planner's schedules are too low. It is drawn
+  // to the mean of all kernels, as if two more kernels of the kind had that mean.
   void find_levels() {
     double all = 0;
     std::map<std::string_view, std::vector<double>> by_kind;

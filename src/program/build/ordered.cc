@@ -163,8 +163,8 @@ void OrderedBuilder::scatter() {
   });
 }
 
-// NaN is above all numbers and equal to NaN: of reals the lower one comes before the upper one
-// where it is a number, and that is not at most it.
+// NaN is above all numbers and equal to NaN. So the lower of two reals comes before the upper one
+// if it is a number, and the upper one is not at most it.
 tile::Scalar OrderedBuilder::comes_before(Scalar a, Scalar b) {
   const bool descends = op().flag("descending");
   const Scalar low = descends ? b : a, high = descends ? a : b;

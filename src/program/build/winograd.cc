@@ -9,10 +9,10 @@
 namespace hone {
 namespace {
 
-// Blocks of tiles, in the schedule's order. For each block, part by part of the features, the
-// data of all channels are transformed, channels in lanes. Then, panel of features by panel: the
-// sums over channels, one product of the tiles after another, as register tiles of tiles x
-// features; and the transformed sums become the points of the results, each with its epilogue,
+// Blocks of tiles, in the schedule's order. For each block, part by part of the features, the data
+// of all channels are transformed, channels in lanes. Then come panels of features, one after
+// another. The sums over channels are register tiles of tiles x features, one product of the tiles
+// after another. The transformed sums become the points of the results, each with its epilogue,
 // features in lanes.
 //
 // Weights are transformed already (prepared.h), and padded to whole panels.

@@ -143,7 +143,7 @@ TileBounds::TileBounds(const TileProgram& program) : program_(program) {
   for (int i = 0; i < static_cast<int>(program.indices.size()); ++i) {
     const std::optional<tile::Span>& span = program.indices[static_cast<size_t>(i)].span;
     if (!span) continue;
-    // Guards have two bounds; the other one is no news.
+    // Guards have two bounds; the other one says nothing new.
     const IndexExpr behind = IndexExpr::iter(i) - span->first,
                     before = span->end - IndexExpr::iter(i);
     BoundsAlgebra algebra{program_, {}};

@@ -146,8 +146,8 @@ class Check {
 
   // ---- The guard ----
 
-  // The sizes that the guard admits are among those of the new symbols: at the witnesses, which
-  // lie within the ranges, what is bound gives back each symbol of the rule.
+  // The sizes that the guard admits are among those of the new symbols. The witnesses lie within
+  // the ranges, and at them the bound values give back each symbol of the rule.
   Status check_symbols() {
     std::map<std::string, Whole> witnesses;
     for (const Made& made : made_) {

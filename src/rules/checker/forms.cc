@@ -266,7 +266,7 @@ Result<Form> Speller::constant(const Tensor& tensor, const std::vector<Whole>& i
   return single({.kind = Factor::function, .key = fmt::format("number {:a}", first)});
 }
 
-// What compute() makes of operands: their elements at the index, in sums of products.
+// The algebra for compute(): elements of operands at the index, in sums of products.
 struct Speller::FormAlgebra {
   using Computed = Result<Form>;
   Speller& speller;

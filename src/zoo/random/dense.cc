@@ -11,7 +11,7 @@ namespace {
 
 double count_of(Dim d) { return static_cast<double>(std::max<int64_t>(1, d.range().high)); }
 
-// Of the second factor: bytes may meet those of the other sign, as machines multiply them.
+// The type of the second factor. Bytes may meet those of the other sign, as machines multiply them.
 DType second_type(Generator& g, DType first) {
   if (first == DType::u8) return g.rng().chance(0.5) ? DType::i8 : first;
   if (first == DType::i8) return g.rng().chance(0.5) ? DType::u8 : first;
@@ -29,8 +29,8 @@ Value power_scale(Generator& g, const Dims& dims, int64_t least, int64_t most) {
   return g.builder().constant(Tensor::from_reals(type, scales));
 }
 
-// A factor as quantized models have it: bytes less their zero point, as i32 or scaled to f32. Those
-// of weights may have a scale for each index of the axis.
+// A factor as quantized models have it: bytes less their zero point, as i32 or scaled to f32.
+// Weights may have a scale for each index of the axis.
 Value quantized_factor(Generator& g, DType dtype, const Dims& dims, bool is_weight,
                        std::optional<int64_t> axis) {
   Builder& b = g.builder();

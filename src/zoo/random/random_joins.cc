@@ -53,7 +53,7 @@ class Joins {
     return pool_[i];
   }
 
-  // By a kernel.
+  // A value that a kernel computes.
   Value computed(Value x) {
     static constexpr Opcode ops[] = {Opcode::neg, Opcode::abs, Opcode::sort};
     const Opcode op = rng_.pick(ops);

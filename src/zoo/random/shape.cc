@@ -130,8 +130,8 @@ void dynamic_sliced(Generator& g, Opcode opcode, DType dtype) {
   g.keep_like(g.builder().op(opcode, operands, {{"sizes", part_sizes(g, x)}}), x);
 }
 
-// What an update changes: half of the time something that was just computed for it, and for whoever
-// comes later; sometimes another node has read it before.
+// The value that an update changes. Half of the time it was just computed for the update, and for
+// whoever comes later. Sometimes another node has read it before.
 Value changed(Generator& g, Value x) {
   if (x.rank() == 0 || g.rng().chance(0.5)) return x;
   Value y = g.builder().op(Opcode::reverse, {x}, {{"axes", Ints{g.axis(x)}}});

@@ -78,8 +78,8 @@ Value given_mask(Node& n, const Heads& h) {
   return with_last_keys(n, mask, h);
 }
 
-// True for the keys that are no padding, with `causal` for those up to
-// i + length - queries: counted from the last query, so that the number of queries is not needed.
+// True for the keys that are not padding, with `causal` for those up to i + length - queries. They
+// are counted from the last query, so that the number of queries is not needed.
 Value without_padding(Node& n, Value lengths, const Heads& h, bool causal) {
   Builder& b = n.builder();
   n.require_rank(lengths, "nonpad_kv_seqlen", 1, 1);

@@ -335,9 +335,10 @@ class WhileCondition {
   Graph graph_;
 };
 
-// As while: state = counter, condition, limit, carried, captured. Where the condition is the same
-// function of the carried values before the loop and after each iteration, and nothing else ends
-// the loop, the function is the while's, and the state what is carried and captured.
+// As while: state = counter, condition, limit, carried, captured. In some loops the condition is
+// the same function of the carried values before the loop and after each iteration, and nothing
+// else ends the loop. Then the function is the while's, and the state is the carried and captured
+// values.
 bool loop_as_while(Node& n, const LoopParts& loop, Region& region) {
   if (loop.stacked > 0) return false;
   Builder& b = n.builder();

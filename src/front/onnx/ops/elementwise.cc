@@ -16,8 +16,9 @@ struct Pair {
   Value b;
 };
 
-// Before version 7 the second operand is stretched if `broadcast` says so: one element to all, or
-// dims that are equal to those of the first from `axis` on (without it: to its last ones).
+// Before version 7 the second operand is stretched if `broadcast` says so. It is one element, or
+// its dims are equal to those of the first operand from `axis` on. Without an axis they are equal
+// to its last ones.
 Pair operands(Node& n) {
   Value a = n.in(0), b = n.in(1);
   if (n.version() >= 7) return {a, b};

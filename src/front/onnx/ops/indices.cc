@@ -64,7 +64,7 @@ std::optional<Dim> known_scalar(Node& n, Value scalar) {
 
 std::vector<Number> numbers_of(Node& n, size_t i) {
   std::vector<Number> numbers;
-  // "To the end" is often written as the highest number, which is no dim.
+  // "To the end" is often written as the highest number, which cannot be a dim.
   if (std::optional<Tensor> constant = n.maybe_constant(i);
       constant && constant->type().rank() == 1 && is_integer(constant->dtype()) &&
       constant->elements() <= Contents::kMaxElements) {

@@ -8,8 +8,8 @@
 namespace hone::onnx_io {
 namespace {
 
-// How the state S changes at a time step, before the query reads it: S' = exp(g) S + k v^T, where
-// `gated` has the decay g, and `delta` puts beta (v - exp(g) S^T k) in the place of v.
+// The state S changes at a time step, before the query reads it: S' = exp(g) S + k v^T. `gated` has
+// the decay g. `delta` puts beta (v - exp(g) S^T k) in the place of v.
 struct UpdateRule {
   bool gated = false;
   bool delta = false;

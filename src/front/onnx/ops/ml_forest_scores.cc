@@ -5,8 +5,8 @@
 
 #include "front/onnx/ops/ml_forest.h"
 
-// All trees are walked at once, for all rows: a table has the places that a place leads to, and a
-// walk takes as many steps as the deepest tree has levels. A leaf leads to itself.
+// All trees are walked at once, for all rows. A table has the places that a place leads to. A walk
+// takes as many steps as the deepest tree has levels. A leaf leads to itself.
 
 namespace hone::onnx_io {
 namespace {

@@ -28,7 +28,7 @@ Layout read_layout(Node& n) {
 }
 
 // Numbers of l.bits that stand in the bytes of an operand, the low bits first, as [columns, count]
-// of `stored` per column: u4 that share the bytes of a constant, u8 otherwise.
+// of `stored` per column. They are u4 that share the bytes of a constant, else u8.
 Value unpacked(Node& n, size_t operand, const Layout& l, int64_t stored, int64_t count) {
   Value bytes = n.in(operand);
   const int64_t per_column = stored / l.per_byte();

@@ -44,8 +44,9 @@ Ints pool_kernel(Node& n, Value x) {
   return kernel;
 }
 
-// With ceil_mode a last window may reach beyond the padding, but not start there. So many further
-// positions behind the input let the windows that count down come out as those that count up.
+// With ceil_mode a last window may reach beyond the padding, but not start there. With this many
+// further positions after the input, counting windows down gives the same number as counting them
+// up.
 int64_t ceil_padding(int64_t high, int64_t stride, int64_t span) {
   return high + stride <= span ? high + stride - 1 : std::max(span, high) - 1;
 }

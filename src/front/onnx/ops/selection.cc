@@ -245,7 +245,7 @@ Dim most_selected(Dim boxes, std::optional<Dim> limit) {
 struct Detections {
   Value boxes;   // [batch, boxes, 4]
   Value scores;  // [batch, classes, boxes]
-  Dim real;      // so many of the boxes
+  Dim real;      // the number of boxes
 };
 
 Detections detections_of(Node& n) {

@@ -10,8 +10,9 @@ namespace {
 
 // ---- Optimizers ---------------------------------------------------------------------------------
 
-// The operands: learning rate, count of updates, then for each of the optimized tensors its value,
-// its gradient and what is kept between updates; all values come first, then all gradients, ...
+// The operands are the learning rate and the count of updates. Then come the value and the gradient
+// of each optimized tensor, and what is kept between updates. All values come first, then all
+// gradients, ...
 class Optimizer {
  public:
   Optimizer(Node& n, size_t kinds)

@@ -34,7 +34,7 @@ struct FloatFormat {
     }
   }
 
-  // What `value` gives for each exponent, from a table.
+  // The result of `value` for each exponent, from a table.
   template <class F>
   Value by_exponent(Value e, const F& value) const {
     std::vector<double> table;
