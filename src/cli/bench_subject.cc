@@ -66,7 +66,7 @@ class DonatedInputs {
     if (std::ranges::find(is_given_up_, true) == is_given_up_.end())
       return usage_error("--donate: the model changes no input in place")
           .with_hint(
-              "a graph says 'donate' behind inputs that updates or elementwise ops may change");
+              "a graph says 'donate' after inputs that updates or elementwise ops may change");
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (is_given_up_[i]) inputs_[i] = Tensor::copy_of(inputs_[i].type(), inputs_[i].bytes());
     return {};

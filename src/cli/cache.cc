@@ -19,8 +19,7 @@ Result<std::filesystem::path> user_folder() {
   if (caches != nullptr && *caches == '/') return std::filesystem::path(caches) / "hone";
   const char* home = std::getenv("HOME");
   if (home != nullptr && *home == '/') return std::filesystem::path(home) / ".cache" / "hone";
-  return usage_error(
-             "there is no folder for what is compiled: neither XDG_CACHE_HOME nor HOME is set")
+  return usage_error("compiled code has no folder: neither XDG_CACHE_HOME nor HOME is set")
       .with_hint("name one with --cache");
 }
 

@@ -190,7 +190,7 @@ Status check_counts(const DecisionCounts& decisions, int64_t least) {
 Status check_last_seed(const Arguments& arguments) {
   const int64_t seed = arguments.integer("seed"), count = arguments.integer("count");
   if (count - 1 <= INT64_MAX - seed) return {};
-  return usage_error("--seed {} --count {}: the last seed is behind {}", seed, count, INT64_MAX);
+  return usage_error("--seed {} --count {}: the last seed is above {}", seed, count, INT64_MAX);
 }
 
 Status cmd_fuzz(const Arguments& arguments, Console& console) {

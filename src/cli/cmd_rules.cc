@@ -210,7 +210,7 @@ class Verification {
     if (verdict->rung == Rung::all_sizes) ++counts_.all_sizes;
     if (verdict->rung < rule.rung) {
       ++counts_.claimed;
-      progress_.note(fmt::format("{}: the file says {}, what is shown is {}", rule.name,
+      progress_.note(fmt::format("{}: the file claims {}, but {} was shown", rule.name,
                                  name(rule.rung), name(verdict->rung)));
     }
     Rule shown = rule;

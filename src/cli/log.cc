@@ -15,14 +15,14 @@ Result<std::string> log_path(const Arguments& arguments) {
   if (named != nullptr && *named != '\0') return std::string(named);
   if (const std::optional<std::filesystem::path> data = user_data_folder())
     return (*data / "log.db").native();
-  return usage_error("there is no place for the log: none of HONE_LOG, XDG_DATA_HOME, HOME is set")
+  return usage_error("the log has no place: none of HONE_LOG, XDG_DATA_HOME, HOME is set")
       .with_hint("name a file with --log");
 }
 
 void tell_salvaged(const Salvaged& salvaged, const std::string& path, Console& console) {
   std::string lost = fmt::format("{} of its rows are lost", salvaged.lost);
   if (salvaged.may_be_more)
-    lost = salvaged.lost == 0 ? "rows may be lost that left no trace" : "at least " + lost;
+    lost = salvaged.lost == 0 ? "rows may be lost without a trace" : "at least " + lost;
   console.note(
       "the log '{}' was damaged: {}; {} records, {} texts and {} plans are kept; the damaged file "
       "is '{}'",

@@ -280,7 +280,7 @@ Status refuse_native_options(const Arguments& arguments) {
        {"target", "isa", "prices", "cost", "threads", "plan", "plan-lenient", "plan-seed",
         "without", "cache", "optimize", "assume-range"})
     if (arguments.given(option))
-      return usage_error("--{} is for native code, the reference does not take it", option);
+      return usage_error("--{} is for native code; the reference does not take it", option);
   return {};
 }
 

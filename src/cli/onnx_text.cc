@@ -36,7 +36,7 @@ std::string onnx_markdown() {
 it anew. -->
 
 The ops that are imported, and the versions of their domain from which a mapping holds, up to the
-next one in the list. What of an op is not supported is said when a model uses it;
+next one in the list. If a model uses a part of an op that is not supported, hone says so;
 [conformance.md](conformance.md) lists it for the cases of the standard.
 
 | op | versions |

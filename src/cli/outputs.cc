@@ -97,7 +97,7 @@ Status check_output_path(size_t outputs, const std::string& path) {
   const fs::path target(path);
   std::error_code ignored;
   if (target.extension() == ".npy" && outputs != 1) {
-    return usage_error("{} holds one tensor, the model has {} outputs", path, outputs)
+    return usage_error("{} holds one tensor, but the model has {} outputs", path, outputs)
         .with_hint("write them to a .npz file or into a folder");
   }
   if (is_tensor_file(target)) return check_writable(path);

@@ -22,7 +22,8 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 std::string_view text_of(int signal) {
   switch (signal) {
     case SIGSEGV: return "SIGSEGV\n";
-    case SIGBUS: return "SIGBUS, which is no fault of hone if a file was cut while it was read\n";
+    case SIGBUS:
+      return "SIGBUS, which is not a fault of hone if a file was cut while it was read\n";
     case SIGFPE: return "SIGFPE\n";
     case SIGILL: return "SIGILL\n";
     default: return "SIGABRT\n";

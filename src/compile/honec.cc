@@ -50,8 +50,8 @@ class HonecWriter {
                            std::string_view version) {
     HONE_CHECK(!programs.empty(), "no programs");
     if (programs.size() + 4 > honec::kMaxSections)
-      return unsupported("a compiled model of {} programs, {} are the most", programs.size(),
-                         honec::kMaxSections - 4);
+      return unsupported("the model has {} programs, but a compiled file holds at most {}",
+                         programs.size(), honec::kMaxSections - 4);
     std::vector<std::string> texts;
     for (const HonecProgram& program : programs) texts.push_back(HONE_TRY(text_of(program)));
     Values metadata;

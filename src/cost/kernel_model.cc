@@ -130,7 +130,7 @@ class Reader {
     HONE_TRY(fill("low", model_.low));
     HONE_TRY(fill("high", model_.high));
     for (size_t f = 0; f < kFeatures; ++f)
-      if (!(model_.low[f] <= model_.high[f])) return bad_input("'low' lies above 'high'");
+      if (!(model_.low[f] <= model_.high[f])) return bad_input("'low' is above 'high'");
     HONE_TRY(fill("kernels/mean", model_.mean));
     HONE_TRY(fill("kernels/deviation", model_.deviation));
     HONE_TRY(kernels());
@@ -146,7 +146,8 @@ class Reader {
 
   Result<double> number(std::string_view key) const {
     const double number = HONE_TRY(parse_double(HONE_TRY(text(key))));
-    if (!std::isfinite(number) || number < 0) return bad_input("the entry '{}' is no number", key);
+    if (!std::isfinite(number) || number < 0)
+      return bad_input("the entry '{}' is not a number", key);
     return number;
   }
 
@@ -156,7 +157,7 @@ class Reader {
     for (char c : digits) {
       const size_t digit = std::string_view("0123456789abcdef").find(c);
       if (digit == std::string_view::npos || digits.size() != 16)
-        return bad_input("the {} '{}' is none", key, excerpt(digits));
+        return bad_input("the {} '{}' is not 16 hex digits", key, excerpt(digits));
       number = number << 4 | digit;
     }
     return number;
@@ -167,7 +168,7 @@ class Reader {
     if (lines.empty()) return {};  // no kind was in two programs
     for (std::string_view line : split(lines, '\n')) {
       const size_t space = line.find(' ');
-      if (space == std::string_view::npos) return bad_input("'{}' is no count", excerpt(line));
+      if (space == std::string_view::npos) return bad_input("'{}' is not a count", excerpt(line));
       model_.seen[std::string(line.substr(space + 1))] = HONE_TRY(parse_int(line.substr(0, space)));
     }
     return {};
@@ -178,9 +179,9 @@ class Reader {
     if (lines.empty()) return {};
     for (std::string_view line : split(lines, '\n')) {
       const size_t space = line.find(' ');
-      if (space == std::string_view::npos) return bad_input("'{}' is no level", excerpt(line));
+      if (space == std::string_view::npos) return bad_input("'{}' is not a level", excerpt(line));
       const double level = HONE_TRY(parse_double(line.substr(0, space)));
-      if (!std::isfinite(level)) return bad_input("'{}' is no level", excerpt(line));
+      if (!std::isfinite(level)) return bad_input("'{}' is not a level", excerpt(line));
       model_.levels[std::string(line.substr(space + 1))] = level;
     }
     return {};
@@ -193,9 +194,9 @@ class Reader {
       RegretBound bound;
       for (size_t i = 0; i < std::size(kMeasuredCounts); ++i) {
         const size_t space = line.find(' ');
-        if (space == std::string_view::npos) return bad_input("'{}' is no bound", excerpt(line));
+        if (space == std::string_view::npos) return bad_input("'{}' is not a bound", excerpt(line));
         bound.slower.push_back(HONE_TRY(parse_double(line.substr(0, space))));
-        if (!(bound.slower.back() >= 0)) return bad_input("'{}' is no bound", excerpt(line));
+        if (!(bound.slower.back() >= 0)) return bad_input("'{}' is not a bound", excerpt(line));
         line.remove_prefix(space + 1);
       }
       if (line != "all") bound.kind = line;
@@ -213,7 +214,8 @@ class Reader {
       return bad_input("the tensor '{}' is {}, not {}", name, tensor->type().to_string(),
                        type.to_string());
     for (float each : tensor->as<float>())
-      if (!std::isfinite(each)) return bad_input("the tensor '{}' has what is no number", name);
+      if (!std::isfinite(each))
+        return bad_input("the tensor '{}' has an element that is not a number", name);
     return tensor->as<float>();
   }
 
@@ -226,7 +228,7 @@ class Reader {
   Status networks() {
     const Tensor* first = content_.find("member0/middle");
     if (first == nullptr || first->type().rank() != 2)
-      return bad_input("there is no network: the tensor 'member0/middle' is missing");
+      return bad_input("the network is missing: it begins with the tensor 'member0/middle'");
     const int64_t width1 = first->type().dim(0).value(), width2 = first->type().dim(1).value();
     if (width1 < 1 || width2 < 1 || width1 > static_cast<int64_t>(kMaxWidth) ||
         width2 > static_cast<int64_t>(kMaxWidth))
@@ -248,7 +250,7 @@ class Reader {
       member.bias3 = HONE_TRY(numbers(name + "bias3", {1}))[0];
       model_.members.push_back(std::move(member));
     }
-    if (model_.members.empty()) return bad_input("there is no network");
+    if (model_.members.empty()) return bad_input("the file has no network");
     return {};
   }
 

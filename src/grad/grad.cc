@@ -78,7 +78,7 @@ Status check_path(const Graph& graph, uint32_t input, ValueId loss) {
                "the loss depends on {} only through {}, which has no derivative: its "
                "results do not change, or change in jumps",
                graph.label(from), graph.describe(n))
-        .with_hint("leave the input out of those that gradients are asked for");
+        .with_hint("compute no gradient of this input");
   }
   return {};
 }

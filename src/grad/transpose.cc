@@ -88,7 +88,7 @@ class Transposer {
     for (ValueId v : graph_.operands(n)) {
       operands.push_back(v.is_none() ? Value() : values_[v.index]);
       if (!v.is_none() && !operands.back() && !is_linear_[v.index])
-        return bad_input("reads %{}, which is no linear function of the inputs", v.index);
+        return bad_input("reads %{}, which is not a linear function of the inputs", v.index);
     }
     std::vector<Value> back;
     if (class_of(graph_.opcode(n)) == OpClass::control) {
@@ -96,7 +96,7 @@ class Transposer {
     } else {
       const Derivative* derivative = graph_.op(n).def().derivative;
       if (derivative == nullptr || derivative->transpose == nullptr)
-        return bad_input("'{}' is no linear function of its operands", graph_.op(n).name());
+        return bad_input("'{}' is not a linear function of its operands", graph_.op(n).name());
       const std::vector<Type> types = graph_.operand_types(n);
       back = derivative->transpose(
           {b_, graph_.op(n), operands, types, cotangents, linear, result_types});

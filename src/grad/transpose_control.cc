@@ -44,7 +44,7 @@ class ControlBack {
     const size_t states = static_cast<size_t>(op_.integer("carried"));
     for (size_t i = 0; i < states; ++i)
       if (!in[i] && body.outputs()[i] != body.inputs()[i])
-        return unsupported("state {} changes from round to round, but is no tangent", i);
+        return unsupported("state {} changes from round to round, but is not a tangent", i);
     const size_t tangents = static_cast<size_t>(
         std::count(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(states), true));
     const size_t fixed = states - tangents;

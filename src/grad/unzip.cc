@@ -25,7 +25,7 @@ class Unzipper {
   Result<Unzipped> run() {
     for (size_t i = 0; i < outputs_.size(); ++i)
       if (!outputs_[i] && is_linear_[graph_.outputs()[i].index])
-        return bad_input("output {} depends on a tangent, but is none", i);
+        return bad_input("output {} depends on a tangent, but is not one", i);
     HONE_TRY(split_nodes());
     find_cheap_values();
     collect_needs();

@@ -15,7 +15,7 @@ using Metadata = std::map<std::string, std::string>;
 Result<std::string_view> text_of(const Metadata& metadata, const std::string& key) {
   const auto found = metadata.find(key);
   if (found != metadata.end()) return std::string_view(found->second);
-  return bad_input("the file does not say '{}': it is no checkpoint of training", key)
+  return bad_input("the file lacks '{}': it is not a checkpoint of training", key)
       .with_hint("Trainer::save writes checkpoints");
 }
 
@@ -62,7 +62,7 @@ Status check_content(const Metadata& metadata, std::span<const NamedTensor> tens
   std::string_view then = HONE_TRY(text_of(metadata, std::string(kContent)));
   const bool is_second = consume_prefix(then, kSecond);
   if (then == content_of(is_second ? metadata : Metadata(), tensors)) return {};
-  return bad_input("it is not what was written: the file is damaged")
+  return bad_input("its checksum does not fit: the file is damaged")
       .with_hint("go on from another checkpoint, such as best.safetensors");
 }
 
@@ -119,7 +119,7 @@ Status Trainer::load(const std::filesystem::path& path) {
   for (const NamedTensor& each : state_) {
     const Tensor* found = file.find(each.name);
     if (found == nullptr)
-      return bad_input("there is no tensor '{}', which the network has", each.name)
+      return bad_input("the file lacks the tensor '{}', which the network has", each.name)
           .within(path.native());
     if (found->type() != each.tensor.type())
       return bad_input("tensor '{}' is {}, but the network's is {}", each.name,
@@ -140,7 +140,7 @@ Status Trainer::load(const std::filesystem::path& path) {
 }
 
 Result<bool> Trainer::resume() {
-  if (options_.folder.empty()) return usage_error("there is no folder to resume from");
+  if (options_.folder.empty()) return usage_error("the trainer has no folder to resume from");
   if (!std::filesystem::exists(last())) return false;
   HONE_TRY(load(last()));
   return true;

@@ -10,11 +10,12 @@
 namespace hone {
 
 Result<TensorDataset> TensorDataset::make(Batch rows) {
-  if (rows.empty()) return bad_input("a dataset needs a tensor at least");
+  if (rows.empty()) return bad_input("a dataset needs at least one tensor");
   int64_t size = -1;
   for (const auto& [name, tensor] : rows) {
     if (tensor.type().rank() == 0 || bits(tensor.dtype()) % 8 != 0)
-      return bad_input("the samples of '{}' would be rows of {}", name, tensor.type().to_string());
+      return bad_input("the samples of '{}' must be rows of whole bytes, but are {}", name,
+                       tensor.type().to_string());
     const int64_t count = tensor.type().dim(0).value();
     if (size >= 0 && count != size)
       return bad_input("'{}' has {} samples, '{}' has {}", name, count, rows.begin()->first, size);

@@ -42,7 +42,7 @@ std::string print_info(const DataSetInfo& info) {
 
 Result<DataSetInfo> parse_info(std::string_view text) {
   const Json json = HONE_TRY(parse_json(text));
-  if (!json.is_object()) return bad_input("it is no object");
+  if (!json.is_object()) return bad_input("it is not a JSON object");
   JsonFields fields(json);
   int64_t format = 0;
   HONE_TRY(fields.read("format", format));
@@ -73,7 +73,7 @@ Result<DataSetInfo> read_info(const std::string& folder) {
   const std::string path = path_in(folder, "dataset.json");
   std::error_code failed;
   if (!fs::exists(path, failed))
-    return bad_input("'{}' is no data set: it has no dataset.json", excerpt(folder))
+    return bad_input("'{}' is not a data set: it has no dataset.json", excerpt(folder))
         .with_hint("'hone dataset build -o FOLDER' makes one");
   const std::string text = HONE_TRY(read_file(path, kMaxInfoBytes));
   Result<DataSetInfo> info = parse_info(text);
@@ -92,7 +92,7 @@ std::string line_of(const ProgramKernel& kernel) {
 
 Result<ProgramKernel> parse_line(std::string_view line) {
   const Json json = HONE_TRY(parse_json(line));
-  if (!json.is_object()) return bad_input("it is no object");
+  if (!json.is_object()) return bad_input("it is not a JSON object");
   JsonFields fields(json);
   ProgramKernel kernel;
   HONE_TRY(fields.read("kernel", kernel.kernel));
@@ -124,8 +124,8 @@ Status check_program_name(std::string_view name) {
                       kMaxProgramBytes);
   const auto is_good = [](char c) { return c >= ' ' && c <= '~' && c != '#'; };
   if (trim(name) != name || !std::ranges::all_of(name, is_good))
-    return bad_input("'{}' is no name of a program", excerpt(name))
-        .with_hint("it is one line of printable ASCII without #");
+    return bad_input("'{}' cannot name a program", excerpt(name))
+        .with_hint("a name is one line of printable ASCII without #");
   return {};
 }
 
@@ -171,9 +171,9 @@ Status check_free(const std::string& folder) {
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
     const std::string name = at->path().filename().native();
     if (std::ranges::none_of(kOwn, [&](std::string_view own) { return name.starts_with(own); }))
-      return bad_input("it is no data set, and not empty: it has '{}'", excerpt(name))
+      return bad_input("the folder is not empty, and not a data set: it has '{}'", excerpt(name))
           .within(folder)
-          .with_hint("a data set begins in a new folder");
+          .with_hint("name a new folder for a data set");
   }
   return {};
 }

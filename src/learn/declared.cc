@@ -71,7 +71,8 @@ Result<DeclaredLayer> parse_layer(Words words) {
   std::vector<std::string_view> names;
   for (const LayerKind& kind : kLayers) names.push_back(kind.name);
   if (words.empty())
-    return bad_input("which layer?").with_hint(fmt::format("there are {}", join(names, ", ")));
+    return bad_input("the line names no layer")
+        .with_hint(fmt::format("there are {}", join(names, ", ")));
   const auto* kind = std::ranges::find(kLayers, words[0], &LayerKind::name);
   if (kind == std::end(kLayers)) {
     const std::string similar = did_you_mean(words[0], names);
@@ -79,7 +80,7 @@ Result<DeclaredLayer> parse_layer(Words words) {
         .with_hint(similar.empty() ? fmt::format("there are {}", join(names, ", ")) : similar);
   }
   if (words.size() != 1 + kind->numbers)
-    return bad_input("{} numbers for layer '{}'", words.size() - 1, kind->usage);
+    return bad_input("layer '{}' has {} numbers", words.size() - 1, kind->usage);
   DeclaredLayer layer = {.kind = kind->name, .numbers = {}};
   for (std::string_view word : words.subspan(1)) {
     const double number = HONE_TRY(parse_double(word));
@@ -87,7 +88,7 @@ Result<DeclaredLayer> parse_layer(Words words) {
     const bool is_good = is_share ? number >= 0 && number < 1
                                   : number >= 1 && number <= 1e9 && number == std::floor(number);
     if (!is_good)
-      return bad_input("layer '{}': {} is no {}", kind->usage, word,
+      return bad_input("layer '{}': {} is not a {}", kind->usage, word,
                        is_share ? "number from 0 to below 1" : "whole number from 1 to 10^9");
     layer.numbers.push_back(number);
   }
@@ -104,18 +105,18 @@ struct Statement {
 };
 
 Status read_text(Words words, std::string& to) {
-  if (words.size() != 1) return bad_input("{} words, not one", words.size());
+  if (words.size() != 1) return bad_input("the line has {} words, not one", words.size());
   to = words[0];
   return {};
 }
 Status read_number(Words words, double low, double high, double& to) {
-  if (words.size() != 1) return bad_input("{} numbers, not one", words.size());
+  if (words.size() != 1) return bad_input("the line has {} numbers, not one", words.size());
   to = HONE_TRY(parse_double(words[0]));
   if (to >= low && to <= high) return {};
   return bad_input("{} is not between {} and {}", words[0], low, high);
 }
 Status read_whole(Words words, int64_t low, int64_t& to) {
-  if (words.size() != 1) return bad_input("{} numbers, not one", words.size());
+  if (words.size() != 1) return bad_input("the line has {} numbers, not one", words.size());
   to = HONE_TRY(parse_int(words[0]));
   if (to >= low && to <= 1'000'000'000) return {};
   return bad_input("{} is not between {} and 10^9", words[0], low);
@@ -198,7 +199,7 @@ Status read_line(std::string_view line, int64_t number, Declaration& to,
         .with_hint(similar.empty() ? fmt::format("there are {}", join(names, ", ")) : similar);
   }
   if (statement->name != "layer" && std::ranges::find(seen, statement->name) != seen.end())
-    return bad_input("'{}' is said twice", statement->name);
+    return bad_input("'{}' is given twice", statement->name);
   seen.push_back(statement->name);
   to.lines[statement->name] = number;
   const Status status = statement->read(to, std::span(words).subspan(1));
@@ -217,11 +218,11 @@ Status check_target_type(const Declaration& declaration, Type y, Type target) {
     wanted = Type::get(target.dtype(), y.dims().first(static_cast<size_t>(y.rank()) - 1));
   if (wants_labels ? y.rank() > 0 && is_integer(target.dtype()) && target == wanted : target == y)
     return {};
-  Error error =
-      bad_input("'loss {}' takes {}; the layers give {}, the target '{}' is {}", declaration.loss,
-                wants_labels ? "a label, an integer, for each list of scores"
-                             : "numbers like those that the layers give",
-                y.to_string(), declaration.target, target.to_string());
+  Error error = bad_input("'loss {}' takes {}, but the layers give {}, and the target '{}' is {}",
+                          declaration.loss,
+                          wants_labels ? "a label, an integer, for each list of scores"
+                                       : "numbers like those that the layers give",
+                          y.to_string(), declaration.target, target.to_string());
   if (!wants_labels && is_integer(target.dtype()))
     error = std::move(error).with_hint("labels go with 'loss cross-entropy'");
   const auto loss = declaration.lines.find("loss");
@@ -262,7 +263,7 @@ Result<Declaration> parse_declaration(std::string_view text) {
   }
   for (std::string_view needed : {"data", "input", "target", "layer"})
     if (std::ranges::find(seen, needed) == seen.end())
-      return bad_input("there is no line '{}'", needed)
+      return bad_input("the line '{}' is missing", needed)
           .with_hint("'hone help train' shows an example");
   if (declaration.rate > 0) declaration.training.rate = constant_rate(declaration.rate);
   return declaration;

@@ -39,7 +39,8 @@ std::vector<int64_t> in_order(std::span<const int64_t> numbers, std::span<const 
 Status check_numbers(std::string_view name, std::string_view what, std::span<const int64_t> numbers,
                      int64_t end) {
   if (numbers.size() > INT32_MAX || end > INT32_MAX)
-    return over_limit("'{}' has {} {}; {} are the most", name, numbers.size(), what, INT32_MAX);
+    return over_limit("'{}' has {} {}; at most {} are possible", name, numbers.size(), what,
+                      INT32_MAX);
   for (size_t i = 0; i < numbers.size(); ++i)
     if (numbers[i] < 0 || numbers[i] >= end)
       return bad_input("'{}': number {} of the {} is {}, outside of 0..{}", name, i, what,

@@ -103,7 +103,7 @@ Result<MemoryBudget> parse_memory_budget(std::string_view text) {
   if (text == "all") return MemoryBudget();
   if (text == "cheap") return MemoryBudget{.kind = MemoryBudget::Kind::cheap};
   const auto refuse = [&](std::string_view why) {
-    return usage_error("'{}' is no amount of memory: {}", excerpt(text), why)
+    return usage_error("'{}' is not an amount of memory: {}", excerpt(text), why)
         .with_hint("all, cheap, a number of bytes such as 64MiB, or a share such as 50%");
   };
   std::string_view number = text;
@@ -123,7 +123,7 @@ Result<MemoryBudget> parse_memory_budget(std::string_view text) {
     if (*parsed > 100) return refuse("a share is at most 100%");
     return MemoryBudget{.kind = MemoryBudget::Kind::share, .share = *parsed / 100};
   }
-  if (*parsed * unit > kMaxBytes) return refuse("no machine has as much");
+  if (*parsed * unit > kMaxBytes) return refuse("no machine has that much");
   return MemoryBudget{.kind = MemoryBudget::Kind::bytes,
                       .bytes = static_cast<int64_t>(*parsed * unit)};
 }

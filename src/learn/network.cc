@@ -86,15 +86,15 @@ Value Network::weight(std::string_view name, const Dims& dims, const Initializer
   if (wrong.ok() && weights_ != nullptr) {
     const auto found = std::ranges::find(*weights_, full, &NamedTensor::name);
     if (found == weights_->end())
-      wrong = bad_input("there is no such weight among those that were trained");
+      wrong = bad_input("none of the trained weights has this name");
     else
       value = b.constant(found->tensor);
   } else if (wrong.ok()) {
     value = port(Role::weight, full, *type, initializer);
   }
   if (wrong.ok() && value.type() != *type)
-    wrong =
-        bad_input("it is {}, and is asked for as {}", value.type().to_string(), type->to_string());
+    wrong = bad_input("it is {}, but the network asks for {}", value.type().to_string(),
+                      type->to_string());
   if (wrong.ok()) return value;
   b.fail(Error(wrong.error()).about(fmt::format("weight '{}'", full)));
   return b.scalar(DType::f32, 0);

@@ -17,7 +17,7 @@ constexpr std::array kFirstOf = {Part::test, Part::validation, Part::train};
 Result<Part> part_from_name(std::string_view word) {
   for (Part part : kParts)
     if (name(part) == word) return part;
-  return bad_input("'{}' is none of train, validation, test", excerpt(word));
+  return bad_input("'{}' is not one of train, validation, test", excerpt(word));
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ Status check(const ProgramSplit& split, std::span<const std::string> programs) {
   for (Part part : kParts)
     for (const std::string& program : split.of(part))
       if (!std::ranges::binary_search(programs, program))
-        return bad_input("the data has nothing of '{}', which the split has in {}", program,
+        return bad_input("the data has no program '{}', which the split has in {}", program,
                          name(part))
             .with_hint(did_you_mean(program, programs));
   return {};

@@ -33,7 +33,7 @@ Tensor aligned(const Tensor& tensor) {
 
 Status check_options(const TrainingOptions& options) {
   if (options.epochs < 0 || options.patience < 0 || options.save_every < 0)
-    return usage_error("epochs, patience and save_every are numbers from 0 on");
+    return usage_error("epochs, patience and save_every must be at least 0");
   if (!(options.update.clip_norm >= 0))
     return usage_error("gradients are clipped to a norm above 0, not {}", options.update.clip_norm);
   if (!(options.update.average >= 0 && options.update.average < 1))
@@ -126,7 +126,7 @@ Status Trainer::check_weights(const Forward& forward) const {
                                   ? fmt::format("'{}', {}", state_[i * stride()].name,
                                                 state_[i * stride()].tensor.type().to_string())
                                   : "none";
-    return bad_input("the network asks for {} where the first batch's network has {}", asked, there)
+    return bad_input("the network asks for {}, but that of the first batch has {}", asked, there)
         .with_hint("weights and their order must not depend on the sizes of a batch or the mode");
   }
   return {};

@@ -108,7 +108,7 @@ Result<Loss> find_loss(const Graph& model, std::string_view name) {
                        model.label(v), model.type(v).to_string());
     return Loss{.output = i, .of = cross_entropy, .has_labels = true};
   }
-  if (!is_named) return bad_input("the model has no real output, of which a loss could be taken");
+  if (!is_named) return bad_input("the model has no real output to take a loss of");
   return usage_error("there is no loss '{}'", name)
       .with_hint(
           fmt::format("a loss is mse, cross-entropy, or an output: {}", join(outputs, ", ")));

@@ -118,13 +118,13 @@ Status import_line(std::string_view line, LogMerge& merge) {
     return over_limit("the line has {} bytes, more than {}", line.size(), kMaxLogLine);
   const Json parsed = HONE_TRY(parse_json(line));
   if (!parsed.is_object() || parsed.size() != 1 || !parsed.begin()->is_object())
-    return bad_input("it is no object with one object in it: '{}'", excerpt(line));
+    return bad_input("the line must be an object with one object in it: '{}'", excerpt(line));
   const std::string& kind = parsed.begin().key();
   const Fields fields(*parsed.begin());
   if (kind == "record") return merge.take(HONE_TRY(row_of<Record>(fields)));
   if (kind == "text") return merge.take(HONE_TRY(row_of<KnownText>(fields)));
   if (kind == "plan") return merge.take(HONE_TRY(row_of<BestPlan>(fields)));
-  return bad_input("'{}' is none of record, text, plan", excerpt(kind));
+  return bad_input("'{}' is not one of record, text, plan", excerpt(kind));
 }
 
 // ---- Arrays -------------------------------------------------------------------------------------

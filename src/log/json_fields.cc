@@ -31,9 +31,9 @@ bool is_too_deep(std::string_view line) {
 }  // namespace
 
 Result<Json> parse_json(std::string_view text) {
-  if (is_too_deep(text)) return bad_input("brackets stand in each other more than 8 deep");
+  if (is_too_deep(text)) return bad_input("brackets are nested more than 8 deep");
   Json parsed = Json::parse(text, nullptr, false);
-  if (parsed.is_discarded()) return bad_input("it is no JSON: '{}'", excerpt(text));
+  if (parsed.is_discarded()) return bad_input("it is not JSON: '{}'", excerpt(text));
   return parsed;
 }
 

@@ -29,7 +29,7 @@ Result<bool> is_there(const std::string& path) {
   if (S_ISDIR(info.st_mode))
     return bad_input("the log '{}' is a folder", path)
         .with_hint("name a file, such as log.db in that folder");
-  if (!S_ISREG(info.st_mode)) return bad_input("the log '{}' is no regular file", path);
+  if (!S_ISREG(info.st_mode)) return bad_input("the log '{}' is not a regular file", path);
   return true;
 }
 
@@ -98,7 +98,7 @@ Status check_header(const std::string& path) {
   const size_t size = static_cast<size_t>(file.gcount());
   if (size == 0) return {};
   if (size < header.size() || std::string_view(header.data(), kMagic.size()) != kMagic)
-    return bad_input("'{}' is no log: it does not begin like a database", path);
+    return bad_input("'{}' is not a log: it does not begin like a database", path);
   const auto number = [&](size_t at) {
     uint32_t value = 0;
     for (size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(header[at + i]);
@@ -106,7 +106,7 @@ Status check_header(const std::string& path) {
   };
   const int64_t format = number(60), application = number(68);
   if (application != 0 && application != rows::kApplication)
-    return bad_input("'{}' is no log of hone, but another program's database", path);
+    return bad_input("'{}' is another program's database, not a log of hone", path);
   if (application == rows::kApplication && format > rows::kFormat)
     return unsupported("the log '{}' has format {}, and this version of hone knows {}", path,
                        format, rows::kFormat)
@@ -125,7 +125,7 @@ Status prepare_tables(sqlite::Database& database, bool may_write) {
       return unsupported("the log '{}' has format {}, and this version of hone knows {}",
                          database.path(), format, rows::kFormat);
     if (tables != 0)
-      return bad_input("'{}' is no log of hone, but another program's database", database.path());
+      return bad_input("'{}' is another program's database, not a log of hone", database.path());
     return false;
   };
   bool is_made = HONE_TRY(is_log());
@@ -136,7 +136,7 @@ Status prepare_tables(sqlite::Database& database, bool may_write) {
     HONE_TRY(transaction.commit());
     is_made = true;
   }
-  if (!is_made) return bad_input("'{}' is no log: it is empty", database.path());
+  if (!is_made) return bad_input("'{}' is not a log: it is empty", database.path());
   HONE_TRY(rows::check_tables(database));
   if (may_write) return use_journal(database);
   return {};

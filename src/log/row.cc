@@ -46,7 +46,7 @@ Status check_text(std::string_view what, std::string_view text, size_t most) {
   for (std::string_view rest = text; !rest.empty();) {
     const size_t length = character_length(rest);
     if (length == 0)
-      return bad_input("the {} has the byte 0x{:02x} at {}, which is no text", what,
+      return bad_input("the {} has the byte 0x{:02x} at {}, which is not text", what,
                        static_cast<unsigned char>(rest[0]), text.size() - rest.size());
     rest.remove_prefix(length);
   }
@@ -58,8 +58,8 @@ Status check_kind(std::string_view kind) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   };
   if (kind.empty() || kind.size() > kMaxKindBytes || !std::ranges::all_of(kind, is_plain))
-    return bad_input("'{}' is no kind: 1 to {} lower case letters, digits, _ and -", excerpt(kind),
-                     kMaxKindBytes);
+    return bad_input("'{}' is not a kind: 1 to {} lower case letters, digits, _ and -",
+                     excerpt(kind), kMaxKindBytes);
   return {};
 }
 
@@ -73,10 +73,11 @@ Status check_samples(const Record& record) {
     return over_limit("{} samples, more than {}", record.seconds.size(), kMaxSamples);
   for (double sample : record.seconds)
     if (!std::isfinite(sample) || sample < 0)
-      return bad_input("{} is no number of seconds", format_double(sample));
+      return bad_input("{} is not a number of seconds", format_double(sample));
   if ((record.outcome == Outcome::measured) == record.seconds.empty())
-    return bad_input("{} samples of what is {}: samples are there exactly of what is measured",
-                     record.seconds.size(), name(record.outcome));
+    return bad_input(
+        "there are {} samples, but the outcome is {}: only measured candidates have samples",
+        record.seconds.size(), name(record.outcome));
   return {};
 }
 
@@ -121,7 +122,7 @@ Status check(const Record& record) {
   if (static_cast<size_t>(record.outcome) >= std::size(kOutcomes))
     return bad_input("there is no outcome {}", static_cast<int>(record.outcome));
   if (!std::isfinite(record.noise) || record.noise < 0)
-    return bad_input("{} is no spread", format_double(record.noise));
+    return bad_input("{} is not a spread", format_double(record.noise));
   return check_samples(record);
 }
 
@@ -137,9 +138,9 @@ Status check(const BestPlan& best) {
   if (best.threads < 1) return bad_input("{} threads", best.threads);
   for (double gain : {best.gain, best.low, best.high})
     if (!std::isfinite(gain) || gain <= 0)
-      return bad_input("{} is no gain: one is a ratio of times", format_double(gain));
+      return bad_input("{} is not a gain: a gain is a ratio of times", format_double(gain));
   if (best.low > best.gain || best.gain > best.high)
-    return bad_input("the gain {} lies outside of its interval {} to {}", best.gain, best.low,
+    return bad_input("the gain {} is outside of its interval {} to {}", best.gain, best.low,
                      best.high);
   return {};
 }
@@ -224,12 +225,12 @@ Status check_tables(sqlite::Database& database) {
   while (HONE_TRY(row.next())) {
     const auto at = wanted.find(row.text(0));
     if (at == wanted.end() || at->second != row.text(1))
-      return bad_input("'{}' is no log of hone: it has '{}', defined otherwise", database.path(),
+      return bad_input("'{}' is not a log of hone: it defines '{}' in another way", database.path(),
                        excerpt(row.text(0)));
     wanted.erase(at);
   }
   if (!wanted.empty())
-    return bad_input("'{}' is no log of hone: it lacks '{}'", database.path(),
+    return bad_input("'{}' is not a log of hone: it lacks '{}'", database.path(),
                      wanted.begin()->first);
   return {};
 }

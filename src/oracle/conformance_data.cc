@@ -125,7 +125,7 @@ Result<size_t> place_of(size_t file, std::span<const std::string> names,
                         std::span<const ModelValue> values, std::string_view kind) {
   if (names.empty()) {
     if (file < values.size()) return file;
-    return bad_input("the data set has {}_{}, the model has {} {}s", kind, file, values.size(),
+    return bad_input("the data set has {}_{}, but the model has {} {}s", kind, file, values.size(),
                      kind);
   }
   const auto found = std::find_if(values.begin(), values.end(), [&](const ModelValue& value) {

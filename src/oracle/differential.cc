@@ -337,7 +337,7 @@ template <class Enum, size_t N>
 Result<Enum> named(std::string_view word, const Enum (&all)[N], std::string_view what) {
   for (Enum one : all)
     if (name(one) == word) return one;
-  return bad_input("'{}' is no {}", excerpt(word), what);
+  return bad_input("'{}' is not a {}", excerpt(word), what);
 }
 
 }  // namespace
@@ -359,7 +359,7 @@ Result<DifferentialCase> parse_case(std::string_view text, std::string_view file
     return bad_input("a case begins with 'case ISA JUDGE'").within(file);
   DifferentialCase one;
   const std::optional<Isa> isa = isa_from_name(words[1]);
-  if (!isa) return bad_input("'{}' is no level of instructions", excerpt(words[1])).within(file);
+  if (!isa) return bad_input("'{}' is not a level of instructions", excerpt(words[1])).within(file);
   one.isa = *isa;
   one.judge = HONE_TRY(named(words[2], kJudges, "judge"));
   graph.remove_prefix(std::min(graph.size(), graph.find('\n')));

@@ -50,8 +50,9 @@ Status place_values(PlanningFrame& frame) {
   const MemoryPlan memory =
       HONE_TRY(plan_memory(problem, {.minimize = frame.on().memory, .nodes = kMemoryNodes}));
   if (memory.verdict == MemoryVerdict::infeasible)
-    return bad_input("%{} cannot lie where it is said to, with what else is said",
-                     frame.name(lives[memory.witness.front()].value))
+    return bad_input(
+               "%{} cannot lie where the plan says, together with the other offsets of the plan",
+               frame.name(lives[memory.witness.front()].value))
         .within("offset");
   for (size_t i = 0; i < lives.size(); ++i)
     plan.offset[frame.name(lives[i].value)] = memory.offsets[i];

@@ -272,7 +272,7 @@ Result<Correction> infer_correction(const Rule& rule, const VerifyOptions& optio
     }
     std::optional<std::vector<Edges>> edges = patterns[o].edges();
     if (!edges) {
-      correction.why = fmt::format("no few boxes have all that is wrong of result {}", o);
+      correction.why = fmt::format("a few boxes do not hold all wrong elements of result {}", o);
       return correction;
     }
     outputs.push_back(HONE_TRY(

@@ -75,7 +75,7 @@ class LineParser {
     if (depth > kMaxDepth) return over_limit("terms nest deeper than {}", kMaxDepth);
     if (eat("?")) {
       const std::string_view name = word();
-      if (name.empty()) return bad_input("expected the name of a variable behind '?'");
+      if (name.empty()) return bad_input("expected the name of a variable after '?'");
       return add(side, {.op = "", .name = std::string(name)});
     }
     const bool has_parentheses = eat("(");
@@ -181,7 +181,7 @@ class TasoSide {
       return put({.op = "", .name = name});
     }
     if (op >= static_cast<int64_t>(terms_.size()))
-      return bad_input("an operator reads operator {}, which does not stand before it", op);
+      return bad_input("an operator reads operator {}, which does not come before it", op);
     const size_t term = terms_[static_cast<size_t>(op)];
     if (side_.terms[term].op != "split") {
       if (result != 0) return bad_input("operator {} has no result {}", op, result);
@@ -252,7 +252,7 @@ Result<std::vector<ForeignRule>> parse_foreign_rules(std::string_view text, std:
       return std::move(status).error().at(fmt::format("{}:{}:{}", file, number, column));
     is_open = pairs && !is_open;
   }
-  if (is_open) return bad_input("{}: the last line has no second one", file);
+  if (is_open) return bad_input("{}: the second line of the last pair is missing", file);
   return rules;
 }
 

@@ -32,7 +32,7 @@ class ForeignWriter {
   Result<std::string> operand(NodeId n, size_t i) { return text(graph_.operands(n)[i]); }
 
   Error without_word(NodeId n) const {
-    return unsupported("{} has no word there", graph_.describe(n));
+    return unsupported("{} has a word that is missing", graph_.describe(n));
   }
 
   Result<std::string> op(NodeId n) {

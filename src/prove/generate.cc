@@ -214,7 +214,7 @@ class Generator {
     }
     if (seen_.size() > options_.max_candidates)
       return over_limit("there are more than {} different candidates", options_.max_candidates)
-          .with_hint("fewer ops, or a larger --max-candidates");
+          .with_hint("use fewer ops, or a larger --max-candidates");
     waiting_.push_back({term, same, static_cast<uint32_t>(ops_of(rule->left)),
                         static_cast<uint32_t>(waiting_.size())});
     return {};
@@ -288,7 +288,7 @@ class Generator {
     std::optional<CandidateBlock> known;
     if (options_.state != nullptr) known = options_.state->next();
     if (known) {
-      if (known->size() != count) return bad_input("the state is not of this search");
+      if (known->size() != count) return bad_input("the state is of another search");
       outcomes = std::move(*known);
     } else {
       HONE_TRY(verify_all(rules, begin, outcomes));

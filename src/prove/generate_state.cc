@@ -74,7 +74,8 @@ Result<std::optional<CandidateBlock>> block_of(Reader& reader) {
     outcome.is_implied = *line == "implied";
     if (outcome.is_common || outcome.is_implied) continue;
     const std::vector<std::string_view> words = split_words(*line);
-    if (words.size() != 3) return bad_input("'{}' is no outcome of a candidate", excerpt(*line));
+    if (words.size() != 3)
+      return bad_input("'{}' is not an outcome of a candidate", excerpt(*line));
     const std::optional<std::string_view> rule = reader.bytes(words[1]);
     const std::optional<std::string_view> second = rule ? reader.bytes(words[2]) : std::nullopt;
     if (!second || reader.line() != "") return none;
@@ -104,7 +105,7 @@ Result<GenerateState> GenerateState::open(const std::filesystem::path& path, uin
   const std::string text = HONE_TRY(read_file(path, kMaxText));
   if (!text.starts_with(head))
     return bad_input("'{}' is not the state of this search", path.string())
-        .with_hint("another file, or the family and options that it was begun with");
+        .with_hint("name another file, or the family and options that the file was begun with");
   Result<size_t> end = state.read(std::string_view(text).substr(head.size()));
   if (!end.ok()) return std::move(end).error().within(path.string());
   std::filesystem::resize_file(path, head.size() + *end, code);

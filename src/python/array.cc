@@ -122,7 +122,7 @@ GivenArray::GivenArray(py::handle array, const std::string& label, Use use) : Gi
       take_dlpack(array, label);
     } else {
       if (why) raise(unreadable(label, why->what()));
-      raise(bad_input("{} is no array but of type '{}'", label, Py_TYPE(array.ptr())->tp_name)
+      raise(bad_input("{} is not an array, but of type '{}'", label, Py_TYPE(array.ptr())->tp_name)
                 .with_hint("numpy.asarray(value, dtype) makes an array of numbers and lists"));
     }
   }
@@ -151,7 +151,7 @@ void GivenArray::check_writable(const std::string& label) const {
   if (is_read_only_)
     raise(bad_input("{}: the array is read-only", label).with_hint("a copy can be written"));
   if (is_copy_)
-    raise(bad_input("{}: what is lent by DLPack is a copy of the array", label)
+    raise(bad_input("{}: DLPack lends a copy of the array", label)
               .with_hint("numpy.empty(shape, dtype) makes an array that can be written"));
 }
 
@@ -192,7 +192,7 @@ void GivenArray::take_dlpack(py::handle array, const std::string& label) {
 
 void GivenArray::set_rank(int rank, const std::string& label) {
   if (rank < 0 || rank > kMaxRank)
-    raise(bad_input("{}: the array has {} dims, {} are the most", label, rank, kMaxRank));
+    raise(bad_input("{}: the array has {} dims, but {} are the most", label, rank, kMaxRank));
   rank_ = rank;
 }
 
@@ -216,7 +216,7 @@ std::string text(const Port& port) {
 }
 
 Type GivenArray::type(const std::string& label) const {
-  if (!dtype_) raise(bad_input("{}: hone has no element type as that of {}", label, text()));
+  if (!dtype_) raise(bad_input("{}: hone has no element type like {}", label, text()));
   const Dims sizes(dims_, dims_ + rank_);
   Result<Type> type = Type::make(*dtype_, sizes);
   if (!type.ok()) raise(std::move(type).error().about(label));

@@ -69,7 +69,7 @@ Dims dims_of(py::handle given, const Site& site) {
 
 DType dtype_of(const std::string& name) {
   if (const std::optional<DType> dtype = dtype_from_name(name)) return *dtype;
-  raise(usage_error("there is no element type '{}'", name)
+  raise(usage_error("'{}' is not an element type", name)
             .with_hint("hone's are f32, bf16, i64, bool, ... (docs/ir.md)"));
 }
 
@@ -287,9 +287,9 @@ SiteRef new_builder(const std::string& name) {
 std::string add_symbol(Site& site, const std::string& name, int64_t low, int64_t high,
                        int64_t multiple_of) {
   constexpr int64_t kMost = int64_t{1} << 62;
-  if (!is_symbol_name(name)) raise(usage_error("'{}' is no name of a size", excerpt(name)));
+  if (!is_symbol_name(name)) raise(usage_error("'{}' cannot name a size", excerpt(name)));
   const bool is_known = std::ranges::find(site.symbols, name, &Symbol::name) != site.symbols.end();
-  if (is_known) raise(usage_error("the size {} is there already", name));
+  if (is_known) raise(usage_error("the size {} exists already", name));
   if (low < 0 || low > high || high > kMost || multiple_of < 1 || multiple_of > kMost ||
       (low + multiple_of - 1) / multiple_of * multiple_of > high)
     raise(
@@ -331,7 +331,7 @@ PyGraph read(const std::string& path) {
   const Source source = take(without_gil([&] { return load_source(path); }));
   const Graph* graph = single_graph(source.model);
   if (graph == nullptr)
-    raise(unsupported("'{}' is a tree of segments, and no single graph", excerpt(path)));
+    raise(unsupported("'{}' is a tree of segments, not a single graph", excerpt(path)));
   return {std::make_shared<const Graph>(*graph)};
 }
 
@@ -344,7 +344,7 @@ void write(const PyGraph& it, const std::string& path) {
 // Computes by the reference evaluator.
 py::tuple evaluate_graph(const PyGraph& it, const py::sequence& inputs, const std::string& how) {
   if (how != "wide" && how != "rounded" && how != "fp32")
-    raise(usage_error("numerics: '{}' is none of wide, rounded, fp32", how));
+    raise(usage_error("numerics: '{}' is not one of wide, rounded, fp32", how));
   const std::vector<Type> types = it.graph->input_types();
   if (types.size() != inputs.size())
     raise(bad_input("the graph has {} inputs, {} are given", types.size(), inputs.size()));

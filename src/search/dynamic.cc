@@ -252,7 +252,7 @@ class Dynamic : public Search {
   Status look(SearchRun& run) const override {
     FactoredSpace* const factors = run.space().factors();
     if (factors == nullptr)
-      return unsupported("the prices of this space are no sums of local prices")
+      return unsupported("the prices of this space are not sums of local prices")
           .with_hint("the search 'dynamic' is for layouts; any other one can look through it");
     return Elimination(run, *factors).run();
   }

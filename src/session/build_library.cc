@@ -41,12 +41,13 @@ Status run_tool(const std::vector<std::string>& words, std::string_view hint,
   const ProcessResult result = HONE_TRY(run_process("/usr/bin/env", words, {}, cancel));
   constexpr int kNoProgram = 127;  // env(1)
   if (result.signal == 0 && result.exit_code == kNoProgram)
-    return unsupported("a library is made by a C compiler; there is no '{}'", words[0])
+    return unsupported("a library needs a C compiler; '{}' was not found", words[0])
         .with_hint(std::string(hint));
   if (result.signal != 0) return bad_input("{} ended by {}", words[0], signal_name(result.signal));
   if (result.exit_code == 0) return {};
   return bad_input("{}: {}", words[0], first_error(result.err))
-      .with_hint(fmt::format("'{}' is what the environment variable CC says, or cc", words[0]));
+      .with_hint(fmt::format("'{}' comes from the environment variable CC, or is the default, cc",
+                             words[0]));
 }
 
 }  // namespace

@@ -132,12 +132,12 @@ Status check_same(std::string_view sort, std::span<const image::Port> ports,
     return bad_input("{}; '{}' was made of another model", what, excerpt(path));
   };
   if (ports.size() != values.size())
-    return differ(
-        fmt::format("the model has {} {}s, the file {}", values.size(), sort, ports.size()));
+    return differ(fmt::format("the model has {} {}s, but the file has {}", values.size(), sort,
+                              ports.size()));
   for (size_t i = 0; i < ports.size(); ++i)
     if (ports[i].name != values[i].name || !may_be_same(ports[i].type, values[i].type))
-      return differ(fmt::format("{} {} of the model is '{}' {}, of the file '{}' {}", sort, i,
-                                excerpt(values[i].name), values[i].type.to_string(),
+      return differ(fmt::format("{} {} of the model is '{}' {}, but that of the file is '{}' {}",
+                                sort, i, excerpt(values[i].name), values[i].type.to_string(),
                                 excerpt(ports[i].name), ports[i].type.to_string()));
   return {};
 }

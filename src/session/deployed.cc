@@ -29,7 +29,7 @@ Status check_sizes_follow(const Graph& graph, const Labels& labels) {
       });
     };
     if (std::ranges::any_of(graph.inputs(), has)) continue;
-    return unsupported("the size '{}' follows from no input", symbol.name())
+    return unsupported("no input tells the size '{}'", symbol.name())
         .with_hint(fmt::format("a number for it: {}",
                                size_text({{symbol.name(), Dim(symbol.min())}}, labels)));
   }

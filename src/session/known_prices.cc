@@ -11,9 +11,8 @@ namespace fs = std::filesystem;
 
 Result<std::string> KnownPrices::file_of(const Target& target, std::string_view ending) const {
   if (folder_) return (*folder_ / fmt::format("{:016x}.{}", fingerprint(target), ending)).native();
-  return usage_error(
-             "there is no place for prices: none of HONE_PRICES, XDG_DATA_HOME, HOME is set")
-      .with_hint("name a file with -o, and give it to commands as --prices or --cost");
+  return usage_error("prices cannot be kept: none of HONE_PRICES, XDG_DATA_HOME, HOME is set")
+      .with_hint("name a file with -o, and pass it to commands as --prices or --cost");
 }
 
 Result<std::string> KnownPrices::fitted_file(const Target& target) const {
@@ -98,7 +97,7 @@ Status KnownPrices::check_keeps(const Target& target) const {
   if (failed)
     return bad_input("prices cannot be kept: cannot create '{}': {}", file.parent_path().native(),
                      failed.message())
-        .with_hint("HONE_PRICES names another folder, -o a file");
+        .with_hint("HONE_PRICES names another folder, and -o a file");
   return {};
 }
 

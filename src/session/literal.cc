@@ -56,7 +56,7 @@ Result<Type> parse_literal_type(std::string_view text) {
     std::vector<std::string_view> names;
     for (int i = 0; i < kDTypeCount; ++i) names.push_back(name(static_cast<DType>(i)));
     const std::string hint = did_you_mean(parts.back(), names);
-    return usage_error("'{}' in '{}' is no element type", excerpt(parts.back()), excerpt(text))
+    return usage_error("'{}' in '{}' is not an element type", excerpt(parts.back()), excerpt(text))
         .with_hint(hint.empty() ? kForm : std::string_view(hint));
   }
   parts.pop_back();
@@ -64,7 +64,8 @@ Result<Type> parse_literal_type(std::string_view text) {
   for (std::string_view part : parts) {
     const Result<int64_t> dim = parse_int(part);
     if (!dim.ok() || *dim < 0)
-      return usage_error("'{}' in '{}' is no dim", excerpt(part), excerpt(text)).with_hint(kForm);
+      return usage_error("'{}' in '{}' is not a dim", excerpt(part), excerpt(text))
+          .with_hint(kForm);
     dims.emplace_back(*dim);
   }
   Result<Type> type = Type::make(*dtype, dims);
@@ -80,7 +81,8 @@ Result<Tensor> parse_literal(std::string_view text) {
   const std::vector<std::string_view> words = number_words(text.substr(sign + 1));
   const int64_t elements = type.static_elements();
   if (words.size() != 1 && static_cast<int64_t>(words.size()) != elements) {
-    return usage_error("{} has {} elements, given are {}", type.to_string(), elements, words.size())
+    return usage_error("{} has {} elements, but {} are given", type.to_string(), elements,
+                       words.size())
         .with_hint("a single number stands for all elements");
   }
   if (type.static_bytes() > usable_memory())

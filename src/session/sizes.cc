@@ -17,7 +17,7 @@ Result<Ints> parse_shape(std::string_view label, std::string_view given, std::st
   for (std::string_view part : split(value, 'x')) {
     const Result<int64_t> dim = parse_int(part);
     if (!dim.ok() || *dim < 0 || *dim > kMaxElements)
-      return usage_error("{} {}: '{}' is no dim", label, excerpt(given), excerpt(part))
+      return usage_error("{} {}: '{}' is not a dim", label, excerpt(given), excerpt(part))
           .with_hint("the form is x=1x3x224x224");
     dims.push_back(*dim);
   }
@@ -44,7 +44,7 @@ Result<Sizes> parse_sizes(std::span<const std::string> dims, std::span<const std
       return usage_error("{} {}: '{}' is not an integer", labels.size, excerpt(text),
                          excerpt(value));
     if (*number < 0)
-      return usage_error("{} {}: '{}' is no size", labels.size, excerpt(text), excerpt(value));
+      return usage_error("{} {}: '{}' is not a size", labels.size, excerpt(text), excerpt(value));
     if (!sizes.dims.emplace(name, *number).second)
       return usage_error("{}: '{}' is given twice", labels.size, excerpt(name));
   }
@@ -92,7 +92,7 @@ Status SizeBinder::add_shape(size_t i, std::span<const int64_t> dims) {
   const Type type = signature_.type(input);
   Ints shape(dims.begin(), dims.end());
   const auto wrong = [&](std::string_view why) {
-    return usage_error("input '{}' is {}, given is [{}]{}", excerpt(signature_.name(input)),
+    return usage_error("input '{}' is {}, but [{}] is given{}", excerpt(signature_.name(input)),
                        type.to_string(), excerpt(join(shape, ", ")), why);
   };
   if (static_cast<int>(dims.size()) != type.rank())

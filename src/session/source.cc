@@ -41,7 +41,8 @@ Status check_shapes_agree(const Given& given) {
 
 Status check_none(const SourceOptions& options, std::string_view name) {
   if (options.checks == nullptr) return {};
-  return usage_error("'{}' is no ONNX file: what other models do with any value is defined", name);
+  return usage_error("'{}' is not an ONNX file: only ONNX leaves undefined what some values do",
+                     name);
 }
 
 // Reads by `read(options)`.

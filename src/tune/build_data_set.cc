@@ -283,7 +283,7 @@ class SetBuilder {
     if (!text) return bad_input("the log does not have its text").within(where);
     KernelBody body = HONE_TRY(parse_kernel(*text, where));
     if (kernel_hash(body) != row.kernel)
-      return bad_input("its text is that of {}", hash_text(kernel_hash(body))).within(where);
+      return bad_input("its text belongs to {}", hash_text(kernel_hash(body))).within(where);
     DefaultKernel kernel{
         std::make_shared<const KernelFacts>(std::move(body), row.kernel), {}, row.price};
     TextParser planned(row.planned, {.file = where});

@@ -172,7 +172,7 @@ class Calibrator {
 
 Result<Calibration> calibrate(const Target& target, const CalibrateOptions& options) {
   if (!(options.seconds > 0))
-    return usage_error("a budget of {} s is no time to measure in", options.seconds);
+    return usage_error("a budget of {} s is too short to measure in", options.seconds);
   if (options.threads < 1 || options.threads > target.cores)
     return usage_error("{} threads are outside of 1..{}, the target's cores", options.threads,
                        target.cores);

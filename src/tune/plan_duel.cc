@@ -201,7 +201,7 @@ Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const T
   const std::vector<ForkEnd> ends = HONE_TRY(run_forked(
       {&work, 1}, {.silence_seconds = options.run_seconds, .memory_bytes = options.memory_bytes},
       told, options.cancel));
-  if (!first_runs) return over_limit("the plan that others are compared with cannot be run");
+  if (!first_runs) return over_limit("the plan that others are compared with does not run");
   if (result.outcome == Outcome::wrong || result.lacks_time) return result;
   if (!ends[0].is_done()) {
     result.outcome = ends[0].timed_out   ? Outcome::timed_out

@@ -685,7 +685,7 @@ Status try_only(TuneOptions& options, std::string_view words) {
 
 Result<Tuned> tune(const Graph& graph, const Target& target, const TuneOptions& options) {
   if (options.seconds <= 0)
-    return usage_error("a budget of {} s is no time to tune in", options.seconds);
+    return usage_error("a budget of {} s is too short to tune in", options.seconds);
   if (options.threads < 1 || options.threads > target.cores)
     return usage_error("{} threads are outside of 1..{}, the target's cores", options.threads,
                        target.cores);

@@ -148,7 +148,8 @@ class Quantizer {
 
   Result<Graph> run(std::span<const Tensor> ranges) {
     if (ranges.size() != 2 * chosen_.size())
-      return bad_input("{} numbers for the ranges of {} values", ranges.size(), chosen_.size());
+      return bad_input("{} numbers are given for the ranges of {} values", ranges.size(),
+                       chosen_.size());
     for (NodeId n : graph_.nodes()) {
       if (features_of(graph_, n)) {
         HONE_TRY(product(n));

@@ -203,11 +203,11 @@ const OpDef op_def_attention = {
     .summary = "softmax(query key^T * scale + mask) value, per head",
     .semantics =
         "query is [batch, heads, length, dim], key and value likewise with heads that divide the "
-        "query's: head h reads key head h / (heads / key heads). mask broadcasts to [batch, heads, "
-        "query length, key length]; bool: true may be seen, real: added. Order: scale, softcap, "
-        "mask, causal, softmax. What must not be seen gets -inf: a query that sees no key gives "
-        "NaN. With past_key and past_value, the keys are past_key followed by key, and the results "
-        "are output, present_key, present_value.",
+        "query's: head h reads key head h / (heads / key heads). mask broadcasts to [batch, "
+        "heads, query length, key length]; bool: true may be seen, real: added. Order: scale, "
+        "softcap, mask, causal, softmax. Keys that must not be seen get -inf: a query that sees "
+        "no key gives NaN. With past_key and past_value, the keys are past_key followed by key, "
+        "and the results are output, present_key, present_value.",
     .operands = "query, key, value, mask?, past_key?, past_value?",
     .results = "output, present*",
     .attrs = kAttentionAttrs,

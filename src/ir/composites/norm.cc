@@ -141,7 +141,7 @@ constexpr AttrSpec kBatchNormAttrs[] = {
     {"epsilon", AttrKind::real, "1e-05", "added to the variance"},
     {"axis", AttrKind::integer, "1", "the channel axis; negative counts from the back"}};
 constexpr AttrSpec kGroupNormAttrs[] = {
-    {"groups", AttrKind::integer, "", "channels are split into so many groups"},
+    {"groups", AttrKind::integer, "", "the number of groups of channels"},
     {"epsilon", AttrKind::real, "1e-05", "added to the variance"}};
 constexpr AttrSpec kInstanceNormAttrs[] = {
     {"epsilon", AttrKind::real, "1e-05", "added to the variance"}};

@@ -133,7 +133,7 @@ constexpr EvalTable kEvalCompare = local_eval<EvalCompare>(true);
 constexpr AttrSpec kCompareAttrs[] = {{.name = "direction",
                                        .kind = AttrKind::word,
                                        .default_text = "",
-                                       .doc = "What is asked.",
+                                       .doc = "The comparison.",
                                        .words = "eq|ne|lt|le|gt|ge"}};
 
 struct EvalSelect {

@@ -439,8 +439,8 @@ const OpDef op_def_permute = {
     .opcode = Opcode::permute,
     .summary = "sends whole tensors between pairs of devices",
     .semantics =
-        "No device is the source or the target of two pairs. A device that is no target "
-        "gets zeros.",
+        "No device is the source or the target of two pairs. A device that is not a target gets "
+        "zeros.",
     .operands = "x",
     .attrs = kPermuteAttrs,
     .dtypes = kAny,

@@ -28,8 +28,8 @@ inline constexpr AttrSpec kPartsAttr = {
     .kind = AttrKind::integer,
     .default_text = "3",
     .doc =
-        "The parts of bf16, 2 or 3, that a number of f32 has to be cut into on a matrix unit, if "
-        "'flush' permits that: 3 make up all of it, 2 are as accurate as plain sums of f32 if "
+        "The parts of bf16, 2 or 3, that a number of f32 is cut into on a matrix unit, if 'flush' "
+        "permits that. 3 parts make up all of it. 2 parts are as accurate as plain sums of f32 if "
         "these are long. Preparing a graph finds out, where 'flush' is asked for.",
     .came_later = true};
 

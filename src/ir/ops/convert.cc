@@ -133,12 +133,12 @@ const OpDef op_def_cast = {
     .opcode = Opcode::cast,
     .summary = "The same numbers in another element type.",
     .semantics =
-        "Real to real and integer to real round to nearest, ties to even. Real to integer "
-        "rounds toward zero and saturates at the type's limits; NaN gives 0. Integer to "
-        "integer wraps modulo 2^bits. To bool is `!= 0` (so NaN gives true); bool is 0 "
-        "or 1. f8e8m0 has the powers of two from 2^-127 to 2^127 and NaN: it takes the size of the "
-        "number, between two of them the nearer one or else the larger one, and 2^-127 for what is "
-        "below. In f4e2m1 larger numbers and infinity become 6, NaN -0.",
+        "Real to real and integer to real round to nearest, ties to even. Real to integer rounds "
+        "toward zero and saturates at the type's limits; NaN gives 0. Integer to integer wraps "
+        "modulo 2^bits. To bool is `!= 0` (so NaN gives true); bool is 0 or 1. f8e8m0 has the "
+        "powers of two from 2^-127 to 2^127 and NaN. It takes the size of the number: between two "
+        "powers the nearer one, else the larger one. Smaller numbers become 2^-127. In f4e2m1 "
+        "larger numbers and infinity become 6, NaN -0.",
     .operands = "x",
     .attrs = kCastAttrs,
     .dtypes = kAny,

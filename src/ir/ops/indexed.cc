@@ -330,7 +330,7 @@ constexpr AttrSpec kScatterAttrs[] = {
     {"index_map", AttrKind::ints, "", "The operand dim that each component of an index is for."},
     {"index_vector_dim", AttrKind::integer, "",
      "The dim of the indices that holds an index's components; their rank: one component."},
-    {"combine", AttrKind::word, "replace", "What happens where an update meets an element.",
+    {"combine", AttrKind::word, "replace", "The way in which an update meets an element.",
      "replace|add|mul|min|max"},
 };
 

@@ -14,7 +14,8 @@ namespace {
 constexpr AttrSpec kSortAttrs[] = {
     {"axis", AttrKind::integer, "", "The dim along which elements are sorted."},
     {"descending", AttrKind::flag, "false", "The greatest first."},
-    {"keys", AttrKind::integer, "1", "So many of the first operands decide, the first one first."}};
+    {"keys", AttrKind::integer, "1",
+     "The number of first operands that decide, the first one first."}};
 
 Result<std::vector<Type>> infer_sort(const Application& app) {
   Type first = app.operand(0);

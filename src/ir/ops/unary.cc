@@ -279,7 +279,8 @@ const OpDef op_def_not_ = unary<Not>(Opcode::not_, "logical not of bool, bitwise
 extern const OpDef op_def_popcount;
 const OpDef op_def_popcount =
     unary<Popcount>(Opcode::popcount, "number of one bits",
-                    "Of the bit pattern: all bits of -1 are ones. The result has the type of x.",
+                    "Counts the bits of the pattern: all bits of -1 are ones. The result has the "
+                    "type of x.",
                     nullptr, kInteger);
 
 }  // namespace hone

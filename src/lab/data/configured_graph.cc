@@ -60,7 +60,7 @@ Status check_alike(const Graphs& graphs) {
   for (const ConfiguredGraph& each : graphs) {
     const ConfiguredGraph& first = graphs[0];
     if (each.config_nodes.empty() != first.config_nodes.empty())
-      return bad_input("'{}' and '{}' have configurations of different sorts", first.program,
+      return bad_input("'{}' and '{}' have configurations of different kinds", first.program,
                        each.program)
           .with_hint("tiles of kernels and layouts of programs are for different models");
     for (Status status : {check_target(first.target, each.target),

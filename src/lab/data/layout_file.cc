@@ -47,7 +47,7 @@ Result<std::string> read_text(std::span<const NamedTensor> arrays, std::string_v
   const std::span<const std::byte> bytes = tensor->bytes();
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; }))
-    return bad_input("the array '{}' is no line of printable ASCII", name);
+    return bad_input("the array '{}' is not one line of printable ASCII", name);
   return text;
 }
 
@@ -80,7 +80,7 @@ Status read_origin(std::span<const NamedTensor> arrays, std::string& program, ui
   const std::string text = HONE_TRY(read_text(arrays, kTarget));
   if (text.empty()) return {};
   const std::optional<uint64_t> hash = parse_hash(text);
-  if (!hash) return bad_input("the array '{}' is '{}', no fingerprint", kTarget, excerpt(text));
+  if (!hash) return bad_input("the array '{}' is '{}', not a fingerprint", kTarget, excerpt(text));
   target = *hash;
   return {};
 }

@@ -42,7 +42,7 @@ Status VariedLayouts::draw() {
   KernelStore store;
   PlanCost price(*editor, *cost_, store, planner_schedules(*target_, *cost_, store));
   LayoutSearch space(editor->main(), price);
-  if (space.variable_values().empty()) return bad_input("no value may lie differently");
+  if (space.variable_values().empty()) return bad_input("no value can have another layout");
   const FrameEditor& frame = editor->main();
   planned_ = frame.planned().layout;
   std::vector<size_t> configurable;  // of the variables, those that the graph has, and no copies

@@ -65,7 +65,8 @@ namespace {
 Status check_prices(std::span<const ConfiguredGraph> graphs) {
   for (const ConfiguredGraph& each : graphs)
     if (each.besides.priced.empty())
-      return bad_input("'{}' has no prices, which scores with a skeleton begin with", each.program);
+      return bad_input("'{}' has no prices, but a model with a skeleton adds to prices",
+                       each.program);
   return {};
 }
 
@@ -185,7 +186,7 @@ Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> given,
 
 Status check_fits(const GraphModel& model, const ConfiguredGraph& graph) {
   if (model.by_node == graph.config_nodes.empty())
-    return bad_input("the model is of {}, the data of {}",
+    return bad_input("the model is of {}, but the data is of {}",
                      model.by_node ? "layouts of programs" : "tiles of kernels",
                      model.by_node ? "tiles of kernels" : "layouts of programs");
   if (model.network.skeleton) HONE_TRY(check_prices({&graph, 1}));
@@ -221,7 +222,7 @@ class Scorer {
       for (int64_t i = 0; i < chunk_ && first + i < count; ++i) {
         scores.push_back(results[0].real_at(i));
         if (!std::isfinite(scores.back()))
-          return bad_input("the score of configuration {} of '{}' is no number", first + i,
+          return bad_input("the score of configuration {} of '{}' is not a number", first + i,
                            graph.graph->program);
       }
     }

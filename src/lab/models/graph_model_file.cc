@@ -62,10 +62,10 @@ class Reader {
     model_.by_node = HONE_TRY(number("by_node", 0, 1)) == 1;
     model_.segments = HONE_TRY(number("segments", 0, INT32_MAX));
     if (network.skeleton && (network.compares || model_.segments > 0))
-      return bad_input("a model with a skeleton neither compares nor sums segments");
+      return bad_input("a model with a skeleton can neither compare nor sum segments");
     if (const std::string target = HONE_TRY(text("target")); !target.empty()) {
       const std::optional<uint64_t> hash = parse_hash(target);
-      if (!hash) return bad_input("the entry 'target' is no fingerprint");
+      if (!hash) return bad_input("the entry 'target' is not a fingerprint");
       model_.target = *hash;
     }
     model_.programs = HONE_TRY(lines("programs"));
@@ -89,7 +89,7 @@ class Reader {
   Result<int64_t> number(const std::string& key, int64_t low, int64_t high) const {
     const Result<int64_t> number = parse_int(HONE_TRY(text(key)));
     if (!number.ok() || *number < low || *number > high)
-      return bad_input("the entry '{}' is no number from {} to {}", key, low, high);
+      return bad_input("the entry '{}' is not a number from {} to {}", key, low, high);
     return *number;
   }
   template <class Choice>

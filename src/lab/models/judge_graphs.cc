@@ -218,7 +218,7 @@ Result<std::vector<GraphVerdict>> leave_one_out(std::span<const ConfiguredGraph>
                                                 const GraphTraining& options) {
   const std::vector<std::string> programs = programs_of(graphs);
   if (programs.size() < 2)
-    return bad_input("there is only '{}': without it nothing is left to learn from",
+    return bad_input("only '{}' is there: without it nothing is left to learn from",
                      graphs[0].program);
   std::vector<GraphVerdict> verdicts;
   for (const std::string& program : programs) {

@@ -28,7 +28,8 @@ Result<LocalScores> LocalScores::make(const GraphModel& model, const ConfiguredG
                      name(model.network.passing), name(model.network.reduction))
         .with_hint("'hone train layout --passing sage --reduction additive' makes such a model");
   if (config >= given.times.size())
-    return bad_input("the graph has {} configurations, no number {}", given.times.size(), config);
+    return bad_input("the graph has {} configurations, so there is no number {}",
+                     given.times.size(), config);
   const ConfiguredGraph graph = model.hops < 0 ? given : compressed(given, model.hops);
   LocalScores local;
   local.scale_ = model.scale;

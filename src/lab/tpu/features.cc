@@ -422,7 +422,8 @@ Result<LayoutGraph> layout_graph_of(const TuningModule& module, FeatureSet set) 
     for (const HloInstruction& op : computation.instructions) shapes.push_back(&op.shape);
   for (int64_t node : module.config_nodes) {
     if (node < 0 || node >= static_cast<int64_t>(shapes.size()))
-      return bad_input("the configurable node {} is none of {} instructions", node, shapes.size());
+      return bad_input("the configurable node {} is not one of the {} instructions", node,
+                       shapes.size());
     layout.config_nodes.push_back(static_cast<int32_t>(node));
   }
   layout.configs.names = layout_names(set);
@@ -430,7 +431,7 @@ Result<LayoutGraph> layout_graph_of(const TuningModule& module, FeatureSet set) 
   for (const TuningRun& run : module.runs) {
     if (!run.has_layout || !run.is_timed()) continue;
     if (run.nodes.size() != layout.config_nodes.size())
-      return bad_input("a configuration has {} nodes; {} are configurable", run.nodes.size(),
+      return bad_input("a configuration has {} nodes, but {} are configurable", run.nodes.size(),
                        layout.config_nodes.size());
     for (size_t i = 0; i < run.nodes.size(); ++i) {
       if (run.nodes[i].size() > std::size(kLayoutTensors))

@@ -59,7 +59,8 @@ class Arrays {
          split({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, '\n'))
       names.emplace_back(each);
     if (static_cast<int64_t>(names.size()) != columns)
-      return bad_input("the array '{}' has {} names for {} columns", name, names.size(), columns);
+      return bad_input("the array '{}' has {} names, but there are {} columns", name, names.size(),
+                       columns);
     return names;
   }
 
@@ -129,8 +130,8 @@ class Declared {
   }
   Status check(int64_t file_bytes) const {
     if (config_nodes_ > nodes_)
-      return bad_input("the array 'node_config_ids' has {} nodes; there are {}", config_nodes_,
-                       nodes_);
+      return bad_input("the array 'node_config_ids' has {} nodes, but the graph has {}",
+                       config_nodes_, nodes_);
     if (bytes_ > kFreeArrayBytes + file_bytes * kMaxArrayInflation)
       return over_limit("its arrays have {}, more than {} and {} times the {} of the file",
                         format_bytes(bytes_), format_bytes(kFreeArrayBytes), kMaxArrayInflation,
@@ -149,7 +150,7 @@ Result<bool> is_wide(const Arrays& arrays) {
   if (arrays.find("feature_version") == nullptr) return false;
   const int64_t version = HONE_TRY(arrays.integers<int64_t>("feature_version", 1))[0];
   if (version != kFeatureVersion)
-    return bad_input("its features are of version {}, those of this hone of {}", version,
+    return bad_input("its features are of version {}, but this hone has version {}", version,
                      kFeatureVersion);
   return true;
 }
@@ -189,7 +190,8 @@ Result<OpGraph> graph_of(const Arrays& arrays) {
   for (size_t i = 0; i + 1 < ends.size(); i += 2) {
     for (int64_t end : {ends[i], ends[i + 1]})
       if (end < 0 || end >= nodes)
-        return bad_input("the array 'edge_index' has the node {}; there are {}", end, nodes);
+        return bad_input("the array 'edge_index' has the node {}, but the graph has {}", end,
+                         nodes);
     if (ends[i] == ends[i + 1])
       return bad_input("the array 'edge_index' has an edge from the node {} to itself", ends[i]);
     graph.edges.push_back({static_cast<int32_t>(ends[i]), static_cast<int32_t>(ends[i + 1])});
@@ -217,8 +219,8 @@ Status check_graph(const OpGraph& graph) {
   HONE_TRY(check_features(graph.nodes, "node_feat"));
   for (size_t i = 0; i < graph.opcodes.size(); ++i)
     if (graph.opcodes[i] < 0 || graph.opcodes[i] > kLastOpcode)
-      return bad_input("the array 'node_opcode' has {} at {}; there are 0 to {}", graph.opcodes[i],
-                       i, kLastOpcode);
+      return bad_input("the array 'node_opcode' has {} at {}; opcodes are 0 to {}",
+                       graph.opcodes[i], i, kLastOpcode);
   return {};
 }
 
@@ -407,7 +409,8 @@ Status check(const LayoutGraph& layout) {
   const auto nodes = static_cast<int64_t>(layout.graph.opcodes.size());
   for (int32_t node : layout.config_nodes)
     if (node < 0 || node >= nodes)
-      return bad_input("the array 'node_config_ids' has the node {}; there are {}", node, nodes);
+      return bad_input("the array 'node_config_ids' has the node {}, but the graph has {}", node,
+                       nodes);
   for (size_t i = 0; i < layout.splits.size(); ++i)
     if (layout.splits[i] < (i == 0 ? 0 : layout.splits[i - 1]) || layout.splits[i] > nodes)
       return bad_input("the array 'node_splits' has {} at {}", layout.splits[i], i);
