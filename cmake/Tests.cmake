@@ -9,7 +9,7 @@ set(tested_folders ".*")
 set(test_headers src/front/onnx/proto.h)
 if(HONE_SANITIZE STREQUAL thread)
   set(tested_library hone_runtime)
-  set(tested_folders "^(base|tensor|runtime|target)$")
+  set(tested_folders "^(base|tensor|runtime|target|transport)$")
   set(test_headers "")
 endif()
 

@@ -1,0 +1,256 @@
+#include "transport/exchange.h"
+
+#include <cstring>
+#include <utility>
+
+namespace hone {
+
+Exchange::Exchange(int32_t devices, const ExchangeOptions& options)
+    : Exchange(std::vector<bool>(static_cast<size_t>(devices), true), options) {}
+
+Exchange::Exchange(std::vector<bool> is_here, const ExchangeOptions& options)
+    : options_(options), is_here_(std::move(is_here)) {
+  for (const bool here : is_here_)
+    wakes_.push_back(here ? std::make_unique<std::condition_variable>() : nullptr);
+}
+
+bool Exchange::owns(int32_t device) const {
+  return device >= 0 && device < devices() && is_here_[static_cast<size_t>(device)];
+}
+
+std::vector<Peer> Exchange::peers() const {
+  Peer peer = {.name = "this process", .devices = {}, .is_here = true};
+  for (int32_t i = 0; i < devices(); ++i)
+    if (owns(i)) peer.devices.push_back(i);
+  return {peer};
+}
+
+// ---- Starting ----------------------------------------------------------------------------------
+
+Status Exchange::check(const Channel& channel, bool sends, std::string_view command) const {
+  const auto is_device = [&](int32_t device) { return device >= 0 && device < devices(); };
+  if (!is_device(channel.from) || !is_device(channel.to))
+    return bad_input("'{}' moves bytes from device {} to device {}, and there are {} devices",
+                     command, channel.from, channel.to, devices());
+  if (channel.from == channel.to)
+    return bad_input("'{}' sends from device {} to itself", command, channel.from);
+  const int32_t own = sends ? channel.from : channel.to;
+  if (!owns(own))
+    return bad_input("'{}' drives device {}, which another process owns", command, own);
+  return {};
+}
+
+Result<uint32_t> Exchange::open(const Channel& channel, bool sends, std::byte* bytes, size_t size,
+                                std::string_view command) {
+  uint32_t slot = 0;
+  if (free_.empty()) {
+    slot = static_cast<uint32_t>(transfers_.size());
+    transfers_.emplace_back();
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
+  Transfer& transfer = transfers_[slot];
+  transfer.channel = channel;
+  transfer.sends = sends;
+  transfer.bytes = bytes;
+  transfer.size = size;
+  transfer.command = command;
+  transfer.state.store(State::open, std::memory_order_relaxed);
+  ++transfer.uses;
+  if (!reason_) return slot;
+  const Error error = error_of(transfer);
+  release(slot);
+  return error;
+}
+
+Result<Ticket> Exchange::send(const Channel& channel, std::span<const std::byte> bytes,
+                              std::string_view command) {
+  HONE_TRY(check(channel, true, command));
+  std::unique_lock<std::mutex> lock(mutex_);
+  auto* data = const_cast<std::byte*>(bytes.data());  // it is only read
+  const uint32_t slot = HONE_TRY(open(channel, true, data, bytes.size(), command));
+  const Ticket ticket = ticket_of(slot);
+  if (!owns(channel.to)) {
+    begin_remote(slot);
+    return ticket;
+  }
+  Queue& queue = queues_[channel];
+  if (queue.receives.empty()) {
+    queue.sends.push_back(slot);
+    return ticket;
+  }
+  const uint32_t receive = queue.receives.front();
+  queue.receives.pop_front();
+  if (queue.is_empty()) queues_.erase(channel);
+  match_here(slot, receive, lock);
+  return ticket;
+}
+
+Result<Ticket> Exchange::receive(const Channel& channel, std::span<std::byte> bytes,
+                                 std::string_view command) {
+  HONE_TRY(check(channel, false, command));
+  std::unique_lock<std::mutex> lock(mutex_);
+  const uint32_t slot = HONE_TRY(open(channel, false, bytes.data(), bytes.size(), command));
+  const Ticket ticket = ticket_of(slot);
+  Queue& queue = queues_[channel];
+  if (!queue.sends.empty()) {
+    const uint32_t send = queue.sends.front();
+    queue.sends.pop_front();
+    if (queue.is_empty()) queues_.erase(channel);
+    match_here(send, slot, lock);
+  } else if (!queue.arrivals.empty()) {
+    Arrival arrival = std::move(queue.arrivals.front());
+    queue.arrivals.pop_front();
+    if (queue.is_empty()) queues_.erase(channel);
+    match_arrival(slot, std::move(arrival));
+  } else {
+    queue.receives.push_back(slot);
+  }
+  return ticket;
+}
+
+// ---- Matching ----------------------------------------------------------------------------------
+
+// The bytes are copied without the lock: other devices go on.
+void Exchange::match_here(uint32_t send, uint32_t receive, std::unique_lock<std::mutex>& lock) {
+  Transfer& from = transfers_[send];
+  Transfer& to = transfers_[receive];
+  if (from.size != to.size) return fail(bad_input("{}, but {}", describe(from), describe(to)));
+  from.state.store(State::moving, std::memory_order_relaxed);
+  to.state.store(State::moving, std::memory_order_relaxed);
+  lock.unlock();
+  if (to.size > 0) std::memcpy(to.bytes, from.bytes, to.size);
+  lock.lock();
+  finish(send, State::done);
+  finish(receive, State::done);
+}
+
+void Exchange::match_arrival(uint32_t receive, Arrival arrival) {
+  Transfer& to = transfers_[receive];
+  if (arrival.size != to.size)
+    return fail(
+        bad_input("{}, but device {} sends {} bytes", describe(to), to.channel.from, arrival.size));
+  if (arrival.is_offer) {
+    to.state.store(State::moving, std::memory_order_relaxed);
+    ask_for(receive, arrival);
+    return;
+  }
+  if (to.size > 0) std::memcpy(to.bytes, arrival.bytes.data(), to.size);
+  finish(receive, State::done);
+  has_taken(arrival);
+}
+
+void Exchange::arrive(const Channel& channel, Arrival arrival) {
+  Queue& queue = queues_[channel];
+  if (queue.receives.empty()) {
+    queue.arrivals.push_back(std::move(arrival));
+    return;
+  }
+  const uint32_t receive = queue.receives.front();
+  queue.receives.pop_front();
+  if (queue.is_empty()) queues_.erase(channel);
+  match_arrival(receive, std::move(arrival));
+}
+
+// ---- Ending ------------------------------------------------------------------------------------
+
+Ticket Exchange::ticket_of(uint32_t slot) const {
+  return {uint64_t{transfers_[slot].uses} << 32 | slot};
+}
+
+uint32_t Exchange::slot_of(Ticket ticket) const {
+  const auto slot = static_cast<uint32_t>(ticket.id);
+  HONE_CHECK(slot < transfers_.size() && ticket_of(slot).id == ticket.id, "ticket {:x} is not open",
+             ticket.id);
+  return slot;
+}
+
+void Exchange::release(uint32_t slot) {
+  ++transfers_[slot].uses;
+  free_.push_back(slot);
+}
+
+void Exchange::wake(int32_t device) { wakes_[static_cast<size_t>(device)]->notify_all(); }
+
+void Exchange::finish(uint32_t slot, State state) {
+  Transfer& transfer = transfers_[slot];
+  transfer.state.store(state, std::memory_order_release);
+  wake(transfer.sends ? transfer.channel.from : transfer.channel.to);
+}
+
+Result<bool> Exchange::test(Ticket ticket) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint32_t slot = slot_of(ticket);
+  const State state = transfers_[slot].state.load(std::memory_order_acquire);
+  if (state == State::moving || (state == State::open && !reason_)) return false;
+  if (state == State::done) return release(slot), true;
+  const Error error = error_of(transfers_[slot]);
+  release(slot);
+  return error;
+}
+
+Status Exchange::wait(Ticket ticket) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const uint32_t slot = slot_of(ticket);
+  Transfer& transfer = transfers_[slot];
+  const auto is_pending = [&] {
+    const State state = transfer.state.load(std::memory_order_acquire);
+    return state == State::moving || (state == State::open && !reason_);
+  };
+  if (options_.spin.count() > 0 && is_pending()) {
+    lock.unlock();
+    const Clock::time_point end = Clock::now() + options_.spin;
+    while (transfer.state.load(std::memory_order_acquire) <= State::moving && Clock::now() < end) {
+    }
+    lock.lock();
+  }
+  const int32_t device = transfer.sends ? transfer.channel.from : transfer.channel.to;
+  wakes_[static_cast<size_t>(device)]->wait(lock, [&] { return !is_pending(); });
+  if (transfer.state.load(std::memory_order_acquire) == State::done) {
+    release(slot);
+    return {};
+  }
+  const Error error = error_of(transfer);
+  release(slot);
+  return error;
+}
+
+std::string Exchange::describe(const Transfer& transfer) const {
+  const Channel& channel = transfer.channel;
+  if (transfer.sends)
+    return fmt::format("'{}' on device {} sends {} bytes to device {}", transfer.command,
+                       channel.from, transfer.size, channel.to);
+  return fmt::format("'{}' on device {} receives {} bytes from device {}", transfer.command,
+                     channel.to, transfer.size, channel.from);
+}
+
+Error Exchange::error_of(const Transfer& transfer) const {
+  HONE_CHECK(reason_.has_value(), "a transfer has failed without a reason");
+  return Error(*reason_).about(describe(transfer));
+}
+
+void Exchange::fail(const Error& reason) {
+  if (reason_) return;
+  reason_ = reason;
+  queues_.clear();
+  has_failed(reason);
+  for (const std::unique_ptr<std::condition_variable>& wake : wakes_)
+    if (wake != nullptr) wake->notify_all();
+}
+
+void Exchange::cancel(const Error& reason) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  fail(reason);
+}
+
+// ---- All devices are here ----------------------------------------------------------------------
+
+void Exchange::begin_remote(uint32_t slot) {
+  HONE_CHECK(false, "{} of another process", describe(transfers_[slot]));
+}
+void Exchange::ask_for(uint32_t slot, const Arrival&) { begin_remote(slot); }
+void Exchange::has_taken(const Arrival&) {}
+void Exchange::has_failed(const Error&) {}
+
+}  // namespace hone
