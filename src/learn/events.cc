@@ -3,24 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <chrono>
 
+#include "base/crc32c.h"
+
 namespace hone {
 namespace {
-
-constexpr std::array<uint32_t, 256> crc_table() {
-  std::array<uint32_t, 256> table = {};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t rest = i;
-    for (int bit = 0; bit < 8; ++bit) rest = rest >> 1 ^ ((rest & 1) != 0 ? 0x82f63b78u : 0u);
-    table[i] = rest;
-  }
-  return table;
-}
-constexpr std::array<uint32_t, 256> kCrcTable = crc_table();
 
 // Checksums of what holds checksums itself would be weak, so they are stored turned and shifted.
 uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
@@ -62,12 +52,6 @@ double now() {
 }
 
 }  // namespace
-
-uint32_t crc32c(std::string_view bytes) {
-  uint32_t crc = ~uint32_t{0};
-  for (const char c : bytes) crc = crc >> 8 ^ kCrcTable[(crc ^ static_cast<uint8_t>(c)) & 0xff];
-  return ~crc;
-}
 
 std::string event_record(std::string_view event) {
   const std::string length = little_endian(uint64_t{event.size()});

@@ -12,9 +12,6 @@
 
 namespace hone {
 
-// The checksum of Castagnoli's polynomial, as records of these files have it, unmasked.
-uint32_t crc32c(std::string_view bytes);
-
 // A record: its length, the masked checksum of that, the bytes, and their masked checksum.
 std::string event_record(std::string_view event);
 // The bytes of an Event with one number; seconds since 1970.
