@@ -66,13 +66,23 @@ std::string to_string(const CollectiveSchedule& schedule) {
   return text;
 }
 
+namespace {
+
+Result<int32_t> parse_count(std::string_view shown, std::string_view text, int32_t most) {
+  const Result<int64_t> count = parse_int_in(shown, text, 1, most);
+  if (!count.ok()) return Error(count.error()).as(ErrorCode::bad_input);
+  return static_cast<int32_t>(*count);
+}
+
+}  // namespace
+
 Result<CollectiveSchedule> parse_collective_schedule(std::string_view text) {
   CollectiveSchedule schedule;
   const std::vector<std::string_view> parts = split(text, ',');
   std::string_view word = trim(parts.front());
   if (consume_prefix(word, kNeighbours)) {
-    schedule.neighbours = static_cast<int32_t>(HONE_TRY(
-        parse_int_in("the group of a hierarchical schedule", word, 1, Transport::kMaxDevices)));
+    schedule.neighbours =
+        HONE_TRY(parse_count("the group of a hierarchical schedule", word, Transport::kMaxDevices));
     word = "hierarchical";
   } else if (word == "hierarchical") {
     return bad_input("a hierarchical schedule says how many neighbours it has")
@@ -87,9 +97,7 @@ Result<CollectiveSchedule> parse_collective_schedule(std::string_view text) {
   const std::vector<std::string_view> words = split_words(parts[1]);
   if (parts.size() > 2 || words.size() != 2 || words[1] != "pieces")
     return bad_input("'{}' is no number of pieces", excerpt(text)).with_hint("ring, 4 pieces");
-  schedule.pieces =
-      static_cast<int32_t>(
-          HONE_TRY(parse_int_in("pieces", words[0], 1, CollectiveSchedule::kMaxPieces)));
+  schedule.pieces = HONE_TRY(parse_count("pieces", words[0], CollectiveSchedule::kMaxPieces));
   return schedule;
 }
 

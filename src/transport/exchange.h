@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "transport/emulated_links.h"
 #include "transport/transport.h"
 
 namespace hone {
@@ -21,6 +22,9 @@ struct ExchangeOptions {
   // How long a thread spins before it sleeps. Waking up costs tens of microseconds; spinning pays
   // if each device has a core.
   std::chrono::microseconds spin = std::chrono::microseconds(0);
+  // Messages come as late as these links let them. Each process has its own view of the links: its
+  // messages share them only with others that come to it.
+  std::shared_ptr<const EmulatedLinks> links = nullptr;
 };
 
 // The part of each transport that is the same: the open transfers of one process, and the matching
@@ -68,6 +72,7 @@ class Exchange : public Transport {
     size_t size = 0;
     std::string_view command;
     std::atomic<State> state = State::open;
+    uint64_t flow = 0;  // over emulated links, of a receive that is done; 0: none
     uint32_t uses = 0;  // how often the slot was used: tickets of earlier uses are void
   };
 
@@ -78,12 +83,16 @@ class Exchange : public Transport {
 
   // A send to a device of another process has begun.
   virtual void begin_remote(uint32_t slot);
+  // A receive waits for a device of another process.
+  virtual void await_remote(uint32_t slot);
   // A receive has met an offer: its bytes may come. It is `moving`.
   virtual void ask_for(uint32_t slot, const Arrival& arrival);
   // A receive has met a message whose bytes are here.
   virtual void has_taken(const Arrival& arrival);
   // The run has ended for this reason; peers are to be told.
   virtual void has_failed(const Error& reason);
+  // Called by a thread that spins: it may as well move bytes.
+  virtual void progress() {}
 
   // ---- What it calls, with the lock held.
 
@@ -93,6 +102,13 @@ class Exchange : public Transport {
   void finish(uint32_t slot, State state);
   void fail(const Error& reason);
   bool is_over() const { return reason_.has_value(); }
+  // True if a receive waits in a channel of these.
+  template <class Is>
+  bool awaits(const Is& is) const {
+    for (const auto& [channel, queue] : queues_)
+      if (!queue.receives.empty() && is(channel)) return true;
+    return false;
+  }
   std::string describe(const Transfer& transfer) const;
 
   std::mutex mutex_;
@@ -121,6 +137,10 @@ class Exchange : public Transport {
   uint32_t slot_of(Ticket ticket) const;
   Error error_of(const Transfer& transfer) const;
   void wake(int32_t device);
+  void wake_all();
+  void emulate(Transfer& transfer);
+  Clock::time_point visible_at(const Transfer& transfer) const;
+  bool sleep_until_visible(const Transfer& transfer, std::unique_lock<std::mutex>& lock);
 
   const ExchangeOptions options_;
   const std::vector<bool> is_here_;
@@ -130,6 +150,8 @@ class Exchange : public Transport {
   std::vector<uint32_t> free_;
   std::unordered_map<Channel, Queue, HashChannel> queues_;
   std::optional<Error> reason_;  // why the run has ended
+  std::optional<FlowTable> flows_;
+  const Clock::time_point start_ = Clock::now();  // of the table's seconds
 };
 
 }  // namespace hone

@@ -8,7 +8,7 @@ namespace {
 
 int32_t wrap(int32_t member, int32_t members) { return ((member % members) + members) % members; }
 
-const Ranges& at(const std::vector<Ranges>& chunks, int32_t i) {
+const RingRanges& at(const std::vector<RingRanges>& chunks, int32_t i) {
   return chunks[static_cast<size_t>(i)];
 }
 
@@ -18,8 +18,8 @@ std::vector<int32_t> all_members(const Moves& moves) {
   return members;
 }
 
-std::vector<Ranges> all_shards(const Moves& moves) {
-  std::vector<Ranges> chunks;
+std::vector<RingRanges> all_shards(const Moves& moves) {
+  std::vector<RingRanges> chunks;
   for (int32_t i = 0; i < moves.members(); ++i) chunks.push_back({moves.shard(i)});
   return chunks;
 }
@@ -168,7 +168,7 @@ void hierarchical_moves(Moves& moves, const CollectiveSchedule& schedule) {
     RingGroup& group = inside.emplace_back();
     for (int32_t i = 0; i < m; ++i) {
       group.members.push_back(h * m + i);
-      Ranges& ranges = group.chunks.emplace_back();
+      RingRanges& ranges = group.chunks.emplace_back();
       for (int32_t other = 0; other < hosts; ++other) ranges.push_back(moves.shard(other * m + i));
     }
   }

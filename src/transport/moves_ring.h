@@ -13,12 +13,12 @@ namespace hone {
 inline constexpr StepVector kInput = {StepRoom::input, 0};
 inline constexpr StepVector kOutput = {StepRoom::output, 0};
 
-using Ranges = std::vector<Shard>;
+using RingRanges = std::vector<Shard>;
 
 // Members that stand in a ring, and the ranges of the vector that each one ends or begins with.
 struct RingGroup {
   std::vector<int32_t> members;
-  std::vector<Ranges> chunks;
+  std::vector<RingRanges> chunks;
 
   int32_t size() const { return static_cast<int32_t>(members.size()); }
   int32_t member(int32_t i) const { return members[static_cast<size_t>(i)]; }

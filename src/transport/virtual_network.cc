@@ -9,7 +9,9 @@
 namespace hone {
 
 VirtualNetwork::VirtualNetwork(int32_t devices, VirtualOptions options)
-    : devices_(devices), options_(std::move(options)) {}
+    : devices_(devices), options_(std::move(options)) {
+  if (options_.links) flows_.emplace(*options_.links);
+}
 
 std::vector<Peer> VirtualNetwork::peers() const {
   Peer peer = {.name = "this process", .devices = {}, .is_here = true};
@@ -40,6 +42,7 @@ Result<Ticket> VirtualNetwork::send(const Channel& channel, std::span<const std:
                      .bytes = {bytes.begin(), bytes.end()},
                      .comes = line.last,
                      .ticket = options_.buffers ? 0 : ticket});
+  start_flows(channel, line);
   return Ticket{ticket};
 }
 
@@ -69,7 +72,9 @@ Result<Ticket> VirtualNetwork::receive(const Channel& channel, std::span<std::by
   HONE_TRY(check(channel));
   const uint64_t ticket = ++tickets_;
   complete_[ticket] = false;
-  lines_[channel].receives.push_back({bytes, ticket, command});
+  Line& line = lines_[channel];
+  line.receives.push_back({bytes, ticket, command});
+  start_flows(channel, line);
   return Ticket{ticket};
 }
 
@@ -94,6 +99,22 @@ void VirtualNetwork::cancel(const Error& reason) {
   if (!reason_) reason_ = reason;
 }
 
+// The n-th message of a line has met its n-th receive.
+void VirtualNetwork::start_flows(const Channel& channel, Line& line) {
+  if (!flows_) return;
+  const size_t met = std::min(line.messages.size(), line.receives.size());
+  for (size_t i = 0; i < met; ++i) {
+    Message& message = line.messages[i];
+    if (message.flow == 0)
+      message.flow =
+          flows_->start(now_, channel.from, channel.to, static_cast<int64_t>(message.bytes.size()));
+  }
+}
+
+double VirtualNetwork::time_of(const Message& message) const {
+  return message.flow != 0 ? flows_->visible_at(message.flow) : message.comes;
+}
+
 // ---- Events ------------------------------------------------------------------------------------
 
 std::vector<VirtualNetwork::Event> VirtualNetwork::events() const {
@@ -102,7 +123,7 @@ std::vector<VirtualNetwork::Event> VirtualNetwork::events() const {
   for (const auto& [channel, line] : lines_)
     if (!line.messages.empty() && !line.receives.empty())
       events.push_back(
-          {channel, std::max(now_, line.messages.front().comes), line.messages.front().number});
+          {channel, std::max(now_, time_of(line.messages.front())), line.messages.front().number});
   std::ranges::sort(events, {}, [](const Event& e) { return std::pair(e.time, e.number); });
   return events;
 }
@@ -114,6 +135,7 @@ void VirtualNetwork::happen(const Event& event) {
   const Waiting waiting = line.receives.front();
   line.receives.pop_front();
   now_ = event.time;
+  if (message.flow != 0) flows_->forget(message.flow);
   const std::string what = fmt::format("message {} from device {} to device {}", message.number,
                                        event.channel.from, event.channel.to);
   if (message.sequence != line.received++)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tensor/dtype.h"
+#include "transport/emulated_links.h"
 #include "transport/run_steps.h"
 
 // All devices in one thread, on a clock that jumps from event to event. The same seed gives the
@@ -23,6 +24,8 @@ struct VirtualOptions {
   bool buffers = true;
   // How long a message is on its way. Messages of a channel stay in order.
   std::function<double(const Channel& channel, size_t bytes)> seconds = nullptr;
+  // Or links that messages share, from when they have both left and met a receive.
+  std::optional<EmulatedLinks> links = std::nullopt;
   // The fault that a message meets, by its number. `swapped` is with the next one of its
   // channel.
   std::map<int64_t, MessageFault> faults = {};
@@ -66,6 +69,7 @@ class VirtualNetwork : public Transport {
     std::vector<std::byte> bytes;
     double comes = 0;
     uint64_t ticket = 0;  // of its send, if that waits
+    uint64_t flow = 0;    // over links
   };
   struct Waiting {
     std::span<std::byte> bytes;
@@ -80,6 +84,8 @@ class VirtualNetwork : public Transport {
     double last = 0;  // when the last message comes
   };
   Status check(const Channel& channel) const;
+  double time_of(const Message& message) const;
+  void start_flows(const Channel& channel, Line& line);
   void add_message(Line& line, Message message);
   void apply_fault(Line& line, MessageFault fault);
 
@@ -91,6 +97,7 @@ class VirtualNetwork : public Transport {
   std::map<Channel, Line> lines_;
   std::map<uint64_t, bool> complete_;  // by ticket
   std::optional<Error> reason_;
+  std::optional<FlowTable> flows_;
 };
 
 // Chooses among the events that may come next, which are `count`; the first one is that of the
