@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "tests/transport/collective_cases.h"
+#include "tests/transport/processes.h"
 #include "transport/run_steps.h"
 #include "transport/threads.h"
 #include "transport/virtual_network.h"
@@ -195,6 +196,20 @@ TEST(EmulatedLinks, EndWithTheRun) {
   std::thread other([&] { transport->cancel(over_limit("enough")); });
   EXPECT_FALSE(transport->wait(received).ok());
   other.join();
+}
+
+TEST(EmulatedLinks, WorkBetweenProcesses) {
+  StreamOptions options;
+  options.exchange.links = std::make_shared<EmulatedLinks>(links(0.02));
+  const auto transports = tested::join_all(2, tested::by_shared_memory({1, 1}, options));
+  std::vector<std::byte> bytes(10, std::byte{7}), room(10);
+  const auto begin = std::chrono::steady_clock::now();
+  const Ticket sent = *transports[0]->send({0, 1, 0}, bytes, "s");
+  const Ticket received = *transports[1]->receive({0, 1, 0}, room, "r");
+  EXPECT_TRUE(transports[1]->wait(received).ok());
+  EXPECT_TRUE(transports[0]->wait(sent).ok());
+  EXPECT_EQ(room, bytes);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(30));
 }
 
 }  // namespace
