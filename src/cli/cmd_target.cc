@@ -1,9 +1,9 @@
-#include "base/file.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/machines.h"
 #include "cli/source.h"
 #include "cost/prices.h"
 #include "target/probe.h"
@@ -11,11 +11,6 @@
 
 namespace hone::cli {
 namespace {
-
-Result<Target> load_target(const std::string& file) {
-  if (file.empty() || file == "host") return host_target();
-  return parse_target(HONE_TRY(read_file(file, kMaxTargetText)), file);
-}
 
 Isa level_of(const Arguments& arguments) {
   return arguments.given("isa") ? isa_from_name(arguments.text("isa")).value() : kIsas.back();

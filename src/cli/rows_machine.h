@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/rows_shared.h"
+#include "target/system.h"
 #include "target/target.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: options of
@@ -57,6 +58,34 @@ inline constexpr Example kTargetListExamples[] = {
 inline constexpr Example kTargetProbeExamples[] = {
     {"hone target probe -o my.target", "measures this machine"},
     {"hone target probe --isa avx2 -o avx2.target", "the rates of code without AVX-512"}};
+
+// ---- system ------------------------------------------------------------------------------------
+
+inline constexpr std::string_view kSystemText =
+    "A system is several devices and the links between them as data: targets, levels such as "
+    "hosts, axes of a mesh, and kinds of links (docs/formats/system-text.md). Its text may be "
+    "edited.";
+inline constexpr Positional kSystemWhat[] = {
+    {.name = "SYSTEM",
+     .take = Take::file,
+     .doc = "a system file, or a name and sizes such as ring:8 (see 'hone system presets')"}};
+inline constexpr Option kSystemShow[] = {
+    {.name = "target",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "the target of each device of a system with a name (default: this machine)"},
+    {.name = "from",
+     .take = Take::integer,
+     .value = "DEVICE",
+     .doc = "print the routes from this device to the others instead",
+     .low = 0,
+     .high = kMaxDevices - 1}};
+inline constexpr Example kSystemShowExamples[] = {
+    {"hone system show local:2", "this machine as two devices"},
+    {"hone system show tree:4x8 --target my.target > my.system", "four hosts of eight devices"},
+    {"hone system show my.system", "a file, checked"},
+    {"hone system show my.system --from 0", "the links that messages from device 0 cross"}};
+inline constexpr Example kSystemPresetsExamples[] = {{"hone system presets", "names and sizes"}};
 
 // ---- cache -------------------------------------------------------------------------------------
 

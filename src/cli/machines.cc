@@ -1,0 +1,27 @@
+#include "cli/machines.h"
+
+#include "base/file.h"
+#include "target/presets.h"
+
+namespace hone::cli {
+
+Result<Target> load_target(const std::string& file) {
+  if (file.empty() || file == "host") return host_target();
+  return parse_target(HONE_TRY(read_file(file, kMaxTargetText)), file);
+}
+
+Result<System> load_system(const std::string& text, const std::string& target_file) {
+  if (!is_preset(text)) {
+    if (!target_file.empty())
+      return usage_error("the devices of the file '{}' have targets of their own", text)
+          .with_hint("--target is for presets such as ring:8");
+    return parse_system(HONE_TRY(read_file(text, kMaxSystemText)), text);
+  }
+  Result<System> system = preset_system(text, HONE_TRY(load_target(target_file)));
+  if (system.ok()) return system;
+  // The fault stands on the command line, not in a file.
+  const Error& error = system.error();
+  return usage_error("{}", error.what()).with_hint(error.hint());
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,41 @@
+# Systems can be listed, printed, read back and asked for routes; bad ones are refused by name.
+source "$ROOT/tests/cli/expect.bash"
+"$HONE" system presets >list
+grep -q "^ring:N " list
+sed -n 's/^\([a-z]*\):.*/\1/p' list >names
+[[ $(wc -l <names) == 6 ]]
+
+"$HONE" target show --isa x86-64-v2 >my.target
+while read -r name; do
+  case $name in
+    mesh | torus | tree) size=2x3 ;;
+    *) size=6 ;;
+  esac
+  "$HONE" system show "$name:$size" --target my.target >my.system
+  "$HONE" system show my.system | cmp - my.system
+  "$HONE" system show my.system --from 5 >routes
+  [[ $(wc -l <routes) == 6 ]]
+  [[ $(awk 'NR > 1 { print $1 }' routes | paste -sd ' ') == "0 1 2 3 4" ]]
+done <names
+grep -q "isa = x86-64-v2$" my.system
+"$HONE" system show local:2 | grep -q '^  devices = 2 of '
+
+"$HONE" system show ring:4 >ring.system
+edited() { sed "$1" ring.system >bad.system; }
+edited 's/, 12 GB/, 0 GB/'
+fails 3 "0 GB/s" system show bad.system
+edited 's/axis x = 4/axis x = 3/'
+fails 3 "bad.system:" system show bad.system
+fails 3 "multiply to 3" system show bad.system
+edited '/link ring/s/.*/  link ring = cable 0 to 4, full duplex, 1 GB\/s, 1 us/'
+fails 3 "no device 4" system show bad.system
+edited '/link ring/d'
+fails 3 "no way leads from device 0 to device 1" system show bad.system
+fails 3 "missing.system" system show missing.system
+fails 5 "limit of 1048576" system show /dev/zero
+fails 2 "'circle'" system show circle:8
+fails 2 "the form is ring:N" system show ring:0
+fails 2 "65536 devices" system show tree:1000x1000
+fails 2 "no device 4" system show ring:4 --from 4
+fails 2 "--target is for presets" system show ring.system --target my.target
+fails 2 "SYSTEM" system show
