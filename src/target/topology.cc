@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <queue>
+#include <set>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "target/places.h"
 
@@ -122,7 +126,40 @@ class TopologyBuilder {
   size_t row_ = 0;
 };
 
-Topology::Topology(const System& system) { TopologyBuilder(*this, system).build(); }
+Topology::Topology(const System& system) {
+  TopologyBuilder(*this, system).build();
+  find_branches();
+}
+
+uint32_t Topology::node_of(uint32_t point) const {
+  return point < devices_ ? point : devices_ + (point - devices_) / 2;
+}
+
+// Takes away nodes with one neighbour, again and again. Nothing but the way to what hangs there
+// leads into such a branch, so routes leave out all others.
+void Topology::find_branches() {
+  const size_t nodes = devices_ + switches_.size();
+  std::vector<std::set<uint32_t>> neighbours(nodes);
+  for (uint32_t from = 0; from < arcs_.size(); ++from)
+    for (const Arc& arc : arcs_[from])
+      if (const uint32_t a = node_of(from), b = node_of(arc.to); a != b) {
+        neighbours[a].insert(b);
+        neighbours[b].insert(a);
+      }
+  hangs_from_.assign(nodes, kFree);
+  std::vector<uint32_t> open(nodes);
+  std::iota(open.begin(), open.end(), 0);
+  while (!open.empty()) {
+    const uint32_t node = open.back();
+    open.pop_back();
+    if (hangs_from_[node] != kFree || neighbours[node].size() != 1) continue;
+    const uint32_t other = *neighbours[node].begin();
+    hangs_from_[node] = other;
+    neighbours[node].clear();
+    neighbours[other].erase(node);
+    open.push_back(other);
+  }
+}
 
 // ---- Names -------------------------------------------------------------------------------------
 
@@ -162,9 +199,11 @@ struct Reached {
 std::vector<uint32_t> Topology::route(int64_t from, int64_t to) const {
   if (from == to) return {};
   const uint32_t source = static_cast<uint32_t>(from), target = static_cast<uint32_t>(to);
-  std::vector<Reached> reached(arcs_.size());
+  std::unordered_map<uint32_t, Reached> reached;        // most routes look at few points
   using Open = std::tuple<int64_t, int64_t, uint32_t>;  // latency, links, point
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open;
+  std::unordered_set<uint32_t> branch;  // the nodes from which the target hangs, and itself
+  for (uint32_t node = target; node != kFree; node = hangs_from_[node]) branch.insert(node);
   reached[source].latency = 0;
   open.emplace(0, 0, source);
   while (!open.empty()) {
@@ -174,10 +213,8 @@ std::vector<uint32_t> Topology::route(int64_t from, int64_t to) const {
     if (std::tie(latency, links) > std::tie(end.latency, end.links)) break;
     if (std::tie(latency, links) > std::tie(reached[point].latency, reached[point].links)) continue;
     for (const Arc& arc : arcs_[point]) {
-      // A device with one link is the end of ways, or leads back.
-      if (arc.to != target && arcs_[arc.to].size() == 1 &&
-          (arcs_[arc.to][0].to == point || same_switch(arcs_[arc.to][0].to, point)))
-        continue;
+      const uint32_t node = node_of(arc.to);
+      if (hangs_from_[node] == node_of(point) && !branch.contains(node)) continue;
       const bool is_free = arc.link == kFree;
       const int64_t sum = latency + (is_free ? 0 : picoseconds(links_[arc.link].latency));
       const int64_t count = links + (is_free ? 0 : 1);

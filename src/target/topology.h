@@ -52,6 +52,9 @@ class Topology {
     bool both_ways;
   };
   bool same_switch(uint32_t a, uint32_t b) const;
+  // The device, or the switch with both of its sides.
+  uint32_t node_of(uint32_t point) const;
+  void find_branches();
   std::string point_name(uint32_t point) const;
 
   uint32_t devices_ = 0;
@@ -60,6 +63,8 @@ class Topology {
   std::vector<std::string> rows_;       // names
   std::vector<std::string> switches_;   // names
   std::vector<std::vector<Arc>> arcs_;  // from each point
+  // Nodes that hang from the rest by one other node, which is said here; kFree: it does not hang.
+  std::vector<uint32_t> hangs_from_;
 };
 
 }  // namespace hone
