@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/onnx_text.h"
 #include "cli/op_text.h"
+#include "front/hlo/hlo.h"
 #include "ir/op_def.h"
 #include "session/echo.h"
 
@@ -31,10 +32,32 @@ Status list_onnx(const Arguments& arguments, Console& console) {
   return {};
 }
 
+Status list_hlo(const Arguments& arguments, Console& console) {
+  if (arguments.given("markdown")) {
+    console.write(hlo_markdown());
+    return {};
+  }
+  const std::string wanted = arguments.text("NAME");
+  TextTable table("ll", {"StableHLO", "HLO"});
+  std::vector<std::string_view> names;
+  for (const HloOp& op : hlo_ops()) {
+    names.push_back(op.stablehlo);
+    if (!op.hlo.empty()) names.push_back(op.hlo);
+    if (wanted.empty() || wanted == op.stablehlo || wanted == op.hlo)
+      table.add_row({std::string(op.stablehlo), std::string(op.hlo)});
+  }
+  if (table.empty())
+    return usage_error("the op '{}' of StableHLO or HLO is not imported", excerpt(wanted))
+        .with_hint(did_you_mean(wanted, names));
+  console.write(table.to_string());
+  return {};
+}
+
 }  // namespace
 
 Status cmd_ops(const Arguments& arguments, Console& console) {
   if (arguments.given("onnx")) return list_onnx(arguments, console);
+  if (arguments.given("hlo")) return list_hlo(arguments, console);
   if (arguments.given("markdown")) {
     console.write(ops_markdown());
     return {};

@@ -120,11 +120,14 @@ constexpr Positional kOpsName[] = {
     {.name = "NAME", .take = Take::op, .doc = "show this op alone", .optional = true}};
 constexpr Option kOps[] = {
     {.name = "onnx", .doc = "list the ONNX ops that are imported"},
-    {.name = "markdown", .doc = "print docs/ops.md; with --onnx, docs/onnx-ops.md"}};
+    {.name = "hlo", .doc = "list the ops of StableHLO and HLO that are imported"},
+    {.name = "markdown",
+     .doc = "print docs/ops.md; with --onnx, docs/onnx-ops.md; with --hlo, docs/hlo-ops.md"}};
 constexpr Example kOpsExamples[] = {
     {"hone ops", "all ops, by family"},
     {"hone ops reduce", "operands, attributes and semantics"},
-    {"hone ops --onnx", "the ONNX ops that are imported, with the versions that changed them"}};
+    {"hone ops --onnx", "the ONNX ops that are imported, with the versions that changed them"},
+    {"hone ops --hlo", "the ops of StableHLO and HLO that are imported"}};
 
 constexpr Positional kShell[] = {
     {.name = "SHELL", .take = Take::word, .doc = "bash, zsh or fish", .words = "bash|zsh|fish"}};

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-// The coverage of ONNX for people, from the table of the front end.
+// The coverage of other languages for people, from the tables of the front ends.
 
 namespace hone::cli {
 
@@ -15,5 +15,6 @@ struct OnnxRow {
 std::vector<OnnxRow> onnx_rows();
 
 std::string onnx_markdown();  // docs/onnx-ops.md
+std::string hlo_markdown();   // docs/hlo-ops.md
 
 }  // namespace hone::cli

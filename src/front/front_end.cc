@@ -5,13 +5,14 @@
 #include <fstream>
 
 #include "base/text.h"
+#include "front/hlo/hlo.h"
 #include "front/hone/graph_file.h"
 #include "front/onnx/onnx.h"
 
 namespace hone {
 
 std::span<const FrontEnd> front_ends() {
-  static const std::array kFrontEnds = {onnx_front_end(), text_front_end()};
+  static const std::array kFrontEnds = {onnx_front_end(), hlo_front_end(), text_front_end()};
   return kFrontEnds;
 }
 
@@ -42,7 +43,9 @@ std::string front_end_list() {
   std::vector<std::string> names;
   for (const FrontEnd& each : front_ends())
     names.push_back(fmt::format("{} ({})", each.name, each.extension));
-  return join(names, " or ");
+  const std::string last = std::move(names.back());
+  names.pop_back();
+  return fmt::format("{} or {}", join(names, ", "), last);
 }
 
 }  // namespace hone

@@ -17,7 +17,7 @@ namespace hone {
 
 struct FrontEnd {
   std::string_view name;       // of a file, in messages: "an ONNX file"
-  std::string_view extension;  // of the files that it writes: ".onnx"
+  std::string_view extension;  // of its files: ".onnx"
   // Tells whether ImportOptions decide sizes and values while a file is read. If not, the model
   // keeps its sizes open, and gets no OnnxChecks.
   bool heeds_options = false;
@@ -29,7 +29,7 @@ struct FrontEnd {
   // Parses bytes in memory; `where` names them in errors.
   Result<Model> (*parse)(std::string_view bytes, std::string_view where,
                          const ImportOptions& options) = nullptr;
-  // Returns the files written.
+  // Returns the files written. Null: the format is only read.
   Result<std::vector<std::filesystem::path>> (*save)(const std::filesystem::path& path,
                                                      const Model& model,
                                                      const ExportOptions& options) = nullptr;
@@ -45,7 +45,7 @@ std::string file_beginning(const std::filesystem::path& path);
 const FrontEnd* recognized_front_end(std::string_view beginning);
 // The one whose files end like the path. Null: there is none.
 const FrontEnd* front_end_named(const std::filesystem::path& path);
-// "an ONNX file (.onnx) or a graph file (.hone)"
+// "an ONNX file (.onnx), a text of StableHLO or HLO (.mlir) or a graph file (.hone)"
 std::string front_end_list();
 
 }  // namespace hone

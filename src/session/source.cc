@@ -137,7 +137,12 @@ Result<std::vector<fs::path>> save_source(const Model& model, const fs::path& pa
     return usage_error("{} is a name for a compiled model", excerpt(path.string()))
         .with_hint(fmt::format("a model is {}", front_end_list()));
   const FrontEnd* const named = front_end_named(path);
-  return (named != nullptr ? *named : front_ends().back()).save(path, model, options);
+  const FrontEnd& front = named != nullptr ? *named : front_ends().back();
+  if (front.save == nullptr)
+    return usage_error("{} is a name for {}, which is read but not written", excerpt(path.string()),
+                       front.name)
+        .with_hint("models are written as .onnx and .hone files");
+  return front.save(path, model, options);
 }
 
 bool has_large_constants(const Model& model) {

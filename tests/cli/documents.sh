@@ -2,6 +2,7 @@
 # checks docs/conformance.md, which takes longer.
 "$HONE" ops --markdown | diff "$ROOT/docs/ops.md" -
 "$HONE" ops --onnx --markdown | diff "$ROOT/docs/onnx-ops.md" -
+"$HONE" ops --hlo --markdown | diff "$ROOT/docs/hlo-ops.md" -
 "$HONE" help --markdown | diff "$ROOT/docs/cli.md" -
 "$HONE" help --errors --markdown | diff "$ROOT/docs/errors.md" -
 "$ROOT/tools/heuristics_table.sh" | diff <(grep '^| `' "$ROOT/docs/planner.md") -
@@ -15,7 +16,7 @@
 #   c|cpp|cmake part   of a program; hone's names in it exist
 #   text               a form or what something looks like
 fences='[a-z_]+\.[a-z]+|sh( by hand)?|python|output|(c|cpp|cmake) part|text'
-generated='cli|errors|ops|onnx-ops'
+generated='cli|errors|ops|onnx-ops|hlo-ops'
 pages=$(cd "$ROOT" && ls README.md docs/*.md docs/formats/*.md)
 for page in $(grep -vE "/($generated).md" <<<"$pages"); do
   awk -v page="$page" -v fences="^\`\`\`($fences)?\$" '

@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "front/hlo/importer.h"
+#include "front/hlo/literal.h"
+
+// Calls of what a program does not contain: the checks of tests, and annotations.
+
+namespace hone::hlo {
+namespace {
+
+// Annotations: the operand as it is.
+constexpr std::string_view kIdentities[] = {"Sharding",
+                                            "xla.sdy.FuncResultSharding",
+                                            "annotate_device_placement",
+                                            "LayoutConstraint",
+                                            "MoveToDevice",
+                                            "MoveToHost"};
+
+double real_attribute(Node& n, std::string_view name, double fallback) {
+  const Attribute* found = n.find(name);
+  if (found == nullptr) return fallback;
+  return found->kind == Attribute::Kind::real ? found->real : static_cast<double>(found->integer);
+}
+
+std::vector<Value> expect(Node& n, CheckRule rule, double most) {
+  const Value got = n.in(0);
+  const Attribute* literal = n.find("value");
+  Value want;
+  if (literal != nullptr) {
+    n.need(1);
+    const Type type = got.type();
+    if (literal->type.kind == ValueType::Kind::tensor && literal->type.type != type)
+      n.refuse(bad_input("the value is {}, the answer {}", type.to_string(),
+                         literal->type.type.to_string()));
+    const Literal read = read_literal(n.importer().program(), *literal, type);
+    want = n.builder().constant(read.tensor);
+    if (read.splat) want = broadcast(want, Dims(type.dims().begin(), type.dims().end()), {});
+  } else {
+    n.need(2);
+    want = n.in(1);
+    if (want.type() != got.type())
+      n.refuse(bad_input("the value is {}, the answer {}", got.type().to_string(),
+                         want.type().to_string()));
+  }
+  n.importer().add_check(n, {rule, most, {}}, got, want);
+  return {};
+}
+
+}  // namespace
+
+std::vector<Value> map_expect_eq(Node& n) { return expect(n, CheckRule::equal, 0); }
+
+std::vector<Value> map_expect_close(Node& n) {
+  return expect(n, CheckRule::close, real_attribute(n, "max_ulp_difference", 1));
+}
+
+std::vector<Value> map_expect_almost_eq(Node& n) {
+  const bool with_literal = n.instruction().name.ends_with("_const");
+  return expect(n, CheckRule::almost, real_attribute(n, "tolerance", with_literal ? 1e-4 : 1e-3));
+}
+
+std::vector<Value> map_custom_call(Node& n) {
+  const std::string_view target = n.word("callee|call_target_name|custom_call_target");
+  if (target == "check.expect_eq") return expect(n, CheckRule::equal, 0);
+  if (target == "check.expect_close") return expect(n, CheckRule::close, 3);
+  if (target == "check.expect_almost_eq") return expect(n, CheckRule::almost, 1e-3);
+  if (std::ranges::find(kIdentities, target) != std::ranges::end(kIdentities)) return n.operands();
+  n.refuse(unsupported("a call of '{}', which is not part of the program", excerpt(target)));
+}
+
+}  // namespace hone::hlo

@@ -1,0 +1,218 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "front/hlo/importer.h"
+
+// Matrix products and convolutions.
+
+namespace hone::hlo {
+namespace {
+
+// Both in the type of the result, so that products and sums are of that type.
+std::pair<Value, Value> in_type_of_result(Node& n) {
+  const DType type = n.result().dtype();
+  if (is_storage_only(type) || is_bool(type))
+    n.refuse(unsupported("with a result of {} is not handled", name(type)));
+  return {cast(n.in(0), type), cast(n.in(1), type)};
+}
+
+// Of one pair of lists: "contracting_dims = [1] x [0]".
+std::optional<std::pair<Ints, Ints>> pair_of(Node& n, std::string_view name) {
+  const Attribute* found = n.find(name);
+  if (found == nullptr) return std::nullopt;
+  if (found->items.size() != 2 || found->items[0].kind != Attribute::Kind::list)
+    n.refuse(bad_input("'{}' must be two lists: [1] x [0]", name));
+  return std::pair(n.ints_of(found->items[0]), n.ints_of(found->items[1]));
+}
+
+// Which dim is which: a digit for a spatial one, else a letter. As hone writes them.
+struct Order {
+  std::string input, kernel, output;
+  int spatial = 0;
+};
+
+std::string letters_of(Node& n, const Attribute& list) {
+  std::string letters;
+  for (const Attribute& item : list.items) {
+    if (item.kind == Attribute::Kind::integer && item.integer >= 0 && item.integer <= 9)
+      letters.push_back(static_cast<char>('0' + item.integer));
+    else if (item.kind == Attribute::Kind::word && item.text.size() == 1)
+      letters.push_back(item.text[0]);
+    else
+      n.refuse(bad_input("a dim of a convolution is a digit or one of b, f, i, o"));
+  }
+  return letters;
+}
+
+// From fields with numbers: input_batch_dimension = 0.
+std::string letters_of(Node& n, std::string_view record, std::string_view first, char first_letter,
+                       std::string_view second, char second_letter, std::string_view spatial) {
+  const Ints places = n.field(record, spatial, Ints());
+  std::string letters(places.size() + 2, '?');
+  const auto put = [&](int64_t at, char letter) {
+    if (at < 0 || at >= static_cast<int64_t>(letters.size()))
+      n.refuse(bad_input("the dim {} is outside of rank {}", at, letters.size()));
+    letters[static_cast<size_t>(at)] = letter;
+  };
+  put(n.field(record, first, int64_t{-1}), first_letter);
+  put(n.field(record, second, int64_t{-1}), second_letter);
+  for (size_t i = 0; i < places.size() && i < 10; ++i)
+    put(places[i], static_cast<char>('0' + static_cast<int>(i)));
+  return letters;
+}
+
+Order order_of(Node& n) {
+  Order order;
+  const Attribute* found = n.find("dim_numbers|dimension_numbers|dim_labels");
+  if (found == nullptr) n.refuse(bad_input("the order of the dims is missing"));
+  if (found->kind == Attribute::Kind::word) {  // HLO: b01f_01io->b01f
+    const std::string_view text = found->text;
+    const size_t middle = text.find('_');
+    const size_t arrow = text.find("->");
+    if (middle == text.npos || arrow == text.npos || arrow < middle)
+      n.refuse(bad_input("'{}' is no order of dims: b01f_01io->b01f", excerpt(text)));
+    order.input = text.substr(0, middle);
+    order.kernel = text.substr(middle + 1, arrow - middle - 1);
+    order.output = text.substr(arrow + 2);
+  } else if (found->kind == Attribute::Kind::list && found->items.size() == 3) {
+    order.input = letters_of(n, found->items[0]);
+    order.kernel = letters_of(n, found->items[1]);
+    order.output = letters_of(n, found->items[2]);
+  } else if (found->kind == Attribute::Kind::record) {
+    constexpr std::string_view kRecord = "dimension_numbers";
+    order.input = letters_of(n, kRecord, "input_batch_dimension", 'b', "input_feature_dimension",
+                             'f', "input_spatial_dimensions");
+    order.kernel = letters_of(n, kRecord, "kernel_output_feature_dimension", 'o',
+                              "kernel_input_feature_dimension", 'i', "kernel_spatial_dimensions");
+    order.output = letters_of(n, kRecord, "output_batch_dimension", 'b', "output_feature_dimension",
+                              'f', "output_spatial_dimensions");
+  } else {
+    n.refuse(bad_input("the order of the dims must be [b, 0, f]x[0, i, o]->[b, 0, f]"));
+  }
+  const auto is_order = [&](const std::string& letters, std::string_view pair, int rank) {
+    if (static_cast<int>(letters.size()) != rank || rank < 2) return false;
+    for (int i = 0; i < rank - 2; ++i)
+      if (std::ranges::count(letters, static_cast<char>('0' + i)) != 1) return false;
+    return std::ranges::count(letters, pair[0]) == 1 && std::ranges::count(letters, pair[1]) == 1;
+  };
+  const int rank = n.in(0).rank();
+  if (!is_order(order.input, "bf", rank) || !is_order(order.kernel, "io", n.in(1).rank()) ||
+      n.in(1).rank() != rank || !is_order(order.output, "bf", n.result().rank()) ||
+      n.result().rank() != rank)
+    n.refuse(bad_input("the order {}_{}->{} does not fit operands of rank {} and {}", order.input,
+                       order.kernel, order.output, rank, n.in(1).rank()));
+  order.spatial = rank - 2;
+  return order;
+}
+
+int axis_of(const std::string& letters, char letter) {
+  return static_cast<int>(letters.find(letter));
+}
+
+// Groups of the batch become groups of features: the batch dim splits, and its major part goes in
+// front of the features.
+Value batch_to_features(Node& n, Value x, const Order& order, int64_t groups) {
+  const int batch = axis_of(order.input, 'b');
+  const int feature = axis_of(order.input, 'f');
+  const Ints dims = x.type().static_dims();
+  if (dims[static_cast<size_t>(batch)] % groups != 0)
+    n.refuse(bad_input("the batch of {} does not divide into {} groups",
+                       dims[static_cast<size_t>(batch)], groups));
+  Dims split_dims;
+  Ints permutation;
+  Dims joined;
+  // In the split tensor the parts of the batch stand at batch and batch + 1.
+  const auto place = [&](int axis) { return axis <= batch ? axis : axis + 1; };
+  for (int i = 0; i < x.rank(); ++i) {
+    const int64_t size = dims[static_cast<size_t>(i)];
+    if (i == batch) {
+      split_dims.push_back(groups);
+      split_dims.push_back(size / groups);
+      permutation.push_back(batch + 1);
+      joined.push_back(size / groups);
+    } else {
+      split_dims.push_back(size);
+      if (i == feature) permutation.push_back(batch);
+      permutation.push_back(place(i));
+      joined.push_back(i == feature ? size * groups : size);
+    }
+  }
+  return reshape(transpose(reshape(x, split_dims), permutation), joined);
+}
+
+}  // namespace
+
+std::vector<Value> map_dot_general(Node& n) {
+  constexpr std::string_view kRecord = "dot_dimension_numbers";
+  const auto [a, b] = in_type_of_result(n);
+  const auto batch = pair_of(n, "batching_dims");
+  const auto contract = pair_of(n, "contracting_dims");
+  const auto side = [&](const auto& pair, bool left, std::string_view field) {
+    if (pair) return left ? pair->first : pair->second;
+    return n.field(kRecord, field, Ints());
+  };
+  return {dot_general(a, b, side(batch, true, "lhs_batching_dimensions|lhs_batch_dims"),
+                      side(batch, false, "rhs_batching_dimensions|rhs_batch_dims"),
+                      side(contract, true, "lhs_contracting_dimensions|lhs_contracting_dims"),
+                      side(contract, false, "rhs_contracting_dimensions|rhs_contracting_dims"))};
+}
+
+// Of vectors and matrices.
+std::vector<Value> map_dot(Node& n) {
+  n.need(2);
+  const auto [a, b] = in_type_of_result(n);
+  if (a.rank() == 0 || b.rank() == 0) n.refuse(bad_input("of a scalar is not defined"));
+  return {dot_general(a, b, {}, {}, {a.rank() - 1}, {0})};
+}
+
+std::vector<Value> map_convolution(Node& n) {
+  n.need(2);
+  auto [x, w] = in_type_of_result(n);
+  const Order order = order_of(n);
+  const auto spatial = static_cast<size_t>(order.spatial);
+  const Ints ones(spatial, 1);
+  const auto numbers = [&](std::string_view names, const Ints& fallback) {
+    Ints found = n.field("window", names, fallback);
+    if (found.size() != fallback.size())
+      n.refuse(bad_input("there are {} numbers '{}', but {} are needed", found.size(),
+                         names.substr(names.find('|') + 1), fallback.size()));
+    return found;
+  };
+  const Ints stride = numbers("window_strides|stride", ones);
+  const Ints padding = numbers("padding|pad", Ints(2 * spatial, 0));
+  const Ints lhs = numbers("lhs_dilation|lhs_dilate", ones);
+  const Ints rhs = numbers("rhs_dilation|rhs_dilate", ones);
+  const Ints turned = numbers("window_reversal|reverse|rhs_reversal", Ints(spatial, 0));
+  const int64_t batch_groups = n.integer("batch_group_count", 1);
+  int64_t groups = n.integer("feature_group_count", 1);
+  if (batch_groups < 1 || groups < 1 || (batch_groups > 1 && groups > 1))
+    n.refuse(bad_input("{} groups of features and {} of the batch", groups, batch_groups));
+  Ints axes;
+  for (size_t i = 0; i < spatial; ++i)
+    if (turned[i] != 0) axes.push_back(axis_of(order.kernel, static_cast<char>('0' + i)));
+  std::ranges::sort(axes);
+  if (!axes.empty()) w = reverse(w, axes);
+  if (batch_groups > 1) {
+    x = batch_to_features(n, x, order, batch_groups);
+    groups = batch_groups;
+  }
+  Ints low, high;
+  for (size_t i = 0; i < spatial; ++i) {
+    low.push_back(padding[2 * i]);
+    high.push_back(padding[2 * i + 1]);
+  }
+  if (n.result().static_elements() == 0) {
+    const Type type = n.result();
+    return {n.builder().full(type.dtype(), Dims(type.dims().begin(), type.dims().end()), 0)};
+  }
+  return {n.builder().op(Opcode::conv, {x, w},
+                         {{"order", order.input + "_" + order.kernel + "->" + order.output},
+                          {"stride", stride},
+                          {"pad_low", low},
+                          {"pad_high", high},
+                          {"input_dilation", lhs},
+                          {"kernel_dilation", rhs},
+                          {"groups", groups}})};
+}
+
+}  // namespace hone::hlo

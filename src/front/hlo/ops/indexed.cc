@@ -1,0 +1,189 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "front/hlo/bodies.h"
+#include "front/hlo/importer.h"
+
+// Ops whose places are computed: gather, scatter, and the gradient of a pool.
+
+namespace hone::hlo {
+namespace {
+
+Value number(Builder& b, DType type, int64_t value) {
+  return b.constant(Tensor::from_integers(Type::scalar(type), std::vector<int64_t>{value}));
+}
+
+Value compared(std::string_view direction, Value a, Value b) {
+  return a.builder().op(Opcode::compare, {a, b}, {{"direction", std::string(direction)}});
+}
+
+struct Places {
+  Ints window_dims = {};
+  Ints inserted = {};
+  Ints operand_batch = {};
+  Ints index_batch = {};
+  Ints map = {};
+  int64_t vector_dim = 0;
+};
+
+// Along each dim of the operand, the window's size.
+Ints window_sizes(Node& n, const Places& places, Value x, Value updates) {
+  Ints sizes;
+  size_t next = 0;
+  for (int i = 0; i < x.rank(); ++i) {
+    const bool one = std::ranges::find(places.inserted, i) != places.inserted.end() ||
+                     std::ranges::find(places.operand_batch, i) != places.operand_batch.end();
+    if (one) {
+      sizes.push_back(1);
+      continue;
+    }
+    if (next >= places.window_dims.size() || places.window_dims[next] < 0 ||
+        places.window_dims[next] >= updates.rank())
+      n.refuse(bad_input("the dims of the windows do not fit the operand"));
+    sizes.push_back(updates.type().static_dims()[static_cast<size_t>(places.window_dims[next++])]);
+  }
+  return sizes;
+}
+
+// hone drops each element of an update that is out of range, XLA the whole window if a part of it
+// is. So windows that do not fit get a start behind the end.
+Value fitting(Node& n, const Places& places, const Ints& sizes, Value x, Value indices) {
+  const Ints dims = x.type().static_dims();
+  bool all_fit_or_none = true;
+  for (const int64_t axis : places.map) {
+    if (axis < 0 || axis >= x.rank())
+      n.refuse(bad_input("dim {} is outside of rank {}", axis, x.rank()));
+    all_fit_or_none = all_fit_or_none && sizes[static_cast<size_t>(axis)] == 1;
+  }
+  if (all_fit_or_none) return indices;
+  Builder& b = n.builder();
+  indices = cast(indices, DType::i64);
+  const bool vectors = places.vector_dim < indices.rank();
+  const auto most = [&](int64_t axis) {
+    return dims[static_cast<size_t>(axis)] - sizes[static_cast<size_t>(axis)];
+  };
+  Ints limits;
+  for (const int64_t axis : places.map) limits.push_back(most(axis));
+  Value limit = b.constant(
+      Tensor::from_integers(Type::get(DType::i64, {static_cast<int64_t>(limits.size())}), limits));
+  limit = vectors ? broadcast(limit, indices.dims(), {places.vector_dim})
+                  : spread(reshape(limit, {}), indices.dims());
+  const Value zero = spread(number(b, DType::i64, 0), indices.dims());
+  Value fits = binary(Opcode::and_, compared("ge", indices, zero), compared("le", indices, limit));
+  if (vectors) {
+    Ints map;
+    for (int i = 0; i < indices.rank(); ++i)
+      if (i != places.vector_dim) map.push_back(i);
+    fits = broadcast(reduce("and", fits, {places.vector_dim}), indices.dims(), map);
+  }
+  // 2^40 is behind the end of every dim.
+  return select(fits, indices, spread(number(b, DType::i64, int64_t{1} << 40), indices.dims()));
+}
+
+std::vector<Value> scattered(Node& n, const Places& places, std::string_view combine, Value x,
+                             Value indices, Value updates) {
+  // Bools have neither sums nor products: the larger and the smaller one are or and and.
+  const bool truth = is_bool(x.dtype());
+  std::string word = combine == "sum" ? "add" : combine == "product" ? "mul" : std::string(combine);
+  if (word == "or" || word == "and") {
+    if (!truth) n.refuse(unsupported("bitwise {} of {} is not handled", word, name(x.dtype())));
+    word = word == "or" ? "max" : "min";
+  }
+  const bool as_numbers = truth && word != "replace";
+  const auto in = [&](Value v) { return as_numbers ? cast(v, DType::u8) : v; };
+  const Value made = n.builder().op(Opcode::scatter, {in(x), indices, in(updates)},
+                                    {{"window_dims", places.window_dims},
+                                     {"inserted_dims", places.inserted},
+                                     {"operand_batch_dims", places.operand_batch},
+                                     {"index_batch_dims", places.index_batch},
+                                     {"index_map", places.map},
+                                     {"index_vector_dim", places.vector_dim},
+                                     {"combine", word}});
+  return {as_numbers ? cast(made, DType::boolean) : made};
+}
+
+}  // namespace
+
+std::vector<Value> map_gather(Node& n) {
+  constexpr std::string_view kRecord = "dimension_numbers";
+  const bool is_dynamic = n.instruction().name == "stablehlo.dynamic_gather";
+  const Ints sizes = is_dynamic ? n.known_ints(2) : n.ints("slice_sizes");
+  return {
+      n.builder().op(Opcode::gather, {n.in(0), n.in(1)},
+                     {{"offset_dims", n.field(kRecord, "offset_dims", Ints())},
+                      {"collapsed_dims", n.field(kRecord, "collapsed_slice_dims", Ints())},
+                      {"operand_batch_dims", n.field(kRecord, "operand_batching_dims", Ints())},
+                      {"index_batch_dims", n.field(kRecord, "start_indices_batching_dims", Ints())},
+                      {"index_map", n.field(kRecord, "start_index_map", Ints())},
+                      {"index_vector_dim", n.field(kRecord, "index_vector_dim", 0)},
+                      {"sizes", Dims(sizes.begin(), sizes.end())}})};
+}
+
+std::vector<Value> map_scatter(Node& n) {
+  constexpr std::string_view kRecord = "scatter_dimension_numbers";
+  if (n.operands().size() != 3)
+    n.refuse(unsupported("of {} operands is not handled; 3 are", n.operands().size()));
+  const Places places = {.window_dims = n.field(kRecord, "update_window_dims", Ints()),
+                         .inserted = n.field(kRecord, "inserted_window_dims", Ints()),
+                         .operand_batch = n.field(kRecord, "input_batching_dims", Ints()),
+                         .index_batch = n.field(kRecord, "scatter_indices_batching_dims", Ints()),
+                         .map = n.field(kRecord, "scatter_dims_to_operand_dims", Ints()),
+                         .vector_dim = n.field(kRecord, "index_vector_dim", 0)};
+  const Value x = n.in(0);
+  const Value updates = n.in(2);
+  const Ints sizes = window_sizes(n, places, x, updates);
+  const std::optional<std::string_view> combine = combiner(n.body(0, "to_apply"));
+  if (!combine)
+    n.refuse(unsupported("with such a body is not handled")
+                 .with_hint("add, multiply, minimum, maximum, and, or, and the update itself are"));
+  return scattered(n, places, *combine, x, fitting(n, places, sizes, x, n.in(1)), updates);
+}
+
+// Each window picks one of its elements by the first body, and the source's value is combined into
+// its place by the second one. Padding is never picked.
+std::vector<Value> map_select_and_scatter(Node& n) {
+  n.need(3);
+  const Value x = n.in(0);
+  const Value source = n.in(1);
+  Builder& b = n.builder();
+  const Windows w = windows_of(n, x.rank());
+  const Body select_body = n.body(0, "select");
+  const std::optional<std::string_view> combine = combiner(n.body(1, "scatter"));
+  if (!combine) n.refuse(unsupported("with such a body is not handled"));
+  const int64_t elements = x.type().static_elements();
+  const Value places = reshape(iota(b, DType::i64, {elements}, 0), x.dims());
+  const Value base = padded_base(x, b.scalar(x.dtype(), 0), w);
+  const Value base_places = padded_base(places, number(b, DType::i64, -1), w);
+  const Ints fits = positions(n, w, base.type().static_dims());
+  const Dims dims(fits.begin(), fits.end());
+  if (dims != source.dims())
+    n.refuse(bad_input("the source is {}, but there are {} windows", source.type().to_string(),
+                       join(fits, "x")));
+  Value best, best_place;
+  for_each_place(n, w, [&](const Ints& place) {
+    const Value next = at_place(base, w, fits, place);
+    const Value next_place = at_place(base_places, w, fits, place);
+    if (!best) {
+      best = next;
+      best_place = next_place;
+      return;
+    }
+    const Value none = compare("lt", best_place, 0.0);
+    const Value there = compare("ge", next_place, 0.0);
+    const std::vector<Value> stays = n.apply(select_body, std::vector<Value>{best, next}, &dims);
+    if (stays.size() != 1 || !is_bool(stays[0].dtype()))
+      n.refuse(bad_input("the first body must give one bool"));
+    const Value moves =
+        binary(Opcode::and_, there, binary(Opcode::or_, none, unary(Opcode::not_, stays[0])));
+    best = select(moves, next, best);
+    best_place = select(moves, next_place, best_place);
+  });
+  const int64_t windows = source.type().static_elements();
+  const Places flat = {.inserted = {0}, .map = {0}, .vector_dim = 1};
+  const std::vector<Value> made =
+      scattered(n, flat, *combine, spread(n.in(2), {elements}), reshape(best_place, {windows}),
+                reshape(source, {windows}));
+  return {reshape(made[0], x.dims())};
+}
+
+}  // namespace hone::hlo

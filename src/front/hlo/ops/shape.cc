@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <numeric>
+
+#include "base/text.h"
+#include "front/hlo/importer.h"
+
+// Ops that move elements, and those that make them from their places.
+
+namespace hone::hlo {
+namespace {
+
+Dims dims_of(const Ints& ints) { return {ints.begin(), ints.end()}; }
+
+void need_rank(Node& n, const Ints& numbers, int rank, std::string_view what) {
+  if (numbers.size() != static_cast<size_t>(rank))
+    n.refuse(bad_input("there are {} {}, but {} dims", numbers.size(), what, rank));
+}
+
+// The axes must be different ones of `rank`.
+void check_axes(Node& n, const Ints& axes, int rank) {
+  std::vector<bool> seen(static_cast<size_t>(rank), false);
+  for (const int64_t axis : axes) {
+    if (axis < 0 || axis >= rank) n.refuse(bad_input("dim {} is outside of rank {}", axis, rank));
+    if (seen[static_cast<size_t>(axis)]) n.refuse(bad_input("dim {} is named twice", axis));
+    seen[static_cast<size_t>(axis)] = true;
+  }
+}
+
+std::vector<Value> padded(Node& n, const Ints& low, const Ints& high, const Ints& interior) {
+  const Value x = n.in(0);
+  need_rank(n, low, x.rank(), "numbers 'low'");
+  need_rank(n, high, x.rank(), "numbers 'high'");
+  if (!interior.empty()) need_rank(n, interior, x.rank(), "numbers 'interior'");
+  return {n.builder().op(Opcode::pad, {x, n.in(1)},
+                         {{"low", dims_of(low)}, {"high", dims_of(high)}, {"interior", interior}})};
+}
+
+// Scalars as hone wants them: of any integer type.
+std::vector<Value> with_starts(Node& n, std::vector<Value> operands, size_t first, int rank) {
+  const size_t count = n.operands().size() - first;
+  if (count != static_cast<size_t>(rank))
+    n.refuse(bad_input("there are {} starts, but {} dims", count, rank));
+  for (size_t i = first; i < n.operands().size(); ++i) {
+    if (n.in(i).rank() != 0) n.refuse(bad_input("operand {} must be a scalar", i));
+    operands.push_back(n.in(i));
+  }
+  return operands;
+}
+
+}  // namespace
+
+std::vector<Value> map_identity(Node& n) { return n.operands(); }
+
+// Dims of size 1 stretch. The dims may be in any order.
+std::vector<Value> map_broadcast_in_dim(Node& n) {
+  const Value x = n.in();
+  const Type to = n.result();
+  Ints map = n.ints("broadcast_dimensions|dims|dimensions", {});
+  need_rank(n, map, x.rank(), "dims of the result");
+  check_axes(n, map, to.rank());
+  Ints order(map.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](int64_t i) { return map[static_cast<size_t>(i)]; });
+  std::ranges::sort(map);
+  return {broadcast(transpose(x, order), Dims(to.dims().begin(), to.dims().end()), map)};
+}
+
+std::vector<Value> map_reshape(Node& n) {
+  const Type to = n.result();
+  if (to.static_elements() != n.in().type().static_elements())
+    n.refuse(bad_input("{} has {} elements, but {} has {}", n.in().type().to_string(),
+                       n.in().type().static_elements(), to.to_string(), to.static_elements()));
+  if (n.in().type() == to) return {n.in()};
+  return {n.builder().op(Opcode::reshape, {n.in()},
+                         {{"dims", Dims(to.dims().begin(), to.dims().end())}})};
+}
+
+std::vector<Value> map_transpose(Node& n) {
+  n.need(1);
+  const Ints permutation = n.ints("permutation|dims|dimensions");
+  need_rank(n, permutation, n.in().rank(), "dims in the permutation");
+  check_axes(n, permutation, n.in().rank());
+  return {transpose(n.in(), permutation)};
+}
+
+std::vector<Value> map_slice(Node& n) {
+  n.need(1);
+  const Value x = n.in();
+  Ints start = n.ints("start_indices", {});
+  Ints limit = n.ints("limit_indices", {});
+  Ints stride = n.ints("strides", {});
+  if (const Attribute* ranges = n.find("ranges|slice")) {
+    for (const Attribute& range : ranges->items) {
+      const Ints numbers = n.ints_of(range);
+      if (numbers.size() < 2 || numbers.size() > 3)
+        n.refuse(bad_input("a range has {} numbers; it is start:limit or start:limit:stride",
+                           numbers.size()));
+      start.push_back(numbers[0]);
+      limit.push_back(numbers[1]);
+      stride.push_back(numbers.size() == 3 ? numbers[2] : 1);
+    }
+  }
+  need_rank(n, start, x.rank(), "starts");
+  need_rank(n, limit, x.rank(), "limits");
+  return {
+      n.builder().op(Opcode::slice, {x},
+                     {{"start", dims_of(start)}, {"limit", dims_of(limit)}, {"stride", stride}})};
+}
+
+std::vector<Value> map_pad(Node& n) {
+  n.need(2);
+  return padded(n, n.ints("edge_padding_low|low"), n.ints("edge_padding_high|high"),
+                n.ints("interior_padding|interior", {}));
+}
+
+std::vector<Value> map_dynamic_pad(Node& n) {
+  n.need(5);
+  return padded(n, n.known_ints(2), n.known_ints(3), n.known_ints(4));
+}
+
+std::vector<Value> map_concatenate(Node& n) {
+  const int64_t axis = n.integer("dimension|dim|dimensions", -1);
+  if (n.operands().empty()) n.refuse(bad_input("there is nothing to join"));
+  if (axis < 0 || axis >= n.in().rank())
+    n.refuse(bad_input("dim {} is outside of rank {}", axis, n.in().rank()));
+  return {concat(n.operands(), static_cast<int>(axis))};
+}
+
+std::vector<Value> map_reverse(Node& n) {
+  n.need(1);
+  const Ints axes = n.ints("dimensions|dims");
+  check_axes(n, axes, n.in().rank());
+  return {axes.empty() ? n.in() : reverse(n.in(), axes)};
+}
+
+std::vector<Value> map_iota(Node& n) {
+  const Type to = n.result();
+  const int64_t axis = n.integer("iota_dimension|dim", -1);
+  if (axis < 0 || axis >= to.rank())
+    n.refuse(bad_input("dim {} is outside of rank {}", axis, to.rank()));
+  const bool counts = !is_storage_only(to.dtype()) && !is_bool(to.dtype());
+  const DType type = counts ? to.dtype() : DType::i64;
+  return {cast(
+      iota(n.builder(), type, Dims(to.dims().begin(), to.dims().end()), static_cast<int>(axis)),
+      to.dtype())};
+}
+
+std::vector<Value> map_dynamic_slice(Node& n) {
+  const Value x = n.in();
+  const Ints sizes = n.ints("slice_sizes|sizes|dynamic_slice_sizes");
+  need_rank(n, sizes, x.rank(), "sizes");
+  return {n.builder().op(Opcode::dynamic_slice, with_starts(n, {x}, 1, x.rank()),
+                         {{"sizes", dims_of(sizes)}})};
+}
+
+std::vector<Value> map_dynamic_update_slice(Node& n) {
+  const Value x = n.in(0);
+  return {n.builder().op(Opcode::dynamic_update, with_starts(n, {x, n.in(1)}, 2, x.rank()))};
+}
+
+}  // namespace hone::hlo

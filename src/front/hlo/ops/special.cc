@@ -1,0 +1,118 @@
+#include <cmath>
+#include <numbers>
+
+#include "base/text.h"
+#include "front/hlo/importer.h"
+
+// Functions of CHLO that hone has no op for, spelled out in f64.
+
+namespace hone::hlo {
+namespace {
+
+// Lanczos' approximation of the gamma function, for g = 7 and 9 terms.
+constexpr double kLanczos = 7;
+constexpr double kFirst = 0.99999999999980993227684700473478;
+constexpr double kTerms[] = {
+    676.520368121885098567009190444019, -1259.13921672240287047156078755283,
+    771.3234287776530788486528258894,   -176.61502916214059906584551354,
+    12.507343278686904814458936853,     -0.13857109526572011689554707,
+    9.984369578019570859563e-6,         1.50563273514931155834e-7};
+
+Value real_operand(Node& n) {
+  n.need(1);
+  const DType type = n.in().dtype();
+  if (!is_real(type) || is_storage_only(type))
+    n.refuse(bad_input("of {} is not defined", name(type)));
+  return cast(n.in(), DType::f64);
+}
+
+// The sum of the terms at z = x - 1, and its derivative.
+struct Series {
+  Value sum;
+  Value derivative;
+};
+Series series(Value z) {
+  Series made = {z * 0.0 + kFirst, z * 0.0};
+  double place = 1;
+  for (const double term : kTerms) {
+    const Value shifted = z + place++;
+    const Value part = term / shifted;
+    made.sum = made.sum + part;
+    made.derivative = made.derivative - part / shifted;
+  }
+  return made;
+}
+
+// With the sign of a fraction: x less the nearest whole number. Sines of large numbers stay exact.
+Value fraction(Value x) { return x - unary(Opcode::round, x); }
+
+Value polynomial(Value x, std::span<const double> factors) {
+  Value made = x * 0.0 + factors[0];
+  for (const double factor : factors.subspan(1)) made = made * x + factor;
+  return made;
+}
+
+}  // namespace
+
+std::vector<Value> map_lgamma(Node& n) {
+  const Value x = real_operand(n);
+  const Value reflects = compare("lt", x, 0.5);
+  const Value z = select(reflects, -x, x - 1.0);
+  const Value t = z + (kLanczos + 0.5);
+  const double half_log_of_two_pi = 0.5 * std::log(2 * std::numbers::pi);
+  const Value right = (z + 0.5) * log(t) - t + half_log_of_two_pi + log(series(z).sum);
+  const Value sine = unary(Opcode::abs, unary(Opcode::sin, fraction(x) * std::numbers::pi));
+  const Value left = (std::log(std::numbers::pi) - log(sine)) - right;
+  const Value infinite = x * 0.0 + std::numeric_limits<double>::infinity();
+  Value made = select(reflects, left, right);
+  made = select(unary(Opcode::is_inf, x), unary(Opcode::abs, x), made);
+  const Value pole =
+      binary(Opcode::and_, compare("le", x, 0.0), compare("eq", unary(Opcode::floor, x), x));
+  const Value finite_pole = binary(Opcode::and_, pole, unary(Opcode::is_finite, x));
+  return {cast(select(finite_pole, infinite, made), n.in().dtype())};
+}
+
+std::vector<Value> map_digamma(Node& n) {
+  const Value x = real_operand(n);
+  const Value reflects = compare("lt", x, 0.5);
+  const Value z = select(reflects, -x, x - 1.0);
+  const Value t = z + (kLanczos + 0.5);
+  const Series terms = series(z);
+  const Value right = log(t) + terms.derivative / terms.sum - kLanczos / t;
+  const Value left = right - std::numbers::pi / unary(Opcode::tan, fraction(x) * std::numbers::pi);
+  const Value pole =
+      binary(Opcode::and_, compare("le", x, 0.0), compare("eq", unary(Opcode::floor, x), x));
+  const Value nan = x * 0.0 + std::numeric_limits<double>::quiet_NaN();
+  Value made = select(pole, nan, select(reflects, left, right));
+  // At +-0 it is infinite, with the other sign.
+  made = select(compare("eq", x, 0.0), -1.0 / x, made);
+  return {cast(made, n.in().dtype())};
+}
+
+// Giles' polynomials give seven digits; steps of Newton's, by the derivative of erf, the rest.
+std::vector<Value> map_erf_inv(Node& n) {
+  constexpr double kMiddle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
+                                -4.39150654e-06, 0.00021858087,  -0.00125372503,
+                                -0.00417768164,  0.246640727,    1.50140941};
+  constexpr double kTails[] = {-0.000200214257, 0.000100950558, 0.00134934322,
+                               -0.00367342844,  0.00573950773,  -0.0076224613,
+                               0.00943887047,   1.00167406,     2.83297682};
+  const Value y = real_operand(n);
+  const Value w = -unary(Opcode::log1p, -(y * y));
+  const Value in_tail = compare("ge", w, 5.0);
+  const Value middle = polynomial(w - 2.5, kMiddle);
+  const Value tail = polynomial(sqrt(w) - 3.0, kTails);
+  Value x = select(in_tail, tail, middle) * y;
+  for (int step = 0; step < 2; ++step) {
+    const Value slope = exp(-(x * x)) * (2 / std::sqrt(std::numbers::pi));
+    x = x - (unary(Opcode::erf, x) - y) / slope;
+  }
+  const Value size = unary(Opcode::abs, y);
+  const Value infinite = y * std::numeric_limits<double>::infinity();
+  const Value nan = y * 0.0 + std::numeric_limits<double>::quiet_NaN();
+  x = select(compare("eq", size, 1.0), infinite, x);
+  x = select(compare("eq", y, 0.0), y, x);
+  return {cast(select(compare("le", size, 1.0), x, nan), n.in().dtype())};
+}
+
+}  // namespace hone::hlo

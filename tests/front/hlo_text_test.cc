@@ -1,0 +1,113 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "front/hlo/hlo.h"
+#include "ir/reference/evaluate_model.h"
+#include "tests/base/says_testing.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+
+Result<Model> parsed(std::string_view text) { return parse_hlo(text, "p.txt"); }
+
+// All results of a module without parameters.
+std::string results_of(std::string_view text) {
+  const Result<Model> model = parsed(text);
+  if (!model.ok()) return model.error().to_string();
+  const Result<std::vector<Tensor>> results = evaluate_model(*model, {});
+  if (!results.ok()) return results.error().to_string();
+  std::vector<std::string> numbers;
+  for (const Tensor& one : *results)
+    for (int64_t i = 0; i < one.elements(); ++i) numbers.push_back(format_double(one.real_at(i)));
+  return join(numbers, " ");
+}
+
+TEST(HloText, ReadsComputationsShapesAndAttributes) {
+  EXPECT_EQ(results_of("HloModule jit_f, entry_computation_layout={()->f32[2]{0}}\n\n"
+                       "FileNames\n1 \"a.py\"\n\nStackFrames\n1 {file_location_id=1}\n\n"
+                       "region_0.1 {\n"
+                       "  a.1 = f32[] parameter(0)\n"
+                       "  b.1 = f32[] parameter(1)\n"
+                       "  ROOT add.1 = f32[] add(a.1, b.1)\n}\n\n"
+                       "ENTRY main.5 {\n"
+                       "  x.1 = f32[2,3]{1,0} constant({ { 1, 2, 3 }, { 4, 5, -inf } })\n"
+                       "  c.1 = f32[] constant(0)\n"
+                       "  ROOT reduce.1 = f32[2]{0} reduce(x.1, /*index=1*/c.1), dimensions={1}, "
+                       "to_apply=region_0.1, metadata={op_name=\"sum\" stack_frame_id=1}\n}\n"),
+            "6 -inf");
+}
+
+// The older style: signatures, %, and shapes in front of operands.
+TEST(HloText, ReadsTheOlderStyle) {
+  EXPECT_EQ(results_of("HloModule f\n\n"
+                       "ENTRY %main () -> s32[4] {\n"
+                       "  %a = s32[2]{0} constant({1, 2})\n"
+                       "  %z = s32[] constant(-1)\n"
+                       "  %b = s32[4]{0} pad(s32[2]{0} %a, s32[] %z), padding=1_0_1\n}\n"),
+            "-1 1 -1 2");
+}
+
+TEST(HloText, TakesTuplesApart) {
+  EXPECT_EQ(
+      results_of("HloModule f\n\n"
+                 "body {\n"
+                 "  s = (s32[], s32[2]{0}) parameter(0)\n"
+                 "  i = s32[] get-tuple-element(s), index=0\n"
+                 "  v = s32[2]{0} get-tuple-element(s), index=1\n"
+                 "  one = s32[] constant(1)\n"
+                 "  j = s32[] add(i, one)\n"
+                 "  w = s32[2]{0} add(v, v)\n"
+                 "  ROOT t = (s32[], s32[2]{0}) tuple(j, w)\n}\n"
+                 "cond {\n"
+                 "  s.1 = (s32[], s32[2]{0}) parameter(0)\n"
+                 "  i.1 = s32[] get-tuple-element(s.1), index=0\n"
+                 "  n = s32[] constant(3)\n"
+                 "  ROOT p = pred[] compare(i.1, n), direction=LT\n}\n"
+                 "ENTRY main {\n"
+                 "  zero = s32[] constant(0)\n"
+                 "  v.2 = s32[2]{0} constant({1, 10})\n"
+                 "  t.2 = (s32[], s32[2]{0}) tuple(zero, v.2)\n"
+                 "  ROOT w.2 = (s32[], s32[2]{0}) while(t.2), condition=cond, body=body\n}\n"),
+      "3 8 80");
+}
+
+TEST(HloText, ChoosesBranchesAndInlinesFusions) {
+  EXPECT_EQ(results_of("HloModule f\n"
+                       "twice { a = s32[] parameter(0)\n ROOT b = s32[] add(a, a)\n}\n"
+                       "same { ROOT a = s32[] parameter(0)\n}\n"
+                       "ENTRY main {\n"
+                       "  x = s32[] constant(21)\n"
+                       "  i = s32[] constant(7)\n"
+                       "  c = s32[] conditional(i, x, x), branch_computations={same, twice}\n"
+                       "  ROOT f = s32[] fusion(c), kind=kLoop, calls=twice\n}\n"),
+            "84");
+}
+
+// What the text leaves out is an input.
+TEST(HloText, MakesAnInputOfAnElidedConstant) {
+  std::string said;
+  const Result<Model> model =
+      parse_hlo("HloModule f\nENTRY main { ROOT c = f32[2,2]{1,0} constant({...})\n}\n", "p",
+                {.notice = [&](std::string_view line) { said = line; }});
+  ASSERT_EQ(model.value().inputs.size(), 1);
+  EXPECT_EQ(model->inputs[0].type.to_string(), "f32[2, 2]");
+  EXPECT_THAT(said, testing::HasSubstr("1 constants"));
+}
+
+TEST(HloTextErrors, HaveAPlace) {
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  ROOT a = f32[] add(b, b)\n}"),
+              refuses(ErrorCode::bad_input, "p.txt:3:22 ... 'b' ... not defined"));
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  a = f32[] constant(1)\n"),
+              refuses(ErrorCode::bad_input, "p.txt:4:1 ... ends within a computation"));
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  a = f32[] parameter(1)\n}"),
+              refuses(ErrorCode::bad_input, "p.txt:2:7 ... no parameter 0"));
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  a = f32[2]{0} constant({1})\n}"),
+              refuses(ErrorCode::bad_input, "p.txt:3 ... f32[2]"));
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n a = f32[] foo()\n b = f32[] foo()\n}"),
+              refuses(ErrorCode::unsupported, "p.txt:3:12 ... 'foo' ... 2 uses"));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
