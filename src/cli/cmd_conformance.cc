@@ -49,7 +49,7 @@ Result<std::vector<ConformanceCase>> chosen_cases(const Arguments& arguments) {
     return bad_input("there are no test cases in {}", name_list(texts))
         .with_hint(
             "a case is a folder with model.onnx and test_data_set_0/output_0.pb, or with "
-            "model.onnx and output_0.npy");
+            "model.onnx and output_0.npy, or a text of StableHLO with checks");
   const size_t all = cases.size();
   if (!arguments.given("filter")) return cases;
   const std::string pattern = arguments.text("filter");
@@ -88,6 +88,7 @@ class Runner {
   CaseOutcome run(const ConformanceCase& one) {
     std::vector<std::string> words = {"conformance-case"};
     words.insert(words.end(), options_.begin(), options_.end());
+    if (!one.program.empty()) words.insert(words.end(), {"--program", one.program});
     words.insert(words.end(), {"--", one.folder.string()});
     const Result<ProcessResult> process = run_process(kThisProgram, words, limits_, &cancel_);
     if (!process.ok()) return crash(process.error().what());
@@ -180,6 +181,7 @@ Status cmd_conformance(const Arguments& arguments, Console& console) {
 Status cmd_conformance_case(const Arguments& arguments, Console& console) {
   CaseOptions options;
   options.mode = mode_of(arguments.text("mode"));
+  if (arguments.given("program")) options.program = arguments.text("program");
   options.tolerance = tolerance_of(arguments);
   if (const int64_t limit = arguments.integer("memory-limit"); limit > 0)
     options.max_bytes = limit * kMiB;

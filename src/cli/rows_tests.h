@@ -11,7 +11,8 @@ namespace hone::cli::rows {
 inline constexpr Positional kCaseFolders[] = {
     {.name = "DIR",
      .take = Take::file,
-     .doc = "a test case, or a folder with test cases below",
+     .doc =
+         "a test case, or a folder with test cases below; a text of StableHLO may hold its answers",
      .repeats = true}};
 inline constexpr Option kCaseMemory = {.name = "memory-limit",
                                        .take = Take::integer,
@@ -72,6 +73,10 @@ inline constexpr Option kCaseOptions[] = {{.name = "mode",
                                            .doc = "how inputs are treated",
                                            .fallback = "plain",
                                            .words = "plain|constants|symbolic"},
+                                          {.name = "program",
+                                           .take = Take::text,
+                                           .value = "NAME",
+                                           .doc = "of a file: the function that is the case"},
                                           kCaseBackend,
                                           kIsaOption,
                                           kPlanSeedOption,

@@ -14,7 +14,9 @@
 #include "oracle/compare.h"
 #include "runtime/runnable.h"
 
-// Test cases in the ONNX standard's form. A case is a folder with model.onnx and data sets:
+// Test cases of two sorts. A text of StableHLO may contain its answers: each function with
+// check.expect_eq and the like is a case (front/hlo/checks.h). Those in the ONNX standard's form
+// are folders with model.onnx and data sets:
 //   test_data_set_N/input_M.pb, output_M.pb    TensorProto files, or
 //   input_M.npy, output_M.npy                  there or beside the model; names.json, an object of
 //                                              two lists "inputs" and "outputs", may name them
@@ -24,10 +26,12 @@ namespace hone {
 struct ConformanceCase {
   std::string set;   // the last part of the folder that was searched
   std::string name;  // the path below it
-  std::filesystem::path folder;
+  std::filesystem::path folder;  // or the file
+  std::string program = {};      // of a file: the function that is the case
 };
 
-// All cases in the folders and below, by name in each. Symbolic links to folders are not followed.
+// All cases in the folders and below, by name in each, or in files. Symbolic links to folders are
+// not followed.
 Result<std::vector<ConformanceCase>> find_conformance_cases(
     std::span<const std::filesystem::path> folders);
 
@@ -61,6 +65,7 @@ struct CaseOptions {
   // Makes the model run; null: the reference runs it.
   std::function<Result<std::shared_ptr<const Runnable>>(const Model& model)> compile = {};
   GivenTolerance tolerance = {};         // of real outputs; others must be equal
+  std::string program = {};              // of a file: the function; its own checks judge it
   int64_t max_bytes = int64_t{4} << 30;  // of the evaluation
 };
 
@@ -76,6 +81,12 @@ struct CaseOutcome {
 
 // In this process: a model that hone is not safe for takes the caller along.
 CaseOutcome run_conformance_case(const std::filesystem::path& folder, const CaseOptions& options);
+// Of an error in what should be right.
+CaseOutcome refusal(const Error& error);
+// Of one while it runs.
+CaseOutcome failure(const Error& error);
+// A function of a file that contains its answers.
+CaseOutcome run_checked_program(const std::filesystem::path& file, const CaseOptions& options);
 
 // How outcomes travel between processes; one line.
 std::string outcome_line(const CaseOutcome& outcome);

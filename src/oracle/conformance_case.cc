@@ -23,18 +23,6 @@ CaseOutcome outcome(CaseClass result, const Error& error) {
   return made;
 }
 
-// A standard case that hone calls bad is not: the standard is right.
-CaseOutcome refusal(const Error& error) {
-  return outcome(error.code() == ErrorCode::unsupported ? CaseClass::unsupported : CaseClass::wrong,
-                 error);
-}
-
-// While it runs, a limit is one of memory or of iterations: the model was good.
-CaseOutcome failure(const Error& error) {
-  const bool is_crash = error.code() == ErrorCode::limit || error.code() == ErrorCode::internal;
-  return is_crash ? outcome(CaseClass::crashed, error) : refusal(error);
-}
-
 // ---- Modes -------------------------------------------------------------------------------------
 
 struct Prepared {
@@ -219,7 +207,21 @@ CaseOutcome run_data_set(const fs::path& file, const Model& plain, const CaseFil
 
 }  // namespace
 
+// A standard case that hone calls bad is not: the standard is right.
+CaseOutcome refusal(const Error& error) {
+  return outcome(error.code() == ErrorCode::unsupported ? CaseClass::unsupported : CaseClass::wrong,
+                 error);
+}
+
+// While it runs, a limit is one of memory or of iterations: the model was good.
+CaseOutcome failure(const Error& error) {
+  const bool is_crash = error.code() == ErrorCode::limit || error.code() == ErrorCode::internal;
+  return is_crash ? outcome(CaseClass::crashed, error) : refusal(error);
+}
+
 CaseOutcome run_conformance_case(const fs::path& folder, const CaseOptions& options) {
+  std::error_code ignored;
+  if (fs::is_regular_file(folder, ignored)) return run_checked_program(folder, options);
   const fs::path file = folder / "model.onnx";
   // Typed as it is written, in every mode: what it cannot do is said about the model itself.
   const Result<Model> plain = load_onnx(file);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "front/hlo/checks.h"
 #include "oracle/conformance.h"
 #include "oracle/conformance_data.h"
 
@@ -18,9 +19,23 @@ std::string last_part(const fs::path& folder) {
   return (failed ? folder : whole).filename().string();
 }
 
+// "add.mlir", or "add.mlir/2:main" where a file has several.
+void add_programs(const fs::path& file, const std::string& set, const std::string& name,
+                  std::vector<ConformanceCase>& cases) {
+  const std::vector<std::string> programs = checked_programs(file);
+  for (const std::string& program : programs)
+    cases.push_back(
+        {set, programs.size() == 1 ? name : fmt::format("{}/{}", name, program), file, program});
+}
+
 Status add_cases(const fs::path& root, std::vector<ConformanceCase>& cases) {
   std::error_code failed;
   const fs::file_status status = fs::status(root, failed);
+  if (fs::is_regular_file(status)) {
+    const size_t before = cases.size();
+    add_programs(root, root.filename().string(), root.filename().string(), cases);
+    if (cases.size() != before) return {};
+  }
   if (!fs::is_directory(status))
     return bad_input("{} {}", root.string(),
                      fs::exists(status) ? "is not a folder" : "does not exist");
@@ -31,11 +46,13 @@ Status add_cases(const fs::path& root, std::vector<ConformanceCase>& cases) {
   constexpr fs::directory_options kOptions = fs::directory_options::skip_permission_denied;
   fs::recursive_directory_iterator entries(root, kOptions, failed);
   for (; !failed && entries != fs::recursive_directory_iterator(); entries.increment(failed)) {
-    if (entries->is_symlink(failed) || !entries->is_directory(failed)) continue;
+    if (entries->is_symlink(failed)) continue;
+    const std::string name = entries->path().lexically_relative(root).generic_string();
+    if (entries->is_regular_file(failed)) add_programs(entries->path(), set, name, found);
+    if (!entries->is_directory(failed)) continue;
     if (entries.depth() >= kMaxDepth) entries.disable_recursion_pending();
     if (!is_conformance_case(entries->path())) continue;
-    found.push_back(
-        {set, entries->path().lexically_relative(root).generic_string(), entries->path()});
+    found.push_back({set, name, entries->path()});
   }
   if (failed) return os_error("search", root.native(), failed.value());
   std::sort(found.begin(), found.end(),

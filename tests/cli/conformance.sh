@@ -29,6 +29,54 @@ code=0
 "$HONE" conformance cases --time-limit 0.000001 >out 2>err || code=$?
 [[ $code == 1 ]] && grep -q "^crashed .*: no result within" out
 
+# A text of StableHLO may contain its answers: each function is a case.
+mkdir answers
+cat >answers/two.txt <<'END'
+func.func @good() {
+  %x = stablehlo.constant dense<[1.0, -0.0, 0x7FC00000]> : tensor<3xf32>
+  %y = stablehlo.negate %x : tensor<3xf32>
+  %z = stablehlo.negate %y : tensor<3xf32>
+  check.expect_eq %x, %z : tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @bad() {
+  %x = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+  %y = stablehlo.add %x, %x : tensor<2xi32>
+  check.expect_eq_const %y, dense<[2, 5]> : tensor<2xi32>
+  func.return
+}
+
+// -----
+
+func.func @lacking() {
+  %x = stablehlo.constant dense<1.0> : tensor<f32>
+  %y = stablehlo.foo %x : tensor<f32>
+  check.expect_almost_eq_const %y, dense<1.0> : tensor<f32>
+  func.return
+}
+END
+for mode in "" --constants "--backend native"; do
+  code=0
+  # shellcheck disable=SC2086  # an option, or none
+  "$HONE" conformance answers $mode >out 2>err || code=$?
+  [[ $code == 1 ]] && grep -q "of 3 cases 1 are wrong and 0 crashed" err
+  grep -q "^wrong  *answers/two.txt/2:bad: 1 of 2 elements differ; element 1 is 4, expected 5" out
+  grep -q "stablehlo.foo" out
+done
+"$HONE" conformance answers/two.txt --filter '*good*' >out
+
+data=$ROOT/../shared/data/stablehlo/programs.tar.xz
+if [[ -f $data ]]; then
+  mkdir programs
+  tar -C programs -xf "$data" --wildcards 'testdata/[adr]*' 'testdata/sort*' 'interpret/*'
+  "$HONE" conformance programs >out
+else
+  echo "skipped: there is no $data"
+fi
+
 data=/usr/share/libonnx-testdata/data/node
 [[ -d $data ]] || { echo "skipped the rest: there is no $data"; exit 0; }
 mkdir standard
