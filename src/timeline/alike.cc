@@ -12,7 +12,7 @@ namespace {
 // The program on the devices and links of a system.
 class Spread {
  public:
-  Spread(const DeviceProgram& program, const System& system)
+  Spread(const SharedProgram& program, const System& system)
       : program_(program), system_(system), topology_(system), devices_(system.device_count()) {}
 
   Result<ClassJobs> spread(bool merge) {
@@ -252,7 +252,7 @@ class Spread {
     return one * static_cast<uint32_t>(program_.jobs.size()) + job;
   }
 
-  const DeviceProgram& program_;
+  const SharedProgram& program_;
   const System& system_;
   const Topology topology_;
   const size_t devices_;
@@ -264,7 +264,7 @@ class Spread {
 
 }  // namespace
 
-Result<ClassJobs> class_jobs(const DeviceProgram& program, const System& system, bool merge) {
+Result<ClassJobs> class_jobs(const SharedProgram& program, const System& system, bool merge) {
   return Spread(program, system).spread(merge);
 }
 

@@ -30,7 +30,7 @@ struct DeviceJob {
 using Pattern = std::vector<uint32_t>;
 inline constexpr uint32_t kNobody = UINT32_MAX;
 
-struct DeviceProgram {
+struct SharedProgram {
   uint32_t queues = 1;  // of each device
   std::vector<Pattern> patterns = {};
   std::vector<DeviceJob> jobs = {};
@@ -54,6 +54,6 @@ struct ClassJobs {
     return classes.of_device[static_cast<size_t>(device)] * per_device + number;
   }
 };
-Result<ClassJobs> class_jobs(const DeviceProgram& program, const System& system, bool merge = true);
+Result<ClassJobs> class_jobs(const SharedProgram& program, const System& system, bool merge = true);
 
 }  // namespace hone

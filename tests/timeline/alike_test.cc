@@ -36,8 +36,8 @@ Pattern shift_in_rows(int64_t devices, int64_t row) {
 }
 
 // Computing, and messages to the next device that come with it; then both again.
-DeviceProgram halo(int64_t devices, int64_t rounds) {
-  DeviceProgram program = {.patterns = {shift(devices, 1)}};
+SharedProgram halo(int64_t devices, int64_t rounds) {
+  SharedProgram program = {.patterns = {shift(devices, 1)}};
   for (int64_t round = 0; round < rounds; ++round) {
     const uint32_t first = static_cast<uint32_t>(program.jobs.size());
     DeviceJob compute = {.seconds = {1e-3}}, send = {.pattern = 0, .bytes = 1e6};
@@ -73,7 +73,7 @@ TEST(ClassJobs, DevicesWithOtherTargetsOrPlacesAreOthers) {
 TEST(ClassJobs, AFewJobsStandForThousandsOfDevices) {
   for (const auto& [text, row, classes] :
        {std::tuple("ring:4096", 4096, 1U), {"torus:64x64", 64, 1U}, {"tree:512x8", 4096, 8U}}) {
-    DeviceProgram program = halo(4096, 50);
+    SharedProgram program = halo(4096, 50);
     program.patterns[0] = shift_in_rows(4096, row);
     const ClassJobs made = class_jobs(program, preset(text)).value();
     EXPECT_EQ(made.classes.devices, classes) << text;
@@ -84,31 +84,31 @@ TEST(ClassJobs, AFewJobsStandForThousandsOfDevices) {
 TEST(ClassJobs, RefusesProgramsThatMakeNoSense) {
   const System system = preset("ring:4");
   const auto with = [&](auto change) {
-    DeviceProgram program = halo(4, 2);
+    SharedProgram program = halo(4, 2);
     change(program);
     return class_jobs(program, system);
   };
-  EXPECT_TRUE(with([](DeviceProgram&) {}).ok());
-  EXPECT_THAT(with([](DeviceProgram& p) { p.patterns[0].pop_back(); }),
+  EXPECT_TRUE(with([](SharedProgram&) {}).ok());
+  EXPECT_THAT(with([](SharedProgram& p) { p.patterns[0].pop_back(); }),
               says("pattern 0 ... 3 ... 4"));
-  EXPECT_THAT(with([](DeviceProgram& p) { p.patterns[0][1] = 4; }), says("device 1 ... device 4"));
-  EXPECT_THAT(with([](DeviceProgram& p) { p.patterns[0][1] = 1; }),
+  EXPECT_THAT(with([](SharedProgram& p) { p.patterns[0][1] = 4; }), says("device 1 ... device 4"));
+  EXPECT_THAT(with([](SharedProgram& p) { p.patterns[0][1] = 1; }),
               says("pattern 0 ... several ... 1"));
-  EXPECT_THAT(with([](DeviceProgram& p) { p.jobs[1].pattern = 1; }),
+  EXPECT_THAT(with([](SharedProgram& p) { p.jobs[1].pattern = 1; }),
               says("job 1 ... pattern 1 of 1"));
-  EXPECT_THAT(with([](DeviceProgram& p) { p.jobs[0].queue = 1; }), says("job 0 ... queue 1 of 1"));
-  EXPECT_THAT(with([](DeviceProgram& p) { p.jobs[0].seconds = {}; }),
+  EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].queue = 1; }), says("job 0 ... queue 1 of 1"));
+  EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].seconds = {}; }),
               says("job 0 ... 0 targets of 1"));
-  EXPECT_THAT(with([](DeviceProgram& p) { p.jobs[0].after = {9}; }), says("job 0 ... job 9 of 4"));
-  EXPECT_THAT(with([](DeviceProgram& p) { p.jobs[0].got = {2}; }), says("job 0 ... message 2"));
-  EXPECT_THAT(with([](DeviceProgram& p) { p.jobs[0].got = {3}; }), says("waits"));
+  EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].after = {9}; }), says("job 0 ... job 9 of 4"));
+  EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].got = {2}; }), says("job 0 ... message 2"));
+  EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].got = {3}; }), says("waits"));
 }
 
 // ---- Against all devices one by one ------------------------------------------------------------
 
-DeviceProgram random_program(Rng& rng, const System& system) {
+SharedProgram random_program(Rng& rng, const System& system) {
   const int64_t devices = system.device_count();
-  DeviceProgram program = {.queues = static_cast<uint32_t>(rng.between(1, 2))};
+  SharedProgram program = {.queues = static_cast<uint32_t>(rng.between(1, 2))};
   for (int64_t i = rng.between(1, 3); i > 0; --i) {
     Pattern pattern = shift(devices, rng.between(0, devices - 1));
     const int64_t bit = int64_t{1} << rng.below(3);
@@ -152,7 +152,7 @@ TEST(ClassJobs, HaveTheTimesOfAllDevices) {
       const int64_t half = system.device_count() / 2;
       system.devices = {{half, 0, 1 << 30}, {system.device_count() - half, 1, 1 << 30}};
     }
-    const DeviceProgram program = random_program(rng, system);
+    const SharedProgram program = random_program(rng, system);
     const ClassJobs few = class_jobs(program, system).value();
     const ClassJobs all = class_jobs(program, system, false).value();
     merged += few.classes.devices < all.classes.devices ? 1 : 0;
