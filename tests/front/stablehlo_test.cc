@@ -137,6 +137,70 @@ TEST(Stablehlo, ReducesByKnownAndUnknownBodies) {
   EXPECT_EQ(reduced("%s = stablehlo.subtract %a, %b : tensor<i32>"), "94 85");
 }
 
+// argmax as JAX writes it: NaN wins, and among equals the lower place. Any body that picks so is
+// known by what it does; one that takes the higher place runs as a loop.
+TEST(Stablehlo, FindsPlacesOfExtremes) {
+  const auto places = [](std::string_view order, std::string_view numbers, bool& is_known) {
+    const std::string text = main_of(
+        fmt::format(
+            "%x = stablehlo.constant dense<[{1}]> : tensor<5xf32>\n"
+            "%i = stablehlo.iota dim = 0 : tensor<5xi32>\n"
+            "%c = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+            "%d = stablehlo.constant dense<0> : tensor<i32>\n"
+            "%v, %r = stablehlo.reduce(%x init: %c), (%i init: %d) across dimensions = [0] : "
+            "(tensor<5xf32>, tensor<5xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, "
+            "tensor<i32>)\n"
+            " reducer(%a: tensor<f32>, %b: tensor<f32>) (%j: tensor<i32>, %k: tensor<i32>) {{\n"
+            "  %0 = stablehlo.compare GT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> "
+            "tensor<i1>\n"
+            "  %1 = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f32>, tensor<f32>) -> "
+            "tensor<i1>\n"
+            "  %2 = stablehlo.or %0, %1 : tensor<i1>\n"
+            "  %3 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> "
+            "tensor<i1>\n"
+            "  %4 = stablehlo.compare {0}, %j, %k, SIGNED : (tensor<i32>, tensor<i32>) -> "
+            "tensor<i1>\n"
+            "  %5 = stablehlo.and %3, %4 : tensor<i1>\n"
+            "  %6 = stablehlo.or %2, %5 : tensor<i1>\n"
+            "  %7 = stablehlo.select %2, %a, %b : tensor<i1>, tensor<f32>\n"
+            "  %8 = stablehlo.select %6, %j, %k : tensor<i1>, tensor<i32>\n"
+            "  stablehlo.return %7, %8 : tensor<f32>, tensor<i32>\n}}",
+            order, numbers),
+        "tensor<i32>");
+    const Model model = parse_hlo(text, "p").value();
+    is_known = false;
+    const Graph& graph = *single_graph(model);
+    for (const NodeId n : graph.nodes())
+      is_known = is_known || graph.opcode(n) == Opcode::arg_reduce;
+    return result_of(text);
+  };
+  bool is_known = false;
+  EXPECT_EQ(places("LT", "1.0, 3.0, 2.0, 3.0, -1.0", is_known), "1");
+  EXPECT_TRUE(is_known);
+  EXPECT_EQ(places("LT", "1.0, 3.0, 0x7FC00000, 3.0, 0x7FC00000", is_known), "2");
+  EXPECT_EQ(places("GT", "1.0, 3.0, 2.0, 3.0, -1.0", is_known), "3");
+  EXPECT_FALSE(is_known);
+}
+
+// The numbers are those of tables.
+TEST(Stablehlo, SpellsOutFunctionsOfChlo) {
+  const auto value = [](std::string_view function, std::string_view x) {
+    const std::string text =
+        main_of(fmt::format("%x = stablehlo.constant dense<{1}> : tensor<f32>\n"
+                            "%r = chlo.{0} %x : tensor<f32> -> tensor<f32>",
+                            function, x),
+                "tensor<f32>");
+    return std::stod(result_of(text));
+  };
+  EXPECT_FLOAT_EQ(value("erfc", "5.0"), 1.5374597944280349e-12);
+  EXPECT_FLOAT_EQ(value("erfc", "3.0"), 2.2090496998585445e-05);
+  EXPECT_FLOAT_EQ(value("erfc", "-4.0"), 1.999999984582742);
+  EXPECT_FLOAT_EQ(value("erf_inv", "0.5"), 0.4769362762044699);
+  EXPECT_FLOAT_EQ(value("lgamma", "0.25"), 1.2880225246980774);
+  EXPECT_FLOAT_EQ(value("lgamma", "-1.5"), 0.8600470153764810);
+  EXPECT_FLOAT_EQ(value("digamma", "1.0"), -0.5772156649015329);
+}
+
 TEST(Stablehlo, SortsByAnyComparator) {
   const auto sorted = [](std::string_view comparison) {
     return result_of(
