@@ -382,8 +382,9 @@ void HloReader::metadata(Instruction& made) {
   const size_t at = whole.find(kName);
   if (at == std::string_view::npos) return;
   const std::string_view rest = whole.substr(at + kName.size());
-  const std::string_view found = rest.substr(0, rest.find('"'));
-  if (!found.empty() && found.find('\\') == std::string_view::npos) made.label = found;
+  std::string found(rest.substr(0, rest.find('"')));
+  std::erase(found, '\\');  // params[\'w\']
+  if (!found.empty()) made.label = program_.made.emplace_back(std::move(found));
 }
 
 void HloReader::attribute(Instruction& made) {
