@@ -15,8 +15,8 @@
 #include "runtime/runnable.h"
 
 // Test cases of two sorts. A text of StableHLO may contain its answers: each function with
-// check.expect_eq and the like is a case (front/hlo/checks.h). Those in the ONNX standard's form
-// are folders with model.onnx and data sets:
+// check.expect_eq and the like is a case (front/hlo/checks.h). The others have the ONNX standard's
+// form. Each is a folder with model.onnx and data sets:
 //   test_data_set_N/input_M.pb, output_M.pb    TensorProto files, or
 //   input_M.npy, output_M.npy                  there or beside the model; names.json, an object of
 //                                              two lists "inputs" and "outputs", may name them
@@ -24,8 +24,8 @@
 namespace hone {
 
 struct ConformanceCase {
-  std::string set;   // the last part of the folder that was searched
-  std::string name;  // the path below it
+  std::string set;               // the last part of the folder that was searched
+  std::string name;              // the path below it
   std::filesystem::path folder;  // or the file
   std::string program = {};      // of a file: the function that is the case
 };
@@ -81,9 +81,9 @@ struct CaseOutcome {
 
 // In this process: a model that hone is not safe for takes the caller along.
 CaseOutcome run_conformance_case(const std::filesystem::path& folder, const CaseOptions& options);
-// Of an error in what should be right.
+// The outcome of an error in what should be right.
 CaseOutcome refusal(const Error& error);
-// Of one while it runs.
+// The outcome of an error while it runs.
 CaseOutcome failure(const Error& error);
 // A function of a file that contains its answers.
 CaseOutcome run_checked_program(const std::filesystem::path& file, const CaseOptions& options);

@@ -85,7 +85,7 @@ TEST(HloText, ChoosesBranchesAndInlinesFusions) {
             "84");
 }
 
-// What the text leaves out is an input.
+// A constant that the text leaves out is an input.
 TEST(HloText, MakesAnInputOfAnElidedConstant) {
   std::string said;
   const Result<Model> model =

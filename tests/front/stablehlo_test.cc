@@ -215,7 +215,7 @@ TEST(Stablehlo, SortsByAnyComparator) {
       "%p = stablehlo.compare {}, {}, {} : (tensor<i32>, tensor<i32>) -> tensor<i1>";
   EXPECT_EQ(sorted(fmt::format(fmt::runtime(compare), "LT", "%a", "%b")), "-3 -1 0 2 3");
   EXPECT_EQ(sorted(fmt::format(fmt::runtime(compare), "GT", "%a", "%b")), "3 2 0 -1 -3");
-  // By size: a comparator that hone does not know.
+  // hone does not know this comparator: by size.
   EXPECT_EQ(sorted("%u = stablehlo.abs %a : tensor<i32>\n%v = stablehlo.abs %b : tensor<i32>\n" +
                    fmt::format(fmt::runtime(compare), "LT", "%u", "%v")),
             "0 -1 2 3 -3");

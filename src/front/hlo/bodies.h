@@ -5,13 +5,13 @@
 
 #include "front/hlo/importer.h"
 
-// What the body of a reduction or of a scatter means, where hone has an op for it.
+// The meaning of the body of a reduction or of a scatter, where hone has an op for it.
 
 namespace hone::hlo {
 
-// A body of two scalars that combines them by one op: its kind as the ops of hone name it (sum,
-// product, max, min, and, or), or "replace" for the second one as it is. Bools: sum is or, product
-// is and. None: it does something else.
+// A body of two scalars that combines them by one op. Its kind is named as by the ops of hone: sum,
+// product, max, min, and, or. "replace" takes the second one as it is. For bools sum is or, and
+// product is and. None: it does something else.
 std::optional<std::string_view> combiner(const Body& body);
 
 // The op that combines two numbers by this kind.
@@ -36,7 +36,7 @@ Windows windows_of(Node& n, int rank);
 Value padded_base(Value x, Value value, const Windows& windows);
 // How often a window fits, per dim.
 Ints positions(Node& n, const Windows& windows, const Ints& padded);
-// Of the padded operand: the elements at this place of all windows.
+// The elements of the padded operand at this place of all windows.
 Value at_place(Value padded, const Windows& windows, const Ints& positions, const Ints& place);
 // Calls `f(place)` for each place of a window, row-major. An error beyond 65,536 places.
 void for_each_place(Node& n, const Windows& windows, const std::function<void(const Ints&)>& f);

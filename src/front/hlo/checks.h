@@ -40,7 +40,8 @@ struct CheckedProgram {
 };
 
 // The functions of a file with checks that nothing calls, by name; a number in front tells modules
-// apart: "2:main". Empty: the file is no text of StableHLO, or has no checks.
+// apart: "2:main". Empty: the file has no checks, or is
+// something else.
 std::vector<std::string> checked_programs(const std::filesystem::path& path);
 // With `constants` it has no inputs: its constants stay constants.
 Result<CheckedProgram> load_checked_program(const std::filesystem::path& path,

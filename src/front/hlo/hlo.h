@@ -11,7 +11,7 @@
 
 namespace hone {
 
-// Verified. Of several functions `main` is the model, or the only one that is not private.
+// Verified. The model is the function `main`, or the only one that is not private.
 Result<Model> load_hlo(const std::filesystem::path& path, const ImportOptions& options = {});
 Result<Model> parse_hlo(std::string_view text, std::string_view where,
                         const ImportOptions& options = {});

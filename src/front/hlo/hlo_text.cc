@@ -75,7 +75,7 @@ class HloReader {
   int depth_ = 0;
   Module* module_ = nullptr;
   std::unordered_map<std::string_view, uint32_t> values_;
-  // Of the computation at hand: the result, and whether ROOT says so.
+  // The result of the computation at hand, and whether ROOT says so.
   std::optional<uint32_t> root_;
   bool root_is_named_ = false;
 };

@@ -199,7 +199,7 @@ std::optional<Tensor> Importer::known(const Builder& builder, Value value) const
     case Opcode::constant: return graph.constant(node);
     case Opcode::broadcast:
     case Opcode::reshape: {
-      // Of one number.
+      // One number is known.
       const Value operand(&value.builder(), graph.operands(node)[0]);
       const std::optional<Tensor> inner = known(builder, operand);
       constexpr int64_t kMost = 1 << 12;

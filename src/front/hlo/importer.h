@@ -67,7 +67,7 @@ class Node {
   int64_t integer(std::string_view names, int64_t fallback);
   bool flag(std::string_view names) { return integer(names, 0) != 0; }
   std::string_view word(std::string_view names, std::string_view fallback = "");
-  // Of a record: its field as integers.
+  // A field of a record as integers.
   Ints field(std::string_view record, std::string_view names, const Ints& fallback);
   int64_t field(std::string_view record, std::string_view names, int64_t fallback);
   Ints ints_of(const Attribute& attribute);

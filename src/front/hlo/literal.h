@@ -19,7 +19,7 @@ struct Literal {
 Literal read_literal(const Program& program, const Attribute& literal, Type type);
 
 // One number as it is spelled, for elements of the type: "1.5e-3", "true", "0x7FC0" (the bits of a
-// real), "-inf". None: it is no such number.
+// real), "-inf". None: the text is something else.
 std::optional<double> real_number(std::string_view text, DType type);
 std::optional<int64_t> integer_number(std::string_view text, DType type);
 

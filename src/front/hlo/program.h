@@ -61,7 +61,7 @@ struct Instruction {
   uint32_t first_result = 0;
   std::vector<ValueType> results = {};
   AttributeList attributes = {};
-  // Of a pretty form: words without a name, in order: GT, FLOAT.
+  // The words of a pretty form that have no name, in order: GT, FLOAT.
   std::vector<std::string_view> words = {};
   std::vector<Region> regions;
   std::string_view label = {};  // a name for the result; "": none

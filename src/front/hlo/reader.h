@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "front/hlo/program.h"
 
-// What the readers of the two languages share: a cursor over the source, and errors with a place.
+// The readers of the two languages share this: a cursor over the source, and errors with a place.
 
 namespace hone::hlo {
 
@@ -53,7 +53,7 @@ class Cursor {
 
   [[noreturn]] void refuse(size_t offset, Error error) const;
   [[noreturn]] void refuse(Error error) const { refuse(at_, std::move(error)); }
-  // What stands there, for messages: "'foo'", "the end of the file".
+  // The word that stands there, for messages: "'foo'", "the end of the file".
   std::string seen();
 
  private:

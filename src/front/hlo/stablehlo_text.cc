@@ -320,7 +320,7 @@ void StablehloReader::generic_form(Instruction& made) {
 }
 
 // The parts of a pretty form follow each other in any order: operands, names with values, words,
-// lists. False: what comes next is no part of it.
+// lists. False: something else comes next.
 bool StablehloReader::pretty_part(Instruction& made, std::vector<uint32_t>& inits) {
   const auto add = [&](std::string_view key, Attribute value) {
     made.attributes.emplace_back(key, std::move(value));

@@ -16,7 +16,7 @@ std::pair<Value, Value> in_type_of_result(Node& n) {
   return {cast(n.in(0), type), cast(n.in(1), type)};
 }
 
-// Of one pair of lists: "contracting_dims = [1] x [0]".
+// One pair of lists: "contracting_dims = [1] x [0]".
 std::optional<std::pair<Ints, Ints>> pair_of(Node& n, std::string_view name) {
   const Attribute* found = n.find(name);
   if (found == nullptr) return std::nullopt;
@@ -157,7 +157,7 @@ std::vector<Value> map_dot_general(Node& n) {
                       side(contract, false, "rhs_contracting_dimensions|rhs_contracting_dims"))};
 }
 
-// Of vectors and matrices.
+// The product of vectors and matrices.
 std::vector<Value> map_dot(Node& n) {
   n.need(2);
   const auto [a, b] = in_type_of_result(n);

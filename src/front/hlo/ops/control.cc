@@ -9,8 +9,8 @@
 namespace hone::hlo {
 namespace {
 
-// What regions read from outside: the values that are carried in, and constants, which are made
-// anew inside.
+// Things that regions read from outside: the values that are carried in, and constants, which are
+// made anew inside.
 class Outside {
  public:
   Outside(Node& n, std::span<const Body> bodies) : frame_(n.frame()) {

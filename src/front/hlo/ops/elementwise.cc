@@ -266,7 +266,7 @@ std::vector<Value> map_next_after(Node& n) {
       select(binary(Opcode::or_, unary(Opcode::is_nan, x), unary(Opcode::is_nan, y)), x + y, made)};
 }
 
-// The nearest number with so many bits of exponent and fraction, ties to even; numbers too small
+// The nearest number with fewer bits of exponent and fraction, ties to even; numbers too small
 // become zero, and too large ones infinite.
 std::vector<Value> map_reduce_precision(Node& n) {
   n.need(1);
