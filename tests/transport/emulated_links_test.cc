@@ -139,7 +139,8 @@ double virtual_seconds(const tested::CollectiveCase& drawn, const EmulatedLinks&
 // The bytes of all messages, which one link carries.
 double sent_bytes(const tested::CollectiveCase& drawn) {
   double bytes = 0;
-  for (const DeviceProgram& each : *step_programs(drawn.collective, drawn.schedule))
+  const std::vector<DeviceProgram> programs = *step_programs(drawn.collective, drawn.schedule);
+  for (const DeviceProgram& each : programs)
     for (const DeviceStep& step : each.steps)
       if (step.kind == StepKind::send)
         bytes += static_cast<double>(step.from.count * bits(drawn.dtype) / 8);

@@ -44,7 +44,9 @@ inline std::vector<std::byte> hostile_stream(std::span<const std::byte> bytes, b
   if (!is_sealed) return {bytes.begin(), bytes.end()};
   std::vector<std::byte> stream;
   while (bytes.size() >= 8) {
-    const auto number = [&](size_t i) { return std::to_integer<uint32_t>(bytes[i]); };
+    const std::span<const std::byte> head = bytes.first(8);
+    bytes = bytes.subspan(8);
+    const auto number = [&](size_t i) { return std::to_integer<uint32_t>(head[i]); };
     Frame frame;
     frame.kind = static_cast<FrameKind>(number(0) % kFrameKinds);
     frame.from = static_cast<int32_t>(number(1) % 4) - 1;
@@ -53,12 +55,14 @@ inline std::vector<std::byte> hostile_stream(std::span<const std::byte> bytes, b
     frame.size = number(4) % 8 == 0 ? 100000 : number(4) % 16;
     frame.number = number(5) % 4;
     frame.offset = number(6) % 4 * 25000;
-    bytes = bytes.subspan(8);
-    std::vector<std::byte> payload(
-        frame.kind == FrameKind::data ? 25000 : std::min<size_t>(bytes.size(), number(7) % 16));
+    std::vector<std::byte> payload;
+    if (frame.kind == FrameKind::data) payload.resize(25000);
+    if (frame.kind == FrameKind::small || frame.kind == FrameKind::end) {
+      const size_t count = std::min<size_t>(bytes.size(), number(7) % 16);
+      payload.assign(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(count));
+      bytes = bytes.subspan(count);
+    }
     if (frame.kind == FrameKind::small) frame.size = payload.size();
-    if (frame.kind > FrameKind::data && frame.kind != FrameKind::end) payload.clear();
-    if (frame.kind == FrameKind::ask || frame.kind == FrameKind::offer) payload.clear();
     frame.payload = static_cast<uint32_t>(payload.size());
     frame.checksum = crc32c(payload);
     std::array<std::byte, Frame::kHeaderBytes> header;
