@@ -63,6 +63,12 @@ void Trace::add(const RunTrace& runs, uint32_t program, const Profile& commands,
     if (entry.program == program) add(labels[entry.command], entry.span);
 }
 
+int32_t Trace::add_track(std::string_view name) {
+  std::lock_guard lock(mutex_);
+  tracks_.emplace_back(name);
+  return kFirstTrack + static_cast<int32_t>(tracks_.size()) - 1;
+}
+
 void Trace::add_lost(int64_t events) {
   std::lock_guard lock(mutex_);
   lost_ += events;
@@ -88,11 +94,15 @@ std::string Trace::json(std::string_view process) const {
       R"({{"ph":"M","pid":1,"name":"process_name","args":{{"name":{}}}}})",
       lost_, json_text(process));
   int64_t number = 0;
-  for (int32_t thread : threads)
+  for (int32_t thread : threads) {
+    const bool is_track = thread >= kFirstTrack;
+    const std::string name = is_track ? tracks_[static_cast<size_t>(thread - kFirstTrack)]
+                                      : fmt::format("thread {}", ++number);
     text += fmt::format(
-        ",\n{{\"ph\":\"M\",\"pid\":1,\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":"
-        "\"thread {}\"}}}}",
-        thread, ++number);
+        ",\n{{\"ph\":\"M\",\"pid\":1,\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":{}}}}"
+        "}",
+        thread, json_text(name));
+  }
   for (const Event& event : events_) {
     const Span& span = event.span;
     text += fmt::format(",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},{}}}",

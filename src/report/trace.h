@@ -40,6 +40,8 @@ class Trace {
   // The launches and copies of the program's runs, by its commands and what is known of them.
   void add(const RunTrace& runs, uint32_t program, const Profile& commands,
            const CommandFacts& facts = {});
+  // A row of its own, for what no thread does: a device, a link. Its spans have this as thread.
+  int32_t add_track(std::string_view name);
   void add_lost(int64_t events);
 
   int64_t lost() const;
@@ -51,6 +53,7 @@ class Trace {
     uint32_t label;
     Span span;
   };
+  static constexpr int32_t kFirstTrack = 1 << 24;  // above all threads of Linux
   uint32_t label_index(const Label& label);
   void add(uint32_t label, const Span& span);
 
@@ -58,6 +61,7 @@ class Trace {
   mutable std::mutex mutex_;  // guards what follows
   std::map<Label, uint32_t> labels_;
   std::vector<Event> events_;
+  std::vector<std::string> tracks_;  // names, from kFirstTrack on
   int64_t lost_ = 0;
 };
 
