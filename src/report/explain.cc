@@ -155,8 +155,10 @@ Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& 
   std::map<uint64_t, const PlannedKernel*> by_hash;
   for (const auto& [step, kernel] : planned) {
     const auto [at, is_new] = known.try_emplace(kernel.hash, explanation.kernels.size());
-    if (is_new)
-      explanation.kernels.push_back(HONE_TRY(explainer.kernel(kernel, moved[kernel.hash])));
+    if (is_new) {
+      const double bytes = moved[kernel.hash];
+      explanation.kernels.push_back(HONE_TRY(explainer.kernel(kernel, bytes)));
+    }
     ++explanation.kernels[at->second].steps;
     by_hash[kernel.hash] = &kernel;
   }
