@@ -63,6 +63,8 @@ const std::map<std::string_view, Words>& lines() {
       {"reduce", {"small.hone"}},
       {"opt", {"small.hone", "--pass", "fold"}},
       {"optimize", {"small.hone", "-o", "-", "--budget", "1s"}},
+      {"system show", {"ring:2"}},
+      {"system presets", {}},
       {"rules list", {"some.rules"}},
       {"rules show", {"some.rules", "swap"}},
       {"rules explain", {"some.rules", "swap"}},
