@@ -2,6 +2,7 @@
 
 #include "base/checked_text.h"
 #include "base/text.h"
+#include "front/front_end.h"
 #include "session/echo.h"
 
 #include <algorithm>
@@ -170,8 +171,7 @@ Result<const Command*> take_command(std::span<const std::string>& words) {
   std::string name = words[0];
   if (name.empty()) return usage_error("the command is empty").with_hint("see 'hone help'");
   // A model alone is taken the whole way.
-  if (name.ends_with(".hone") || name.ends_with(".onnx") || name.starts_with("zoo:"))
-    return find_command("demo");
+  if (front_end_named(name) != nullptr || name.starts_with("zoo:")) return find_command("demo");
   words = words.subspan(1);
   // A command may have others below it: "train", which takes a file, and "train cost".
   const bool is_member =

@@ -6,6 +6,7 @@
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "front/front_end.h"
 #include "ir/reference/evaluate_model.h"
 #include "oracle/case_process.h"
 #include "oracle/reduce.h"
@@ -25,7 +26,7 @@ Result<DifferentialCase> read_case(const std::string& file) {
 }
 
 bool names_model(std::string_view name) {
-  return name.starts_with("zoo:") || name.ends_with(".hone") || name.ends_with(".onnx");
+  return name.starts_with("zoo:") || front_end_named(name) != nullptr;
 }
 
 // A case and what it comes to.

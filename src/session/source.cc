@@ -51,7 +51,9 @@ Result<Source> read_by(const FrontEnd& front, std::string_view name, Given given
                        const SourceOptions& options, const Read& read) {
   if (!front.heeds_options) {
     HONE_TRY(check_none(options, name));
-    return Source{HONE_TRY(read(ImportOptions())), std::move(given)};
+    ImportOptions plain;
+    plain.notice = options.notice;
+    return Source{HONE_TRY(read(plain)), std::move(given)};
   }
   Source source;
   ImportOptions import = HONE_TRY(import_options(given, options));

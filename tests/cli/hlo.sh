@@ -14,6 +14,10 @@ END
 "$HONE" inspect layer.txt | grep -q "x  *f32\[2, 3\]"
 "$HONE" check layer.txt >out
 "$HONE" run layer.txt >out
+check='check.expect_eq_const %1, dense<0.0> : tensor<2xf32>'
+sed "s/return %1/$check\n    return %1/" layer.txt >checks.mlir
+"$HONE" run checks.mlir >out 2>err
+grep -q "check" err # they are left out, and the user hears of it
 "$HONE" convert layer.txt -o layer.hone >out
 "$HONE" check layer.hone >out
 "$HONE" inspect - <layer.txt | grep -q "f32\[2, 3\]"

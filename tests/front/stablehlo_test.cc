@@ -283,6 +283,22 @@ TEST(StablehloErrors, StopHostileTexts) {
               refuses(ErrorCode::limit, "p.mlir:1:21"));
   EXPECT_THAT(parsed("func.func @main() {\n  call @main() : () -> ()\n  return\n}"),
               refuses(ErrorCode::bad_input, "'main' calls itself"));
+  // Long names and long chains do not nest.
+  std::string name = "@a";
+  for (int i = 0; i < 100'000; ++i) name += "::@a";
+  EXPECT_THAT(parsed("func.func @main() {\n  call " + name + "() : () -> ()\n  return\n}"),
+              refuses(ErrorCode::bad_input, "p.mlir:2 ... a"));
+  std::string chain = "%a0 = stablehlo.constant dense<2> : tensor<i32>\n";
+  constexpr int kLong = 50'000;
+  for (int i = 0; i < kLong; ++i)
+    chain +=
+        fmt::format("%a{} = stablehlo.reshape %a{} : (tensor<i32>) -> tensor<i32>\n", i + 1, i);
+  chain += fmt::format(
+      "%b = stablehlo.constant dense<[3, 4]> : tensor<2xi32>\n"
+      "%r = stablehlo.reduce(%b init: %a{}) applies stablehlo.add across dimensions = [0] : "
+      "(tensor<2xi32>, tensor<i32>) -> tensor<i32>",
+      kLong);
+  EXPECT_TRUE(parse_hlo(main_of(chain, "tensor<i32>"), "p").ok());
   // Each function calls the next one twice: 2^60 calls.
   std::string text = "module {\n func.func @main() {\n  call @f0() : () -> ()\n  return\n }\n";
   for (int i = 0; i < 60; ++i)

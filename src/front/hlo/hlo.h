@@ -7,7 +7,7 @@
 #include "front/front_end.h"
 #include "ir/model.h"
 
-// Programs of StableHLO, as text. docs/stablehlo.md says how to get the text.
+// Programs of StableHLO and HLO, as text. docs/stablehlo.md says how to get the text.
 
 namespace hone {
 

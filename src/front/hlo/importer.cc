@@ -189,29 +189,32 @@ std::vector<Held> Importer::call(Frame& frame, const Body& body, std::vector<Hel
 }
 
 std::optional<Tensor> Importer::known(const Builder& builder, Value value) const {
-  if (&builder == top_) {
-    const auto found = known_.find(value.id().index);
-    if (found != known_.end()) return found->second;
-  }
   const Graph& graph = builder.graph();
-  const NodeId node = graph.producer(value.id());
-  switch (graph.opcode(node)) {
-    case Opcode::constant: return graph.constant(node);
-    case Opcode::broadcast:
-    case Opcode::reshape: {
-      // One number is known.
-      const Value operand(&value.builder(), graph.operands(node)[0]);
-      const std::optional<Tensor> inner = known(builder, operand);
-      constexpr int64_t kMost = 1 << 12;
-      const Type type = graph.type(value.id());
-      if (!inner || inner->elements() != 1 || type.static_elements() > kMost) return std::nullopt;
-      const auto count = static_cast<size_t>(type.static_elements());
-      if (is_real(type.dtype()))
-        return Tensor::from_reals(type, std::vector<double>(count, inner->real_at(0)));
-      return Tensor::from_integers(type, std::vector<int64_t>(count, inner->integer_at(0)));
-    }
-    default: return std::nullopt;
+  const auto stated = [&](ValueId id) -> std::optional<Tensor> {
+    if (const auto found = known_.find(id.index); &builder == top_ && found != known_.end())
+      return found->second;
+    const NodeId node = graph.producer(id);
+    if (graph.opcode(node) == Opcode::constant) return graph.constant(node);
+    return std::nullopt;
+  };
+  if (std::optional<Tensor> tensor = stated(value.id())) return tensor;
+  // One number that is spread is known, too.
+  ValueId id = value.id();
+  std::optional<Tensor> number;
+  while (!number) {
+    const NodeId node = graph.producer(id);
+    const Opcode opcode = graph.opcode(node);
+    if (opcode != Opcode::broadcast && opcode != Opcode::reshape) return std::nullopt;
+    id = graph.operands(node)[0];
+    number = stated(id);
   }
+  constexpr int64_t kMost = 1 << 12;
+  const Type type = graph.type(value.id());
+  if (number->elements() != 1 || type.static_elements() > kMost) return std::nullopt;
+  const auto count = static_cast<size_t>(type.static_elements());
+  if (is_real(type.dtype()))
+    return Tensor::from_reals(type, std::vector<double>(count, number->real_at(0)));
+  return Tensor::from_integers(type, std::vector<int64_t>(count, number->integer_at(0)));
 }
 
 std::vector<uint32_t> Importer::free_values(const Region& region) const {

@@ -122,15 +122,14 @@ std::vector<ValueType> MlirReader::type_list() {
 }
 
 std::string_view MlirReader::symbol() {
-  cursor.expect("@", "the name of a function");
-  std::string_view name;
-  if (cursor.peek() == '"')
-    name = cursor.quoted();
-  else
-    name = cursor.need_word("a name behind @", true);
+  const auto part = [&] {
+    cursor.expect("@", "the name of a function");
+    return cursor.peek() == '"' ? cursor.quoted() : cursor.need_word("a name behind @", true);
+  };
+  const std::string_view name = part();
   while (cursor.sees("::@")) {
     cursor.accept("::");
-    (void)symbol();
+    (void)part();
   }
   return name;
 }
