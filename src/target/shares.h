@@ -8,8 +8,8 @@
 
 #include "target/topology.h"
 
-// How messages at the same time share links. The timeline, the virtual clock and emulated links
-// all ask this function, so they differ by overheads only.
+// How messages at the same time share links. The timeline asks it. Emulated links and the virtual
+// clock take such a function, so that they can differ by overheads only.
 
 namespace hone {
 

@@ -130,6 +130,7 @@ class StreamTransport : public Exchange {
     uint64_t offers_ = 0;                      // made
     std::map<uint64_t, uint32_t> offered_;     // slots of sends, by offer
     std::map<uint64_t, Receiving> receiving_;  // by the peer's offer
+    uint64_t last_offer_ = 0;                  // of the peer; their numbers ascend
     size_t waiting_offers_ = 0;                // of the peer, that nobody asked for yet
     int64_t credits_ = kCredits;
     int64_t untaken_ = 0;  // small messages of the peer that no receive has met
@@ -355,6 +356,8 @@ class StreamTransport : public Exchange {
     const bool is_offer = frame.kind == FrameKind::offer;
     if (is_offer ? ++line.waiting_offers_ > kMaxOffers : ++line.untaken_ > kCredits)
       return bad_input("it sends more messages than it may");
+    if (is_offer && frame.number <= std::exchange(line.last_offer_, frame.number))
+      return bad_input("it makes offer {} again", frame.number);
     arrive({frame.from, frame.to, frame.tag}, {.size = frame.size,
                                                .bytes = {payload.begin(), payload.end()},
                                                .is_offer = is_offer,

@@ -129,6 +129,24 @@ TEST(Tcp, SurvivesAHostilePeer) {
   }
 }
 
+// Offers of device 2 by the same number, each for a receive of its own.
+TEST(Tcp, RefusesAnOfferThatIsMadeTwice) {
+  constexpr uint8_t kOffers[] = {1, 3, 1, 0, 0, 1, 0, 0, 1, 3, 1, 1, 0, 1, 0, 0};
+  const std::unique_ptr<Transport> transport =
+      make_stream_transport(std::make_unique<tested::HostileWires>(
+                                tested::hostile_stream(std::as_bytes(std::span(kOffers)), true)),
+                            {0, {1, 2}}, {});
+  std::vector<std::byte> room(200'000);
+  const Result<Ticket> first =
+      transport->receive({2, 0, 0}, std::span(room).first(100'000), "receives one");
+  const Result<Ticket> second =
+      transport->receive({2, 0, 1}, std::span(room).subspan(100'000), "receives another one");
+  for (const Result<Ticket>& ticket : {first, second}) {
+    const Status status = ticket.ok() ? transport->wait(*ticket) : Status(ticket.error());
+    EXPECT_THAT(status, refuses(ErrorCode::bad_input, "offer 1 again"));
+  }
+}
+
 // The same over a socket: it is told why the run has ended, and the others are, too.
 TEST(Tcp, ReportsNonsense) {
   std::vector<TcpListener> listeners;
