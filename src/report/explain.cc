@@ -147,6 +147,7 @@ Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& 
   const std::map<std::string, PlannedKernel> planned = HONE_TRY(planned_kernels(graph, plan));
   const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
   const Tasks tasks = tasks_of(*editor);
+  const std::unordered_map<uint64_t, double> launches = launches_of(tasks);
   std::map<uint64_t, double> moved;  // by a launch of each kernel
   for (const Task* task : in_order(tasks))
     if (task->kernels.size() == 1)
@@ -158,6 +159,7 @@ Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& 
     if (is_new) {
       const double bytes = moved[kernel.hash];
       explanation.kernels.push_back(HONE_TRY(explainer.kernel(kernel, bytes)));
+      explanation.kernels.back().launches = launches.at(kernel.hash);
     }
     ++explanation.kernels[at->second].steps;
     by_hash[kernel.hash] = &kernel;

@@ -28,7 +28,8 @@ struct ExplainedKernel {
   uint64_t hash = 0;
   std::string name;  // of its ops
   std::vector<std::string> layers;
-  int64_t steps = 0;  // of the plan that launch it
+  int64_t steps = 0;    // of the plan that launch it
+  double launches = 0;  // in a run (launches_of)
   ScheduleFigures chosen;
   std::vector<ScheduleFigures> others;  // the cheapest found of each other algorithm, by price
   // The times that no schedule of this algorithm beats, if the target's rates are right. The first
@@ -38,7 +39,7 @@ struct ExplainedKernel {
   std::optional<ScheduleFigures> planned;   // by the planner, which has decided otherwise
   std::optional<LearnedCost::Trust> trust;  // in the chosen schedule's price, if that is learned
 
-  double priced() const { return static_cast<double>(steps) * chosen.priced; }
+  double priced() const { return launches * chosen.priced; }
 };
 
 struct Explanation {

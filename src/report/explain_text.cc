@@ -195,6 +195,7 @@ std::string explanation_json(const Explanation& explanation) {
                 {"name", kernel.name},
                 {"layers", Json::array()},
                 {"steps", kernel.steps},
+                {"launches", kernel.launches},
                 {"chosen", json_of(kernel.chosen)},
                 {"arithmetic_roof", kernel.arithmetic_roof},
                 {"memory_roof", kernel.memory_roof},

@@ -161,7 +161,7 @@ Json json_of(const TuningPicture& tuning) {
     for (const TriedKernel::Point& point : kernel.points)
       points.push_back({point.priced, point.measured, point.is_chosen ? 1 : 0});
     kernels.push_back(
-        {{"name", kernel.name}, {"steps", kernel.steps}, {"points", std::move(points)}});
+        {{"name", kernel.name}, {"launches", kernel.launches}, {"points", std::move(points)}});
   }
   Json json = {{"kernels", std::move(kernels)},
                {"left_out", tuning.left_out},

@@ -63,7 +63,7 @@ struct MemoryPicture {
 // The records of the log about one kernel, in the order in which it was measured.
 struct TriedKernel {
   std::string name;
-  double steps = 0;  // that launch it
+  double launches = 0;  // in a run
   struct Point {
     double priced = 0, measured = 0;
     bool is_chosen = false;

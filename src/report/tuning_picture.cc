@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
 #include "kernel/kernel_name.h"
 #include "measure/samples.h"
+#include "program/tasks.h"
 #include "report/plan_picture.h"
 #include "target/fingerprint.h"
 #include "tune/measured_cost.h"
@@ -54,14 +56,14 @@ std::vector<std::pair<int64_t, double>> progress_of(std::span<const TriedKernel>
     for (const TriedKernel::Point& point : kernels[i].points)
       trials.push_back({point.id, i, point.measured});
     best.push_back(kernels[i].points.front().measured);
-    sum += kernels[i].steps * best[i];
+    sum += kernels[i].launches * best[i];
   }
   std::ranges::sort(trials, {}, &Trial::id);
   std::vector<std::pair<int64_t, double>> progress = {{0, sum}};
   for (size_t i = 0; i < trials.size(); ++i) {
     const Trial& trial = trials[i];
     if (trial.seconds >= best[trial.kernel]) continue;
-    sum -= kernels[trial.kernel].steps * (best[trial.kernel] - trial.seconds);
+    sum -= kernels[trial.kernel].launches * (best[trial.kernel] - trial.seconds);
     best[trial.kernel] = trial.seconds;
     progress.emplace_back(static_cast<int64_t>(i) + 1, sum);
   }
@@ -76,28 +78,26 @@ Result<TuningPicture> tuning_picture(const Graph& graph, const Plan& plan, const
                                      const PictureBounds& bounds) {
   const int64_t threads = plan.threads.value_or(1);
   const std::map<std::string, PlannedKernel> planned = HONE_TRY(planned_kernels(graph, plan));
-  struct Use {
-    const PlannedKernel* kernel;
-    double steps = 0;
-  };
-  std::map<uint64_t, Use> uses;
-  for (const auto& [step, kernel] : planned)
-    ++uses.try_emplace(kernel.hash, Use{&kernel}).first->second.steps;
+  std::map<uint64_t, const PlannedKernel*> uses;
+  for (const auto& [step, kernel] : planned) uses.try_emplace(kernel.hash, &kernel);
+  const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
+  const std::unordered_map<uint64_t, double> launches = launches_of(tasks_of(*editor));
   TuningPicture picture;
   picture.best = best_plan(log, graph, target, threads);
   size_t points = 0;
-  for (const auto& [hash, use] : uses) {
+  for (const auto& [hash, planned_kernel] : uses) {
     const std::vector<Record> records = HONE_TRY(records_of(log, hash, target, threads));
     if (records.empty()) continue;
-    const auto facts = std::make_shared<const KernelFacts>(use.kernel->body, hash);
+    const auto facts = std::make_shared<const KernelFacts>(planned_kernel->body, hash);
     const std::unique_ptr<PricedKernel> price = cost.kernel(facts, threads);
-    TriedKernel kernel = {
-        .name = kernel_name(use.kernel->body.graph), .steps = use.steps, .points = {}};
+    TriedKernel kernel = {.name = kernel_name(planned_kernel->body.graph),
+                          .launches = launches.at(hash),
+                          .points = {}};
     for (const Record& record : records) {
       const Result<Schedule> schedule = schedule_of(record.choice);
       if (!schedule.ok() || !check_schedule(facts->body, *facts, *schedule, target).ok()) continue;
       kernel.points.push_back({price->seconds(*schedule), typical(record.seconds),
-                               *schedule == *use.kernel->schedule, record.id});
+                               *schedule == *planned_kernel->schedule, record.id});
     }
     bound(kernel, std::min(bounds.points, bounds.all_points - std::min(points, bounds.all_points)),
           picture.left_out);
@@ -106,7 +106,7 @@ Result<TuningPicture> tuning_picture(const Graph& graph, const Plan& plan, const
   }
   if (!picture.kernels.empty()) picture.progress = progress_of(picture.kernels);
   std::ranges::sort(picture.kernels, std::greater<>(), [](const TriedKernel& kernel) {
-    return kernel.steps * kernel.points.front().measured;
+    return kernel.launches * kernel.points.front().measured;
   });
   return picture;
 }

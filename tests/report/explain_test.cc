@@ -76,6 +76,28 @@ class Explain : public testing::Test {
   Plan plan_;
 };
 
+// Its body is one step of the plan, and runs five times.
+TEST_F(Explain, CountsTheLaunchesOfALoop) {
+  const Graph graph = prepare(parse_graph(R"(
+    graph @g(%x: f32[16, 2], %xs: f32[5, 2]) {
+      %f = scan %x, %xs {carried = 1} body (%s: f32[16, 2], %r: f32[2]) {
+        %b = broadcast %r {dims = [16, 2], map = [1]}
+        %m = add %s, %b
+        return %m
+      }
+      return %f
+    })")
+                                  .value())
+                          .value();
+  const Plan plan = complete(graph, {}, target_, cost_, {}).value();
+  const Explanation explanation = explain(graph, plan, target_, cost_).value();
+  ASSERT_EQ(explanation.kernels.size(), 1u);
+  const ExplainedKernel& kernel = explanation.kernels[0];
+  EXPECT_EQ(kernel.steps, 1);
+  EXPECT_EQ(kernel.launches, 5);
+  EXPECT_DOUBLE_EQ(explanation.priced(), 5 * kernel.chosen.priced);
+}
+
 TEST_F(Explain, EqualKernelsAreToldOnceTheDearestFirst) {
   const Explanation explanation = explained(plan_);
   ASSERT_EQ(explanation.kernels.size(), 2u);
@@ -95,6 +117,8 @@ TEST_F(Explain, EqualKernelsAreToldOnceTheDearestFirst) {
     for (const ScheduleFigures& other : kernel.others)
       EXPECT_NE(other.schedule.algorithm(), kernel.chosen.schedule.algorithm());
   }
+  for (const ExplainedKernel& kernel : explanation.kernels)
+    EXPECT_EQ(kernel.launches, static_cast<double>(kernel.steps)) << "there is no loop";
   const std::string text = explanation_text(explanation, 1);
   EXPECT_THAT(text, ContainsRegex("\n1\\. dot, [12] steps?, [0-9.]+% of the price\n"));
   EXPECT_THAT(text, HasSubstr("\n1 cheaper ones"));
