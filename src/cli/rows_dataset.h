@@ -17,7 +17,7 @@ inline constexpr Positional kDataSet[] = {
 inline constexpr Positional kBuildModels[] = {
     {.name = "MODEL",
      .take = Take::model,
-     .doc = "programs to add: graph files, ONNX files, zoo:NAME[,OPTION=VALUE]..., or zoo for all "
+     .doc = "programs to add: files of models, zoo:NAME[,OPTION=VALUE]..., or zoo for all "
             "models of 'hone zoo list' (default: none, go on with those of the set)",
      .optional = true,
      .repeats = true}};

@@ -13,7 +13,8 @@ namespace hone::cli::rows {
 inline constexpr Positional kModel[] = {
     {.name = "MODEL",
      .take = Take::model,
-     .doc = "a graph file, an ONNX file, - for the standard input, or zoo:NAME[,OPTION=VALUE]..."}};
+     .doc = "a file (ONNX, StableHLO, HLO or a graph), - for the standard input, or "
+            "zoo:NAME[,OPTION=VALUE]..."}};
 
 inline constexpr Option kDim = {.name = "dim",
                                 .take = Take::text,

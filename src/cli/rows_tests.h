@@ -147,7 +147,8 @@ inline constexpr Positional kCase[] = {
 inline constexpr Positional kCaseOrModel[] = {
     {.name = "CASE",
      .take = Take::model,
-     .doc = "a case as hone fuzz saves it; or a model: FILE.hone, FILE.onnx or zoo:NAME"}};
+     .doc = "a case as hone fuzz saves it; or a model: FILE.hone, FILE.onnx, FILE.mlir or "
+            "zoo:NAME"}};
 inline constexpr Option kReduceOwn[] = {output_option("where the smaller case goes", "-"),
                                         kCaseTime};
 // A case says these itself.

@@ -26,11 +26,11 @@ nothing_is_half() {
 signals=(TERM HUP INT)
 turn=0
 ends_at() { # ends_at "MOMENTS" COMMAND ARGS...
-  local moments=$1 moment signal number=0 count
+  local moments=$1 moment signal item=0 count
   count=$(wc -w <<<"$moments")
   shift
   for moment in $moments; do
-    in_share "$((number++))" "$count" || continue
+    in_share "$((item++))" "$count" || continue
     signal=${signals[turn++ % 3]}
     "$HONE" "$@" >out 2>err &
     sleep "$moment"
