@@ -122,6 +122,7 @@ hone_script_test(package slow ${PROJECT_SOURCE_DIR}/tests/install/package.sh)
 # The longest start first, so that no core idles at the end; in seconds.
 set_tests_properties(onnx.standard_native onnx.standard_random PROPERTIES COST 200)
 set_tests_properties(onnx.standard headers PROPERTIES COST 100)
+set_tests_properties(headers PROPERTIES TIMEOUT 1200)  # sources that changed, one by one
 set_tests_properties(python.graph PROPERTIES COST 20)
 
 # `planted` has the sources with faults of base/planted.def compiled once more, with the faults.

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-most=120  # sources, five minutes of two cores; others are drawn from commit to commit
+most=80  # sources, three minutes of two cores; others are drawn from commit to commit
 
 files() {
   if [[ ${1:-} == --sources ]]; then

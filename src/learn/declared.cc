@@ -80,7 +80,7 @@ Result<DeclaredLayer> parse_layer(Words words) {
         .with_hint(similar.empty() ? fmt::format("there are {}", join(names, ", ")) : similar);
   }
   if (words.size() != 1 + kind->numbers)
-    return bad_input("layer '{}' has {} numbers", words.size() - 1, kind->usage);
+    return bad_input("layer '{}' has {} numbers", kind->usage, words.size() - 1);
   DeclaredLayer layer = {.kind = kind->name, .numbers = {}};
   for (std::string_view word : words.subspan(1)) {
     const double number = HONE_TRY(parse_double(word));

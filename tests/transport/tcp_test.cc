@@ -143,7 +143,7 @@ TEST(Tcp, RefusesAnOfferThatIsMadeTwice) {
       transport->receive({2, 0, 1}, std::span(room).subspan(100'000), "receives another one");
   for (const Result<Ticket>& ticket : {first, second}) {
     const Status status = ticket.ok() ? transport->wait(*ticket) : Status(ticket.error());
-    EXPECT_THAT(status, refuses(ErrorCode::bad_input, "offer 1 again"));
+    EXPECT_THAT(status, refuses(ErrorCode::limit, "offer 1 again"));
   }
 }
 
