@@ -37,7 +37,7 @@ echo "this is no log" >log.db
 hone doctor >out 2>err
 contains '^  log +it cannot be read: .*log\.db'
 XDG_CACHE_HOME='' HOME='' hone doctor >out 2>err
-contains '^  cache +.* is not kept: there is no folder'
+contains '^  cache +.* is not kept: .*no folder'
 
 hone doctor --json >out 2>err
 contains '"name": "processor"'
