@@ -29,7 +29,7 @@ class Topology {
 
   // The links that a message crosses, in order. The route has the least latency, then the
   // fewest links. Among these the rows that are said first come first, and forward is before
-  // backward. None: both are the same device, or there is no way, which check() refuses.
+  // backward. It is empty if both are the same device. check() refuses devices without a route.
   std::vector<uint32_t> route(int64_t from, int64_t to) const;
   double latency(std::span<const uint32_t> route) const;  // seconds
 

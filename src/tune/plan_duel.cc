@@ -34,7 +34,7 @@ std::string duel_difference(std::span<const Tensor> actual, std::span<const Tens
 
 // Both sides in this process, which nobody else uses. The messages: "1": the first runs. "w why":
 // the outputs of the second are wrong, or it does not load. "t x": a run of both takes x seconds,
-// with what it takes to place them. "late": there is no time for more. "a x", "b x": samples of the
+// with what it takes to place them. "late": the time is over. "a x", "b x": samples of the
 // first and the second, in turns. "A x name", "B x name": a kernel's mean.
 class Fight {
  public:

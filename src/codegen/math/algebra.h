@@ -25,10 +25,10 @@
 // Condition(state) holds in some lane. A lane whose condition has failed is still computed, but its
 // state no longer changes.
 //
-// Every step is an instruction or two of any x86-64-v2, for f64 and 64-bit integers, too. So there
-// is no conversion between reals and integers, no variable shift, and no gather. In place of a
-// conversion the functions add a power of two and look at the bits. No step may be reassociated or
-// contracted.
+// Every step is an instruction or two of any x86-64-v2, for f64 and 64-bit integers, too. The
+// algebra therefore lacks conversions between reals and integers, variable shifts, and gathers. In
+// place of a conversion the functions add a power of two and look at the bits. No step may be
+// reassociated or contracted.
 
 namespace hone::math {
 

@@ -15,36 +15,6 @@ using Kind = Attribute::Kind;
 // Values are numbered from here on; below are the parameters by their number.
 constexpr uint32_t kFirstValue = 1U << 20U;
 
-constexpr std::pair<std::string_view, DType> kElementsOfHlo[] = {{"pred", DType::boolean},
-                                                                 {"s2", DType::i2},
-                                                                 {"s4", DType::i4},
-                                                                 {"s8", DType::i8},
-                                                                 {"s16", DType::i16},
-                                                                 {"s32", DType::i32},
-                                                                 {"s64", DType::i64},
-                                                                 {"u2", DType::u2},
-                                                                 {"u4", DType::u4},
-                                                                 {"u8", DType::u8},
-                                                                 {"u16", DType::u16},
-                                                                 {"u32", DType::u32},
-                                                                 {"u64", DType::u64},
-                                                                 {"f16", DType::f16},
-                                                                 {"bf16", DType::bf16},
-                                                                 {"f32", DType::f32},
-                                                                 {"f64", DType::f64},
-                                                                 {"f8e4m3fn", DType::f8e4m3fn},
-                                                                 {"f8e5m2", DType::f8e5m2},
-                                                                 {"f8e4m3fnuz", DType::f8e4m3fnuz},
-                                                                 {"f8e5m2fnuz", DType::f8e5m2fnuz},
-                                                                 {"f8e8m0fnu", DType::f8e8m0},
-                                                                 {"f4e2m1fn", DType::f4e2m1}};
-
-std::optional<DType> hlo_element(std::string_view word) {
-  for (const auto& [text, type] : kElementsOfHlo)
-    if (text == word) return type;
-  return std::nullopt;
-}
-
 class HloReader {
  public:
   explicit HloReader(Program& program) : program_(program), cursor_(program) {}

@@ -11,36 +11,6 @@ namespace {
 
 using Kind = Attribute::Kind;
 
-constexpr std::pair<std::string_view, DType> kElements[] = {{"i1", DType::boolean},
-                                                            {"i2", DType::i2},
-                                                            {"i4", DType::i4},
-                                                            {"i8", DType::i8},
-                                                            {"i16", DType::i16},
-                                                            {"i32", DType::i32},
-                                                            {"i64", DType::i64},
-                                                            {"ui2", DType::u2},
-                                                            {"ui4", DType::u4},
-                                                            {"ui8", DType::u8},
-                                                            {"ui16", DType::u16},
-                                                            {"ui32", DType::u32},
-                                                            {"ui64", DType::u64},
-                                                            {"f16", DType::f16},
-                                                            {"bf16", DType::bf16},
-                                                            {"f32", DType::f32},
-                                                            {"f64", DType::f64},
-                                                            {"f8E4M3FN", DType::f8e4m3fn},
-                                                            {"f8E5M2", DType::f8e5m2},
-                                                            {"f8E4M3FNUZ", DType::f8e4m3fnuz},
-                                                            {"f8E5M2FNUZ", DType::f8e5m2fnuz},
-                                                            {"f8E8M0FNU", DType::f8e8m0},
-                                                            {"f4E2M1FN", DType::f4e2m1}};
-
-std::optional<DType> element_named(std::string_view word) {
-  for (const auto& [text, type] : kElements)
-    if (text == word) return type;
-  return std::nullopt;
-}
-
 }  // namespace
 
 ValueType MlirReader::foreign(size_t begin, std::string_view lack) {
@@ -94,7 +64,7 @@ ValueType MlirReader::tensor_type(size_t begin) {
   }
   (void)cursor.accept("!");
   const std::string_view word = cursor.need_word("the type of a tensor's elements");
-  const std::optional<DType> element = element_named(word);
+  const std::optional<DType> element = stablehlo_element(word);
   if (word == "complex") lack = "complex numbers";
   if (word.starts_with("quant")) lack = "quantized numbers";
   if (!element && lack.empty()) lack = "elements of this type";

@@ -6,6 +6,52 @@
 #include "base/text_lexer.h"
 
 namespace hone::hlo {
+
+namespace {
+
+struct Element {
+  std::string_view stablehlo, hlo;
+  DType type;
+};
+constexpr Element kElements[] = {
+    {"i1", "pred", DType::boolean},
+    {"i2", "s2", DType::i2},
+    {"i4", "s4", DType::i4},
+    {"i8", "s8", DType::i8},
+    {"i16", "s16", DType::i16},
+    {"i32", "s32", DType::i32},
+    {"i64", "s64", DType::i64},
+    {"ui2", "u2", DType::u2},
+    {"ui4", "u4", DType::u4},
+    {"ui8", "u8", DType::u8},
+    {"ui16", "u16", DType::u16},
+    {"ui32", "u32", DType::u32},
+    {"ui64", "u64", DType::u64},
+    {"f16", "f16", DType::f16},
+    {"bf16", "bf16", DType::bf16},
+    {"f32", "f32", DType::f32},
+    {"f64", "f64", DType::f64},
+    {"f8E4M3FN", "f8e4m3fn", DType::f8e4m3fn},
+    {"f8E5M2", "f8e5m2", DType::f8e5m2},
+    {"f8E4M3FNUZ", "f8e4m3fnuz", DType::f8e4m3fnuz},
+    {"f8E5M2FNUZ", "f8e5m2fnuz", DType::f8e5m2fnuz},
+    {"f8E8M0FNU", "f8e8m0fnu", DType::f8e8m0},
+    {"f4E2M1FN", "f4e2m1fn", DType::f4e2m1},
+};
+
+std::optional<DType> element_of(std::string_view Element::* language, std::string_view word) {
+  for (const Element& each : kElements)
+    if (each.*language == word) return each.type;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<DType> stablehlo_element(std::string_view word) {
+  return element_of(&Element::stablehlo, word);
+}
+
+std::optional<DType> hlo_element(std::string_view word) { return element_of(&Element::hlo, word); }
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

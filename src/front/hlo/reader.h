@@ -21,6 +21,10 @@ inline constexpr int kMostDepth = 64;              // of brackets, types and reg
 inline constexpr size_t kMostValues = 1U << 26U;   // of a function
 inline constexpr int64_t kMostImported = 1 << 21;  // instructions, calls written out
 
+// Element types by their names in the two languages. None: hone lacks the type.
+std::optional<DType> stablehlo_element(std::string_view word);
+std::optional<DType> hlo_element(std::string_view word);
+
 class Cursor {
  public:
   explicit Cursor(const Program& program) : program_(program), text_(*program.source) {}

@@ -28,7 +28,7 @@ std::vector<Value> extreme_tangent(const TangentCall& call) {
 }
 
 // The tangent of each factor times the product of the factors before it and of those after it.
-// There is no division, so that factors of 0 are like any others.
+// It divides by no factor, so factors of 0 are like any others.
 std::vector<Value> product_tangent(const TangentCall& call) {
   const Ints& axes = call.op.ints("axes");
   Value x = call.operand(0), t = call.tangent(0);

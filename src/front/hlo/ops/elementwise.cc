@@ -323,7 +323,7 @@ std::vector<Value> map_reduce_precision(Node& n) {
                           binary(Opcode::or_, sign, number(infinity)), image));
   }
   const Value made = bitcast(image, type);
-  // Without a fraction there is no NaN: it becomes infinite.
+  // A type without a fraction lacks NaN. NaN becomes infinite.
   const Value infinite = spread_like(b.scalar(type, std::numeric_limits<double>::infinity()), x);
   return {select(unary(Opcode::is_nan, x), fraction == 0 ? infinite : x, made)};
 }
