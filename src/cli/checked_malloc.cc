@@ -10,7 +10,10 @@ void* __real_malloc(size_t bytes);  // NOLINT: the linker's name of malloc
 
 void* __wrap_malloc(size_t bytes) {  // NOLINT: the linker's name for it
   void* memory = __real_malloc(bytes);
-  if (memory == nullptr && bytes != 0) throw std::bad_alloc();
+  if (memory == nullptr && bytes != 0) {
+    if (const std::new_handler handler = std::get_new_handler()) handler();
+    throw std::bad_alloc();
+  }
   return memory;
 }
 }

@@ -16,8 +16,8 @@
 namespace hone::cli {
 namespace {
 
-// Set where operator new finds no memory. std::filesystem then ends the process when the exception
-// is not at hand any more.
+// Set where operator new finds no memory. From then on the C++ library is not to be trusted: while
+// it unwinds, std::filesystem ends the process, or frees the parts of a path twice.
 std::atomic<bool> new_failed = false;
 
 [[noreturn]] void refuse_memory() {
@@ -71,6 +71,7 @@ void expect_no_memory() {
 }
 
 void end_if_no_memory() {
+  if (new_failed) end_by_limit();
   constexpr size_t kBytes = 1 << 20;  // the least that malloc takes at once where its heap is full
   constexpr int kOfNoFile = -1;
   void* memory =

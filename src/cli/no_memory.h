@@ -8,7 +8,8 @@ namespace hone::cli {
 // the exception.
 void expect_no_memory();
 
-// For handlers of SIGABRT. Returns if the system still gives memory: then the abort is a fault.
+// For handlers of the signals that faults raise. Returns if no allocation has failed and the system
+// still gives memory: then the signal is a fault.
 void end_if_no_memory();
 
 }  // namespace hone::cli

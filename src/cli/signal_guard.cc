@@ -101,7 +101,7 @@ std::atomic<const SignalGuard::Prepared*> SignalGuard::Prepared::last = nullptr;
 
 // The handler blocks all signals: if it fails itself, the kernel ends the process.
 void SignalGuard::handle(int signal) {
-  if (signal == SIGABRT) end_if_no_memory();
+  if (signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS) end_if_no_memory();
   static std::atomic_flag is_reporting;
   while (is_reporting.test_and_set()) ::pause();  // until the thread that came first has ended all
   if (const Prepared* prepared = Prepared::last.load()) prepared->report(signal);

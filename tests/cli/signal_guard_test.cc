@@ -4,6 +4,7 @@
 #include "base/team.h"
 #include "base/thread_pool.h"
 #include "cli/console.h"
+#include "cli/no_memory.h"
 #include "tests/base/says_testing.h"
 
 #include <gmock/gmock.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <limits>
+#include <new>
 #include <thread>
 
 namespace hone::cli::HONE_FILE {
@@ -97,6 +100,25 @@ TEST_F(SignalGuardTest, WhatIsLargeIsLeftOut) {
   })));
   EXPECT_THAT(saved("report.txt"), HasSubstr("SIGABRT"));
   EXPECT_FALSE(fs::exists(reproducers().at(0) / "graph.hone"));
+}
+
+// std::filesystem frees parts of a path twice, or reads freed ones, while it unwinds from that.
+TEST_F(SignalGuardTest, AFaultAfterMemoryEndedIsALimit) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) {
+    const int status = run([&](Console&) {
+      expect_no_memory();
+      volatile size_t most = std::numeric_limits<ptrdiff_t>::max();
+      try {
+        ::operator delete(::operator new(most));
+      } catch (const std::bad_alloc&) {
+      }
+      std::raise(signal);
+    });
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 5);
+    EXPECT_THAT(said_, HasSubstr("out of memory"));
+    EXPECT_TRUE(reproducers().empty());
+  }
 }
 
 int overflow(volatile const int* outer) {
