@@ -160,31 +160,24 @@ add_executable(train_guide EXCLUDE_FROM_ALL tools/train_guide.cc)
 target_link_libraries(train_guide PRIVATE hone_program)
 hone_target(train_guide)
 
-# Fuzz targets need the sanitizers, so they are built there; the release tree runs them briefly.
-# Untrusted bytes end where programs are made, so they link no more than that, but for files that
-# the workshops read.
-add_custom_target(fuzz_targets)
+# All fuzz targets are one binary. `./dev fuzz` runs them with sanitizers, guided by what inputs
+# reach. `./test` runs them briefly with the library that is there: seeds, and changes of them.
+# Untrusted bytes end where programs are made, so it links no more than that, but for files that the
+# workshops and the log read.
 hone_glob(fuzz_sources tests/fuzz/*.cc)
+hone_glob(tpu_sources src/lab/tpu/*.cc)
+add_executable(fuzz ${fuzz_sources} ${tpu_sources} src/log/pages.cc)
+target_link_libraries(fuzz PRIVATE hone_prove -fsanitize=fuzzer)
+target_include_directories(fuzz PRIVATE ${PROJECT_SOURCE_DIR})
+hone_target(fuzz)
+if(NOT HONE_SANITIZE)
+  target_compile_options(fuzz PRIVATE -fsanitize=fuzzer-no-link -O1)
+endif()
+add_dependencies(tests fuzz)
 foreach(source IN LISTS fuzz_sources)
   cmake_path(GET source STEM name)
-  if(HONE_SANITIZE)
-    add_executable(fuzz_${name} ${source})
-    if(name STREQUAL "log_pages")  # of the log, which needs SQLite, what reads its pages
-      target_sources(fuzz_${name} PRIVATE src/log/pages.cc)
-    endif()
-    set(fuzzed hone_program)
-    if(name MATCHES "^tpu_")  # of the laboratory, which needs the compiler, what reads these files
-      hone_glob(tpu_sources src/lab/tpu/*.cc)
-      target_sources(fuzz_${name} PRIVATE ${tpu_sources})
-    elseif(name STREQUAL "taso_rules")
-      set(fuzzed hone_prove)
-    endif()
-    target_link_libraries(fuzz_${name} PRIVATE ${fuzzed} -fsanitize=fuzzer)
-    target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
-    hone_target(fuzz_${name})
-    add_dependencies(fuzz_targets fuzz_${name})
-  else()
-    add_test(NAME fuzz.${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/fuzz.sh ${name} 5 -timeout=8)
-    set_tests_properties(fuzz.${name} PROPERTIES LABELS slow ENVIRONMENT FUZZ_PRESET=asan-quick)
+  if(NOT name STREQUAL main)
+    add_test(NAME fuzz.${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/fuzz.sh ${name} 2 -timeout=8)
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS slow ENVIRONMENT FUZZ_PRESET=release)
   endif()
 endforeach()

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # tools/fuzz.sh NAME SECONDS [OPTION...]: runs one fuzz target within 2 s and 1 GB for each input:
-# of build/asan, or of build/$FUZZ_PRESET.
+# of build/asan, or of build/$FUZZ_PRESET. Seeds count as inputs that reach something new, since a
+# library without sanitizers does not tell.
 # Seeds are in tests/fuzz/corpus/NAME, for ONNX also the standard's own cases where they are; what
 # the fuzzer learns and what it breaks goes to build/fuzz/NAME. Options are libFuzzer's.
 set -euo pipefail
@@ -21,6 +22,6 @@ if [[ $name == onnx* && -d $standard ]]; then
 fi
 
 # Models do not grow from nothing: inputs may be long at once.
-"build/${FUZZ_PRESET:-asan}/fuzz_$name" "${folders[@]}" -max_total_time="$seconds" \
+FUZZ_TARGET=$name "build/${FUZZ_PRESET:-asan}/fuzz" "${folders[@]}" -max_total_time="$seconds" \
   -artifact_prefix="$found/" -timeout=2 -rss_limit_mb=1024 -len_control=0 -verbosity=0 \
-  -print_final_stats=1 "$@"
+  -print_final_stats=1 -keep_seed=1 "$@"

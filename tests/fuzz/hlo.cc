@@ -2,12 +2,16 @@
 #include <string_view>
 
 #include "front/hlo/hlo.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 // Bytes as a text of StableHLO or HLO: an error, or a model that verifies (the import checks that
 // itself).
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(hlo) {
   constexpr size_t kMost = 1 << 14;
-  if (size > kMost) return 0;
+  if (size > kMost) return;
   (void)hone::parse_hlo({reinterpret_cast<const char*>(data), size}, "fuzz");
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

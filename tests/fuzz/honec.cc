@@ -6,10 +6,11 @@
 
 #include "runtime/honec_layout.h"
 #include "runtime/segment_run.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 namespace {
-
-using namespace hone;
 
 // The smallest of all sizes, so that images for all sizes are reached.
 Bindings smallest(const OpenImage& open) {
@@ -82,11 +83,12 @@ void seal(std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(honec) {
   const auto given = std::as_bytes(std::span(data, size));
   look(given);
   std::vector<std::byte> sealed(given.begin(), given.end());
   seal(sealed);
   look(sealed);
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

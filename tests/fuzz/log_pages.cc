@@ -3,13 +3,16 @@
 #include <vector>
 
 #include "log/pages.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 // Whatever a file says, its pages are read without a fault, each once, and values lie within what
 // was read.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(log_pages) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   hone::Result<hone::sqlite::PageFile> pages = hone::sqlite::PageFile::of(bytes);
-  if (!pages.ok()) return 0;
+  if (!pages.ok()) return;
   std::vector<bool> is_marked(pages->pages() + size_t{1});
   std::vector<hone::sqlite::Cell> cells;
   const auto add = [&](const std::vector<hone::sqlite::Cell>& more) {
@@ -28,5 +31,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                               text->data() + text->size() <= payload.data() + payload.size()),
             "a text outside of its row");
   }
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

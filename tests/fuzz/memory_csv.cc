@@ -4,6 +4,9 @@
 
 #include "alloc/csv.h"
 #include "alloc/plan_memory.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 namespace {
 
@@ -23,10 +26,10 @@ void place(hone::MemoryProblem problem) {
 
 // Reading never crashes; what is read is well formed, can be judged and placed, and is written with
 // offsets as a text that means the same.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(memory_csv) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const hone::Result<hone::MemoryCsv> csv = hone::parse_memory_csv(text, "fuzz");
-  if (!csv.ok()) return 0;
+  if (!csv.ok()) return;
   const hone::MemoryProblem& problem = csv->problem;
   HONE_CHECK(hone::check(problem).ok(), "{}", text);
   (void)hone::check_each_alone(*csv);
@@ -43,5 +46,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < offsets.size(); ++i)
     HONE_CHECK(again->problem.buffers[i].offset == offsets[i], "{}", printed);
   HONE_CHECK(hone::print_memory_csv(*again, offsets) == printed, "{}", printed);
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

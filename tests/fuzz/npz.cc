@@ -1,9 +1,12 @@
 #include "formats/npz.h"
+#include "tests/fuzz/target.h"
 
 #include <cstdint>
 
+namespace hone::HONE_FILE {
+
 // Reading an archive never crashes, nor reads a member outside of it.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(npz) {
   std::span<const std::byte> file = std::as_bytes(std::span(data, size));
   std::shared_ptr<const void> owner(data, [](const void*) {});
   for (const std::shared_ptr<const void>& keep : {owner, std::shared_ptr<const void>()}) {
@@ -11,5 +14,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!tensors.ok()) continue;
     for (const hone::NamedTensor& named : *tensors) (void)named.tensor.content_hash();
   }
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

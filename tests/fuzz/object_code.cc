@@ -1,9 +1,11 @@
 #include "runtime/object_code.h"
+#include "tests/fuzz/target.h"
 
 #include <cstdint>
 
+namespace hone::HONE_FILE {
+
 // Loading machine code never crashes, whatever the bytes are. Nothing of it is run.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  (void)hone::ObjectCode::load(std::as_bytes(std::span(data, size)));
-  return 0;
-}
+HONE_FUZZ(object_code) { (void)hone::ObjectCode::load(std::as_bytes(std::span(data, size))); }
+
+}  // namespace hone::HONE_FILE

@@ -12,12 +12,15 @@
 #include "ir/reference/evaluate_model.h"
 #include "ir/summary.h"
 #include "tests/fuzz/onnx_seeds.h"
+#include "tests/fuzz/target.h"
 
 // Models that are almost right: messages are changed where they mean something, so that most inputs
 // get past the parser and into the mappings.
 
-namespace hone::fuzz {
+namespace hone::HONE_FILE {
 namespace {
+
+using fuzz::seed_model, fuzz::write_model;
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
@@ -469,34 +472,31 @@ void run_if_light(const Model& model) {
                        {.max_bytes = 1 << 22, .max_iterations = 20, .cancel = &deadline.token()});
 }
 
+size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  onnx::ModelProto model = parsed_or_seed(data, size, seed);
+  Mutator(model, seed).mutate();
+  const size_t written = write_model(model, data, max_size);
+  return written > 0 ? written : write_model(seed_model(seed), data, max_size);
+}
+
+size_t cross(const uint8_t* data1, size_t size1, const uint8_t* data2, size_t size2, uint8_t* out,
+             size_t max_size, unsigned int seed) {
+  onnx::ModelProto model = parsed_or_seed(data1, size1, seed);
+  onnx::ModelProto other = parsed_or_seed(data2, size2, seed + 1);
+  Mutator(model, seed).cross(other);
+  return write_model(model, out, max_size);
+}
+
 }  // namespace
-}  // namespace hone::fuzz
-
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
-                                          unsigned int seed) {
-  onnx::ModelProto model = hone::fuzz::parsed_or_seed(data, size, seed);
-  hone::fuzz::Mutator(model, seed).mutate();
-  const size_t written = hone::fuzz::write_model(model, data, max_size);
-  return written > 0 ? written
-                     : hone::fuzz::write_model(hone::fuzz::seed_model(seed), data, max_size);
-}
-
-extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* data1, size_t size1,
-                                            const uint8_t* data2, size_t size2, uint8_t* out,
-                                            size_t max_size, unsigned int seed) {
-  onnx::ModelProto model = hone::fuzz::parsed_or_seed(data1, size1, seed);
-  onnx::ModelProto other = hone::fuzz::parsed_or_seed(data2, size2, seed + 1);
-  hone::fuzz::Mutator(model, seed).cross(other);
-  return hone::fuzz::write_model(model, out, max_size);
-}
 
 // Every model is an error, or one that verifies (the import checks that itself) and runs.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(onnx_mutate, mutate, cross) {
   hone::ImportOptions options;
   options.limits.nodes = 5000;
   options.limits.tensor_bytes = int64_t{1} << 28;
   hone::Result<hone::Model> model =
       hone::parse_onnx(std::as_bytes(std::span(data, size)), "fuzz", "/nowhere", options);
-  if (model.ok()) hone::fuzz::run_if_light(*model);
-  return 0;
+  if (model.ok()) run_if_light(*model);
 }
+
+}  // namespace hone::HONE_FILE

@@ -2,6 +2,9 @@
 
 #include "front/onnx/newer.h"
 #include "front/onnx/proto.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 namespace {
 
@@ -15,14 +18,14 @@ void read(const hone::Result<hone::Tensor>& tensor) {
 }  // namespace
 
 // Bytes as a model, and as a tensor alone: every tensor in them is an error or can be read.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(onnx_proto) {
   const std::span<const std::byte> bytes = std::as_bytes(std::span(data, size));
   hone::OnnxLimits limits;
   limits.tensor_bytes = int64_t{1} << 28;
   auto alone = hone::onnx_io::parse_tensor(bytes, "fuzz", "/nowhere", nullptr, limits);
   if (alone.ok()) (void)alone->tensor.content_hash();
   auto file = hone::onnx_io::ModelFile::parse(bytes, "fuzz", "/nowhere", nullptr, limits);
-  if (!file.ok()) return 0;
+  if (!file.ok()) return;
   (void)hone::onnx_io::for_each_message(
       (*file)->model(), [&](const google::protobuf::Message& message) -> hone::Status {
         if (message.GetDescriptor() == onnx::TensorProto::descriptor()) {
@@ -33,5 +36,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         }
         return {};
       });
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

@@ -3,6 +3,9 @@
 
 #include "ir/text.h"
 #include "plan/plan.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 namespace {
 
@@ -33,12 +36,12 @@ hone::Target target() {
 }  // namespace
 
 // Parsing never crashes; what is read prints as a text that means the same; legality has an answer.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(plan) {
   static const hone::Graph graph = hone::parse_graph(kGraph).value();
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto plans = hone::parse_plans(text, "fuzz");
   const hone::Result<hone::Plan> plan = hone::parse_plan(text, "fuzz");
-  if (!plan.ok()) return 0;
+  if (!plan.ok()) return;
   HONE_CHECK(plans.ok() && plans->size() == 1 && (*plans)[0].plan == *plan, "{}", text);
   const std::string printed = hone::print(*plan);
   const hone::Result<hone::Plan> again = hone::parse_plan(printed, "again");
@@ -49,5 +52,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const hone::Status partial = hone::check(*plan, graph, target());
   const hone::Status complete = hone::check_complete(*plan, graph, target());
   HONE_CHECK(partial.ok() || !complete.ok(), "{}", printed);
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

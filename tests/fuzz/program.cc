@@ -4,6 +4,9 @@
 
 #include "program/frame.h"
 #include "program/instantiate.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 namespace {
 
@@ -25,20 +28,21 @@ double commands(const hone::Program& program) {
 
 // Parsing never crashes; what verifies prints as a text that means the same, and can be written out
 // or is too large.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(program) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   hone::Result<hone::Program> program = hone::parse_program(text);
-  if (!program.ok() || !hone::verify(*program).ok()) return 0;
+  if (!program.ok() || !hone::verify(*program).ok()) return;
   const std::string printed = hone::print(*program);
   hone::Result<hone::Program> again = hone::parse_program(printed);
   HONE_CHECK(again.ok(), "{}\n{}", again.error().to_string(), printed);
   HONE_CHECK(hone::verify(*again).ok(), "{}", printed);
   HONE_CHECK(hone::print(*again) == printed, "{}", printed);
 
-  if (commands(*program) > 10'000) return 0;
+  if (commands(*program) > 10'000) return;
   std::vector<hone::KernelCode> code;
   for (const hone::program::Kernel& kernel : program->kernels)
     code.push_back({nullptr, std::vector<std::string>(kernel.tiles.phases.size())});
   (void)hone::instantiate(*program, {}, code);
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

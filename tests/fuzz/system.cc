@@ -3,13 +3,16 @@
 
 #include "target/system.h"
 #include "target/topology.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 // Parsing never crashes; what is read has passed check(), prints as a text that means the same, and
 // has a route from its first device to its last one.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(system) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const hone::Result<hone::System> system = hone::parse_system(text, "fuzz");
-  if (!system.ok()) return 0;
+  if (!system.ok()) return;
   HONE_CHECK(hone::check(*system).ok(), "{}", text);
   const std::string printed = hone::print(*system);
   const hone::Result<hone::System> again = hone::parse_system(printed, "again");
@@ -20,5 +23,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int64_t last = system->device_count() - 1;
   const std::vector<uint32_t> route = topology.route(0, last);
   for (uint32_t link : route) HONE_CHECK(!topology.link_name(link).empty(), "{}", printed);
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

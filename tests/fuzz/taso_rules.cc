@@ -1,10 +1,13 @@
 #include <cstdint>
 
 #include "prove/foreign.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 // Rules of other systems, as TASO's bytes and as lines: an error, or rules that can be typed or
 // cannot, and of which the text can be read again.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(taso_rules) {
   const auto bytes = std::as_bytes(std::span(data, size));
   const auto read = [](const hone::Result<std::vector<hone::ForeignRule>>& rules) {
     if (!rules.ok()) return;
@@ -17,5 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (rules.ok()) read(hone::foreign_rules(*rules));
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   read(hone::parse_foreign_rules(text, "fuzz", size % 2 == 0));
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

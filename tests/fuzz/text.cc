@@ -5,6 +5,9 @@
 #include "ir/reference/evaluate.h"
 #include "ir/summary.h"
 #include "rewrite/passes.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 namespace {
 
@@ -28,10 +31,10 @@ void use(const hone::Graph& graph) {
 }  // namespace
 
 // Parsing never crashes; what verifies prints as a text that means the same, and can be used.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(text) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   hone::Result<hone::Model> model = hone::parse_model(text);
-  if (!model.ok() || !hone::verify(*model).ok()) return 0;
+  if (!model.ok() || !hone::verify(*model).ok()) return;
   std::string printed = hone::print(*model).value();
   hone::Result<hone::Model> again = hone::parse_model(printed);
   HONE_CHECK(again.ok(), "{}\n{}", again.error().to_string(), printed);
@@ -39,5 +42,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string reprinted = hone::print(*again).value();
   HONE_CHECK(reprinted == printed, "{}\nis not\n{}", reprinted, printed);
   for (const hone::Graph* graph : hone::graphs_of(*model)) use(*graph);
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

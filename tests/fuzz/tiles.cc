@@ -2,6 +2,9 @@
 #include <string_view>
 
 #include "program/tiles/interpret.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 namespace {
 
@@ -18,20 +21,21 @@ bool is_small(const hone::TileProgram& program) {
 
 // Parsing never crashes; what verifies prints as a text that means the same, and touches nothing
 // outside of its buffers, whatever it computes.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(tiles) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   hone::Result<hone::TileProgram> program = hone::parse_tiles(text);
-  if (!program.ok() || !hone::verify(*program).ok()) return 0;
+  if (!program.ok() || !hone::verify(*program).ok()) return;
   const std::string printed = hone::print(*program);
   hone::Result<hone::TileProgram> again = hone::parse_tiles(printed);
   HONE_CHECK(again.ok(), "{}\n{}", again.error().to_string(), printed);
   HONE_CHECK(hone::verify(*again).ok(), "{}", printed);
   HONE_CHECK(hone::print(*again) == printed, "{}", printed);
 
-  if (!is_small(*program)) return 0;
+  if (!is_small(*program)) return;
   std::vector<hone::Tensor> inputs;
   for (const hone::TileBuffer& buffer : program->buffers)
     if (buffer.role == hone::BufferRole::input) inputs.push_back(hone::Tensor::zeros(buffer.type));
   (void)hone::interpret(*program, inputs, {.max_statements = 10'000});
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

@@ -2,12 +2,15 @@
 #include <span>
 
 #include "lab/tpu/graph.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 // Reading graphs of TpuGraphs never crashes; what is read is written as what is read back.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(tpu_npz) {
   using namespace hone;
   const auto arrays = parse_npz(std::as_bytes(std::span(data, size)), "fuzz");
-  if (!arrays.ok()) return 0;
+  if (!arrays.ok()) return;
   const auto tile = tpu::tile_graph_of(*arrays);
   if (tile.ok())
     HONE_CHECK(tpu::tile_graph_of(tpu::arrays_of(*tile)).value() == *tile, "another tile graph");
@@ -15,5 +18,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (layout.ok())
     HONE_CHECK(tpu::layout_graph_of(tpu::arrays_of(*layout)).value() == *layout,
                "another layout graph");
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE

@@ -2,13 +2,16 @@
 #include <span>
 
 #include "lab/tpu/features.h"
+#include "tests/fuzz/target.h"
+
+namespace hone::HONE_FILE {
 
 // Reading measurements of TpuGraphs never crashes; a graph that is made of them keeps the rules of
 // the schema.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+HONE_FUZZ(tpu_tuning) {
   using namespace hone::tpu;
   const auto modules = parse_tuning_data(std::as_bytes(std::span(data, size)), "fuzz");
-  if (!modules.ok()) return 0;
+  if (!modules.ok()) return;
   for (const TuningModule& module : *modules) {
     const auto tile = tile_graph_of(module, FeatureSet::extended);
     if (tile.ok() && !tile->graph.opcodes.empty())
@@ -17,5 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (layout.ok() && !layout->graph.opcodes.empty())
       HONE_CHECK(check(*layout).ok(), "{}", check(*layout).error().what());
   }
-  return 0;
 }
+
+}  // namespace hone::HONE_FILE
