@@ -10,6 +10,7 @@
 #include "lab/models/local_scores.h"
 #include "learn/ranking.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/lab/graph_testing.h"
 
 namespace hone::HONE_FILE {
@@ -110,9 +111,11 @@ TEST(GraphModel, OrdersByOtherReductions) {
     bool compares, of_layouts;
   };
   const std::vector<ConfiguredGraph> kernels = many(tiles, 12, 1);
+  uint64_t number = 0;
   for (const Kind& kind :
        {Kind{GraphReduction::lstm, false, false}, Kind{GraphReduction::transformer, true, false},
         Kind{GraphReduction::transformer, false, true}}) {
+    if (!tested::in_share(number++, 3)) continue;
     const std::vector<ConfiguredGraph>& graphs = kind.of_layouts ? known() : kernels;
     GraphTraining training = small(graphs[0]);
     training.network.reduction = kind.reduction;

@@ -6,6 +6,7 @@
 #include "base/subprocess.h"
 #include "cost/learned_cost.h"
 #include "learn/models/train_kernel_model.h"
+#include "tests/base/share_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -40,9 +41,11 @@ TEST(ShippedModels, PriceTheirDataAsWhenTheyWereTrained) {
     ASSERT_EQ(data.kernels.size(), model->priced.size()) << each.model;
     ASSERT_TRUE(check_is_for(*model, data.target).ok()) << each.model;
     const LearnedCost cost(data.target, model);
-    for (size_t k = 0; k < data.kernels.size(); ++k)
+    for (size_t k = 0; k < data.kernels.size(); ++k) {
+      if (!tested::in_share(k, 6)) continue;
       EXPECT_NEAR(mean_log_price(data.kernels[k].timed, cost, data.threads), model->priced[k], 1e-4)
           << each.model << ", kernel " << k;
+    }
   }
 }
 

@@ -1,10 +1,16 @@
-# The ONNX standard's own cases as native code, under random plans for AVX2 that differ from commit
-# to commit. ./dev sweep asks for more random plans on each level.
+# The ONNX standard's own cases as native code, under random plans for AVX2. Both the cases of a
+# share and the plans differ from commit to commit. ./dev sweep asks for all of them, with more
+# random plans on each level.
 . "$ROOT/tests/onnx/standard_cases.bash"
 . "$ROOT/tests/share.bash"
 
-drawn() { passes --backend native --cache none --plan-seed "$1" --isa "$2"; }
-drawn "$commit" avx2
+drawn=(--backend native --cache none)
+parts=(a-c d-l m-r s-z)
+if [[ ! ${HONE_SWEEP:-} ]]; then
+  passes_of "${parts[commit % 4]}" 100 "${drawn[@]}" --plan-seed "$commit" --isa avx2
+fi
 for ((i = 0; i < ${HONE_SWEEP:-0}; ++i)); do
-  for isa in x86-64-v2 avx2 avx512; do drawn "$((commit + i))" "$isa"; done
+  for isa in x86-64-v2 avx2 avx512; do
+    passes "${drawn[@]}" --plan-seed "$((commit + i))" --isa "$isa"
+  done
 done

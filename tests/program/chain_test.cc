@@ -3,6 +3,7 @@
 #include "ir/text.h"
 #include "kernel/stages.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/program/chain_testing.h"
 
 namespace hone::HONE_FILE {
@@ -83,13 +84,15 @@ void check_random(std::string_view text, uint64_t count) {
   check_random(body_of_all(parse_graph(text).value()), count);
 }
 TEST(Chains, RandomChainsOfAnAttentionComputeWhatTheReferenceDoes) {
-  check_random(kAttention, 120);
+  check_random(kAttention, tested::share_of(120, 3));
 }
-TEST(Chains, RandomChainsOfACellComputeWhatTheReferenceDoes) { check_random(kCell, 120); }
+TEST(Chains, RandomChainsOfACellComputeWhatTheReferenceDoes) {
+  check_random(kCell, tested::share_of(120, 3));
+}
 TEST(Chains, RandomChainsOfConvsComputeWhatTheReferenceDoes) {
   for (const char* layout : {"[0, 1, 2, 3]", "[0, 2, 3, 1]", "[0, 1/4, 2, 3, 1%4]"}) {
     SCOPED_TRACE(layout);
-    check_random(separable(layout), 60);
+    check_random(separable(layout), tested::share_of(60, 2));
   }
 }
 
