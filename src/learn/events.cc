@@ -3,49 +3,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cerrno>
 #include <chrono>
 
 #include "base/crc32c.h"
+#include "formats/wire_write.h"
 
 namespace hone {
 namespace {
 
 // Checksums of what holds checksums itself would be weak, so they are stored turned and shifted.
 uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
-
-template <class T>
-std::string little_endian(T value) {
-  std::string bytes;
-  for (size_t i = 0; i < sizeof(T); ++i) bytes += static_cast<char>(value >> (8 * i) & 0xff);
-  return bytes;
-}
-
-// ---- Protobuf: a key has the number of its field, and how the value is written ------------------
-
-enum class Wire : uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
-
-std::string varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>((value & 0x7f) | 0x80);
-  return bytes + static_cast<char>(value);
-}
-std::string key(uint32_t field, Wire wire) {
-  return varint(uint64_t{field} << 3 | static_cast<uint64_t>(wire));
-}
-std::string number(uint32_t field, double value) {
-  return key(field, Wire::fixed64) + little_endian(std::bit_cast<uint64_t>(value));
-}
-std::string number(uint32_t field, float value) {
-  return key(field, Wire::fixed32) + little_endian(std::bit_cast<uint32_t>(value));
-}
-std::string integer(uint32_t field, int64_t value) {
-  return key(field, Wire::varint) + varint(static_cast<uint64_t>(value));
-}
-std::string text(uint32_t field, std::string_view value) {
-  return key(field, Wire::bytes) + varint(value.size()) + std::string(value);
-}
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -54,12 +22,14 @@ double now() {
 }  // namespace
 
 std::string event_record(std::string_view event) {
+  using wire::little_endian;
   const std::string length = little_endian(uint64_t{event.size()});
   return length + little_endian(masked(crc32c(length))) + std::string(event) +
          little_endian(masked(crc32c(event)));
 }
 
 std::string scalar_event(double seconds, int64_t step, std::string_view tag, double value) {
+  using wire::integer, wire::number, wire::text;
   const std::string one = text(1, tag) + number(2, static_cast<float>(value));  // Summary.Value
   return number(1, seconds) + integer(2, step) + text(5, text(1, one));
 }
@@ -76,7 +46,8 @@ Result<EventWriter> EventWriter::create(const std::filesystem::path& folder) {
     if (!file.is_open() && errno == EEXIST) continue;
     if (!file.is_open()) return os_error("create", path.native(), errno);
     EventWriter writer(std::move(file), path);
-    HONE_TRY(writer.append(event_record(number(1, seconds) + text(3, "brain.Event:2"))));
+    HONE_TRY(
+        writer.append(event_record(wire::number(1, seconds) + wire::text(3, "brain.Event:2"))));
     return writer;
   }
 }

@@ -1,4 +1,4 @@
-#include "formats/wire.h"
+#include "formats/wire_write.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,6 +20,22 @@ WireBytes message(std::string_view text) {
 std::string failure(std::string_view text) {
   const Status status = each_field(message(text), [](const WireField&) { return Status(); });
   return status.ok() ? "" : status.error().to_string();
+}
+
+TEST(Wire, WrittenFieldsAreThoseThatAreRead) {
+  const std::string text = wire::integer(1, 300) + wire::integer(2, -1) + wire::text(3, "ab") +
+                           wire::number(4, 0.5) + wire::number(5, 0.25f);
+  WireReader reader(message(text));
+  EXPECT_EQ(reader.next()->integer().value(), 300);
+  EXPECT_EQ(reader.next()->integer().value(), -1);
+  EXPECT_EQ(reader.next()->message()->text(), "ab");
+  const WireField real = reader.next().value();
+  EXPECT_EQ(real.type, WireType::fixed64);
+  EXPECT_EQ(text.substr(real.value, real.end - real.value), std::string("\0\0\0\0\0\0\xe0\x3f", 8));
+  const WireField small = reader.next().value();
+  EXPECT_EQ(small.type, WireType::fixed32);
+  EXPECT_EQ(text.substr(small.value, small.end - small.value), std::string("\0\0\x80\x3e", 4));
+  EXPECT_TRUE(reader.done());
 }
 
 TEST(Wire, FieldsHaveTheirPlaces) {

@@ -1,5 +1,5 @@
 #include "front/onnx/skeleton.h"
-#include "formats/wire.h"
+#include "formats/wire_write.h"
 
 #include <algorithm>
 #include <array>
@@ -118,7 +118,6 @@ class Scanner {
   Status emit_data(size_t index, const TensorData& data);
   Status count(Kind kind);
   Status copy(size_t begin, size_t end);
-  void put_varint(uint64_t value);
 
   std::span<const std::byte> file_;
   const OnnxLimits& limits_;
@@ -138,11 +137,6 @@ Status Scanner::copy(size_t begin, size_t end) {
   }
   skeleton_.bytes.append(reinterpret_cast<const char*>(file_.data()) + begin, end - begin);
   return {};
-}
-
-void Scanner::put_varint(uint64_t value) {
-  for (; value >= 0x80; value >>= 7) skeleton_.bytes += static_cast<char>(value | 0x80);
-  skeleton_.bytes += static_cast<char>(value);
 }
 
 Status Scanner::count(Kind kind) {
@@ -165,7 +159,7 @@ Status Scanner::child(const ChildField& row, const WireField& field, int64_t dep
                       row.name, field.begin, limits_.nesting);
   }
   HONE_TRY(count(row.child));
-  put_varint(static_cast<uint64_t>(row.number) << 3 | static_cast<uint64_t>(WireType::bytes));
+  wire::append_tag(skeleton_.bytes, static_cast<uint32_t>(row.number), WireType::bytes);
   const size_t length_at = skeleton_.bytes.size();
   HONE_TRY(copy(field.begin, field.begin));  // the limit holds for frames as well
   skeleton_.bytes.append(kLengthBytes, '\0');
@@ -238,8 +232,8 @@ Status Scanner::emit_data(size_t index, const TensorData& data) {
   }
   Payload payload = {kData[index].number, {}};
   for (const WireField& field : data.packed) payload.pieces.push_back({field.value, field.end});
-  put_varint(uint64_t{kPayloadField} << 3 | static_cast<uint64_t>(WireType::varint));
-  put_varint(skeleton_.payloads.size());
+  wire::append_tag(skeleton_.bytes, kPayloadField, WireType::varint);
+  wire::append_varint(skeleton_.bytes, skeleton_.payloads.size());
   skeleton_.payloads.push_back(std::move(payload));
   return {};
 }
