@@ -118,6 +118,15 @@ def compile(
     return Model(compiled.name, compiled.core, compiled)
 
 
+def _begins_compiled(path: str) -> bool:
+    from . import _runtime
+
+    if not os.path.isfile(path):  # a model of the zoo
+        return False
+    with open(path, "rb") as file:
+        return _runtime.is_compiled(file.read(64))
+
+
 def load(
     source: Source, *, threads: Optional[int] = None, verify: bool = False, **options: Any
 ) -> Model:
@@ -131,7 +140,7 @@ def load(
     path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
     if isinstance(source, bytes) and _runtime.is_compiled(source):
         held: Union[str, bytes] = source
-    elif path is not None and path.endswith(".honec"):
+    elif path is not None and (path.endswith(".honec") or _begins_compiled(path)):
         held = path
     else:
         return compile(source, threads=threads, **options)

@@ -162,7 +162,7 @@ Status tell(const BenchReport& report, const std::vector<SegmentProfile>& profil
 // The other file runs on the same inputs, whose names and types it has.
 Result<CompiledModel> compiled_rival(const CompiledModel& model, const Request& request,
                                      const Arguments& arguments, Console& console) {
-  if (!is_honec_path(request.rival))
+  if (!is_compiled_file(request.rival))
     return usage_error("--vs {}: a compiled model is measured beside another one, FILE.honec",
                        excerpt(request.rival))
         .with_hint(

@@ -125,9 +125,12 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
 
 }  // namespace
 
+bool is_compiled_file(const std::string& path) {
+  return is_honec_path(path) || begins_like_honec(file_beginning(path));
+}
+
 bool names_compiled(const Arguments& arguments) {
-  const std::string model = arguments.text("MODEL");
-  return is_honec_path(model) || begins_like_honec(file_beginning(model));
+  return is_compiled_file(arguments.text("MODEL"));
 }
 
 Status refuse_verify(const Arguments& arguments) {

@@ -10,6 +10,8 @@ namespace hone::cli {
 
 class Console;
 
+// Tells by the file's name, or by the bytes that it begins with.
+bool is_compiled_file(const std::string& path);
 // True if MODEL is one.
 bool names_compiled(const Arguments& arguments);
 // For models that are none: an error if --verify is given.

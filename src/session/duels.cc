@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "front/front_end.h"
 #include "session/onnx_runtime.h"
 
 namespace hone {
@@ -56,7 +57,8 @@ Result<RuntimeDuel> duel_with_onnx_runtime(const RuntimeRival& of, const Measure
   const TempDir folder = HONE_TRY(TempDir::create(fs::temp_directory_path()));
   // The file as it is, which may have other sizes open. A model that is not a file is exported.
   fs::path model = of.model;
-  if (!is_onnx_path(model)) {
+  const FrontEnd* const front = recognized_front_end(file_beginning(model));
+  if (front == nullptr || front->extension != ".onnx") {
     model = folder.path() / "model.onnx";
     HONE_TRY(save_source(HONE_TRY(with_sizes(of.graphs, of.sizes)), model));
   }

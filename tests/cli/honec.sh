@@ -114,6 +114,8 @@ says "" bench mlp.honec --runs 3 --profile
 contains ' k[0-9]+ '
 says "" bench all.honec --vs mlp.honec --seconds 0.1
 contains 'mlp.honec'
+cp mlp.honec mlp.bin # what it is stands in the file
+says "" bench all.honec --vs mlp.bin --seconds 0.1
 fails 3 "takes other inputs" bench mlp.honec --vs x.honec
 says "which changes no output" run mlp.honec --flush-denormals
 cat >append.hone <<'END'

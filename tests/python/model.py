@@ -3,6 +3,7 @@
 import array
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -249,7 +250,12 @@ class Files(unittest.TestCase):
         self.assertIn("threads", model.plan)
         with open("mlp.honec", "rb") as file:
             data = file.read()
-        for again in (hone.load("mlp.honec", verify=True), hone.load(data, threads=1)):
+        shutil.copy("mlp.honec", "mlp.bin")
+        for again in (
+            hone.load("mlp.honec", verify=True),
+            hone.load("mlp.bin", threads=1),
+            hone.load(data, threads=1),
+        ):
             self.assertEqual(again.inputs, model.inputs)
             np.testing.assert_array_equal(again(x), model(x))
         with self.assertRaisesRegex(hone.UsageError, "sizes: for models that are not compiled"):
