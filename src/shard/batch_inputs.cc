@@ -1,0 +1,92 @@
+#include "shard/batch_inputs.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+
+namespace hone {
+
+namespace {
+
+struct Chosen {
+  size_t input;
+  int dim;
+};
+
+// "x" or "x:1". A name may have a colon of its own.
+Result<Chosen> parse_chosen(const Graph& graph, const std::string& text) {
+  std::vector<std::string> names;
+  for (ValueId v : graph.inputs()) names.emplace_back(graph.name(v));
+  const auto find = [&](std::string_view name) {
+    return static_cast<size_t>(std::ranges::find(names, name) - names.begin());
+  };
+  if (const size_t whole = find(text); whole < names.size()) return Chosen{whole, 0};
+  const size_t colon = text.rfind(':');
+  const std::string name = text.substr(0, colon);
+  const size_t input = find(name);
+  if (input == names.size())
+    return usage_error("no input is called '{}'", escape(name))
+        .with_hint(names.size() <= 20 ? fmt::format("the inputs are {}", join(names, ", "))
+                                      : did_you_mean(name, names));
+  const Result<int64_t> dim = parse_int(std::string_view(text).substr(colon + 1));
+  if (!dim.ok() || *dim < 0)
+    return usage_error("'{}' is no dim of input '{}'", excerpt(text.substr(colon + 1)), name);
+  return Chosen{input, static_cast<int>(std::min<int64_t>(*dim, kMaxRank))};
+}
+
+Result<BatchInputs> as_chosen(const Graph& graph, std::span<const Type> types,
+                              std::span<const std::string> chosen) {
+  BatchInputs batch{.rows = INT64_MAX, .dims = std::vector<int>(types.size(), kWhole)};
+  for (const std::string& text : chosen) {
+    const auto [input, dim] = HONE_TRY(parse_chosen(graph, text));
+    const Type type = types[input];
+    if (dim >= type.rank())
+      return usage_error("input '{}' is {}, which has no dim {}", graph.name(graph.inputs()[input]),
+                         type.to_string(), dim);
+    batch.dims[input] = dim;
+    batch.rows = std::min(batch.rows, type.dim(dim).value());
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (batch.dims[i] == kWhole || batch.rows == 0) continue;
+    const int64_t size = types[i].dim(batch.dims[i]).value();
+    if (size % batch.rows != 0)
+      return usage_error("dim {} of input '{}' has {} elements, no multiple of the {} rows",
+                         batch.dims[i], graph.name(graph.inputs()[i]), size, batch.rows);
+  }
+  return batch;
+}
+
+}  // namespace
+
+Result<BatchInputs> batch_inputs(const Graph& graph, std::span<const Type> types,
+                                 std::span<const std::string> chosen) {
+  if (!chosen.empty()) return as_chosen(graph, types, chosen);
+  BatchInputs batch{.dims = std::vector<int>(types.size(), kWhole)};
+  std::optional<Dim> rows;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const Type open = graph.type(graph.inputs()[i]);
+    if (open.rank() == 0 || (rows && open.dim(0) != *rows)) continue;
+    rows = open.dim(0);
+    batch.rows = types[i].dim(0).value();
+    batch.dims[i] = 0;
+  }
+  if (!rows)
+    return unsupported("graph '{}' has no input with a dim, so it has no batch to divide",
+                       graph.name());
+  return batch;
+}
+
+std::vector<BatchShare> batch_shares(int64_t rows, int64_t devices) {
+  std::vector<BatchShare> shares;
+  int64_t first = 0;
+  for (int64_t i = 0; i < devices; ++i) {
+    const int64_t count = rows / devices + (i < rows % devices ? 1 : 0);
+    if (count == 0 && i > 0) break;
+    shares.push_back({rows, first, count});
+    first += count;
+  }
+  return shares;
+}
+
+}  // namespace hone

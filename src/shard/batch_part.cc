@@ -1,0 +1,574 @@
+#include "shard/batch_part.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "ir/application.h"
+#include "ir/op_facts.h"
+
+namespace hone {
+
+namespace {
+
+// Two sides want rows of one value along two dims.
+Error two_ways(const Graph& graph, ValueId v, int have, int wanted) {
+  return unsupported("{} has the rows of the batch along dim {}, but they are needed along {}",
+                     graph.label(v), have,
+                     wanted == kWhole ? "none: all rows at once" : fmt::format("dim {}", wanted))
+      .at(graph.describe(graph.producer(v)));
+}
+
+constexpr std::string_view kWayOut =
+    "run it on one device, or say which inputs have the batch, and along which dim";
+
+Error mixes(std::string_view op, std::string_view why) {
+  return unsupported("op '{}' mixes the rows of the batch: {}", op, why).with_hint(kWayOut);
+}
+
+constexpr int kMostDepth = 500;  // a chain of cuts; a longer one is computed whole
+
+// A parameter that an op meets row by row.
+struct Demand {
+  size_t parameter;
+  int dim;
+};
+
+// Walks through one graph: the whole one, a region or an expansion. It is done again with more
+// parameters cut as long as there are demands.
+class Walk {
+ public:
+  Walk(const Graph& whole, std::span<const int> parameters, const BatchShare& share)
+      : whole_(whole),
+        share_(share),
+        part_(whole.name()),
+        dims_(whole.value_count(), kWhole),
+        local_(whole.value_count()) {
+    for (size_t i = 0; i < parameters.size(); ++i) dims_[whole.inputs()[i].index] = parameters[i];
+  }
+
+  // wanted: kWhole for an output that may be as it comes.
+  Status run(std::span<const int> wanted);
+
+  Graph take_graph() { return std::move(part_); }
+  const std::vector<int>& outputs() const { return outputs_; }
+  const std::vector<Demand>& demands() const { return demands_; }
+  bool depends_on_first() const { return depends_on_first_; }
+
+ private:
+  Type local_type(Type type, int dim) const;
+  std::vector<int> operand_dims(NodeId n) const;
+
+  Status node(NodeId n);
+  void parameter(NodeId n);
+  Status whole_node(NodeId n);
+  Status row_by_row(NodeId n);
+  Status composite(NodeId n);
+  Status control(NodeId n);
+
+  // The local value, with rows along the dim; a whole value is cut.
+  Result<ValueId> at(ValueId v, int dim);
+  Result<ValueId> cut(ValueId v, int dim);
+  Result<ValueId> computed_cut(ValueId v, int dim);
+  Result<ValueId> sliced(ValueId v, int dim);
+  Result<std::vector<ValueId>> operands_at(NodeId n, std::span<const int> dims);
+
+  Result<NodeId> append(NodeId n, std::span<const ValueId> operands,
+                        std::span<const int> operand_dims, std::span<const int> result_dims,
+                        std::vector<GraphRef> regions);
+  std::vector<ValueId> inlined(const Graph& body, std::span<const ValueId> arguments);
+  void define(NodeId n, size_t result, ValueId local, int dim);
+
+  const Graph& whole_;
+  const BatchShare& share_;
+  Graph part_;
+  std::vector<int> dims_;                            // by value of the whole graph
+  std::vector<ValueId> local_;                       // what stands for it, along that dim
+  std::map<std::pair<ValueId, int>, ValueId> cuts_;  // of whole values
+  std::vector<Demand> demands_;
+  std::vector<int> outputs_;
+  bool depends_on_first_ = false;
+  int depth_ = 0;  // of cuts that are computed from cuts
+};
+
+struct Walked {
+  Graph graph;
+  std::vector<int> outputs;
+  bool depends_on_first = false;
+};
+
+// Cuts parameters until no op asks for more of them.
+Result<Walked> walk(const Graph& graph, std::vector<int>& parameters, std::span<const int> wanted,
+                    const BatchShare& share) {
+  for (;;) {
+    Walk one(graph, parameters, share);
+    HONE_TRY(one.run(wanted));
+    if (one.demands().empty())
+      return Walked{one.take_graph(), one.outputs(), one.depends_on_first()};
+    for (const Demand& demand : one.demands()) parameters[demand.parameter] = demand.dim;
+  }
+}
+
+// ---- Types and ops of a share -------------------------------------------------------------------
+
+Type Walk::local_type(Type type, int dim) const {
+  if (dim == kWhole) return type;
+  Dims dims(type.dims().begin(), type.dims().end());
+  Dim& size = dims[static_cast<size_t>(dim)];
+  size = size.value() / share_.rows * share_.count;
+  return type.with_dims(dims);
+}
+
+// An entry of an attribute that says the size of a dim: the numbers of the whole batch and of the
+// share.
+struct SizeEntry {
+  size_t attr;
+  size_t entry;
+  Dim local;
+};
+
+std::vector<SizeEntry> size_entries(Op op, std::span<const Type> types, std::span<const int> dims,
+                                    const BatchShare& share) {
+  std::vector<SizeEntry> found;
+  for (size_t a = 0; a < op.attrs().size(); ++a) {
+    const auto* sizes = std::get_if<Dims>(&op.attrs()[a]);
+    if (sizes == nullptr) continue;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const auto at = static_cast<size_t>(dims[i]);
+      if (dims[i] == kWhole || at >= sizes->size()) continue;
+      const int64_t size = types[i].dim(dims[i]).value();
+      const bool is_known = std::ranges::any_of(
+          found, [&](const SizeEntry& one) { return one.attr == a && one.entry == at; });
+      if (!is_known && (*sizes)[at].is(size))
+        found.push_back({a, at, size / share.rows * share.count});
+    }
+  }
+  return found;
+}
+
+Op with_entries(Op op, std::span<const SizeEntry> entries, uint32_t chosen) {
+  const OpDef& def = op.def();
+  Attrs attrs;
+  for (size_t a = 0; a < def.attrs.size(); ++a) {
+    AttrValue value = op.attrs()[a];
+    for (size_t i = 0; i < entries.size(); ++i)
+      if ((chosen >> i & 1) != 0 && entries[i].attr == a)
+        std::get<Dims>(value)[entries[i].entry] = entries[i].local;
+    attrs.emplace_back(def.attrs[a].name, std::move(value));
+  }
+  return Op::get(op.opcode(), std::move(attrs));
+}
+
+// The op for local operands that gives these results: some of its sizes are those of the batch.
+std::optional<Op> local_op(const Application& local, std::span<const SizeEntry> entries,
+                           std::span<const Type> wanted) {
+  constexpr size_t kMostEntries = 6;
+  const size_t count = std::min(entries.size(), kMostEntries);
+  for (uint32_t chosen = 0; chosen < (uint32_t{1} << count); ++chosen) {
+    Application one = local;
+    if (chosen != 0) one.op = with_entries(local.op, entries, chosen);
+    const Result<std::vector<Type>> results = infer(one);
+    if (results.ok() && std::ranges::equal(*results, wanted)) return one.op;
+  }
+  return std::nullopt;
+}
+
+std::vector<const Graph*> pointers(std::span<const GraphRef> regions) {
+  std::vector<const Graph*> plain;
+  for (const GraphRef& region : regions) plain.push_back(region.get());
+  return plain;
+}
+
+Result<NodeId> Walk::append(NodeId n, std::span<const ValueId> operands,
+                            std::span<const int> operand_dims, std::span<const int> result_dims,
+                            std::vector<GraphRef> regions) {
+  std::vector<Type> types = whole_.operand_types(n);
+  const std::vector<Type> results = whole_.result_types(n);
+  std::vector<Type> sized = types;
+  sized.insert(sized.end(), results.begin(), results.end());
+  std::vector<int> dims(operand_dims.begin(), operand_dims.end());
+  dims.insert(dims.end(), result_dims.begin(), result_dims.end());
+  const std::vector<SizeEntry> entries = size_entries(whole_.op(n), sized, dims, share_);
+
+  std::vector<Type> wanted;
+  for (size_t i = 0; i < results.size(); ++i)
+    wanted.push_back(local_type(results[i], result_dims[i]));
+  for (size_t i = 0; i < types.size(); ++i)
+    if (types[i]) types[i] = local_type(types[i], operand_dims[i]);
+  const std::optional<Op> op = local_op({whole_.op(n), types, pointers(regions)}, entries, wanted);
+  if (!op)
+    return mixes(whole_.op(n).name(), "it has no form for fewer rows").at(whole_.describe(n));
+  return part_.append(*op, operands, std::move(regions));
+}
+
+void Walk::define(NodeId n, size_t result, ValueId local, int dim) {
+  const ValueId v = whole_.result(n, result);
+  dims_[v.index] = dim;
+  local_[v.index] = local;
+  if (part_.name(local).empty()) part_.set_name(local, whole_.name(v));
+}
+
+std::vector<int> Walk::operand_dims(NodeId n) const {
+  std::vector<int> dims;
+  for (ValueId v : whole_.operands(n)) dims.push_back(v.is_none() ? kWhole : dims_[v.index]);
+  return dims;
+}
+
+// ---- Whole values that meet rows ----------------------------------------------------------------
+
+Result<ValueId> Walk::at(ValueId v, int dim) {
+  if (v.is_none()) return v;
+  if (dims_[v.index] == dim) return local_[v.index];
+  if (dims_[v.index] != kWhole) return two_ways(whole_, v, dims_[v.index], dim);
+  const std::pair<ValueId, int> key(v, dim);
+  if (const auto known = cuts_.find(key); known != cuts_.end()) return known->second;
+  const ValueId made = HONE_TRY(cut(v, dim));
+  cuts_.emplace(key, made);
+  return made;
+}
+
+Result<std::vector<ValueId>> Walk::operands_at(NodeId n, std::span<const int> dims) {
+  std::vector<ValueId> operands;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const ValueId v = whole_.operands(n)[i];
+    operands.push_back(HONE_TRY(at(v, dims[i])));
+  }
+  return operands;
+}
+
+Result<ValueId> Walk::cut(ValueId v, int dim) {
+  const NodeId n = whole_.producer(v);
+  const Opcode opcode = whole_.opcode(n);
+  if (is_parameter(opcode)) {
+    const auto inputs = whole_.inputs();
+    const auto number = static_cast<size_t>(std::ranges::find(inputs, v) - inputs.begin());
+    const bool is_known = std::ranges::any_of(
+        demands_, [&](const Demand& demand) { return demand.parameter == number; });
+    if (!is_known) demands_.push_back({number, dim});
+    return sliced(v, dim);  // this walk is done again
+  }
+  return computed_cut(v, dim);
+}
+
+// Only these rows are computed, as far as the op computes row by row; of a constant and of what
+// follows from the places of elements, they are cut out.
+Result<ValueId> Walk::computed_cut(ValueId v, int dim) {
+  const NodeId n = whole_.producer(v);
+  const OpClass kind = class_of(whole_.opcode(n));
+  const std::vector<Type> operands = whole_.operand_types(n), results = whole_.result_types(n);
+  const Application application{whole_.op(n), operands};
+  const bool is_made_of_operands = kind != OpClass::leaf && kind != OpClass::generator;
+  if (!is_made_of_operands || !has_access(application) || depth_ == kMostDepth)
+    return sliced(v, dim);
+  const std::optional<RowRule> rule =
+      RowsOfOp(application, results, share_.rows)
+          .from_result(static_cast<int>(whole_.result_index(v)), dim);
+  if (!rule) return sliced(v, dim);
+  ++depth_;
+  const Result<std::vector<ValueId>> local = operands_at(n, rule->operands);
+  --depth_;
+  if (!local.ok()) return local.error();
+  const Result<NodeId> made = append(n, *local, rule->operands, rule->results, {});
+  if (!made.ok()) return sliced(v, dim);
+  for (size_t i = 0; i < results.size(); ++i)
+    cuts_.emplace(std::pair(whole_.result(n, i), rule->results[i]), part_.result(*made, i));
+  return part_.result(*made, whole_.result_index(v));
+}
+
+// True if each row along the dim has the same bytes.
+bool has_equal_rows(const Tensor& tensor, int dim, int64_t rows) {
+  constexpr int64_t kMostBytes = int64_t{1} << 20;
+  if (dim != 0 || bits(tensor.dtype()) % 8 != 0 || tensor.byte_size() > kMostBytes) return false;
+  const auto bytes = tensor.bytes();
+  const size_t each = bytes.size() / static_cast<size_t>(rows);
+  return std::equal(bytes.begin(), bytes.end() - static_cast<ptrdiff_t>(each),
+                    bytes.begin() + static_cast<ptrdiff_t>(each));
+}
+
+Result<ValueId> Walk::sliced(ValueId v, int dim) {
+  const Type type = whole_.type(v);
+  const int64_t each = type.dim(dim).value() / share_.rows;
+  const NodeId n = whole_.producer(v);
+  const bool is_alike =
+      is_constant(whole_.opcode(n)) && has_equal_rows(whole_.constant(n), dim, share_.rows);
+  const int64_t first = is_alike ? 0 : share_.first;
+  if (!is_alike) depends_on_first_ = true;
+  Dims start(static_cast<size_t>(type.rank()), 0);
+  Dims limit(type.dims().begin(), type.dims().end());
+  start[static_cast<size_t>(dim)] = first * each;
+  limit[static_cast<size_t>(dim)] = (first + share_.count) * each;
+  const ValueId whole[] = {local_[v.index]};
+  const NodeId slice =
+      HONE_TRY(part_.append(Op::get(Opcode::slice, {{"start", start}, {"limit", limit}}), whole));
+  return part_.result(slice);
+}
+
+// ---- Nodes --------------------------------------------------------------------------------------
+
+void Walk::parameter(NodeId n) {
+  const ValueId v = whole_.result(n);
+  const int dim = dims_[v.index];
+  define(n, 0, part_.add_parameter(local_type(whole_.type(v), dim)), dim);
+}
+
+Status Walk::whole_node(NodeId n) {
+  if (is_constant(whole_.opcode(n))) {
+    define(n, 0, part_.add_constant(whole_.constant(n)), kWhole);
+    return {};
+  }
+  std::vector<ValueId> operands;
+  for (ValueId v : whole_.operands(n)) operands.push_back(v.is_none() ? v : local_[v.index]);
+  const std::span<const GraphRef> regions = whole_.regions(n);
+  const NodeId copy =
+      HONE_TRY(part_.append(whole_.op(n), operands, {regions.begin(), regions.end()}));
+  for (size_t i = 0; i < whole_.results(n).size(); ++i) define(n, i, part_.result(copy, i), kWhole);
+  return {};
+}
+
+Status Walk::row_by_row(NodeId n) {
+  const std::vector<int> dims = operand_dims(n);
+  const std::vector<Type> operands = whole_.operand_types(n), results = whole_.result_types(n);
+  RowsOfOp rows({whole_.op(n), operands}, results, share_.rows);
+  const std::optional<RowRule> rule = rows.from_operands(dims);
+  if (!rule) return mixes(whole_.op(n).name(), rows.reason(dims)).at(whole_.describe(n));
+  const std::vector<ValueId> local = HONE_TRY(operands_at(n, rule->operands));
+  const NodeId made = HONE_TRY(append(n, local, rule->operands, rule->results, {}));
+  for (size_t i = 0; i < results.size(); ++i) define(n, i, part_.result(made, i), rule->results[i]);
+  return {};
+}
+
+Status Walk::node(NodeId n) {
+  const Opcode opcode = whole_.opcode(n);
+  if (is_parameter(opcode)) return parameter(n), Status();
+  const std::vector<int> dims = operand_dims(n);
+  if (std::ranges::all_of(dims, [](int dim) { return dim == kWhole; })) return whole_node(n);
+  if (class_of(opcode) == OpClass::control) return control(n);
+  if (is_composite(opcode)) return composite(n);
+  const std::vector<Type> operands = whole_.operand_types(n);
+  if (has_access({whole_.op(n), operands})) return row_by_row(n);
+  return mixes(name(opcode), "it talks to other devices").at(whole_.describe(n));
+}
+
+Status Walk::run(std::span<const int> wanted) {
+  const std::vector<bool> live = live_nodes(whole_);
+  for (NodeId n : whole_.nodes())
+    if (live[n.index]) HONE_TRY(node(n));
+  std::vector<ValueId> outputs;
+  for (size_t i = 0; i < whole_.outputs().size(); ++i) {
+    const ValueId v = whole_.outputs()[i];
+    const int dim = i < wanted.size() && wanted[i] != kWhole ? wanted[i] : dims_[v.index];
+    outputs.push_back(HONE_TRY(at(v, dim)));
+    outputs_.push_back(dim);
+  }
+  part_.set_outputs(std::move(outputs));
+  return {};
+}
+
+// ---- Composites ---------------------------------------------------------------------------------
+
+std::vector<ValueId> Walk::inlined(const Graph& body, std::span<const ValueId> arguments) {
+  std::vector<ValueId> map(body.value_count());
+  for (size_t i = 0; i < arguments.size(); ++i) map[body.inputs()[i].index] = arguments[i];
+  for (NodeId n : body.nodes()) {
+    if (is_parameter(body.opcode(n))) continue;
+    if (is_constant(body.opcode(n))) {
+      map[body.result(n).index] = part_.add_constant(body.constant(n));
+      continue;
+    }
+    std::vector<ValueId> operands;
+    for (ValueId v : body.operands(n)) operands.push_back(v.is_none() ? v : map[v.index]);
+    const std::span<const GraphRef> regions = body.regions(n);
+    const Result<NodeId> copy =
+        part_.append(body.op(n), operands, {regions.begin(), regions.end()});
+    HONE_CHECK(copy.ok(), "a part of an expansion fails: {}", copy.error().to_string());
+    for (size_t i = 0; i < body.results(n).size(); ++i)
+      map[body.result(n, i).index] = part_.result(*copy, i);
+  }
+  std::vector<ValueId> outputs;
+  for (ValueId v : body.outputs()) outputs.push_back(map[v.index]);
+  return outputs;
+}
+
+Status Walk::composite(NodeId n) {
+  const Graph spelled = HONE_TRY(expansion(whole_.op(n), whole_.operand_types(n)));
+  std::vector<int> present;
+  std::vector<ValueId> arguments;
+  for (ValueId v : whole_.operands(n))
+    if (!v.is_none()) present.push_back(dims_[v.index]);
+  Result<Walked> walked = walk(spelled, present, {}, share_);
+  if (!walked.ok())
+    return mixes(whole_.op(n).name(), fmt::format("inside of it, {}", walked.error().what()))
+        .at(whole_.describe(n));
+  if (walked->depends_on_first) depends_on_first_ = true;
+  std::vector<int> dims;
+  std::vector<ValueId> operands;
+  size_t next = 0;
+  for (ValueId v : whole_.operands(n)) {
+    dims.push_back(v.is_none() ? kWhole : present[next++]);
+    operands.push_back(HONE_TRY(at(v, dims.back())));
+    if (!v.is_none()) arguments.push_back(operands.back());
+  }
+
+  std::vector<Type> types, wanted;
+  for (ValueId v : operands) types.push_back(v.is_none() ? Type() : part_.type(v));
+  for (ValueId v : walked->graph.outputs()) wanted.push_back(walked->graph.type(v));
+  std::vector<Type> sized = whole_.operand_types(n);
+  const std::vector<Type> results = whole_.result_types(n);
+  sized.insert(sized.end(), results.begin(), results.end());
+  std::vector<int> sized_dims = dims;
+  sized_dims.insert(sized_dims.end(), walked->outputs.begin(), walked->outputs.end());
+  const std::optional<Op> op = local_op(
+      {whole_.op(n), types}, size_entries(whole_.op(n), sized, sized_dims, share_), wanted);
+  std::vector<ValueId> made;
+  if (op && structural_hash(HONE_TRY(expansion(*op, types))) == structural_hash(walked->graph)) {
+    const NodeId one = HONE_TRY(part_.append(*op, operands));
+    for (ValueId v : part_.results(one)) made.push_back(v);
+  } else {
+    made = inlined(walked->graph, arguments);
+  }
+  for (size_t i = 0; i < made.size(); ++i) define(n, i, made[i], walked->outputs[i]);
+  return {};
+}
+
+// ---- Control flow -------------------------------------------------------------------------------
+
+// How the operands and results of a node correspond to those of its regions.
+struct Flow {
+  size_t first = 0;    // operands from here on are parameters of each region
+  size_t carried = 0;  // the first ones, which come back as results
+  size_t scanned = 0;  // others, which lose dim 0 on the way in; later results get one
+  bool is_loop = false;
+};
+
+Flow flow_of(Op op, size_t operands) {
+  Flow flow;
+  if (is_branch(op.opcode())) flow.first = 1;
+  flow.is_loop = is_loop(op.opcode());
+  if (is_while(op.opcode())) flow.carried = operands;
+  if (is_scan(op.opcode())) {
+    flow.carried = static_cast<size_t>(op.integer("carried"));
+    flow.scanned = operands - flow.carried;
+  }
+  return flow;
+}
+
+// The regions of a node, as far as all of them agree on parameters and results.
+class Regions {
+ public:
+  Regions(const Graph& graph, NodeId n, const Flow& flow, std::vector<int> parameters,
+          const BatchShare& share)
+      : graph_(graph), n_(n), flow_(flow), share_(share), parameters_(std::move(parameters)) {
+    results_.assign(graph.results(n).size(), kWhole);
+  }
+
+  Status settle() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      walked_.clear();
+      const size_t count = graph_.regions(n_).size();
+      for (size_t i = 0; i < count; ++i) {
+        const bool is_condition = flow_.is_loop && count > 1 && i == 0;
+        const std::vector<int> before = parameters_;
+        Result<Walked> one =
+            walk(*graph_.regions(n_)[i], parameters_,
+                 is_condition ? std::span<const int>() : std::span<const int>(results_), share_);
+        if (!one.ok()) return std::move(one).error().within(graph_.describe(n_));
+        changed = changed || parameters_ != before;
+        if (!is_condition) changed = HONE_TRY(take_results(one->outputs)) || changed;
+        walked_.push_back(std::move(*one));
+      }
+    }
+    return {};
+  }
+
+  const std::vector<int>& parameters() const { return parameters_; }
+  const std::vector<int>& results() const { return results_; }
+  std::vector<Walked>& walked() { return walked_; }
+
+ private:
+  Result<bool> take_results(std::span<const int> outputs) {
+    bool changed = false;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] != kWhole && results_[i] == kWhole) {
+        results_[i] = outputs[i];
+        changed = true;
+      }
+      if (outputs[i] != kWhole && outputs[i] != results_[i])
+        return mixes(graph_.op(n_).name(),
+                     fmt::format("its result {} has the rows along dim {} or {}", i, results_[i],
+                                 outputs[i]))
+            .at(graph_.describe(n_));
+      if (i < flow_.carried) changed = HONE_TRY(join(results_[i], parameters_[i], i)) || changed;
+    }
+    return changed;
+  }
+
+  // The state before and after a step of a loop.
+  Result<bool> join(int& result, int& parameter, size_t i) {
+    if (result == parameter) return false;
+    if (result != kWhole && parameter != kWhole)
+      return mixes(graph_.op(n_).name(),
+                   fmt::format("state {} has the rows along dim {} before a step, and {} after it",
+                               i, parameter, result))
+          .at(graph_.describe(n_));
+    (result == kWhole ? result : parameter) = std::max(result, parameter);
+    return true;
+  }
+
+  const Graph& graph_;
+  const NodeId n_;
+  const Flow& flow_;
+  const BatchShare& share_;
+  std::vector<int> parameters_;
+  std::vector<int> results_;
+  std::vector<Walked> walked_;
+};
+
+Status Walk::control(NodeId n) {
+  const Flow flow = flow_of(whole_.op(n), whole_.operands(n).size());
+  std::vector<int> dims = operand_dims(n);
+  std::vector<int> parameters(dims.begin() + static_cast<ptrdiff_t>(flow.first), dims.end());
+  for (size_t i = flow.carried; i < flow.carried + flow.scanned; ++i) {
+    if (parameters[i] == 0)
+      return mixes(whole_.op(n).name(),
+                   fmt::format("it takes one step after the other along dim 0 of operand {}", i))
+          .at(whole_.describe(n));
+    if (parameters[i] != kWhole) --parameters[i];
+  }
+  Regions regions(whole_, n, flow, std::move(parameters), share_);
+  HONE_TRY(regions.settle());
+
+  for (size_t i = 0; i < regions.parameters().size(); ++i) {
+    const int dim = regions.parameters()[i];
+    const bool is_scanned = flow.scanned > 0 && i >= flow.carried;
+    dims[flow.first + i] = dim != kWhole && is_scanned ? dim + 1 : dim;
+  }
+  std::vector<int> results = regions.results();
+  if (is_scan(whole_.opcode(n)))
+    for (size_t i = flow.carried; i < results.size(); ++i)
+      if (results[i] != kWhole) ++results[i];
+  std::vector<GraphRef> bodies;
+  for (Walked& one : regions.walked()) {
+    if (one.depends_on_first) depends_on_first_ = true;
+    bodies.push_back(std::make_shared<Graph>(std::move(one.graph)));
+  }
+  const std::vector<ValueId> local = HONE_TRY(operands_at(n, dims));
+  const NodeId made = HONE_TRY(append(n, local, dims, results, std::move(bodies)));
+  for (size_t i = 0; i < results.size(); ++i) define(n, i, part_.result(made, i), results[i]);
+  return {};
+}
+
+}  // namespace
+
+Result<BatchPart> batch_part(const Graph& graph, std::vector<int> inputs, const BatchShare& share) {
+  HONE_CHECK(graph.is_static() && inputs.size() == graph.inputs().size() && share.rows >= 2 &&
+                 share.count >= 1 && share.first + share.count <= share.rows,
+             "a share of a batch of '{}' is no part of it", graph.name());
+  Walked walked = HONE_TRY(walk(graph, inputs, {}, share));
+  return BatchPart{
+      HONE_TRY(remove_dead_code(walked.graph)), std::move(inputs), std::move(walked.outputs),
+                   walked.depends_on_first};
+}
+
+}  // namespace hone
