@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/executable.h"
+
+namespace hone {
+
+// An input or an output of all devices together.
+struct DividedPort {
+  image::Port port;
+  // The dim along which each device has its own rows: a multiple of the rows of the batch, side by
+  // side. -1: each device takes or gives all of it.
+  int dim = -1;
+};
+
+// A device with its rows of the batch, and the code that computes them.
+struct DeviceShare {
+  std::string name;  // "cpu 0", for errors
+  int64_t first = 0;
+  int64_t count = 0;
+  std::shared_ptr<const Executable> code;
+};
+
+// Seconds of a device, in one run or several.
+struct DeviceTimes {
+  double computing = 0;  // its code runs
+  double moving = 0;     // it copies rows that do not lie side by side
+  double waiting = 0;    // for the other devices, after it is done
+};
+
+// One graph, of whose batch each device computes some rows. It takes and gives whole tensors. Each
+// device runs on a thread of its own, and its code on a team of its own. Inputs are not copied, and
+// outputs are written where they belong, if the rows of a device are one piece of memory.
+//
+// If the run of a device fails, the others are cancelled. The error names the device.
+class ManyDevices final : public Runnable {
+ public:
+  // The shares are of a batch of `rows` rows, in order, and have all of them. An error if the code
+  // of a device is for other types.
+  static Result<std::shared_ptr<const ManyDevices>> make(std::vector<DividedPort> inputs,
+                                                         std::vector<DividedPort> outputs,
+                                                         int64_t rows,
+                                                         std::vector<DeviceShare> devices);
+
+  std::span<const image::Port> inputs() const override { return input_ports_; }
+  std::span<const image::Port> outputs() const override { return output_ports_; }
+  int64_t threads() const override { return devices_.front().code->threads(); }  // of each device
+  const Executable* single() const override { return nullptr; }
+  std::span<const DeviceShare> devices() const { return devices_; }
+
+  // A profile and a trace are of one device: they are refused.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
+                                  std::vector<UnitTimes>* times = nullptr) const override;
+  // Adds to the times, one per device.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options,
+                                  std::span<DeviceTimes> times) const;
+
+ private:
+  // Where the rows of a device lie in a whole tensor: `pieces` pieces of `bits` bits each.
+  struct Rows {
+    int64_t pieces = 1;
+    int64_t begin = 0;   // bits
+    int64_t stride = 0;  // bits
+    int64_t bits = 0;
+    bool is_one_piece() const { return pieces == 1 && begin % 8 == 0 && bits % 8 == 0; }
+  };
+  class Device;
+  class Run;
+
+  ManyDevices() = default;
+  Status check() const;
+  Rows rows_of(const DividedPort& port, const DeviceShare& device) const;
+
+  std::vector<DividedPort> inputs_;
+  std::vector<DividedPort> outputs_;
+  std::vector<image::Port> input_ports_;
+  std::vector<image::Port> output_ports_;
+  int64_t rows_ = 1;
+  std::vector<DeviceShare> devices_;
+  std::shared_ptr<MemoryPool> output_memory_;
+};
+
+}  // namespace hone
