@@ -246,9 +246,24 @@ Exchange::Clock::time_point Exchange::visible_at(const Transfer& transfer) const
                       std::chrono::duration<double>(flows_->visible_at(transfer.flow)));
 }
 
+namespace {
+
+// Linux wakes a thread up to 50 us late, unless the thread asks for better.
+class PunctualThread {
+ public:
+  PunctualThread() { prctl(PR_SET_TIMERSLACK, 1UL); }
+  ~PunctualThread() { prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_)); }
+  PunctualThread(const PunctualThread&) = delete;
+
+ private:
+  const int before_ = prctl(PR_GET_TIMERSLACK);  // nanoseconds
+};
+
+}  // namespace
+
 // False: the run has ended.
 bool Exchange::sleep_until_visible(const Transfer& transfer, std::unique_lock<std::mutex>& lock) {
-  prctl(PR_SET_TIMERSLACK, 1UL);  // else Linux wakes a thread 50 us late
+  const PunctualThread punctual;
   std::condition_variable& wake = *wakes_[static_cast<size_t>(transfer.channel.to)];
   while (!reason_) {
     const Clock::time_point then = visible_at(transfer);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -238,10 +239,7 @@ class Join {
     while (true) {
       if (std::optional<SharedSegment> segment = HONE_TRY(create())) return wait_for_all(*segment);
       if (std::optional<SharedSegment> segment = HONE_TRY(open())) return wait_for_all(*segment);
-      if (Status good = pause("its creator is not ready"); !good.ok()) {
-        shm_unlink(path_.c_str());  // the creator was killed
-        return good.error();
-      }
+      HONE_TRY(pause("its creator is not ready"));
     }
   }
 
@@ -254,26 +252,69 @@ class Join {
     return {};
   }
 
+  // True if the name stands for this memory, and not for a newer one.
+  bool is_named(const FileDescriptor& file) const {
+    const FileDescriptor named(shm_open(path_.c_str(), O_RDWR | O_CLOEXEC, 0));
+    struct stat own = {}, other = {};
+    return named.is_open() && fstat(file.get(), &own) == 0 && fstat(named.get(), &other) == 0 &&
+           own.st_ino == other.st_ino;
+  }
+
+  // Takes the name from this memory. Whoever does so holds its lock, so that nobody takes it from a
+  // newer one that somebody has made meanwhile.
+  void unlink(const FileDescriptor& file) const {
+    if (!file.is_open() || flock(file.get(), LOCK_EX) != 0) return;
+    if (is_named(file)) shm_unlink(path_.c_str());
+    flock(file.get(), LOCK_UN);
+  }
+
+  // Its creator holds the lock until it is ready. If the lock is free, the creator was killed, or
+  // has only just made it: then it will find that the name is gone.
+  void unlink_unready(const FileDescriptor& file) const {
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
+    if (!is_ready(file) && is_named(file)) shm_unlink(path_.c_str());
+    flock(file.get(), LOCK_UN);
+  }
+
+  bool is_ready(const FileDescriptor& file) const {
+    struct stat status = {};
+    if (fstat(file.get(), &status) != 0 || status.st_size == 0) return false;
+    if (static_cast<size_t>(status.st_size) != bytes_for(group_.processes())) return true;
+    const Result<SharedSegment> segment = SharedSegment::map(file, group_.processes());
+    return segment.ok() && segment->head().magic.load() == kSegmentMagic;
+  }
+
   // None: somebody else has.
   Result<std::optional<SharedSegment>> create() {
-    const FileDescriptor file(shm_open(path_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    FileDescriptor file(shm_open(path_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
     if (!file.is_open()) {
       if (errno == EEXIST) return std::optional<SharedSegment>();
       return over_limit("cannot make shared memory '{}': {}", name_, why());
     }
+    if (flock(file.get(), LOCK_EX) != 0 || !is_named(file)) return std::optional<SharedSegment>();
     // Reserved, not only promised: a full /dev/shm is an error here and no signal later.
     const auto bytes = static_cast<off_t>(bytes_for(group_.processes()));
     if (const int fault = posix_fallocate(file.get(), 0, bytes); fault != 0) {
-      shm_unlink(path_.c_str());
+      unlink(file);
       return over_limit("cannot make shared memory of {} bytes: {}", bytes, std::strerror(fault));
     }
-    SharedSegment segment = HONE_TRY(SharedSegment::map(file, group_.processes()));
+    Result<SharedSegment> mapped = SharedSegment::map(file, group_.processes());
+    if (!mapped.ok()) {
+      unlink(file);
+      return mapped.error();
+    }
+    SharedSegment segment = std::move(mapped).value();
     Head& head = segment.head();  // all else is zero
     head.creator.store(getpid());
     head.processes = group_.processes();
     head.group = group_.hash();
     head.magic.store(kSegmentMagic);
-    HONE_TRY(take_place(segment));
+    flock(file.get(), LOCK_UN);
+    if (const Status good = take_place(segment); !good.ok()) {
+      unlink(file);
+      return good.error();
+    }
+    created_ = std::move(file);
     return std::optional<SharedSegment>(std::move(segment));
   }
 
@@ -285,8 +326,10 @@ class Join {
       return bad_input("cannot open shared memory '{}': {}", name_, why());
     }
     struct stat status = {};
-    if (fstat(file.get(), &status) != 0 || status.st_size == 0)
+    if (fstat(file.get(), &status) != 0 || status.st_size == 0) {
+      unlink_unready(file);
       return std::optional<SharedSegment>();
+    }
     if (status.st_uid != geteuid()) return bad_input("shared memory '{}' is another user's", name_);
     if (static_cast<size_t>(status.st_size) != bytes_for(group_.processes())) {
       // The creator makes it in one step, so this is another group's.
@@ -297,9 +340,12 @@ class Join {
     }
     SharedSegment segment = HONE_TRY(SharedSegment::map(file, group_.processes()));
     const Head& head = segment.head();
-    if (head.magic.load() != kSegmentMagic) return std::optional<SharedSegment>();
+    if (head.magic.load() != kSegmentMagic) {
+      unlink_unready(file);
+      return std::optional<SharedSegment>();
+    }
     if (!is_alive(head.creator.load())) {
-      shm_unlink(path_.c_str());
+      unlink(file);
       return std::optional<SharedSegment>();
     }
     if (head.processes != group_.processes() || head.group != group_.hash())
@@ -317,14 +363,12 @@ class Join {
   }
 
   Result<SharedSegment> wait_for_all(SharedSegment& segment) {
-    for (int32_t i = 0; i < group_.processes(); ++i)
-      while (segment.place(i).id.load() == 0) {
-        if (const Status good = pause(fmt::format("number {} is missing", i)); !good.ok()) {
-          if (segment.head().creator.load() == getpid()) shm_unlink(path_.c_str());
-          return good.error();
-        }
-      }
-    if (segment.head().creator.load() == getpid()) shm_unlink(path_.c_str());
+    Status good;
+    for (int32_t i = 0; i < group_.processes() && good.ok(); ++i)
+      while (good.ok() && segment.place(i).id.load() == 0)
+        good = pause(fmt::format("number {} is missing", i));
+    unlink(created_);
+    if (!good.ok()) return good.error();
     return std::move(segment);
   }
 
@@ -332,6 +376,7 @@ class Join {
   const std::string name_;
   const ProcessGroup& group_;
   const Clock::time_point end_;
+  FileDescriptor created_;  // none: another process has made the memory
 };
 
 }  // namespace

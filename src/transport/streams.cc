@@ -136,6 +136,7 @@ class StreamTransport : public Exchange {
     int64_t untaken_ = 0;  // small messages of the peer that no receive has met
     int64_t taken_ = 0;    // and those that were met, which it has not been told
     bool is_gone_ = false;
+    std::optional<Error> write_fault_;  // the peer takes nothing more; it may have said why
     Clock::time_point heard_ = Clock::now();
     Clock::time_point spoke_ = Clock::now();
   };
@@ -280,7 +281,7 @@ class StreamTransport : public Exchange {
   }
 
   void flush(Line& line) {
-    if (line.is_gone_) return;
+    if (line.is_gone_ || line.write_fault_) return;
     while (line.current_ || take_next(line)) {
       Leaving& current = *line.current_;
       const bool in_header = current.done < current.header.size();
@@ -288,7 +289,10 @@ class StreamTransport : public Exchange {
                                   : current.payload.subspan(current.done - current.header.size());
       if (!rest.empty()) {
         const Result<size_t> written = wires_->write(line.process_, rest);
-        if (!written.ok()) return lose(line, written.error());
+        if (!written.ok()) {
+          line.write_fault_ = written.error();
+          return wires_->ring();
+        }
         current.done += *written;
         line.spoke_ = Clock::now();
         if (*written < rest.size()) {
@@ -441,7 +445,9 @@ class StreamTransport : public Exchange {
     const bool more = pump(line);
     flush(line);
     if (line.is_gone_ || is_over()) return more;
-    if (const Status alive = wires_->check_alive(line.process_); !alive.ok()) {
+    Status alive = wires_->check_alive(line.process_);
+    if (alive.ok() && line.write_fault_) alive = *line.write_fault_;
+    if (!alive.ok()) {
       while (pump(line)) {  // its last words
       }
       lose(line, alive.error());
@@ -459,7 +465,7 @@ class StreamTransport : public Exchange {
 
   bool is_flushed() const {
     return std::ranges::all_of(lines_, [](const std::unique_ptr<Line>& line) {
-      return line == nullptr || line->is_gone_ ||
+      return line == nullptr || line->is_gone_ || line->write_fault_ ||
              (!line->current_ && line->leaving_.empty() && line->sending_.empty());
     });
   }
@@ -483,7 +489,8 @@ class StreamTransport : public Exchange {
         for (size_t i = 0; i < lines_.size(); ++i) {
           if (lines_[i] == nullptr) continue;
           more = attend(*lines_[i]) || more;
-          wants_to_write[i] = lines_[i]->current_.has_value() && !lines_[i]->is_gone_;
+          wants_to_write[i] =
+              lines_[i]->current_ && !lines_[i]->is_gone_ && !lines_[i]->write_fault_;
         }
         const bool must_end = is_ending_ || is_over();
         if (is_ending_ && !is_over() && !has_said_bye_ && is_flushed()) say_bye();

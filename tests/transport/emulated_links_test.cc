@@ -1,6 +1,7 @@
 #include "transport/emulated_links.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -174,11 +175,13 @@ TEST(EmulatedLinks, UseNoProcessorWhileTheyWait) {
   const auto begin = std::chrono::steady_clock::now();
   timespec used_before = {}, used = {};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used_before);
+  const int slack = prctl(PR_GET_TIMERSLACK);
   const Ticket sent = *transport->send({0, 1, 0}, bytes, "s");
   const Ticket received = *transport->receive({0, 1, 0}, room, "r");
   EXPECT_TRUE(transport->wait(sent).ok());  // the bytes have left
   EXPECT_FALSE(*transport->test(received));
   EXPECT_TRUE(transport->wait(received).ok());
+  EXPECT_EQ(prctl(PR_GET_TIMERSLACK), slack);  // the thread is as it was
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
