@@ -52,6 +52,12 @@ std::string_view name(CollectiveAlgorithm algorithm) {
   return kAlgorithms[static_cast<int>(algorithm)];
 }
 
+std::optional<CollectiveKind> collective_kind_from_name(std::string_view text) {
+  const auto* found = std::ranges::find(kKinds, text);
+  if (found == std::end(kKinds)) return std::nullopt;
+  return static_cast<CollectiveKind>(found - std::begin(kKinds));
+}
+
 bool fits(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   return (fitting(algorithm) >> static_cast<int>(kind) & 1) != 0;
 }
@@ -213,7 +219,9 @@ void add_zeros(const Collective& collective, std::vector<DeviceProgram>& program
   }
 }
 
-Status check_schedule(const Collective& collective, const CollectiveSchedule& schedule) {
+}  // namespace
+
+Status check(const Collective& collective, const CollectiveSchedule& schedule) {
   if (!fits(schedule.algorithm, collective.kind))
     return bad_input("{} has no schedule '{}'", name(collective.kind), name(schedule.algorithm));
   if (schedule.pieces < 1 || schedule.pieces > CollectiveSchedule::kMaxPieces)
@@ -226,12 +234,10 @@ Status check_schedule(const Collective& collective, const CollectiveSchedule& sc
   return {};
 }
 
-}  // namespace
-
 Result<std::vector<DeviceProgram>> step_programs(const Collective& collective,
                                                  const CollectiveSchedule& schedule, uint32_t tag) {
   HONE_TRY(check(collective));
-  HONE_TRY(check_schedule(collective, schedule));
+  HONE_TRY(check(collective, schedule));
   Moves moves(collective);
   const bool is_alone = collective.devices.size() == 1;
   if (is_alone && collective.kind != CollectiveKind::permute)

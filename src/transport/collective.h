@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,6 +69,7 @@ struct CollectiveSchedule {
 
 std::string_view name(CollectiveKind kind);
 std::string_view name(CollectiveAlgorithm algorithm);
+std::optional<CollectiveKind> collective_kind_from_name(std::string_view text);
 bool fits(CollectiveAlgorithm algorithm, CollectiveKind kind);
 
 // "ring", "two_rings, 4 pieces", "hierarchical of 4, 2 pieces". One piece is not said.
@@ -75,6 +77,7 @@ std::string to_string(const CollectiveSchedule& schedule);
 Result<CollectiveSchedule> parse_collective_schedule(std::string_view text);
 
 Status check(const Collective& collective);
+Status check(const Collective& collective, const CollectiveSchedule& schedule);
 // All schedules with one piece that the collective may have.
 std::vector<CollectiveSchedule> schedules_of(const Collective& collective);
 

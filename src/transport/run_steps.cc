@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/checked_math.h"
-#include "transport/add_elements.h"
+#include "transport/combine_elements.h"
 
 namespace hone {
 
@@ -26,10 +26,10 @@ Status check_room(const char* room, size_t bytes, int64_t elements, DType dtype)
                    name(dtype), needed);
 }
 
-Status check_sums(const DeviceProgram& program, DType dtype) {
+Status check_sums(const DeviceProgram& program, Combine combine, DType dtype) {
   for (const DeviceStep& step : program.steps)
-    if (step.kind == StepKind::add && !kNumber.contains(dtype))
-      return unsupported("sums of {}", name(dtype));
+    if (step.kind == StepKind::add && !can_combine(combine, dtype))
+      return unsupported("a {} of {}", name(combine), name(dtype));
   return {};
 }
 
@@ -40,7 +40,7 @@ Result<StepRun> StepRun::begin(const DeviceProgram& program, Transport& transpor
   HONE_TRY(check_room("input", memory.input.size(), program.input, memory.dtype));
   HONE_TRY(check_room("output", memory.output.size(), program.output, memory.dtype));
   HONE_TRY(check_room("scratch", memory.scratch.size(), program.scratch, memory.dtype));
-  if (Status good = check_sums(program, memory.dtype); !good.ok())
+  if (Status good = check_sums(program, memory.combine, memory.dtype); !good.ok())
     return Error(good.error()).about(fmt::format("'{}' on device {}", command, program.device));
   return StepRun(program, transport, memory, command);
 }
@@ -85,8 +85,8 @@ void StepRun::compute(const DeviceStep& step) const {
   if (step.kind == StepKind::zero) {
     std::memset(to.data(), 0, to.size());
   } else if (step.kind == StepKind::add) {
-    add_elements(memory_.dtype, to.data(), read(step.from).data(), read(step.other).data(),
-                 step.to.count);
+    combine_elements(memory_.combine, memory_.dtype, to.data(), read(step.from).data(),
+                     read(step.other).data(), step.to.count);
   } else if (const std::byte* from = read(step.from).data(); from != to.data()) {
     std::memmove(to.data(), from, to.size());
   }
@@ -123,11 +123,11 @@ Status StepRun::finish() {
   }
 }
 
-Status StepRun::give_up(const Error& error) {
-  transport_->cancel(error);
+Status StepRun::give_up(const Error& reason) {
+  transport_->cancel(reason);
   for (Ticket& ticket : tickets_)
     if (ticket.id != 0) (void)transport_->wait(std::exchange(ticket, Ticket{}));
-  return error;
+  return reason;
 }
 
 Status run_steps(const DeviceProgram& program, Transport& transport, DType dtype,

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "tensor/dtype.h"
+#include "transport/combine_elements.h"
 #include "transport/steps.h"
 #include "transport/transport.h"
 
@@ -21,16 +22,17 @@ struct StepMemory {
   std::span<const std::byte> input;
   std::span<std::byte> output;
   std::span<std::byte> scratch;
+  Combine combine = Combine::sum;  // what the steps `add` do
 };
 
-// Rooms of a program in bytes. Error: the type shares bytes among elements, or cannot be added.
+// Rooms of a program in bytes. Error: the type shares bytes among elements.
 Result<int64_t> bytes_of(int64_t elements, DType dtype);
 
 class StepRun {
  public:
   // The program has passed check_steps_of(), as those of step_programs() do. It, the transport, the
   // memory and the name of the command outlive the run. Error: a room is too small, or the type
-  // cannot be added.
+  // cannot be combined.
   static Result<StepRun> begin(const DeviceProgram& program, Transport& transport,
                                const StepMemory& memory, std::string_view command);
 
@@ -39,6 +41,9 @@ class StepRun {
   // Goes to the end. If it fails, it ends the run of all devices, and waits until nobody uses the
   // memory any more.
   Status finish();
+  // Ends the run of all devices for this reason, and waits until nobody uses the memory any more.
+  // Returns the reason.
+  Status give_up(const Error& reason);
 
   const DeviceStep& at() const { return program_->steps[next_]; }  // the step that comes next
 
@@ -47,7 +52,6 @@ class StepRun {
           std::string_view command);
   Status begin_transfer(const DeviceStep& step);
   void compute(const DeviceStep& step) const;
-  Status give_up(const Error& error);
   std::span<const std::byte> read(const StepPart& part) const;
   std::span<std::byte> write(const StepPart& part) const;
 

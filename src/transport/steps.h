@@ -27,7 +27,7 @@ enum class StepKind : uint8_t {
   receive,  // begins: `to` comes from the peer
   wait,     // until the transfer of the ticket is complete
   copy,     // to = from
-  add,      // to = from + other
+  add,      // to = from combined with other: their sum, or what the run says
   zero      // to = 0
 };
 

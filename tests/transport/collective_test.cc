@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "tests/base/says_testing.h"
 #include "tests/transport/collective_cases.h"
-#include "transport/add_elements.h"
+#include "transport/combine_elements.h"
 #include "transport/run_steps.h"
 #include "transport/threads.h"
 
@@ -146,12 +147,54 @@ TEST(CollectiveSchedule, FitsOnlyItsCollectives) {
   EXPECT_THAT(error(permute, "direct"), says("member 3 ... 3"));
 }
 
-TEST(AddElements, RoundsOnceAndHasOneNan) {
+uint64_t combined(Combine combine, DType type, uint64_t a, uint64_t b) {
+  uint64_t to = 0;
+  combine_elements(combine, type, reinterpret_cast<std::byte*>(&to),
+                   reinterpret_cast<std::byte*>(&a), reinterpret_cast<std::byte*>(&b), 1);
+  return to;
+}
+
+// The definition, by numbers that hold the exact result.
+double combined_exactly(Combine combine, double a, double b) {
+  if (combine == Combine::sum) return a + b;
+  if (combine == Combine::product) return a * b;
+  if (a != a || b != b) return __builtin_nan("");
+  const bool a_is_less = a < b || (a == b && std::signbit(a));
+  return (combine == Combine::min) == a_is_less ? a : b;
+}
+
+TEST(CombineElements, RoundsOnceAndHasOneNan) {
+  Rng rng(5);
+  for (const Combine combine : {Combine::product, Combine::max, Combine::min})
+    for (const DType type : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+      const int width = bits(type);
+      for (int i = 0; i < 5000; ++i) {
+        uint64_t a = rng.next(), b = rng.next();
+        if (width < 64) a &= (uint64_t{1} << width) - 1, b &= (uint64_t{1} << width) - 1;
+        if (rng.chance(0.2)) a = uint64_t{rng.chance(0.5)} << (width - 1);  // a zero
+        if (rng.chance(0.2)) b = uint64_t{rng.chance(0.5)} << (width - 1);
+        const double exact = combined_exactly(combine, decode_real(type, a), decode_real(type, b));
+        // A double does not hold products of f64; one of f32 is exact.
+        const uint64_t expected = encode_real(type, exact == exact ? exact : __builtin_nan(""));
+        EXPECT_EQ(combined(combine, type, a, b), expected)
+            << name(combine) << " of " << name(type) << " " << a << ", " << b;
+        EXPECT_EQ(combined(combine, type, b, a), expected);
+      }
+    }
+  EXPECT_EQ(combined(Combine::product, DType::i16, 0x4000, 6), 0x8000U);
+  EXPECT_EQ(combined(Combine::product, DType::u16, 0xffff, 0xffff), 1U);
+  EXPECT_EQ(combined(Combine::max, DType::i8, 0xff, 1), 1U);
+  EXPECT_EQ(combined(Combine::max, DType::u8, 0xff, 1), 0xffU);
+  EXPECT_EQ(combined(Combine::min, DType::i64, ~uint64_t{0}, 1), ~uint64_t{0});
+  EXPECT_EQ(combined(Combine::and_, DType::boolean, 1, 0), 0U);
+  EXPECT_EQ(combined(Combine::or_, DType::i32, 12, 3), 15U);
+  EXPECT_FALSE(can_combine(Combine::sum, DType::boolean));
+  EXPECT_FALSE(can_combine(Combine::and_, DType::f32));
+}
+
+TEST(CombineElements, SumsRoundOnceAndHaveOneNan) {
   const auto sum = [](DType type, uint64_t a, uint64_t b) {
-    uint64_t to = 0;
-    add_elements(type, reinterpret_cast<std::byte*>(&to), reinterpret_cast<std::byte*>(&a),
-                 reinterpret_cast<std::byte*>(&b), 1);
-    return to;
+    return combined(Combine::sum, type, a, b);
   };
   Rng rng(4);
   for (const DType type : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
