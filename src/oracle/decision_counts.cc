@@ -37,6 +37,10 @@ Values values_of(int n) { return {count(n, 3)}; }
 Values values_of(const Copy& copy) { return {copy.readers.size() < 2 ? "for one" : "for several"}; }
 Values values_of(const Group& group) { return {count(std::ssize(group.nodes), 9)}; }
 
+Values values_of(const CollectiveSchedule& schedule) {
+  return {std::string(name(schedule.algorithm)), schedule.pieces > 1 ? "in pieces" : "whole"};
+}
+
 Values values_of(const std::vector<int>& order) {
   if (order.empty()) return {"none"};
   return {std::ranges::is_sorted(order) ? "in order" : "permuted"};
@@ -92,6 +96,8 @@ Values known(std::string_view decision, int) {
 }
 Values known(std::string_view, const std::optional<int64_t>&) { return {}; }
 Values known(std::string_view, const Copy&) { return {"for one", "for several"}; }
+// Graphs of several devices have them.
+Values known(std::string_view, const CollectiveSchedule&) { return {}; }
 Values known(std::string_view, const Group&) {
   return {"1", "2", "3", "4", "5", "6", "7", "8", "9 and more"};
 }

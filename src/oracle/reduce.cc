@@ -9,6 +9,7 @@
 #include "kernel/schedule_space.h"
 #include "kernel/schedule_text.h"
 #include "oracle/reduce_graph.h"
+#include "plan/collectives.h"
 #include "plan/copies.h"
 #include "plan/in_place.h"
 #include "plan/planned.h"
@@ -98,6 +99,10 @@ class PlanCarrier {
       if (const auto at = nodes.find(value);
           at != nodes.end() && check_in_place(graph, users, at->second).ok())
         plan.in_place.emplace(value, flag);
+    for (const auto& [value, schedule] : before.collective)
+      if (const auto at = nodes.find(value);
+          at != nodes.end() && check_schedule(graph.op(at->second), schedule).ok())
+        plan.collective.emplace(value, schedule);
     for (const RegionRef& region : regions_of(graph))
       if (const auto inner = before.region.find(region.key); inner != before.region.end())
         plan.region.emplace(region.key, frame(*region.graph, inner->second));

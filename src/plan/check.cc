@@ -1,3 +1,4 @@
+#include "plan/collectives.h"
 #include "plan/edit.h"
 
 // Edits decide what is legal; here is what a complete plan must not leave open.
@@ -17,6 +18,10 @@ Status check_frame_complete(const FrameEditor& frame) {
   for (uint32_t i = 0; i < graph.value_count(); ++i)
     if (planned.has_layout(ValueId{i}) && !planned.said_layout[i])
       return none("layout", ValueId{i});
+  for (const Step& step : planned.steps)
+    if (!step.is_kernel && exchanges_data(graph.op(step.nodes[0])) &&
+        !planned.collective.contains(step.nodes[0].index))
+      return none("collective", graph.result(step.nodes[0]));
   std::vector<bool> stands(planned.steps.size());
   for (uint32_t s : planned.order) stands[s] = true;
   for (size_t s = 0; s < stands.size(); ++s)

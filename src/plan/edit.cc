@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "plan/collectives.h"
 #include "plan/copies.h"
 #include "plan/derive.h"
 #include "plan/edit_set.h"
@@ -284,6 +285,26 @@ Result<Undo> FrameEditor::set_in_place(NodeId n, Said said) {
     return follow(std::move(touched));
   };
   return attempt(change);
+}
+
+Result<Undo> FrameEditor::set_collective(NodeId n,
+                                         const std::optional<CollectiveSchedule>& schedule) {
+  if (schedule)
+    if (Status good = check_schedule(view().op(n), *schedule); !good.ok())
+      return std::move(good).error().within("collective " + view().label(view().result(n)));
+  const Undo before = whole_.now();
+  std::map<uint32_t, CollectiveSchedule>& all = planned_.collective;
+  std::optional<CollectiveSchedule> old;
+  if (const auto found = all.find(n.index); found != all.end()) old = found->second;
+  const auto put = [&all, n](const std::optional<CollectiveSchedule>& one) {
+    if (one)
+      all[n.index] = *one;
+    else
+      all.erase(n.index);
+  };
+  put(schedule);
+  whole_.later([put, old] { put(old); });
+  return before;
 }
 
 Status FrameEditor::say_in_place(NodeId n, Said said, Touched& touched) {

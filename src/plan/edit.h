@@ -74,6 +74,8 @@ class FrameEditor {
   Result<Undo> add_copy(std::string name, ValueId of, std::vector<NodeId> readers);
   // Removes a copy that is a constant or alone in its kernel.
   Result<Undo> remove_copy(ValueId copy);
+  // Sets the messages of a collective that exchanges data. Nothing: they are open.
+  Result<Undo> set_collective(NodeId n, const std::optional<CollectiveSchedule>& schedule);
   // Sets the order of steps, as far as it is given.
   Result<Undo> set_order(std::vector<uint32_t> order);
   // Where values lie is open again. As long as it is not, all edits of groups, memory and order
@@ -121,6 +123,7 @@ class FrameEditor {
   Status read_group(const Group& group);
   Status read_in_place(const std::map<std::string, bool>& in_place);
   Status read_layouts(const std::map<std::string, Layout>& layouts);
+  Status read_collectives(const std::map<std::string, CollectiveSchedule>& collectives);
   Status read_order(const std::vector<std::string>& order);
   Status read_offsets(const std::map<std::string, int64_t>& offsets);
   Status check_whole() const;

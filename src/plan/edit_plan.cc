@@ -254,6 +254,8 @@ Plan FrameEditor::to_plan() const {
     if (planned_.said_layout[i]) plan.layout[name(ValueId{i})] = planned_.layout[i];
     if (planned_.offset[i] != kNoOffset) plan.offset[name(ValueId{i})] = planned_.offset[i];
   }
+  for (const auto& [n, schedule] : planned_.collective)
+    plan.collective[step_name(graph, NodeId{n})] = schedule;
   for (uint32_t step : planned_.order) plan.order.push_back(planned_.steps[step].name);
   for (const auto& [key, frame] : regions_) {
     Plan inner = frame->to_plan();

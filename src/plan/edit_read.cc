@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "plan/collectives.h"
 #include "plan/copies.h"
 #include "plan/derive.h"
 #include "plan/edit.h"
@@ -50,6 +51,7 @@ Status FrameEditor::read(const Plan& plan) {
   HONE_TRY(read_layouts(plan.layout));
   follow_layouts(all.values);
   HONE_TRY(check_views(all.values));
+  HONE_TRY(read_collectives(plan.collective));
   HONE_TRY(read_order(plan.order));
   return read_offsets(plan.offset);
 }
@@ -156,6 +158,16 @@ Status FrameEditor::read_layouts(const std::map<std::string, Layout>& layouts) {
     if (!v.ok()) return Error(v.error()).within("layout %" + name);
     planned_.layout[v->index] = layout;
     planned_.said_layout[v->index] = true;
+  }
+  return {};
+}
+
+Status FrameEditor::read_collectives(const std::map<std::string, CollectiveSchedule>& collectives) {
+  for (const auto& [name, schedule] : collectives) {
+    const Result<NodeId> n = names_.node(view(), name);
+    const Status good = n.ok() ? check_schedule(view().op(*n), schedule) : Status(n.error());
+    if (!good.ok()) return Error(good.error()).within("collective %" + name);
+    planned_.collective[n->index] = schedule;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/checked_math.h"
+#include "plan/collectives.h"
 
 // Where values lie in the arena: lifetimes, and whether the places of a plan can be.
 
@@ -74,6 +75,7 @@ Status check_no_overlap(const PlannedGraph& planned) {
 std::vector<Lifetime> lifetimes(const PlannedGraph& graph, std::span<const uint32_t> order) {
   std::vector<uint32_t> first(graph.home.size()), last(graph.home.size());
   std::vector<bool> is_written(graph.home.size());
+  std::vector<std::pair<ValueId, ValueId>> sent;  // by collectives, and where it goes
   for (uint32_t position = 0; position < order.size(); ++position) {
     const Step& step = graph.steps[order[position]];
     for (ValueId v : step.writes) {
@@ -83,6 +85,18 @@ std::vector<Lifetime> lifetimes(const PlannedGraph& graph, std::span<const uint3
       last[base.index] = position;
     }
     for (ValueId v : step.reads) last[graph.base[v.index].index] = position;
+    // A value that a collective sends stays until the first step that needs the one that it makes,
+    // so that the steps between them need not wait.
+    for (const std::vector<ValueId>* ports : {&step.reads, &step.writes})
+      for (ValueId v : *ports)
+        std::erase_if(sent, [&](const std::pair<ValueId, ValueId>& one) {
+          if (one.second != graph.base[v.index]) return false;
+          last[one.first.index] = position;
+          return true;
+        });
+    if (!step.is_kernel && exchanges_data(graph.view().op(step.nodes[0])))
+      for (ValueId v : step.reads)
+        sent.emplace_back(graph.base[v.index], graph.base[step.writes[0].index]);
   }
   std::vector<Lifetime> result;
   for (uint32_t i = 0; i < graph.home.size(); ++i)

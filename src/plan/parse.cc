@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "ir/text_parser.h"
 #include "kernel/schedule_text.h"
+#include "plan/collectives.h"
 #include "plan/plan.h"
 
 // Recursive descent. True if names and values fit a graph is left to check().
@@ -207,6 +208,11 @@ class PlanParser {
     Result<Layout> parsed = parse_layout(text);
     if (!parsed.ok()) return text_.at(bracket, std::move(parsed).error());
     layout = std::move(*parsed);
+    return {};
+  }
+
+  Status read(CollectiveSchedule& schedule) {
+    schedule = HONE_TRY(parse_collective_schedule(text_));
     return {};
   }
 

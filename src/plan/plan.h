@@ -13,6 +13,7 @@
 #include "kernel/schedule_text.h"
 #include "rules/rewrites.h"
 #include "target/target.h"
+#include "transport/collective.h"
 
 // How a graph is computed: every decision, as plain data that a person can read, edit and feed
 // back.
@@ -52,6 +53,7 @@ struct Plan {
   std::map<std::string, bool> in_place;   // a node changes an operand or an input where it lies
   std::map<std::string, Layout> layout;   // of the memory that holds a value
   std::map<uint64_t, Schedule> schedule;  // by kernel hash, those of regions too
+  std::map<std::string, CollectiveSchedule> collective;  // by the collective's result
   std::vector<std::string> order;         // of kernels and of nodes that are commands
   std::map<std::string, int64_t> offset;  // bytes into the arena, of values that need memory
   // "loop.body": of a region of the node %loop. These have no header, threads and schedules.

@@ -67,10 +67,11 @@ struct PlannedGraph {
   // For each value: row-major where the plan says nothing; a value in other memory lies as that
   // does.
   std::vector<Layout> layout;
-  std::vector<uint32_t> order;                 // steps, as far as the plan says
-  std::vector<Said> said_view, said_in_place;  // by node
-  std::vector<bool> said_layout;               // by value
-  std::vector<int64_t> offset;                 // by value, in bytes; kNoOffset: the plan has none
+  std::vector<uint32_t> order;                        // steps, as far as the plan says
+  std::vector<Said> said_view, said_in_place;         // by node
+  std::vector<bool> said_layout;                      // by value
+  std::map<uint32_t, CollectiveSchedule> collective;  // by node, as far as the plan says
+  std::vector<int64_t> offset;  // by value, in bytes; kNoOffset: the plan has none
   bool operator==(const PlannedGraph&) const = default;
 
   GraphView view() const { return {*graph, copies}; }

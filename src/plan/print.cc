@@ -31,6 +31,8 @@ std::string text_of(bool flag) { return flag ? "yes" : "no"; }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
 std::string text_of(const Layout& layout) { return print(layout); }
 
+std::string text_of(const CollectiveSchedule& schedule) { return to_string(schedule); }
+
 std::string text_of(const Copy& copy) {
   std::string text = labelled('%', copy.of) + " for [";
   for (size_t i = 0; i < copy.readers.size(); ++i)

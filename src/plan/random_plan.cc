@@ -4,6 +4,7 @@
 #include <ranges>
 #include <tuple>
 
+#include "plan/collectives.h"
 #include "plan/plan_space.h"
 
 namespace hone {
@@ -25,6 +26,7 @@ class RandomFrame {
     updates();
     layouts();
     schedules();
+    collectives();
     frame_.set_order(random_order(planned_, rng_)).value();
     for (const auto& [key, inner] : frame_.regions()) RandomFrame(*inner, rng_).decide();
   }
@@ -95,6 +97,14 @@ class RandomFrame {
     for (const OpenEdit& edit : edits(EditKind::schedule))
       if (frame_.whole().schedule(frame_.kernel(edit.subject).hash) == nullptr)
         apply(frame_, edit, rng_).value();
+  }
+
+  void collectives() {
+    for (const Step& step : planned_.steps) {
+      const NodeId n = step.nodes[0];
+      if (const Op op = frame_.view().op(n); !step.is_kernel && exchanges_data(op))
+        frame_.set_collective(n, random_schedule(op, rng_)).value();
+    }
   }
 
   // ---- Places -----------------------------------------------------------------------------------

@@ -3,10 +3,21 @@
 #include <optional>
 
 #include "cost/analytic.h"
+#include "plan/collectives.h"
 #include "planner/steps.h"
 
 namespace hone {
 namespace {
+
+void choose_collectives(PlanningFrame& frame) {
+  const Graph& graph = frame.graph();
+  for (NodeId n : graph.nodes()) {
+    if (!exchanges_data(graph.op(n))) continue;
+    const Type type = graph.type(graph.operands(n)[0]);
+    const int64_t bytes = type.is_static() ? type.static_bytes() : 0;
+    frame.plan().collective.try_emplace(step_name(graph, n), default_schedule(graph.op(n), bytes));
+  }
+}
 
 // A graph or a region, with the regions in it.
 Status plan_frame(const Graph& source, Plan& plan, Plan& whole, const Choosers& choosers) {
@@ -18,6 +29,7 @@ Status plan_frame(const Graph& source, Plan& plan, Plan& whole, const Choosers& 
   // The copies of weights that the layouts ask for: from here on, they are values of the graph.
   HONE_TRY(frame.make_copies());
   HONE_TRY(choose_schedules(frame));
+  choose_collectives(frame);
   HONE_TRY(place_values(frame));
   for (const RegionRef& region : regions_of(frame.graph()))
     HONE_TRY(plan_frame(*region.graph, plan.region[region.key], whole, choosers));
