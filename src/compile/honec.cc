@@ -259,6 +259,33 @@ class HonecWriter {
     out.number(repeat.reverse ? 1 : 0);
     return write(out, repeat.body, depth);
   }
+  Status write(Values& out, const image::Start& start, int) {
+    const SpmdCollective& spmd = start.collective;
+    out.text(name(spmd.kind));
+    out.text(name(spmd.combine));
+    out.number(spmd.group_size);
+    out.count(spmd.groups.size());
+    for (const int32_t device : spmd.groups) out.number(device);
+    out.count(spmd.pairs.size());
+    for (const auto& [source, target] : spmd.pairs) {
+      out.number(source);
+      out.number(target);
+    }
+    out.text(to_string(spmd.schedule));
+    out.text(name(start.dtype));
+    write(out, start.from);
+    write(out, start.to);
+    out.text(start.result);
+    return {};
+  }
+  Status write(Values& out, const image::Wait& wait, int) {
+    out.number(wait.number);
+    return {};
+  }
+  Status write(Values& out, const image::DeviceIndex& index, int) {
+    write(out, index.to);
+    return {};
+  }
 
   HonecBytes out_;
   std::vector<Part> sections_;

@@ -78,6 +78,10 @@ class LibraryWriter {
     for (const HonecProgram& program : programs_) {
       // Whatever is wrong with the image is found here, and not in C.
       HONE_TRY(check_image(*program.image));
+      if (program.image->collectives > 0)
+        return unsupported("a C library runs on one device; '{}' exchanges data with others",
+                           program.image->name)
+            .with_hint("a compiled model, -o FILE.honec, runs on several devices");
       needs_.push_back(needs_of(*program.image));
     }
     out_.header = library_header({.name = out_.name,
@@ -223,6 +227,13 @@ class LibraryWriter {
                                         t, number(repeat.trips));
     block(out, repeat.body, depth + 1);
     out += indent + "}\n";
+  }
+
+  // Only models of several devices have these.
+  void write(std::string&, const image::Start&, const std::string&, int) {}
+  void write(std::string&, const image::Wait&, const std::string&, int) {}
+  void write(std::string& out, const image::DeviceIndex& index, const std::string& indent, int) {
+    out += fmt::format("{}memset({}, 0, 8);\n", indent, place(index.to));
   }
 
   // ---- The functions of the header -------------------------------------------------------------

@@ -40,6 +40,9 @@ class Binder {
     c.test = bound_.at(c.test.get());
     c.body = bound_.at(c.body.get());
   }
+  void change(Start& /*c*/) const {}
+  void change(Wait& /*c*/) const {}
+  void change(DeviceIndex& /*c*/) const {}
   void change(Scan& c) const {
     c.body = bound_.at(c.body.get());
     c.trips = c.trips.bind(bindings_);

@@ -58,6 +58,9 @@ struct Reads {
     append(list, c.xs);
     return list;
   }
+  std::vector<BufferId> operator()(const Start& c) const { return {c.from}; }
+  std::vector<BufferId> operator()(const Wait& c) const { return {c.from}; }
+  std::vector<BufferId> operator()(const DeviceIndex& /*c*/) const { return {}; }
 };
 
 struct Writes {
@@ -75,6 +78,9 @@ struct Writes {
     append(list, changes_of(c));
     return list;
   }
+  std::vector<BufferId> operator()(const Start& c) const { return {c.to}; }
+  std::vector<BufferId> operator()(const Wait& c) const { return {c.to}; }
+  std::vector<BufferId> operator()(const DeviceIndex& c) const { return {c.to}; }
 };
 
 void collect(const FrameRef& frame, std::unordered_set<const Frame*>& seen,
@@ -182,6 +188,18 @@ std::vector<FrameRef> frames_of(const Command& command) {
   return {};
 }
 
+bool talks(const Command& command) {
+  const auto is_own = [](const Command& one) {
+    return std::holds_alternative<Start>(one.kind) || std::holds_alternative<Wait>(one.kind);
+  };
+  if (is_own(command)) return true;
+  std::unordered_set<const Frame*> seen;
+  std::vector<FrameRef> frames;
+  for (const FrameRef& frame : frames_of(command)) collect(frame, seen, frames);
+  return std::ranges::any_of(
+      frames, [&](const FrameRef& frame) { return std::ranges::any_of(frame->commands, is_own); });
+}
+
 std::vector<FrameRef> all_frames(const FrameRef& main) {
   std::unordered_set<const Frame*> seen;
   std::vector<FrameRef> frames;
@@ -274,6 +292,7 @@ std::vector<std::vector<CommandId>> dependencies(const Frame& frame,
   std::vector<std::vector<CommandId>> all;
   const FrameMemory memory = memory_of(frame);
   Space arena;
+  Use links;  // each command that talks writes them, so that all devices have one order
   std::vector<Use> uses(frame.buffers.size());  // of buffers that lie nowhere in the arena
   auto each = [&](BufferId b, const auto& use) {
     const Buffer& buffer = frame.buffers[b];
@@ -294,6 +313,7 @@ std::vector<std::vector<CommandId>> dependencies(const Frame& frame,
         use.readers.push_back(c);
       });
     for (BufferId buffer : accesses.writes) each(buffer, write);
+    if (talks(frame.commands[c])) write(links);
     // Without offsets nothing else lies in this space.
     if (needs_memory(frame.commands[c], kernels)) {
       const Dim top = memory.tops[c];

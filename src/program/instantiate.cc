@@ -185,6 +185,7 @@ class Instantiation {
     const FrameMemory& memory = arena_.memory(frame);
     for (size_t c = 0; c < frame.commands.size(); ++c) {
       name_ = frame.commands[c].name;
+      frame_ = &frame;
       HONE_TRY(std::visit(
           [&](const auto& kind) { return add(kind, places, base + memory.tops[c], out); },
           frame.commands[c].kind));
@@ -223,6 +224,22 @@ class Instantiation {
               const OpenPlace& to) {
     if (HONE_PLANT(donor_copy, from == to, from.region == Region::input)) return {};
     return push(out, name, image::Copy{placed(from), placed(to)});
+  }
+
+  // Within one frame, written out once, the command's own number is that of its wait.
+  Status add(const Start& c, const OpenPlaces& places, Dim /*top*/, image::Block& out) {
+    const Buffer& to = frame_->buffers[c.to];
+    image::Start start = {image_.collectives++,   c.collective,         to.type.dtype(),
+                          placed(places[c.from]), placed(places[c.to]), to.name};
+    numbers_of_starts_[&c] = start.number;
+    return push(out, name_, std::move(start));
+  }
+  Status add(const Wait& c, const OpenPlaces& /*places*/, Dim /*top*/, image::Block& out) {
+    const Start& start = std::get<Start>(frame_->commands[c.start].kind);
+    return push(out, name_, image::Wait{numbers_of_starts_.at(&start)});
+  }
+  Status add(const DeviceIndex& c, const OpenPlaces& places, Dim /*top*/, image::Block& out) {
+    return push(out, name_, image::DeviceIndex{placed(places[c.to])});
   }
 
   Status add(const Call& c, const OpenPlaces& places, Dim top, image::Block& out) {
@@ -294,7 +311,9 @@ class Instantiation {
   std::unordered_map<Dim, int64_t, DimHash> numbers_;
   std::vector<std::vector<int64_t>> symbols_;  // by kernel
   std::map<std::pair<const Frame*, BufferId>, uint32_t> constants_;
-  std::string name_;   // of the command at hand
+  std::map<const Start*, uint32_t> numbers_of_starts_;  // as they were written out last
+  const Frame* frame_ = nullptr;                        // of the command at hand
+  std::string name_;                                    // of the command at hand
   int64_t count_ = 0;  // of commands and of frames that are written out
 };
 

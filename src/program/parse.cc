@@ -4,9 +4,11 @@
 #include "base/text.h"
 #include "ir/text_parser.h"
 #include "kernel/schedule_text.h"
+#include "plan/collectives.h"
 #include "program/frame.h"
 #include "program/program.h"
 #include "program/tiles/parser.h"
+#include "transport/transport.h"
 
 // Recursive descent. verify() checks the form; here only names and types are found.
 
@@ -170,8 +172,14 @@ class ProgramParser {
       command.kind = HONE_TRY(loop(scope));
     else if (text_.eat("scan"))
       command.kind = HONE_TRY(scan(scope));
+    else if (text_.eat("start"))
+      command.kind = HONE_TRY(start(scope));
+    else if (text_.eat("wait"))
+      command.kind = HONE_TRY(wait(scope));
+    else if (text_.eat("device_index"))
+      command.kind = HONE_TRY(device_index(scope));
     else
-      return text_.expected("launch, copy, call, branch, while or scan");
+      return text_.expected("launch, copy, call, branch, while, scan, start, wait or device_index");
     HONE_TRY(after(scope, command.after));
     scope.frame.commands.push_back(std::move(command));
     return {};
@@ -245,6 +253,69 @@ class ProgramParser {
     scan.body = HONE_TRY(frame_label(scope));
     HONE_TRY(lists(scope, {&scan.state, &scan.xs}, {&scan.next, &scan.ys}));
     return scan;
+  }
+
+  // "all_reduce sum in 2 [0, 2, 1, 3] by ring, 4 pieces (%x) -> (%y)"
+  Result<Start> start(Scope& scope) {
+    Start start;
+    const Token word = text_.peek();
+    const std::optional<CollectiveKind> kind = collective_kind_from_name(word.text);
+    if (!kind) return text_.expected("a collective, like all_reduce");
+    text_.take();
+    start.collective.kind = *kind;
+    if (combines(*kind)) {
+      const std::optional<Combine> combine = combine_from_name(text_.peek().text);
+      if (!combine) return text_.expected("sum, product, max, min, and or or");
+      text_.take();
+      start.collective.combine = *combine;
+    }
+    if (*kind == CollectiveKind::permute) {
+      const std::vector<int32_t> ids = HONE_TRY(devices());
+      if (ids.size() % 2 != 0)
+        return text_.at(word,
+                        bad_input("a permute has {} devices, which make no pairs", ids.size()));
+      for (size_t i = 0; i < ids.size(); i += 2)
+        start.collective.pairs.emplace_back(ids[i], ids[i + 1]);
+    } else {
+      HONE_TRY(text_.expect("in"));
+      start.collective.group_size = HONE_TRY(device("the number of devices of a group"));
+      if (text_.peek().is("[")) start.collective.groups = HONE_TRY(devices());
+    }
+    HONE_TRY(text_.expect("by"));
+    start.collective.schedule = HONE_TRY(parse_collective_schedule(text_));
+    const Copy ends = HONE_TRY(copy(scope));
+    start.from = ends.from;
+    start.to = ends.to;
+    return start;
+  }
+
+  Result<int32_t> device(std::string_view what) {
+    return static_cast<int32_t>(HONE_TRY(text_.integer(what, 0, Transport::kMaxDevices)));
+  }
+  Result<std::vector<int32_t>> devices() {
+    std::vector<int32_t> list;
+    HONE_TRY(text_.expect("["));
+    if (text_.eat("]")) return list;
+    do list.push_back(HONE_TRY(device("a device")));
+    while (text_.eat(","));
+    HONE_TRY(text_.expect("]"));
+    return list;
+  }
+
+  Result<Wait> wait(Scope& scope) {
+    const Token token = text_.peek();
+    const int64_t number = HONE_TRY(text_.integer("the number of a command"));
+    if (number < 0 || number >= static_cast<int64_t>(scope.frame.commands.size()))
+      return text_.at(token, bad_input("there is no earlier command {}", number));
+    const Copy ends = HONE_TRY(copy(scope));
+    return Wait{static_cast<CommandId>(number), ends.from, ends.to};
+  }
+
+  Result<DeviceIndex> device_index(Scope& scope) {
+    HONE_TRY(text_.expect("("));
+    const BufferId to = HONE_TRY(use(scope));
+    HONE_TRY(text_.expect(")"));
+    return DeviceIndex{to};
   }
 
   // "(%a, %b over %c) -> (%d over %e)"

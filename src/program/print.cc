@@ -127,6 +127,19 @@ class FramePrinter {
     append_label(out_, '@', program_.kernels[c.kernel].tiles.name);
     lists(c.inputs, c.outputs);
   }
+  void print(const Start& c) {
+    out_ += fmt::format("start {} ", to_string(c.collective));
+    lists({c.from}, {c.to});
+  }
+  void print(const Wait& c) {
+    out_ += fmt::format("wait {} ", c.start);
+    lists({c.from}, {c.to});
+  }
+  void print(const DeviceIndex& c) {
+    out_ += "device_index (";
+    label(c.to);
+    out_ += ')';
+  }
   void print(const Copy& c) {
     out_ += "copy ";
     lists({c.from}, {c.to});

@@ -12,6 +12,7 @@
 #include "kernel/kernel_body.h"
 #include "program/tiles/tiles.h"
 #include "tensor/tensor.h"
+#include "transport/spmd.h"
 
 // A Program is what a complete Plan comes to: kernels, buffers, and commands with dependencies. It
 // holds everything that a run needs except machine code. Lowering computes it (lower/lower.h);
@@ -111,16 +112,38 @@ struct Scan {
   std::vector<BufferId> ys;
 };
 
+// Begins a collective with other devices, which run the same program: they meet in the n-th one
+// that each begins. It reads `from` and writes `to` until its wait. In between no command touches
+// `to` or writes `from`.
+struct Start {
+  SpmdCollective collective;
+  BufferId from = 0;
+  BufferId to = 0;
+};
+
+// Returns when the collective of an earlier command of the frame is complete.
+struct Wait {
+  CommandId start = 0;
+  BufferId from = 0;  // those of the start
+  BufferId to = 0;
+};
+
+// Writes the number of the device that runs the program.
+struct DeviceIndex {
+  BufferId to = 0;  // i64[]
+};
+
 struct Command {
   std::string name;  // of the kernel or value, for people
-  std::variant<Launch, Copy, Call, Branch, Loop, Scan> kind;
+  std::variant<Launch, Copy, Call, Branch, Loop, Scan, Start, Wait, DeviceIndex> kind;
   std::vector<CommandId> after;  // earlier commands that must have ended, in order
 };
 
-// A list of commands with buffers of its own. The main frame stands for the graph, the others for
-// its regions. Either all temporaries have offsets or none has; without offsets each has memory of
-// its own. A command's own memory (shared buffers of its kernel, the frame that it runs) lies
-// behind all temporaries that are alive while it runs.
+// A list of commands with buffers of its own. Each collective that it starts is waited for in it,
+// and starts and waits have one order, also those of the frames that it runs. The main frame stands
+// for the graph, the others for its regions. Either all temporaries have offsets or none has;
+// without offsets each has memory of its own. A command's own memory (shared buffers of its kernel,
+// the frame that it runs) lies behind all temporaries that are alive while it runs.
 struct Frame {
   std::string name;
   std::vector<Buffer> buffers;  // inputs, outputs, then the others
@@ -150,7 +173,8 @@ inline constexpr int kMaxFrameDepth = 192;
 
 // Proves that the program can run. Types of buffers fit, views lie inside of their base, and every
 // buffer is written before it is read. Dependencies are complete, and temporaries that are needed
-// at the same time do not overlap.
+// at the same time do not overlap. Collectives are begun and waited for in one order, and nothing
+// touches their memory meanwhile.
 Status verify(const Program& program);
 
 // docs/formats/program-text.md describes the language. A printed program is read back as the same.

@@ -6,9 +6,12 @@
 
 #include "base/rng.h"
 #include "program/arena_layout.h"
+#include "program/devices.h"
 #include "program/frame.h"
 #include "program/tiles/calling.h"
 #include "program/tiles/interpret.h"
+#include "transport/open_collectives.h"
+#include "transport/transport.h"
 
 namespace hone {
 
@@ -61,7 +64,11 @@ class Runner {
       outputs.emplace_back(static_cast<size_t>(size_of(main.buffers[b].type)), kGarbage);
       results.push_back(Place::of(outputs.back().data()));
     }
-    HONE_TRY(execute(main, sources, results, 0));
+    collectives_.enter(options_.place);
+    if (Status good = execute(main, sources, results, 0); !good.ok()) {
+      collectives_.give_up(good.error());
+      return std::move(good).error();
+    }
     std::vector<Tensor> tensors;
     for (BufferId b : buffers_of(main, Role::output))
       tensors.push_back(Tensor::copy_of(main.buffers[b].type, outputs[tensors.size()]));
@@ -173,6 +180,22 @@ class Runner {
     return {};
   }
 
+  Status execute(const Frame& frame, const Start& c, const Places& places, int64_t /*top*/) {
+    const Type from = frame.buffers[c.from].type, to = frame.buffers[c.to].type;
+    return collectives_.start(
+        &c, c.collective, from.dtype(), {places[c.from].data, static_cast<size_t>(size_of(from))},
+        {places[c.to].writable, static_cast<size_t>(size_of(to))}, frame.buffers[c.to].name);
+  }
+  Status execute(const Frame& frame, const Wait& c, const Places& /*places*/, int64_t /*top*/) {
+    return collectives_.wait(&std::get<Start>(frame.commands[c.start].kind));
+  }
+  Status execute(const Frame& /*frame*/, const DeviceIndex& c, const Places& places,
+                 int64_t /*top*/) {
+    const auto device = static_cast<int64_t>(options_.place.device);
+    std::memcpy(places[c.to].writable, &device, sizeof device);
+    return {};
+  }
+
   Status execute(const Frame& /*frame*/, const Call& c, const Places& places, int64_t top) {
     return execute(*c.frame, pick(places, c.inputs), pick(places, c.outputs), top);
   }
@@ -218,6 +241,7 @@ class Runner {
   ArenaLayout arena_;
   Rng rng_;
   std::vector<std::byte> memory_;
+  OpenCollectives collectives_;
 };
 
 Status check_static(const Program& program) {
@@ -233,8 +257,12 @@ Status check_static(const Program& program) {
 Result<std::vector<Tensor>> run(const Program& program, std::span<const Tensor> inputs,
                                 const ProgramRunOptions& options) {
   HONE_TRY(program::check_static(program));
+  HONE_TRY(check(options.place));
+  HONE_TRY(check_devices(program, devices_of(options.place)));
   Result<std::vector<Tensor>> results = program::Runner(program, options).run(inputs);
   if (results.ok()) return results;
+  // The other devices must not wait for this one.
+  if (options.place.transport != nullptr) options.place.transport->cancel(results.error());
   return std::move(results).error().within(fmt::format("program '{}'", program.name));
 }
 

@@ -13,6 +13,9 @@ struct ProgramRunOptions {
   std::optional<uint64_t> order_seed = {};
   int64_t max_iterations = int64_t{1} << 20;  // of one while loop
   int64_t max_bytes = int64_t{1} << 32;       // of all buffers
+  // Where the program runs, if it is for several devices. All of them run it, each in a thread of
+  // its own; the first that fails ends the runs of all.
+  DevicePlace place = {};
 };
 
 // Runs a verified program of static sizes, with the interpreter for its kernels. All temporaries

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "ir/loop_state.h"
+#include "plan/collectives.h"
 #include "program/frame.h"
 #include "program/tiles/calling.h"
 
@@ -92,7 +93,12 @@ Task task_of(const FrameEditor& frame, uint32_t s, std::span<const RegionTasks> 
   if (step.is_kernel) {
     task.resource = Resource::cores;
     task.kernels = {frame.kernel(s).hash};
-  } else if (graph.regions(n).empty()) {  // a collective, of one device alone
+  } else if (exchanges_data(graph.op(n))) {
+    task.resource = Resource::links;
+    task.moved = task_bytes(frame, graph.operands(n)[0]) + task_bytes(frame, graph.result(n));
+  } else if (graph.regions(n).empty() && graph.operands(n).empty()) {
+    return task;                          // the number of the device
+  } else if (graph.regions(n).empty()) {  // a collective of one device
     task.resource = Resource::memory;
     task.copies = {task_bytes(frame, graph.result(n))};
   } else if (regions.empty()) {
@@ -313,6 +319,14 @@ class ProgramTasks {
     task.copies.push_back(bytes(frame, copy.to));
     if (task.commands == 1) task.resource = Resource::memory;
   }
+  void add(const Frame& frame, const Start& start, Task& task) const {
+    task.resource = Resource::links;
+    task.moved += bytes(frame, start.from) + bytes(frame, start.to);
+  }
+  void add(const Frame& /*frame*/, const Wait& /*wait*/, Task& task) const {
+    task.resource = Resource::links;
+  }
+  void add(const Frame& /*frame*/, const DeviceIndex& /*index*/, Task& /*task*/) const {}
   void add(const Frame& /*frame*/, const Call& call, Task& task) const {
     if (!is_of_loop(*call.frame)) {
       task.lists.push_back(list(call.frame));

@@ -22,6 +22,7 @@ namespace hone {
 enum class Resource : uint8_t {
   cores,   // those that kernels run on
   memory,  // a copy
+  links,   // messages to other devices: a collective begins, or is waited for
   host,    // nothing of its own: what it runs has tasks
 };
 
@@ -40,9 +41,9 @@ struct Task {
   int64_t commands = 1;                // that begin, one after another
   std::vector<uint64_t> kernels = {};  // launched, by kernel_hash(): these price them
   std::vector<Dim> copies = {};        // bytes of each copy
-  Dim moved = 0;                       // bytes that its kernels and copies read and write
-  std::vector<size_t> lists = {};      // run once, by position in Tasks::lists
-  bool is_branch = false;              // one of these lists runs, and not all
+  Dim moved = 0;                   // bytes that its kernels, copies and collectives read and write
+  std::vector<size_t> lists = {};  // run once, by position in Tasks::lists
+  bool is_branch = false;          // one of these lists runs, and not all
   std::optional<Rounds> rounds = {};
   std::vector<uint32_t> after = {};  // tasks of the list that must have ended, ascending
 };
@@ -63,7 +64,8 @@ struct Tasks {
 // parts of less than a byte pads them; that is left out. `after` is what a task needs. A kernel
 // moves each operand once, as the graph has it: unpadded, and whole even if it reads a part.
 Tasks tasks_of(const PlanEditor& plan);
-// `after` has the tasks that use the same memory before, too. A kernel of which nobody knows what
+// `after` has the tasks that use the same memory before, too. A collective has a second task, its
+// wait, which moves nothing. A kernel of which nobody knows what
 // it was built from goes by the hash of its text.
 Tasks tasks_of(const Program& program);
 

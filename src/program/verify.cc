@@ -25,10 +25,10 @@ class FrameVerifier {
     parts_.resize(frame_.buffers.size());
     for (CommandId c = 0; c < frame_.commands.size(); ++c) {
       Status status = command(c);
-      if (!status.ok())
-        return std::move(status).error().within(
-            fmt::format("command {} '{}'", c, frame_.commands[c].name));
+      if (!status.ok()) return std::move(status).error().within(place(c));
     }
+    if (!open_.empty())
+      return bad_input("nothing waits for it").within(place(open_.begin()->first));
     for (BufferId b : buffers_of(frame_, Role::output))
       if (!is_known(b)) return bad_input("output %{} is never written", buffer(b).name);
     HONE_TRY(places());
@@ -36,6 +36,9 @@ class FrameVerifier {
   }
 
  private:
+  std::string place(CommandId c) const {
+    return fmt::format("command {} '{}'", c, frame_.commands[c].name);
+  }
   const Buffer& buffer(BufferId b) const { return frame_.buffers[b]; }
   Type type(BufferId b) const { return frame_.buffers[b].type; }
 
@@ -178,7 +181,38 @@ class FrameVerifier {
     for (const FrameRef& inner : frames_of(command))
       if (inner == nullptr) return bad_input("a frame is missing");
     HONE_TRY(std::visit([&](const auto& kind) { return check(kind); }, command.kind));
+    HONE_TRY(collectives(c));
     return memory(command);
+  }
+
+  // Between a start and its wait nothing touches what comes, and nothing writes what goes.
+  Status collectives(CommandId c) {
+    const Command& command = frame_.commands[c];
+    if (const Wait* wait = std::get_if<Wait>(&command.kind)) {
+      const auto start = open_.find(wait->start);
+      if (start == open_.end())
+        return bad_input(
+            "it waits for command {}, which no collective starts, or another command "
+            "waited for",
+            wait->start);
+      if (wait->from != start->second->from || wait->to != start->second->to)
+        return bad_input("it waits for command {}, which has other buffers", wait->start);
+      open_.erase(start);
+    }
+    const Accesses accesses = accesses_of(frame_, command);
+    for (const auto& [number, start] : open_) {
+      const BufferId from = place_of(frame_, start->from), to = place_of(frame_, start->to);
+      const bool reads = std::ranges::binary_search(accesses.reads, to);
+      if (reads || std::ranges::binary_search(accesses.writes, to))
+        return bad_input("%{} is {} before command {} is waited for, whose collective writes it",
+                         buffer(start->to).name, reads ? "read" : "written", number);
+      if (std::ranges::binary_search(accesses.writes, from))
+        return bad_input(
+            "%{} is written before command {} is waited for, whose collective reads it",
+            buffer(start->from).name, number);
+    }
+    if (const Start* start = std::get_if<Start>(&command.kind)) open_.emplace(c, start);
+    return {};
   }
 
   // A command writes only buffers that may be written, each once. It reads no buffer before it is
@@ -301,15 +335,57 @@ class FrameVerifier {
                      buffer(c.to).name, type(c.to).to_string());
   }
 
+  Status check(const Start& c) const {
+    HONE_TRY(hone::check(c.collective));
+    const Type from = type(c.from), to = type(c.to);
+    if (from.dtype() != to.dtype())
+      return bad_input("%{} is {}, %{} {}", buffer(c.from).name, from.to_string(),
+                       buffer(c.to).name, to.to_string());
+    const CollectiveKind kind = c.collective.kind;
+    const bool gathers = kind == CollectiveKind::all_gather;
+    const bool scatters = kind == CollectiveKind::reduce_scatter;
+    if (bytes_of(to) * (scatters ? c.collective.group_size : 1) !=
+        bytes_of(from) * (gathers ? c.collective.group_size : 1))
+      return bad_input("'{}' does not make {} of {}", to_string(c.collective), to.to_string(),
+                       from.to_string());
+    if (kind == CollectiveKind::all_to_all && !bytes_of(from).divisible_by(c.collective.group_size))
+      return bad_input("{} does not divide into {} parts of whole bytes", from.to_string(),
+                       c.collective.group_size);
+    if (combines(kind) && !can_combine(c.collective.combine, from.dtype()))
+      return unsupported("a {} of {}", name(c.collective.combine), name(from.dtype()));
+    return {};
+  }
+  Status check(const Wait& c) const {
+    if (c.start < frame_.commands.size()) return {};
+    return bad_input("there is no command {}", c.start);
+  }
+  Status check(const DeviceIndex& c) const {
+    if (type(c.to) == Type::scalar(DType::i64)) return {};
+    return bad_input("%{} is {}, not a number of a device", buffer(c.to).name,
+                     type(c.to).to_string());
+  }
+
   Status check(const Call& c) const { return ports(*c.frame, c.inputs, c.outputs); }
 
+  // Devices that took different ways would wait for each other for ever.
+  Status alike(const FrameRef& frame) const {
+    if (std::ranges::none_of(frame->commands, talks)) return {};
+    return unsupported("@{} exchanges data, and devices may not agree on whether it runs",
+                       frame->name)
+        .with_hint("exchange data outside of if and while");
+  }
+
   Status check(const Branch& c) const {
+    HONE_TRY(alike(c.on_true));
+    HONE_TRY(alike(c.on_false));
     HONE_TRY(condition(c.condition));
     HONE_TRY(ports(*c.on_true, c.inputs, c.outputs));
     return ports(*c.on_false, c.inputs, c.outputs);
   }
 
   Status check(const Loop& c) const {
+    HONE_TRY(alike(c.test));
+    HONE_TRY(alike(c.body));
     HONE_TRY(condition(c.condition));
     HONE_TRY(state_count(c.state, c.next));
     HONE_TRY(ports(*c.test, c.state, {c.condition}));
@@ -386,6 +462,7 @@ class FrameVerifier {
 
   const Program& program_;
   const Frame& frame_;
+  std::map<CommandId, const Start*> open_;  // collectives that nothing has waited for yet
   std::vector<bool> is_written_;
   std::vector<std::vector<BufferId>> parts_;  // by base: views that were written
   std::vector<bool> is_given_away_;           // inputs: an output that may lie in it has changed

@@ -14,6 +14,8 @@
 #include "runtime/memory.h"
 #include "runtime/script.h"
 #include "tensor/memory_pool.h"
+#include "transport/open_collectives.h"
+#include "transport/transport.h"
 
 namespace hone {
 
@@ -108,6 +110,7 @@ struct Executable::Frame {
   std::vector<void*> pointers;    // of Script::pointers
   std::vector<int64_t> trips;     // of each loop
   std::vector<Extent> extents;    // of the ports: room for check_overlaps()
+  OpenCollectives collectives;
 
   void* address(const Script& script, const Script::Pointer& pointer) const {
     std::byte* base = bases[pointer.base];
@@ -130,6 +133,8 @@ class Executable::Run {
   Status execute();
 
  private:
+  Status execute_instructions();
+  Status start(const Instruction& instruction) const;
   // Threads share large ones.
   void copy(const void* from, void* to, int64_t bytes) const;
   void launch(const Instruction& instruction) const;
@@ -330,8 +335,19 @@ Result<std::vector<Tensor>> Executable::run_to_tensors(std::span<const void* con
 
 Status Executable::run(std::span<const void* const> inputs, std::span<void* const> outputs,
                        const RunOptions& options) const {
+  Status good = run_here(inputs, outputs, options);
+  // The other devices must not wait for this one.
+  if (!good.ok() && options.place.transport != nullptr)
+    options.place.transport->cancel(good.error());
+  return good;
+}
+
+Status Executable::run_here(std::span<const void* const> inputs, std::span<void* const> outputs,
+                            const RunOptions& options) const {
   HONE_TRY(check("input", inputs_, inputs));
   HONE_TRY(check("output", outputs_, outputs));
+  if (Status good = check_place(options.place); !good.ok())
+    return std::move(good).error().within(place_);
   if (options.profile != nullptr) HONE_TRY(prepare(*options.profile));
   Result<Lease> lease = Lease::take(*this);
   if (!lease.ok()) return std::move(lease).error().within(place_);
@@ -348,6 +364,14 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
     const Type type = outputs_[i].type;
     static_cast<std::byte*>(outputs[i])[type.static_bytes() - 1] &= type.bits_of_last_byte();
   }
+  return {};
+}
+
+Status Executable::check_place(const DevicePlace& place) const {
+  HONE_TRY(hone::check(place));
+  for (const Script::Collective& one : script_->collectives)
+    if (Status good = check_devices(one.collective, devices_of(place)); !good.ok())
+      return std::move(good).error().within(fmt::format("command '{}'", one.result));
   return {};
 }
 
@@ -400,6 +424,22 @@ Status Executable::prepare(Profile& profile) const {
 }
 
 Status Executable::Run::execute() {
+  frame_.collectives.enter(options_.place);
+  Status good = execute_instructions();
+  if (!good.ok()) frame_.collectives.give_up(good.error());
+  return good;
+}
+
+Status Executable::Run::start(const Instruction& instruction) const {
+  const Script::Collective& one = script_.collectives[instruction.first];
+  void* const* const pointers = frame_.pointers.data() + instruction.pointer;
+  return frame_.collectives.start(
+      &one, one.collective, one.dtype,
+      {static_cast<const std::byte*>(pointers[0]), static_cast<size_t>(one.from_bytes)},
+      {static_cast<std::byte*>(pointers[1]), static_cast<size_t>(one.to_bytes)}, one.result);
+}
+
+Status Executable::Run::execute_instructions() {
   const CancelToken* const cancel = options_.cancel;
   const clockid_t clock = of_.threads_ == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
   void** const pointers = frame_.pointers.data();
@@ -424,6 +464,15 @@ Status Executable::Run::execute() {
         if (*static_cast<const std::byte*>(pointers[now.pointer]) == std::byte{0})
           next = now.target;
         break;
+      case InstructionKind::start: HONE_TRY(start(now)); break;
+      case InstructionKind::wait:
+        HONE_TRY(frame_.collectives.wait(&script_.collectives[now.first], cancel));
+        break;
+      case InstructionKind::device_index: {
+        const auto device = static_cast<int64_t>(options_.place.device);
+        std::memcpy(pointers[now.pointer], &device, sizeof device);
+        break;
+      }
       case InstructionKind::enter: frame_.trips[now.first] = now.count; break;
       case InstructionKind::next:
         if (frame_.trips[now.first] != now.count) {
@@ -432,6 +481,7 @@ Status Executable::Run::execute() {
         }
         break;
     }
+    if (!frame_.collectives.is_idle()) HONE_TRY(frame_.collectives.poll());
     if (is_traced) options_.trace->add(now.origin, {begin, steady_now(), this_thread()});
   }
   return {};

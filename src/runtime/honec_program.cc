@@ -5,6 +5,7 @@
 #include "base/team.h"
 #include "base/text.h"
 #include "runtime/honec_layout.h"
+#include "transport/transport.h"
 
 namespace hone::honec {
 
@@ -50,6 +51,7 @@ class CommandReader {
     --depth_;
     return block;
   }
+  uint32_t collectives() const { return collectives_; }
 
  private:
   using Kind = decltype(image::Command::kind);
@@ -77,6 +79,9 @@ class CommandReader {
         loop.body = HONE_TRY(block());
         return Kind(std::move(loop));
       }
+      case 5: return Kind(HONE_TRY(start()));
+      case 6: return Kind(image::Wait{HONE_TRY(in_.index("a collective"))});
+      case 7: return Kind(image::DeviceIndex{HONE_TRY(read_place(in_))});
       default: {
         image::Repeat repeat;
         repeat.loop = HONE_TRY(in_.index("a loop"));
@@ -98,8 +103,46 @@ class CommandReader {
     return launch;
   }
 
+  // They are numbered as they come.
+  Result<image::Start> start() {
+    image::Start start;
+    start.number = collectives_++;
+    SpmdCollective& spmd = start.collective;
+    spmd.kind = HONE_TRY(word("a collective", collective_kind_from_name));
+    spmd.combine = HONE_TRY(word("how elements are combined", combine_from_name));
+    spmd.group_size = HONE_TRY(device("the size of a group"));
+    const int64_t devices = HONE_TRY(in_.count("devices", kNumber));
+    for (int64_t i = 0; i < devices; ++i) spmd.groups.push_back(HONE_TRY(device("a device")));
+    const int64_t pairs = HONE_TRY(in_.count("pairs", 2 * kNumber));
+    for (int64_t i = 0; i < pairs; ++i) {
+      const int32_t source = HONE_TRY(device("a device"));
+      spmd.pairs.emplace_back(source, HONE_TRY(device("a device")));
+    }
+    Result<CollectiveSchedule> schedule = parse_collective_schedule(
+        HONE_TRY(in_.text("a schedule")));
+    if (!schedule.ok()) return in_.at(schedule.error().what());
+    spmd.schedule = *schedule;
+    start.dtype = HONE_TRY(word("an element type", dtype_from_name));
+    start.from = HONE_TRY(read_place(in_));
+    start.to = HONE_TRY(read_place(in_));
+    start.result = HONE_TRY(in_.text("the name of a value"));
+    return start;
+  }
+
+  Result<int32_t> device(std::string_view what) {
+    return static_cast<int32_t>(HONE_TRY(in_.number(what, 0, Transport::kMaxDevices)));
+  }
+  template <class FromName>
+  auto word(std::string_view what, const FromName& from_name)
+      -> Result<typename decltype(from_name(std::string_view()))::value_type> {
+    const std::string text = HONE_TRY(in_.text(what));
+    if (const auto known = from_name(text)) return *known;
+    return in_.at(fmt::format("'{}' is not {}", excerpt(text), what));
+  }
+
   Cursor& in_;
   int depth_ = 0;
+  uint32_t collectives_ = 0;
 };
 
 Result<image::Kernel> read_kernel(Cursor& in, const ProgramParts& parts,
@@ -223,9 +266,11 @@ Status read_program(Cursor& in, const ProgramParts& parts, OpenImage& open) {
   for (int64_t i = 0; i < kernels; ++i) {
     image.kernels.push_back(HONE_TRY(read_kernel(in, parts, head.needs)));
   }
+  CommandReader commands(in);
   // A loop has a command that names it.
   image.loops = static_cast<uint32_t>(HONE_TRY(in.count("loops", kNumber)));
-  image.commands = HONE_TRY(CommandReader(in).block());
+  image.commands = HONE_TRY(commands.block());
+  image.collectives = commands.collectives();
   if (head.symbols.empty())
     for (Dim bytes : open.arena) image.arena_bytes = std::max(image.arena_bytes, bytes.value());
   return in.end();

@@ -8,6 +8,7 @@
 
 #include "base/instructions.h"
 #include "tensor/tensor.h"
+#include "transport/spmd.h"
 
 // An Image is what the runtime executes: a Program for one set of sizes, flattened, with machine
 // code. Plain data: the loader checks it (executable.h), so a fault of the compiler cannot reach
@@ -78,9 +79,25 @@ struct Repeat {
   bool reverse = false;  // trips count down to 0
   Block body;
 };
+// Begins a collective, which reads `from` and writes `to` until its wait.
+struct Start {
+  uint32_t number = 0;  // below Image::collectives: each Start has its own
+  SpmdCollective collective;
+  DType dtype = DType::f32;
+  Place from;
+  Place to;
+  std::string result = {};  // the name of what it makes
+};
+struct Wait {
+  uint32_t number = 0;  // of the start
+};
+// Writes the number of the device, 8 bytes.
+struct DeviceIndex {
+  Place to;
+};
 struct Command {
   std::string name;
-  std::variant<Launch, Copy, Branch, While, Repeat> kind;
+  std::variant<Launch, Copy, Branch, While, Repeat, Start, Wait, DeviceIndex> kind;
 };
 
 struct Port {
@@ -108,6 +125,7 @@ struct Image {
   image::Block commands = {};  // one after another
   int64_t arena_bytes = 0;
   uint32_t loops = 0;              // numbers of Repeats are below
+  uint32_t collectives = 0;        // numbers of Starts are below
   bool flushes_denormals = false;  // every run does (RunOptions::flush_denormals)
 };
 

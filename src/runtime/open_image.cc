@@ -30,6 +30,12 @@ struct VisitCommand {
     visit_place(copy.from, visit);
     visit_place(copy.to, visit);
   }
+  void operator()(image::Start& start) const {
+    visit_place(start.from, visit);
+    visit_place(start.to, visit);
+  }
+  void operator()(image::Wait& /*wait*/) const {}
+  void operator()(image::DeviceIndex& index) const { visit_place(index.to, visit); }
   void operator()(image::Branch& branch) const {
     visit_place(branch.condition, visit);
     visit_block(branch.on_true, visit);

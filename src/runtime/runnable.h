@@ -10,6 +10,7 @@
 #include "base/span.h"
 #include "runtime/image.h"
 #include "tensor/tensor.h"
+#include "transport/spmd.h"
 
 namespace hone {
 
@@ -62,6 +63,9 @@ struct RunOptions {
   // Kernels read denormal numbers as 0 and write 0 for them: many processors compute with them a
   // hundred times as slowly.
   bool flush_denormals = false;
+  // Where the model runs, if it is for several devices. All of them run it, each in a thread of its
+  // own; they meet in its collectives, and the first that fails ends the runs of all.
+  DevicePlace place = {};
 };
 
 // A model that is ready to run. There are three: a graph that was compiled (Executable), a model

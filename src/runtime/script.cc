@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/checked_math.h"
@@ -35,7 +36,9 @@ class Resolver {
       if (!status.ok()) return named("kernel", kernel.name, std::move(status));
     }
     script_.loops = image_.loops;
+    script_.collectives.resize(image_.collectives);
     HONE_TRY(resolve(image_.commands));
+    if (!open_.empty()) return bad_input("nothing waits for collective {}", *open_.begin());
     return std::move(script_);
   }
 
@@ -64,6 +67,10 @@ class Resolver {
   Status resolve(const Block& block);
   Status resolve(const image::Launch& launch);
   Status resolve(const image::Copy& copy);
+  Status resolve(const image::Start& start);
+  Status resolve(const image::Wait& wait);
+  Status resolve(const image::DeviceIndex& index);
+  Status resolve_closed(const Block& block);
   Status resolve(const image::Branch& branch);
   Status resolve(const image::While& loop);
   Status resolve(const image::Repeat& repeat);
@@ -79,6 +86,8 @@ class Resolver {
   uint32_t first_base_[4] = {};  // of each region
   std::vector<int64_t> trips_;   // of each loop, 0: there is none yet
   std::vector<bool> is_open_;    // of each loop: around what is resolved now
+  std::set<uint32_t> started_;   // collectives
+  std::set<uint32_t> open_;      // those that nothing has waited for yet
   std::string_view command_;     // the innermost that is resolved now
   Script script_;
 };
@@ -207,6 +216,59 @@ Status Resolver::resolve(const image::Copy& copy) {
   return {};
 }
 
+Status Resolver::resolve(const image::Start& start) {
+  using enum Place::Region;
+  if (start.number >= script_.collectives.size())
+    return bad_input("starts collective {} of {}", start.number, script_.collectives.size());
+  if (!started_.insert(start.number).second)
+    return bad_input("starts collective {}, as another command does", start.number);
+  if (start.to.region == input || start.to.region == constant)
+    return bad_input("writes to {} {}", region_name(start.to.region), start.to.index);
+  HONE_TRY(hone::check(start.collective));
+  HONE_TRY(moved_elements(start.collective, start.dtype, start.from.bytes, start.to.bytes));
+  open_.insert(start.number);
+  Instruction instruction = {.kind = InstructionKind::start, .first = start.number};
+  instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
+  instruction.pointers = 2;
+  instruction.moves = HONE_TRY(point_to(start.from));
+  instruction.moves |= HONE_TRY(point_to(start.to));
+  instruction.origin = origin("");
+  add(instruction);
+  script_.collectives[start.number] = {start.collective, start.dtype, start.from.bytes,
+                                       start.to.bytes, start.result};
+  return {};
+}
+
+Status Resolver::resolve(const image::Wait& wait) {
+  if (open_.erase(wait.number) == 0)
+    return bad_input("waits for collective {}, which is not under way", wait.number);
+  add({.kind = InstructionKind::wait, .first = wait.number, .origin = origin("")});
+  return {};
+}
+
+Status Resolver::resolve(const image::DeviceIndex& index) {
+  using enum Place::Region;
+  if (index.to.bytes != 8) return bad_input("writes the device into {} bytes", index.to.bytes);
+  if (index.to.region == input || index.to.region == constant)
+    return bad_input("writes to {} {}", region_name(index.to.region), index.to.index);
+  Instruction instruction = {.kind = InstructionKind::device_index};
+  instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
+  instruction.pointers = 1;
+  instruction.moves = HONE_TRY(point_to(index.to));
+  add(instruction);
+  return {};
+}
+
+// A block that may run several times or not at all ends the collectives that it starts, and no
+// others.
+Status Resolver::resolve_closed(const Block& block) {
+  const std::set<uint32_t> before = std::exchange(open_, {});
+  HONE_TRY(resolve(block));
+  if (!open_.empty()) return bad_input("nothing waits for collective {}", *open_.begin());
+  open_ = before;
+  return {};
+}
+
 // The instruction, whose target is to be set.
 Result<uint32_t> Resolver::jump_if_zero(const Place& condition) {
   if (condition.bytes != 1) return bad_input("a condition has {} bytes, not 1", condition.bytes);
@@ -221,20 +283,20 @@ Result<uint32_t> Resolver::jump_if_zero(const Place& condition) {
 
 Status Resolver::resolve(const image::Branch& branch) {
   const uint32_t test = HONE_TRY(jump_if_zero(branch.condition));
-  HONE_TRY(resolve(HONE_PLANT(branches_swapped, branch.on_true, branch.on_false)));
+  HONE_TRY(resolve_closed(HONE_PLANT(branches_swapped, branch.on_true, branch.on_false)));
   const uint32_t end = here();
   add({.kind = InstructionKind::jump});
   script_.instructions[test].target = here();
-  HONE_TRY(resolve(HONE_PLANT(branches_swapped, branch.on_false, branch.on_true)));
+  HONE_TRY(resolve_closed(HONE_PLANT(branches_swapped, branch.on_false, branch.on_true)));
   script_.instructions[end].target = here();
   return {};
 }
 
 Status Resolver::resolve(const image::While& loop) {
   const uint32_t begin = here();
-  HONE_TRY(resolve(loop.test));
+  HONE_TRY(resolve_closed(loop.test));
   const uint32_t test = HONE_TRY(jump_if_zero(loop.condition));
-  HONE_TRY(resolve(loop.body));
+  HONE_TRY(resolve_closed(loop.body));
   add({.kind = InstructionKind::jump, .target = begin});
   script_.instructions[test].target = here();
   return {};
@@ -253,7 +315,7 @@ Status Resolver::resolve(const image::Repeat& repeat) {
   const int64_t last = repeat.trips - 1;
   add({.kind = InstructionKind::enter, .first = repeat.loop, .count = repeat.reverse ? last : 0});
   const uint32_t body = here();
-  HONE_TRY(resolve(repeat.body));
+  HONE_TRY(resolve_closed(repeat.body));
   add({.kind = InstructionKind::next,
        .target = body,
        .first = repeat.loop,

@@ -48,6 +48,14 @@ struct Script {
     std::string kernel;  // empty: a copy
   };
 
+  struct Collective {
+    SpmdCollective collective;
+    DType dtype;
+    int64_t from_bytes;
+    int64_t to_bytes;
+    std::string result;
+  };
+
   static constexpr uint32_t kNoOrigin = UINT32_MAX;
 
   struct Instruction {
@@ -58,6 +66,9 @@ struct Script {
       jump_if_zero,  // to `target` if the byte at `pointer` is 0
       enter,         // loop `first` is at trip `count`
       next,          // adds `step` to the trip of loop `first`; to `target`, unless it is `count`
+      start,         // collective `first`, from `pointer` to the next one
+      wait,          // for collective `first`
+      device_index,  // at `pointer`
     };
     Kind kind;
     uint32_t pointer = 0;
@@ -80,6 +91,7 @@ struct Script {
   std::vector<Instruction> instructions;
   std::vector<Origin> origins;
   std::vector<Phase> phases;
+  std::vector<Collective> collectives;
   std::vector<int64_t> symbols;
   std::vector<std::shared_ptr<const ObjectCode>> objects;
   uint32_t loops = 0;

@@ -7,6 +7,7 @@
 #include "program/instantiate.h"
 #include "program/tiles/interpret.h"
 #include "runtime/image.h"
+#include "transport/open_collectives.h"
 
 namespace hone {
 
@@ -119,6 +120,20 @@ class ImageRunner {
     return {};
   }
 
+  Status execute(const image::Start& c) {
+    const std::span<std::byte> to = HONE_TRY(at(c.to));
+    return collectives_.start(reinterpret_cast<const void*>(uintptr_t{c.number}), c.collective,
+                              c.dtype, HONE_TRY(at(c.from)), to, c.result);
+  }
+  Status execute(const image::Wait& c) {
+    return collectives_.wait(reinterpret_cast<const void*>(uintptr_t{c.number}));
+  }
+  Status execute(const image::DeviceIndex& c) {
+    std::ranges::fill(HONE_TRY(at(c.to)), std::byte{0});  // of a device without others
+    return {};
+  }
+
+  OpenCollectives collectives_;
   const Image& image_;
   std::map<uint32_t, uint32_t> donors_;  // by output
   const std::vector<program::Kernel>& kernels_;

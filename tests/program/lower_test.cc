@@ -478,22 +478,6 @@ TEST(Lower, NodesWithoutResults) {
       "}\n");
 }
 
-TEST(Lower, RefusesExchangesWithOthers) {
-  auto error = [](std::string_view node) {
-    const Graph graph = prepared(fmt::format("graph @g(%x: f32[4]) {{ {} return %y }}", node));
-    Result<Program> program = lower(graph, completed(graph), two_cores());
-    EXPECT_FALSE(program.ok());
-    if (program.ok()) return std::string();
-    EXPECT_EQ(program.error().code(), ErrorCode::unsupported);
-    return program.error().to_string();
-  };
-  EXPECT_THAT(error("%y = all_reduce %x {kind = sum, group_size = 2}"),
-              says("node '%y' (all_reduce) ... devices"));
-  EXPECT_THAT(error("%y = all_gather %x {axis = 0, group_size = 1, groups = [0, 1]}"),
-              HasSubstr("several devices"));
-  EXPECT_THAT(error("%y = permute %x {pairs = [0, 1]}"), HasSubstr("several devices"));
-}
-
 TEST(Lower, RefusesPlansThatDoNotFit) {
   const Graph graph = prepared("graph @g(%x: f32[4]) { %y = neg %x %z = exp %y return %z }");
   const Plan plan = completed(graph);

@@ -8,6 +8,7 @@
 #include "kernel/packed.h"
 #include "kernel/prepared.h"
 #include "kernel/schedule_text.h"
+#include "plan/collectives.h"
 #include "plan/view.h"
 #include "program/build/kernel.h"
 #include "program/frame.h"
@@ -71,6 +72,7 @@ BufferId FrameBuilder::add_view(std::string_view name, Type type, BufferId of, D
 }
 
 FrameRef FrameBuilder::finish() && {
+  frame_.commands = with_waits(frame_);
   const std::vector<std::vector<CommandId>> after = dependencies(frame_, whole_.kernels());
   for (size_t c = 0; c < after.size(); ++c) frame_.commands[c].after = after[c];
   return std::make_shared<const Frame>(std::move(frame_));
@@ -241,7 +243,7 @@ class GraphLowering {
 
   Status add_node(const Step& step) {
     const NodeId n = step.nodes[0];
-    NodeCommand command = {graph_, n, step.name, buffers(graph_.operands(n)), {}, {}, {}, {}};
+    NodeCommand command = {graph_, n, step.name, buffers(graph_.operands(n)), {}, {}, {}, {}, {}};
     command.unchanged = unchanged_state(graph_, n);
     for (ValueId v : graph_.results(n)) {
       command.outputs.push_back(buffer(v));
@@ -255,7 +257,10 @@ class GraphLowering {
                                 fmt::format("{}.{}", frame_.name(), region->key),
                                 is_body ? command.unchanged : std::vector<bool>())));
     }
-    if (command.regions.empty()) return add_collective(frame_, command);
+    if (const auto schedule = planned_.collective.find(n.index);
+        schedule != planned_.collective.end())
+      command.schedule = schedule->second;
+    if (command.regions.empty()) return add_collective(whole_, frame_, command);
     return add_control(whole_, frame_, command);
   }
 
@@ -285,7 +290,7 @@ Result<FrameRef> Lowering::frame(const Graph& graph, const Plan& plan, std::stri
 Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target,
                       const CancelToken* cancel) {
   HONE_TRY(check_complete(plan, graph, target));
-  program::Lowering lowering(plan, cancel);
+  program::Lowering lowering(plan, !exchanges_data(graph), cancel);
   Program program;
   program.name = graph.name();
   program.threads = *plan.threads;

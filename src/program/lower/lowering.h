@@ -26,7 +26,11 @@ class Names {
 // The parts that a program has once: its kernels, and the names of its frames.
 class Lowering {
  public:
-  Lowering(const Plan& plan, const CancelToken* cancel) : plan_(plan), cancel_(cancel) {}
+  // `is_alone`: the graph exchanges no data, and is for one device.
+  Lowering(const Plan& plan, bool is_alone, const CancelToken* cancel)
+      : plan_(plan), is_alone_(is_alone), cancel_(cancel) {}
+
+  bool is_alone() const { return is_alone_; }
 
   // The kernel of a group; those of equal tiles by equal schedules are one.
   Result<KernelId> kernel(const KernelBody& body) { return kernel(body, schedule(body)); }
@@ -50,6 +54,7 @@ class Lowering {
   Result<KernelId> kernel(const KernelBody& body, const Schedule& schedule);
 
   const Plan& plan_;  // of the whole graph
+  const bool is_alone_;
   const CancelToken* cancel_;
   std::vector<Kernel> kernels_;
   Names kernel_names_, frame_names_;
@@ -94,15 +99,20 @@ struct NodeCommand {
   std::vector<BufferId> inputs;
   std::vector<BufferId> outputs;
   std::vector<FrameRef> regions;
-  std::vector<bool> unchanged;  // by state of a loop: its body has no output for it
-  std::vector<bool> is_read;    // by output: somebody needs it
+  std::vector<bool> unchanged;       // by state of a loop: its body has no output for it
+  std::vector<bool> is_read;         // by output: somebody needs it
+  CollectiveSchedule schedule = {};  // of a collective that exchanges data
 
   Op op() const { return graph.op(node); }
 };
 
 // Adds control flow. A loop becomes a frame of its own, with the buffers that only the loop needs.
 Status add_control(Lowering& whole, FrameBuilder& frame, const NodeCommand& command);
-// On one device every exchange is with itself.
-Status add_collective(FrameBuilder& frame, const NodeCommand& command);
+// Adds a collective. A group of one device copies. Parts that do not lie one behind the other are
+// brought so by kernels, in a frame of its own.
+Status add_collective(Lowering& whole, FrameBuilder& frame, const NodeCommand& command);
+// Adds the waits: each one stands before the first command that needs what comes or changes what
+// goes, or at the end.
+std::vector<Command> with_waits(const Frame& frame);
 
 }  // namespace hone::program

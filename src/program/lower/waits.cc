@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "program/frame.h"
+#include "program/lower/lowering.h"
+#include "program/tiles/calling.h"
+
+// Where collectives are waited for.
+
+namespace hone::program {
+
+namespace {
+
+// The memory of a buffer: places of temporaries, or a whole buffer that lies elsewhere.
+struct Stretch {
+  BufferId place = 0;
+  bool is_placed = false;
+  int64_t begin = 0;  // if it is placed
+  int64_t end = 0;
+
+  bool overlaps(const Stretch& other) const {
+    if (place == other.place) return true;
+    return is_placed && other.is_placed && begin < other.end && other.begin < end;
+  }
+};
+
+class Waits {
+ public:
+  explicit Waits(const Frame& frame) : frame_(frame) {}
+
+  std::vector<Command> add() {
+    for (const Command& command : frame_.commands) {
+      const Accesses accesses = accesses_of(frame_, command);
+      wait_if([&](const Open& open) {
+        return touches(accesses.reads, open.to) || touches(accesses.writes, open.to) ||
+               touches(accesses.writes, open.from);
+      });
+      if (const Start* start = std::get_if<Start>(&command.kind))
+        open_.push_back({static_cast<CommandId>(made_.size()), command.name, start->from, start->to,
+                         stretch(start->from), stretch(start->to)});
+      made_.push_back(command);
+    }
+    wait_if([](const Open&) { return true; });
+    return std::move(made_);
+  }
+
+ private:
+  struct Open {
+    CommandId start;
+    std::string name;
+    BufferId from_buffer, to_buffer;
+    Stretch from, to;
+  };
+
+  Stretch stretch(BufferId b) const {
+    const BufferId place = place_of(frame_, b);
+    const Buffer& buffer = frame_.buffers[place];
+    if (buffer.role != Role::temporary || !buffer.offset) return {place};
+    return {place, true, *buffer.offset, *buffer.offset + aligned(bytes_of(buffer.type)).value()};
+  }
+  bool touches(const std::vector<BufferId>& buffers, const Stretch& memory) const {
+    return std::ranges::any_of(buffers, [&](BufferId b) { return stretch(b).overlaps(memory); });
+  }
+  template <class Is>
+  void wait_if(const Is& is) {
+    std::erase_if(open_, [&](const Open& open) {
+      if (!is(open)) return false;
+      made_.push_back({open.name, Wait{open.start, open.from_buffer, open.to_buffer}, {}});
+      return true;
+    });
+  }
+
+  const Frame& frame_;
+  std::vector<Open> open_;  // in the order of their starts
+  std::vector<Command> made_;
+};
+
+}  // namespace
+
+std::vector<Command> with_waits(const Frame& frame) {
+  const bool has_any = std::ranges::any_of(frame.commands, [](const Command& command) {
+    return std::holds_alternative<Start>(command.kind);
+  });
+  return has_any ? Waits(frame).add() : frame.commands;
+}
+
+}  // namespace hone::program
