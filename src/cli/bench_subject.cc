@@ -190,6 +190,23 @@ class CompiledSubject : public BenchSubject {
 
 }  // namespace
 
+Status DividedSubject::run() {
+  HONE_TRY(devices_->run(inputs_, {.cancel = cancel_}, std::span(times_)));
+  ++runs_;
+  return {};
+}
+
+std::vector<BenchReport::Device> DividedSubject::mean_times() const {
+  std::vector<BenchReport::Device> all;
+  const auto runs = static_cast<double>(std::max<int64_t>(runs_, 1));
+  for (size_t i = 0; i < times_.size(); ++i) {
+    const DeviceShare& device = devices_->devices()[i];
+    all.push_back({device.name, device.count, times_[i].computing / runs, times_[i].moving / runs,
+                   times_[i].waiting / runs});
+  }
+  return all;
+}
+
 Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model) {
   return std::unique_ptr<BenchSubject>(new PlainSubject(
       model, HONE_TRY(native_model(model.source.model, model.inputs, model.options, model.face))));

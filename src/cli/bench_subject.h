@@ -3,9 +3,11 @@
 #include <memory>
 #include <vector>
 
+#include "report/bench_text.h"
 #include "report/profile.h"
 #include "report/trace.h"
 #include "session/compiled.h"
+#include "session/devices.h"
 #include "session/native.h"
 #include "session/source.h"
 
@@ -38,6 +40,33 @@ class BenchSubject {
   virtual void start_trace(RunTrace& runs) = 0;
   virtual Status add_runs(Trace& trace, const RunTrace& runs) = 0;
   virtual Result<std::vector<SegmentProfile>> profile(int64_t runs) = 0;
+};
+
+// The runs of a model on several devices, which it times. It keeps no profile.
+class DividedSubject : public BenchSubject {
+ public:
+  DividedSubject(std::shared_ptr<const ManyDevices> devices, std::span<const Tensor> inputs,
+                 const CancelToken* cancel)
+      : devices_(std::move(devices)), inputs_(inputs), cancel_(cancel) {}
+
+  Status run() override;
+  void start_profile() override {}
+  void start_trace(RunTrace&) override {}
+  Status add_runs(Trace&, const RunTrace&) override { return {}; }
+  Result<std::vector<SegmentProfile>> profile(int64_t) override {
+    return std::vector<SegmentProfile>();
+  }
+
+  // From then on, runs count.
+  void start_times() { times_.assign(devices_->devices().size(), {}), runs_ = 0; }
+  std::vector<BenchReport::Device> mean_times() const;
+
+ private:
+  const std::shared_ptr<const ManyDevices> devices_;
+  const std::span<const Tensor> inputs_;
+  const CancelToken* const cancel_;
+  std::vector<DeviceTimes> times_ = std::vector<DeviceTimes>(devices_->devices().size());
+  int64_t runs_ = 0;
 };
 
 Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model);

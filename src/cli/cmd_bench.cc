@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/compiled.h"
 #include "cli/console.h"
+#include "cli/devices.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/source.h"
@@ -225,6 +226,36 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
   return tell(report, profile, request, console);
 }
 
+Status bench_divided(const Request& request, const DeviceOptions& devices,
+                     const Arguments& arguments, Console& console) {
+  HONE_TRY(refuse_verify(arguments));
+  const NativeOptions options = HONE_TRY(native_options(arguments, console));
+  const Source source =
+      HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
+  const RunInputs inputs = HONE_TRY(
+      given_inputs(signature_of(source.model), source.open, arguments, Engine::native, console));
+  HONE_TRY(check_all_chosen(inputs));
+  BenchReport report = report_of(arguments, source, inputs, options);
+  std::optional<DividedSubject> subject;
+  report.first = HONE_TRY(measure_once([&]() -> Status {
+    const DividedModel divided =
+        HONE_TRY(divided_model(source.model, inputs, options, devices, console));
+    report.threads = divided.model->threads();
+    subject.emplace(divided.devices, inputs.tensors, &console.cancel());
+    return subject->run();
+  }));
+  if (request.json != "-") console.write(bench_title(report));
+  report.warmup = request.measure.warmup;
+  subject->start_times();
+  PeakMemory::start();
+  report.timing =
+      HONE_TRY(measure(request.measure, console.cancel(), [&] { return subject->run(); }));
+  report.peak_bytes = PeakMemory::bytes();
+  report.devices = subject->mean_times();
+  console.note("compiled and run once in {}", format_seconds(report.first));
+  return tell(report, {}, request, console);
+}
+
 // Says what flushing changed, or that it may make the model faster.
 Status note_denormals(const BenchModel& of, Console& console) {
   if (of.options.prepare.flushes_denormals) {
@@ -244,6 +275,8 @@ Status note_denormals(const BenchModel& of, Console& console) {
 Status cmd_bench(const Arguments& arguments, Console& console) {
   const Request request = HONE_TRY(request_of(arguments));
   HONE_TRY(Tracer::check(arguments));
+  if (const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments)))
+    return bench_divided(request, *devices, arguments, console);
   if (names_compiled(arguments)) return bench_compiled(request, arguments, console);
   HONE_TRY(refuse_verify(arguments));
   Tracer tracer(arguments);

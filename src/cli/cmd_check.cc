@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/compiled.h"
 #include "cli/console.h"
+#include "cli/devices.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
@@ -100,6 +101,7 @@ Status check_compiled(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Status cmd_check(const Arguments& arguments, Console& console) {
+  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments));
   if (names_compiled(arguments)) return check_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   if (arguments.given("model"))
@@ -113,9 +115,12 @@ Status cmd_check(const Arguments& arguments, Console& console) {
   const RunInputs inputs = HONE_TRY(
       given_inputs(signature_of(source.model), source.open, arguments, Engine::contest, console));
 
-  return check_one(source, inputs,
-                   HONE_TRY(native_model(source.model, inputs, options, console.face())),
-                   arguments, console);
+  std::shared_ptr<const Runnable> subject;
+  if (devices)
+    subject = HONE_TRY(divided_model(source.model, inputs, options, *devices, console)).devices;
+  else
+    subject = HONE_TRY(native_model(source.model, inputs, options, console.face()));
+  return check_one(source, inputs, subject, arguments, console);
 }
 
 }  // namespace hone::cli

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/compiled.h"
 #include "cli/console.h"
+#include "cli/devices.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
@@ -95,6 +96,7 @@ Status run_compiled(const Arguments& arguments, Console& console) {
 
 Status cmd_run(const Arguments& arguments, Console& console) {
   HONE_TRY(Tracer::check(arguments));
+  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments));
   if (names_compiled(arguments)) return run_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   // Numerics are the reference's.
@@ -127,7 +129,11 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   const auto start = std::chrono::steady_clock::now();
   const Face face = console.face();
   std::shared_ptr<const NativeModel> compiled;
-  if (is_native) compiled = HONE_TRY(native_model(source.model, inputs, native, face));
+  std::shared_ptr<const Runnable> runnable;
+  if (devices)
+    runnable = HONE_TRY(divided_model(source.model, inputs, native, *devices, console)).devices;
+  else if (is_native)
+    runnable = compiled = HONE_TRY(native_model(source.model, inputs, native, face));
   std::vector<UnitTimes> times;
   RunOptions options = {.cancel = face.cancel};
   if (tracer.is_wanted()) {
@@ -139,7 +145,7 @@ Status cmd_run(const Arguments& arguments, Console& console) {
           ? HONE_TRY(tracer.timed(
                 "run",
                 [&] {
-                  return compiled->run(inputs.tensors, options,
+                  return runnable->run(inputs.tensors, options,
                                        tracer.is_wanted() ? &times : nullptr);
                 }))
           : HONE_TRY(evaluate_on(source.model, inputs,

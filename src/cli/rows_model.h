@@ -181,6 +181,19 @@ inline constexpr Option kNative[] = {
     kPlanLenientOption, kPlanSeedOption, kWithoutOption,       kNativeCacheOption,
     kFlushOption,       kLevelOption,    kRewriteBudgetOption, kAssumeRangeOption};
 
+inline constexpr Option kDevices[] = {
+    {.name = "devices",
+     .take = Take::text,
+     .value = "N",
+     .doc = "divide the batch among N devices, parts of this machine; or a list of them: cpu,cpu "
+            "(docs/devices.md)"},
+    {.name = "batch",
+     .take = Take::text,
+     .value = "INPUT[:DIM]",
+     .doc = "an input that has the batch, along dim 0 or this one (default: the first input that "
+            "has a dim, and those with the same dim 0)",
+     .repeats = true}};
+
 inline constexpr Option kVerify[] = {
     {.name = "verify", .doc = "check all weights of a compiled model first"}};
 
@@ -262,8 +275,9 @@ inline constexpr Option kChecked[] = {
     {.name = "checked",
      .doc = "stop at values for which the ONNX standard has no result, such as indices out of "
             "range, and name the node"}};
-inline constexpr auto kRun = joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative,
-                                    kChecked, kVerify, kTraceOption, kRunOutput, kExpectations);
+inline constexpr auto kRun =
+    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kDevices, kChecked, kVerify,
+           kTraceOption, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "a compiled model, its weights checked"},
@@ -272,6 +286,7 @@ inline constexpr Example kRunExamples[] = {
     {"hone run mlp.hone --input x=@x.npy --expect y.npy --atol 1e-4",
      "exit code 1 if they differ; says which tolerance would pass"},
     {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"},
+    {"hone run zoo:mlp,batch=8 --devices 2", "each of two parts of the machine computes 4 rows"},
     {"hone run model.onnx --trace trace.json", "compiling and a run, for ui.perfetto.dev"}};
 
 inline constexpr Positional kDemoModel[] = {
@@ -369,7 +384,7 @@ inline constexpr Option kBenchOwn[] = {
             "an optimizer; an output in their memory is the next run's input"},
     {.name = "profile", .doc = "measure as long again, and print the layers that take longest"}};
 inline constexpr auto kBench =
-    joined(kInputOptions, kSizes, kNative, kBenchOwn, kTraceOption, kVerify);
+    joined(kInputOptions, kSizes, kNative, kDevices, kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
@@ -378,6 +393,7 @@ inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:mlp,symbolic-batch --dim N=16", "sizes that are open have to be chosen"},
     {"hone bench model.onnx --vs onnxruntime", "both in turns, and the ratio with its interval"},
     {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"},
+    {"hone bench zoo:mlp,batch=8 --devices 2", "and what each device does in a run"},
     {"hone bench new.honec --vs old.honec", "two compiled models in turns"}};
 
 // ---- report ------------------------------------------------------------------------------------
@@ -405,11 +421,12 @@ inline constexpr Option kOrigin[] = {
      .value = "MODEL",
      .doc = "the source of a compiled model, whose outputs are right"}};
 inline constexpr auto kCheck =
-    joined(kInputOptions, kSizes, kExpectations, kNative, kOrigin, kVerify);
+    joined(kInputOptions, kSizes, kExpectations, kNative, kDevices, kOrigin, kVerify);
 inline constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; the distance of native code from the reference"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",
      "exit code 1 if one of them is not within the tolerance"},
+    {"hone check zoo:mlp,batch=3 --devices 2", "two devices, with 2 rows and 1 row"},
     {"hone check model.honec --model model.onnx", "a compiled file against its source"}};
 
 inline constexpr Positional kConvertModel[] = {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/text_table.h"
 
 namespace hone {
 namespace {
@@ -23,6 +24,26 @@ Json json_of(const Timing& timing) {
           {"p90", timing.quantile(0.9)},
           {"p99", timing.quantile(0.99)},
           {"median_interval", interval_json(median_interval(timing.seconds))}};
+}
+
+std::string devices_text(const std::vector<BenchReport::Device>& devices) {
+  if (devices.empty()) return "";
+  TextTable table("lrrrr", {"device", "rows", "computing", "moving", "waiting"});
+  for (const BenchReport::Device& device : devices)
+    table.add_row({device.name, std::to_string(device.rows), format_seconds(device.computing),
+                   format_seconds(device.moving), format_seconds(device.waiting)});
+  return table.to_string();
+}
+
+Json devices_json(const std::vector<BenchReport::Device>& devices) {
+  Json all = Json::array();
+  for (const BenchReport::Device& device : devices)
+    all.push_back({{"name", device.name},
+                   {"rows", device.rows},
+                   {"computing", device.computing},
+                   {"moving", device.moving},
+                   {"waiting", device.waiting}});
+  return all;
 }
 
 std::string ratio_text(const BenchReport::Rival& rival) {
@@ -57,7 +78,8 @@ std::string bench_text(const BenchReport& report) {
   if (report.rival)
     text += fmt::format("{}: {}\n{}\n", report.rival->name, timing_text(report.rival->timing),
                         ratio_text(*report.rival));
-  return text + fmt::format("memory {} at most\n", format_bytes(report.peak_bytes));
+  return text + fmt::format("memory {} at most\n", format_bytes(report.peak_bytes)) +
+         devices_text(report.devices);
 }
 
 std::string bench_warning(const BenchReport& report) {
@@ -90,6 +112,7 @@ std::string bench_json(const BenchReport& report, const std::string& profile) {
                      {"seconds", json_of(rival->timing)},
                      {"ratio", rival->ratio},
                      {"ratio_interval", interval_json(rival->interval)}};
+  if (!report.devices.empty()) json["devices"] = devices_json(report.devices);
   if (!profile.empty()) json["profile"] = Json::parse(profile);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -34,6 +34,16 @@ struct BenchReport {
     std::optional<Interval> interval;
   };
   std::optional<Rival> rival;
+
+  // Where several divide the batch: the mean of a run, in seconds.
+  struct Device {
+    std::string name;
+    int64_t rows = 0;  // of the batch
+    double computing = 0;
+    double moving = 0;   // copies of rows that do not lie side by side
+    double waiting = 0;  // for the other devices
+  };
+  std::vector<Device> devices;  // empty: one device has all
 };
 
 // "threads 2, target avx512-2c, x f32[4, 784], N=4".

@@ -1,0 +1,43 @@
+# A batch is divided among parts of this machine; what cannot be divided is refused by name.
+source "$ROOT/tests/cli/expect.bash"
+cat >rows.hone <<'END'
+graph @rows(%x: f32[N, 4], %w: f32[4, 2]) -> f32[N, 2] where N in 1..64 {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %y = tanh %h
+  return %y
+}
+END
+"$HONE" run rows.hone --dim N=5 -o one.npz
+for devices in 1 2 3 8 cpu,cpu; do
+  "$HONE" run rows.hone --dim N=5 --devices "$devices" --expect one.npz --rtol 1e-5 2>told
+  grep -q "rows of the batch" told
+done
+says "with 2, 2, 1 rows" run rows.hone --dim N=5 --devices 3
+says "take turns" run rows.hone --dim N=64 --devices 64
+"$HONE" check rows.hone --dim N=5 --devices 2 >/dev/null
+"$HONE" check zoo:lstm,size=tiny,batch=3 --devices 2 --batch tokens:1 >/dev/null
+fails 4 "--batch INPUT" run zoo:lstm,size=tiny,batch=3 --devices 2
+
+"$HONE" bench rows.hone --dim N=4 --devices 2 --runs 5 --json figures.json >report
+grep -q "^cpu 1 .* 2 " report
+grep -q '"waiting"' figures.json
+
+cat >mean.hone <<'END'
+graph @mean(%x: f32[4, 3]) -> f32[3] {
+  %m = reduce %x {kind = sum, axes = [0]}
+  return %m
+}
+END
+fails 4 "op 'reduce' mixes the rows" run mean.hone --devices 2
+fails 4 "node '%m' (reduce)" check mean.hone --devices 2
+"$HONE" run mean.hone --devices 2 --batch x:1 >/dev/null
+fails 2 "no input is called 'y'" run mean.hone --devices 2 --batch y
+fails 2 "no dim 2" run mean.hone --devices 2 --batch x:2
+fails 2 "--batch needs --devices" run mean.hone --batch x
+fails 2 "there is no device 'cuda:0'" run mean.hone --devices cpu,cuda:0
+fails 2 "outside of 1..256" run mean.hone --devices 0
+fails 2 "does not go with --devices" run mean.hone --devices 2 --plan-seed 1
+fails 2 "does not go with --devices" bench mean.hone --devices 2 --profile
+fails 2 "does not go with --devices" run mean.hone --devices 2 --backend reference
+"$HONE" compile rows.hone --dim N=4 -o rows.honec
+fails 4 "has no graph to divide" run rows.honec --devices 2
