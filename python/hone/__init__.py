@@ -18,6 +18,7 @@ from ._errors import (
     Unsupported,
     UsageError,
 )
+from ._jax import JaxFunction, jax
 from ._model import Model, Port
 from ._progress import Progress
 from ._report import Report, report
@@ -36,10 +37,10 @@ from ._session import (
 
 __all__ = [
     "BadInput", "Cost", "Error", "ExecutionMode", "GraphOptimizationLevel", "InferenceSession",
-    "InternalError", "Interrupted", "LimitError", "Mismatch", "Model", "NodeArg", "Port",
-    "Progress", "Report", "RunOptions", "Search", "SessionOptions", "Tuned", "Unsupported",
+    "InternalError", "Interrupted", "JaxFunction", "LimitError", "Mismatch", "Model", "NodeArg",
+    "Port", "Progress", "Report", "RunOptions", "Search", "SessionOptions", "Tuned", "Unsupported",
     "UsageError", "__version__", "compile", "default_cache", "default_log",
-    "get_available_providers", "get_device", "graph", "load", "report", "tune",
+    "get_available_providers", "get_device", "graph", "jax", "load", "report", "tune",
 ]  # fmt: skip
 
 
