@@ -23,6 +23,7 @@ class Topology {
   // The devices and the names of the system have passed check().
   explicit Topology(const System& system);
 
+  int64_t devices() const { return devices_; }
   std::span<const Link> links() const { return links_; }
   // "ring 3 > 4", "port 5 > host 0", "bus of host 1", "cable 0 - 7"
   std::string link_name(uint32_t link) const;

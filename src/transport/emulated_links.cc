@@ -2,10 +2,59 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "base/error.h"
+#include "target/shares.h"
 
 namespace hone {
+
+// ---- Links of a system -------------------------------------------------------------------------
+
+namespace {
+
+// Each copy has room of its own to compute in, as copies may be asked at the same time.
+class SystemShares {
+ public:
+  explicit SystemShares(std::shared_ptr<const Topology> topology)
+      : topology_(std::move(topology)), shares_(topology_->links()) {}
+
+  void operator()(std::span<const std::span<const uint32_t>> flows, std::span<double> rates) {
+    crossings_.clear();
+    for (const std::span<const uint32_t> flow : flows)
+      for (const uint32_t link : flow) crossings_.push_back({link});
+    routes_.clear();
+    size_t begin = 0;
+    for (const std::span<const uint32_t> flow : flows) {
+      routes_.push_back(std::span(crossings_).subspan(begin, flow.size()));
+      begin += flow.size();
+    }
+    shares_.share(routes_, rates);
+  }
+
+ private:
+  std::shared_ptr<const Topology> topology_;
+  LinkShares shares_;
+  std::vector<Crossing> crossings_;
+  std::vector<std::span<const Crossing>> routes_;
+};
+
+}  // namespace
+
+EmulatedLinks emulated_links(const Topology& topology) {
+  const auto kept = std::make_shared<const Topology>(topology);
+  const auto route = [kept](int32_t from, int32_t to) -> EmulatedRoute {
+    for (const int32_t device : {from, to})
+      HONE_CHECK(device >= 0 && device < kept->devices(), "device {} of {}", device,
+                 kept->devices());
+    std::vector<uint32_t> links = kept->route(from, to);
+    const double latency = kept->latency(links);
+    return {std::move(links), latency};
+  };
+  return {.route = route, .share = SystemShares(kept)};
+}
+
+// ---- Messages on their way ---------------------------------------------------------------------
 
 std::vector<double> FlowTable::rates_of(const Open& open) const {
   std::vector<std::span<const uint32_t>> routes;

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "target/topology.h"
+
 // Links that are slower than memory. Bytes move at once, but a message becomes visible only when
 // its flow has drained through the links of its route, plus their latency. The emulation of a
 // running transport and the virtual clock ask the same table, so they differ by overheads only.
@@ -24,6 +26,10 @@ struct EmulatedLinks {
   std::function<void(std::span<const std::span<const uint32_t>> flows, std::span<double> rates)>
       share;
 };
+
+// The links of a system, of which messages share those that they share in a timeline, in the same
+// way (target/shares.h). Devices are those of the system.
+EmulatedLinks emulated_links(const Topology& topology);
 
 // The messages that are on their way, in seconds of any clock.
 class FlowTable {

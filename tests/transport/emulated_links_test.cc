@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "base/rng.h"
+#include "target/presets.h"
+#include "tests/target/target_testing.h"
 #include "tests/transport/collective_cases.h"
 #include "tests/transport/processes.h"
 #include "transport/run_steps.h"
@@ -100,6 +102,25 @@ TEST(FlowTable, AgreesWithASimulationInSmallSteps) {
     }
     for (size_t i = 0; i < kCount; ++i)
       EXPECT_NEAR(table.visible_at(flows[i]), ends[i], 20 * kStep) << "flow " << i;
+  }
+}
+
+// A copy of a table has room of its own to compute in.
+TEST(FlowTable, TakesTheLinksOfASystem) {
+  System ring = preset_system("ring:4", parse_target(kSampleTarget, "t").value()).value();
+  ring.links[0].bytes_per_second = 1000;
+  ring.links[0].latency = 0.25;
+  for (const bool shared : {true, false}) {
+    ring.links[0].shared = shared;
+    const EmulatedLinks emulated = emulated_links(Topology(ring));
+    FlowTable first(emulated), table(emulated);
+    first.start(0, 0, 1, 10);
+    // Both cross the link from 1 to 2.
+    const uint64_t a = table.start(0, 0, 2, 500);
+    const uint64_t b = table.start(0, 1, 2, 1000);
+    EXPECT_DOUBLE_EQ(table.visible_at(a), shared ? 1.5 : 1.0);
+    EXPECT_DOUBLE_EQ(table.visible_at(b), shared ? 1.75 : 1.25);
+    EXPECT_DOUBLE_EQ(table.visible_at(table.start(2, 3, 3, 7)), 2);
   }
 }
 
