@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "program/tasks.h"
+#include "timeline/held_memory.h"
+#include "timeline/system_jobs.h"
+
+// The jobs of a program on one device, and the memory that it holds meanwhile.
+
+namespace hone {
+
+struct TaskJobs {
+  std::vector<uint32_t> tasks;  // the job with which each one ends
+  uint32_t end = 0;             // of all
+};
+
+// Adds the tasks of a list on the queue of a device, which takes the ready one that stands first.
+// `seconds` has what each task takes, with the lists that it runs. One without is not computing: it
+// ends with the tasks that it comes after, and with what the caller lets it wait for. All begin
+// after `begin`.
+TaskJobs add_tasks(SystemJobs& jobs, int64_t device, const TaskList& list,
+                   std::span<const std::optional<double>> seconds,
+                   std::span<const uint32_t> begin = {});
+
+// The memory of a program on a device. Inputs, constants and outputs are held all the time, and
+// temporaries from the first to the last command that uses them. A command may need more while it
+// runs.
+// `commands` are the jobs of the main frame's commands. Unsupported if sizes are open.
+Result<std::vector<HeldBuffer>> held_buffers(const Program& program, uint32_t device,
+                                             std::span<const uint32_t> commands);
+
+}  // namespace hone
