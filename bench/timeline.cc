@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <utility>
 
 #include "base/rng.h"
 #include "target/presets.h"
@@ -107,10 +109,25 @@ void simulate(benchmark::State& state, const Jobs& jobs) {
   state.counters["Mevents/s"] = 1e-6 * static_cast<double>(events) / seconds;
 }
 
+// Jobs whose times are others than before, and not all by as much.
+int64_t changed_jobs(const Timeline& timeline, std::vector<Ticks>& ends) {
+  std::map<Ticks, int64_t> by;
+  for (uint32_t job = 0; job < timeline.size(); ++job) {
+    const Ticks end = timeline.end(job);
+    ++by[end - std::exchange(ends[job], end)];
+  }
+  const int64_t same = by.contains(0) ? std::exchange(by[0], 0) : 0;
+  int64_t moved = 0;
+  for (const auto& [ticks, count] : by) moved = std::max(moved, count);
+  return static_cast<int64_t>(timeline.size()) - same - moved;
+}
+
 void change(benchmark::State& state, const Jobs& jobs) {
   Timeline timeline = Timeline::open(jobs).value();
   Rng rng(2);
-  std::vector<double> times, events;
+  std::vector<double> times, events, changed;
+  std::vector<Ticks> ends(timeline.size());
+  changed_jobs(timeline, ends);
   for (auto _ : state) {
     const uint32_t job = static_cast<uint32_t>(rng.below(jobs.jobs.size()));
     const double factor = rng.uniform(0.5, 2);
@@ -122,14 +139,17 @@ void change(benchmark::State& state, const Jobs& jobs) {
     timeline.update();
     times.push_back(seconds_since(start));
     events.push_back(static_cast<double>(timeline.events() - before));
+    changed.push_back(static_cast<double>(changed_jobs(timeline, ends)));
     if (!set.ok()) state.SkipWithError(set.error().to_string().c_str());
   }
   std::sort(times.begin(), times.end());
   std::sort(events.begin(), events.end());
+  std::sort(changed.begin(), changed.end());
   state.counters["median_us"] = 1e6 * times[times.size() / 2];
   state.counters["worst_us"] = 1e6 * times.back();
   state.counters["median_events"] = events[events.size() / 2];
   state.counters["worst_events"] = events.back();
+  state.counters["median_changed"] = changed[changed.size() / 2];
 }
 
 const auto kRegistered = [] {

@@ -3,10 +3,12 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/log.h"
+#include "cli/machines.h"
 #include "cli/named_plan.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "report/explain.h"
+#include "report/system_explanation.h"
 
 namespace hone::cli {
 namespace {
@@ -15,13 +17,14 @@ struct Subject {
   const Source& source;
   const Bindings& sizes;
   const Graph& graph;
-  std::unique_ptr<Log> log;  // null: none is read
+  std::unique_ptr<Log> log;        // null: none is read
+  const Target* target = nullptr;  // to plan for; null: this machine
 };
 
 Result<NamedPlan> plan_of(const Subject& subject, const std::string& word, std::string_view option,
                           const Arguments& arguments, Console& console) {
   return named_plan(word, option, subject.graph, subject.source.model, subject.sizes, arguments,
-                    console);
+                    console, subject.target);
 }
 
 Result<Explanation> explained(const NamedPlan& plan, const ExplainOptions& options) {
@@ -58,14 +61,55 @@ Status tell_difference(const Subject& subject, const Arguments& arguments, Conso
   return {};
 }
 
-}  // namespace
+// The model on each device of a system.
+Status tell_system(Subject& subject, const Arguments& arguments, Console& console) {
+  const System system = HONE_TRY(load_system(arguments.text("system"), ""));
+  std::vector<NamedPlan> named;
+  std::vector<TargetPlan> plans;
+  for (const Target& target : system.targets) {
+    subject.target = &target;
+    named.push_back(HONE_TRY(chosen_plan(subject, arguments, console)));
+    Compilation& code = *named.back().code;
+    TargetPlan& plan = plans.emplace_back();
+    plan.graph = HONE_TRY(code.graph());
+    plan.plan = HONE_TRY(code.plan());
+    plan.cost = &code.cost();
+    if (!has_exchanges(*plan.graph)) plan.program = HONE_TRY(code.program());
+  }
+  const SystemExplanation explanation = HONE_TRY(explain_system(system, plans));
+  if (arguments.given("trace")) {
+    Trace trace;
+    add_timeline(trace, explanation.timeline, explanation.jobs.jobs(), names_of(explanation));
+    if (const int64_t lost = trace.lost(); lost > 0)
+      console.note("{} jobs have no room in the trace", lost);
+    HONE_TRY(write_file_atomic(arguments.text("trace"), trace.json("hone explain")));
+  }
+  console.write(explanation_text(system, explanation, subject.graph.name(),
+                                 static_cast<size_t>(arguments.integer("top"))));
+  return {};
+}
 
-Status cmd_explain(const Arguments& arguments, Console& console) {
-  const std::string json = arguments.text("json");
+Status check_options(const Arguments& arguments) {
   if (arguments.given("diff") && arguments.given("json"))
     return usage_error("--diff is for people; it does not go with --json");
   if (arguments.given("why") && arguments.given("diff"))
     return usage_error("--why tells of one plan; it does not go with --diff");
+  for (std::string_view other : {"diff", "why", "json"})
+    if (arguments.given("system") && arguments.given(other))
+      return usage_error("--system tells when each job runs; it does not go with --{}", other);
+  if (arguments.given("system") && arguments.given("isa"))
+    return usage_error("the devices of a system have targets; --system does not go with --isa")
+        .with_hint("'hone system show NAME --target FILE' prints it with another target");
+  if (arguments.given("trace") && !arguments.given("system"))
+    return usage_error("--trace is of a timeline; it needs --system");
+  return {};
+}
+
+}  // namespace
+
+Status cmd_explain(const Arguments& arguments, Console& console) {
+  const std::string json = arguments.text("json");
+  HONE_TRY(check_options(arguments));
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const Bindings sizes = HONE_TRY(given_sizes(source, console));
   const Model model = HONE_TRY(with_sizes(source.model, sizes));
@@ -82,6 +126,7 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
     if (!found.ok()) console.note("the log is not used: {}", found.error().what());
     if (found.ok()) subject.log = *std::move(found);
   }
+  if (arguments.given("system")) return tell_system(subject, arguments, console);
   if (arguments.given("diff")) return tell_difference(subject, arguments, console);
 
   const NamedPlan plan = HONE_TRY(chosen_plan(subject, arguments, console));

@@ -8,6 +8,7 @@
 #include "cli/machines.h"
 #include "target/presets.h"
 #include "target/topology.h"
+#include "timeline/collective_price.h"
 
 namespace hone::cli {
 namespace {
@@ -41,10 +42,30 @@ std::string routes_text(const System& system, int64_t from) {
   return table.to_string();
 }
 
+// Elements are f32, as gradients are.
+Result<std::string> all_reduce_text(const System& system, int64_t bytes) {
+  Collective all = {.kind = CollectiveKind::all_reduce, .devices = {}, .elements = (bytes + 3) / 4};
+  for (int32_t i = 0; i < system.device_count(); ++i) all.devices.push_back(i);
+  TextTable table("lrr", {"schedule", "time", "bytes by time"});
+  for (const CollectivePrice& one :
+       HONE_TRY(collective_prices(std::vector{std::move(all)}, 4, system)))
+    table.add_row({to_string(one.schedule), format_seconds(one.seconds),
+                   one.seconds > 0
+                       ? fmt::format("{:.3g} GB/s", static_cast<double>(bytes) / one.seconds / 1e9)
+                       : ""});
+  return table.to_string();
+}
+
 }  // namespace
 
 Status cmd_system_show(const Arguments& arguments, Console& console) {
   const System system = HONE_TRY(load_system(arguments.text("SYSTEM"), arguments.text("target")));
+  if (arguments.given("all-reduce")) {
+    if (arguments.given("from"))
+      return usage_error("--all-reduce is of all devices; it does not go with --from");
+    console.write(HONE_TRY(all_reduce_text(system, arguments.integer("all-reduce"))));
+    return {};
+  }
   if (!arguments.given("from")) {
     console.write(print(system));
     return {};

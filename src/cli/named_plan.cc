@@ -24,10 +24,14 @@ Result<Plan> plan_of_log(Compilation& code, int64_t threads, const Target& targe
 
 Result<NamedPlan> named_plan(const std::string& word, std::string_view option, const Graph& graph,
                              const Model& model, const Bindings& sizes, const Arguments& arguments,
-                             Console& console) {
+                             Console& console, const Target* target) {
   NamedPlan named = {.name = word, .options = {}, .code = {}};
   NativeOptions& options = named.options;
-  options = HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
+  options =
+      target == nullptr
+          ? HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left))
+          : HONE_TRY(native_options_for(*target, arguments, console, DefaultCache::user,
+                                        LogPlans::left));
   const bool is_file = word != "default" && word != "rewritten" && word != "log";
   // It is measured: whatever is cheaper counts.
   if (word == "rewritten") HONE_TRY(take_rewrites(options, 0, arguments, console));

@@ -242,6 +242,11 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
   return options_for(std::move(target), arguments, console, cache, plans);
 }
 
+Result<NativeOptions> native_options_for(const Target& target, const Arguments& arguments,
+                                         Console& console, DefaultCache cache, LogPlans plans) {
+  return options_for(target, arguments, console, cache, plans);
+}
+
 Result<std::vector<NativeOptions>> native_levels(const Arguments& arguments, Console& console) {
   std::vector<NativeOptions> levels;
   if (!wants_all_levels(arguments)) {

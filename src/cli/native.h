@@ -26,6 +26,9 @@ enum class LogPlans : uint8_t { taken, left };
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
                                      DefaultCache cache = DefaultCache::user,
                                      LogPlans plans = LogPlans::taken);
+// The same for a target in place of this machine; without --target and --isa.
+Result<NativeOptions> native_options_for(const Target& target, const Arguments& arguments,
+                                         Console& console, DefaultCache cache, LogPlans plans);
 // The same for each level of instructions that code is wanted for, the best first: several with
 // --isa all.
 Result<std::vector<NativeOptions>> native_levels(const Arguments& arguments, Console& console);

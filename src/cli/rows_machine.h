@@ -79,12 +79,20 @@ inline constexpr Option kSystemShow[] = {
      .value = "DEVICE",
      .doc = "print the routes from this device to the others instead",
      .low = 0,
-     .high = kMaxDevices - 1}};
+     .high = kMaxDevices - 1},
+    {.name = "all-reduce",
+     .take = Take::integer,
+     .value = "BYTES",
+     .doc = "print what a sum of this size over all devices takes by each schedule instead, by "
+            "the timeline",
+     .low = 1,
+     .high = int64_t{1} << 40}};
 inline constexpr Example kSystemShowExamples[] = {
     {"hone system show local:2", "this machine as two devices"},
     {"hone system show tree:4x8 --target my.target > my.system", "four hosts of eight devices"},
     {"hone system show my.system", "a file, checked"},
-    {"hone system show my.system --from 0", "the links that messages from device 0 cross"}};
+    {"hone system show my.system --from 0", "the links that messages from device 0 cross"},
+    {"hone system show tree:2x4 --all-reduce 1000000", "schedules of a megabyte, the best first"}};
 inline constexpr Example kSystemPresetsExamples[] = {{"hone system presets", "names and sizes"}};
 
 // ---- cache -------------------------------------------------------------------------------------

@@ -96,10 +96,20 @@ inline constexpr Option kExplainOwn[] = {
     {.name = "why",
      .doc = "print the data behind learned prices instead, and why some are not trusted "
             "(docs/learned-prices.md)"},
+    {.name = "system",
+     .take = Take::file,
+     .value = "SYSTEM",
+     .doc = "tell where the time goes if each device of this system runs the model: a system file, "
+            "or a name and sizes such as ring:8 (docs/timeline.md)"},
+    {.name = "trace",
+     .take = Take::output,
+     .value = "FILE",
+     .doc = "with --system: write a trace with a track for each device and link, for "
+            "ui.perfetto.dev"},
     {.name = "top",
      .take = Take::integer,
      .value = "N",
-     .doc = "how many kernels to print, the dearest first",
+     .doc = "how many kernels to print, the dearest first; with --system: rows of each table",
      .fallback = "10",
      .low = 1,
      .high = 1'000'000},
@@ -109,6 +119,7 @@ inline constexpr Option kExplainOwn[] = {
 inline constexpr auto kExplain = joined(kExplainOwn, kSizesOfInputs, kTuneNative);
 inline constexpr Example kExplainExamples[] = {
     {"hone explain model.onnx --threads 1", "the ten dearest kernels"},
-    {"hone explain model.onnx default --diff log", "the changes of tuning"}};
+    {"hone explain model.onnx default --diff log", "the changes of tuning"},
+    {"hone explain model.onnx --system ring:4", "the model on four devices at once"}};
 
 }  // namespace hone::cli::rows

@@ -82,3 +82,34 @@ never grep -q "^  planner's" out
 fails 3 "is damaged" two.hone log --log best.db
 grep -qF "hone log verify --repair" err
 fails 3 "is damaged" two.hone default --diff log --log best.db
+
+# The model on each device of a system.
+fails 2 "needs --system" two.hone --trace trace.json
+for other in "--diff default" --why "--json -"; do
+  fails 2 "does not go with ${other%% *}" two.hone --system ring:2 $other
+done
+fails 2 "does not go with --isa" two.hone --system ring:2 --isa avx2
+fails 2 "'circle'" two.hone --system circle:2
+fails 3 "missing.system" two.hone --system missing.system
+hone two.hone default --system ring:3 --top 2 >out 2>err
+contains '^two on each of the 3 devices of ring:3, by price '
+contains '^computing +[0-9.]+ [mun]?s +100.0%$'
+contains '^ +1 '
+contains '^and 1 more devices '
+cat >sum.hone <<'END'
+graph @sum(%x: f32[8, 64], %w: f32[64, 32], %v: f32[32, 16]) -> (f32[8, 16]) {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %s = all_reduce %y {kind = sum, group_size = 4}
+  %z = dot %s, %v {lhs_contract = [1], rhs_contract = [0]}
+  return %z
+}
+END
+hone sum.hone default --system tree:2x4 --trace trace.json >out 2>err
+contains '^all_reduce s +2 of 4 +1.0 KiB '
+contains '^link port '
+contains '^sums and copies '
+grep -q '"all_reduce s"' trace.json
+mv out first
+hone sum.hone default --system tree:2x4 >out 2>err
+cmp out first
+fails 3 "groups of 4" sum.hone --system ring:6

@@ -39,3 +39,12 @@ fails 2 "65536 devices" system show tree:1000x1000
 fails 2 "no device 4" system show ring:4 --from 4
 fails 2 "--target is for presets" system show ring.system --target my.target
 fails 2 "SYSTEM" system show
+
+# The time of a sum by each schedule, the best first.
+"$HONE" system show ring:4 --target my.target --all-reduce 1000000 >sums
+grep -qE '^(ring|two_rings)(, [248] pieces)? +[0-9.]+ [mu]s +[0-9.]+ GB/s$' <(sed -n 2p sums)
+grep -q '^doubling ' sums
+grep -q '^hierarchical of 2, 8 pieces ' sums
+fails 2 "does not go with --from" system show ring:4 --all-reduce 8 --from 0
+fails 2 "--all-reduce" system show ring:4 --all-reduce 0
+fails 5 "256 devices" system show tree:16x16 --all-reduce 8

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cost/analytic.h"
+#include "cost/task_seconds.h"
 #include "planner/planner.h"
 #include "tests/program/lower_testing.h"
 
@@ -87,6 +88,30 @@ TEST(ProgramPrice, NeedsToKnowWhatKernelsWereBuiltFrom) {
                               .value();
   EXPECT_THAT(price(program, RoundNumbers()).error().to_string(),
               testing::HasSubstr("nobody knows what kernel 'exp' was built from"));
+}
+
+// The tasks of the graph, each with the lists that it runs, are the whole.
+TEST(ProgramPrice, IsTheSumOfItsTasks) {
+  const Program program = lowered(
+      "graph @g(%x: f32[8], %p: bool[]) {\n"
+      "  %a = exp %x\n"
+      "  %f, %q = scan %a, %p {carried = 2, length = [3]} body (%s: f32[8], %r: bool[]) {\n"
+      "    %i = if %r, %s then (%u: f32[8]) { %b = exp %u return %b }\n"
+      "      else (%u: f32[8]) { %n = sort %u {axis = 0} return %n }\n"
+      "    return %i, %r\n  }\n"
+      "  return %f\n}\n");
+  const RoundNumbers cost;
+  const ProgramPrice whole = price(program, cost).value();
+  std::unordered_map<uint64_t, double> launches;
+  for (size_t k = 0; k < program.kernels.size(); ++k)
+    launches.emplace(task_kernel(program.kernels[k]), whole.kernel[k]);
+  const std::vector<TaskSeconds> tasks = task_seconds(tasks_of(program), launches, cost).value();
+  TaskSeconds sum;
+  for (const TaskSeconds& task : tasks) sum += task;
+  EXPECT_DOUBLE_EQ(sum.launches, whole.launches);
+  EXPECT_DOUBLE_EQ(sum.copies, whole.copies);
+  EXPECT_DOUBLE_EQ(sum.commands, whole.commands);
+  EXPECT_GT(sum.total(), 0);
 }
 
 }  // namespace
