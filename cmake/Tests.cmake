@@ -131,7 +131,8 @@ hone_glob(all_sources src/*.cc)
 list(FILTER all_sources EXCLUDE REGEX "/src/python/")
 hone_planted(planted_sources ${all_sources})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/base/planted.def)
-add_executable(planted EXCLUDE_FROM_ALL tests/planted/main.cc ${planted_sources})
+add_executable(planted EXCLUDE_FROM_ALL tests/planted/main.cc tests/planted/messages.cc
+  tests/transport/collective_cases.cc ${planted_sources})
 target_compile_definitions(planted PRIVATE HONE_PLANTED
   HONE_PYTHON_TEST="${PROJECT_SOURCE_DIR}/tests/planted/python.sh"
   HONE_BUILD="${PROJECT_BINARY_DIR}")

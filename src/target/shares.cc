@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/planted.h"
 namespace hone {
 
 LinkShares::LinkShares(std::span<const Link> links) : links_(links), states_(links.size()) {}
@@ -86,7 +87,7 @@ void LinkShares::close(uint32_t flow, std::span<const Crossing> crossings, doubl
   for (const Crossing& crossing : crossings) {
     if (!links_[crossing.link].shared) continue;
     State& state = states_[crossing.link];
-    state.left = std::max(0.0, state.left - rate * crossing.flows);
+    state.left = std::max(0.0, state.left - rate * HONE_PLANT(flows_as_one, crossing.flows, 1));
     state.open -= crossing.flows;
     state.least = std::max(state.least, rate);
   }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/hash.h"
+#include "base/planted.h"
 
 namespace hone {
 namespace {
@@ -248,7 +249,8 @@ Timeline::Snapshot Timeline::snapshot() const {
 // those that have ended and those that are active.
 bool Timeline::meets_old() {
   while (next_old_ < snapshots_.size() && snapshots_[next_old_].done < done_) ++next_old_;
-  if (changes_left_ != 0 || next_old_ == snapshots_.size()) return false;
+  if (HONE_PLANT(change_forgotten, changes_left_ != 0, false)) return false;
+  if (next_old_ == snapshots_.size()) return false;
   const Snapshot& old = snapshots_[next_old_];
   if (old.done != done_ || old.hash != hash_ || old.active.size() != active_.size()) return false;
   const Snapshot now = snapshot();
@@ -291,7 +293,7 @@ void Timeline::keep_new(bool has_met) {
 
 // All behind the old snapshot that was met happens later by this.
 void Timeline::move_rest(Ticks by) {
-  if (by == 0) return;
+  if (HONE_PLANT(rest_unmoved, by == 0, true)) return;
   for (size_t i = done_; i < log_.size(); ++i) {
     const uint32_t job = log_[i];
     // An active job has started in this simulation, or before it.

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/planted.h"
 #include "transport/transport.h"
 
 namespace hone {
@@ -33,7 +34,8 @@ Status check_part(const DeviceProgram& program, const StepPart& part) {
 }
 
 bool overlap(const StepPart& a, const StepPart& b) {
-  return a.room == b.room && a.begin < b.end() && b.begin < a.end();
+  return a.room == b.room && a.begin < b.end() &&
+         HONE_PLANT(parts_touch, b.begin < a.end(), b.begin <= a.end());
 }
 
 class OneDevice {

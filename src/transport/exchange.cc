@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/planted.h"
+
 namespace hone {
 
 Exchange::Exchange(int32_t devices, const ExchangeOptions& options)
@@ -99,8 +101,8 @@ Result<Ticket> Exchange::receive(const Channel& channel, std::span<std::byte> by
   const Ticket ticket = ticket_of(slot);
   Queue& queue = queues_[channel];
   if (!queue.sends.empty()) {
-    const uint32_t send = queue.sends.front();
-    queue.sends.pop_front();
+    const uint32_t send = HONE_PLANT(last_send, queue.sends.front(), queue.sends.back());
+    HONE_PLANT(last_send, queue.sends.pop_front(), queue.sends.pop_back());
     if (queue.is_empty()) queues_.erase(channel);
     match_here(send, slot, lock);
   } else if (!queue.arrivals.empty()) {

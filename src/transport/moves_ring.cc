@@ -1,6 +1,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/planted.h"
 #include "transport/moves_ring.h"
 
 namespace hone {
@@ -34,7 +35,7 @@ void ring_reduce_round(Moves& moves, const RingGroup& group, int32_t round, cons
                        const StepVector& sums) {
   const int32_t p = group.size();
   for (int32_t r = 0; r < p; ++r)
-    for (const Shard& range : at(group.chunks, wrap(r - round - 1, p)))
+    for (const Shard& range : at(group.chunks, wrap(r - round - HONE_PLANT(ring_chunk, 1, 2), p)))
       moves.add(group.member(r), group.member(wrap(r + 1, p)),
                 (round == 0 ? own : sums).part(range), sums.part(range), own.part(range));
 }

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/crc32c.h"
+#include "base/planted.h"
 #include "transport/frame.h"
 
 namespace hone {
@@ -197,7 +198,7 @@ class StreamTransport : public Exchange {
   void has_taken(const Arrival& arrival) override {
     Line& line = *lines_[static_cast<size_t>(arrival.process)];
     --line.untaken_;
-    if (++line.taken_ < kCreditBatch) return;
+    if (HONE_PLANT(credits_kept, ++line.taken_ < kCreditBatch, true)) return;
     post(line, {.kind = FrameKind::credit, .number = static_cast<uint64_t>(line.taken_)}, {});
     line.taken_ = 0;
     flush(line);

@@ -2,6 +2,7 @@
 #include <map>
 #include <utility>
 
+#include "base/planted.h"
 #include "transport/moves.h"
 
 // From moves to programs. Each device keeps a list of the transfers that it has begun. Before a
@@ -27,7 +28,7 @@ class Weaver {
   void begin_round() { round_ = program_.tickets; }
 
   void send(const Move& move, int32_t peer, uint32_t tag) {
-    settle_writers_of(move.source, round_);
+    if (HONE_PLANT(send_early, true, false)) settle_writers_of(move.source, round_);
     const int32_t ticket = program_.tickets++;
     open_.emplace(ticket, Open{true, move.source, move});
     program_.steps.push_back(

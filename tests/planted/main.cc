@@ -10,6 +10,7 @@
 #include "oracle/reduce.h"
 #include "oracle/rewritten_case.h"
 #include "tests/front/shape_files.h"
+#include "tests/planted/messages.h"
 
 // planted [FAULT...]: turns on one fault after another, runs random cases until one fails, and
 // prints how long that took. A fault of the Python package is for the package's tests. Fails if
@@ -26,9 +27,9 @@ namespace {
 constexpr double kSeconds = 600;  // of CPU time
 constexpr int kMaxMissed = 2;
 
-// Where a fault is: in what makes code of plans, in passes, in what applies rules, in shapes that
-// ONNX files compute, or in the Python package.
-enum class Where : uint8_t { code, pass, rules, shapes, python };
+// Where a fault is: in what makes code of plans, in passes, in what applies rules, or in shapes
+// that ONNX files compute. Others are in messages between devices, in timelines, or in Python.
+enum class Where : uint8_t { code, pass, rules, shapes, messages, timeline, python };
 
 struct Planted {
   Fault fault;
@@ -40,6 +41,8 @@ constexpr Planted kPlanted[] = {
 #define HONE_PASS_FAULT(name, doc) {Fault::name, #name, Where::pass},
 #define HONE_RULE_FAULT(name, doc) {Fault::name, #name, Where::rules},
 #define HONE_SHAPE_FAULT(name, doc) {Fault::name, #name, Where::shapes},
+#define HONE_MESSAGE_FAULT(name, doc) {Fault::name, #name, Where::messages},
+#define HONE_TIMELINE_FAULT(name, doc) {Fault::name, #name, Where::timeline},
 #define HONE_PYTHON_FAULT(name, doc) {Fault::name, #name, Where::python},
 #include "base/planted.def"
 };
@@ -76,8 +79,22 @@ int run_files(const Planted& wrong) {
   }
 }
 
+// Cases without a graph.
+int run_texts(const Planted& wrong, std::string (*failed)(uint64_t seed)) {
+  planted = wrong.fault;
+  for (uint64_t seed = 0;; ++seed) {
+    print_seed(seed);
+    const std::string reason = failed(seed);
+    if (reason.empty()) continue;
+    fmt::print("wrong: {}\n", escape(reason));
+    return 0;
+  }
+}
+
 int run_cases(const Planted& wrong, bool reduces) {
   if (wrong.where == Where::shapes) return run_files(wrong);
+  if (wrong.where == Where::messages) return run_texts(wrong, planted_cases::failed_messages);
+  if (wrong.where == Where::timeline) return run_texts(wrong, planted_cases::failed_timeline);
   const Target host = host_target().value();
   const std::shared_ptr<Team> team = Team::create({.threads = host.cores}).value();
   for (uint64_t seed = 0;; ++seed) {

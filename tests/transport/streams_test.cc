@@ -9,6 +9,7 @@
 #include "base/forked.h"
 #include "tests/base/says_testing.h"
 #include "tests/transport/collective_cases.h"
+#include "tests/transport/message_cases.h"
 #include "tests/transport/processes.h"
 #include "transport/run_steps.h"
 #include "transport/threads.h"
@@ -56,6 +57,14 @@ void expect_cases(const JoinGroup& join, uint64_t seed, int cases) {
 
 TEST_P(Streams, GiveTheBitsThatThreadsGive) { expect_cases(group(kDevices), 11, 100); }
 TEST_P(Streams, DISABLED_SweepOfCases) { expect_cases(group(kDevices), 12, 3000); }
+
+TEST_P(Streams, GiveRoomForSmallMessagesBackAndKeepTheirOrder) {
+  const auto transports = tested::join_all(2, group({1, 1}));
+  Rng rng(14);
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(tested::order_fault(*transports[0], *transports[1], rng), "");
+  EXPECT_EQ(tested::room_fault(*transports[0], *transports[1]), "");
+}
 
 // Messages of all sizes, many at once, in channels that overtake each other.
 TEST_P(Streams, CarryMessagesOfAllSizes) {
