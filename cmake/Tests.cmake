@@ -163,11 +163,11 @@ hone_target(train_guide)
 
 # All fuzz targets are one binary. `./dev fuzz` runs them with sanitizers, guided by what inputs
 # reach. `./test` runs them briefly with the library that is there: seeds, and changes of them.
-# Untrusted bytes end where programs are made, so it links no more than that, but for files that the
-# workshops and the log read.
+# Untrusted bytes end where programs are made, so it links no more than that, but for what the
+# workshops, workers and the log read.
 hone_glob(fuzz_sources tests/fuzz/*.cc)
-hone_glob(tpu_sources src/lab/tpu/*.cc)
-add_executable(fuzz ${fuzz_sources} ${tpu_sources} src/log/pages.cc)
+hone_glob(read_too src/lab/tpu/*.cc src/worker/*.cc)
+add_executable(fuzz ${fuzz_sources} ${read_too} src/log/pages.cc)
 target_link_libraries(fuzz PRIVATE hone_prove -fsanitize=fuzzer)
 target_include_directories(fuzz PRIVATE ${PROJECT_SOURCE_DIR})
 hone_target(fuzz)

@@ -4,6 +4,7 @@
 #include "cli/compiled.h"
 #include "cli/console.h"
 #include "cli/devices.h"
+#include "cli/hosts.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
@@ -57,6 +58,22 @@ Status hand_out(const Wishes& wishes, const std::vector<Tensor>& outputs,
                          Differing::fails, console);
 }
 
+// On a worker.
+Status run_elsewhere(const Arguments& arguments, Console& console) {
+  const std::shared_ptr<Worker> worker = HONE_TRY(given_worker(arguments));
+  const CompiledModel model = HONE_TRY(given_on_worker(worker, arguments, console));
+  const Wishes wishes = HONE_TRY(wishes_of(output_names(model.file), arguments));
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<Tensor> outputs = HONE_TRY(model.runnable->run(
+      model.inputs.tensors,
+      {.cancel = &console.cancel(), .flush_denormals = arguments.given("flush-denormals")}));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  console.write(outputs_table(wishes.names, outputs));
+  console.note("run by the worker {} in {}, with the way there and back", worker->name(),
+               format_seconds(elapsed.count()));
+  return hand_out(wishes, outputs, arguments, console);
+}
+
 Status run_compiled(const Arguments& arguments, Console& console) {
   const auto start = std::chrono::steady_clock::now();
   Tracer tracer(arguments);
@@ -96,6 +113,8 @@ Status run_compiled(const Arguments& arguments, Console& console) {
 
 Status cmd_run(const Arguments& arguments, Console& console) {
   HONE_TRY(Tracer::check(arguments));
+  if (arguments.given("hosts")) return run_elsewhere(arguments, console);
+  if (arguments.given("secret")) return usage_error("--secret is for the workers of --hosts");
   const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments));
   if (names_compiled(arguments)) return run_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));

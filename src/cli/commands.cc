@@ -312,6 +312,12 @@ constexpr Command kCommands[] = {
              "planned (every decision), and lowered to a program of kernels; then the kernels are "
              "compiled. docs/plan.md and docs/program.md describe what is printed. Open sizes may "
              "stay open, up to the kernels. A model of several segments is shown segment by "
+    {.name = "worker",
+     .summary = "Run models for callers on other hosts",
+     .text = kWorkerText,
+     .options = kWorker,
+     .examples = kWorkerExamples,
+     .run = &cmd_worker},
              "segment. -o FILE.honec writes a compiled model, one file that the runtime loads "
              "without a compiler (docs/formats/honec.md). It has code for all values of open "
              "sizes; --sizes names sizes that get code of their own.",

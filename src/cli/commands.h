@@ -14,6 +14,7 @@ inline constexpr const char* kThisProgram = "/proc/self/exe";
 
 Status cmd_doctor(const Arguments& arguments, Console& console);
 Status cmd_demo(const Arguments& arguments, Console& console);
+Status cmd_worker(const Arguments& arguments, Console& console);
 Status cmd_zoo_list(const Arguments& arguments, Console& console);
 Status cmd_zoo_export(const Arguments& arguments, Console& console);
 Status cmd_target_show(const Arguments& arguments, Console& console);

@@ -158,6 +158,18 @@ Result<CompiledModel> given_compiled(const std::string& path, const Arguments& a
                        options_of(arguments), limited_face(arguments, console));
 }
 
+Result<CompiledModel> given_elsewhere(const Arguments& arguments, Console& console) {
+  HONE_TRY(refuse_options_of_models(arguments));
+  for (const std::string_view option : {"threads", "isa"})
+    if (arguments.given(option))
+      return usage_error("--{} is for this machine; a worker has its own", option);
+  CompiledModel model =
+      HONE_TRY(open_compiled(arguments.text("MODEL"), HONE_TRY(given_values(arguments, console)),
+                             arguments.integer("seed"), limited_face(arguments, console)));
+  if (arguments.given("verify")) HONE_TRY(model.file.verify());
+  return model;
+}
+
 Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console) {
   HONE_TRY(refuse_options_of_models(arguments));
   if (!arguments.given("model"))

@@ -21,6 +21,9 @@ Status refuse_verify(const Arguments& arguments);
 // say how to compile, or that need a graph, are refused.
 Result<CompiledModel> given_compiled(const std::string& path, const Arguments& arguments,
                                      Console& console);
+// MODEL in the same way, for another machine: it is not loaded (session/compiled.h), and --threads
+// and --isa, which are about this one, are refused.
+Result<CompiledModel> given_elsewhere(const Arguments& arguments, Console& console);
 // MODEL, and --model, which it was made of.
 Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console);
 

@@ -271,13 +271,25 @@ inline constexpr Option kTraceOption[] = {
             "JSON for ui.perfetto.dev"}};
 inline constexpr Option kRunOutput[] = {output_option(
     "write the outputs: to a .npz, to a .npy (of one output), or into a folder", "", "PATH")};
+inline constexpr Option kSecretOption = {
+    .name = "secret",
+    .take = Take::file,
+    .value = "FILE",
+    .doc = "a secret of 16 bytes or more, which the workers know; it is not sent"};
+inline constexpr Option kHosts[] = {
+    {.name = "hosts",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "run it on a worker ('hone worker'); a line of the file is an address and a number of "
+            "devices: 10.0.0.2:5000 1"},
+    kSecretOption};
 inline constexpr Option kChecked[] = {
     {.name = "checked",
      .doc = "stop at values for which the ONNX standard has no result, such as indices out of "
             "range, and name the node"}};
 inline constexpr auto kRun =
     joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kDevices, kChecked, kVerify,
-           kTraceOption, kRunOutput, kExpectations);
+           kTraceOption, kHosts, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "a compiled model, its weights checked"},
@@ -287,7 +299,27 @@ inline constexpr Example kRunExamples[] = {
      "exit code 1 if they differ; says which tolerance would pass"},
     {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"},
     {"hone run zoo:mlp,batch=8 --devices 2", "each of two parts of the machine computes 4 rows"},
-    {"hone run model.onnx --trace trace.json", "compiling and a run, for ui.perfetto.dev"}};
+    {"hone run model.onnx --trace trace.json", "compiling and a run, for ui.perfetto.dev"},
+    {"hone run model.honec --hosts my.hosts --secret my.secret", "on a worker"}};
+
+// ---- worker ------------------------------------------------------------------------------------
+
+inline constexpr std::string_view kWorkerText =
+    "Callers send it compiled models, and inputs; it sends the outputs back. A model is sent once, "
+    "and kept by its hash. One caller is served after another. Whoever knows the secret can run "
+    "any code here, for a compiled model is machine code; data are not encrypted. So use a network "
+    "that you trust. It ends when it is interrupted.";
+inline constexpr Option kWorker[] = {
+    {.name = "listen",
+     .take = Take::text,
+     .value = "PORT",
+     .doc = "a port of the loopback, or ADDRESS:PORT; 0 is any free port"},
+    kSecretOption,
+    kThreadsOption,
+    kMemoryLimit};
+inline constexpr Example kWorkerExamples[] = {
+    {"hone worker --listen 5000 --secret my.secret", "for callers on this machine"},
+    {"hone worker --listen 10.0.0.2:5000 --secret my.secret", "for callers in a network"}};
 
 inline constexpr Positional kDemoModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc, .optional = true}};

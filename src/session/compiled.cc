@@ -159,14 +159,32 @@ bool CompiledModel::is_open() const {
          std::ranges::any_of(file.programs(), &HonecFile::Program::is_open);
 }
 
-Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,
-                                    const CompiledOptions& options, const Face& face) {
-  CompiledModel model = HONE_TRY(opened(path, given, options, face.labels));
+namespace {
+
+Status resolve(CompiledModel& model, Given given, int64_t seed, const Face& face) {
   const std::span<const image::Port> inputs =
       model.is_open() ? model.file.inputs() : std::span(model.chosen().inputs);
   model.inputs = HONE_TRY(resolve_inputs(signature_of(model.file, inputs), std::move(given), seed,
                                          Engine::native, face));
+  return {};
+}
+
+}  // namespace
+
+Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,
+                                    const CompiledOptions& options, const Face& face) {
+  CompiledModel model = HONE_TRY(opened(path, given, options, face.labels));
+  HONE_TRY(resolve(model, std::move(given), seed, face));
   HONE_TRY(load(model, Engine::native, options, face));
+  return model;
+}
+
+Result<CompiledModel> open_compiled(const std::string& path, Given given, int64_t seed,
+                                    const Face& face) {
+  CompiledModel model = {.file = HONE_TRY(HonecFile::open(path)), .inputs = {}, .runnable = {}};
+  if (!model.is_open()) model.sizes = HONE_TRY(choose_sizes(model.file, given));
+  model.program = model.file.sizes()[model.sizes];
+  HONE_TRY(resolve(model, std::move(given), seed, face));
   return model;
 }
 

@@ -46,8 +46,13 @@ struct CompiledOrigin {
 Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,
                                     const CompiledOptions& options = {}, const Face& face = {});
 
-// The same with the model, whose open sizes are those of the file. Inputs are for the reference,
-// too. An error if inputs or outputs of the two differ.
+// A file and inputs for it, for who runs it on another machine: it is not loaded, and `runnable` is
+// null. Where it runs, it may turn out that the machine lacks instructions.
+Result<CompiledModel> open_compiled(const std::string& path, Given given, int64_t seed,
+                                    const Face& face = {});
+
+// The same as load_compiled with the model, whose open sizes are those of the file. Inputs are for
+// the reference, too. An error if inputs or outputs of the two differ.
 Result<CompiledOrigin> load_origin(const std::string& path, const std::string& model, Given given,
                                    int64_t seed, const CompiledOptions& options = {},
                                    const Face& face = {});

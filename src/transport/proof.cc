@@ -65,7 +65,10 @@ void add_block(std::array<uint32_t, 8>& state, const std::byte* block) {
 
 Digest sha256(std::span<const std::byte> bytes) {
   std::array<uint32_t, 8> state = kStart;
-  std::vector<std::byte> padded(bytes.begin(), bytes.end());
+  const size_t whole = bytes.size() / kBlock * kBlock;
+  for (size_t at = 0; at < whole; at += kBlock) add_block(state, bytes.data() + at);
+  // The rest, a bit, and the number of bits.
+  std::vector<std::byte> padded(bytes.begin() + static_cast<ptrdiff_t>(whole), bytes.end());
   padded.push_back(std::byte{0x80});
   while (padded.size() % kBlock != kBlock - 8) padded.push_back(std::byte{0});
   const uint64_t bits = uint64_t{bytes.size()} * 8;

@@ -98,6 +98,18 @@ uint16_t port_of(const FileDescriptor& file) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
+// Where a connection comes from.
+HostPort peer_of(const FileDescriptor& file) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  char host[NI_MAXHOST] = {}, port[NI_MAXSERV] = {};
+  if (getpeername(file.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host, sizeof host, port, sizeof port,
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return {"unknown", 0};
+  return {host, static_cast<uint16_t>(parse_int(port).value())};
+}
+
 Status check(const TcpGroup& group) {
   HONE_TRY(check(group.group));
   if (group.addresses.size() != group.group.devices.size())
@@ -154,22 +166,25 @@ Result<TcpListener> TcpListener::open(const HostPort& address) {
   return std::move(last).about(fmt::format("cannot listen at {}", to_string(address)));
 }
 
-Result<std::unique_ptr<Transport>> join_tcp(TcpListener listener, const TcpGroup& group,
+Result<std::unique_ptr<Transport>> join_tcp(const TcpListener& listener, const TcpGroup& group,
                                             const StreamOptions& options) {
   HONE_TRY(check(group));
   FileDescriptor bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell.is_open()) return over_limit("cannot make an eventfd: {}", std::strerror(errno));
   std::vector<FileDescriptor> sockets =
       HONE_TRY(connect_all(listener, group, options.join_seconds));
-  for (const FileDescriptor& each : sockets) {
+  std::vector<HostPort> addresses = group.addresses;
+  for (size_t i = 0; i < sockets.size(); ++i) {
+    const FileDescriptor& each = sockets[i];
     if (!each.is_open()) continue;
+    if (addresses[i].host.empty()) addresses[i] = peer_of(each);
     const int on = 1, limit = static_cast<int>(options.silence_seconds * 1000);
     setsockopt(each.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(each.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
   }
   return make_stream_transport(
-      std::make_unique<TcpWires>(std::move(sockets), group.addresses, std::move(bell)), group.group,
-      options);
+      std::make_unique<TcpWires>(std::move(sockets), std::move(addresses), std::move(bell)),
+      group.group, options);
 }
 
 }  // namespace hone

@@ -43,14 +43,17 @@ struct TcpGroup {
   static constexpr size_t kLeastSecret = 16;  // bytes
 
   ProcessGroup group;
-  std::vector<HostPort> addresses;  // where each process listens
-  std::string secret;               // the same in all of them
-  uint64_t run = 0;  // what they are to run, such as the hash of a program: it must agree
+  // Where each process listens. An address of a higher number than the own one may be empty: that
+  // process calls, and errors name it by where it comes from.
+  std::vector<HostPort> addresses;
+  std::string secret;  // the same in all of them
+  uint64_t run = 0;    // what they are to run, such as the hash of a program: it must agree
 };
 
 // Returns when this process is connected with all others. Strangers that connect meanwhile are
-// turned away, and delay nobody. Error: the group is not whole in time, or a peer differs.
-Result<std::unique_ptr<Transport>> join_tcp(TcpListener listener, const TcpGroup& group,
+// turned away, and delay nobody. Error: the group is not whole in time, or a peer differs. The
+// listener is free for another group afterwards.
+Result<std::unique_ptr<Transport>> join_tcp(const TcpListener& listener, const TcpGroup& group,
                                             const StreamOptions& options = {});
 
 }  // namespace hone

@@ -107,6 +107,13 @@ class Joining {
     return process == own() || sockets_[static_cast<size_t>(process)].is_open();
   }
 
+  // A connection that was accepted has the place.
+  bool is_taken(int32_t process) const {
+    return is_joined(process) || std::ranges::any_of(pending_, [&](const Pending& each) {
+             return !each.connected && each.has_proof && each.process == process;
+           });
+  }
+
   std::optional<int32_t> first_missing() const {
     for (int32_t i = 0; i < group_.group.processes(); ++i)
       if (!is_joined(i)) return i;
@@ -243,6 +250,9 @@ class Joining {
       std::memcpy(proof.data(), pending.in.data(), sizeof proof);
       if (!are_equal(proof, proof_of(pending, !pending.connected)))
         return bad_input("it does not know the secret of the group");
+      // The answer makes it a member, so two that want the same place do not both get one.
+      if (!pending.connected && is_taken(pending.process))
+        return over_limit("process {} has just joined", pending.process);
       pending.has_proof = true;
       if (!pending.connected) say(pending, proof_of(pending, false));
       HONE_TRY(send(pending));

@@ -107,4 +107,5 @@ make_rest() {
   mv hone-crash-1234abcd/model.hone hone-crash-1234abcd/graph.hone
   cp model.plan hone-crash-1234abcd/given.plan
   write_case hone-fuzz/1234.case
+  echo "a secret of the examples" >my.secret
 }
