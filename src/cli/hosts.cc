@@ -17,7 +17,8 @@ namespace hone::cli {
 namespace {
 
 Status refuse_options_of_here(const Arguments& arguments) {
-  for (const std::string_view option : {"trace", "backend", "numerics", "checked", "devices", "batch"})
+  for (const std::string_view option :
+       {"trace", "backend", "numerics", "checked", "devices", "batch"})
     if (arguments.given(option))
       return usage_error("--{} is for models that run here; --hosts runs {} on a worker", option,
                          excerpt(arguments.text("MODEL")));
