@@ -306,22 +306,21 @@ constexpr Command kCommands[] = {
      .options = kRun,
      .examples = kRunExamples,
      .run = &cmd_run},
+    {.name = "worker",
+     .summary = "Run models for callers on other hosts",
+     .text = kWorkerText,
+     .options = kWorker,
+     .examples = kWorkerExamples,
+     .run = &cmd_worker},
     {.name = "compile",
      .summary = "Compile a model to native code, and show any stage of it",
-     .text =
-         "Compiling has four stages. The model is prepared (primitive ops, constants folded), "
-         "planned (every decision), and lowered to a program of kernels; then the kernels are "
-         "compiled. docs/plan.md and docs/program.md describe what is printed. Open sizes may "
-         "stay open, up to the kernels. A model of several segments is shown segment by " {
-             .name = "worker",
-             .summary = "Run models for callers on other hosts",
-             .text = kWorkerText,
-             .options = kWorker,
-             .examples = kWorkerExamples,
-             .run = &cmd_worker},
-     "segment. -o FILE.honec writes a compiled model, one file that the runtime loads "
-     "without a compiler (docs/formats/honec.md). It has code for all values of open "
-     "sizes; --sizes names sizes that get code of their own.",
+     .text = "Compiling has four stages. The model is prepared (primitive ops, constants folded), "
+             "planned (every decision), and lowered to a program of kernels; then the kernels are "
+             "compiled. docs/plan.md and docs/program.md describe what is printed. Open sizes may "
+             "stay open, up to the kernels. A model of several segments is shown segment by "
+             "segment. -o FILE.honec writes a compiled model, one file that the runtime loads "
+             "without a compiler (docs/formats/honec.md). It has code for all values of open "
+             "sizes; --sizes names sizes that get code of their own.",
      .positionals = kModel,
      .options = kCompile,
      .examples = kCompileExamples,
