@@ -74,12 +74,20 @@ def request(
     }
 
 
+def _listed(devices: Union[int, str, Sequence[str], None]) -> Optional[str]:
+    if devices is None or isinstance(devices, str):
+        return devices
+    return str(devices) if isinstance(devices, int) else ",".join(devices)
+
+
 def compile(
     source: Source,
     *,
     sizes: Optional[Mapping[str, int]] = None,
     shapes: Optional[Mapping[str, Sequence[int]]] = None,
     threads: Optional[int] = None,
+    devices: Union[int, str, Sequence[str], None] = None,
+    batch: Union[str, Sequence[str], None] = None,
     plan: Optional[str] = None,
     cost: Union[Cost, str, None] = None,
     isa: Optional[str] = None,
@@ -92,7 +100,10 @@ def compile(
 
     sizes    numbers for open sizes: {"N": 4}
     shapes   the same by input: {"x": (4, 3, 224, 224)}
-    threads  that work on a kernel; by default all cores
+    threads  that work on a kernel; by default all cores, or each device's share of them
+    devices  that divide the batch: a number of parts of this machine, or ["cpu", "cpu"]
+    batch    the inputs that have the batch, along dim 0, or "x:1": along dim 1; by default the
+             first one that has a dim, and those with the same dim 0
     plan     how, as text: what it leaves open the planner decides
     cost     by which the planner chooses: a Cost; None: the prices that were learned or fitted
              on this machine, or come with hone; "analytic": without those that were learned;
@@ -109,6 +120,7 @@ def compile(
 
     given = request(source, sizes, shapes, threads, isa, cache, log)
     given.update(plan=plan, cost=cost)
+    given.update(devices=_listed(devices), batch=[batch] if isinstance(batch, str) else batch)
     if given["log"] is not None and not os.path.exists(given["log"]):
         given["log"] = None
     with hearing(progress) as hears:

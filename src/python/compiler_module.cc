@@ -70,7 +70,8 @@ Compiled compile(const py::dict& given, py::handle hears) {
     served = [&]() -> Result<std::unique_ptr<ServedModel>> {
       Request wanted = HONE_TRY(request(face));
       labels = std::move(wanted.source.labels);
-      return ServedModel::make(std::move(wanted.source), std::move(wanted.options), face);
+      return ServedModel::make(std::move(wanted.source), std::move(wanted.options), face,
+                               wanted.devices);
     }();
   });
   Compiled compiled = {take(*std::move(served)), nullptr, std::move(labels)};

@@ -33,7 +33,8 @@ struct Words {
   bool takes_shipped = true;
   Given open;
   std::optional<int64_t> threads;
-  std::optional<std::string> plan, isa, cache, log;
+  std::optional<std::string> plan, isa, cache, log, devices;
+  std::vector<std::string> batch;
 };
 
 // A cache or log that cannot be used costs time, nothing else: the face is told.
@@ -85,6 +86,13 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
   return options;
 }
 
+Result<DeviceOptions> device_options(const Words& words) {
+  if (!words.devices && !words.batch.empty()) return usage_error("batch needs devices");
+  if (!words.devices) return DeviceOptions();
+  const std::vector<std::string> names = HONE_TRY(parse_devices(*words.devices, "devices"));
+  return DeviceOptions{.names = names, .batch = words.batch};
+}
+
 Result<Source> source_of(const Words& words, const SourceOptions& how) {
   if (words.graph != nullptr) return Source{.model = model_of(*words.graph), .open = words.open};
   return words.is_bytes ? parse_source(words.source, "<bytes>", words.open, how)
@@ -113,6 +121,8 @@ Words words_of(const py::dict& given) {
   words.cache = find<std::string>(given, "cache");
   words.log = find<std::string>(given, "log");
   words.prices = find<std::string>(given, "prices");
+  words.devices = find<std::string>(given, "devices");
+  words.batch = find<std::vector<std::string>>(given, "batch").value_or(std::vector<std::string>());
   words.takes_shipped = given["takes_shipped"].cast<bool>();
   return words;
 }
@@ -124,7 +134,7 @@ std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
     NativeOptions options = HONE_TRY(native_options(words, face));
     const SourceOptions how = {.binds_inputs = options.plans.empty(), .notice = face.notice};
     Source source = HONE_TRY(source_of(words, how));
-    return Request{std::move(source), std::move(options)};
+    return Request{std::move(source), std::move(options), HONE_TRY(device_options(words))};
   };
 }
 

@@ -10,14 +10,17 @@
 namespace hone {
 
 Result<std::unique_ptr<ServedModel>> ServedModel::make(Source source, NativeOptions options,
-                                                       const Face& face) {
+                                                       const Face& face,
+                                                       const DeviceOptions& devices) {
   HONE_TRY(check_runs_here(options.target, face.labels));
   const Bindings sizes =
       HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), face));
   Model bound = HONE_TRY(with_sizes(source.model, sizes));
   std::unique_ptr<ServedModel> served(new ServedModel(std::move(bound), std::move(options)));
   const Graph* graph = single_graph(served->model_);
-  if (graph != nullptr && graph->is_static())
+  if (!devices.names.empty())
+    HONE_TRY(served->divide(devices, face));
+  else if (graph != nullptr && graph->is_static())
     HONE_TRY(served->compile(*graph, source.model, sizes, face));
   else
     HONE_TRY(served->compile_later(source.model, sizes, face));
@@ -42,7 +45,20 @@ Status ServedModel::compile_later(const Model& given, const Bindings& sizes, con
   return {};
 }
 
+Status ServedModel::divide(const DeviceOptions& devices, const Face& face) {
+  const auto model =
+      HONE_TRY(batch_model(model_, options_, devices, memory_limit(face), {.labels = face.labels}));
+  runnable_ = model;
+  const Graph& graph = *single_graph(model_);
+  if (!graph.is_static()) return {};
+  const auto made = HONE_TRY(model->devices_for(graph.input_types()));
+  face.note(division_text(*model, *made, options_.target.cores));
+  return {};
+}
+
 Error ServedModel::is_open(std::string_view what) const {
+  if (dynamic_cast<const BatchModel*>(runnable_.get()) != nullptr)
+    return unsupported("{} is of one device; several have '{}'", what, excerpt(model_.name));
   if (single_graph(model_) == nullptr)
     return unsupported("'{}' is a tree of segments; {} is of a single graph", excerpt(model_.name),
                        what);
@@ -64,6 +80,7 @@ Status ServedModel::save(const std::filesystem::path& path, std::string_view ver
   if (!is_honec_path(path))
     return usage_error("{} does not say what to write", excerpt(path.string()))
         .with_hint("a name that ends in .honec is a compiled model, .onnx and .hone are the model");
+  if (dynamic_cast<const BatchModel*>(runnable_.get()) != nullptr) return is_open("a file");
   if (compilation_ == nullptr) return save_open(path, version);
   const std::scoped_lock lock(mutex_);
   Image image = *HONE_TRY(compilation_->image());

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "session/devices.h"
 #include "session/native.h"
 #include "session/source.h"
 
@@ -19,8 +20,10 @@ class ServedModel {
  public:
   // Binds the sizes that the source says. One graph whose sizes are numbers then is compiled at
   // once, others when they are first run, without the face: its progress and token may end before.
+  // With devices, they divide the batch of each run.
   static Result<std::unique_ptr<ServedModel>> make(Source source, NativeOptions options,
-                                                   const Face& face = {});
+                                                   const Face& face = {},
+                                                   const DeviceOptions& devices = {});
 
   const std::string& name() const { return model_.name; }
   std::span<const ModelValue> inputs() const { return model_.inputs; }
@@ -41,6 +44,7 @@ class ServedModel {
       : model_(std::move(model)), options_(std::move(options)) {}
   Status compile(const Graph& graph, const Model& given, const Bindings& sizes, const Face& face);
   Status compile_later(const Model& given, const Bindings& sizes, const Face& face);
+  Status divide(const DeviceOptions& devices, const Face& face);
   Error is_open(std::string_view what) const;
   Status save_open(const std::filesystem::path& path, std::string_view version);
 

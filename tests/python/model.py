@@ -224,6 +224,36 @@ class Sizes(unittest.TestCase):
             compiled(DOUBLE, sizes={"N": 9})
 
 
+class Devices(unittest.TestCase):
+    def test_divide_the_batch(self):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        k = np.arange(3)
+        for devices in (2, "cpu,cpu", ["cpu", "cpu", "cpu"]):
+            results = compiled(TWO, devices=devices)(x, k)
+            np.testing.assert_array_equal(results[0], -x)
+            np.testing.assert_array_equal(results[1], 2 * k)
+        along = compiled(TWO, devices=2, batch=["x:1", "k"])(x, k)
+        np.testing.assert_array_equal(along[0], -x)
+
+    def test_leave_sizes_open(self):
+        model = hone.load(DOUBLE, devices=3, cache=None, log=None, progress=False)
+        for rows in (1, 3, 8):
+            x = np.ones((rows, 2), np.float32)
+            out = np.empty_like(x)
+            model(x, out=out)
+            np.testing.assert_array_equal(out, 2 * x)
+
+    def test_that_are_none_are_refused(self):
+        with self.assertRaisesRegex(hone.UsageError, "no device 'gpu'"):
+            compiled(TWO, devices="gpu")
+        with self.assertRaisesRegex(hone.UsageError, "batch needs devices"):
+            compiled(TWO, batch="x")
+        with self.assertRaisesRegex(hone.UsageError, "a plan is of one device"):
+            compiled(TWO, devices=2, plan=compiled(TWO).plan)
+        with self.assertRaisesRegex(hone.Error, "one device"):
+            compiled(TWO, devices=2).save("two.honec")
+
+
 class Types(unittest.TestCase):
     def test_that_numpy_lacks_are_bits(self):
         source = "graph @b(%x: bf16[3], %p: bool[2]) -> (bf16[3], bool[2])"
