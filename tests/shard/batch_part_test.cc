@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "base/rng.h"
@@ -13,6 +14,7 @@
 #include "tests/base/says_testing.h"
 #include "zoo/inputs.h"
 #include "zoo/random/random_graph.h"
+#include "zoo/zoo.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -246,6 +248,27 @@ TEST(BatchPart, RefusesALoopOverTheRows) {
            [](Builder&, std::span<const Value> in) { return std::vector<Value>{in[0] + in[1]}; });
   EXPECT_THAT(batch_part(*b.finish({all[0]}), {0}, {4, 0, 2}),
               refuses(ErrorCode::unsupported, "scan ... step"));
+}
+
+// ---- The models of the zoo ----------------------------------------------------------------------
+
+TEST(BatchPart, DividesModelsOfTheZooButForThoseThatMixRows) {
+  // A loop that ends when all images are done, and a graph whose nodes are no batch. The first dim
+  // of the recurrent ones is time.
+  const std::map<std::string_view, std::string_view> refused = {{"yolo_v3", "while ... reduce"},
+                                                                {"graph_network", "gather"},
+                                                                {"lstm", "lstm ... scan"},
+                                                                {"gnmt", "lstm ... scan"},
+                                                                {"nas_rnn", "scan"}};
+  for (const ZooEntry& entry : zoo_entries()) {
+    const Graph graph = *build_zoo_model(entry.name, {.size = ZooSize::tiny, .batch = 4});
+    const BatchInputs batch = *batch_inputs(graph, graph.input_types());
+    const auto part = batch_part(graph, batch.dims, {batch.rows, 0, 1});
+    if (const auto known = refused.find(entry.name); known != refused.end())
+      EXPECT_THAT(part, refuses(ErrorCode::unsupported, std::string(known->second)));
+    else
+      EXPECT_TRUE(part.ok()) << entry.name << ": " << part.error().to_string();
+  }
 }
 
 // ---- Random graphs ------------------------------------------------------------------------------
