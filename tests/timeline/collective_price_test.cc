@@ -83,8 +83,10 @@ TEST(CollectivePrice, IsTheLeastOfAllSchedulesThatFit) {
 // Two groups that cross the same links take longer than one.
 TEST(CollectivePrice, CountsAllGroupsAtOnce) {
   const System system = preset_of("tree:2x2");
-  Collective first = {
-      .kind = CollectiveKind::permute, .devices = {0, 2}, .elements = 1 << 20, .pairs = {{0, 1}}};
+  Collective first = {.kind = CollectiveKind::permute,
+                      .devices = {0, 2},
+                      .elements = 1 << 20,
+                      .pairs = {{0, 1}, {1, 0}}};
   Collective second = first;
   second.devices = {1, 3};
   const CollectiveSchedule direct = {.algorithm = CollectiveAlgorithm::direct};

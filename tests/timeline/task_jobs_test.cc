@@ -92,9 +92,9 @@ int64_t most_held(const Program& program) {
 }
 
 TEST(HeldBuffers, HaveThePeakOfTheProgram) {
-  for (const ZooEntry& model : zoo_entries()) {
-    SCOPED_TRACE(model.name);
-    const Program program = lowered(build_zoo_model(model.name, {.size = ZooSize::tiny}).value());
+  for (std::string_view model : {"mlp", "squeezenet", "lstm"}) {
+    SCOPED_TRACE(model);
+    const Program program = lowered(build_zoo_model(model, {.size = ZooSize::tiny}).value());
     const Tasks tasks = tasks_of(program);
     SystemJobs jobs(preset_of("ring:2"));
     const Seconds seconds(tasks.lists.back().tasks.size(), 1e-3);
@@ -108,10 +108,11 @@ TEST(HeldBuffers, HaveThePeakOfTheProgram) {
 }
 
 TEST(HeldBuffers, AreOfSizesThatAreNumbers) {
-  const Program program =
-      lowered(parse_graph("graph @g(%x: f32[n]) { %y = exp %x  return %y }").value());
+  const Program program = lowered(
+      parse_graph("graph @g(%x: f32[N]) -> f32[N] where N in 1..64 { %y = exp %x return %y }")
+          .value());
   const std::vector<uint32_t> commands(program.main->commands.size());
-  EXPECT_THAT(held_buffers(program, 0, commands), refuses(ErrorCode::unsupported, "'x' ... n"));
+  EXPECT_THAT(held_buffers(program, 0, commands), refuses(ErrorCode::unsupported, "'x' ... N"));
 }
 
 }  // namespace
