@@ -23,6 +23,7 @@ Status cmd_target_prices(const Arguments& arguments, Console& console);
 Status cmd_target_probe(const Arguments& arguments, Console& console);
 Status cmd_system_show(const Arguments& arguments, Console& console);
 Status cmd_system_presets(const Arguments& arguments, Console& console);
+Status cmd_system_calibrate(const Arguments& arguments, Console& console);
 Status cmd_cache_ls(const Arguments& arguments, Console& console);
 Status cmd_cache_verify(const Arguments& arguments, Console& console);
 Status cmd_cache_gc(const Arguments& arguments, Console& console);

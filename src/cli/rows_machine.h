@@ -93,6 +93,40 @@ inline constexpr Example kSystemShowExamples[] = {
     {"hone system show my.system", "a file, checked"},
     {"hone system show my.system --from 0", "the links that messages from device 0 cross"},
     {"hone system show tree:2x4 --all-reduce 1000000", "schedules of a megabyte, the best first"}};
+inline constexpr std::string_view kSystemCalibrateText =
+    "Measures copies of memory and messages of 1 byte to 64 MiB between two devices, which are "
+    "threads of this process, and fits a latency and a bandwidth. A line does not fit all sizes: "
+    "the errors are printed. Windows are 32 messages at once; their gap is the least time from one "
+    "to the next. With -o it writes this machine as a system with the measured links. With all "
+    "transports, these are those of threads.";
+inline constexpr Option kSystemCalibrate[] = {
+    {.name = "transport",
+     .take = Take::word,
+     .value = "TRANSPORT",
+     .doc = "threads of one process, shared_memory between processes, tcp on loopback, or all",
+     .fallback = "all",
+     .words = "threads|shared_memory|tcp|all"},
+    {.name = "devices",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "devices of the system; each is a part of this machine",
+     .fallback = "2",
+     .low = 1,
+     .high = kMaxDevices},
+    {.name = "seconds",
+     .take = Take::real,
+     .value = "S",
+     .doc = "seconds to measure, at most 60; some samples are always taken",
+     .fallback = "6"},
+    output_option("where the system goes; - is the standard output"),
+    {.name = "target",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "this machine as a target, as 'hone target probe' writes it (default: estimated)"}};
+inline constexpr Example kSystemCalibrateExamples[] = {
+    {"hone system calibrate", "the cost of a message over each transport"},
+    {"hone system calibrate --transport tcp --devices 4 -o my.system",
+     "this machine as four devices that speak over TCP"}};
 inline constexpr Example kSystemPresetsExamples[] = {{"hone system presets", "names and sizes"}};
 
 // ---- cache -------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ shortened() { # shortened EXAMPLE
     s/0x9c2b5e3f00d1a764/$kernel/
     /^hone (tune|calibrate|dataset build)/ { /--budget/! s/\$/ --budget 1s/ }
     /^hone (bench|compare|report|target probe)/ { /--seconds/! s/\$/ --seconds 0.1/ }
+    /^hone system calibrate/ s/\$/ --seconds 0.1/
     /^hone (compare|explain) .* log/ { /--threads/! s/\$/ --threads 1/ }
     /^hone dataset build/ { s/--kernels [0-9]+//; s/\$/ --kernels 2 --schedules 4/ }
     /^hone (train cost|eval)/ s/\$/ --members 2 --epochs 1/

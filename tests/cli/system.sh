@@ -48,3 +48,18 @@ grep -q '^hierarchical of 2, 8 pieces ' sums
 fails 2 "does not go with --from" system show ring:4 --all-reduce 8 --from 0
 fails 2 "--all-reduce" system show ring:4 --all-reduce 0
 fails 5 "256 devices" system show tree:16x16 --all-reduce 8
+
+# Calibration: figures of one transport, and a system that can be read back.
+"$HONE" system calibrate --transport threads --seconds 0.1 --devices 3 -o threads.system >out
+grep -q "^transport .* worst error" out
+grep -q "^threads .* GB/s" out
+grep -q "^copies of memory: .* GB/s" out
+"$HONE" system show threads.system | cmp - threads.system
+grep -q '^  devices = 3 of ' threads.system
+grep -q '^  link threads = star over all, full duplex, ' threads.system
+"$HONE" system calibrate --transport threads --seconds 0.1 -o - >out
+never grep -q "worst error" out
+grep -q '^  link memory = bus over all, ' out
+fails 2 "'smoke'" system calibrate --transport smoke
+fails 2 "--seconds" system calibrate --seconds 0
+fails 2 "--seconds" system calibrate --seconds 61
