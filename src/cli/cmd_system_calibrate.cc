@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "base/text.h"
 #include "base/text_table.h"
@@ -8,6 +9,7 @@
 #include "cli/machines.h"
 #include "cli/source.h"
 #include "transport/calibrate_links.h"
+#include "transport/mpi_transport.h"
 
 namespace hone::cli {
 namespace {
@@ -32,6 +34,49 @@ std::string table_of(std::span<const LinkCalibration> calibrations) {
   return table.to_string();
 }
 
+using Calibrations = std::vector<LinkCalibration>;
+
+Result<Calibrations> calibrate_here(std::string_view transport, const MeasureLinkOptions& options,
+                                    double seconds) {
+  std::vector<TransportKind> wanted;
+  for (const TransportKind each : kLocalTransports)
+    if (transport == "all" || transport == name(each)) wanted.push_back(each);
+  options.progress->start(static_cast<int64_t>(wanted.size()) * kMeasuredSizes,
+                          "sizes of messages");
+  MeasureLinkOptions part = options;
+  part.seconds = seconds / static_cast<double>(wanted.size());
+  Calibrations calibrations;
+  for (const TransportKind each : wanted) {
+    HONE_TRY(options.cancel->check());
+    options.progress->now(name(each));
+    calibrations.push_back(HONE_TRY(calibrate_links(each, part)));
+  }
+  return calibrations;
+}
+
+// Ranks 0 and 1 measure. None: this is another rank than 0.
+Result<Calibrations> calibrate_ranks(const Mpi& mpi, Transport& transport,
+                                     const MeasureLinkOptions& options) {
+  if (mpi.rank() == 1) HONE_TRY(answer_calibration(transport, 0, 1));
+  if (mpi.rank() != 0) return Calibrations();
+  options.progress->start(kMeasuredSizes, "sizes of messages");
+  return Calibrations{HONE_TRY(calibrate_link(TransportKind::mpi, transport, 0, 1, options))};
+}
+
+Result<Calibrations> calibrate_mpi(MeasureLinkOptions options, double seconds) {
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::shared_ptr<Mpi> mpi = HONE_TRY(Mpi::start(folder / "hone_mpi.so"));
+  if (mpi->size() < 2)
+    return usage_error("--transport mpi is between processes of mpirun, and this is the only one")
+        .with_hint("mpirun -n 2 hone system calibrate --transport mpi");
+  options.seconds = seconds;
+  const Result<std::unique_ptr<Transport>> transport = join_mpi(mpi, 1);
+  Result<Calibrations> calibrations = transport.ok() ? calibrate_ranks(*mpi, **transport, options)
+                                                     : Result<Calibrations>(transport.error());
+  if (!calibrations.ok()) mpi->fail();
+  return calibrations;
+}
+
 }  // namespace
 
 Status cmd_system_calibrate(const Arguments& arguments, Console& console) {
@@ -40,25 +85,15 @@ Status cmd_system_calibrate(const Arguments& arguments, Console& console) {
   if (!(seconds > 0) || seconds > kMostSeconds)
     return usage_error("--seconds {}; it is above 0 and at most {}", seconds, kMostSeconds);
   const Target target = HONE_TRY(load_target(arguments.text("target")));
-  std::vector<TransportKind> wanted;
-  for (const TransportKind each : kLocalTransports)
-    if (arguments.text("transport") == "all" || arguments.text("transport") == name(each))
-      wanted.push_back(each);
-
+  const std::string transport = arguments.text("transport");
   const std::unique_ptr<Progress> progress = console.progress();
-  progress->start(static_cast<int64_t>(wanted.size()) * kMeasuredSizes, "sizes of messages");
+  const MeasureLinkOptions options = {.progress = progress.get(), .cancel = &console.cancel()};
+  const double left = seconds * (1 - kPartOfCopies);
+  const Calibrations calibrations = HONE_TRY(
+      transport == "mpi" ? calibrate_mpi(options, left) : calibrate_here(transport, options, left));
+  if (calibrations.empty()) return {};
   const double one_copy = copy_rate(1, seconds * kPartOfCopies / 2);
   const double two_copies = copy_rate(2, seconds * kPartOfCopies / 2);
-  const MeasureLinkOptions options = {
-      .seconds = seconds * (1 - kPartOfCopies) / static_cast<double>(wanted.size()),
-      .progress = progress.get(),
-      .cancel = &console.cancel()};
-  std::vector<LinkCalibration> calibrations;
-  for (const TransportKind each : wanted) {
-    HONE_TRY(console.cancel().check());
-    progress->now(name(each));
-    calibrations.push_back(HONE_TRY(calibrate_links(each, options)));
-  }
   progress->finish();
 
   const std::string output = arguments.text("output");

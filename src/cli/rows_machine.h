@@ -103,9 +103,10 @@ inline constexpr Option kSystemCalibrate[] = {
     {.name = "transport",
      .take = Take::word,
      .value = "TRANSPORT",
-     .doc = "threads of one process, shared_memory between processes, tcp on loopback, or all",
+     .doc = "threads of one process, shared_memory between processes, tcp on loopback, or all of "
+            "these; mpi between processes of mpirun",
      .fallback = "all",
-     .words = "threads|shared_memory|tcp|all"},
+     .words = "threads|shared_memory|tcp|all|mpi"},
     {.name = "devices",
      .take = Take::integer,
      .value = "N",

@@ -61,6 +61,7 @@ std::string_view name(TransportKind kind) {
     case TransportKind::threads: return "threads";
     case TransportKind::shared_memory: return "shared_memory";
     case TransportKind::tcp: return "tcp";
+    case TransportKind::mpi: return "mpi";
   }
   return "";
 }

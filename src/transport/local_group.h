@@ -12,7 +12,8 @@
 
 namespace hone {
 
-enum class TransportKind : uint8_t { threads, shared_memory, tcp };
+enum class TransportKind : uint8_t { threads, shared_memory, tcp, mpi };
+// The ones that need no mpirun.
 inline constexpr TransportKind kLocalTransports[] = {
     TransportKind::threads, TransportKind::shared_memory, TransportKind::tcp};
 std::string_view name(TransportKind kind);
@@ -20,7 +21,8 @@ std::string_view name(TransportKind kind);
 // The transports of a group whose processes are all threads of this process.
 class LocalGroup {
  public:
-  // One device for each process; all devices share one transport if the kind is threads.
+  // One device for each process; all devices share one transport if the kind is threads. The kind
+  // is one of kLocalTransports.
   static Result<LocalGroup> join(TransportKind kind, int32_t devices,
                                  const StreamOptions& options = {});
 

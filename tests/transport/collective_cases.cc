@@ -176,6 +176,7 @@ std::vector<Bytes> run_case(const CollectiveCase& drawn,
   for (size_t i = 0; i < programs->size(); ++i)
     threads.emplace_back([&, i] {
       const DeviceProgram& program = (*programs)[i];
+      if (!transport_of(program.device).owns(program.device)) return;
       const Status status = run_steps(program, transport_of(program.device), drawn.dtype,
                                       drawn.inputs[i], outputs[i], "a case");
       if (!status.ok()) faults[i] = status.error().to_string();

@@ -34,7 +34,8 @@ CollectiveCase draw_case(Rng& rng, int32_t members);
 std::string judge(const CollectiveCase& drawn, const std::vector<Bytes>& outputs);
 
 // The outputs of all members, each run by a thread of its own over the transport of its device.
-// A failure is an error of the test.
+// Where that does not own the device, another process runs the member. A failure is an error of the
+// test.
 std::vector<Bytes> run_case(const CollectiveCase& drawn,
                             const std::function<Transport&(int32_t device)>& transport_of);
 
