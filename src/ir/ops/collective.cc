@@ -195,7 +195,8 @@ Result<std::vector<Group<D>>> groups_of(std::span<EvalCall<D>> calls) {
     for (int d = 0; d < device_count; ++d) ids.push_back(d);
   }
   if (ids.size() % size != 0) {
-    return bad_input("{} devices do not divide into groups of {}", ids.size(), size);
+    return bad_input("{} devices do not divide into groups of {}", ids.size(), size)
+        .with_hint(fmt::format("run the graph on a multiple of {} devices", size));
   }
   for (int64_t id : ids) HONE_TRY(check_device(id, device_count));
   for (EvalCall<D>& call : calls) {
