@@ -3,7 +3,6 @@
 // device, and each process, is a thread of this process: more of them than cores take turns.
 
 #include <benchmark/benchmark.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,49 +15,15 @@
 #include <vector>
 
 #include "transport/collective.h"
+#include "transport/local_group.h"
 #include "transport/run_steps.h"
-#include "transport/shared_memory.h"
-#include "transport/tcp.h"
-#include "transport/threads.h"
 
 namespace {
 
 using namespace hone;
 using Clock = std::chrono::steady_clock;
-using Transports = std::vector<std::unique_ptr<Transport>>;  // of each process
 
-enum Sort { threads, shared_memory, tcp };
-
-// Each process has one device.
-Transports join_all(Sort sort, int32_t devices) {
-  Transports transports(static_cast<size_t>(devices));
-  if (sort == threads) {
-    transports.resize(1);
-    transports[0] = make_thread_transport(devices).value();
-    return transports;
-  }
-  static int groups = 0;
-  const std::string name = fmt::format("bench-{}-{}", getpid(), groups++);
-  const std::vector<int32_t> one_each(static_cast<size_t>(devices), 1);
-  std::vector<TcpListener> listeners;
-  TcpGroup group = {.group = {0, one_each}, .addresses = {}, .secret = "a secret of the benchmark"};
-  for (int32_t i = 0; i < devices; ++i) {
-    listeners.push_back(TcpListener::open().value());
-    group.addresses.push_back({"127.0.0.1", listeners.back().port()});
-  }
-  std::vector<std::thread> joining;
-  for (int32_t i = 0; i < devices; ++i)
-    joining.emplace_back([&, i, own = group]() mutable {
-      own.group.process = i;
-      const auto k = static_cast<size_t>(i);
-      transports[k] = sort == tcp ? join_tcp(std::move(listeners[k]), own).value()
-                                  : join_shared_memory(name, own.group).value();
-    });
-  for (std::thread& thread : joining) thread.join();
-  return transports;
-}
-
-void run_collective(benchmark::State& state, Sort sort, CollectiveKind kind,
+void run_collective(benchmark::State& state, TransportKind sort, CollectiveKind kind,
                     const std::string& schedule) {
   const auto devices = static_cast<int32_t>(state.range(0));
   const int64_t bytes = state.range(1);
@@ -66,7 +31,7 @@ void run_collective(benchmark::State& state, Sort sort, CollectiveKind kind,
   for (int32_t i = 0; i < devices; ++i) collective.devices.push_back(i);
   const std::vector<DeviceProgram> programs =
       step_programs(collective, parse_collective_schedule(schedule).value()).value();
-  const Transports transports = join_all(sort, devices);
+  const LocalGroup group = LocalGroup::join(sort, devices).value();
   const auto repeats =
       static_cast<int>(std::max<int64_t>(3, std::min<int64_t>(300, (8 << 20) / bytes)));
   for (auto _ : state) {
@@ -74,7 +39,7 @@ void run_collective(benchmark::State& state, Sort sort, CollectiveKind kind,
     std::vector<std::thread> running;
     for (size_t i = 0; i < programs.size(); ++i)
       running.emplace_back([&, i] {
-        Transport& transport = *transports[transports.size() == 1 ? 0 : i];
+        Transport& transport = group.of(static_cast<int32_t>(i));
         const std::vector<float> input(static_cast<size_t>(programs[i].input), 1);
         std::vector<float> output(static_cast<size_t>(programs[i].output));
         Clock::time_point begin;
@@ -106,15 +71,14 @@ void copy(benchmark::State& state) {
 BENCHMARK(copy)->RangeMultiplier(16)->Range(1 << 10, 64 << 20);
 
 const bool kRegistered = [] {
-  constexpr std::string_view kSorts[] = {"threads", "shared_memory", "tcp"};
   const std::pair<CollectiveKind, std::string> kinds[] = {
       {CollectiveKind::all_reduce, "ring"},    {CollectiveKind::all_reduce, "ring, 4 pieces"},
       {CollectiveKind::all_reduce, "halving"}, {CollectiveKind::all_reduce, "doubling"},
       {CollectiveKind::all_gather, "ring"},    {CollectiveKind::reduce_scatter, "ring"},
       {CollectiveKind::all_to_all, "direct"},  {CollectiveKind::broadcast, "tree"}};
   for (const auto& [kind, schedule] : kinds)
-    for (const Sort sort : {threads, shared_memory, tcp}) {
-      const std::string title = fmt::format("{}/{}/{}", name(kind), schedule, kSorts[sort]);
+    for (const TransportKind sort : kLocalTransports) {
+      const std::string title = fmt::format("{}/{}/{}", name(kind), schedule, name(sort));
       auto* each =
           benchmark::RegisterBenchmark(title.c_str(), run_collective, sort, kind, schedule);
       for (const int64_t devices : {2, 4})
