@@ -6,13 +6,15 @@
 
 #include "base/text.h"
 #include "front/hlo/hlo.h"
+#include "front/hlo/write/write.h"
 #include "front/hone/graph_file.h"
 #include "front/onnx/onnx.h"
 
 namespace hone {
 
 std::span<const FrontEnd> front_ends() {
-  static const std::array kFrontEnds = {onnx_front_end(), hlo_front_end(), text_front_end()};
+  static const std::array kFrontEnds = {onnx_front_end(), stablehlo_front_end(), hlo_front_end(),
+                                        text_front_end()};
   return kFrontEnds;
 }
 

@@ -45,7 +45,7 @@ std::string file_beginning(const std::filesystem::path& path);
 const FrontEnd* recognized_front_end(std::string_view beginning);
 // The one whose files end like the path. Null: there is none.
 const FrontEnd* front_end_named(const std::filesystem::path& path);
-// "an ONNX file (.onnx), a text of StableHLO or HLO (.mlir) or a graph file (.hone)"
+// "an ONNX file (.onnx), a text of StableHLO (.mlir), a text of HLO (.hlo) or a graph file (.hone)"
 std::string front_end_list();
 
 }  // namespace hone

@@ -266,8 +266,6 @@ TEST(StablehloErrors, NameWhatIsLacking) {
               refuses(ErrorCode::unsupported, "p.mlir:3:6 ... 'stablehlo.foo' ... 2 uses"));
   EXPECT_THAT(parsed("func.func @main(%a: tensor<2xcomplex<f32>>) {\n  return\n}"),
               refuses(ErrorCode::unsupported, "p.mlir ... complex numbers"));
-  EXPECT_THAT(parsed("func.func @main(%a: tensor<?xf32>) {\n  return\n}"),
-              refuses(ErrorCode::unsupported, "p.mlir ... sizes that are open"));
   EXPECT_THAT(parsed("ML\xEFR..."),
               refuses(ErrorCode::unsupported, "p.mlir ... bytecode ... print it"));
   EXPECT_THAT(parsed("func.func @a() {\n  return\n}\nfunc.func @b() {\n  return\n}\n"),

@@ -261,6 +261,7 @@ class Calls(unittest.TestCase):
 
     def test_types(self):
         check(self, lambda x: x + 1, jnp.asarray(X, jnp.bfloat16))
+        check(self, lambda k: jax.random.split(k), jax.random.key(1))
         check(self, lambda x: x, np.float64(1.5))
 
     def test_refusals(self):

@@ -6,13 +6,31 @@
 #include "front/hlo/hlo_text.h"
 #include "front/hlo/importer.h"
 #include "front/hlo/read_program.h"
+#include "front/hlo/write/write.h"
 
 namespace hone {
 namespace {
 
-bool begins_like_hlo(std::string_view beginning) {
-  return hlo::begins_like_bytecode(beginning) || hlo::begins_like_stablehlo(beginning) ||
-         hlo::begins_like_hlo_text(beginning);
+bool begins_like_mlir(std::string_view beginning) {
+  return hlo::begins_like_bytecode(beginning) || hlo::begins_like_stablehlo(beginning);
+}
+
+Result<std::vector<std::filesystem::path>> save_text_of(
+    const std::filesystem::path& path, const Model& model,
+    Result<std::string> (*print_model)(const Model&)) {
+  HONE_TRY(write_file_atomic(path, HONE_TRY(print_model(model))));
+  return std::vector<std::filesystem::path>{path};
+}
+
+Result<std::vector<std::filesystem::path>> save_stablehlo(const std::filesystem::path& path,
+                                                          const Model& model,
+                                                          const ExportOptions&) {
+  return save_text_of(path, model, print_stablehlo);
+}
+
+Result<std::vector<std::filesystem::path>> save_hlo(const std::filesystem::path& path,
+                                                    const Model& model, const ExportOptions&) {
+  return save_text_of(path, model, print_hlo);
 }
 
 Model import_program(std::string_view text, std::string_view where, const ImportOptions& options) {
@@ -29,10 +47,10 @@ Model import_program(std::string_view text, std::string_view where, const Import
   if (importer.checks_left_out > 0 && options.notice)
     options.notice(fmt::format("{} checks of {} are left out; 'hone conformance' runs them",
                                importer.checks_left_out, where));
-  if (!importer.inputs_for_elided.empty() && options.notice)
+  if (!importer.elided_constants.empty() && options.notice)
     options.notice(
         fmt::format("{} does not print the numbers of {} constants: inputs stand for them", where,
-                    importer.inputs_for_elided.size()));
+                    importer.elided_constants.size()));
   return model_of(std::move(graph));
 }
 
@@ -52,12 +70,22 @@ Result<Model> load_hlo(const std::filesystem::path& path, const ImportOptions& o
   return parse_hlo(file.text(), path.string(), options);
 }
 
-FrontEnd hlo_front_end() {
-  return {.name = "a text of StableHLO or HLO",
+FrontEnd stablehlo_front_end() {
+  return {.name = "a text of StableHLO",
           .extension = ".mlir",
-          .recognizes = begins_like_hlo,
+          .recognizes = begins_like_mlir,
           .load = load_hlo,
-          .parse = parse_hlo};
+          .parse = parse_hlo,
+          .save = save_stablehlo};
+}
+
+FrontEnd hlo_front_end() {
+  return {.name = "a text of HLO",
+          .extension = ".hlo",
+          .recognizes = hlo::begins_like_hlo_text,
+          .load = load_hlo,
+          .parse = parse_hlo,
+          .save = save_hlo};
 }
 
 std::vector<HloOp> hlo_ops() {

@@ -97,13 +97,12 @@ ValueType HloReader::shape() {
   const std::string_view element = cursor_.need_word("a shape");
   cursor_.expect("[", "the type of elements");
   Dims dims;
-  bool open = false;
+  bool bounded = false;
   while (!cursor_.accept("]")) {
     if (cursor_.accept("?")) {
-      open = true;
-      dims.push_back(0);
+      dims.push_back(open_dim());
     } else {
-      open = cursor_.accept("<=") || open;
+      bounded = cursor_.accept("<=") || bounded;
       dims.push_back(cursor_.integer());
     }
     if (!cursor_.accept(",") && cursor_.peek() != ']') cursor_.expect("]", "the sizes");
@@ -113,7 +112,7 @@ ValueType HloReader::shape() {
   const std::string_view text = cursor_.text().substr(begin, end - begin);
   if (element == "token") return {.kind = ValueType::Kind::token, .text = text};
   const std::optional<DType> type = hlo_element(element);
-  const std::string_view lack = open                                    ? "sizes that are open"
+  const std::string_view lack = bounded                                 ? "sizes with a bound"
                                 : element == "c64" || element == "c128" ? "complex numbers"
                                 : !type                                 ? "elements of this type"
                                                                         : "";
@@ -286,7 +285,10 @@ Attribute HloReader::braces() {
   cursor_.expect("{", "a list");
   while (!cursor_.accept("}")) {
     Attribute item = {.offset = cursor_.at()};
-    if (cursor_.accept("[")) {
+    if (cursor_.peek() == '{') {  // {{0,1},{1,0}}
+      const Depth nested(depth_, cursor_);
+      item = braces();
+    } else if (cursor_.accept("[")) {
       item.kind = Kind::list;
       do {
         item.items.push_back({.kind = Kind::integer, .integer = cursor_.integer()});
@@ -365,8 +367,8 @@ void HloReader::attribute(Instruction& made) {
   if (key == "padding") return padding(made);
   if (key == "metadata" && next == '{') return metadata(made);
   Attribute value = {.offset = cursor_.at()};
-  constexpr std::string_view kLists[] = {"dims",  "dimensions", "map",
-                                         "sizes", "slice",      "computations"};
+  constexpr std::string_view kLists[] = {
+      "dims", "dimensions", "map", "sizes", "slice", "computations", "source_target_pairs"};
   constexpr std::string_view kBodies[] = {
       "to_apply", "calls",   "condition",        "body",
       "select",   "scatter", "true_computation", "false_computation"};

@@ -108,42 +108,178 @@ void Importer::refuse_unknown(const Function& entry) {
 
 Graph Importer::import(const Function& entry) {
   refuse_unknown(entry);
+  // Each time two sizes become one, so it ends.
+  while (true) {
+    try {
+      return built(entry);
+    } catch (const Merge& merge) {
+      const Bindings one = {{merge.symbol, merge.size}};
+      for (auto& [name, size] : merged_) size = size.bind(one);
+      if (!merged_.emplace(merge.symbol, merge.size).second)
+        refuse(entry.offset, bad_input("the size {} is two things", merge.symbol));
+      known_.clear();
+      names_.clear();
+      calls_.clear();
+      checked_.clear();
+      opened.clear();
+      elided_constants.clear();
+      if (checks != nullptr) checks->clear();
+      imported_ = checks_left_out = 0;
+    }
+  }
+}
+
+Graph Importer::built(const Function& entry) {
   Builder builder(entry.name);
   leave_on_failure(builder);
   top_ = &builder;
+  contents_ = std::make_unique<Contents>(builder.graph());
   std::unordered_map<uint32_t, Held> held;
   Frame frame = {&builder, &entry, &held};
   const Region& region = entry.body;
-  for (size_t i = 0; i < region.parameters.size(); ++i) {
-    const ValueType& type = region.parameters[i];
-    size_t part = 0;
-    const auto parameter = [&](const ValueType& one, const auto& self) -> Held {
-      if (one.kind == ValueType::Kind::foreign)
-        refuse(entry.offset, unsupported("the parameter {} is {}: hone lacks {}", i,
-                                         excerpt(one.text), one.lack));
-      Held made = {.is_tuple = one.kind == ValueType::Kind::tuple};
-      if (one.kind == ValueType::Kind::tensor) {
-        const std::string name =
-            part == 0 ? std::string(region.names[i]) : fmt::format("{}.{}", region.names[i], part);
-        ++part;
-        made.value = builder.parameter(fresh(name.empty() ? "input" : name), one.type);
-      }
-      for (const ValueType& inner : one.parts) made.parts.push_back(self(inner, self));
-      return made;
-    };
-    held[region.first_parameter + static_cast<uint32_t>(i)] = parameter(type, parameter);
-  }
+  for (size_t i = 0; i < region.parameters.size(); ++i)
+    held[region.first_parameter + static_cast<uint32_t>(i)] = parameters(builder, entry, i);
   calls_.push_back(&entry);
   const std::vector<Held> results = run(frame, region);
   std::vector<Value> outputs;
-  if (checks == nullptr)
+  for (size_t i = 0; i < results.size() && i < entry.result_names.size(); ++i) {
+    const std::string_view wanted = entry.result_names[i];
+    const Value value = results[i].value;
+    if (value && !wanted.empty() && builder.graph().name(value.id()).empty())
+      value.named(fresh(wanted));
+  }
+  if (checks == nullptr) {
     for (const Held& one : results) append_leaves(one, outputs);
-  else
-    outputs = checked_;
+    add_donations(builder, entry, held, outputs);
+  }
+  if (checks != nullptr) outputs = checked_;
   Result<Graph> graph = builder.finish(outputs);
   if (!graph.ok()) refuse(entry.offset, std::move(graph).error());
   return std::move(*graph);
 }
+
+// As JAX writes them: tf.aliasing_output = 0 says that the first output may lie in the input's
+// memory.
+void Importer::add_donations(Builder& builder, const Function& entry,
+                             const std::unordered_map<uint32_t, Held>& held,
+                             std::span<const Value> outputs) {
+  std::unordered_set<int64_t> taken;
+  for (size_t i = 0; i < entry.parameter_attributes.size(); ++i)
+    for (const auto& [key, value] : entry.parameter_attributes[i]) {
+      if (key != "tf.aliasing_output" || value.kind != Attribute::Kind::integer) continue;
+      const Value input = held.at(entry.body.first_parameter + static_cast<uint32_t>(i)).value;
+      const int64_t output = value.integer;
+      if (!input || output < 0 || output >= static_cast<int64_t>(outputs.size()) ||
+          outputs[static_cast<size_t>(output)].type() != input.type() ||
+          !taken.insert(output).second)
+        continue;
+      builder.donate(input, static_cast<int>(output));
+      break;
+    }
+}
+
+// The tensors of a parameter become inputs.
+Held Importer::parameters(Builder& builder, const Function& entry, size_t i) {
+  const Region& region = entry.body;
+  size_t part = 0;
+  const auto parameter = [&](const ValueType& one, const auto& self) -> Held {
+    if (one.kind == ValueType::Kind::foreign)
+      refuse(entry.offset,
+             unsupported("the parameter {} is {}: hone lacks {}", i, excerpt(one.text), one.lack));
+    Held made = {.is_tuple = one.kind == ValueType::Kind::tuple};
+    if (one.kind == ValueType::Kind::tensor) {
+      std::string name =
+          part == 0 ? std::string(region.names[i]) : fmt::format("{}.{}", region.names[i], part);
+      name = fresh(name.empty() ? "input" : name);
+      made.value = builder.parameter(name, sized(entry, i, name, one.type));
+      ++part;
+    }
+    for (const ValueType& inner : one.parts) made.parts.push_back(self(inner, self));
+    return made;
+  };
+  return parameter(region.parameters[i], parameter);
+}
+
+// ---- Sizes that a program leaves open -----------------------------------------------------------
+
+namespace {
+
+constexpr size_t kMostSymbols = 4096;
+
+// "N 0 64 4; M 1 8 1": name, least, most, multiple.
+std::vector<Symbol> stated_symbols(std::string_view text) {
+  std::vector<Symbol> symbols;
+  for (const std::string_view entry : split(text, ';')) {
+    const std::vector<std::string_view> words = split_words(entry);
+    if (words.empty()) continue;
+    if (words.size() != 4 || !is_symbol_name(words[0]) || symbols.size() >= kMostSymbols)
+      throw Refusal{bad_input("hone.symbols: '{}' must be a name, the least, the most and a step",
+                              excerpt(entry))};
+    int64_t numbers[3];
+    for (size_t i = 0; i < 3; ++i) {
+      const Result<int64_t> number = parse_int(words[i + 1]);
+      if (!number.ok() || *number < 0 || *number > kDimLimit)
+        throw Refusal{bad_input("hone.symbols: '{}' is no size", excerpt(words[i + 1]))};
+      numbers[i] = *number;
+    }
+    if (numbers[2] < 1 || numbers[1] / numbers[2] * numbers[2] < numbers[0])
+      throw Refusal{bad_input("hone.symbols: '{}' can have no value", excerpt(entry))};
+    symbols.push_back(Symbol::get(words[0], numbers[0], numbers[1], numbers[2]));
+  }
+  return symbols;
+}
+
+std::string symbol_name_of(std::string_view parameter, int axis) {
+  std::string name;
+  for (const char c : parameter) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    const bool is_digit = c >= '0' && c <= '9';
+    name += is_letter || is_digit ? c : '_';
+  }
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name.insert(0, "_");
+  return fmt::format("{}_{}", name, axis);
+}
+
+}  // namespace
+
+// Each open size becomes a symbol, unless the attribute hone.dims says what it is.
+Type Importer::sized(const Function& entry, size_t parameter, std::string_view name, Type type) {
+  if (type.is_static()) return type;
+  has_open_sizes_ = true;
+  Dims dims(type.dims().begin(), type.dims().end());
+  const auto open = std::ranges::count_if(dims, is_open);
+  std::vector<std::string_view> stated;
+  if (parameter < entry.parameter_attributes.size())
+    for (const auto& [key, value] : entry.parameter_attributes[parameter])
+      if (key == "hone.dims") stated = split(value.text, ',');
+  if (!stated.empty() && stated.size() != dims.size())
+    refuse(entry.offset, bad_input("hone.dims of parameter {} has {} sizes for {} dims", parameter,
+                                   stated.size(), dims.size()));
+  std::vector<Symbol> scope;
+  try {
+    if (!stated.empty()) scope = stated_symbols(module_.symbols);
+  } catch (Refusal& refusal) {
+    refuse(entry.offset, std::move(refusal.error));
+  }
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (!is_open(dims[i])) continue;
+    if (stated.empty()) {
+      // At least 1, as JAX has it. Programs compute with sizes in i32, which must not wrap.
+      const int64_t most = open == 1 ? int64_t{1} << 24 : int64_t{1} << (30 / open);
+      dims[i] = Symbol::get(symbol_name_of(name, static_cast<int>(i)), 1, most);
+    } else {
+      Result<Dim> dim = parse_dim(trim(stated[i]), scope);
+      if (!dim.ok()) refuse(entry.offset, std::move(dim).error());
+      dims[i] = *dim;
+    }
+    dims[i] = dims[i].bind(merged_);
+  }
+  Result<Type> made = Type::make(type.dtype(), dims);
+  if (!made.ok()) refuse(entry.offset, std::move(made).error());
+  return *made;
+}
+
+// ---- Instructions -------------------------------------------------------------------------------
 
 std::vector<Held> Importer::run(Frame& frame, const Region& region) {
   for (const Instruction& one : region.instructions) {
@@ -188,6 +324,31 @@ std::vector<Held> Importer::call(Frame& frame, const Body& body, std::vector<Hel
   return results;
 }
 
+std::optional<Dims> Importer::known_dims(const Builder& builder, Value value) {
+  if (std::optional<Tensor> tensor = known(builder, value)) {
+    if (is_real(tensor->dtype())) return std::nullopt;
+    Dims dims;
+    for (int64_t i = 0; i < tensor->elements(); ++i) dims.emplace_back(tensor->integer_at(i));
+    return dims;
+  }
+  if (&builder == top_) return contents_->of(value.id());
+  return Contents(builder.graph()).of(value.id());
+}
+
+void Importer::make_equal(Dim a, Dim b, size_t offset) {
+  if (a == b) return;
+  for (const auto& [symbol_side, other] : {std::pair(a, b), std::pair(b, a)}) {
+    const std::vector<Symbol> symbols = symbol_side.symbols();
+    if (symbols.size() != 1 || Dim(symbols[0]) != symbol_side) continue;
+    const std::vector<Symbol> used = other.symbols();
+    const bool is_inside = std::ranges::find(used, symbols[0]) != used.end();
+    if (is_inside || !check_binding(symbols[0], other).ok()) continue;
+    throw Merge{symbols[0].name(), other};
+  }
+  refuse(offset, unsupported("the sizes {} and {} must be equal, which cannot be told before a run",
+                             a.to_string(), b.to_string()));
+}
+
 std::optional<Tensor> Importer::known(const Builder& builder, Value value) const {
   const Graph& graph = builder.graph();
   const auto stated = [&](ValueId id) -> std::optional<Tensor> {
@@ -210,14 +371,15 @@ std::optional<Tensor> Importer::known(const Builder& builder, Value value) const
   }
   constexpr int64_t kMost = 1 << 12;
   const Type type = graph.type(value.id());
-  if (number->elements() != 1 || type.static_elements() > kMost) return std::nullopt;
+  if (!type.is_static() || number->elements() != 1 || type.static_elements() > kMost)
+    return std::nullopt;
   const auto count = static_cast<size_t>(type.static_elements());
   if (is_real(type.dtype()))
     return Tensor::from_reals(type, std::vector<double>(count, number->real_at(0)));
   return Tensor::from_integers(type, std::vector<int64_t>(count, number->integer_at(0)));
 }
 
-std::vector<uint32_t> Importer::free_values(const Region& region) const {
+std::vector<uint32_t> free_values(const Region& region) {
   std::unordered_set<uint32_t> defined;
   std::unordered_set<uint32_t> seen;
   std::vector<uint32_t> found;
@@ -255,7 +417,7 @@ void Importer::add_check(Node& node, Check check, Value got, Value want) {
 void Importer::constant(Frame& frame, const Instruction& instruction) {
   Node node(*this, frame, instruction);
   const Attribute* attribute = node.find("value");
-  const Type type = node.result();
+  const Type type = node.static_result();
   if (attribute == nullptr || attribute->kind != Attribute::Kind::literal)
     node.refuse(bad_input("the constant has no literal"));
   if (attribute->text.find("...") != std::string_view::npos)
@@ -284,14 +446,14 @@ void Importer::constant(Frame& frame, const Instruction& instruction) {
     held.value = b.op(Opcode::broadcast, {held.value}, {{"dims", dims}, {"map", Ints{}}});
 }
 
-// The file does not print its numbers: it is an input, which the user must give.
+// The file does not print its numbers: the model has a place for them, and cannot run.
 void Importer::elided(Frame& frame, const Instruction& instruction, Type type) {
   if (frame.builder != top_ || frame.lifted != nullptr)
     refuse(instruction.offset,
            unsupported("the numbers of a constant within a loop or a branch are left out"));
   const std::string name = fresh("elided");
   (*frame.held)[instruction.first_result].value = top_->parameter(name, type);
-  inputs_for_elided.push_back(name);
+  elided_constants.push_back({name, program_.place(instruction.offset)});
 }
 
 // Ops that work on tuples as they are.
@@ -339,6 +501,41 @@ bool Importer::structural(Frame& frame, const Instruction& instruction) {
   return false;
 }
 
+// Open sizes of the stated type say nothing; numbers decide what a symbol is.
+bool Importer::fits_stated(Type made, Type stated, size_t offset) {
+  if (made == stated) return true;
+  if (made.rank() != stated.rank()) return false;
+  for (int i = 0; i < made.rank(); ++i) {
+    if (is_open(stated.dim(i)) || made.dim(i) == stated.dim(i)) continue;
+    if (made.dim(i).is_static()) return false;
+    make_equal(made.dim(i), stated.dim(i), offset);
+  }
+  return true;
+}
+
+// Ops that need to know all sizes are refused; elements side by side have one shape.
+void Importer::check_sizes(Node& node, const OpRow& row, const Instruction& instruction) {
+  bool open = false;
+  for (const Value& one : node.operands()) open = open || !one.type().is_static();
+  for (const ValueType& type : instruction.results)
+    open = open || (type.kind == ValueType::Kind::tensor && !type.type.is_static());
+  if (!open) return;
+  if (!row.takes_open)
+    refuse(instruction.offset,
+           unsupported("'{}' of sizes that are open is not handled", excerpt(instruction.name))
+               .with_hint("write the program for sizes that are numbers"));
+  if (!row.pointwise) return;
+  const Value* first = nullptr;
+  for (const Value& one : node.operands()) {
+    if (one.rank() == 0) continue;
+    if (first == nullptr) first = &one;
+    if (one.rank() != first->rank()) return;
+    for (int i = 0; i < one.rank(); ++i)
+      if (!first->dim(i).is_static() || !one.dim(i).is_static())
+        make_equal(one.dim(i), first->dim(i), instruction.offset);
+  }
+}
+
 Held Importer::packed(const ValueType& type, std::span<const Value>& leaves,
                       const Instruction& instruction, bool lifted) {
   if (type.kind == ValueType::Kind::foreign)
@@ -351,8 +548,8 @@ Held Importer::packed(const ValueType& type, std::span<const Value>& leaves,
       refuse(instruction.offset, bad_input("'{}' has too many results", excerpt(instruction.name)));
     made.value = leaves.front();
     leaves = leaves.subspan(1);
-    const bool fits =
-        lifted ? made.value.dtype() == type.type.dtype() : made.value.type() == type.type;
+    const bool fits = made.value.dtype() == type.type.dtype() &&
+                      (lifted || fits_stated(made.value.type(), type.type, instruction.offset));
     if (!fits)
       refuse(instruction.offset,
              bad_input("'{}' makes {}, but the text states {}", excerpt(instruction.name),
@@ -376,6 +573,7 @@ void Importer::step(Frame& frame, const Instruction& instruction) {
     refuse(instruction.offset,
            unsupported("'{}' within a body of scalars is not handled", excerpt(instruction.name)));
   Node node(*this, frame, instruction);
+  check_sizes(node, *row, instruction);
   const std::vector<Value> made = row->import(node);
   std::span<const Value> leaves = made;
   for (size_t i = 0; i < instruction.results.size(); ++i) {

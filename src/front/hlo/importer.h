@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "front/hlo/checks.h"
 #include "front/hlo/program.h"
 #include "front/hlo/reader.h"
+#include "ir/contents.h"
 #include "ir/functional.h"
 
 // From a Program to a Graph. An instruction becomes nodes by the function of its row in
@@ -59,6 +61,10 @@ class Node {
   // The elements of an operand that import knows: a constant.
   std::optional<Tensor> known(Value value);
   Ints known_ints(size_t i);  // an error if they are not known
+  // The elements of an operand as sizes: numbers, or expressions of open sizes.
+  Dims known_dims(size_t i);
+  // Two sizes that must be equal.
+  void make_equal(Dim a, Dim b);
 
   // ---- Attributes. The first of several names, divided by |, that is there counts ----
   const Attribute* find(std::string_view names) const;
@@ -73,7 +79,9 @@ class Node {
   Ints ints_of(const Attribute& attribute);
 
   // ---- Results ----
-  Type result(size_t i = 0);  // of its tensors, tuples written out, as the text states it
+  // The type of a tensor, tuples written out, as the text states it: sizes may be open.
+  Type result(size_t i = 0);
+  Type static_result(size_t i = 0);  // an error if a size is open
 
   // ---- Regions ----
   // The i-th region, or the function that the attribute names.
@@ -98,14 +106,20 @@ class Node {
 using ImportFunction = std::vector<Value> (*)(Node&);
 
 struct OpRow {
-  std::string_view name;            // of StableHLO
-  std::string_view hlo;             // of HLO; "": it has no such op
-  ImportFunction import = nullptr;  // null: the importer's own
-  bool pointwise = false;           // element by element
+  std::string_view name;              // of StableHLO
+  std::string_view hlo;               // of HLO; "": it has no such op
+  ImportFunction import = nullptr;    // null: the importer's own
+  bool pointwise = false;             // element by element
+  bool takes_open = true;             // its operands and results may have open sizes
+  std::optional<Opcode> opcode = {};  // of hone, if the row stands for one op in both directions
 };
 std::span<const OpRow> op_rows();
 const OpRow* row_named(std::string_view stablehlo_name);
 const OpRow* row_of_hlo(std::string_view opcode);
+const OpRow* row_of(Opcode opcode);  // null: no row stands for the op
+
+// An op that works element by element; bools have another one.
+std::vector<Value> elementwise_op(Node& n, Opcode of_numbers, Opcode of_bools);
 
 class Importer {
  public:
@@ -117,7 +131,12 @@ class Importer {
   std::vector<Check>* checks = nullptr;
   std::vector<Tensor> opened;  // the values of the parameters
   int64_t checks_left_out = 0;
-  std::vector<std::string> inputs_for_elided;  // parameters for constants that the text leaves out
+  // Parameters that stand for constants whose numbers the text leaves out, and where they are.
+  struct Elided {
+    std::string parameter;
+    std::string place;
+  };
+  std::vector<Elided> elided_constants;
 
   Graph import(const Function& entry);
 
@@ -127,8 +146,11 @@ class Importer {
   std::vector<Held> run(Frame& frame, const Region& region);
   std::vector<Held> call(Frame& frame, const Body& body, std::vector<Held> arguments);
   std::optional<Tensor> known(const Builder& builder, Value value) const;
-  // As a node of a region that is a graph of its own: what it reads from outside.
-  std::vector<uint32_t> free_values(const Region& region) const;
+  // The elements of a few integers as sizes; none: they depend on data.
+  std::optional<Dims> known_dims(const Builder& builder, Value value);
+  bool has_open_sizes() const { return has_open_sizes_; }
+  // Import begins anew with both as one size. An error if no symbol can stand for the other.
+  void make_equal(Dim a, Dim b, size_t offset);
   void add_check(Node& node, Check check, Value got, Value want);
   // A name that the graph does not have yet.
   std::string fresh(std::string_view wanted);
@@ -139,7 +161,20 @@ class Importer {
   [[noreturn]] void refuse(size_t offset, Error error) const;
 
  private:
+  // Thrown to begin anew: the symbol is this size.
+  struct Merge {
+    std::string symbol;
+    Dim size;
+  };
+  Graph built(const Function& entry);
+  Held parameters(Builder& builder, const Function& entry, size_t i);
+  Type sized(const Function& entry, size_t parameter, std::string_view name, Type type);
+  static void add_donations(Builder& builder, const Function& entry,
+                            const std::unordered_map<uint32_t, Held>& held,
+                            std::span<const Value> outputs);
+  bool fits_stated(Type made, Type stated, size_t offset);
   void refuse_unknown(const Function& entry);
+  void check_sizes(Node& node, const OpRow& row, const Instruction& instruction);
   void step(Frame& frame, const Instruction& instruction);
   bool structural(Frame& frame, const Instruction& instruction);
   void constant(Frame& frame, const Instruction& instruction);
@@ -154,9 +189,14 @@ class Importer {
   std::unordered_map<std::string, int64_t> names_;  // and the next number for one that is taken
   std::vector<const Function*> calls_;              // that are being written out
   std::vector<Value> checked_;
+  bool has_open_sizes_ = false;
+  Bindings merged_;                     // symbols that turned out to be other sizes
+  std::unique_ptr<Contents> contents_;  // of the top builder
   int64_t imported_ = 0;
 };
 
+// The values that a region reads from around it.
+std::vector<uint32_t> free_values(const Region& region);
 // The tensors of a value, in order.
 void append_leaves(const Held& held, std::vector<Value>& leaves);
 // A value of this structure from tensors, which are taken from the front.

@@ -54,12 +54,7 @@ ValueType MlirReader::tensor_type(size_t begin) {
   std::string_view lack;
   const size_t inside = cursor.at();
   while (cursor.peek() == '?' || (cursor.peek() >= '0' && cursor.peek() <= '9')) {
-    int64_t size = 0;
-    if (cursor.accept("?"))
-      lack = "sizes that are open";
-    else
-      size = cursor.integer();
-    dims.push_back(size);
+    dims.push_back(cursor.accept("?") ? open_dim() : Dim(cursor.integer()));
     cursor.expect("x", "a size");
   }
   (void)cursor.accept("!");

@@ -52,6 +52,14 @@ Ints Node::known_ints(size_t i) {
   return numbers;
 }
 
+Dims Node::known_dims(size_t i) {
+  std::optional<Dims> dims = importer_.known_dims(builder(), in(i));
+  if (!dims) refuse(unsupported("operand {} must be numbers or sizes, but it depends on data", i));
+  return std::move(*dims);
+}
+
+void Node::make_equal(Dim a, Dim b) { importer_.make_equal(a, b, instruction_.offset); }
+
 const Attribute* Node::find(std::string_view names) const {
   for (const std::string_view name : split(names, '|'))
     for (const auto& [key, value] : instruction_.attributes)
@@ -70,7 +78,8 @@ Ints Node::ints_of(const Attribute& attribute) {
     }
     case Attribute::Kind::literal: {
       const ValueType& type = attribute.type;
-      if (type.kind != ValueType::Kind::tensor || is_real(type.type.dtype()))
+      if (type.kind != ValueType::Kind::tensor || is_real(type.type.dtype()) ||
+          !type.type.is_static())
         refuse(bad_input("an attribute must be a literal of integers"));
       constexpr int64_t kMost = 1 << 16;
       const int64_t count = type.type.static_elements();
@@ -140,6 +149,12 @@ Type Node::result(size_t i) {
   return tensors[i];
 }
 
+Type Node::static_result(size_t i) {
+  const Type type = result(i);
+  if (!type.is_static()) refuse(unsupported("the result {} has an open size", type.to_string()));
+  return type;
+}
+
 Body Node::body(size_t i, std::string_view attribute) {
   if (i < instruction_.regions.size()) return {frame_.function, &instruction_.regions[i]};
   const Attribute* found = find(attribute);
@@ -168,7 +183,7 @@ std::vector<Value> Node::apply(const Body& body, std::span<const Value> argument
 
 std::vector<Value> Node::apply_in(Builder& inner, const Body& body,
                                   std::span<const Value> arguments, const Dims& lifted) {
-  if (body.region != &body.function->body && !importer_.free_values(*body.region).empty())
+  if (body.region != &body.function->body && !free_values(*body.region).empty())
     refuse(unsupported("a body that reads values from outside is not handled"));
   Importer::leave_on_failure(inner);
   std::unordered_map<uint32_t, Held> held;

@@ -18,11 +18,15 @@
 
 namespace hone::hlo {
 
+// Stands in a type for a size that the text leaves open: '?'.
+Dim open_dim();
+inline bool is_open(Dim dim) { return !dim.is_static() && dim == open_dim(); }
+
 // The type of a value.
 struct ValueType {
   enum class Kind : uint8_t { tensor, token, tuple, foreign };
   Kind kind = Kind::foreign;
-  Type type = {};                     // of a tensor
+  Type type = {};                     // of a tensor; some dims may be open
   std::string_view text = {};         // as the file spells it
   std::string_view lack = {};         // foreign: what hone lacks: "complex numbers"
   std::vector<ValueType> parts = {};  // of a tuple
@@ -82,12 +86,15 @@ struct Function {
   size_t offset = 0;
   bool is_private = false;
   uint32_t values = 0;  // are numbered from 0 to this, regions included
+  std::vector<AttributeList> parameter_attributes = {};  // may be shorter than the parameters
   std::vector<ValueType> results;
+  std::vector<std::string_view> result_names = {};  // "" for those without; may be shorter
   Region body;
 };
 
 struct Module {
   std::string_view name;
+  std::string_view symbols = {};   // hone.symbols: what hone.dims of parameters speak of
   std::deque<Function> functions;  // a deque: they stay where they are
   std::unordered_map<std::string_view, uint32_t> by_name;
   uint32_t entry = UINT32_MAX;  // the function that a file calls its entry; none: UINT32_MAX

@@ -45,13 +45,28 @@ std::optional<DType> element_of(std::string_view Element::* language, std::strin
   return std::nullopt;
 }
 
+const Element& row_of_type(DType type) {
+  for (const Element& each : kElements)
+    if (each.type == type) return each;
+  HONE_CHECK(false, "{} has no name in StableHLO", name(type));
+}
+
 }  // namespace
+
+// Its limits do not matter; small ones keep the number of elements small.
+Dim open_dim() {
+  static const Dim dim = Symbol::get("open", 0, 1);
+  return dim;
+}
 
 std::optional<DType> stablehlo_element(std::string_view word) {
   return element_of(&Element::stablehlo, word);
 }
 
 std::optional<DType> hlo_element(std::string_view word) { return element_of(&Element::hlo, word); }
+
+std::string_view stablehlo_element_name(DType type) { return row_of_type(type).stablehlo; }
+std::string_view hlo_element_name(DType type) { return row_of_type(type).hlo; }
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

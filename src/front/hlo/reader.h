@@ -24,6 +24,8 @@ inline constexpr int64_t kMostImported = 1 << 21;  // instructions, calls writte
 // Element types by their names in the two languages. None: hone lacks the type.
 std::optional<DType> stablehlo_element(std::string_view word);
 std::optional<DType> hlo_element(std::string_view word);
+std::string_view stablehlo_element_name(DType type);
+std::string_view hlo_element_name(DType type);
 
 class Cursor {
  public:

@@ -36,6 +36,7 @@ class StablehloReader : public MlirReader {
   void module();
   void item(Module& module);
   void function(Module& module);
+  void results(Function& made);
 
   // ---- Values ----
   uint32_t add_value();
@@ -112,7 +113,9 @@ void StablehloReader::read() {
 void StablehloReader::module() {
   Module& made = program_.modules.back();
   if (cursor.peek() == '@') made.name = symbol();
-  if (cursor.accept_word("attributes")) (void)dictionary();
+  if (cursor.accept_word("attributes"))
+    for (const auto& [key, value] : dictionary())
+      if (key == "hone.symbols") made.symbols = value.text;
   cursor.expect("{", "module");
   while (!cursor.accept("}")) item(made);
   skip_location();
@@ -124,6 +127,7 @@ void StablehloReader::item(Module& module) {
     (void)symbol();
     cursor.expect("=", "the name of a mesh");
     (void)attribute(false);
+    if (cursor.peek() == '{') (void)dictionary();
     return;
   }
   if (cursor.at_end()) cursor.refuse(bad_input("'}}' is missing: the text ends within a module"));
@@ -144,7 +148,7 @@ void StablehloReader::function(Module& module) {
   scopes_.assign(1, {});
   cursor.expect("(", "the name of a function");
   parameters(made.body, ")");
-  if (cursor.accept("->")) made.results = type_list();
+  if (cursor.accept("->")) results(made);
   if (cursor.accept_word("attributes")) (void)dictionary();
   if (cursor.peek() != '{')
     cursor.refuse(made.offset, unsupported("the function '{}' has no body", excerpt(made.name)));
@@ -155,6 +159,23 @@ void StablehloReader::function(Module& module) {
     cursor.refuse(made.offset,
                   bad_input("the function '{}' returns {} values, but states {}",
                             excerpt(made.name), made.body.results.size(), made.results.size()));
+}
+
+// "(t {jax.result_info = "name"}, t)" or "t"
+void StablehloReader::results(Function& made) {
+  if (cursor.peek() != '(') {
+    made.results = type_list();
+    return;
+  }
+  cursor.accept("(");
+  while (!cursor.accept(")")) {
+    made.results.push_back(type());
+    made.result_names.emplace_back();
+    if (cursor.peek() == '{')
+      for (const auto& [key, value] : dictionary())
+        if (key == "jax.result_info") made.result_names.back() = value.text;
+    if (!cursor.accept(",") && cursor.peek() != ')') cursor.expect(")", "the results");
+  }
 }
 
 // ---- Values -------------------------------------------------------------------------------------
@@ -216,7 +237,9 @@ void StablehloReader::parameters(Region& region, std::string_view end) {
     cursor.expect(":", "the name of a parameter");
     region.parameters.push_back(type());
     region.names.push_back(made.name);
-    if (cursor.peek() == '{') (void)dictionary();
+    AttributeList given;
+    if (cursor.peek() == '{') given = dictionary();
+    if (&region == &function_->body) function_->parameter_attributes.push_back(std::move(given));
     skip_location();
     define(made, {add_value(), 1});
     if (!cursor.accept(",") && !cursor.sees(end)) cursor.expect(end, "the parameters");
@@ -340,6 +363,10 @@ bool StablehloReader::pretty_part(Instruction& made, std::vector<uint32_t>& init
     case '#': add("value", attribute(false)); return true;
     case '<':
     case '{': {
+      if (next == '<' && made.name.starts_with("sdy.")) {  // a sharding
+        cursor.brackets();
+        return true;
+      }
       const bool angled = cursor.accept("<");
       for (auto& entry : dictionary()) made.attributes.push_back(std::move(entry));
       if (angled) cursor.expect(">", "the properties of an op");

@@ -7,14 +7,18 @@
 namespace hone::hlo {
 
 #define HONE_HLO(stablehlo, hlo, function, kind) std::vector<Value> map_##function(Node& n);
+#define HONE_HLO_OP(stablehlo, hlo, opcode, of_bools)
 #define HONE_HLO_STRUCTURE(stablehlo, hlo)
 #include "front/hlo/hlo_ops.def"
 
 namespace {
 
-enum class RowKind : uint8_t { pointwise, whole };
+enum class RowKind : uint8_t { pointwise, whole, open };
 
-constexpr bool is_pointwise(RowKind kind) { return kind == RowKind::pointwise; }
+template <Opcode of_numbers, Opcode of_bools>
+std::vector<Value> import_op(Node& n) {
+  return elementwise_op(n, of_numbers, of_bools);
+}
 
 using ByName = std::unordered_map<std::string_view, const OpRow*>;
 
@@ -34,9 +38,12 @@ const OpRow* find(const ByName& index, std::string_view name) {
 
 std::span<const OpRow> op_rows() {
   static constexpr OpRow kRows[] = {
-#define HONE_HLO(stablehlo, hlo, function, kind) \
-  {stablehlo, hlo, map_##function, is_pointwise(RowKind::kind)},
-#define HONE_HLO_STRUCTURE(stablehlo, hlo) {stablehlo, hlo, nullptr, true},
+#define HONE_HLO(stablehlo, hlo, function, kind)                        \
+  {stablehlo, hlo, map_##function, RowKind::kind == RowKind::pointwise, \
+   RowKind::kind != RowKind::whole},
+#define HONE_HLO_OP(stablehlo, hlo, opcode, of_bools) \
+  {stablehlo, hlo, import_op<Opcode::opcode, Opcode::of_bools>, true, true, Opcode::opcode},
+#define HONE_HLO_STRUCTURE(stablehlo, hlo) {stablehlo, hlo, nullptr, true, true},
 #include "front/hlo/hlo_ops.def"
   };
   return kRows;
@@ -50,6 +57,17 @@ const OpRow* row_named(std::string_view stablehlo_name) {
 const OpRow* row_of_hlo(std::string_view opcode) {
   static const ByName index = index_of(&OpRow::hlo);
   return find(index, opcode);
+}
+
+const OpRow* row_of(Opcode opcode) {
+  static const std::vector<const OpRow*> index = [] {
+    std::vector<const OpRow*> rows(kOpcodeCount, nullptr);
+    for (const OpRow& row : op_rows())
+      if (row.opcode && rows[static_cast<size_t>(*row.opcode)] == nullptr)
+        rows[static_cast<size_t>(*row.opcode)] = &row;
+    return rows;
+  }();
+  return index[static_cast<size_t>(opcode)];
 }
 
 }  // namespace hone::hlo

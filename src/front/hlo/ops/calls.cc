@@ -25,6 +25,7 @@ double real_attribute(Node& n, std::string_view name, double fallback) {
 
 std::vector<Value> expect(Node& n, CheckRule rule, double most) {
   const Value got = n.in(0);
+  if (!got.type().is_static()) n.refuse(unsupported("of sizes that are open is not handled"));
   const Attribute* literal = n.find("value");
   Value want;
   if (literal != nullptr) {
@@ -47,6 +48,19 @@ std::vector<Value> expect(Node& n, CheckRule rule, double most) {
   return {};
 }
 
+// A condition on sizes. Its message has {0} and so on where the numbers go.
+std::vector<Value> asserted(Node& n) {
+  const std::optional<Dims> holds = n.importer().known_dims(n.builder(), n.in(0));
+  if (!holds || !holds->at(0).is(0)) return {};
+  std::string text(n.word("error_message"));
+  for (size_t i = 1; i < n.operands().size(); ++i) {
+    const std::string place = fmt::format("{{{}}}", i - 1);
+    const size_t at = text.find(place);
+    if (at != std::string::npos) text.replace(at, place.size(), n.known_dims(i).at(0).to_string());
+  }
+  n.refuse(bad_input("the sizes do not fit the program: {}", excerpt(text)));
+}
+
 }  // namespace
 
 std::vector<Value> map_expect_eq(Node& n) { return expect(n, CheckRule::equal, 0); }
@@ -60,12 +74,28 @@ std::vector<Value> map_expect_almost_eq(Node& n) {
   return expect(n, CheckRule::almost, real_attribute(n, "tolerance", with_literal ? 1e-4 : 1e-3));
 }
 
+// A partition is a device of hone.
+std::vector<Value> map_partition_id(Node& n) {
+  n.need(0);
+  return {cast(n.builder().op(Opcode::device_index, {}), DType::u32)};
+}
+
+std::vector<Value> map_collective_permute(Node& n) {
+  n.need(1);
+  const bool across_partitions =
+      n.find("channel_id") != nullptr || n.find("channel_handle") != nullptr;
+  if (!across_partitions) n.refuse(unsupported("between replicas is not handled"));
+  return {n.builder().op(Opcode::permute, {n.in()},
+                         {{"pairs", n.ints("source_target_pairs", Ints())}})};
+}
+
 std::vector<Value> map_custom_call(Node& n) {
   const std::string_view target = n.word("callee|call_target_name|custom_call_target");
   if (target == "check.expect_eq") return expect(n, CheckRule::equal, 0);
   if (target == "check.expect_close") return expect(n, CheckRule::close, 3);
   if (target == "check.expect_almost_eq") return expect(n, CheckRule::almost, 1e-3);
   if (std::ranges::find(kIdentities, target) != std::ranges::end(kIdentities)) return n.operands();
+  if (target == "shape_assertion") return asserted(n);
   n.refuse(unsupported("a call of '{}', which is not part of the program", excerpt(target)));
 }
 

@@ -16,6 +16,16 @@ std::pair<Value, Value> in_type_of_result(Node& n) {
   return {cast(n.in(0), type), cast(n.in(1), type)};
 }
 
+// Dims of the operands that are paired have one size.
+void make_equal_along(Node& n, const Ints& lhs, const Ints& rhs) {
+  const Value a = n.in(0), b = n.in(1);
+  for (size_t i = 0; i < std::min(lhs.size(), rhs.size()); ++i) {
+    if (lhs[i] < 0 || lhs[i] >= a.rank() || rhs[i] < 0 || rhs[i] >= b.rank()) continue;
+    const Dim left = a.dim(static_cast<int>(lhs[i])), right = b.dim(static_cast<int>(rhs[i]));
+    if (!left.is_static() || !right.is_static()) n.make_equal(left, right);
+  }
+}
+
 // One pair of lists: "contracting_dims = [1] x [0]".
 std::optional<std::pair<Ints, Ints>> pair_of(Node& n, std::string_view name) {
   const Attribute* found = n.find(name);
@@ -151,10 +161,13 @@ std::vector<Value> map_dot_general(Node& n) {
     if (pair) return left ? pair->first : pair->second;
     return n.field(kRecord, field, Ints());
   };
-  return {dot_general(a, b, side(batch, true, "lhs_batching_dimensions|lhs_batch_dims"),
-                      side(batch, false, "rhs_batching_dimensions|rhs_batch_dims"),
-                      side(contract, true, "lhs_contracting_dimensions|lhs_contracting_dims"),
-                      side(contract, false, "rhs_contracting_dimensions|rhs_contracting_dims"))};
+  const Ints lhs_batch = side(batch, true, "lhs_batching_dimensions|lhs_batch_dims");
+  const Ints rhs_batch = side(batch, false, "rhs_batching_dimensions|rhs_batch_dims");
+  const Ints lhs = side(contract, true, "lhs_contracting_dimensions|lhs_contracting_dims");
+  const Ints rhs = side(contract, false, "rhs_contracting_dimensions|rhs_contracting_dims");
+  make_equal_along(n, lhs_batch, rhs_batch);
+  make_equal_along(n, lhs, rhs);
+  return {dot_general(a, b, lhs_batch, rhs_batch, lhs, rhs)};
 }
 
 // The product of vectors and matrices.
@@ -193,6 +206,7 @@ std::vector<Value> map_convolution(Node& n) {
   std::ranges::sort(axes);
   if (!axes.empty()) w = reverse(w, axes);
   if (batch_groups > 1) {
+    if (!x.type().is_static()) n.refuse(unsupported("with groups of an open batch is not handled"));
     x = batch_to_features(n, x, order, batch_groups);
     groups = batch_groups;
   }
@@ -201,7 +215,7 @@ std::vector<Value> map_convolution(Node& n) {
     low.push_back(padding[2 * i]);
     high.push_back(padding[2 * i + 1]);
   }
-  if (n.result().static_elements() == 0) {
+  if (n.result().is_static() && n.result().static_elements() == 0) {
     const Type type = n.result();
     return {n.builder().full(type.dtype(), Dims(type.dims().begin(), type.dims().end()), 0)};
   }

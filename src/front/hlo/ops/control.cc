@@ -13,17 +13,17 @@ namespace {
 // made anew inside.
 class Outside {
  public:
-  Outside(Node& n, std::span<const Body> bodies) : frame_(n.frame()) {
+  Outside(Node& n, std::span<const Body> bodies) : importer_(n.importer()), frame_(n.frame()) {
     for (const Body& body : bodies) {
       if (body.region == &body.function->body) continue;  // of a function: it sees nothing
-      for (const uint32_t id : n.importer().free_values(*body.region)) {
+      for (const uint32_t id : free_values(*body.region)) {
         const auto found = frame_.held->find(id);
         if (found == frame_.held->end() || !seen_.emplace(id, found->second).second) continue;
         order_.push_back(id);
         std::vector<Value> leaves;
         append_leaves(found->second, leaves);
         for (const Value& leaf : leaves)
-          if (!is_constant(leaf)) carried_.push_back(leaf);
+          if (!is_constant(leaf) && !sizes_of(leaf)) carried_.push_back(leaf);
       }
     }
   }
@@ -43,10 +43,31 @@ class Outside {
     return v.builder().graph().opcode(producer(v)) == Opcode::constant;
   }
 
-  static Held copied(Builder& inner, const Held& outer, std::span<const Value>& values) {
+  // A few integers that are sizes are computed anew inside, where ops may need to know them.
+  std::optional<Dims> sizes_of(Value v) const {
+    constexpr int64_t kMost = kMaxRank;
+    if (!importer_.has_open_sizes() || !is_integer(v.dtype()) || !v.type().is_static() ||
+        v.type().static_elements() > kMost || v.rank() > 1)
+      return std::nullopt;
+    std::optional<Dims> sizes = importer_.known_dims(v.builder(), v);
+    if (!sizes || std::ranges::all_of(*sizes, [](Dim size) { return size.is_static(); }))
+      return std::nullopt;
+    return sizes;
+  }
+
+  static Value of_sizes(Builder& inner, const Dims& sizes, Type type) {
+    std::vector<Value> parts;
+    for (const Dim size : sizes)
+      parts.push_back(reshape(cast(size_value(inner, size), type.dtype()), {1}));
+    return reshape(concat(parts, 0), Dims(type.dims().begin(), type.dims().end()));
+  }
+
+  Held copied(Builder& inner, const Held& outer, std::span<const Value>& values) const {
     Held made = {.is_tuple = outer.is_tuple};
     if (outer.value && is_constant(outer.value)) {
       made.value = inner.constant(outer.value.builder().graph().constant(producer(outer.value)));
+    } else if (const auto sizes = outer.value ? sizes_of(outer.value) : std::nullopt) {
+      made.value = of_sizes(inner, *sizes, outer.value.type());
     } else if (outer.value) {
       made.value = values.front();
       values = values.subspan(1);
@@ -55,6 +76,7 @@ class Outside {
     return made;
   }
 
+  Importer& importer_;
   Frame& frame_;
   std::vector<uint32_t> order_;
   std::unordered_map<uint32_t, Held> seen_;
@@ -182,34 +204,6 @@ std::vector<Value> map_conditional(Node& n) {
   for (const std::vector<Held>& each : branches.arguments) values = joined(values, leaves_of(each));
   values = joined(values, outside.carried());
   return choose(n, n.builder(), branches, outside, 0, number, values);
-}
-
-// Threefry's words for a state of key and counter: element i encrypts counter + i.
-std::vector<Value> map_rng_bit_generator(Node& n) {
-  n.need(1);
-  const Value state = n.in();
-  std::string_view algorithm = n.word("rng_algorithm|algorithm", "DEFAULT");
-  algorithm.remove_prefix(std::min(algorithm.find_last_of(' ') + 1, algorithm.size()));
-  const Type type = n.result(1);
-  if (algorithm == "PHILOX" || algorithm == "rng_philox")
-    n.refuse(unsupported("by Philox is not handled; by THREE_FRY it is"));
-  if (state.type() != Type::get(DType::u64, {2}))
-    n.refuse(bad_input("the state must be u64[2], but is {}", state.type().to_string()));
-  if (type.dtype() != DType::u64)
-    n.refuse(unsupported("of {} is not handled; of u64 it is", name(type.dtype())));
-  Builder& b = n.builder();
-  const Value key = reshape(slice(state, 0, 0, 1), {});
-  const Value counter = reshape(slice(state, 0, 1, 2), {});
-  const int64_t count = type.static_elements();
-  const Value words =
-      b.op(Opcode::rng_bits, {key, counter}, {{"dtype", DType::u32}, {"dims", Dims{count, 2}}});
-  const Value wide = cast(words, DType::u64);
-  const Value low = reshape(slice(wide, 1, 0, 1), {count});
-  const Value high = reshape(slice(wide, 1, 1, 2), {count});
-  const Value bits = binary(Opcode::or_, low, binary(Opcode::shift_left, high, 32.0));
-  const Value moved = counter + static_cast<double>(count);
-  const Value next = concat({reshape(key, {1}), reshape(moved, {1})}, 0);
-  return {next, reshape(bits, Dims(type.dims().begin(), type.dims().end()))};
 }
 
 }  // namespace hone::hlo

@@ -38,20 +38,14 @@ std::vector<Value> narrowed(Node& n, Value made) {
   return {is_storage_only(stated) && made.dtype() == wide(stated) ? cast(made, stated) : made};
 }
 
-std::vector<Value> one(Node& n, Opcode opcode) {
-  n.need(1);
-  return narrowed(n, n.builder().op(opcode, {widened(n)[0]}));
-}
-
-std::vector<Value> two(Node& n, Opcode opcode) {
-  n.need(2);
-  const std::vector<Value> operands = widened(n);
-  return narrowed(n, n.builder().op(opcode, {operands[0], operands[1]}));
-}
-
-// Bools have another op than numbers: + is or.
-std::vector<Value> two(Node& n, Opcode of_numbers, Opcode of_bools) {
-  return two(n, is_bool(n.in().dtype()) ? of_bools : of_numbers);
+// A constant number for all elements.
+bool is_spread(Value x, double number) {
+  const Graph& graph = x.builder().graph();
+  NodeId node = graph.producer(x.id());
+  while (graph.opcode(node) == Opcode::broadcast) node = graph.producer(graph.operands(node)[0]);
+  if (graph.opcode(node) != Opcode::constant) return false;
+  const Tensor& tensor = graph.constant(node);
+  return tensor.elements() == 1 && is_real(tensor.dtype()) && tensor.real_at(0) == number;
 }
 
 // A scalar for all elements of `like`.
@@ -81,56 +75,20 @@ Value integer(Builder& b, DType type, int64_t number) {
 
 }  // namespace
 
-#define HONE_ONE(name, opcode) \
-  std::vector<Value> map_##name(Node& n) { return one(n, Opcode::opcode); }
-HONE_ONE(abs, abs)
-HONE_ONE(ceil, ceil)
-HONE_ONE(cosine, cos)
-HONE_ONE(exponential, exp)
-HONE_ONE(expm1, expm1)
-HONE_ONE(floor, floor)
-HONE_ONE(is_finite, is_finite)
-HONE_ONE(is_inf, is_inf)
-HONE_ONE(log, log)
-HONE_ONE(log1p, log1p)
-HONE_ONE(logistic, logistic)
-HONE_ONE(negate, neg)
-HONE_ONE(not, not_)
-HONE_ONE(popcnt, popcount)
-HONE_ONE(round_even, round)
-HONE_ONE(rsqrt, rsqrt)
-HONE_ONE(sign, sign)
-HONE_ONE(sine, sin)
-HONE_ONE(sqrt, sqrt)
-HONE_ONE(tan, tan)
-HONE_ONE(tanh, tanh)
-HONE_ONE(acos, acos)
-HONE_ONE(acosh, acosh)
-HONE_ONE(asin, asin)
-HONE_ONE(asinh, asinh)
-HONE_ONE(atan, atan)
-HONE_ONE(atanh, atanh)
-HONE_ONE(cosh, cosh)
-HONE_ONE(sinh, sinh)
-HONE_ONE(erf, erf)
-#undef HONE_ONE
+std::vector<Value> elementwise_op(Node& n, Opcode of_numbers, Opcode of_bools) {
+  const auto count = static_cast<size_t>(operand_arity(op_def(of_numbers)).min);
+  n.need(count);
+  const Opcode opcode = is_bool(n.in().dtype()) ? of_bools : of_numbers;
+  const std::vector<Value> operands = widened(n);
+  return narrowed(n, n.builder().op(opcode, operands));
+}
 
-#define HONE_TWO(name, opcode, of_bools) \
-  std::vector<Value> map_##name(Node& n) { return two(n, Opcode::opcode, Opcode::of_bools); }
-HONE_TWO(add, add, or_)
-HONE_TWO(and, and_, and_)
-HONE_TWO(atan2, atan2, atan2)
-HONE_TWO(divide, div, div)
-HONE_TWO(maximum, max, or_)
-HONE_TWO(minimum, min, and_)
-HONE_TWO(multiply, mul, and_)
-HONE_TWO(or, or_, or_)
-HONE_TWO(power, pow, pow)
-HONE_TWO(remainder, rem, rem)
-HONE_TWO(shift_left, shift_left, shift_left)
-HONE_TWO(subtract, sub, xor_)
-HONE_TWO(xor, xor_, xor_)
-#undef HONE_TWO
+// atan2(x, 1) is how HLO spells the arc tangent, which it lacks.
+std::vector<Value> map_atan2(Node& n) {
+  n.need(2);
+  if (is_spread(n.in(1), 1)) return {n.builder().op(Opcode::atan, {n.in(0)})};
+  return elementwise_op(n, Opcode::atan2, Opcode::atan2);
+}
 
 std::vector<Value> map_square(Node& n) {
   n.need(1);

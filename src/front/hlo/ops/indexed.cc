@@ -104,10 +104,108 @@ std::vector<Value> scattered(Node& n, const Places& places, std::string_view com
 
 }  // namespace
 
+namespace {
+
+// Any body: one update after the other, row-major. `places` are those of the elements in the
+// operands, in row-major order; those below 0 are dropped.
+std::vector<Value> scattered_stepwise(Node& n, const Body& body, std::span<const Value> operands,
+                                      Value places, std::span<const Value> updates) {
+  const int64_t steps = places.type().static_elements();
+  const int64_t size = operands[0].type().static_elements();
+  if (steps == 0 || size == 0) return {operands.begin(), operands.end()};
+  std::vector<Value> initial, scanned = {reshape(places, {steps})};
+  for (const Value& one : operands) initial.push_back(reshape(one, {size}));
+  for (const Value& one : updates) scanned.push_back(reshape(one, {steps}));
+  const size_t count = operands.size();
+  std::vector<Value> made = scan(initial, scanned, [&](Builder& b, std::span<const Value> in) {
+    const Value place = in[count];
+    const Value is_there = compare("ge", place, 0.0);
+    std::vector<Value> arguments;
+    for (size_t i = 0; i < count; ++i)
+      arguments.push_back(
+          reshape(b.op(Opcode::dynamic_slice, {in[i], place}, {{"sizes", Dims{1}}}), {}));
+    const std::vector<Value> old = arguments;
+    arguments.insert(arguments.end(), in.begin() + static_cast<std::ptrdiff_t>(count) + 1,
+                     in.end());
+    const std::vector<Value> combined = n.apply_in(b, body, arguments, {});
+    if (combined.size() != count)
+      n.refuse(bad_input("the body gives {} values for {} operands", combined.size(), count));
+    std::vector<Value> next;
+    for (size_t i = 0; i < count; ++i) {
+      if (combined[i].type() != old[i].type())
+        n.refuse(bad_input("the body gives {}, but the operand is of {}",
+                           combined[i].type().to_string(), name(old[i].dtype())));
+      const Value chosen = b.op(Opcode::select, {is_there, combined[i], old[i]});
+      next.push_back(b.op(Opcode::dynamic_update, {in[i], reshape(chosen, {1}), place}));
+    }
+    return next;
+  });
+  for (size_t i = 0; i < count; ++i) made[i] = reshape(made[i], operands[i].dims());
+  return made;
+}
+
+// The place of each element of the updates in the operand, row-major; -1: it is dropped.
+Value flat_places(Node& n, const Places& places, Value x, Value indices, Value updates) {
+  Builder& b = n.builder();
+  const Dims dims = updates.dims();
+  Ints outer;  // dims of the updates that run over the indices
+  for (int i = 0; i < updates.rank(); ++i)
+    if (std::ranges::find(places.window_dims, i) == places.window_dims.end()) outer.push_back(i);
+  const bool vectors = places.vector_dim < indices.rank();
+  if (static_cast<int>(outer.size()) != indices.rank() - (vectors ? 1 : 0))
+    n.refuse(bad_input("the updates do not fit the indices"));
+  // Beyond 2^41 all is out of range, and stays so with the offset within a window.
+  if (indices.dtype() == DType::u64)
+    indices = minimum(indices, b.constant(Tensor::from_integers(Type::scalar(DType::u64),
+                                                                Ints{int64_t{1} << 41})));
+  const Value limit = number(b, DType::i64, int64_t{1} << 41);
+  indices = minimum(maximum(cast(indices, DType::i64), -limit), limit);
+  Value flat = spread(number(b, DType::i64, 0), dims);
+  Value fits =
+      spread(b.constant(Tensor::from_integers(Type::scalar(DType::boolean), Ints{1})), dims);
+  const Ints sizes = x.type().static_dims();
+  const Ints strides = row_major_strides(sizes);
+  size_t next = 0;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    Value place = spread(number(b, DType::i64, 0), dims);
+    if (const auto found = std::ranges::find(places.map, axis); found != places.map.end()) {
+      Value start = indices;
+      const int64_t k = found - places.map.begin();
+      if (vectors) {
+        const auto vector_dim = static_cast<int>(places.vector_dim);
+        start = squeeze(slice(start, vector_dim, k, k + 1), vector_dim);
+      }
+      place = place + broadcast(start, dims, outer);
+    }
+    const auto batch = std::ranges::find(places.operand_batch, axis);
+    if (batch != places.operand_batch.end()) {
+      int64_t at = places.index_batch.at(static_cast<size_t>(batch - places.operand_batch.begin()));
+      if (vectors && at > places.vector_dim) --at;
+      if (at < 0 || at >= static_cast<int64_t>(outer.size()))
+        n.refuse(bad_input("a batch dim of the indices is out of range"));
+      place = place + iota(b, DType::i64, dims, static_cast<int>(outer[static_cast<size_t>(at)]));
+    } else if (std::ranges::find(places.inserted, axis) == places.inserted.end()) {
+      place = place + iota(b, DType::i64, dims, static_cast<int>(places.window_dims[next++]));
+    }
+    const Value above = compared("ge", place, spread(number(b, DType::i64, 0), dims));
+    const Value below = compared(
+        "lt", place, spread(number(b, DType::i64, sizes[static_cast<size_t>(axis)]), dims));
+    fits = binary(Opcode::and_, fits, binary(Opcode::and_, above, below));
+    flat = flat + place * number(b, DType::i64, strides[static_cast<size_t>(axis)]);
+  }
+  return select(fits, flat, spread(number(b, DType::i64, -1), dims));
+}
+
+}  // namespace
+
 std::vector<Value> map_gather(Node& n) {
   constexpr std::string_view kRecord = "dimension_numbers";
   const bool is_dynamic = n.instruction().name == "stablehlo.dynamic_gather";
-  const Ints sizes = is_dynamic ? n.known_ints(2) : n.ints("slice_sizes");
+  Dims sizes;
+  if (is_dynamic)
+    sizes = n.known_dims(2);
+  else
+    for (const int64_t size : n.ints("slice_sizes")) sizes.emplace_back(size);
   return {
       n.builder().op(Opcode::gather, {n.in(0), n.in(1)},
                      {{"offset_dims", n.field(kRecord, "offset_dims", Ints())},
@@ -116,13 +214,14 @@ std::vector<Value> map_gather(Node& n) {
                       {"index_batch_dims", n.field(kRecord, "start_indices_batching_dims", Ints())},
                       {"index_map", n.field(kRecord, "start_index_map", Ints())},
                       {"index_vector_dim", n.field(kRecord, "index_vector_dim", 0)},
-                      {"sizes", Dims(sizes.begin(), sizes.end())}})};
+                      {"sizes", sizes}})};
 }
 
 std::vector<Value> map_scatter(Node& n) {
   constexpr std::string_view kRecord = "scatter_dimension_numbers";
-  if (n.operands().size() != 3)
-    n.refuse(unsupported("of {} operands is not handled; 3 are", n.operands().size()));
+  const size_t count = n.operands().size() / 2;
+  if (n.operands().size() != 2 * count + 1 || count == 0)
+    n.refuse(bad_input("it has {} operands; each operand needs updates", n.operands().size()));
   const Places places = {.window_dims = n.field(kRecord, "update_window_dims", Ints()),
                          .inserted = n.field(kRecord, "inserted_window_dims", Ints()),
                          .operand_batch = n.field(kRecord, "input_batching_dims", Ints()),
@@ -130,13 +229,26 @@ std::vector<Value> map_scatter(Node& n) {
                          .map = n.field(kRecord, "scatter_dims_to_operand_dims", Ints()),
                          .vector_dim = n.field(kRecord, "index_vector_dim", 0)};
   const Value x = n.in(0);
-  const Value updates = n.in(2);
+  const Value updates = n.in(count + 1);
   const Ints sizes = window_sizes(n, places, x, updates);
-  const std::optional<std::string_view> combine = combiner(n.body(0, "to_apply"));
-  if (!combine)
-    n.refuse(unsupported("with such a body is not handled")
-                 .with_hint("add, multiply, minimum, maximum, and, or, and the update itself are"));
-  return scattered(n, places, *combine, x, fitting(n, places, sizes, x, n.in(1)), updates);
+  const Body body = n.body(0, "to_apply");
+  const Value indices = fitting(n, places, sizes, x, n.in(count));
+  const std::optional<std::string_view> combine = combiner(body);
+  const bool is_bitwise = combine && (*combine == "or" || *combine == "and");
+  if (count == 1 && combine && (!is_bitwise || is_bool(x.dtype())))
+    return scattered(n, places, *combine, x, indices, updates);
+  const std::vector<Value> operands(n.operands().begin(),
+                                    n.operands().begin() + static_cast<std::ptrdiff_t>(count));
+  const std::vector<Value> all_updates(
+      n.operands().begin() + static_cast<std::ptrdiff_t>(count) + 1, n.operands().end());
+  for (size_t i = 1; i < count; ++i)
+    if (operands[i].dims() != x.dims() || all_updates[i].dims() != updates.dims())
+      n.refuse(bad_input("the operands 0 and {} differ in shape", i));
+  if (places.operand_batch.size() != places.index_batch.size())
+    n.refuse(bad_input("there are {} batch dims of the operand, but {} of the indices",
+                       places.operand_batch.size(), places.index_batch.size()));
+  return scattered_stepwise(n, body, operands, flat_places(n, places, x, indices, updates),
+                            all_updates);
 }
 
 // Each window picks one of its elements by the first body, and the source's value is combined into
@@ -148,8 +260,8 @@ std::vector<Value> map_select_and_scatter(Node& n) {
   Builder& b = n.builder();
   const Windows w = windows_of(n, x.rank());
   const Body select_body = n.body(0, "select");
-  const std::optional<std::string_view> combine = combiner(n.body(1, "scatter"));
-  if (!combine) n.refuse(unsupported("with such a body is not handled"));
+  const Body scatter_body = n.body(1, "scatter");
+  const std::optional<std::string_view> combine = combiner(scatter_body);
   const int64_t elements = x.type().static_elements();
   const Value places = reshape(iota(b, DType::i64, {elements}, 0), x.dims());
   const Value base = padded_base(x, b.scalar(x.dtype(), 0), w);
@@ -178,6 +290,10 @@ std::vector<Value> map_select_and_scatter(Node& n) {
     best = select(moves, next, best);
     best_place = select(moves, next_place, best_place);
   });
+  if (!combine) {
+    const Value begun[] = {spread(n.in(2), x.dims())};
+    return scattered_stepwise(n, scatter_body, begun, best_place, std::vector<Value>{source});
+  }
   const int64_t windows = source.type().static_elements();
   const Places flat = {.inserted = {0}, .map = {0}, .vector_dim = 1};
   const std::vector<Value> made =

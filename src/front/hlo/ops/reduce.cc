@@ -32,7 +32,7 @@ Value begun_with(Node& n, std::string_view kind, Value init, Value made) {
 }
 
 // The reduced dims first, as one.
-Value flat(Value x, const Ints& axes, const Dims& rest, int64_t steps) {
+Value flat(Value x, const Ints& axes, const Dims& rest, Dim steps) {
   Ints order = axes;
   for (int i = 0; i < x.rank(); ++i)
     if (std::ranges::find(axes, i) == axes.end()) order.push_back(i);
@@ -43,13 +43,13 @@ Value flat(Value x, const Ints& axes, const Dims& rest, int64_t steps) {
 
 // Any body: one step for each element of the reduced dims, in order.
 std::vector<Value> stepwise(Node& n, const Body& body, size_t count, const Ints& axes,
-                            const Dims& rest, int64_t steps) {
+                            const Dims& rest, Dim steps) {
   std::vector<Value> initial, scanned;
   for (size_t i = 0; i < count; ++i) {
     initial.push_back(spread(n.in(count + i), rest));
     scanned.push_back(flat(n.in(i), axes, rest, steps));
   }
-  if (steps == 0) return initial;
+  if (steps.is(0)) return initial;
   return scan(initial, scanned, [&](Builder& b, std::span<const Value> arguments) {
     return n.apply_in(b, body, arguments, rest);
   });
@@ -128,7 +128,7 @@ std::vector<Value> extreme_and_place(Node& n, const Body& body, const Ints& axes
   const DType place = n.in(1).dtype();
   const bool fits = axes.size() == 1 && (is_real(value) || is_integer(value)) &&
                     is_integer(place) && !is_storage_only(value) && !is_storage_only(place) &&
-                    n.in(0).type().static_elements() > 0 && counts_along(n.in(1), axes[0]);
+                    n.in(0).type().elements().range().low > 0 && counts_along(n.in(1), axes[0]);
   if (!fits) return {};
   const std::optional<Tensor> first = n.known(n.in(2));
   const std::optional<Tensor> first_place = n.known(n.in(3));
@@ -197,12 +197,12 @@ std::vector<Value> map_reduce(Node& n) {
   std::ranges::sort(axes);
   const Type type = n.in().type();
   Dims rest;
-  int64_t steps = 1;
+  Dim steps = 1;
   for (int i = 0; i < type.rank(); ++i) {
     if (std::ranges::find(axes, i) == axes.end())
       rest.push_back(type.dim(i));
     else
-      steps *= type.static_dims()[static_cast<size_t>(i)];
+      steps *= type.dim(i);
   }
   if (rest.size() + axes.size() != static_cast<size_t>(type.rank()))
     n.refuse(bad_input("the dims {} are not all different dims of {}", join(axes, ", "),

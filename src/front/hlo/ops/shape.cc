@@ -51,28 +51,78 @@ std::vector<Value> with_starts(Node& n, std::vector<Value> operands, size_t firs
 
 std::vector<Value> map_identity(Node& n) { return n.operands(); }
 
+namespace {
+
+// The dims of the result: as the text states them, or from the operand that holds them.
+Dims result_dims(Node& n, std::optional<size_t> operand) {
+  if (operand) return n.known_dims(*operand);
+  const Type to = n.static_result();
+  return {to.dims().begin(), to.dims().end()};
+}
+
 // Dims of size 1 stretch. The dims may be in any order.
-std::vector<Value> map_broadcast_in_dim(Node& n) {
+std::vector<Value> broadcast_to_dims(Node& n, const Dims& to) {
   const Value x = n.in();
-  const Type to = n.result();
   Ints map = n.ints("broadcast_dimensions|dims|dimensions", {});
   need_rank(n, map, x.rank(), "dims of the result");
-  check_axes(n, map, to.rank());
+  check_axes(n, map, static_cast<int>(to.size()));
+  for (int i = 0; i < x.rank(); ++i) {
+    const Dim size = to[static_cast<size_t>(map[static_cast<size_t>(i)])];
+    if (!x.dim(i).is(1) && (!x.dim(i).is_static() || !size.is_static()))
+      n.make_equal(x.dim(i), size);
+  }
   Ints order(map.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, {}, [&](int64_t i) { return map[static_cast<size_t>(i)]; });
   std::ranges::sort(map);
-  return {broadcast(transpose(x, order), Dims(to.dims().begin(), to.dims().end()), map)};
+  return {broadcast(transpose(x, order), to, map)};
 }
 
-std::vector<Value> map_reshape(Node& n) {
-  const Type to = n.result();
-  if (to.static_elements() != n.in().type().static_elements())
+// Numbers of elements are compared where both are known.
+std::vector<Value> reshaped(Node& n, const Dims& dims) {
+  Result<Type> to = Type::make(n.in().dtype(), dims);
+  if (!to.ok()) n.refuse(std::move(to).error());
+  if (n.in().type() == *to) return {n.in()};
+  const Dim have = n.in().type().elements(), want = to->elements();
+  if (have.is_static() && want.is_static() && have != want)
     n.refuse(bad_input("{} has {} elements, but {} has {}", n.in().type().to_string(),
-                       n.in().type().static_elements(), to.to_string(), to.static_elements()));
-  if (n.in().type() == to) return {n.in()};
-  return {n.builder().op(Opcode::reshape, {n.in()},
-                         {{"dims", Dims(to.dims().begin(), to.dims().end())}})};
+                       have.to_string(), to->to_string(), want.to_string()));
+  return {n.builder().op(Opcode::reshape, {n.in()}, {{"dims", dims}})};
+}
+
+std::vector<Value> iota_of(Node& n, const Dims& dims) {
+  const DType stated = n.result().dtype();
+  const int64_t axis = n.integer("iota_dimension|dim", -1);
+  if (axis < 0 || axis >= static_cast<int64_t>(dims.size()))
+    n.refuse(bad_input("dim {} is outside of rank {}", axis, dims.size()));
+  const bool counts = !is_storage_only(stated) && !is_bool(stated);
+  const Value made = iota(n.builder(), counts ? stated : DType::i64, dims, static_cast<int>(axis));
+  return {cast(made, stated)};
+}
+
+}  // namespace
+
+std::vector<Value> map_broadcast_in_dim(Node& n) {
+  return broadcast_to_dims(n, result_dims(n, std::nullopt));
+}
+std::vector<Value> map_dynamic_broadcast_in_dim(Node& n) {
+  n.need(2);
+  return broadcast_to_dims(n, result_dims(n, 1));
+}
+
+std::vector<Value> map_reshape(Node& n) { return reshaped(n, result_dims(n, std::nullopt)); }
+std::vector<Value> map_dynamic_reshape(Node& n) {
+  n.need(2);
+  return reshaped(n, result_dims(n, 1));
+}
+
+// The number of elements along a dim.
+std::vector<Value> map_get_dimension_size(Node& n) {
+  n.need(1);
+  const int64_t axis = n.integer("dimension|dim|dimensions", -1);
+  if (axis < 0 || axis >= n.in().rank())
+    n.refuse(bad_input("dim {} is outside of rank {}", axis, n.in().rank()));
+  return {cast(size_value(n.builder(), n.in().dim(static_cast<int>(axis))), DType::i32)};
 }
 
 std::vector<Value> map_transpose(Node& n) {
@@ -115,7 +165,16 @@ std::vector<Value> map_pad(Node& n) {
 
 std::vector<Value> map_dynamic_pad(Node& n) {
   n.need(5);
-  return padded(n, n.known_ints(2), n.known_ints(3), n.known_ints(4));
+  return {n.builder().op(
+      Opcode::pad, {n.in(0), n.in(1)},
+      {{"low", n.known_dims(2)}, {"high", n.known_dims(3)}, {"interior", n.known_ints(4)}})};
+}
+
+std::vector<Value> map_real_dynamic_slice(Node& n) {
+  n.need(4);
+  return {n.builder().op(
+      Opcode::slice, {n.in(0)},
+      {{"start", n.known_dims(1)}, {"limit", n.known_dims(2)}, {"stride", n.known_ints(3)}})};
 }
 
 std::vector<Value> map_concatenate(Node& n) {
@@ -123,6 +182,10 @@ std::vector<Value> map_concatenate(Node& n) {
   if (n.operands().empty()) n.refuse(bad_input("there is nothing to join"));
   if (axis < 0 || axis >= n.in().rank())
     n.refuse(bad_input("dim {} is outside of rank {}", axis, n.in().rank()));
+  for (const Value& one : n.operands())
+    for (int i = 0; i < one.rank() && one.rank() == n.in().rank(); ++i)
+      if (i != axis && (!one.dim(i).is_static() || !n.in().dim(i).is_static()))
+        n.make_equal(one.dim(i), n.in().dim(i));
   return {concat(n.operands(), static_cast<int>(axis))};
 }
 
@@ -133,16 +196,10 @@ std::vector<Value> map_reverse(Node& n) {
   return {axes.empty() ? n.in() : reverse(n.in(), axes)};
 }
 
-std::vector<Value> map_iota(Node& n) {
-  const Type to = n.result();
-  const int64_t axis = n.integer("iota_dimension|dim", -1);
-  if (axis < 0 || axis >= to.rank())
-    n.refuse(bad_input("dim {} is outside of rank {}", axis, to.rank()));
-  const bool counts = !is_storage_only(to.dtype()) && !is_bool(to.dtype());
-  const DType type = counts ? to.dtype() : DType::i64;
-  return {cast(
-      iota(n.builder(), type, Dims(to.dims().begin(), to.dims().end()), static_cast<int>(axis)),
-      to.dtype())};
+std::vector<Value> map_iota(Node& n) { return iota_of(n, result_dims(n, std::nullopt)); }
+std::vector<Value> map_dynamic_iota(Node& n) {
+  n.need(1);
+  return iota_of(n, result_dims(n, 0));
 }
 
 std::vector<Value> map_dynamic_slice(Node& n) {

@@ -187,6 +187,8 @@ std::vector<Value> map_sort(Node& n) {
   const bool storage = keys && std::ranges::any_of(keys->operands, [&](uint32_t key) {
                          return is_storage_only(n.in(key).dtype());
                        });
+  if ((!keys || storage) && !n.in().dim(static_cast<int>(axis)).is_static())
+    n.refuse(unsupported("by such a comparator along an open size is not handled"));
   if (!keys || storage) return by_neighbours(n, body, static_cast<int>(axis));
   std::vector<Value> operands;
   for (const uint32_t key : keys->operands) operands.push_back(n.in(key));

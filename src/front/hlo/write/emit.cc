@@ -1,0 +1,265 @@
+#include "front/hlo/write/emit.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "front/hlo/importer.h"
+#include "front/hlo/write/literal_text.h"
+#include "ir/application.h"
+#include "tensor/dim_compute.h"
+
+namespace hone::hlo {
+
+// ---- Attributes ---------------------------------------------------------------------------------
+
+Attribute number_of(int64_t number) {
+  return {.kind = Attribute::Kind::integer, .integer = number};
+}
+
+Attribute list_of(std::span<const int64_t> numbers) {
+  Attribute made = {.kind = Attribute::Kind::list};
+  for (const int64_t number : numbers) made.items.push_back(number_of(number));
+  return made;
+}
+
+Attribute pairs_of(std::span<const int64_t> low, std::span<const int64_t> high) {
+  Attribute made = {.kind = Attribute::Kind::list};
+  for (size_t i = 0; i < low.size(); ++i) made.items.push_back(list_of(Ints{low[i], high[i]}));
+  return made;
+}
+
+Attribute rows_of(std::span<const int64_t> numbers, int64_t each) {
+  Attribute made = {.kind = Attribute::Kind::list};
+  const auto length = static_cast<size_t>(each);
+  for (size_t i = 0; i + length <= numbers.size(); i += length)
+    made.items.push_back(list_of(numbers.subspan(i, length)));
+  return made;
+}
+
+Attribute word_of(std::string_view word) { return {.kind = Attribute::Kind::word, .text = word}; }
+
+Attribute record_of(std::initializer_list<std::pair<std::string_view, Attribute>> fields) {
+  Attribute made = {.kind = Attribute::Kind::record};
+  for (const auto& [key, value] : fields) {
+    made.keys.push_back(key);
+    made.items.push_back(value);
+  }
+  return made;
+}
+
+// ---- The program that grows ---------------------------------------------------------------------
+
+Ids GraphToProgram::ops(std::string_view name, Ids operands, std::span<const Type> results,
+                        AttributeList attributes, std::vector<Region> regions) {
+  Instruction made;
+  made.name = name;
+  made.operands = std::move(operands);
+  made.attributes = std::move(attributes);
+  made.regions = std::move(regions);
+  made.first_result = function_.values;
+  Ids ids;
+  for (const Type type : results) {
+    made.results.push_back({.kind = ValueType::Kind::tensor, .type = type});
+    ids.push_back(add_value());
+  }
+  if (function_.values >= kMostValues)
+    throw Refusal{over_limit("the program has more than {} values", kMostValues)};
+  region_->instructions.push_back(std::move(made));
+  return ids;
+}
+
+uint32_t GraphToProgram::op(std::string_view name, Ids operands, Type result,
+                            AttributeList attributes, std::vector<Region> regions) {
+  return ops(name, std::move(operands), {&result, 1}, std::move(attributes), std::move(regions))[0];
+}
+
+// One number for all elements is written once.
+uint32_t GraphToProgram::constant(const Tensor& tensor) {
+  const Type type = tensor.type();
+  const std::optional<Tensor> number = one_number(tensor);
+  const Tensor& written = number ? *number : tensor;
+  Attribute value = {.kind = Attribute::Kind::literal};
+  value.text = program_.made.emplace_back(literal_text(written, language == Language::hlo));
+  value.type = {.kind = ValueType::Kind::tensor, .type = written.type()};
+  const uint32_t made = op("stablehlo.constant", {}, written.type(), {{"value", std::move(value)}});
+  if (!number || type.rank() == 0) return made;
+  return op("stablehlo.broadcast_in_dim", {made}, type, {{"broadcast_dimensions", list_of({})}});
+}
+
+Region GraphToProgram::region(std::span<const Type> parameters, const Make& make) {
+  Region made;
+  made.first_parameter = function_.values;
+  Ids ids;
+  for (const Type type : parameters) {
+    made.parameters.push_back({.kind = ValueType::Kind::tensor, .type = type});
+    made.names.emplace_back();
+    ids.push_back(add_value());
+  }
+  Region* const around = std::exchange(region_, &made);
+  made.results = make(ids);
+  region_ = around;
+  return made;
+}
+
+Ids GraphToProgram::inlined(const Graph& graph, std::span<const uint32_t> arguments) {
+  std::vector<uint32_t> values(graph.value_count(), UINT32_MAX);
+  for (size_t i = 0; i < graph.inputs().size(); ++i) values[graph.inputs()[i].index] = arguments[i];
+  const std::vector<bool> live = live_nodes(graph);
+  for (const NodeId n : graph.nodes()) {
+    if (!live[n.index] || graph.opcode(n) == Opcode::parameter) continue;
+    Ids made;
+    try {
+      made = node(graph, n, values);
+    } catch (Refusal& refusal) {
+      throw Refusal{std::move(refusal.error).within(graph.describe(n))};
+    }
+    for (size_t i = 0; i < made.size(); ++i) values[graph.result(n, i).index] = made[i];
+  }
+  Ids outputs;
+  for (const ValueId v : graph.outputs()) outputs.push_back(values[v.index]);
+  return outputs;
+}
+
+Ids GraphToProgram::node(const Graph& graph, NodeId n, std::span<const uint32_t> values) {
+  const Opcode opcode = graph.opcode(n);
+  if (opcode == Opcode::constant) return {constant(graph.constant(n))};
+  Ids operands;
+  for (const ValueId v : graph.operands(n))
+    if (!v.is_none()) operands.push_back(values[v.index]);
+  Emit emit(*this, graph, n, operands);
+  if (const WriteFunction write = export_of(opcode)) return write(emit);
+  if (const OpRow* row = row_of(opcode)) return emit.same(row->name);
+  if (!is_composite(opcode)) emit.unsupported("StableHLO and HLO have no form for it");
+  Result<Graph> spelled_out = expansion(graph.op(n), graph.operand_types(n));
+  if (!spelled_out.ok()) throw Refusal{std::move(spelled_out).error()};
+  return inlined(*spelled_out, operands);
+}
+
+// ---- Open sizes as values: they follow from the sizes of the inputs -----------------------------
+
+namespace {
+
+// Writes a size as operations on i64.
+struct SizeAlgebra {
+  GraphToProgram& writer;
+  const std::map<std::string, uint32_t>& symbols;
+
+  uint32_t number(int64_t value) {
+    return writer.constant(Tensor::from_integers(Type::scalar(DType::i64), Ints{value}));
+  }
+  uint32_t both(std::string_view op, uint32_t a, uint32_t b) {
+    return writer.op(op, {a, b}, Type::scalar(DType::i64));
+  }
+  uint32_t symbol(Symbol symbol) {
+    const auto found = symbols.find(symbol.name());
+    if (found == symbols.end())
+      throw Refusal{unsupported("no input tells what the size {} is", symbol.name())};
+    return found->second;
+  }
+  uint32_t add(uint32_t a, uint32_t b) { return both("stablehlo.add", a, b); }
+  uint32_t multiply(uint32_t a, uint32_t b) { return both("stablehlo.multiply", a, b); }
+  // The op rounds toward zero.
+  uint32_t divide(uint32_t x, int64_t low, int64_t positive) {
+    const int64_t lift = lift_of(low, positive);
+    if (lift > kDimLimit / positive)
+      throw Refusal{over_limit("a size that can be {} is divided by {}", low, positive)};
+    if (lift != 0) x = add(x, number(lift * positive));
+    x = both("stablehlo.divide", x, number(positive));
+    return lift == 0 ? x : add(x, number(-lift));
+  }
+};
+
+}  // namespace
+
+void GraphToProgram::measure(const Graph& graph, std::span<const uint32_t> arguments) {
+  const Type scalar = Type::scalar(DType::i64);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Type type = graph.type(graph.inputs()[i]);
+    for (int axis = 0; axis < type.rank(); ++axis) {
+      const std::optional<LinearDim> linear =
+          type.dim(axis).is_static() ? std::nullopt : as_linear(type.dim(axis));
+      if (!linear || symbols_.contains(linear->symbol.name())) continue;
+      SizeAlgebra algebra{*this, symbols_};
+      uint32_t value = op("stablehlo.get_dimension_size", {arguments[i]}, Type::scalar(DType::i32),
+                          {{"dimension", number_of(axis)}});
+      value = op("stablehlo.convert", {value}, scalar);
+      if (linear->offset != 0) value = algebra.add(value, algebra.number(-linear->offset));
+      if (linear->factor != 1)
+        value = algebra.both("stablehlo.divide", value, algebra.number(linear->factor));
+      if (linear->step != 1) value = algebra.multiply(value, algebra.number(linear->step));
+      symbols_.emplace(linear->symbol.name(), value);
+    }
+  }
+}
+
+uint32_t GraphToProgram::size(Dim dim) {
+  SizeAlgebra algebra{*this, symbols_};
+  return compute_dim(dim, algebra);
+}
+
+uint32_t GraphToProgram::sizes(std::span<const Dim> dims) {
+  Ints numbers;
+  for (const Dim dim : dims)
+    if (dim.is_static()) numbers.push_back(dim.value());
+  const auto count = static_cast<int64_t>(dims.size());
+  if (numbers.size() == dims.size())
+    return constant(Tensor::from_integers(Type::get(DType::i64, {count}), numbers));
+  Ids parts;
+  const Type one = Type::get(DType::i64, {1});
+  for (const Dim dim : dims) parts.push_back(op("stablehlo.reshape", {size(dim)}, one));
+  if (count == 1) return parts[0];
+  return op("stablehlo.concatenate", std::move(parts), Type::get(DType::i64, {count}),
+            {{"dimension", number_of(0)}});
+}
+
+// ---- One node -----------------------------------------------------------------------------------
+
+uint32_t Emit::converted(uint32_t value, Type type, DType dtype) {
+  if (type.dtype() == dtype) return value;
+  return op("stablehlo.convert", {value}, type.with_dtype(dtype));
+}
+
+uint32_t Emit::scalar(DType dtype, std::variant<int64_t, double> number) {
+  const Type type = Type::scalar(dtype);
+  if (const double* real = std::get_if<double>(&number))
+    return writer_.constant(Tensor::from_reals(type, std::vector<double>{*real}));
+  return writer_.constant(Tensor::from_integers(type, Ints{std::get<int64_t>(number)}));
+}
+
+Ids Emit::spelled(const Spelling& make) {
+  Builder b("spelled");
+  std::vector<Value> operands;
+  for (const ValueId v : graph_.operands(node_))
+    operands.push_back(v.is_none() ? Value() : b.parameter("", graph_.type(v)));
+  const std::vector<Value> results = make(b, operands);
+  Result<Graph> graph = b.finish(results);
+  if (!graph.ok()) throw Refusal{std::move(graph).error()};
+  return writer_.inlined(*graph, operands_);
+}
+
+// ---- The table ----------------------------------------------------------------------------------
+
+#define HONE_HLO_EXPORT(opcode, function) Ids function(Emit& e);
+#include "front/hlo/write/exports.def"
+
+WriteFunction export_of(Opcode opcode) {
+  switch (opcode) {
+#define HONE_HLO_EXPORT(opcode, function) \
+  case Opcode::opcode: return function;
+#include "front/hlo/write/exports.def"
+    default: return nullptr;
+  }
+}
+
+// ---- Bodies -------------------------------------------------------------------------------------
+
+Region combining_body(GraphToProgram& writer, std::string_view op, DType dtype) {
+  const Type scalar = Type::scalar(dtype);
+  return writer.region(std::vector<Type>{scalar, scalar}, [&](const Ids& in) -> Ids {
+    return {writer.op(op, {in[0], in[1]}, scalar)};
+  });
+}
+
+std::string_view combiner_of(std::string_view kind) { return row_of(combine_of(kind))->name; }
+
+}  // namespace hone::hlo
