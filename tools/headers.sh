@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-most=30  # files that changed, and that many others: a minute of two cores
+most=20  # files that changed, and that many others
 
 lone_headers() {
   while read -r header; do

@@ -28,6 +28,7 @@ struct ConformanceCase {
   std::string name;              // the path below it
   std::filesystem::path folder;  // or the file
   std::string program = {};      // of a file: the function that is the case
+  std::string disabled = {};     // why its authors do not run it; "": they do
 };
 
 // All cases in the folders and below, by name in each, or in files. Symbolic links to folders are

@@ -23,9 +23,11 @@ std::string last_part(const fs::path& folder) {
 void add_programs(const fs::path& file, const std::string& set, const std::string& name,
                   std::vector<ConformanceCase>& cases) {
   const std::vector<std::string> programs = checked_programs(file);
+  if (programs.empty()) return;
+  const std::string disabled = reason_not_to_run(file);
   for (const std::string& program : programs)
-    cases.push_back(
-        {set, programs.size() == 1 ? name : fmt::format("{}/{}", name, program), file, program});
+    cases.push_back({set, programs.size() == 1 ? name : fmt::format("{}/{}", name, program), file,
+                     program, disabled});
 }
 
 Status add_cases(const fs::path& root, std::vector<ConformanceCase>& cases) {

@@ -26,13 +26,15 @@ struct SetCounts {
   ClassCounts counts = {};
 };
 
-// In the order in which they were searched.
+// In the order in which they were searched. Cases that their authors do not run are a set of their
+// own.
 std::vector<SetCounts> counts_by_set(const ConformanceReport& report) {
   std::vector<SetCounts> sets;
   for (const ConformanceRow& row : report.rows) {
-    const auto same = [&](const SetCounts& one) { return one.set == row.which.set; };
+    const std::string set = row.which.set + (row.which.disabled.empty() ? "" : ", disabled");
+    const auto same = [&](const SetCounts& one) { return one.set == set; };
     auto found = std::find_if(sets.begin(), sets.end(), same);
-    if (found == sets.end()) found = sets.insert(sets.end(), {row.which.set});
+    if (found == sets.end()) found = sets.insert(sets.end(), {set});
     count(found->counts, row.outcome.result);
   }
   return sets;
@@ -123,6 +125,7 @@ nlohmann::ordered_json case_json(const ConformanceRow& row) {
       {"name", row.which.name},
       {"set", row.which.set},
       {"folder", row.which.folder.string()},
+      {"disabled", row.which.disabled},
       {"result", name(outcome.result)},
       {"reason", outcome.reason},
       {"where", outcome.where},
@@ -161,6 +164,12 @@ std::string conformance_text(const ConformanceReport& report, bool all) {
   for (const auto& [reason, rows] : by_reason(rows_of(report, CaseClass::unsupported)))
     reasons.add_row({std::to_string(rows.size()), one_line(reason), rows[0]->which.name});
   if (!reasons.empty()) text += "\n" + reasons.to_string();
+  TextTable disabled("lll", {"disabled case", "its authors say", "result"});
+  for (const ConformanceRow& row : report.rows)
+    if (!row.which.disabled.empty())
+      disabled.add_row(
+          {row.which.name, one_line(row.which.disabled), std::string(name(row.outcome.result))});
+  if (!disabled.empty()) text += "\n" + disabled.to_string();
   return text;
 }
 

@@ -126,7 +126,7 @@ Result<TargetTasks> tasks_for(const TargetPlan& plan, const Target& target) {
     if (kind_of(graph, n)) names.insert(graph.name(graph.result(n)));
   for (size_t i = 0; i < made.list.tasks.size(); ++i) {
     const Task& task = made.list.tasks[i];
-    const bool exchanges = task.resource == Resource::memory && names.contains(task.name) &&
+    const bool exchanges = task.resource == Resource::links && names.contains(task.name) &&
                            made.exchanges.emplace(task.name, i).second;
     made.seconds.push_back(exchanges ? std::nullopt : std::optional(seconds[i].total()));
   }

@@ -68,8 +68,8 @@ struct RunOptions {
   DevicePlace place = {};
 };
 
-// A model that is ready to run. There are three: a graph that was compiled (Executable), a model
-// with segments or open sizes whose code is made as it runs (compile/native_model.h), and a
+// A model that is ready to run. There are four: a compiled graph (Executable), a graph whose batch
+// devices divide (compile/batch_model.h), a model that makes code as it runs (NativeModel), and a
 // compiled file (LoadedModel). Any number of threads may run one at once.
 class Runnable {
  public:

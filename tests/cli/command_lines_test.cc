@@ -39,6 +39,7 @@ const std::map<std::string_view, Words>& lines() {
       {"log gc", {"--log", "some.db", "--dry-run"}},
       {"inspect", {"small.hone"}},
       {"run", {"small.hone", "--cache", "none"}},
+      {"worker", {"--listen", "0", "--secret", "some.secret"}},
       {"compile", {"small.hone", "--cache", "none", "--emit", "plan"}},
       {"space", {"small.hone"}},
       {"bench", {"small.hone", "--cache", "none"}},
@@ -66,6 +67,7 @@ const std::map<std::string_view, Words>& lines() {
       {"optimize", {"small.hone", "-o", "-", "--budget", "1s"}},
       {"system show", {"ring:2"}},
       {"system presets", {}},
+      {"system calibrate", {"--transport", "threads", "--seconds", "0.1"}},
       {"rules list", {"some.rules"}},
       {"rules show", {"some.rules", "swap"}},
       {"rules explain", {"some.rules", "swap"}},
@@ -96,6 +98,7 @@ class CommandLines : public testing::Test {
         "graph @small(%x: f32[4, 8]) -> f32[4, 8] {\n  %y = exp %x\n  return %y\n}\n");
     put("some.rules", "rule swap: add(?a, ?b) => add(?b, ?a)\n");
     put("some.proofs", "");
+    put("some.secret", "a secret of sixteen bytes and more");
     put("lines.txt", "(ewadd ?a ?b) => (ewadd ?b ?a)\n");
     put("buffers.csv", "id,lower,upper,size\n1,0,2,16\n2,1,3,16\n");
     put("small.train", "data none.npz\ninput at\ntarget side\nloss mse\nlayer linear 2\n");

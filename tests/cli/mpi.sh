@@ -33,8 +33,13 @@ if [[ $OMPI_COMM_WORLD_RANK == 1 ]]; then
 fi
 exec "$HONE" system calibrate --transport mpi --seconds 60
 END
-began=$SECONDS code=0
-started 3 bash victim >out 2>err || code=$?
-[[ $code != 0 && $code != 124 ]]
-((SECONDS - began <= 7))
-grep -q "rank 1, process .* was lost" err || { cat err; exit 1; }
+# mpirun ends all ranks a second after one has died. On a busy machine the others may not have told
+# by then: one of three times they have.
+names_the_lost() {
+  local began=$SECONDS code=0
+  started 3 bash victim >out 2>err || code=$?
+  [[ $code != 0 && $code != 124 ]] || { echo "exit code $code"; exit 1; }
+  ((SECONDS - began <= 7)) || { echo "it took $((SECONDS - began)) s"; exit 1; }
+  grep -q "rank 1, process .* was lost" err
+}
+names_the_lost || names_the_lost || names_the_lost || { cat err; exit 1; }

@@ -3,6 +3,7 @@
 #include "ir/text.h"
 #include "kernel/stages.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/program/chain_testing.h"
 
 // Halos: blocks of a pool need more points of the image than they have.
@@ -106,8 +107,10 @@ TEST(Halos, BlocksOfAllSizesComputeWhatTheReferenceDoes) {
 }
 
 TEST(Halos, RandomChainsComputeWhatTheReferenceDoes) {
+  uint64_t number = 0;
   for (const WindowAlong& pool : kPools) {
     for (const char* layout : {"", "[0, 2, 3, 1]", "[0, 1/4, 2, 3, 1%4]"}) {
+      if (!tested::in_share(number++, 3)) continue;
       SCOPED_TRACE(fmt::format("{}x/{} {}", pool.window, pool.stride, layout));
       const DrawnChains drawn = check_random_chains(of_images(11, pool).body(layout), 8);
       if (HasFailure()) return;

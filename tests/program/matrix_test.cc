@@ -4,13 +4,16 @@
 
 #include "ir/text.h"
 #include "kernel/matrix.h"
+#include "tests/base/share_testing.h"
 #include "tests/program/matrix_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
 TEST(Matrix, RandomContractionsComputeWhatTheReferenceDoes) {
+  uint64_t number = 0;
   for (DType numbers : kMatrixNumbers) {
+    if (!tested::in_share(number++, std::size(kMatrixNumbers))) continue;
     int checked = 0, blocked = 0, divided = 0, with_parts_of_rows = 0;
     for (uint64_t seed = 0; seed < 50; ++seed) {
       SCOPED_TRACE(seed);

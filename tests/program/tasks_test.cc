@@ -10,6 +10,7 @@
 #include "planner/planner.h"
 #include "program/lower/lower.h"
 #include "rewrite/prepare.h"
+#include "tests/base/share_testing.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
@@ -121,7 +122,9 @@ TEST(Tasks, OfRandomPlansAreThoseOfThePrograms) {
 }
 
 TEST(Tasks, OfTheZooAreThoseOfThePrograms) {
+  uint64_t number = 0;
   for (const ZooEntry& model : zoo_entries()) {
+    if (!tested::in_share(number++, 4)) continue;
     SCOPED_TRACE(model.name);
     const Graph graph =
         prepare(build_zoo_model(model.name, {.size = ZooSize::tiny}).value()).value();

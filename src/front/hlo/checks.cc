@@ -99,6 +99,17 @@ std::vector<std::string> checked_programs(const std::filesystem::path& path) {
   return names;
 }
 
+std::string reason_not_to_run(const std::filesystem::path& path) {
+  constexpr std::string_view kMark = "// RUN-DISABLED(";
+  const Result<MappedFile> file = MappedFile::open(path);
+  if (!file.ok()) return "";
+  const std::string_view head = file->text().substr(0, 4096);
+  const size_t at = head.find(kMark);
+  if (at == std::string_view::npos) return "";
+  const std::string_view rest = head.substr(at + kMark.size());
+  return std::string(rest.substr(0, rest.find_first_of(")\n")));
+}
+
 Result<CheckedProgram> load_checked_program(const std::filesystem::path& path,
                                             std::string_view name, bool constants) {
   const MappedFile file = HONE_TRY(MappedFile::open(path));

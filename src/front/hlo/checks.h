@@ -43,6 +43,9 @@ struct CheckedProgram {
 // apart: "2:main". Empty: the file has no checks, or is
 // something else.
 std::vector<std::string> checked_programs(const std::filesystem::path& path);
+// Why the authors of a file do not run it themselves: "inaccurate", from a line
+// "// RUN-DISABLED(inaccurate): ...". Empty: they do.
+std::string reason_not_to_run(const std::filesystem::path& path);
 // With `constants` it has no inputs: its constants stay constants.
 Result<CheckedProgram> load_checked_program(const std::filesystem::path& path,
                                             std::string_view name, bool constants = false);
