@@ -117,7 +117,8 @@ class JaxFunction:
     def _array(self, array: Any, info: Any) -> Any:
         jax = self._jax
         if jax.dtypes.issubdtype(info.dtype, jax.dtypes.prng_key):
-            return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(info))
+            # JAX has no public name for the generator of a type of keys; keys themselves have one.
+            return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=info.dtype._impl.name)
         return jax.numpy.asarray(array if array.dtype == info.dtype else array.view(info.dtype))
 
     def _made(
