@@ -18,7 +18,7 @@ bool is_collective(Op op) {
 // Both have one name.
 CollectiveKind kind_of(Op op) {
   const std::optional<CollectiveKind> kind = collective_kind_from_name(op.name());
-  HONE_CHECK(kind, "{} is no collective", op.name());
+  HONE_CHECK(kind, "{} is not a collective", op.name());
   return *kind;
 }
 
@@ -94,7 +94,7 @@ CollectiveSchedule random_schedule(Op op, Rng& rng) {
 }
 
 Status check_schedule(Op op, const CollectiveSchedule& schedule) {
-  if (!is_collective(op)) return bad_input("it is no collective, but {}", op.name());
+  if (!is_collective(op)) return bad_input("{} is not a collective", op.name());
   if (!exchanges_data(op)) return bad_input("it is for one device, and has no messages");
   SpmdCollective spmd = spmd_of(op);
   spmd.schedule = schedule;

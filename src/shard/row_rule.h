@@ -35,7 +35,7 @@ class RowsOfOp {
   // The rule that gives a result rows along this dim, where all operands are whole as yet.
   std::optional<RowRule> from_result(int result, int dim);
 
-  // Why there is no rule: "it combines elements along dim 0 of operand 'input'".
+  // The reason where there is no rule: "it combines elements along dim 0 of operand 'input'".
   std::string reason(std::span<const int> dims) const;
 
  private:

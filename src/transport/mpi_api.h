@@ -4,7 +4,7 @@
 #include <cstdint>
 
 // The functions of MPI that hone calls, as a module of its own exports them (mpi/mpi_module.cc). So
-// hone is built, starts and runs where there is no MPI. One thread calls them at a time.
+// hone works without MPI, too. One thread at a time calls these functions.
 
 namespace hone {
 
