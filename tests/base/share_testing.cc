@@ -25,4 +25,11 @@ bool in_share(uint64_t number, uint64_t parts) {
 
 uint64_t share_of(uint64_t cases, uint64_t parts) { return is_sweep() ? cases : cases / parts; }
 
+bool in_share_by_name(uint64_t parts) {
+  uint64_t sum = 0;
+  for (const char* c = testing::UnitTest::GetInstance()->current_test_info()->name(); *c != 0; ++c)
+    sum += static_cast<unsigned char>(*c);
+  return in_share(sum, parts);
+}
+
 }  // namespace hone::tested

@@ -3,6 +3,7 @@
 #include "oracle/compare.h"
 #include "program/tiles/interpret.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/codegen/native.h"
 
 // Loops that run side by side: what the interpreter does one trip after another, vectors do at
@@ -145,6 +146,7 @@ TEST(Lockstep, UnrolledTripsThatReduce) {
 // A machine without scatters takes each lane on its own. A block of code for each of them once made
 // LLVM take a minute for such a kernel.
 TEST(Lockstep, ScatteredLanesThatAreShutMakeNoBlocks) {
+  HONE_ONE_RUN_OF(3);
   const std::string_view text = R"(tiles @s(@x: f32[40, 32], @w: f32[40, 32]) -> (@y: f32[40, 32]) {
     for b in 1 {
       %zero = number 0: f32

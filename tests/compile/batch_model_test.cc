@@ -9,6 +9,7 @@
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
@@ -172,7 +173,9 @@ TEST(BatchModel, RefusesWhatDoesNotFit) {
 TEST(BatchModel, RunsModelsOfTheZooAsOneDeviceDoes) {
   const std::pair<std::string_view, std::vector<std::string>> models[] = {
       {"mlp", {}}, {"resnet18", {}}, {"bert_base", {}}, {"lstm", {"tokens:1"}}};
+  uint64_t number = 0;
   for (const auto& [name, batch] : models) {
+    if (!tested::in_share(number++, 2)) continue;
     const Graph graph = build_zoo_model(name, {.size = ZooSize::tiny, .batch = 3}).value();
     const std::vector<Tensor> inputs = random_inputs(graph, 1).value();
     const auto one = NativeModel::make(model_of(graph), host_target().value()).value();

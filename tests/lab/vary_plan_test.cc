@@ -11,6 +11,7 @@
 #include "lab/tpu/features.h"
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
+#include "tests/base/share_testing.h"
 #include "zoo/zoo.h"
 
 namespace hone::HONE_FILE {
@@ -145,6 +146,7 @@ TEST_F(VaryPlanTest, HaveTheirPriceByARival) {
 }
 
 TEST_F(VaryPlanTest, RunsWholeAndIsWrittenInTheSchema) {
+  HONE_ONE_RUN_OF(3);
   VariedLayouts some = varied(6);
   some.compose(nothing_known(some));
   for (size_t i : {0, 1, 2}) ASSERT_TRUE(some.run_whole(i, 0.02, nullptr).ok());

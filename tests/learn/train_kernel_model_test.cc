@@ -16,6 +16,7 @@
 #include "learn/models/judge_prices.h"
 #include "learn/trainer.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/cost/kernel_model_testing.h"
 #include "tune/calibration_set.h"
 
@@ -182,6 +183,7 @@ TEST(TrainKernelModel, GoesOnWhereItWasBrokenOff) {
 
 // As many samples as before, so that the checkpoints themselves would fit.
 TEST(TrainKernelModel, StartsAnewWithOtherData) {
+  HONE_ONE_RUN_OF(3);
   std::vector<KernelSample> others = of_program(false);
   for (KernelSample& kernel : others) kernel.timed.seconds.back() *= 2;
   ModelTraining options = broken_off("kernel_model_of_others");
@@ -193,6 +195,7 @@ TEST(TrainKernelModel, StartsAnewWithOtherData) {
 }
 
 TEST(TrainKernelModel, StartsAnewFromAnotherModel) {
+  HONE_ONE_RUN_OF(3);
   ModelTraining options = broken_off("kernel_model_from_another"), alone = small();
   options.start = alone.start = &trained();
   EXPECT_TRUE(trained(options) == trained(alone));
@@ -201,6 +204,7 @@ TEST(TrainKernelModel, StartsAnewFromAnotherModel) {
 // Plans are made by the trained model: the networks in plain C++, on features as they are,
 // against the graph of the network.
 TEST(TrainKernelModel, PutsTheNetworksIntoTheFastModel) {
+  HONE_ONE_RUN_OF(3);
   std::vector<DescribedKernel> described;
   for (const KernelSample& sample : samples())
     described.push_back(describe(sample, target(), 1, {}));
@@ -263,6 +267,7 @@ TEST(TrainKernelModel, WeightsOfANetworkInAnotherScaleSayTheSame) {
 }
 
 TEST(TrainKernelModel, GoesOnFromAnotherModel) {
+  HONE_ONE_RUN_OF(3);
   ModelTraining options = small();
   options.epochs = 1;
   options.rate = 1e-5;
@@ -394,6 +399,7 @@ TEST(JudgePrices, ChoosesAsThePlannerDoes) {
 }
 
 TEST(JudgePrices, TrainsByOnePartAndJudgesByAnother) {
+  HONE_ONE_RUN_OF(3);
   KernelData data;
   data.target = target();
   data.kernels = samples();

@@ -11,6 +11,7 @@
 #include "learn/layers.h"
 #include "learn/losses.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -118,6 +119,7 @@ TEST(Trainer, TheSameSeedGivesTheSameBits) {
 }
 
 TEST(Trainer, ResumesToTheSameBits) {
+  HONE_ONE_RUN_OF(3);
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   const std::filesystem::path path = folder.path() / "now.safetensors";
   const TensorDataset data = wave(61, 1);

@@ -10,6 +10,7 @@
 #include "cost/analytic.h"
 #include "target/target.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/tune/trusted_price_testing.h"
 #include "tune/calibrate.h"
 #include "zoo/zoo.h"
@@ -128,6 +129,7 @@ TEST(PriceRace, WithoutTimeOneModelIsRaced) {
 
 // The fit of kernels alone decides nothing.
 TEST(Calibrate, AFitIsKeptOnlyIfWholeModelsAreFasterByIt) {
+  HONE_ONE_RUN_OF(3);
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   const std::unique_ptr<Log> log = Log::open((folder.path() / "log.db").native()).value();
   for (const double ratio : {1.3, 1.0, 0.8}) {

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "ir/text.h"
 #include "target/fingerprint.h"
+#include "tests/base/share_testing.h"
 #include "tests/tune/trusted_price_testing.h"
 #include "tune/best_plan.h"
 #include "zoo/inputs.h"
@@ -330,6 +331,7 @@ TEST_F(TunerTest, ACancelledSearchGivesWhatItHas) {
 
 // A copy of a model with other weights and another head shares the kernels of its body.
 TEST_F(TunerTest, AFineTunedCopyProfitsFromWhatItShares) {
+  HONE_ONE_RUN_OF(3);
   const ZooOptions tiny = {.size = ZooSize::tiny};
   ZooOptions tuned_further = {.size = ZooSize::tiny, .seed = 1, .classes = 7};
   TuneOptions options;
