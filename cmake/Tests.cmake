@@ -103,6 +103,8 @@ foreach(script IN LISTS python_scripts)
   cmake_path(GET script STEM name)
   hone_script_test(python.${name} fast ${script})
 endforeach()
+# They do much where their packages are installed, and nothing elsewhere.
+set_tests_properties(python.of_jax python.of_torch PROPERTIES TIMEOUT 3600)
 # They run a hundred commands, and end some dozens in the middle.
 set_tests_properties(cli.examples cli.signals PROPERTIES LABELS slow COST 100 TIMEOUT 1200)
 hone_script_test(python.install slow ${PROJECT_SOURCE_DIR}/tests/python/install.sh)

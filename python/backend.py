@@ -46,6 +46,8 @@ def _metadata():
         "Summary: A learning compiler for tensor programs\nLicense: Apache-2.0\n"
         "Requires-Python: >=3.9\nProvides-Extra: arrays\nRequires-Dist: numpy; extra == 'arrays'\n"
         f"\n{README}",
+        # By it PyTorch finds the backend of torch.compile(model, backend="hone").
+        "entry_points.txt": "[torch_dynamo_backends]\nhone = hone.torch:backend\n",
         "WHEEL": f"Wheel-Version: 1.0\nGenerator: hone\nRoot-Is-Purelib: false\nTag: {TAG}\n",
     }
 

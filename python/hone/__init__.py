@@ -44,9 +44,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> object:  # hone.graph is loaded with the compiler
-    if name != "graph":
+def __getattr__(name: str) -> object:  # loaded when asked for: the compiler, and PyTorch
+    if name not in ("graph", "torch"):
         raise AttributeError(f"module 'hone' has no attribute '{name}'")
     import importlib
 
-    return importlib.import_module("hone.graph")
+    return importlib.import_module(f"hone.{name}")

@@ -10,11 +10,15 @@ unset PYTHONPATH
 works() {
   (cd venv && bin/python -) <<'END' # Not where a folder `hone` lies.
 import hone, numpy, os
+from importlib import metadata
 
 folder = os.path.dirname(hone.__file__)
 assert "venv" in folder, folder
-for name in "py.typed", "_compiler.pyi", "_runtime.pyi", "graph.pyi":
+for name in "py.typed", "_compiler.pyi", "_runtime.pyi", "graph.pyi", "_jax.py", "torch.py":
     assert os.path.exists(os.path.join(folder, name)), name
+(entry,) = metadata.distribution("hone").entry_points
+assert (entry.group, entry.name) == ("torch_dynamo_backends", "hone"), entry
+assert entry.value == "hone.torch:backend", entry
 text = b"graph @n(%x: f32[3]) -> f32[3] { %y = neg %x return %y }"
 model = hone.compile(text, cache=None, log=None)
 assert model(numpy.array([1, 2, 3], numpy.float32)).tolist() == [-1, -2, -3]
