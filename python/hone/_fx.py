@@ -7,7 +7,9 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 import numpy
 import sympy
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
 
 from . import graph as hg
@@ -319,13 +321,15 @@ class _Walk:
             found = getattr(found, part)
         if is_tensor(found):
             try:
+                if isinstance(found, FakeTensor) or found.device.type != "cpu":
+                    raise Refused("it is a constant without elements in memory")
                 type_name(found.dtype)
-                plain = found.detach().contiguous()
-                bits = BITS.get(plain.dtype)
-                value = self.builder.constant((plain.view(bits) if bits else plain).numpy())
-                if bits:
-                    value = hg.bitcast(value, dtype=TYPES[found.dtype])
-                self.values[node] = value
+                with _disable_current_modes():  # PyTorch may be tracing: this is no part of it
+                    plain = found.detach().contiguous()
+                    bits = BITS.get(plain.dtype)
+                    array = (plain.view(bits) if bits else plain).numpy()
+                value = self.builder.constant(array)
+                self.values[node] = hg.bitcast(value, dtype=TYPES[found.dtype]) if bits else value
             except (Refused, Error) as why:
                 self.values[node] = Refused(str(why))
 

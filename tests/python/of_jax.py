@@ -254,7 +254,7 @@ NUMPY = {
     "fill_diagonal": lambda x: jnp.fill_diagonal(x, 7.0, inplace=False),
     "bitwise_count": lambda x: jnp.bitwise_count(jnp.abs(x * 99).astype(jnp.int32)),
 }  # fmt: skip
-# What StableHLO has calls for, and hone no op: refused by name.
+# StableHLO calls them, and hone has no op for them: they are refused by name.
 UNKNOWN = {
     "bessel_i1e": lax.bessel_i1e,
     "polygamma": lambda x: lax.polygamma(jnp.float32(1.0), jnp.abs(x) + 1),

@@ -415,6 +415,12 @@ class Compiling(unittest.TestCase):
         same(self, made, module(X))
         self.assertTrue(fast(X).requires_grad)
 
+    def test_a_constant_of_the_function(self):
+        def f(x):
+            return x / torch.sqrt(torch.tensor(x.shape[1] * 3)) + torch.tensor([1.0, 2.0]).sum()
+
+        same(self, self.fast(f)(X), f(X))
+
     def test_a_wrong_option(self):
         with self.assertRaisesRegex(Exception, "colour"):
             self.fast(lambda x: x + 1, colour="red")(X)
