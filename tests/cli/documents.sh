@@ -13,9 +13,12 @@
 #   sh                 commands; examples.sh runs them
 #   sh by hand         commands that install things, need a checkout, or take hours
 #   python, output     tests/python/documents.py runs it; what it prints
+#   python|output of jax|torch|tensorflow
+#                      the same where that package is installed: tests/python/of_documents.py
 #   c|cpp|cmake part   of a program; hone's names in it exist
 #   text               a form or what something looks like
-fences='[a-z_]+\.[a-z]+|sh( by hand)?|python|output|(c|cpp|cmake) part|text'
+fences='[a-z_]+\.[a-z]+|sh( by hand)?|(c|cpp|cmake) part|text'
+fences+='|(python|output)( of (jax|torch|tensorflow))?'
 generated='cli|errors|ops|onnx-ops|hlo-ops'
 pages=$(cd "$ROOT" && ls README.md docs/*.md docs/formats/*.md)
 for page in $(grep -vE "/($generated).md" <<<"$pages"); do
