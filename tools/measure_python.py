@@ -65,6 +65,8 @@ feed = dict(zip("abcd", arrays))
 print(f"model(a, b, c, d) of 8 numbers each      {microseconds(lambda: model(*arrays)):8.2f} us")
 print(f"the same with out=                       "
       f"{microseconds(lambda: model(*arrays, out=out)):8.2f} us")
+bound = model.bind(arrays)
+print(f"bound()                                  {microseconds(bound):8.2f} us")
 print(f"session.run(None, {{...}})                 "
       f"{microseconds(lambda: session.run(None, feed)):8.2f} us")
 

@@ -19,7 +19,7 @@ from ._errors import (
     UsageError,
 )
 from ._jax import JaxFunction, jax
-from ._model import Model, Port
+from ._model import Bound, Model, Port
 from ._progress import Progress
 from ._report import Report, report
 from ._runtime import __version__
@@ -36,11 +36,12 @@ from ._session import (
 )
 
 __all__ = [
-    "BadInput", "Cost", "Error", "ExecutionMode", "GraphOptimizationLevel", "InferenceSession",
-    "InternalError", "Interrupted", "JaxFunction", "LimitError", "Mismatch", "Model", "NodeArg",
-    "Port", "Progress", "Report", "RunOptions", "Search", "SessionOptions", "Tuned", "Unsupported",
-    "UsageError", "__version__", "compile", "default_cache", "default_log",
-    "get_available_providers", "get_device", "graph", "jax", "load", "report", "tune",
+    "BadInput", "Bound", "Cost", "Error", "ExecutionMode", "GraphOptimizationLevel",
+    "InferenceSession", "InternalError", "Interrupted", "JaxFunction", "LimitError", "Mismatch",
+    "Model", "NodeArg", "Port", "Progress", "Report", "RunOptions", "Search", "SessionOptions",
+    "Tuned", "Unsupported", "UsageError", "__version__", "compile", "default_cache",
+    "default_log", "get_available_providers", "get_device", "graph", "jax", "load", "report",
+    "tune",
 ]  # fmt: skip
 
 

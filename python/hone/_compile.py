@@ -88,6 +88,7 @@ def compile(
     threads: Optional[int] = None,
     devices: Union[int, str, Sequence[str], None] = None,
     batch: Union[str, Sequence[str], None] = None,
+    donate: Optional[Mapping[str, str]] = None,
     plan: Optional[str] = None,
     cost: Union[Cost, str, None] = None,
     isa: Optional[str] = None,
@@ -104,6 +105,8 @@ def compile(
     devices  that divide the batch: a number of parts of this machine, or ["cpu", "cpu"]
     batch    the inputs that have the batch, along dim 0, or "x:1": along dim 1; by default the
              first one that has a dim, and those with the same dim 0
+    donate   {"past": "present"}: output "present" may lie in the memory of input "past", which runs
+             then may give up: model(..., donate="past")
     plan     how, as text: what it leaves open the planner decides
     cost     by which the planner chooses: a Cost; None: the prices that were learned or fitted
              on this machine, or come with hone; "analytic": without those that were learned;
@@ -120,6 +123,7 @@ def compile(
 
     given = request(source, sizes, shapes, threads, isa, cache, log)
     given.update(plan=plan, cost=cost)
+    given.update(donate=None if donate is None else dict(donate))
     given.update(devices=_listed(devices), batch=[batch] if isinstance(batch, str) else batch)
     if given["log"] is not None and not os.path.exists(given["log"]):
         given["log"] = None

@@ -36,6 +36,26 @@ class Port(NamedTuple):
     shape: Tuple[Union[int, str], ...]  # a text is a size that is open: "N"
 
 
+class Bound:
+    """A model with arrays that all its runs read and write: what Model.bind() makes.
+
+    Whoever calls it changes the inputs in place before, and reads the outputs after. One thread at
+    a time runs it.
+    """
+
+    def __init__(self, model: Model, binding: Any, inputs: Dict[str, Any]) -> None:
+        self._run = binding.run
+        results = binding.results
+        self._results = results[0] if len(results) == 1 else results
+        self.inputs = inputs
+        self.outputs: Dict[str, Any] = dict(zip((one.name for one in model.outputs), results))
+
+    def __call__(self) -> Any:
+        """Runs the model; returns its output, or a tuple of all: the same arrays each time."""
+        self._run()
+        return self._results
+
+
 class Model:
     """A model that is ready to run. Any number of threads may run it at once.
 
@@ -55,8 +75,20 @@ class Model:
         self.strings: Dict[str, List[str]] = compiled.strings() if compiled else {}
         self.columns: Dict[str, List[Union[str, int]]] = compiled.columns() if compiled else {}
 
-    def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
-        """Runs the model. `out` is an array to write to, or all of them in order or by name."""
+    def __call__(self, *arrays: Any, out: Any = None, donate: Any = None, **named: Any) -> Any:
+        """Runs the model.
+
+        out     an array to write to, or all of them in order or by name; None among them: a new one
+        donate  inputs that are given up: a name, several, or True for all that the model can
+                change in place (donors); their outputs are returned in the same arrays
+        """
+        given = self._given(arrays, named)
+        if out is not None and not isinstance(out, (dict, list, tuple)):
+            out = (out,)
+        results = self._run(given, out, donate)
+        return results[0] if len(results) == 1 else results
+
+    def _given(self, arrays: Tuple[Any, ...], named: Dict[str, Any]) -> Any:
         if named and arrays:
             names = [port.name for port in self.inputs]
             if len(arrays) > len(names):
@@ -65,18 +97,37 @@ class Model:
                 if name in named:
                     raise UsageError(f"input '{name}' is given twice")
                 named[name] = array
-        if out is not None and not isinstance(out, (dict, list, tuple)):
-            out = (out,)
-        results = self._run(named if named else arrays, out)
-        return results[0] if len(results) == 1 else results
+        return named if named else arrays
 
     def run(
-        self, inputs: Union[Mapping[str, Any], Sequence[Any]], out: Any = None
+        self,
+        inputs: Union[Mapping[str, Any], Sequence[Any]],
+        out: Any = None,
+        donate: Any = None,
     ) -> Dict[str, Array]:
         """The outputs by name. For inputs whose names are no words of Python."""
         given = inputs if isinstance(inputs, (dict, list, tuple)) else dict(inputs)
-        results = self._run(given, out)
+        results = self._run(given, out, donate)
         return {port.name: array for port, array in zip(self.outputs, results)}
+
+    def bind(
+        self,
+        inputs: Union[Mapping[str, Any], Sequence[Any]],
+        out: Any = None,
+        donate: Any = None,
+    ) -> Bound:
+        """The model for these arrays, looked at once: calls of what it returns read the inputs and
+        write the outputs where they lie. Outputs that `out` does not give are made here."""
+        given = inputs if isinstance(inputs, (dict, list, tuple)) else dict(inputs)
+        names = [port.name for port in self.inputs]
+        binding = self._core.bind(given, out, donate)
+        held = given if isinstance(given, dict) else dict(zip(names, given))
+        return Bound(self, binding, {name: held[name] for name in names})
+
+    @property
+    def donors(self) -> Dict[str, str]:
+        """The outputs that may lie in the memory of inputs that are donated, and these inputs."""
+        return dict(self._core.donors)
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes a file, by its name: .honec is the compiled model, which loads in milliseconds and

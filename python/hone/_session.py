@@ -10,7 +10,7 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from ._compile import load
-from ._errors import BadInput
+from ._errors import BadInput, UsageError
 from ._model import Model, Port
 
 _TYPES = {
@@ -118,12 +118,18 @@ class InferenceSession:
         output_names: Optional[Sequence[str]],
         input_feed: Dict[str, Any],
         run_options: Optional[RunOptions] = None,
+        *,
+        out: Any = None,
+        donate: Any = None,
     ) -> List[Any]:
-        """The outputs of these names, or all of them."""
+        """The outputs of these names, or all of them. ONNX Runtime has no `out` and no `donate`:
+        they are those of hone.Model."""
+        if self._has_labels and (out is not None or donate is not None):
+            raise UsageError("a model of strings makes its outputs anew; out and donate do not go")
         if self._has_labels:
             results = self._run_labelled(input_feed)
         else:
-            results = self._run(input_feed, None)
+            results = self._run(input_feed, out, donate)
         if not output_names:
             return list(results)
         by_name = dict(zip(self._names, results))

@@ -126,7 +126,7 @@ GivenArray::GivenArray(py::handle array, const std::string& label, Use use) : Gi
                 .with_hint("numpy.asarray(value, dtype) makes an array of numbers and lists"));
     }
   }
-  if (use == Use::write) check_writable(label);
+  check_use(use, label);
 }
 
 GivenArray::GivenArray(GivenArray&& other) noexcept
@@ -147,12 +147,13 @@ GivenArray::~GivenArray() {
   if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
 }
 
-void GivenArray::check_writable(const std::string& label) const {
-  if (is_read_only_)
+void GivenArray::check_use(Use use, const std::string& label) const {
+  if (use == Use::read) return;
+  if (use == Use::write && is_read_only_)
     raise(bad_input("{}: the array is read-only", label).with_hint("a copy can be written"));
   if (is_copy_)
     raise(bad_input("{}: DLPack lends a copy of the array", label)
-              .with_hint("numpy.empty(shape, dtype) makes an array that can be written"));
+              .with_hint("numpy.empty(shape, dtype) makes an array whose memory is lent itself"));
 }
 
 bool GivenArray::take_buffer(py::handle array, const std::string& label) {
@@ -301,6 +302,13 @@ NewArray new_array(Type type) {
       HONE_PLANT(array_stuck, array,
                  np.ndarray(shape, dtype, array, 0, py::make_tuple(0) * py::int_(shape.size()))),
       data};
+}
+
+NewArray new_array(Type type, const std::shared_ptr<MemoryPool>& pool) {
+  if (static_cast<size_t>(type.static_bytes()) < MemoryPool::kLeast) return new_array(type);
+  Tensor tensor = Tensor::uninitialized(type, pool);
+  std::byte* const data = tensor.mutable_bytes().data();
+  return {array_of(std::move(tensor)), data};
 }
 
 py::object array_of(Tensor tensor) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "tensor/memory_pool.h"
 #include "tensor/tensor.h"
 
 // Arrays of Python and the memory that hone reads and writes. Nothing is copied where an array lies
@@ -45,10 +46,14 @@ Error unreadable(const std::string& label, std::string_view why);
 // is made, moved and destroyed with the GIL.
 class GivenArray {
  public:
-  enum class Use : uint8_t { read, write };
+  enum class Use : uint8_t {
+    read,
+    watch,  // read where it is, as it will be at later runs
+    write,
+  };
 
-  // Raises if it is not an array in memory, or is to be written and is read-only. `label` names it:
-  // "input 'x'".
+  // Raises if it is not an array in memory, is to be written and is read-only, or is lent as a copy
+  // where a copy does not serve. `label` names it: "input 'x'".
   GivenArray(pybind11::handle array, const std::string& label, Use use);
   GivenArray(GivenArray&& other) noexcept;
   GivenArray& operator=(GivenArray&&) = delete;
@@ -60,14 +65,14 @@ class GivenArray {
   Type fit(const Port& port, const std::string& label) const;
   // Its elements as kernels read them: where they are, or, if they do not lie so, copied.
   const std::byte* elements(Type type);
-  // Where they are to be written; raises if they do not lie as kernels write them.
+  // Where they are, to be written or watched; raises if they do not lie as kernels need it.
   std::byte* place(Type type, const std::string& label) const;
 
  private:
   GivenArray() = default;
   bool take_buffer(pybind11::handle array, const std::string& label);  // else an error of Python
   void take_dlpack(pybind11::handle array, const std::string& label);
-  void check_writable(const std::string& label) const;
+  void check_use(Use use, const std::string& label) const;
   void set_rank(int rank, const std::string& label);
   bool lies_well(Type type) const;
   std::span<const int64_t> dims() const { return {dims_, static_cast<size_t>(rank_)}; }
@@ -95,6 +100,8 @@ struct NewArray {
   std::byte* data = nullptr;
 };
 NewArray new_array(Type type);
+// The same; large memory is the pool's, which has it back when nobody holds the array.
+NewArray new_array(Type type, const std::shared_ptr<MemoryPool>& pool);
 // An array of numpy over the tensor's own memory, if nobody else has it, or over a copy.
 pybind11::object array_of(Tensor tensor);
 // Registers what such an array keeps, for this module alone.

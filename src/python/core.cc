@@ -19,6 +19,14 @@ bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
   return before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
 }
 
+// Keeps as much as the outputs need.
+std::shared_ptr<MemoryPool> memory_for(std::span<const Port> outputs) {
+  size_t bytes = 0;
+  for (const Port& port : outputs)
+    if (port.type.is_static()) bytes += static_cast<size_t>(port.type.static_bytes());
+  return std::make_shared<MemoryPool>(bytes);
+}
+
 }  // namespace
 
 py::object text_of(std::string_view name) {
@@ -32,7 +40,8 @@ Core::Core(std::vector<Port> inputs, std::vector<Port> outputs,
            std::shared_ptr<const Runnable> model)
     : inputs_(side("input", std::move(inputs))),
       outputs_(side("output", std::move(outputs))),
-      model_(std::move(model)) {}
+      model_(std::move(model)),
+      output_memory_(memory_for(outputs_.ports)) {}
 
 Core::Side Core::side(std::string_view what, std::vector<Port> ports) {
   Side side = {what, std::move(ports), {}, {}};
@@ -94,90 +103,157 @@ std::vector<GivenArray> Core::given(const Side& side, py::handle arrays,
   return all;
 }
 
-py::tuple Core::run(py::handle inputs, py::handle out) const {
-  std::vector<GivenArray> arrays = given(inputs_, inputs, GivenArray::Use::read);
-  const Executable* const code = model_->single();
-  return code != nullptr ? run_fixed(*code, std::move(arrays), out)
-                         : run_open(std::move(arrays), out);
+const Executable& Core::fixed(std::string_view what) const {
+  if (const Executable* const code = model_->single()) return *code;
+  raise(usage_error("{} is for a model of one graph whose sizes are numbers", what)
+            .with_hint("hone.compile(..., sizes={'N': 4}) chooses them"));
 }
 
-py::tuple Core::run_fixed(const Executable& code, std::vector<GivenArray> inputs,
-                          py::handle out) const {
-  std::vector<const void*> from;
-  from.reserve(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i)
-    from.push_back(inputs[i].elements(inputs[i].fit(inputs_.ports[i], inputs_.labels[i])));
+py::dict Core::donors() const {
+  py::dict all;
+  const Executable* const code = model_->single();
+  if (code == nullptr) return all;
+  for (size_t i = 0; i < outputs_.ports.size(); ++i)
+    if (const std::optional<uint32_t> donor = code->donors()[i])
+      all[outputs_.names[i]] = inputs_.names[*donor];
+  return all;
+}
+
+// Indexed by input; empty: none.
+std::vector<bool> Core::given_up(const Executable& code, py::handle donate) const {
+  if (donate.is_none() || donate.ptr() == Py_False) return {};
+  std::vector<bool> may(inputs_.ports.size());
+  for (const std::optional<uint32_t>& donor : code.donors())
+    if (donor) may[*donor] = true;
+  const std::string hint = "hone.compile(..., donate={'INPUT': 'OUTPUT'}) asks for it";
+  if (donate.ptr() == Py_True) {
+    if (std::ranges::find(may, true) == may.end())
+      raise(usage_error("the model changes no input in place").with_hint(hint));
+    return may;
+  }
+  std::vector<bool> all(may.size());
+  const py::object names = PyUnicode_Check(donate.ptr())
+                               ? py::object(py::make_tuple(donate))
+                               : py::reinterpret_borrow<py::object>(donate);
+  for (const py::handle one : names) {
+    const auto found = std::ranges::find_if(
+        inputs_.names, [&](const py::object& name) { return name.equal(one); });
+    if (found == inputs_.names.end())
+      raise(bad_input("there is no input {}", py::repr(one).cast<std::string>()));
+    const auto i = static_cast<size_t>(found - inputs_.names.begin());
+    if (!may[i]) raise(usage_error("no output may lie in {}", inputs_.labels[i]).with_hint(hint));
+    all[i] = true;
+  }
+  return all;
+}
+
+RunArrays Core::arrays_of(const Executable& code, GivenArray::Use use, py::handle inputs,
+                          py::handle out, py::handle donate) const {
+  const std::vector<bool> donated = given_up(code, donate);
+  const std::vector<py::handle> given_inputs = arranged(inputs_, inputs);
+  RunArrays all;
+  all.inputs.reserve(given_inputs.size());
+  all.from.reserve(given_inputs.size());
+  for (size_t i = 0; i < given_inputs.size(); ++i) {
+    const std::string& label = inputs_.labels[i];
+    const bool is_donated = !donated.empty() && donated[i];
+    GivenArray& array =
+        all.inputs.emplace_back(given_inputs[i], label, is_donated ? GivenArray::Use::write : use);
+    const Type type = array.fit(inputs_.ports[i], label);
+    const bool stays = is_donated || use == GivenArray::Use::watch;
+    all.from.push_back(stays ? array.place(type, label) : array.elements(type));
+  }
 
   const size_t count = outputs_.ports.size();
-  py::tuple results(count);
-  std::vector<void*> to(count);
-  std::vector<GivenArray> written;
-  if (!out.is_none()) {
-    const std::vector<py::handle> order = arranged(outputs_, out);
-    written = given(outputs_, out, GivenArray::Use::write);
-    for (size_t i = 0; i < count; ++i) {
-      const Type type = written[i].fit(outputs_.ports[i], outputs_.labels[i]);
-      to[i] = written[i].place(type, outputs_.labels[i]);
-      results[i] = py::reinterpret_borrow<py::object>(order[i]);
-    }
-  } else {
-    for (size_t i = 0; i < count; ++i) {
-      NewArray made = new_array(outputs_.ports[i].type);
-      to[i] = made.data;
-      results[i] = std::move(made.array);
+  const std::vector<py::handle> given_outputs =
+      out.is_none() ? std::vector<py::handle>(count, py::none()) : arranged(outputs_, out);
+  all.outputs.reserve(count);
+  all.to.reserve(count);
+  all.results = py::tuple(count);
+  for (size_t i = 0; i < count; ++i) {
+    const std::string& label = outputs_.labels[i];
+    const std::optional<uint32_t> donor = code.donors()[i];
+    if (!given_outputs[i].is_none()) {
+      const GivenArray& array =
+          all.outputs.emplace_back(given_outputs[i], label, GivenArray::Use::write);
+      all.to.push_back(array.place(array.fit(outputs_.ports[i], label), label));
+      all.results[i] = py::reinterpret_borrow<py::object>(given_outputs[i]);
+    } else if (donor && !donated.empty() && donated[*donor]) {
+      all.to.push_back(const_cast<void*>(all.from[*donor]));  // it is writable
+      all.results[i] = py::reinterpret_borrow<py::object>(given_inputs[*donor]);
+    } else {
+      NewArray made = new_array(outputs_.ports[i].type, output_memory_);
+      all.to.push_back(made.data);
+      all.results[i] = std::move(made.array);
     }
   }
-  Status status;
-  {
-    const py::gil_scoped_release free;
-    status = code.run(from, to);
-  }
-  take(status);
-  return results;
+  return all;
 }
 
-py::tuple Core::run_open(std::vector<GivenArray> inputs, py::handle out) const {
+py::tuple Core::run(py::handle inputs, py::handle out, py::handle donate) const {
+  const Executable* const code = model_->single();
+  if (code == nullptr) {
+    if (!donate.is_none() && donate.ptr() != Py_False) fixed("donate");
+    return run_open(inputs, out);
+  }
+  const RunArrays arrays = arrays_of(*code, GivenArray::Use::read, inputs, out, donate);
+  take(without_gil([&] { return code->run(arrays.from, arrays.to); }));
+  return arrays.results;
+}
+
+std::unique_ptr<Binding> Core::bind(py::handle inputs, py::handle out, py::handle donate) const {
+  return std::make_unique<Binding>(
+      model_, arrays_of(fixed("bind"), GivenArray::Use::watch, inputs, out, donate));
+}
+
+void Binding::run() {
+  if (is_running_)
+    raise(usage_error("another thread is running this binding")
+              .with_hint("each thread binds arrays of its own"));
+  struct Mark {
+    explicit Mark(bool& it) : is_set(it) { is_set = true; }
+    ~Mark() { is_set = false; }
+    bool& is_set;
+  };
+  const Mark mark(is_running_);
+  take(without_gil([&] { return model_->single()->run(arrays_.from, arrays_.to); }));
+}
+
+py::tuple Core::run_open(py::handle given_inputs, py::handle out) const {
+  std::vector<GivenArray> inputs = given(inputs_, given_inputs, GivenArray::Use::read);
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Type type = inputs[i].fit(inputs_.ports[i], inputs_.labels[i]);
     tensors.push_back(tensor_of(std::move(inputs[i]), type));
   }
-  std::vector<Tensor> computed;
-  Status status;
-  {
-    const py::gil_scoped_release free;
-    Result<std::vector<Tensor>> result = model_->run(tensors);
-    if (result.ok())
-      computed = *std::move(result);
-    else
-      status = result.error();
-  }
-  take(status);
+  std::vector<Tensor> computed = take(without_gil([&] { return model_->run(tensors); }));
 
+  const std::vector<py::handle> order = out.is_none()
+                                            ? std::vector<py::handle>(computed.size(), py::none())
+                                            : arranged(outputs_, out);
+  write_to(order, computed);
   py::tuple results(computed.size());
-  if (out.is_none()) {
-    for (size_t i = 0; i < computed.size(); ++i) results[i] = array_of(std::move(computed[i]));
-    return results;
-  }
-  write_to(out, std::move(computed));
-  const std::vector<py::handle> order = arranged(outputs_, out);
   for (size_t i = 0; i < order.size(); ++i)
-    results[i] = py::reinterpret_borrow<py::object>(order[i]);
+    results[i] = order[i].is_none() ? array_of(std::move(computed[i]))
+                                    : py::reinterpret_borrow<py::object>(order[i]);
   return results;
 }
 
 // Nothing is written before all is known to fit. A model may return an input as it is, in the
 // memory of its array; what lies where outputs are written to is copied before.
-void Core::write_to(py::handle out, std::vector<Tensor> computed) const {
-  const std::vector<GivenArray> written = given(outputs_, out, GivenArray::Use::write);
-  std::vector<std::span<std::byte>> places;
+void Core::write_to(const std::vector<py::handle>& out, std::span<Tensor> computed) const {
+  std::vector<GivenArray> written;
+  written.reserve(out.size());
+  std::vector<std::span<std::byte>> places(out.size());  // empty: the output is made
   for (size_t i = 0; i < computed.size(); ++i) {
+    if (out[i].is_none()) continue;
     const std::string& label = outputs_.labels[i];
-    const Type type = written[i].fit({outputs_.ports[i].name, computed[i].type()}, label);
-    const std::span place(written[i].place(type, label), static_cast<size_t>(type.static_bytes()));
-    for (size_t k = 0; k < places.size(); ++k)
-      if (overlap(place, places[k])) raise(bad_input("{} overlaps {}", label, outputs_.labels[k]));
-    places.push_back(place);
+    const GivenArray& array = written.emplace_back(out[i], label, GivenArray::Use::write);
+    const Type type = array.fit({outputs_.ports[i].name, computed[i].type()}, label);
+    places[i] = {array.place(type, label), static_cast<size_t>(type.static_bytes())};
+    for (size_t k = 0; k < i; ++k)
+      if (overlap(places[i], places[k]))
+        raise(bad_input("{} overlaps {}", label, outputs_.labels[k]));
   }
   for (Tensor& tensor : computed)
     for (const std::span<std::byte> place : places)
@@ -191,7 +267,14 @@ void define_core(py::module_& module) {
   py::class_<Core, std::shared_ptr<Core>>(module, "Core", py::module_local())
       .def_property_readonly("inputs", &Core::inputs)
       .def_property_readonly("outputs", &Core::outputs)
-      .def("run", &Core::run);
+      .def_property_readonly("donors", &Core::donors)
+      .def("run", &Core::run, py::arg("inputs"), py::arg("out") = py::none(),
+           py::arg("donate") = py::none())
+      .def("bind", &Core::bind, py::arg("inputs"), py::arg("out") = py::none(),
+           py::arg("donate") = py::none());
+  py::class_<Binding>(module, "Binding", py::module_local())
+      .def_property_readonly("results", &Binding::results)
+      .def("run", &Binding::run);
 }
 
 }  // namespace hone::python

@@ -16,6 +16,31 @@
 
 namespace hone::python {
 
+// The arrays of a run, and where in memory they are. Made and destroyed with the GIL.
+struct RunArrays {
+  std::vector<GivenArray> inputs;
+  std::vector<GivenArray> outputs;  // those that are given
+  std::vector<const void*> from;    // by input
+  std::vector<void*> to;            // by output
+  pybind11::tuple results;          // the outputs' arrays
+};
+
+// A model with its arrays, which were looked at once: each run reads and writes the same memory.
+class Binding {
+ public:
+  Binding(std::shared_ptr<const Runnable> model, RunArrays arrays)
+      : model_(std::move(model)), arrays_(std::move(arrays)) {}
+
+  // Raises if another thread is running it.
+  void run();
+  pybind11::tuple results() const { return arrays_.results; }
+
+ private:
+  const std::shared_ptr<const Runnable> model_;
+  const RunArrays arrays_;
+  bool is_running_ = false;  // guarded by the GIL
+};
+
 class Core {
  public:
   Core(std::vector<Port> inputs, std::vector<Port> outputs, std::shared_ptr<const Runnable> model);
@@ -25,9 +50,17 @@ class Core {
   pybind11::list inputs() const { return described(inputs_); }
   pybind11::list outputs() const { return described(outputs_); }
 
-  // The outputs' arrays. `inputs` is a sequence in order or a mapping by name; `out` is none, or
-  // the same for outputs: arrays to write to, which are returned.
-  pybind11::tuple run(pybind11::handle inputs, pybind11::handle out) const;
+  // A dict: the outputs that may lie in inputs that the caller gives up, and these inputs.
+  pybind11::dict donors() const;
+
+  // The outputs' arrays. `inputs` is a sequence in order or a mapping by name. `out` is none, or
+  // the same for outputs: arrays to write to, which are returned; none among them is made here.
+  // `donate` has names of inputs that the caller gives up, or is true for all donors: their outputs
+  // are returned in the same arrays.
+  pybind11::tuple run(pybind11::handle inputs, pybind11::handle out, pybind11::handle donate) const;
+  // The same for any number of runs; nothing is copied in them.
+  std::unique_ptr<Binding> bind(pybind11::handle inputs, pybind11::handle out,
+                                pybind11::handle donate) const;
 
  private:
   struct Side {
@@ -41,14 +74,17 @@ class Core {
   static std::vector<pybind11::handle> arranged(const Side& side, pybind11::handle given);
   std::vector<GivenArray> given(const Side& side, pybind11::handle arrays,
                                 GivenArray::Use use) const;
-  pybind11::tuple run_fixed(const Executable& code, std::vector<GivenArray> inputs,
-                            pybind11::handle out) const;
-  pybind11::tuple run_open(std::vector<GivenArray> inputs, pybind11::handle out) const;
-  void write_to(pybind11::handle out, std::vector<Tensor> computed) const;
+  const Executable& fixed(std::string_view what) const;
+  std::vector<bool> given_up(const Executable& code, pybind11::handle donate) const;
+  RunArrays arrays_of(const Executable& code, GivenArray::Use use, pybind11::handle inputs,
+                      pybind11::handle out, pybind11::handle donate) const;
+  pybind11::tuple run_open(pybind11::handle inputs, pybind11::handle out) const;
+  void write_to(const std::vector<pybind11::handle>& out, std::span<Tensor> computed) const;
 
   const Side inputs_;
   const Side outputs_;
   const std::shared_ptr<const Runnable> model_;
+  const std::shared_ptr<MemoryPool> output_memory_;
 };
 
 // A name of a model as Python has it: names are any bytes.

@@ -8,6 +8,7 @@
 #include "log/log.h"
 #include "python/cost.h"
 #include "python/graph.h"
+#include "session/donations.h"
 #include "session/known_plans.h"
 #include "session/known_prices.h"
 
@@ -35,6 +36,7 @@ struct Words {
   std::optional<int64_t> threads;
   std::optional<std::string> plan, isa, cache, log, devices;
   std::vector<std::string> batch;
+  std::map<std::string, std::string> donate;  // outputs by input
 };
 
 // A cache or log that cannot be used costs time, nothing else: the face is told.
@@ -123,6 +125,8 @@ Words words_of(const py::dict& given) {
   words.prices = find<std::string>(given, "prices");
   words.devices = find<std::string>(given, "devices");
   words.batch = find<std::vector<std::string>>(given, "batch").value_or(std::vector<std::string>());
+  words.donate = find<std::map<std::string, std::string>>(given, "donate")
+                     .value_or(std::map<std::string, std::string>());
   words.takes_shipped = given["takes_shipped"].cast<bool>();
   return words;
 }
@@ -134,6 +138,7 @@ std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
     NativeOptions options = HONE_TRY(native_options(words, face));
     const SourceOptions how = {.binds_inputs = options.plans.empty(), .notice = face.notice};
     Source source = HONE_TRY(source_of(words, how));
+    if (!words.donate.empty()) source.model = HONE_TRY(with_donations(source.model, words.donate));
     return Request{std::move(source), std::move(options), HONE_TRY(device_options(words))};
   };
 }

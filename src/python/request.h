@@ -18,10 +18,10 @@ struct Request {
 };
 
 // The entries: "source" is a path, bytes, or a Graph. "sizes" is {symbol: number} and "shapes"
-// {input: sizes}. "threads" and "isa" choose the code, "devices" and "batch" who runs it. "plan" is
-// a text, "cache" a folder, "log" a file that exists, whose best plans count. "cost" is an object
-// with a method price. All but the source may be none. Takes what needs the GIL; the function that
-// it returns is called without.
+// {input: sizes}. "threads" and "isa" choose the code, "devices" and "batch" who runs it. "donate"
+// is {input: output}, "plan" a text, "cache" a folder, "log" a file that exists, whose best plans
+// count. "cost" is an object with a method price. All but the source may be none. Takes what needs
+// the GIL; the function that it returns is called without.
 std::function<Result<Request>(const Face&)> request_of(const pybind11::dict& given);
 // The options alone, without the plan and the log's plans: the planner's own choice.
 std::function<Result<NativeOptions>(const Face&)> plain_options_of(const pybind11::dict& given);
