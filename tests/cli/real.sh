@@ -10,7 +10,7 @@ case $2 in
   */export.py) [[ $3 != vgg16 ]] || { echo "no memory" >&2; exit 1; } ;;
   */engine.py)
     case $3 in
-      hone) took=0.002 ;;
+      hone) [[ $4 != roberta ]] || { echo '{"failed": "a hole"}'; exit 1; } && took=0.002 ;;
       onnxruntime) echo "a library says" >&2; echo "it broke" >&2; exit 3 ;;
       openvino) took=0.003 ;;
       openvino_own) took=0.001 ;;
@@ -58,6 +58,10 @@ chmod +x hone
 real --models train_mlp --threads 1 --hone "$PWD/hone" >out
 grep -Eq "^train_mlp +1 +2\.000 +4\.00 +4\.00 +2e-07$" out
 grep -q "^grad .*train_mlp-1/model.onnx --loss cross-entropy --optimizer sgd -o" grad
+
+real --models roberta --threads 1 >out
+grep -q "^roberta, threads 1: hone did not run it: a hole$" out
+grep -Eq "^roberta +1$" out
 
 code=0
 real --models none 2>err || code=$?

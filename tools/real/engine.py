@@ -105,10 +105,9 @@ def hone():
     quiet = {"threads": THREADS, "log": None, "progress": False}
     inputs = stored("inputs.npz")
     if IS_TRAINING:
-        state = stored("step.state.npz")
+        inputs.update(stored("step.state.npz"))
         model = module.load(os.path.join(FOLDER, "step.hone"), **quiet)
-        given = {port.name: inputs.get(port.name, state.get(port.name)) for port in model.inputs}
-        given["labels"] = inputs["labels"].astype(state["labels"].dtype)
+        given = {one.name: inputs[one.name].astype(one.dtype) for one in model.inputs}
         bound = model.bind(given, donate=True)
         place = [port.name for port in model.outputs].index("loss")
         return module.__version__, lambda: [bound()[place]]

@@ -152,7 +152,7 @@ def measured(case, threads, options):
                     row["failed"][engine] = str(why)
                     children.pop(engine).end()
             rounds.append(times)
-        for engine in children:
+        for engine in children if rounds else ():
             row["seconds"][engine] = statistics.median(one[engine] for one in rounds)
             row["ratio"][engine] = statistics.median(
                 one[engine] / one["hone"] for one in rounds if "hone" in one
@@ -215,7 +215,8 @@ def number(value, form="{:.2f}"):
 
 
 def line_of(name, threads, row):
-    cells = [name, str(threads), number(1e3 * row["seconds"].get("hone", math.nan), "{:.3f}")]
+    mine = row["seconds"].get("hone")
+    cells = [name, str(threads), number(mine and 1e3 * mine, "{:.3f}")]
     cells += [number(row["ratio"].get(engine)) for engine in TITLES]
     worst = row["difference"].get("hone")
     worst = worst if isinstance(worst, str) or worst is None else f"{worst:.0e}"
