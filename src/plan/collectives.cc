@@ -46,7 +46,7 @@ bool exchanges_data(Op op) {
   if (!is_collective(op)) return false;
   const auto is_other = [](int64_t device) { return device != 0; };
   if (kind_of(op) == CollectiveKind::permute)
-    return std::ranges::any_of(op.ints("pairs"), is_other);
+    return op.integer("group_size") > 1 || std::ranges::any_of(op.ints("pairs"), is_other);
   return op.integer("group_size") != 1 || std::ranges::any_of(op.ints("groups"), is_other);
 }
 
@@ -62,9 +62,10 @@ SpmdCollective spmd_of(Op op) {
     const Ints& ids = op.ints("pairs");
     for (size_t i = 0; i + 1 < ids.size(); i += 2)
       spmd.pairs.emplace_back(device_number(ids[i]), device_number(ids[i + 1]));
-  } else {
-    spmd.group_size = static_cast<int32_t>(
-        std::min<int64_t>(op.integer("group_size"), int64_t{Transport::kMaxDevices} + 1));
+  }
+  if (const int64_t size = op.integer("group_size"); size > 0) {
+    spmd.group_size =
+        static_cast<int32_t>(std::min<int64_t>(size, int64_t{Transport::kMaxDevices} + 1));
     for (const int64_t device : op.ints("groups")) spmd.groups.push_back(device_number(device));
   }
   if (combines(spmd.kind)) spmd.combine = combine_from_name(op.word("kind")).value();
@@ -107,7 +108,7 @@ Result<int32_t> least_devices(const Graph& graph) {
       graph,
       [&](const SpmdCollective& spmd) -> Status {
         HONE_TRY(check(spmd));
-        if (spmd.kind == CollectiveKind::permute)
+        if (spmd.kind == CollectiveKind::permute && spmd.group_size == 1)
           named = std::max<int64_t>(named, devices_step(spmd));
         else
           step = std::lcm(step, int64_t{devices_step(spmd)});

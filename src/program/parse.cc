@@ -276,7 +276,8 @@ class ProgramParser {
                         bad_input("a permute has {} devices, which make no pairs", ids.size()));
       for (size_t i = 0; i < ids.size(); i += 2)
         start.collective.pairs.emplace_back(ids[i], ids[i + 1]);
-    } else {
+    }
+    if (*kind != CollectiveKind::permute || text_.peek().is("in")) {
       HONE_TRY(text_.expect("in"));
       start.collective.group_size = HONE_TRY(device("the number of devices of a group"));
       if (text_.peek().is("[")) start.collective.groups = HONE_TRY(devices());

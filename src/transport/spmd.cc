@@ -27,6 +27,11 @@ bool combines(CollectiveKind kind) {
 
 namespace {
 
+// A permute of all devices has none.
+bool has_groups(const SpmdCollective& spmd) {
+  return spmd.kind != CollectiveKind::permute || spmd.group_size > 1;
+}
+
 // One group, of devices that stand for any. Their number is all that a schedule asks for.
 Collective sample_of(const SpmdCollective& spmd) {
   Collective collective = {.kind = spmd.kind, .devices = {}, .elements = 0};
@@ -61,6 +66,9 @@ Status check_pairs(const SpmdCollective& spmd) {
     HONE_TRY(check_device(target));
     if (!from.insert(source).second) return bad_input("device {} sends twice", source);
     if (!to.insert(target).second) return bad_input("device {} receives twice", target);
+    const int32_t most = std::max(source, target);
+    if (has_groups(spmd) && most >= spmd.group_size)
+      return bad_input("there is no member {} in a group of {}", most, spmd.group_size);
   }
   return {};
 }
@@ -71,7 +79,8 @@ Status check(const SpmdCollective& spmd) {
   if (spmd.kind == CollectiveKind::broadcast)
     return unsupported("a program of all devices has no broadcast")
         .with_hint("an all_gather, or a permute");
-  HONE_TRY(spmd.kind == CollectiveKind::permute ? check_pairs(spmd) : check_groups(spmd));
+  if (has_groups(spmd)) HONE_TRY(check_groups(spmd));
+  if (spmd.kind == CollectiveKind::permute) HONE_TRY(check_pairs(spmd));
   return check(sample_of(spmd), spmd.schedule);
 }
 
@@ -80,7 +89,7 @@ std::vector<CollectiveSchedule> schedules_of(const SpmdCollective& spmd) {
 }
 
 int32_t devices_step(const SpmdCollective& spmd) {
-  if (spmd.kind != CollectiveKind::permute)
+  if (has_groups(spmd))
     return spmd.groups.empty() ? spmd.group_size : static_cast<int32_t>(spmd.groups.size());
   int32_t most = 0;
   for (const auto& [source, target] : spmd.pairs) most = std::max({most, source, target});
@@ -94,7 +103,7 @@ Status check_devices(const SpmdCollective& spmd, int32_t devices) {
                      devices)
         .with_hint("run the model on as many devices as it exchanges data with");
   };
-  if (spmd.kind == CollectiveKind::permute) {
+  if (!has_groups(spmd)) {
     if (step > devices) return refuse("at least ");
     return {};
   }
@@ -115,9 +124,9 @@ Result<OwnCollective> own_collective(const SpmdCollective& spmd, int64_t element
   HONE_TRY(check_devices(spmd, devices));
   OwnCollective own = {{.kind = spmd.kind, .devices = {}, .elements = elements}};
   std::vector<int32_t>& members = own.collective.devices;
-  if (spmd.kind == CollectiveKind::permute) {
+  own.collective.pairs = spmd.pairs;
+  if (!has_groups(spmd)) {
     for (int32_t each = 0; each < devices; ++each) members.push_back(each);
-    own.collective.pairs = spmd.pairs;
     own.member = device;
     return own;
   }
@@ -161,7 +170,8 @@ std::string to_string(const SpmdCollective& spmd) {
     std::vector<int32_t> ids;
     for (const auto& [source, target] : spmd.pairs) ids.insert(ids.end(), {source, target});
     text += fmt::format(" [{}]", join(ids, ", "));
-  } else {
+  }
+  if (has_groups(spmd)) {
     text += fmt::format(" in {}", spmd.group_size);
     if (!spmd.groups.empty()) text += fmt::format(" [{}]", join(spmd.groups, ", "));
   }

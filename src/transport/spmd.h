@@ -30,9 +30,9 @@ Status check(const DevicePlace& place);
 struct SpmdCollective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Combine combine = Combine::sum;    // of all_reduce and reduce_scatter
-  int32_t group_size = 1;            // not of permute, which has one group of all devices
+  int32_t group_size = 1;            // 1 of a permute: it has one group, of all devices
   std::vector<int32_t> groups = {};  // devices, group after group; empty: consecutive ones
-  std::vector<std::pair<int32_t, int32_t>> pairs = {};  // of permute: devices
+  std::vector<std::pair<int32_t, int32_t>> pairs = {};  // of permute: members of the group
   CollectiveSchedule schedule = {};
 
   bool operator==(const SpmdCollective&) const = default;

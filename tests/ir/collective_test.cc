@@ -128,6 +128,12 @@ TEST(Collective, Permute) {
   EXPECT_EQ(collective("permute $ {pairs = [0, 3, 1, 1]}", x,
                        {"f32[2] 0 0", "f32[2] 3 4", "f32[2] 0 0", "f32[2] 1 2"}),
             "");
+  EXPECT_EQ(collective("permute $ {pairs = [0, 1], group_size = 2}", x,
+                       {"f32[2] 0 0", "f32[2] 1 2", "f32[2] 0 0", "f32[2] 5 6"}),
+            "");
+  EXPECT_EQ(collective("permute $ {pairs = [0, 1, 1, 0], group_size = 2, groups = [0, 2, 1, 3]}", x,
+                       {"f32[2] 5 6", "f32[2] 7 8", "f32[2] 1 2", "f32[2] 3 4"}),
+            "");
 }
 
 TEST(Collective, DevicesMustFitTheGroups) {
@@ -174,6 +180,9 @@ TEST(Collective, Inference) {
   expect_infer_error("permute {pairs = [0, 1, 2]}", {"f32[]"}, "3 entries, an odd number");
   expect_infer_error("permute {pairs = [0, 1, 0, 2]}", {"f32[]"}, "sources ... device 0 ... twice");
   expect_infer_error("permute {pairs = [0, 1, 2, 1]}", {"f32[]"}, "targets ... device 1 ... twice");
+  expect_infer_error("permute {pairs = [0, 2], group_size = 2}", {"f32[]"}, "member 2 ... of 2");
+  expect_infer_error("permute {pairs = [0, 1], group_size = 1}", {"f32[]"}, "groups of 1");
+  expect_infer_error("permute {pairs = [0, 1], groups = [0, 1]}", {"f32[]"}, "groups of 0");
 }
 
 }  // namespace

@@ -54,7 +54,17 @@ constexpr AttrSpec kPermuteAttrs[] = {
     {.name = "pairs",
      .kind = AttrKind::ints,
      .default_text = "",
-     .doc = "source, target, source, target, ...: device ids."},
+     .doc = "source, target, source, target, ...: device ids, or members of each group."},
+    {.name = "group_size",
+     .kind = AttrKind::integer,
+     .default_text = "0",
+     .doc = "Members per group, at least 2. 0: all devices are one group.",
+     .came_later = true},
+    {.name = "groups",
+     .kind = AttrKind::ints,
+     .default_text = "[]",
+     .doc = kGroups.doc,
+     .came_later = true},
 };
 
 // ---- Inference ----------------------------------------------------------------------------------
@@ -158,6 +168,12 @@ Result<std::vector<Type>> infer_permute(const Application& app) {
   }
   HONE_TRY(check_ids(sources, "the list of sources"));
   HONE_TRY(check_ids(targets, "the list of targets"));
+  const int64_t size = app.op.integer("group_size");
+  if (size == 0 && app.op.ints("groups").empty()) return std::vector<Type>{app.operand(0)};
+  if (size < 2) return bad_input("a permute in groups of {}; they have at least 2 members", size);
+  HONE_TRY(check_groups(app));
+  for (const int64_t member : pairs)
+    if (member >= size) return bad_input("pairs names member {} of groups of {}", member, size);
   return std::vector<Type>{app.operand(0)};
 }
 
@@ -347,6 +363,7 @@ struct EvalAllToAll {
 struct EvalPermute {
   template <class D>
   static Status run(std::span<EvalCall<D>> calls) {
+    if (calls[0].op.integer("group_size") != 0) return run_groups(calls);
     const Ints& pairs = calls[0].op.ints("pairs");
     for (size_t i = 0; i < pairs.size(); i += 2) {
       HONE_TRY(check_device(pairs[i], calls[0].context.device_count));
@@ -358,6 +375,17 @@ struct EvalPermute {
       if (target == nullptr) return did_not_come(pairs[i + 1], pairs[i]);
       target->result() = source->operand(0);
     }
+    return {};
+  }
+
+ private:
+  template <class D>
+  static Status run_groups(std::span<EvalCall<D>> calls) {
+    const Ints& pairs = calls[0].op.ints("pairs");
+    for (const Group<D>& group : HONE_TRY(groups_of(calls)))
+      for (size_t i = 0; i < pairs.size(); i += 2)
+        group[static_cast<size_t>(pairs[i + 1])]->result() =
+            group[static_cast<size_t>(pairs[i])]->operand(0);
     return {};
   }
 };
@@ -441,7 +469,7 @@ const OpDef op_def_permute = {
     .summary = "sends whole tensors between pairs of devices",
     .semantics =
         "No device is the source or the target of two pairs. A device that is not a target gets "
-        "zeros.",
+        "zeros. With group_size, the pairs are members, and every group does so.",
     .operands = "x",
     .attrs = kPermuteAttrs,
     .dtypes = kAny,

@@ -114,6 +114,8 @@ Ids write_device_index(Emit& e) {
 }
 
 Ids write_permute(Emit& e) {
+  if (e.op().integer("group_size") != 0)
+    e.unsupported("a permute in groups of devices is not handled");
   return e.same(
       "stablehlo.collective_permute",
       {{"source_target_pairs", rows_of(e.op().ints("pairs"), 2)},
