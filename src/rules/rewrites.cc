@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "ir/op_facts.h"
+#include "rewrite/overlap.h"
 #include "rewrite/passes.h"
 #include "rules/known_ranges.h"
 
@@ -32,6 +33,15 @@ std::string place_of(const Rewrite& rewrite) {
   std::vector<std::string> names;
   for (const std::string& name : rewrite.results) names.push_back("%" + excerpt(name));
   return join(names, ", ");
+}
+
+// A product is divided into steps, so that devices compute while they exchange data.
+Result<Graph> with_overlap(const Graph& graph, const Rewrite& wanted, const Overlap& overlap) {
+  for (uint32_t v = 0; v < graph.value_count(); ++v)
+    if (wanted.results == std::vector{std::string(graph.name(ValueId{v}))})
+      return name_values(
+          HONE_TRY(merge_common_subexpressions(HONE_TRY(overlapped(graph, ValueId{v}, overlap)))));
+  return bad_input("there is no value '{}' to divide into steps", place_of(wanted));
 }
 
 // Two outputs may have become one value, or one an input; then a reshape to the same dims has the
@@ -100,6 +110,8 @@ Result<Graph> replay(Graph graph, std::span<const Rewrite> rewrites, std::span<c
   for (size_t i = 0; i < rewrites.size(); ++i) {
     const Rewrite& each = rewrites[i];
     const auto step = [&]() -> Result<Graph> {
+      if (const std::optional<Overlap> overlap = overlap_from_name(each.rule))
+        return with_overlap(graph, each, *overlap);
       const auto rule = std::ranges::find(rules, each.rule, &Rule::name);
       if (rule == rules.end()) {
         std::vector<std::string_view> names;

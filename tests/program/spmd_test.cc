@@ -10,6 +10,7 @@
 #include "program/tasks.h"
 #include "tests/base/says_testing.h"
 #include "tests/program/lower_testing.h"
+#include "tests/program/product_testing.h"
 #include "tests/program/spmd_testing.h"
 #include "tests/transport/processes.h"
 #include "transport/threads.h"
@@ -21,8 +22,11 @@ namespace hone::HONE_FILE {
 namespace {
 
 using tested::DeviceTensors;
+using tested::draw_product;
 using tested::draw_spmd;
 using tested::judge;
+using tested::overlapped_by;
+using tested::random_overlaps;
 using tested::refuses;
 using tested::run_by_threads;
 using tested::run_devices;
@@ -278,8 +282,11 @@ void check_random(uint64_t first, uint64_t count, uint64_t every_process) {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(seed);
     const bool is_exact = seed % 3 != 0;
-    const SpmdCase drawn = draw_spmd(seed, 5, is_exact);
-    const Graph graph = prepared(drawn.graph);
+    const bool is_product = seed % 4 == 1;
+    const SpmdCase drawn =
+        is_product ? draw_product(seed, 5, is_exact) : draw_spmd(seed, 5, is_exact);
+    const Graph graph = prepared(
+        is_product ? overlapped_by(drawn.graph, random_overlaps(drawn.graph, seed)) : drawn.graph);
     const Plan plan = seed % 5 == 0 ? complete(graph, {}, two_cores()).value()
                                     : random_plan(graph, two_cores(), seed);
     const Program program = lowered(graph, plan);

@@ -166,15 +166,20 @@ class SpmdGenerator {
     return b.op(Opcode::all_to_all, {x}, attrs);
   }
 
+  // Pairs of all devices, or of the members of each group.
   Value permuted(Builder& b, Value x) {
-    Ints from(static_cast<size_t>(devices_)), pairs;
+    Attrs attrs = groups();
+    const bool in_groups = size_ > 1 && rng_.chance(0.5);
+    if (!in_groups) attrs.clear();
+    Ints from(static_cast<size_t>(in_groups ? size_ : devices_)), pairs;
     std::iota(from.begin(), from.end(), 0);
     Ints to = from;
     rng_.shuffle(from);
     rng_.shuffle(to);
     for (size_t i = 0; i < from.size(); ++i)
       if (rng_.chance(0.7)) pairs.insert(pairs.end(), {from[i], to[i]});
-    return b.op(Opcode::permute, {x}, {{"pairs", pairs}});
+    attrs.emplace_back("pairs", pairs);
+    return b.op(Opcode::permute, {x}, attrs);
   }
 
   Rng& rng_;
@@ -193,7 +198,9 @@ double number(Rng& rng, bool is_exact) {
   return static_cast<double>(rng.between(-1000, 1000)) / 37;
 }
 
-Tensor random_tensor(Rng& rng, Type type, bool is_exact) {
+}  // namespace
+
+Tensor draw_tensor(Rng& rng, Type type, bool is_exact) {
   const int64_t elements = type.static_elements();
   if (is_real(type.dtype())) {
     std::vector<double> reals;
@@ -206,8 +213,6 @@ Tensor random_tensor(Rng& rng, Type type, bool is_exact) {
   return Tensor::from_integers(type, integers);
 }
 
-}  // namespace
-
 SpmdCase draw_spmd(uint64_t seed, int32_t devices, bool is_exact) {
   Rng rng(seed);
   SpmdCase drawn;
@@ -216,7 +221,7 @@ SpmdCase draw_spmd(uint64_t seed, int32_t devices, bool is_exact) {
   drawn.graph = SpmdGenerator(rng, drawn.devices, is_exact).graph();
   for (int32_t d = 0; d < drawn.devices; ++d) {
     std::vector<Tensor>& own = drawn.inputs.emplace_back();
-    for (Type type : drawn.graph.input_types()) own.push_back(random_tensor(rng, type, is_exact));
+    for (Type type : drawn.graph.input_types()) own.push_back(draw_tensor(rng, type, is_exact));
   }
   return drawn;
 }

@@ -26,6 +26,7 @@ struct SpmdCase {
 
 // 1 to `devices` devices, in groups of any kind.
 SpmdCase draw_spmd(uint64_t seed, int32_t devices, bool is_exact);
+Tensor draw_tensor(Rng& rng, Type type, bool is_exact);
 
 using RunDevice = std::function<Result<std::vector<Tensor>>(const DevicePlace& place)>;
 // Runs all devices, each in a thread of its own. The error of any is that of all.
