@@ -286,6 +286,21 @@ class HonecWriter {
     write(out, index.to);
     return {};
   }
+  Status write(Values& out, const image::Send& send, int) {
+    write(out, send.message, send.from, send.value);
+    return {};
+  }
+  Status write(Values& out, const image::Receive& receive, int) {
+    write(out, receive.message, receive.to, receive.value);
+    return {};
+  }
+  static void write(Values& out, const Message& message, const image::Place& place,
+                    const std::string& value) {
+    out.number(message.peer);
+    out.number(message.tag);
+    write(out, place);
+    out.text(value);
+  }
 
   HonecBytes out_;
   std::vector<Part> sections_;

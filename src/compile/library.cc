@@ -232,6 +232,8 @@ class LibraryWriter {
   // Only models of several devices have these.
   void write(std::string&, const image::Start&, const std::string&, int) {}
   void write(std::string&, const image::Wait&, const std::string&, int) {}
+  void write(std::string&, const image::Send&, const std::string&, int) {}
+  void write(std::string&, const image::Receive&, const std::string&, int) {}
   void write(std::string& out, const image::DeviceIndex& index, const std::string& indent, int) {
     out += fmt::format("{}memset({}, 0, 8);\n", indent, place(index.to));
   }

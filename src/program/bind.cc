@@ -43,6 +43,8 @@ class Binder {
   void change(Start& /*c*/) const {}
   void change(Wait& /*c*/) const {}
   void change(DeviceIndex& /*c*/) const {}
+  void change(Send& /*c*/) const {}
+  void change(Receive& /*c*/) const {}
   void change(Scan& c) const {
     c.body = bound_.at(c.body.get());
     c.trips = c.trips.bind(bindings_);

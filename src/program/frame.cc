@@ -17,6 +17,10 @@ void append(std::vector<BufferId>& list, const std::vector<BufferId>& more) {
   list.insert(list.end(), more.begin(), more.end());
 }
 
+std::vector<BufferId> only(const std::optional<BufferId>& buffer) {
+  return buffer ? std::vector{*buffer} : std::vector<BufferId>();
+}
+
 void append(std::vector<BufferId>& list, const std::vector<Change>& changes) {
   for (const Change& change : changes) {
     list.push_back(change.state);
@@ -59,8 +63,10 @@ struct Reads {
     return list;
   }
   std::vector<BufferId> operator()(const Start& c) const { return {c.from}; }
-  std::vector<BufferId> operator()(const Wait& c) const { return {c.from}; }
+  std::vector<BufferId> operator()(const Wait& c) const { return only(c.from); }
   std::vector<BufferId> operator()(const DeviceIndex& /*c*/) const { return {}; }
+  std::vector<BufferId> operator()(const Send& c) const { return {c.from}; }
+  std::vector<BufferId> operator()(const Receive& /*c*/) const { return {}; }
 };
 
 struct Writes {
@@ -79,8 +85,10 @@ struct Writes {
     return list;
   }
   std::vector<BufferId> operator()(const Start& c) const { return {c.to}; }
-  std::vector<BufferId> operator()(const Wait& c) const { return {c.to}; }
+  std::vector<BufferId> operator()(const Wait& c) const { return only(c.to); }
   std::vector<BufferId> operator()(const DeviceIndex& c) const { return {c.to}; }
+  std::vector<BufferId> operator()(const Send& /*c*/) const { return {}; }
+  std::vector<BufferId> operator()(const Receive& c) const { return {c.to}; }
 };
 
 void collect(const FrameRef& frame, std::unordered_set<const Frame*>& seen,
@@ -188,9 +196,15 @@ std::vector<FrameRef> frames_of(const Command& command) {
   return {};
 }
 
+bool begins_exchange(const Command& command) {
+  return std::holds_alternative<Start>(command.kind) ||
+         std::holds_alternative<Send>(command.kind) ||
+         std::holds_alternative<Receive>(command.kind);
+}
+
 bool talks(const Command& command) {
   const auto is_own = [](const Command& one) {
-    return std::holds_alternative<Start>(one.kind) || std::holds_alternative<Wait>(one.kind);
+    return begins_exchange(one) || std::holds_alternative<Wait>(one.kind);
   };
   if (is_own(command)) return true;
   std::unordered_set<const Frame*> seen;

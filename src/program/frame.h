@@ -38,6 +38,8 @@ std::vector<BufferId> buffers_of(const Frame& frame, Role role);
 // Per input: the output whose donor it is, as a position among the outputs.
 std::vector<std::optional<size_t>> outputs_in_inputs(const Frame& frame);
 std::vector<FrameRef> frames_of(const Command& command);
+// True if it begins something that a wait ends: a collective or a message.
+bool begins_exchange(const Command& command);
 // True if the command, or a frame that it runs, exchanges data with other devices.
 bool talks(const Command& command);
 // `main` and all frames that it runs, directly or not: each once, before the frames that run it.

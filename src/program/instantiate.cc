@@ -9,6 +9,7 @@
 #include "program/frame.h"
 #include "program/tiles/bind.h"
 #include "program/tiles/calling.h"
+#include "program/uniform.h"
 #include "runtime/kernel_abi.h"
 
 namespace hone {
@@ -45,6 +46,7 @@ class Instantiation {
       : program_(program), bound_(bound), bindings_(bindings), arena_(bound) {}
 
   Result<OpenImage> run(std::span<const KernelCode> code) {
+    agree_ = HONE_TRY(devices_that_agree(bound_));
     image_.name = program_.name;
     image_.threads = program_.threads;
     const Frame& main = *bound_.main;
@@ -226,17 +228,39 @@ class Instantiation {
     return push(out, name, image::Copy{placed(from), placed(to)});
   }
 
-  // Within one frame, written out once, the command's own number is that of its wait.
+  // If devices agree on their branches only where they are a certain number, the collectives of all
+  // of them name each one. So the runtime refuses other numbers.
+  SpmdCollective pinned(SpmdCollective spmd) const {
+    if (spmd.group_size != agree_ || !spmd.groups.empty()) return spmd;
+    for (int32_t device = 0; device < agree_; ++device) spmd.groups.push_back(device);
+    return spmd;
+  }
+
+  // Within one frame, written out once, the number of a start is that of its wait.
   Status add(const Start& c, const OpenPlaces& places, Dim /*top*/, image::Block& out) {
     const Buffer& to = frame_->buffers[c.to];
-    image::Start start = {image_.collectives++,   c.collective,         to.type.dtype(),
+    image::Start start = {image_.collectives++,   pinned(c.collective), to.type.dtype(),
                           placed(places[c.from]), placed(places[c.to]), to.name};
     numbers_of_starts_[&c] = start.number;
     return push(out, name_, std::move(start));
   }
+  Status add(const Send& c, const OpenPlaces& places, Dim /*top*/, image::Block& out) {
+    image::Send send = {image_.collectives++, c.message, placed(places[c.from]),
+                        frame_->buffers[c.from].name};
+    numbers_of_starts_[&c] = send.number;
+    return push(out, name_, std::move(send));
+  }
+  Status add(const Receive& c, const OpenPlaces& places, Dim /*top*/, image::Block& out) {
+    image::Receive receive = {image_.collectives++, c.message, placed(places[c.to]),
+                              frame_->buffers[c.to].name};
+    numbers_of_starts_[&c] = receive.number;
+    return push(out, name_, std::move(receive));
+  }
   Status add(const Wait& c, const OpenPlaces& /*places*/, Dim /*top*/, image::Block& out) {
-    const Start& start = std::get<Start>(frame_->commands[c.start].kind);
-    return push(out, name_, image::Wait{numbers_of_starts_.at(&start)});
+    const uint32_t number =
+        std::visit([&](const auto& begun) { return numbers_of_starts_.at(&begun); },
+                   frame_->commands[c.start].kind);
+    return push(out, name_, image::Wait{number});
   }
   Status add(const DeviceIndex& c, const OpenPlaces& places, Dim /*top*/, image::Block& out) {
     return push(out, name_, image::DeviceIndex{placed(places[c.to])});
@@ -306,15 +330,17 @@ class Instantiation {
   const Program& bound_;
   const Bindings& bindings_;
   ArenaLayout arena_;
+  int32_t agree_ = 0;
   OpenImage open_;
   Image& image_ = open_.image;
   std::unordered_map<Dim, int64_t, DimHash> numbers_;
   std::vector<std::vector<int64_t>> symbols_;  // by kernel
   std::map<std::pair<const Frame*, BufferId>, uint32_t> constants_;
-  std::map<const Start*, uint32_t> numbers_of_starts_;  // as they were written out last
-  const Frame* frame_ = nullptr;                        // of the command at hand
-  std::string name_;                                    // of the command at hand
-  int64_t count_ = 0;  // of commands and of frames that are written out
+  // By the address of what begins a collective or a message: as it was written out last.
+  std::map<const void*, uint32_t> numbers_of_starts_;
+  const Frame* frame_ = nullptr;  // of the command at hand
+  std::string name_;              // of the command at hand
+  int64_t count_ = 0;             // of commands and of frames that are written out
 };
 
 Error of_program(Error error, const Program& program) {

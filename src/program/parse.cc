@@ -5,6 +5,7 @@
 #include "ir/text_parser.h"
 #include "kernel/schedule_text.h"
 #include "plan/collectives.h"
+#include "program/device_programs.h"
 #include "program/frame.h"
 #include "program/program.h"
 #include "program/tiles/parser.h"
@@ -22,8 +23,51 @@ class ProgramParser {
   ProgramParser(std::string_view text, const ParseOptions& options) : text_(text, options) {}
 
   Result<Program> run() {
+    Program program = HONE_TRY(one_program());
+    if (text_.peek().kind != TokenKind::end) return text_.expected("the end of the text");
+    return program;
+  }
+
+  // "program @a on 0, 2 { ... } program @b on 1 { ... }"
+  Result<DevicePrograms> run_all() {
+    DevicePrograms all;
+    std::map<int64_t, uint32_t> by_device;
+    do {
+      const Token token = text_.peek();
+      devices_.clear();
+      says_devices_ = true;
+      all.programs.push_back(HONE_TRY(one_program()));
+      const auto number = static_cast<uint32_t>(all.programs.size() - 1);
+      if (devices_.empty() && (number > 0 || text_.peek().kind != TokenKind::end))
+        return text_.at(token, bad_input("several programs, but '{}' does not say which devices "
+                                         "run it",
+                                         excerpt(all.programs[number].name))
+                                   .with_hint("program @NAME on 0, 1 {"));
+      for (const int32_t device : devices_)
+        if (!by_device.emplace(device, number).second)
+          return text_.at(token, bad_input("device {} has two programs", device));
+    } while (text_.peek().kind != TokenKind::end);
+    for (const auto& [device, number] : by_device) {
+      if (device != std::ssize(all.of_device))
+        return text_.at(text_.peek(), bad_input("there is a program for device {}, but none for "
+                                                "device {}",
+                                                device, all.of_device.size()));
+      all.of_device.push_back(number);
+    }
+    return all;
+  }
+
+ private:
+  Result<Program> one_program() {
+    program_ = {};
+    kernels_.clear();
+    frames_.clear();
     HONE_TRY(text_.expect("program"));
     program_.name = HONE_TRY(text_.label(TokenKind::global, "the program's name")).name;
+    if (says_devices_ && text_.eat("on")) {
+      do devices_.push_back(HONE_TRY(device("a device")));
+      while (text_.eat(","));
+    }
     HONE_TRY(text_.expect("{"));
     HONE_TRY(text_.expect("threads"));
     program_.threads = HONE_TRY(text_.integer("the number of threads"));
@@ -35,11 +79,9 @@ class ProgramParser {
                       bad_input("there are frames that @{} does not run", program_.main->name));
     if (!text_.peek().is("}")) return text_.expected("a frame or '}'");
     HONE_TRY(text_.expect("}"));
-    if (text_.peek().kind != TokenKind::end) return text_.expected("the end of the text");
     return std::move(program_);
   }
 
- private:
   struct Known {
     FrameRef frame;
     int depth = 0;
@@ -178,8 +220,13 @@ class ProgramParser {
       command.kind = HONE_TRY(wait(scope));
     else if (text_.eat("device_index"))
       command.kind = HONE_TRY(device_index(scope));
+    else if (text_.eat("send"))
+      command.kind = HONE_TRY(send(scope));
+    else if (text_.eat("receive"))
+      command.kind = HONE_TRY(receive(scope));
     else
-      return text_.expected("launch, copy, call, branch, while, scan, start, wait or device_index");
+      return text_.expected(
+          "launch, copy, call, branch, while, scan, start, wait, device_index, send or receive");
     HONE_TRY(after(scope, command.after));
     scope.frame.commands.push_back(std::move(command));
     return {};
@@ -308,15 +355,40 @@ class ProgramParser {
     const int64_t number = HONE_TRY(text_.integer("the number of a command"));
     if (number < 0 || number >= static_cast<int64_t>(scope.frame.commands.size()))
       return text_.at(token, bad_input("there is no earlier command {}", number));
-    const Copy ends = HONE_TRY(copy(scope));
-    return Wait{static_cast<CommandId>(number), ends.from, ends.to};
+    std::vector<BufferId> from, to;
+    HONE_TRY(lists(scope, {&from}, {&to}));
+    if (from.size() > 1 || to.size() > 1)
+      return text_.at(token, bad_input("a wait has one buffer on each side, or none"));
+    Wait wait = {static_cast<CommandId>(number), {}, {}};
+    if (!from.empty()) wait.from = from[0];
+    if (!to.empty()) wait.to = to[0];
+    return wait;
   }
 
-  Result<DeviceIndex> device_index(Scope& scope) {
+  Result<BufferId> one(Scope& scope) {
     HONE_TRY(text_.expect("("));
-    const BufferId to = HONE_TRY(use(scope));
+    const BufferId buffer = HONE_TRY(use(scope));
     HONE_TRY(text_.expect(")"));
-    return DeviceIndex{to};
+    return buffer;
+  }
+  Result<DeviceIndex> device_index(Scope& scope) { return DeviceIndex{HONE_TRY(one(scope))}; }
+
+  // "to 1 tag 3 (%x)"
+  Result<Send> send(Scope& scope) {
+    const Message message = HONE_TRY(this->message("to"));
+    return Send{message, HONE_TRY(one(scope))};
+  }
+  Result<Receive> receive(Scope& scope) {
+    const Message message = HONE_TRY(this->message("from"));
+    return Receive{message, HONE_TRY(one(scope))};
+  }
+  Result<Message> message(std::string_view direction) {
+    HONE_TRY(text_.expect(direction));
+    Message message;
+    message.peer = HONE_TRY(device("a device"));
+    HONE_TRY(text_.expect("tag"));
+    message.tag = static_cast<uint32_t>(HONE_TRY(text_.integer("a tag", 0, Message::kMaxTag)));
+    return message;
   }
 
   // "(%a, %b over %c) -> (%d over %e)"
@@ -350,6 +422,8 @@ class ProgramParser {
   }
 
   TextParser text_;
+  bool says_devices_ = false;     // programs may say which devices run them
+  std::vector<int32_t> devices_;  // of the program at hand
   Program program_;
   std::map<std::string, KernelId, std::less<>> kernels_;
   std::map<std::string, Known, std::less<>> frames_;
@@ -360,6 +434,10 @@ class ProgramParser {
 
 Result<Program> parse_program(std::string_view text, const ParseOptions& options) {
   return program::ProgramParser(text, options).run();
+}
+
+Result<DevicePrograms> parse_device_programs(std::string_view text, const ParseOptions& options) {
+  return program::ProgramParser(text, options).run_all();
 }
 
 }  // namespace hone

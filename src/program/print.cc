@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "ir/text_printer.h"
 #include "kernel/schedule_text.h"
+#include "program/device_programs.h"
 #include "program/frame.h"
 #include "program/program.h"
 
@@ -133,10 +134,20 @@ class FramePrinter {
   }
   void print(const Wait& c) {
     out_ += fmt::format("wait {} ", c.start);
-    lists({c.from}, {c.to});
+    lists(reads_of({{}, c, {}}), writes_of({{}, c, {}}));
   }
   void print(const DeviceIndex& c) {
     out_ += "device_index (";
+    label(c.to);
+    out_ += ')';
+  }
+  void print(const Send& c) {
+    out_ += fmt::format("send to {} tag {} (", c.message.peer, c.message.tag);
+    label(c.from);
+    out_ += ')';
+  }
+  void print(const Receive& c) {
+    out_ += fmt::format("receive from {} tag {} (", c.message.peer, c.message.tag);
     label(c.to);
     out_ += ')';
   }
@@ -174,21 +185,39 @@ class FramePrinter {
   TextPrinter text_;
 };
 
-}  // namespace
-}  // namespace program
-
-std::string print(const Program& program, const PrintOptions& options) {
+// The devices that run it; none: it is for all.
+std::string printed(const Program& program, const std::vector<int32_t>& devices,
+                    const PrintOptions& options) {
   std::string out = "program ";
   append_label(out, '@', program.name);
+  if (!devices.empty()) out += " on " + join(devices, ", ");
   out += fmt::format(" {{\n  threads {}", program.threads);
-  for (const program::Kernel& kernel : program.kernels) {
+  for (const Kernel& kernel : program.kernels) {
     if (kernel.schedule) out += "\n  schedule " + print(*kernel.schedule);
     const std::string text = print(kernel.tiles);
     for (std::string_view line : split_lines(text)) (out += "\n  ") += line;
   }
-  for (const program::FrameRef& frame : program::all_frames(program.main))
-    program::FramePrinter(program, *frame, out, options).run();
+  for (const FrameRef& frame : all_frames(program.main))
+    FramePrinter(program, *frame, out, options).run();
   out += "\n}\n";
+  return out;
+}
+
+}  // namespace
+}  // namespace program
+
+std::string print(const Program& program, const PrintOptions& options) {
+  return program::printed(program, {}, options);
+}
+
+std::string print(const DevicePrograms& programs, const PrintOptions& options) {
+  std::string out;
+  for (uint32_t number = 0; number < programs.programs.size(); ++number) {
+    std::vector<int32_t> devices;
+    for (size_t d = 0; d < programs.of_device.size(); ++d)
+      if (programs.of_device[d] == number) devices.push_back(static_cast<int32_t>(d));
+    out += program::printed(programs.programs[number], devices, options);
+  }
   return out;
 }
 

@@ -121,11 +121,26 @@ struct Start {
   BufferId to = 0;
 };
 
-// Returns when the collective of an earlier command of the frame is complete.
+// Begins a message to the device `peer`. Until its wait no command writes `from`. The n-th message
+// of a sender, a receiver and a tag is what the n-th receive of the same takes.
+struct Send {
+  Message message;
+  BufferId from = 0;
+};
+
+// Begins to take a message from the device `peer`, of as many bytes as `to` has. Until its wait no
+// command touches `to`.
+struct Receive {
+  Message message;
+  BufferId to = 0;
+};
+
+// Returns when the collective or the message of an earlier command of the frame is complete.
 struct Wait {
   CommandId start = 0;
-  BufferId from = 0;  // those of the start
-  BufferId to = 0;
+  std::optional<BufferId> from =
+      {};  // those of the command: a send has no `to`, a receive no `from`
+  std::optional<BufferId> to = {};
 };
 
 // Writes the number of the device that runs the program.
@@ -135,15 +150,16 @@ struct DeviceIndex {
 
 struct Command {
   std::string name;  // of the kernel or value, for people
-  std::variant<Launch, Copy, Call, Branch, Loop, Scan, Start, Wait, DeviceIndex> kind;
+  std::variant<Launch, Copy, Call, Branch, Loop, Scan, Start, Wait, DeviceIndex, Send, Receive>
+      kind;
   std::vector<CommandId> after;  // earlier commands that must have ended, in order
 };
 
-// A list of commands with buffers of its own. Each collective that it starts is waited for in it,
-// and starts and waits have one order, also those of the frames that it runs. The main frame stands
-// for the graph, the others for its regions. Either all temporaries have offsets or none has;
-// without offsets each has memory of its own. A command's own memory (shared buffers of its kernel,
-// the frame that it runs) lies behind all temporaries that are alive while it runs.
+// A list of commands with buffers of its own. Each collective and each message that it starts is
+// waited for in it, and starts and waits have one order, also those of the frames that it runs. The
+// main frame stands for the graph, the others for its regions. Either all temporaries have offsets
+// or none has; without offsets each has memory of its own. A command's own memory (shared buffers
+// of its kernel, the frame that it runs) lies behind all temporaries that are alive while it runs.
 struct Frame {
   std::string name;
   std::vector<Buffer> buffers;  // inputs, outputs, then the others

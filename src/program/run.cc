@@ -186,8 +186,20 @@ class Runner {
         &c, c.collective, from.dtype(), {places[c.from].data, static_cast<size_t>(size_of(from))},
         {places[c.to].writable, static_cast<size_t>(size_of(to))}, frame.buffers[c.to].name);
   }
+  Status execute(const Frame& frame, const Send& c, const Places& places, int64_t /*top*/) {
+    const Buffer& from = frame.buffers[c.from];
+    return collectives_.send(
+        &c, c.message, {places[c.from].data, static_cast<size_t>(size_of(from.type))}, from.name);
+  }
+  Status execute(const Frame& frame, const Receive& c, const Places& places, int64_t /*top*/) {
+    const Buffer& to = frame.buffers[c.to];
+    return collectives_.receive(
+        &c, c.message, {places[c.to].writable, static_cast<size_t>(size_of(to.type))}, to.name);
+  }
+  // What began is known by the address of its command's kind.
   Status execute(const Frame& frame, const Wait& c, const Places& /*places*/, int64_t /*top*/) {
-    return collectives_.wait(&std::get<Start>(frame.commands[c.start].kind));
+    return std::visit([&](const auto& begun) { return collectives_.wait(&begun); },
+                      frame.commands[c.start].kind);
   }
   Status execute(const Frame& /*frame*/, const DeviceIndex& c, const Places& places,
                  int64_t /*top*/) {

@@ -327,6 +327,14 @@ class ProgramTasks {
     task.resource = Resource::links;
   }
   void add(const Frame& /*frame*/, const DeviceIndex& /*index*/, Task& /*task*/) const {}
+  void add(const Frame& frame, const Send& send, Task& task) const {
+    task.resource = Resource::links;
+    task.moved += bytes(frame, send.from);
+  }
+  void add(const Frame& frame, const Receive& receive, Task& task) const {
+    task.resource = Resource::links;
+    task.moved += bytes(frame, receive.to);
+  }
   void add(const Frame& /*frame*/, const Call& call, Task& task) const {
     if (!is_of_loop(*call.frame)) {
       task.lists.push_back(list(call.frame));

@@ -6,6 +6,7 @@
 #include "program/instantiate.h"
 #include "program/program.h"
 #include "program/tiles/calling.h"
+#include "program/uniform.h"
 #include "runtime/kernel_abi.h"
 
 namespace hone {
@@ -181,37 +182,42 @@ class FrameVerifier {
     for (const FrameRef& inner : frames_of(command))
       if (inner == nullptr) return bad_input("a frame is missing");
     HONE_TRY(std::visit([&](const auto& kind) { return check(kind); }, command.kind));
-    HONE_TRY(collectives(c));
+    HONE_TRY(exchanges(c));
     return memory(command);
   }
 
   // Between a start and its wait nothing touches what comes, and nothing writes what goes.
-  Status collectives(CommandId c) {
+  Status exchanges(CommandId c) {
     const Command& command = frame_.commands[c];
     if (const Wait* wait = std::get_if<Wait>(&command.kind)) {
-      const auto start = open_.find(wait->start);
-      if (start == open_.end())
+      const auto open = open_.find(wait->start);
+      if (open == open_.end())
         return bad_input(
-            "it waits for command {}, which no collective starts, or another command "
-            "waited for",
+            "it waits for command {}, which begins nothing, or another command waited for it",
             wait->start);
-      if (wait->from != start->second->from || wait->to != start->second->to)
+      if (wait->from != open->second.from || wait->to != open->second.to)
         return bad_input("it waits for command {}, which has other buffers", wait->start);
-      open_.erase(start);
+      open_.erase(open);
     }
     const Accesses accesses = accesses_of(frame_, command);
-    for (const auto& [number, start] : open_) {
-      const BufferId from = place_of(frame_, start->from), to = place_of(frame_, start->to);
-      const bool reads = std::ranges::binary_search(accesses.reads, to);
-      if (reads || std::ranges::binary_search(accesses.writes, to))
-        return bad_input("%{} is {} before command {} is waited for, whose collective writes it",
-                         buffer(start->to).name, reads ? "read" : "written", number);
-      if (std::ranges::binary_search(accesses.writes, from))
-        return bad_input(
-            "%{} is written before command {} is waited for, whose collective reads it",
-            buffer(start->from).name, number);
+    const auto uses = [&](const std::vector<BufferId>& list, const std::optional<BufferId>& b) {
+      return b && std::ranges::binary_search(list, place_of(frame_, *b));
+    };
+    for (const auto& [number, open] : open_) {
+      const bool reads = uses(accesses.reads, open.to);
+      if (reads || uses(accesses.writes, open.to))
+        return bad_input("%{} is {} before command {} is waited for, which still writes it",
+                         buffer(*open.to).name, reads ? "read" : "written", number);
+      if (uses(accesses.writes, open.from))
+        return bad_input("%{} is written before command {} is waited for, which still reads it",
+                         buffer(*open.from).name, number);
     }
-    if (const Start* start = std::get_if<Start>(&command.kind)) open_.emplace(c, start);
+    if (const Start* start = std::get_if<Start>(&command.kind))
+      open_[c] = {c, start->from, start->to};
+    else if (const Send* send = std::get_if<Send>(&command.kind))
+      open_[c] = {c, send->from, {}};
+    else if (const Receive* receive = std::get_if<Receive>(&command.kind))
+      open_[c] = {c, {}, receive->to};
     return {};
   }
 
@@ -359,6 +365,8 @@ class FrameVerifier {
     if (c.start < frame_.commands.size()) return {};
     return bad_input("there is no command {}", c.start);
   }
+  static Status check(const Send& c) { return hone::check(c.message); }
+  static Status check(const Receive& c) { return hone::check(c.message); }
   Status check(const DeviceIndex& c) const {
     if (type(c.to) == Type::scalar(DType::i64)) return {};
     return bad_input("%{} is {}, not a number of a device", buffer(c.to).name,
@@ -367,25 +375,13 @@ class FrameVerifier {
 
   Status check(const Call& c) const { return ports(*c.frame, c.inputs, c.outputs); }
 
-  // Devices that took different ways would wait for each other for ever.
-  Status alike(const FrameRef& frame) const {
-    if (std::ranges::none_of(frame->commands, talks)) return {};
-    return unsupported("@{} exchanges data, and devices may not agree on whether it runs",
-                       frame->name)
-        .with_hint("exchange data outside of if and while");
-  }
-
   Status check(const Branch& c) const {
-    HONE_TRY(alike(c.on_true));
-    HONE_TRY(alike(c.on_false));
     HONE_TRY(condition(c.condition));
     HONE_TRY(ports(*c.on_true, c.inputs, c.outputs));
     return ports(*c.on_false, c.inputs, c.outputs);
   }
 
   Status check(const Loop& c) const {
-    HONE_TRY(alike(c.test));
-    HONE_TRY(alike(c.body));
     HONE_TRY(condition(c.condition));
     HONE_TRY(state_count(c.state, c.next));
     HONE_TRY(ports(*c.test, c.state, {c.condition}));
@@ -462,7 +458,7 @@ class FrameVerifier {
 
   const Program& program_;
   const Frame& frame_;
-  std::map<CommandId, const Start*> open_;  // collectives that nothing has waited for yet
+  std::map<CommandId, Wait> open_;  // what nothing has waited for yet, with the wait that fits
   std::vector<bool> is_written_;
   std::vector<std::vector<BufferId>> parts_;  // by base: views that were written
   std::vector<bool> is_given_away_;           // inputs: an output that may lie in it has changed
@@ -502,6 +498,8 @@ Status check(const Program& program) {
     if (!status.ok())
       return std::move(status).error().within(fmt::format("frame '{}'", frame->name));
   }
+  // Devices that took different ways would wait for each other for ever.
+  HONE_TRY(devices_that_agree(program));
   return {};
 }
 

@@ -135,6 +135,7 @@ class Executable::Run {
  private:
   Status execute_instructions();
   Status start(const Instruction& instruction) const;
+  Status start_message(const Instruction& instruction) const;
   // Threads share large ones.
   void copy(const void* from, void* to, int64_t bytes) const;
   void launch(const Instruction& instruction) const;
@@ -369,9 +370,11 @@ Status Executable::run_here(std::span<const void* const> inputs, std::span<void*
 
 Status Executable::check_place(const DevicePlace& place) const {
   HONE_TRY(hone::check(place));
-  for (const Script::Collective& one : script_->collectives)
-    if (Status good = check_devices(one.collective, devices_of(place)); !good.ok())
-      return std::move(good).error().within(fmt::format("command '{}'", one.result));
+  for (const Script::Collective& one : script_->collectives) {
+    Status good = one.message ? hone::check(*one.message, place)
+                              : check_devices(one.collective, devices_of(place));
+    if (!good.ok()) return std::move(good).error().within(fmt::format("command '{}'", one.result));
+  }
   return {};
 }
 
@@ -439,6 +442,16 @@ Status Executable::Run::start(const Instruction& instruction) const {
       {static_cast<std::byte*>(pointers[1]), static_cast<size_t>(one.to_bytes)}, one.result);
 }
 
+Status Executable::Run::start_message(const Instruction& instruction) const {
+  const Script::Collective& one = script_.collectives[instruction.first];
+  auto* const bytes = static_cast<std::byte*>(frame_.pointers[instruction.pointer]);
+  if (instruction.kind == InstructionKind::send)
+    return frame_.collectives.send(&one, *one.message, {bytes, static_cast<size_t>(one.from_bytes)},
+                                   one.result);
+  return frame_.collectives.receive(&one, *one.message, {bytes, static_cast<size_t>(one.to_bytes)},
+                                    one.result);
+}
+
 Status Executable::Run::execute_instructions() {
   const CancelToken* const cancel = options_.cancel;
   const clockid_t clock = of_.threads_ == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
@@ -465,6 +478,8 @@ Status Executable::Run::execute_instructions() {
           next = now.target;
         break;
       case InstructionKind::start: HONE_TRY(start(now)); break;
+      case InstructionKind::send:
+      case InstructionKind::receive: HONE_TRY(start_message(now)); break;
       case InstructionKind::wait:
         HONE_TRY(frame_.collectives.wait(&script_.collectives[now.first], cancel));
         break;

@@ -82,6 +82,18 @@ class CommandReader {
       case 5: return Kind(HONE_TRY(start()));
       case 6: return Kind(image::Wait{HONE_TRY(in_.index("a collective"))});
       case 7: return Kind(image::DeviceIndex{HONE_TRY(read_place(in_))});
+      case 8: {
+        const Message message = HONE_TRY(this->message());
+        const Place from = HONE_TRY(read_place(in_));
+        return Kind(image::Send{collectives_++, message, from,
+                                HONE_TRY(in_.text("the name of a value"))});
+      }
+      case 9: {
+        const Message message = HONE_TRY(this->message());
+        const Place to = HONE_TRY(read_place(in_));
+        return Kind(image::Receive{collectives_++, message, to,
+                                   HONE_TRY(in_.text("the name of a value"))});
+      }
       default: {
         image::Repeat repeat;
         repeat.loop = HONE_TRY(in_.index("a loop"));
@@ -127,6 +139,13 @@ class CommandReader {
     start.to = HONE_TRY(read_place(in_));
     start.result = HONE_TRY(in_.text("the name of a value"));
     return start;
+  }
+
+  Result<Message> message() {
+    Message message;
+    message.peer = HONE_TRY(device("a device"));
+    message.tag = static_cast<uint32_t>(HONE_TRY(in_.number("a tag", 0, Message::kMaxTag)));
+    return message;
   }
 
   Result<int32_t> device(std::string_view what) {

@@ -88,8 +88,21 @@ struct Start {
   Place to;
   std::string result = {};  // the name of what it makes
 };
+// Begin a message; `number` as a Start has it.
+struct Send {
+  uint32_t number = 0;
+  Message message;
+  Place from;
+  std::string value = {};
+};
+struct Receive {
+  uint32_t number = 0;
+  Message message;
+  Place to;
+  std::string value = {};
+};
 struct Wait {
-  uint32_t number = 0;  // of the start
+  uint32_t number = 0;  // of a Start, a Send or a Receive
 };
 // Writes the number of the device, 8 bytes.
 struct DeviceIndex {
@@ -97,7 +110,7 @@ struct DeviceIndex {
 };
 struct Command {
   std::string name;
-  std::variant<Launch, Copy, Branch, While, Repeat, Start, Wait, DeviceIndex> kind;
+  std::variant<Launch, Copy, Branch, While, Repeat, Start, Wait, DeviceIndex, Send, Receive> kind;
 };
 
 struct Port {
@@ -125,7 +138,7 @@ struct Image {
   image::Block commands = {};  // one after another
   int64_t arena_bytes = 0;
   uint32_t loops = 0;              // numbers of Repeats are below
-  uint32_t collectives = 0;        // numbers of Starts are below
+  uint32_t collectives = 0;        // numbers of Starts, Sends and Receives are below
   bool flushes_denormals = false;  // every run does (RunOptions::flush_denormals)
 };
 

@@ -35,6 +35,8 @@ struct VisitCommand {
     visit_place(start.to, visit);
   }
   void operator()(image::Wait& /*wait*/) const {}
+  void operator()(image::Send& send) const { visit_place(send.from, visit); }
+  void operator()(image::Receive& receive) const { visit_place(receive.to, visit); }
   void operator()(image::DeviceIndex& index) const { visit_place(index.to, visit); }
   void operator()(image::Branch& branch) const {
     visit_place(branch.condition, visit);

@@ -68,8 +68,13 @@ class Resolver {
   Status resolve(const image::Launch& launch);
   Status resolve(const image::Copy& copy);
   Status resolve(const image::Start& start);
+  Status resolve(const image::Send& send);
+  Status resolve(const image::Receive& receive);
   Status resolve(const image::Wait& wait);
   Status resolve(const image::DeviceIndex& index);
+  Status begin(uint32_t number);
+  Status resolve_message(InstructionKind kind, uint32_t number, const Message& message,
+                         const Place& place, const std::string& value);
   Status resolve_closed(const Block& block);
   Status resolve(const image::Branch& branch);
   Status resolve(const image::While& loop);
@@ -218,15 +223,11 @@ Status Resolver::resolve(const image::Copy& copy) {
 
 Status Resolver::resolve(const image::Start& start) {
   using enum Place::Region;
-  if (start.number >= script_.collectives.size())
-    return bad_input("starts collective {} of {}", start.number, script_.collectives.size());
-  if (!started_.insert(start.number).second)
-    return bad_input("starts collective {}, as another command does", start.number);
+  HONE_TRY(begin(start.number));
   if (start.to.region == input || start.to.region == constant)
     return bad_input("writes to {} {}", region_name(start.to.region), start.to.index);
   HONE_TRY(hone::check(start.collective));
   HONE_TRY(moved_elements(start.collective, start.dtype, start.from.bytes, start.to.bytes));
-  open_.insert(start.number);
   Instruction instruction = {.kind = InstructionKind::start, .first = start.number};
   instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
   instruction.pointers = 2;
@@ -236,6 +237,44 @@ Status Resolver::resolve(const image::Start& start) {
   add(instruction);
   script_.collectives[start.number] = {start.collective, start.dtype, start.from.bytes,
                                        start.to.bytes, start.result};
+  return {};
+}
+
+// Something that a wait ends.
+Status Resolver::begin(uint32_t number) {
+  if (number >= script_.collectives.size())
+    return bad_input("starts collective {} of {}", number, script_.collectives.size());
+  if (!started_.insert(number).second)
+    return bad_input("starts collective {}, as another command does", number);
+  open_.insert(number);
+  return {};
+}
+
+Status Resolver::resolve(const image::Send& send) {
+  return resolve_message(InstructionKind::send, send.number, send.message, send.from, send.value);
+}
+
+Status Resolver::resolve(const image::Receive& receive) {
+  using enum Place::Region;
+  if (receive.to.region == input || receive.to.region == constant)
+    return bad_input("writes to {} {}", region_name(receive.to.region), receive.to.index);
+  return resolve_message(InstructionKind::receive, receive.number, receive.message, receive.to,
+                         receive.value);
+}
+
+Status Resolver::resolve_message(InstructionKind kind, uint32_t number, const Message& message,
+                                 const Place& place, const std::string& value) {
+  HONE_TRY(begin(number));
+  HONE_TRY(hone::check(message));
+  Instruction instruction = {.kind = kind, .first = number};
+  instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
+  instruction.pointers = 1;
+  instruction.moves = HONE_TRY(point_to(place));
+  instruction.origin = origin("");
+  add(instruction);
+  const bool sends = kind == InstructionKind::send;
+  script_.collectives[number] = {{},    DType::u8, sends ? place.bytes : 0, sends ? 0 : place.bytes,
+                                 value, message};
   return {};
 }
 

@@ -48,12 +48,14 @@ struct Script {
     std::string kernel;  // empty: a copy
   };
 
+  // Or a message, which has one side.
   struct Collective {
     SpmdCollective collective;
     DType dtype;
     int64_t from_bytes;
     int64_t to_bytes;
     std::string result;
+    std::optional<Message> message = {};
   };
 
   static constexpr uint32_t kNoOrigin = UINT32_MAX;
@@ -67,7 +69,9 @@ struct Script {
       enter,         // loop `first` is at trip `count`
       next,          // adds `step` to the trip of loop `first`; to `target`, unless it is `count`
       start,         // collective `first`, from `pointer` to the next one
-      wait,          // for collective `first`
+      send,          // by `first`, what lies at `pointer`
+      receive,       // by `first`, to `pointer`
+      wait,          // for collective or message `first`
       device_index,  // at `pointer`
     };
     Kind kind;

@@ -130,7 +130,8 @@ struct At {
 
 class AllDevices {
  public:
-  explicit AllDevices(std::span<const DeviceProgram> programs) : programs_(programs) {}
+  AllDevices(std::span<const DeviceProgram> programs, const CommandOfStep& command_of)
+      : programs_(programs), command_of_(command_of) {}
 
   Status check() {
     HONE_TRY(number_devices());
@@ -140,7 +141,22 @@ class AllDevices {
 
  private:
   const DeviceStep& step(const At& at) const { return programs_[at.program].steps[at.step]; }
-  std::string text(const At& at) const { return place(programs_[at.program], at.step); }
+  std::string text(const At& at) const {
+    if (!command_of_) return place(programs_[at.program], at.step);
+    return fmt::format("device {}, {}", programs_[at.program].device, name(at));
+  }
+  // "step 3", or "'receive %x'".
+  std::string name(const At& at) const {
+    if (!command_of_) return fmt::format("step {}", at.step);
+    return fmt::format("'{}'", command_of_(at.program, at.step));
+  }
+  std::string of_device(const At& at) const {
+    return fmt::format("{} of device {}", name(at), programs_[at.program].device);
+  }
+  // What it does, where its name does not say so.
+  std::string doing(const At& at) const {
+    return command_of_ ? std::string() : fmt::format(" ({})", to_string(step(at)));
+  }
 
   Status number_devices() {
     for (size_t i = 0; i < programs_.size(); ++i)
@@ -231,19 +247,19 @@ class AllDevices {
     while (seen.insert(p).second) p = partner_of(awaited(p)).program;
     const At first = {p, next_[p]}, needs = partner_of(awaited(p));
     const At second = {needs.program, next_[needs.program]};
+    const At awaits = awaited(needs.program);
     return bad_input(
-               "the devices wait for each other: step {} of device {} needs step {} of "
-               "device {} ({}), but that device waits in step {} ({}), which needs step {} of "
-               "device {}",
-               first.step, programs_[p].device, needs.step, programs_[needs.program].device,
-               to_string(step(needs)), second.step, to_string(step(awaited(needs.program))),
-               partner_of(awaited(needs.program)).step,
-               programs_[partner_of(awaited(needs.program)).program].device)
+               "the devices wait for each other: {} needs {}{}, but that device waits in {}{}, "
+               "which needs {}",
+               of_device(first), of_device(needs), doing(needs), name(second), doing(awaits),
+               of_device(partner_of(awaits)))
         .at(text(first))
-        .with_hint("begin all transfers of a round before the first wait");
+        .with_hint(command_of_ ? "begin to send before the wait that its receiver needs first"
+                               : "begin all transfers of a round before the first wait");
   }
 
   std::span<const DeviceProgram> programs_;
+  const CommandOfStep& command_of_;
   std::map<int32_t, size_t> number_;        // of the program of a device
   std::vector<std::vector<At>> partner_;    // by program and step
   std::vector<std::vector<size_t>> begun_;  // by program and ticket: the step
@@ -254,9 +270,9 @@ class AllDevices {
 
 Status check_steps_of(const DeviceProgram& program) { return OneDevice(program).check(); }
 
-Status check_steps(std::span<const DeviceProgram> programs) {
+Status check_steps(std::span<const DeviceProgram> programs, const CommandOfStep& command_of) {
   for (const DeviceProgram& program : programs) HONE_TRY(check_steps_of(program));
-  return AllDevices(programs).check();
+  return AllDevices(programs, command_of).check();
 }
 
 }  // namespace hone

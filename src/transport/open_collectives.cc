@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/message_steps.h"
 #include "transport/threads.h"
 
 namespace hone {
@@ -48,10 +49,38 @@ Status OpenCollectives::start(const void* key, const SpmdCollective& spmd, DType
   const uint32_t tag = started_++;
   for (DeviceStep& step : prepared->program.steps)
     if (step.kind == StepKind::send || step.kind == StepKind::receive) step.tag = tag;
-  const StepMemory memory = {prepared->moved.dtype, from, to, prepared->scratch, spmd.combine};
-  StepRun run = HONE_TRY(StepRun::begin(prepared->program, transport(), memory, prepared->command));
+  return begin(key, *prepared, {prepared->moved.dtype, from, to, prepared->scratch, spmd.combine});
+}
+
+Status OpenCollectives::begin(const void* key, Prepared& prepared, const StepMemory& memory) {
+  StepRun run = HONE_TRY(StepRun::begin(prepared.program, transport(), memory, prepared.command));
   open_.emplace(key, std::move(run));
   return poll();
+}
+
+Status OpenCollectives::send(const void* key, const Message& message,
+                             std::span<const std::byte> from, std::string_view value) {
+  return start_message(key, StepKind::send, message, {DType::u8, from, {}, {}}, value);
+}
+
+Status OpenCollectives::receive(const void* key, const Message& message, std::span<std::byte> to,
+                                std::string_view value) {
+  return start_message(key, StepKind::receive, message, {DType::u8, {}, to, {}}, value);
+}
+
+Status OpenCollectives::start_message(const void* key, StepKind kind, const Message& message,
+                                      const StepMemory& memory, std::string_view value) {
+  HONE_CHECK(!open_.contains(key), "%{} starts while it is open", value);
+  const auto [known, is_new] = prepared_.try_emplace(key);
+  if (is_new) {
+    const bool sends = kind == StepKind::send;
+    known->second.command = fmt::format("{} %{}", sends ? "send" : "receive", value);
+    known->second.program = message_steps(kind, message, place_.device,
+                                          std::ssize(memory.input) + std::ssize(memory.output));
+  }
+  if (Status good = check(message, place_); !good.ok())
+    return Error(good.error()).about("'" + known->second.command + "'");
+  return begin(key, known->second, memory);
 }
 
 Status OpenCollectives::poll() {

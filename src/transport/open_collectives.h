@@ -13,8 +13,8 @@
 #include "transport/run_steps.h"
 #include "transport/spmd.h"
 
-// The collectives of one device while a program runs. One that has started goes on whenever the
-// device starts, polls or waits for something, and uses no thread of its own.
+// The collectives and messages of one device while a program runs. One that has started goes on
+// whenever the device starts, polls or waits for something, and uses no thread of its own.
 
 namespace hone {
 
@@ -33,6 +33,11 @@ class OpenCollectives {
   // the n-th of the others.
   Status start(const void* key, const SpmdCollective& collective, DType dtype,
                std::span<const std::byte> from, std::span<std::byte> to, std::string_view result);
+  // Start a message. Key and name as above; the name is that of the value.
+  Status send(const void* key, const Message& message, std::span<const std::byte> from,
+              std::string_view value);
+  Status receive(const void* key, const Message& message, std::span<std::byte> to,
+                 std::string_view value);
   // Returns when it is complete. The token is looked at while it waits.
   Status wait(const void* key, const CancelToken* cancel = nullptr);
   // Lets those that are open go on as far as they can.
@@ -52,6 +57,9 @@ class OpenCollectives {
   };
   Result<Prepared*> prepare(const void* key, const SpmdCollective& collective, DType dtype,
                             int64_t from, int64_t to, std::string_view result);
+  Status start_message(const void* key, StepKind kind, const Message& message,
+                       const StepMemory& memory, std::string_view value);
+  Status begin(const void* key, Prepared& prepared, const StepMemory& memory);
   Transport& transport();
 
   DevicePlace place_;

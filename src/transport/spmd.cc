@@ -21,6 +21,22 @@ Status check(const DevicePlace& place) {
   return {};
 }
 
+Status check(const Message& message) {
+  if (message.peer < 0 || message.peer >= Transport::kMaxDevices)
+    return bad_input("there is no device {}; they are 0 to {}", message.peer,
+                     Transport::kMaxDevices - 1);
+  if (message.tag <= Message::kMaxTag) return {};
+  return bad_input("tag {}; they are 0 to {}", message.tag, Message::kMaxTag);
+}
+
+Status check(const Message& message, const DevicePlace& place) {
+  if (message.peer == place.device)
+    return bad_input("device {} exchanges a message with itself", place.device);
+  if (message.peer < devices_of(place)) return {};
+  return bad_input("there is no device {}: the run has {}", message.peer, devices_of(place))
+      .with_hint("run the programs on as many devices as they are for");
+}
+
 bool combines(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
 }

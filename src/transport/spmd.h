@@ -11,7 +11,7 @@
 #include "transport/combine_elements.h"
 
 // A collective as a program says it that all devices run: each device finds its group, and its part
-// in it, by its own number.
+// in it, by its own number. And messages, which programs for single devices have.
 
 namespace hone {
 
@@ -37,6 +37,21 @@ struct SpmdCollective {
 
   bool operator==(const SpmdCollective&) const = default;
 };
+
+// A message between two devices, as the program of one of them says it.
+struct Message {
+  static constexpr int64_t kMaxTag = (int64_t{1} << 31) - 1;
+
+  int32_t peer = 0;  // the other device
+  uint32_t tag = 0;  // at most kMaxTag
+
+  bool operator==(const Message&) const = default;
+};
+// The tag by which a transport knows it. Collectives have the others.
+inline uint32_t tag_of(const Message& message) { return message.tag | uint32_t{1} << 31; }
+Status check(const Message& message);
+// Error: the device of the place has no such peer.
+Status check(const Message& message, const DevicePlace& place);
 
 bool combines(CollectiveKind kind);  // its elements must be numbers of a type; else any bytes
 

@@ -125,6 +125,15 @@ class ImageRunner {
     return collectives_.start(reinterpret_cast<const void*>(uintptr_t{c.number}), c.collective,
                               c.dtype, HONE_TRY(at(c.from)), to, c.result);
   }
+  Status execute(const image::Send& c) {
+    return collectives_.send(reinterpret_cast<const void*>(uintptr_t{c.number}), c.message,
+                             HONE_TRY(at(c.from)), c.value);
+  }
+  Status execute(const image::Receive& c) {
+    const std::span<std::byte> to = HONE_TRY(at(c.to));
+    return collectives_.receive(reinterpret_cast<const void*>(uintptr_t{c.number}), c.message, to,
+                                c.value);
+  }
   Status execute(const image::Wait& c) {
     return collectives_.wait(reinterpret_cast<const void*>(uintptr_t{c.number}));
   }

@@ -9,6 +9,7 @@
 #include "program/run.h"
 #include "program/tasks.h"
 #include "tests/base/says_testing.h"
+#include "tests/program/image_runner.h"
 #include "tests/program/lower_testing.h"
 #include "tests/program/product_testing.h"
 #include "tests/program/spmd_testing.h"
@@ -101,16 +102,94 @@ TEST(Spmd, HasTasksOfLinks) {
   EXPECT_EQ(waits, 1);
 }
 
-TEST(Spmd, RefusesWhatDevicesMayNotAgreeOn) {
-  const Graph graph = prepared(
-      "graph @g(%p: bool[], %x: f32[4]) {\n"
+// A sum in one branch, which a condition chooses.
+Result<Program> with_condition(std::string_view inputs, std::string_view condition) {
+  const Graph graph = prepared(fmt::format(
+      "graph @g({}%x: f32[4]) {{\n"
+      "{}"
       "  %y = if %p, %x\n"
-      "    then (%u: f32[4]) { %s = all_reduce %u {kind = sum, group_size = 2} return %s }\n"
-      "    else (%u: f32[4]) { return %u }\n"
+      "    then (%u: f32[4]) {{ %s = all_reduce %u {{kind = sum, group_size = 2}} return %s }}\n"
+      "    else (%u: f32[4]) {{ return %u }}\n"
       "  return %y\n"
-      "}\n");
-  EXPECT_THAT(lower(graph, complete(graph, {}, two_cores()).value(), two_cores()),
-              refuses(ErrorCode::unsupported, "node '%y' (if) ... devices ... agree"));
+      "}}\n",
+      inputs, condition));
+  return lower(graph, complete(graph, {}, two_cores()).value(), two_cores());
+}
+
+TEST(Spmd, RefusesWhatDevicesMayNotAgreeOn) {
+  EXPECT_THAT(with_condition("%p: bool[], ", ""),
+              refuses(ErrorCode::unsupported, "command 'y' (if) ... agree ... input %p"));
+  EXPECT_THAT(with_condition("",
+                             "  %d = device_index\n  %c = constant 1 : i64[]\n"
+                             "  %p = compare %d, %c {direction = eq}\n"),
+              refuses(ErrorCode::unsupported, "(if) ... agree ... device_index"));
+  // Groups of which each may go another way.
+  EXPECT_THAT(with_condition("%q: bool[], ",
+                             "  %p = all_reduce %q {kind = and, group_size = 2, "
+                             "groups = [0, 1, 2, 3]}\n"),
+              refuses(ErrorCode::unsupported, "(if) ... agree ... several groups"));
+  EXPECT_THAT(with_condition("%q: bool[], ", "  %p = permute %q {pairs = [0, 1]}\n"),
+              refuses(ErrorCode::unsupported, "(if) ... agree ... permute"));
+  // The number of rounds may differ, and so may what they make.
+  EXPECT_THAT(with_condition("%n: i32[], ",
+                             "  %z = constant 0 : i32[]\n"
+                             "  %i = while %z condition (%i: i32[]) {\n"
+                             "      %e = constant 3 : i32[] %go = compare %i, %e {direction = lt}\n"
+                             "      return %go }\n"
+                             "    body (%i: i32[]) { %o = constant 1 : i32[] %j = add %i, %o "
+                             "return %j }\n"
+                             "  %a = add %i, %n\n"
+                             "  %p = compare %a, %z {direction = eq}\n"),
+              refuses(ErrorCode::unsupported, "(if) ... agree ... input %n"));
+}
+
+TEST(Spmd, DevicesAgreeOnSumsOverAllOfThem) {
+  const Result<Program> program =
+      with_condition("%q: bool[], ", "  %p = all_reduce %q {kind = or, group_size = 2}\n");
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  EXPECT_TRUE(check_no_deadlock(*program, 2).ok());
+  // Groups of two of four devices might go two ways.
+  EXPECT_THAT(check_devices(*program, 4), refuses(ErrorCode::bad_input, "agree ... 2 ... 4"));
+  const Type type = Type::get(DType::f32, {4});
+  const Tensor yes = Tensor::from_integers(Type::scalar(DType::boolean), std::vector<int64_t>{1});
+  const Tensor no = Tensor::from_integers(Type::scalar(DType::boolean), std::vector<int64_t>{0});
+  const Tensor x = Tensor::from_reals(type, std::vector<double>{1, 2, 3, 4});
+  for (const Tensor& one : {yes, no}) {
+    const DeviceTensors inputs = {{no, x}, {one, x}};
+    const DeviceTensors made = run_by_threads(2, by_interpreter(*program, inputs)).value();
+    for (const std::vector<Tensor>& own : made)
+      EXPECT_EQ(own[0].real_at(3), one.same_bytes(yes) ? 8 : 4);
+  }
+  // An image says the number of its devices.
+  const Image image = instantiate(*program, {}, nameless_code(*program)).value();
+  const auto* const start = std::get_if<image::Start>(&image.commands.front().kind);
+  ASSERT_NE(start, nullptr);
+  EXPECT_EQ(start->collective.groups, (std::vector<int32_t>{0, 1}));
+}
+
+// Conditions rest on it: each member gets the same bits, by any schedule.
+TEST(Spmd, AllMembersOfASumGetTheSameBits) {
+  Rng rng(3);
+  for (int32_t devices = 2; devices <= 6; ++devices)
+    for (const CollectiveSchedule& schedule :
+         schedules_of(SpmdCollective{.kind = CollectiveKind::all_reduce, .group_size = devices})) {
+      const Program program =
+          parse_program(fmt::format("program @p {{\n  threads 1\n"
+                                    "  frame @main(%x: f32[23]) -> (%y: f32[23]) {{\n"
+                                    "    0 @y = start all_reduce sum in {} by {} (%x) -> (%y)\n"
+                                    "    1 @y = wait 0 (%x) -> (%y) after 0\n  }}\n}}\n",
+                                    devices, to_string(schedule)))
+              .value();
+      DeviceTensors inputs;
+      for (int32_t d = 0; d < devices; ++d) {
+        std::vector<double> values(23);
+        for (double& value : values) value = rng.uniform(-1000, 1000);
+        inputs.push_back({Tensor::from_reals(Type::get(DType::f32, {23}), values)});
+      }
+      const DeviceTensors made = run_by_threads(devices, by_interpreter(program, inputs)).value();
+      for (const std::vector<Tensor>& own : made)
+        EXPECT_TRUE(own[0].same_bytes(made[0][0])) << devices << " " << to_string(schedule);
+    }
 }
 
 TEST(Spmd, RefusesPartsOfBytes) {

@@ -49,11 +49,13 @@ class SpmdGenerator {
   }
 
   Value step(Builder& b, Value x, bool is_outermost) {
-    const int64_t kind = rng_.between(0, 11);
+    const int64_t kind = rng_.between(0, 13);
     if (kind <= 5) return tame(collective(b, x));
     if (kind == 6) return with_index(b, x);
     if (kind == 7 && is_outermost) return called(b, x);
     if (kind == 8 && is_outermost) return scanned(b, x);
+    if (kind == 9 && is_outermost) return branched(b, x);
+    if (kind == 10 && is_outermost) return looped(b, x);
     return local(x);
   }
 
@@ -100,6 +102,40 @@ class SpmdGenerator {
     (void)b;
     return rng_.chance(0.5) ? made[0] : made[1];
   }
+
+  // A truth on which all devices agree: it follows from a sum or an extreme over all of them.
+  Value agreed(Builder& b, Value x) {
+    Ints axes;
+    for (int axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
+    const Value own = reduce_sum(cast(x, DType::f32), axes);
+    const std::vector<std::string> kinds = {"sum", "max", "min"};
+    const Attrs attrs = {{"kind", rng_.pick(kinds)}, {"group_size", int64_t{devices_}}};
+    return compare("gt", b.op(Opcode::all_reduce, {own}, attrs), 0);
+  }
+
+  Value branched(Builder& b, Value x) {
+    const auto some = [&](Builder& in, std::span<const Value> y) {
+      return std::vector<Value>{rng_.chance(0.7) ? tame(all_reduce(in, y[0])) : local(y[0])};
+    };
+    return if_else(agreed(b, x), {{x}}, some, some)[0];
+  }
+
+  // At most 3 rounds.
+  Value looped(Builder& b, Value x) {
+    const bool asks = rng_.chance(0.5);
+    const Value zero = b.scalar(DType::i32, 0);
+    return while_loop(
+        {{zero, x}},
+        [&](Builder& in, std::span<const Value> state) {
+          const Value goes_on = compare("lt", state[0], 3);
+          return std::vector<Value>{asks ? binary(Opcode::and_, goes_on, agreed(in, state[1]))
+                                         : goes_on};
+        },
+        [&](Builder& in, std::span<const Value> state) {
+          return std::vector<Value>{state[0] + 1, tame(all_reduce(in, state[1]))};
+        })[1];
+  }
+
   static Dims with_first(Dim first, const Dims& dims) {
     Dims all = {first};
     all.insert(all.end(), dims.begin(), dims.end());

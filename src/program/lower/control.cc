@@ -171,12 +171,6 @@ class LoopFrame {
 
 Status add_control(Lowering& whole, FrameBuilder& frame, const NodeCommand& command) {
   const Opcode opcode = command.op().opcode();
-  if (is_branch(opcode) || is_while(opcode))
-    for (const FrameRef& region : command.regions)
-      if (std::ranges::any_of(region->commands, talks))
-        return unsupported("devices exchange data in it, and may not agree on whether it runs")
-            .within(command.graph.describe(command.node))
-            .with_hint("exchange data outside of if and while; a scan may do it");
   if (is_branch(opcode)) return add_if(frame, command);
   if (is_while(opcode)) return LoopFrame(whole, frame, command, command.inputs.size()).add_while();
   if (is_scan(opcode)) {

@@ -13,6 +13,7 @@
 #include "program/build/kernel.h"
 #include "program/frame.h"
 #include "program/lower/lowering.h"
+#include "program/uniform.h"
 
 namespace hone {
 
@@ -296,6 +297,7 @@ Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target
   program.threads = *plan.threads;
   program.main = HONE_TRY(lowering.frame(graph, plan, "main"));
   program.kernels = std::move(lowering).take_kernels();
+  HONE_TRY(devices_that_agree(program));
   const Status proof = verify(program);
   if (proof.ok()) return program;
   if (proof.error().code() == ErrorCode::limit) return proof.error();

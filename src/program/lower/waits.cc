@@ -4,7 +4,7 @@
 #include "program/lower/lowering.h"
 #include "program/tiles/calling.h"
 
-// Where collectives are waited for.
+// Where collectives and messages are waited for.
 
 namespace hone::program {
 
@@ -34,9 +34,13 @@ class Waits {
         return touches(accesses.reads, open.to) || touches(accesses.writes, open.to) ||
                touches(accesses.writes, open.from);
       });
+      const auto number = static_cast<CommandId>(made_.size());
       if (const Start* start = std::get_if<Start>(&command.kind))
-        open_.push_back({static_cast<CommandId>(made_.size()), command.name, start->from, start->to,
-                         stretch(start->from), stretch(start->to)});
+        open_.push_back({number, command.name, start->from, start->to});
+      else if (const Send* send = std::get_if<Send>(&command.kind))
+        open_.push_back({number, command.name, send->from, std::nullopt});
+      else if (const Receive* receive = std::get_if<Receive>(&command.kind))
+        open_.push_back({number, command.name, std::nullopt, receive->to});
       made_.push_back(command);
     }
     wait_if([](const Open&) { return true; });
@@ -47,8 +51,7 @@ class Waits {
   struct Open {
     CommandId start;
     std::string name;
-    BufferId from_buffer, to_buffer;
-    Stretch from, to;
+    std::optional<BufferId> from, to;
   };
 
   Stretch stretch(BufferId b) const {
@@ -57,14 +60,16 @@ class Waits {
     if (buffer.role != Role::temporary || !buffer.offset) return {place};
     return {place, true, *buffer.offset, *buffer.offset + aligned(bytes_of(buffer.type)).value()};
   }
-  bool touches(const std::vector<BufferId>& buffers, const Stretch& memory) const {
+  bool touches(const std::vector<BufferId>& buffers, const std::optional<BufferId>& open) const {
+    if (!open) return false;
+    const Stretch memory = stretch(*open);
     return std::ranges::any_of(buffers, [&](BufferId b) { return stretch(b).overlaps(memory); });
   }
   template <class Is>
   void wait_if(const Is& is) {
     std::erase_if(open_, [&](const Open& open) {
       if (!is(open)) return false;
-      made_.push_back({open.name, Wait{open.start, open.from_buffer, open.to_buffer}, {}});
+      made_.push_back({open.name, Wait{open.start, open.from, open.to}, {}});
       return true;
     });
   }
@@ -77,10 +82,7 @@ class Waits {
 }  // namespace
 
 std::vector<Command> with_waits(const Frame& frame) {
-  const bool has_any = std::ranges::any_of(frame.commands, [](const Command& command) {
-    return std::holds_alternative<Start>(command.kind);
-  });
-  return has_any ? Waits(frame).add() : frame.commands;
+  return std::ranges::any_of(frame.commands, begins_exchange) ? Waits(frame).add() : frame.commands;
 }
 
 }  // namespace hone::program
