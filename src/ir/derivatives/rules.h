@@ -30,6 +30,9 @@ extern const Derivative derivative_dot, derivative_conv;
 // reduce.cc, window.cc, sort.cc
 extern const Derivative derivative_reduce, derivative_cumulative, derivative_window_reduce,
     derivative_sort;
+// collective.cc
+extern const Derivative derivative_all_reduce, derivative_all_gather, derivative_reduce_scatter,
+    derivative_all_to_all, derivative_permute;
 // composites.cc
 extern const Derivative derivative_relu, derivative_softplus, derivative_softmax,
     derivative_log_softmax;

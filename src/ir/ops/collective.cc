@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/derivatives/rules.h"
 #include "ir/op_def.h"
 #include "ir/reference/elementwise.h"
 #include "ir/reference/scalar_functions.h"
@@ -423,7 +424,8 @@ const OpDef op_def_all_reduce = {
     .traits = kExchanges,
     .infer = &infer_all_reduce,
     .flops_per_point = 1,
-    .eval = &kEvalAllReduce};
+    .eval = &kEvalAllReduce,
+    .derivative = &derivative_all_reduce};
 
 extern const OpDef op_def_all_gather;
 const OpDef op_def_all_gather = {
@@ -435,7 +437,8 @@ const OpDef op_def_all_gather = {
     .dtypes = kAny,
     .traits = kMovesBetweenDevices,
     .infer = &infer_all_gather,
-    .eval = &kEvalAllGather};
+    .eval = &kEvalAllGather,
+    .derivative = &derivative_all_gather};
 
 extern const OpDef op_def_reduce_scatter;
 const OpDef op_def_reduce_scatter = {
@@ -447,7 +450,8 @@ const OpDef op_def_reduce_scatter = {
     .traits = kExchanges,
     .infer = &infer_reduce_scatter,
     .flops_per_point = 1,
-    .eval = &kEvalReduceScatter};
+    .eval = &kEvalReduceScatter,
+    .derivative = &derivative_reduce_scatter};
 
 extern const OpDef op_def_all_to_all;
 const OpDef op_def_all_to_all = {
@@ -461,7 +465,8 @@ const OpDef op_def_all_to_all = {
     .dtypes = kAny,
     .traits = kMovesBetweenDevices,
     .infer = &infer_all_to_all,
-    .eval = &kEvalAllToAll};
+    .eval = &kEvalAllToAll,
+    .derivative = &derivative_all_to_all};
 
 extern const OpDef op_def_permute;
 const OpDef op_def_permute = {
@@ -475,6 +480,7 @@ const OpDef op_def_permute = {
     .dtypes = kAny,
     .traits = kMovesBetweenDevices,
     .infer = &infer_permute,
-    .eval = &kEvalPermute};
+    .eval = &kEvalPermute,
+    .derivative = &derivative_permute};
 
 }  // namespace hone
