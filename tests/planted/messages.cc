@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/program/message_programs.h"
 #include "tests/program/product_testing.h"
 #include "tests/timeline/random_jobs.h"
 #include "tests/timeline/slow_timeline.h"
@@ -95,11 +96,12 @@ std::string against_new(const Timeline& timeline, const Jobs& jobs) {
 
 std::string failed_messages(uint64_t seed) {
   Rng rng(seed);
-  switch (seed % 5) {
+  switch (seed % 6) {
     case 0: return failed_collective(rng);
     case 1: return failed_check(rng);
     case 2: return failed_order(rng);
     case 3: return tested::product_fault(seed, 4, true);
+    case 4: return tested::message_fault(rng);
     default: return failed_room();
   }
 }
