@@ -45,7 +45,7 @@ class Cutter {
       cut_.output_device.push_back(device_of_[n.index]);
       is_output_.insert(v.index);
       // A constant is given out by a piece; an input is copied.
-      if (graph_.opcode(n) == Opcode::constant && given_constants_.insert(v.index).second)
+      if (is_constant(graph_.opcode(n)) && given_constants_.insert(v.index).second)
         nodes[{0, device_of_[n.index]}].push_back(n);
     }
     for (auto& [at, list] : nodes) std::ranges::sort(list);
@@ -85,13 +85,13 @@ class Cutter {
     for (NodeId n : nodes) {
       for (ValueId v : graph_.operands(n)) {
         if (v.is_none() || inside.contains(graph_.producer(v)) ||
-            graph_.opcode(graph_.producer(v)) == Opcode::constant)
+            is_constant(graph_.opcode(graph_.producer(v))))
           continue;
         if (seen.insert(v.index).second) piece.inputs.push_back(v);
       }
       for (ValueId v : graph_.results(n)) {
         const std::set<Place>& users = needed_by_[v.index];
-        const bool is_constant_of_others = graph_.opcode(n) == Opcode::constant;
+        const bool is_constant_of_others = is_constant(graph_.opcode(n));
         const bool leaves = std::ranges::any_of(users, [&](const Place& p) { return p != at; });
         if (is_output_.contains(v.index) || (leaves && !is_constant_of_others))
           piece.outputs.push_back(v);
