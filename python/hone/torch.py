@@ -206,7 +206,6 @@ class ExportedModel:
     def __init__(self, exported: Any, eager: Eager, options: Mapping[str, Any]) -> None:
         from torch.export.graph_signature import InputKind, OutputKind
 
-        self._exported = exported
         program = exported.run_decompositions(_decompositions(True))
         self._program = program
         compiler = _Compiler(eager, options)
@@ -236,9 +235,6 @@ class ExportedModel:
                 place = names.get(one.target) if place is None else place
                 self._changed.append((i, place))
         self._tree = program.call_spec.out_spec
-        self._check = program._get_flat_args_with_check if hasattr(
-            program, "_get_flat_args_with_check"
-        ) else None  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the module. Buffers and arguments that it changes are changed."""
@@ -313,6 +309,8 @@ def compile(
     dynamic_shapes  the sizes that stay open, as of torch.export.export()
     eager, options  those of load()
     """
+    if not isinstance(args, (tuple, list)):
+        raise UsageError("the examples of the arguments are a tuple", hint="compile(module, (x,))")
     exported = torch.export.export(
         module, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes
     )

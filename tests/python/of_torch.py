@@ -480,6 +480,8 @@ class Exported(unittest.TestCase):
     def test_refusals(self):
         with self.assertRaisesRegex(hone.UsageError, "exported program"):
             hone.torch.load(nn.Linear(2, 2))
+        with self.assertRaisesRegex(hone.UsageError, "tuple"):
+            hone.torch.compile(nn.Linear(6, 3), X)
         model = hone.torch.compile(nn.Linear(6, 3), (X,), **OPTIONS)
         with self.assertRaises(hone.BadInput):
             model(reals(4, 5))
