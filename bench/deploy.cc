@@ -81,18 +81,50 @@ void load_500_mb(benchmark::State& state) {
 }
 BENCHMARK(load_500_mb)->Unit(benchmark::kMillisecond);
 
-void call(benchmark::State& state) {
+// Buffers of the caller; an output lies in its donor.
+void run_calls(benchmark::State& state, const std::string& file) {
   hone_model* model = nullptr;
-  HONE_CHECK(hone_load(small_file().c_str(), nullptr, &model, nullptr) == HONE_OK, "small");
-  float x[8] = {}, y[8] = {};
-  const void* inputs[] = {x};
-  void* outputs[] = {y};
+  HONE_CHECK(hone_load(file.c_str(), nullptr, &model, nullptr) == HONE_OK, "{}", file);
+  std::vector<std::vector<double>> held;
+  const auto buffer = [&](const hone_port* port) -> void* {
+    return held.emplace_back(port->bytes / sizeof(double) + 1).data();
+  };
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  for (size_t i = 0; i < hone_input_count(model); ++i)
+    inputs.push_back(buffer(hone_input(model, i)));
+  for (size_t i = 0; i < hone_output_count(model); ++i) {
+    const int64_t donor = hone_output_donor(model, i);
+    outputs.push_back(donor < 0 ? buffer(hone_output(model, i))
+                                : const_cast<void*>(inputs[static_cast<size_t>(donor)]));
+  }
   for (auto _ : state)
-    if (hone_run(model, inputs, 1, outputs, 1, nullptr) != HONE_OK)
+    if (hone_run(model, inputs.data(), inputs.size(), outputs.data(), outputs.size(), nullptr) !=
+        HONE_OK)
       state.SkipWithError("it does not run");
   hone_free(model);
 }
+
+void call(benchmark::State& state) { run_calls(state, small_file()); }
 BENCHMARK(call)->Unit(benchmark::kMicrosecond);
+
+// One kernel, and 24 caches of a decoder that it does not touch: what ports cost.
+void call_of_many_ports(benchmark::State& state) {
+  const std::string path = scratch() / "ports.honec";
+  if (!fs::exists(path)) {
+    std::string parameters = "%x: f32[8]", results = "%y";
+    for (int i = 0; i < 24; ++i) {
+      parameters += fmt::format(", %c{}: f32[64] donate {}", i, i + 1);
+      results += fmt::format(", %c{}", i);
+    }
+    write_model(parse_graph(fmt::format("graph @ports({}) {{ %y = neg %x return {} }}", parameters,
+                                        results))
+                    .value(),
+                path);
+  }
+  run_calls(state, path);
+}
+BENCHMARK(call_of_many_ports)->Unit(benchmark::kMicrosecond);
 
 fs::path build_folder() { return fs::canonical("/proc/self/exe").parent_path(); }
 
@@ -185,22 +217,58 @@ std::string four_inputs_file() {
   return path;
 }
 
-// A call with four arrays, the median of many rounds.
-void python_call(benchmark::State& state) {
+// A call, the median of many rounds.
+void python_call(benchmark::State& state, const std::string& file, int64_t numbers,
+                 const char* how) {
   python_rows(state, fmt::format(R"(
 import time, statistics, numpy as np, hone
 model = hone.load({:?})
-arrays = [np.ones(8, np.float32) for _ in range(4)]
+arrays = [np.ones({}, np.float32) for _ in model.inputs]
+out = np.empty({}, np.float32)
+bound = model.bind(arrays)
+call = lambda: {}
+once = 200 if out.size < 1000 else 5
 rounds = []
 for _ in range(100):
     began = time.perf_counter()
-    for _ in range(200):
-        model(*arrays)
-    rounds.append((time.perf_counter() - began) / 200)
+    for _ in range(once):
+        call()
+    rounds.append((time.perf_counter() - began) / once)
 print(statistics.median(rounds)))",
-                                 four_inputs_file()));
+                                 file, numbers, numbers, how));
 }
-BENCHMARK(python_call)->Unit(benchmark::kMicrosecond)->UseManualTime()->Iterations(3);
+
+// Four arrays of 8 numbers.
+void python_call_of_four(benchmark::State& state, const char* how) {
+  python_call(state, four_inputs_file(), 8, how);
+}
+
+// A result of 64 MB: beyond `bound` is what new memory for it costs.
+void python_call_of_64_mb(benchmark::State& state, const char* how) {
+  constexpr int64_t kNumbers = int64_t{16} << 20;
+  const std::string path = scratch() / "wide.honec";
+  if (!fs::exists(path))
+    write_model(
+        parse_graph(fmt::format("graph @wide(%x: f32[{0}]) {{ %y = neg %x return %y }}", kNumbers))
+            .value(),
+        path);
+  python_call(state, path, kNumbers, how);
+}
+
+const int calls = [] {
+  const std::pair<const char*, const char*> ways[] = {
+      {"returned", "model(*arrays)"}, {"out", "model(*arrays, out=out)"}, {"bound", "bound()"}};
+  const auto add = [&](const std::string& name, const auto& run, benchmark::TimeUnit unit) {
+    for (const auto& [way, code] : ways)
+      benchmark::RegisterBenchmark((name + "/" + way).c_str(), run, code)
+          ->Unit(unit)
+          ->UseManualTime()
+          ->Iterations(3);
+  };
+  add("python_call_of_four", python_call_of_four, benchmark::kMicrosecond);
+  add("python_call_of_64_mb", python_call_of_64_mb, benchmark::kMillisecond);
+  return 0;
+}();
 
 // ---- Threads -----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -214,6 +215,13 @@ int64_t hone_find_input(const hone_model* model, const char* name) {
 }
 int64_t hone_find_output(const hone_model* model, const char* name) {
   return model == nullptr ? -1 : model->outputs().find(name);
+}
+
+int64_t hone_output_donor(const hone_model* model, size_t output) {
+  const hone_model::Sized* const sized = model == nullptr ? nullptr : model->at(0);
+  if (sized == nullptr || output >= sized->outputs.count()) return -1;
+  const std::optional<uint32_t> donor = sized->executable->donors()[output];
+  return donor ? static_cast<int64_t>(*donor) : -1;
 }
 
 namespace hone {

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Of this header: it grows when something is added. */
-#define HONE_API_VERSION 3
+#define HONE_API_VERSION 4
 
 /* What a function returns. The numbers are the exit codes of the command line. */
 typedef int32_t hone_code;
@@ -116,8 +116,9 @@ int64_t hone_find_input(const hone_model* model, const char* name);
 int64_t hone_find_output(const hone_model* model, const char* name);
 
 /* Computes the outputs, in buffers of the caller: each has hone_port's bytes and is aligned to its
- * elements; outputs overlap nothing. Any number of threads may run a model at once; each run at a
- * time has memory of its own, which is kept for later runs. A forked child must not run it.
+ * elements; outputs overlap nothing, but one may be all of its donor (hone_output_donor). Any
+ * number of threads may run a model at once; each run at a time has memory of its own, which is
+ * kept for later runs. A forked child must not run it.
  * Returns HONE_OK; HONE_USAGE: a null pointer, not as many buffers as ports, or sizes are open
  * (hone_call takes them); HONE_BAD_INPUT: a buffer that is null, not aligned, or overlaps an
  * output; HONE_LIMIT: too little memory; HONE_INTERNAL. Unless it is HONE_OK the contents of
@@ -160,6 +161,13 @@ const void* hone_outputs_data(const hone_outputs* outputs, size_t index);
 
 /* Frees them; null does nothing. */
 void hone_outputs_free(hone_outputs* outputs);
+
+/* Memory that is read and written. Since version 4. */
+
+/* The index of the input in whose buffer the output of this index may lie; -1 if there is none. Who
+ * passes one buffer for both to hone_run or hone_run_sized, as for the cache of a decoder, saves a
+ * copy: the input is changed in place. */
+int64_t hone_output_donor(const hone_model* model, size_t output);
 
 /* A function that fails sets `*error`, which is to be freed, unless its `error` is null; one that
  * succeeds sets it to null. Code and text are never HONE_OK and never null; the hint says what to

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "compile/compilation.h"
 #include "compile/honec.h"
+#include "ir/text.h"
 #include "tests/base/says_testing.h"
 #include "tests/codegen/native.h"
 #include "zoo/inputs.h"
@@ -99,6 +100,39 @@ TEST_F(CInterface, ThreadsMayRunAtOnce) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// An output in the buffer of its donor: the step writes one row, and copies nothing.
+TEST_F(CInterface, AnOutputMayLieInItsDonor) {
+  const Graph graph = parse_graph(R"(
+graph @append(%row: f32[1, 4], %cache: f32[8, 4] donate 1, %at: i64[]) -> (f32[1, 4], f32[8, 4]) {
+  %next = dynamic_update %cache, %row, %at, 0
+  %twice = add %row, %row
+  return %twice, %next
+})")
+                          .value();
+  Compilation compilation(graph, host_target().value());
+  const HonecProgram program = {compilation.image().value(), ""};
+  ASSERT_TRUE(write_honec(path_, {&program, 1}, "1").ok());
+  ASSERT_EQ(load(), HONE_OK) << said_.text();
+  EXPECT_EQ(hone_output_donor(model_, 0), -1);
+  EXPECT_EQ(hone_output_donor(model_, 1), 1);
+  EXPECT_EQ(hone_output_donor(model_, 2), -1);
+  EXPECT_EQ(hone_output_donor(nullptr, 0), -1);
+  std::vector<float> cache(32, 0), row = {1, 2, 3, 4}, twice(4);
+  int64_t at = 0;
+  const void* inputs[] = {row.data(), cache.data(), &at};
+  void* outputs[] = {twice.data(), cache.data()};
+  for (at = 0; at < 3; ++at)
+    ASSERT_EQ(hone_run(model_, inputs, 3, outputs, 2, &said_.error), HONE_OK) << said_.text();
+  EXPECT_EQ(cache[11], 4);
+  EXPECT_EQ(cache[12], 0);
+  EXPECT_EQ(twice[3], 8);
+  // All of its donor, and nothing else.
+  outputs[1] = cache.data() + 4;
+  EXPECT_EQ(hone_run(model_, inputs, 3, outputs, 2, nullptr), HONE_BAD_INPUT);
+  outputs[0] = cache.data();
+  EXPECT_EQ(hone_run(model_, inputs, 3, outputs, 2, nullptr), HONE_BAD_INPUT);
 }
 
 TEST_F(CInterface, SizesAreChosenByIndex) {
