@@ -1,6 +1,6 @@
 #include "bench/onnx_runtime.h"
 
-#include "session/onnx_runtime.h"
+#include "session/rivals.h"
 
 namespace hone::bench {
 
@@ -10,9 +10,9 @@ fs::path root() { return fs::read_symlink("/proc/self/exe").parent_path() / "../
 
 namespace {
 
-const Result<OnnxRuntime>& installed() {
-  static const Result<OnnxRuntime> runtime =
-      find_onnx_runtime(root() / "build/bench/onnxruntime/node_modules");
+const Result<RivalEngine>& installed() {
+  static const Result<RivalEngine> runtime =
+      find_rival(Rival::onnxruntime, {.modules = root() / "build/bench/onnxruntime/node_modules"});
   return runtime;
 }
 
@@ -22,7 +22,7 @@ bool has_onnx_runtime() { return installed().ok(); }
 
 Result<std::vector<double>> run_onnx_runtime(const fs::path& model, const fs::path& folder,
                                              const OnnxRuntimeOptions& options) {
-  return hone::run_onnx_runtime(
+  return run_rival(
       HONE_TRY(installed()), model, folder,
       {.threads = options.threads, .seconds = options.seconds, .writes_outputs = true});
 }

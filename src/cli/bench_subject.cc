@@ -30,6 +30,10 @@ class PlainSubject : public BenchSubject {
     return {};
   }
 
+  Result<std::vector<Tensor>> outputs() override {
+    return native_->run(model_.inputs.tensors, {.cancel = model_.face.cancel});
+  }
+
   void unload() override { native_->code().unload(); }
   Status load_elsewhere() override { return native_->code().load_elsewhere(rng_); }
   void start_profile() override { is_profiled_ = true; }

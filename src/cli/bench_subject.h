@@ -30,6 +30,8 @@ class BenchSubject {
   virtual ~BenchSubject() = default;
   // The first run compiles.
   virtual Status run() = 0;
+  // The results of a run; subjects that rivals are compared with have them.
+  virtual Result<std::vector<Tensor>> outputs() { return unsupported("outputs are not kept"); }
   // For a comparison: gives up its memory, and lies at other places then. A subject that changes
   // its inputs is not compared, and stays.
   virtual void unload() {}

@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/bench_baseline.h"
 #include "cli/bench_subject.h"
 #include "cli/commands.h"
 #include "cli/compiled.h"
@@ -23,16 +24,34 @@ namespace {
 
 constexpr size_t kRows = 20;  // of a profile's tables
 constexpr int64_t kTracedRuns = 10;
-constexpr std::string_view kOnnxRuntime = "onnxruntime";
+constexpr std::string_view kBest = "best";  // all rivals
 
 // The options of the command line.
 struct Request {
   MeasureOptions measure;
   bool is_profiled = false;
   bool donates = false;
-  std::string rival;  // a file of plans, or kOnnxRuntime; empty: none
-  std::string json;   // a file; "-": the standard output
+  std::string rival;           // a file of plans, or the word for engines; empty: none
+  std::vector<Rival> engines;  // that are meant; empty: none
+  RivalHosts hosts;
+  std::string json;  // a file; "-": the standard output
 };
+
+// The rivals of other engines that a word of --vs means.
+std::vector<Rival> engines_of(std::string_view word) {
+  std::vector<Rival> all;
+  for (const RivalRow& row : rival_rows())
+    if (word == row.word || word == kBest) all.push_back(row.rival);
+  return all;
+}
+
+RivalHosts hosts_of(const Arguments& arguments) {
+  std::string python = arguments.text("python");
+  if (python.empty())
+    if (const char* const named = std::getenv("HONE_PYTHON")) python = named;
+  if (python.empty()) return {};
+  return {.python = std::move(python), .asks_node = false};
+}
 
 Result<Request> request_of(const Arguments& arguments) {
   Request request;
@@ -43,11 +62,16 @@ Result<Request> request_of(const Arguments& arguments) {
   request.is_profiled = arguments.given("profile");
   request.donates = arguments.given("donate");
   request.rival = arguments.text("vs");
+  request.engines = engines_of(request.rival);
+  request.hosts = hosts_of(arguments);
   request.json = arguments.text("json");
   if (!request.rival.empty() && request.donates)
     return usage_error("--donate changes the inputs; --vs needs equal ones for both sides");
-  if (request.rival == kOnnxRuntime && request.measure.runs > 0)
-    return usage_error("--vs onnxruntime measures blocks of runs; --seconds says for how long");
+  if (!request.engines.empty() && request.measure.runs > 0)
+    return usage_error("--vs {} measures blocks of runs; --seconds says for how long",
+                       request.rival);
+  if (arguments.given("python") && request.engines.empty())
+    return usage_error("--python is for the engines of --vs, onnxruntime and others");
   return request;
 }
 
@@ -72,9 +96,8 @@ BenchReport report_of(const Arguments& arguments, const Source& source, const Ru
 
 // ---- Against a rival ----------------------------------------------------------------------------
 
-void add_rival(BenchReport& report, std::string name, const Duel& duel) {
-  report.timing = duel.a;
-  report.rival = {std::move(name), duel.b, duel.ratio, duel.interval};
+BenchReport::Rival rival_of(std::string name, const Duel& duel) {
+  return {std::move(name), duel.b, duel.ratio, duel.interval};
 }
 
 DuelRuns runs_of(BenchSubject& subject) {
@@ -87,16 +110,27 @@ Status measure_rival(BenchSubject& subject, BenchSubject& rival, const Request& 
                      BenchReport& report, Console& console) {
   const Duel duel =
       HONE_TRY(duel_of_runs(request.measure, console.cancel(), runs_of(subject), runs_of(rival)));
-  add_rival(report, request.rival, duel);
+  report.timing = duel.a;
+  report.rival = rival_of(request.rival, duel);
   return {};
 }
 
-Status measure_onnx_runtime(BenchSubject& subject, const BenchModel& of, const Request& request,
-                            BenchReport& report, Console& console) {
-  RuntimeDuel duel = HONE_TRY(duel_with_onnx_runtime(
-      {report.model, of.source.model, of.inputs.bindings, of.inputs.tensors, report.threads},
-      request.measure, console.cancel(), runs_of(subject)));
-  add_rival(report, std::move(duel.name), duel.times);
+Status measure_engines(BenchSubject& subject, const BenchModel& of, const Request& request,
+                       BenchReport& report, Console& console) {
+  RivalDuels all = HONE_TRY(duel_with_rivals(
+      {report.model, of.source.model, of.inputs.bindings, of.inputs.tensors, report.threads,
+       [&] { return subject.outputs(); }},
+      request.engines, request.hosts, request.measure, console.cancel(), runs_of(subject)));
+  report.timing = all.duels[0].times.a;
+  report.no_rivals = std::move(all.missing);
+  for (RivalDuel& duel : all.duels) {
+    BenchReport::Rival rival = rival_of(std::move(duel.name), duel.times);
+    rival.difference = duel.difference;
+    if (!report.rival)
+      report.rival = std::move(rival);
+    else
+      report.slower_rivals.push_back(std::move(rival));
+  }
   return {};
 }
 
@@ -111,8 +145,8 @@ Status measure_sides(Sides& sides, const BenchModel& model, const Request& reque
   PeakMemory::start();
   if (sides.rival != nullptr)
     HONE_TRY(measure_rival(*sides.subject, *sides.rival, request, report, console));
-  else if (request.rival == kOnnxRuntime)
-    HONE_TRY(measure_onnx_runtime(*sides.subject, model, request, report, console));
+  else if (!request.engines.empty())
+    HONE_TRY(measure_engines(*sides.subject, model, request, report, console));
   else
     report.timing =
         HONE_TRY(measure(request.measure, console.cancel(), [&] { return sides.subject->run(); }));
@@ -273,6 +307,13 @@ Status note_denormals(const BenchModel& of, Console& console) {
 }  // namespace
 
 Status cmd_bench(const Arguments& arguments, Console& console) {
+  if (arguments.given("baseline")) return check_baseline(arguments, console);
+  if (!arguments.given("MODEL"))
+    return usage_error("bench needs a MODEL").with_hint("hone bench zoo:mlp");
+  if (arguments.given("record")) return record_sessions(arguments, console);
+  for (const std::string_view option : {"sessions", "fail-below"})
+    if (arguments.given(option))
+      return usage_error("--{} is for --{}", option, option == "sessions" ? "record" : "baseline");
   const Request request = HONE_TRY(request_of(arguments));
   HONE_TRY(Tracer::check(arguments));
   if (const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments)))
@@ -284,7 +325,7 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   tracer.watch(options);
   HONE_TRY(check_runs_here(options.target, Console::labels()));
   std::optional<NativeOptions> rival_options;
-  if (!request.rival.empty() && request.rival != kOnnxRuntime) {
+  if (!request.rival.empty() && request.engines.empty()) {
     rival_options = HONE_TRY(native_options(arguments, console));
     rival_options->plan_seed.reset();
     HONE_TRY(take_plans(*rival_options, request.rival, "vs", arguments, console));

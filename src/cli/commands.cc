@@ -348,11 +348,13 @@ constexpr Command kCommands[] = {
              "what it measured (threads, target, sizes), the shortest run, the median, and the "
              "times that 90 % and 99 % of the runs do not exceed. Open sizes have to be chosen. "
              "--vs runs two sides in turns, and gives the ratio with an interval of 99 % "
-             "confidence. --profile names the layers that take longest, by the nodes of an ONNX "
+             "confidence. --record and --baseline compare with other times: in 1 of 100 series in "
+             "which nothing changed there is an alarm, at most (docs/measuring.md). --profile "
+             "names the layers that take longest, by the nodes of an ONNX "
              "file. For each it prints the command of the plan that computes it (see 'hone compile "
              "--emit plan'), its price, and its share of the target's f32 peak. The peak is an "
              "estimate unless --target gives a measured one.",
-     .positionals = kModel,
+     .positionals = kBenchModel,
      .options = kBench,
      .examples = kBenchExamples,
      .run = &cmd_bench},

@@ -17,7 +17,7 @@
 #include "cli/log.h"
 #include "cli/prices.h"
 #include "session/compiled.h"
-#include "session/onnx_runtime.h"
+#include "session/rivals.h"
 #include "target/levels.h"
 
 #include <nlohmann/json.hpp>
@@ -241,7 +241,7 @@ std::vector<std::string> version_in_python(std::string_view module) {
 
 Finding onnx_runtime(Console& console) {
   Finding finding = {.name = "ONNX Runtime", .text = ""};
-  const Result<OnnxRuntime> found = find_onnx_runtime("", &console.cancel());
+  const Result<RivalEngine> found = find_rival(Rival::onnxruntime, {}, &console.cancel());
   if (found.ok()) {
     finding.text = found->name();
     return finding;

@@ -387,6 +387,8 @@ inline constexpr Example kSpaceExamples[] = {
 
 // ---- bench -------------------------------------------------------------------------------------
 
+inline constexpr Positional kBenchModel[] = {
+    {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc, .optional = true}};
 inline constexpr Option kBenchOwn[] = {
     {.name = "seconds",
      .take = Take::real,
@@ -408,13 +410,38 @@ inline constexpr Option kBenchOwn[] = {
     {.name = "vs",
      .take = Take::file,
      .value = "PLAN",
-     .doc = "also measure the model under this plan, in turns, and print the ratio; 'onnxruntime': "
-            "in ONNX Runtime, if node or Python has it; for a compiled model: another FILE.honec"},
+     .doc = "also measure the model under this plan, in turns, and print the ratio; a compiled "
+            "model: another FILE.honec; or an engine of Python: onnxruntime, openvino, torch, "
+            "inductor, best"},
+    {.name = "python",
+     .take = Take::text,
+     .value = "PROGRAM",
+     .doc = "the Python that has the engines of --vs; default: $HONE_PYTHON, or python3"},
     json_option("write the figures as data; - is the standard output, without the report"),
     {.name = "donate",
      .doc = "donate the inputs that the model may change in place: caches of a decoder, states of "
             "an optimizer; an output in their memory is the next run's input"},
-    {.name = "profile", .doc = "measure as long again, and print the layers that take longest"}};
+    {.name = "profile", .doc = "measure as long again, and print the layers that take longest"},
+    {.name = "record",
+     .take = Take::output,
+     .value = "FILE",
+     .doc = "add sessions of this model to a baseline, which is made if it is missing"},
+    {.name = "sessions",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "sessions that --record adds; they share the seconds",
+     .fallback = "5",
+     .low = 1,
+     .high = 1000},
+    {.name = "baseline",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "measure the models of a baseline again, and fail if one of them has become slower"},
+    {.name = "fail-below",
+     .take = Take::real,
+     .value = "SPEED",
+     .doc = "the least share of the recorded speed that is not an alarm",
+     .fallback = "0.95"}};
 inline constexpr auto kBench =
     joined(kInputOptions, kSizes, kNative, kDevices, kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
@@ -424,7 +451,10 @@ inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:gpt2_decode --donate", "a step that adds to its caches in place"},
     {"hone bench zoo:mlp,symbolic-batch --dim N=16", "sizes that are open have to be chosen"},
     {"hone bench model.onnx --vs onnxruntime", "both in turns, and the ratio with its interval"},
+    {"hone bench model.onnx --vs best", "the engines that are installed, in turns"},
     {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"},
+    {"hone bench zoo:mlp --threads 1 --record speed.json", "five sessions, for later"},
+    {"hone bench --baseline speed.json --fail-below 0.9", "exit code 1 if a model is slower"},
     {"hone bench zoo:mlp,batch=8 --devices 2", "and what each device does in a run"},
     {"hone bench new.honec --vs old.honec", "two compiled models in turns"}};
 

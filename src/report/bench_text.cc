@@ -46,10 +46,34 @@ Json devices_json(const std::vector<BenchReport::Device>& devices) {
   return all;
 }
 
+Json json_of(const BenchReport::Rival& rival) {
+  Json json = {{"name", rival.name},
+               {"seconds", json_of(rival.timing)},
+               {"ratio", rival.ratio},
+               {"ratio_interval", interval_json(rival.interval)}};
+  if (rival.difference) json["difference"] = *rival.difference;
+  return json;
+}
+
 std::string ratio_text(const BenchReport::Rival& rival) {
   std::string text = fmt::format("{} takes {:.3g} times as long", rival.name, rival.ratio);
   if (rival.interval)
     text += fmt::format(" ({:.3g} to {:.3g})", rival.interval->low, rival.interval->high);
+  if (rival.difference)
+    text +=
+        fmt::format("; outputs differ by at most {:.1e} of the largest number", *rival.difference);
+  return text;
+}
+
+// The fastest one is the last line: it counts.
+std::string rivals_text(const BenchReport& report) {
+  std::string text;
+  for (const std::string& why : report.no_rivals) text += "did not run: " + why + "\n";
+  const auto add = [&](const BenchReport::Rival& rival) {
+    text += fmt::format("{}: {}\n{}\n", rival.name, timing_text(rival.timing), ratio_text(rival));
+  };
+  for (size_t i = report.slower_rivals.size(); i-- > 0;) add(report.slower_rivals[i]);
+  if (report.rival) add(*report.rival);
   return text;
 }
 
@@ -74,11 +98,8 @@ std::string bench_title(const BenchReport& report) {
 }
 
 std::string bench_text(const BenchReport& report) {
-  std::string text = timing_text(report.timing) + "\n";
-  if (report.rival)
-    text += fmt::format("{}: {}\n{}\n", report.rival->name, timing_text(report.rival->timing),
-                        ratio_text(*report.rival));
-  return text + fmt::format("memory {} at most\n", format_bytes(report.peak_bytes)) +
+  return timing_text(report.timing) + "\n" + rivals_text(report) +
+         fmt::format("memory {} at most\n", format_bytes(report.peak_bytes)) +
          devices_text(report.devices);
 }
 
@@ -107,11 +128,10 @@ std::string bench_json(const BenchReport& report, const std::string& profile) {
   json["peak_bytes"] = report.peak_bytes;
   json["load"] = report.load >= 0 ? Json(report.load) : Json(nullptr);
   json["warning"] = bench_warning(report);
-  if (const auto& rival = report.rival)
-    json["rival"] = {{"name", rival->name},
-                     {"seconds", json_of(rival->timing)},
-                     {"ratio", rival->ratio},
-                     {"ratio_interval", interval_json(rival->interval)}};
+  if (report.rival) json["rival"] = json_of(*report.rival);
+  for (const BenchReport::Rival& rival : report.slower_rivals)
+    json["slower_rivals"].push_back(json_of(rival));
+  if (!report.no_rivals.empty()) json["no_rivals"] = report.no_rivals;
   if (!report.devices.empty()) json["devices"] = devices_json(report.devices);
   if (!profile.empty()) json["profile"] = Json::parse(profile);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

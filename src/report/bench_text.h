@@ -32,8 +32,12 @@ struct BenchReport {
     Timing timing;
     double ratio = 1;  // its time for one of the model's
     std::optional<Interval> interval;
+    // The largest of the outputs, in parts of an output's largest number; none: not compared.
+    std::optional<double> difference = {};
   };
   std::optional<Rival> rival;
+  std::vector<Rival> slower_rivals = {};    // where all were measured
+  std::vector<std::string> no_rivals = {};  // those that did not run, and why
 
   // Where several divide the batch: the mean of a run, in seconds.
   struct Device {

@@ -169,16 +169,17 @@ class Measurement {
 
   // The model is not at fault if ONNX Runtime is missing, or does not take it.
   Status measure_rival() {
-    Result<RuntimeDuel> duel =
-        duel_with_onnx_runtime({report_.model, subject_.source.model, subject_.inputs.bindings,
-                                subject_.inputs.tensors, report_.threads},
-                               options(), cancel(), runs_of(*native_));
-    if (duel.ok())
-      report_.sides.push_back(side_of(duel->name, duel->times));
-    else if (is_cancelled(duel.error()))
-      return std::move(duel).error();
+    const Rival rival = Rival::onnxruntime;
+    Result<RivalDuels> all =
+        duel_with_rivals({report_.model, subject_.source.model, subject_.inputs.bindings,
+                          subject_.inputs.tensors, report_.threads},
+                         {&rival, 1}, {}, options(), cancel(), runs_of(*native_));
+    if (all.ok())
+      report_.sides.push_back(side_of(all->duels[0].name, all->duels[0].times));
+    else if (is_cancelled(all.error()))
+      return std::move(all).error();
     else
-      report_.notes.push_back("Not compared with ONNX Runtime: " + one_line(duel.error()));
+      report_.notes.push_back("Not compared with ONNX Runtime: " + one_line(all.error()));
     return {};
   }
 

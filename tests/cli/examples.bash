@@ -71,6 +71,7 @@ make_measured() {
   hone log export -o log.jsonl
   cp "$HONE_LOG" other.db
   hone target show >my.target
+  hone bench zoo:mlp,size=tiny --threads 1 --seconds 0.1 --record speed.json
 }
 
 # Data sets, and a model that has learned from a part of one.

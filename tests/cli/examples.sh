@@ -32,7 +32,8 @@ shortened() { # shortened EXAMPLE
     s/log show 17/log show 1/
     s/0x9c2b5e3f00d1a764/$kernel/
     /^hone (tune|calibrate|dataset build)/ { /--budget/! s/\$/ --budget 1s/ }
-    /^hone (bench|compare|report|target probe)/ { /--seconds/! s/\$/ --seconds 0.1/ }
+    /^hone (bench|compare|report|target probe)/ { /--seconds|--baseline/! s/\$/ --seconds 0.1/ }
+    s/--fail-below [0-9.]+/--fail-below 0.01/
     /^hone system calibrate/ s/\$/ --seconds 0.1/
     /^hone (compare|explain) .* log/ { /--threads/! s/\$/ --threads 1/ }
     /^hone dataset build/ { s/--kernels [0-9]+//; s/\$/ --kernels 2 --schedules 4/ }
@@ -61,7 +62,9 @@ lacking() { # lacking EXAMPLE
     *"gcc "*) command -v gcc >/dev/null || echo "gcc" ;;
     *module_tuning*.pb*) [[ -e module_tuning_data_layout.pb ]] || echo "layouts of TpuGraphs" ;;
     *"| man"*) man -w man >/dev/null 2>&1 || echo "the program man" ;;
-    *onnxruntime*) [[ $doctor != *"ONNX Runtime  not found"* ]] || echo "ONNX Runtime" ;;
+    *onnxruntime* | *"--vs best"*)
+      [[ $doctor != *"ONNX Runtime  not found"* ]] || echo "ONNX Runtime"
+      ;;
   esac
 }
 
