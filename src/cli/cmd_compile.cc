@@ -5,14 +5,17 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/deploy.h"
+#include "cli/machines.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "cli/writable.h"
+#include "cost/analytic.h"
 #include "cost/learned_cost.h"
 #include "ir/summary.h"
 #include "report/pass_times.h"
 #include "runtime/honec.h"
+#include "search/system_plan.h"
 #include "session/build_library.h"
 #include "session/stages.h"
 #include "session/unknown_kernels.h"
@@ -69,6 +72,9 @@ Result<CompileRequest> compile_request_of(const Arguments& arguments) {
             "a name that ends in .honec is a compiled model. --emit plan, program, tiles, mlir, "
             "llvm or asm writes text; --emit object fills a folder; --emit library makes one for "
             "C");
+  if (request.is_deployed && arguments.given("system"))
+    return usage_error("-o {} is for one device; --system goes with --emit or a summary",
+                       request.output);
   if (request.is_deployed) HONE_TRY(check_writable(request.output));
   if (request.form == "object" && request.output == "-")
     return usage_error("--emit object needs a folder: -o DIR");
@@ -222,6 +228,38 @@ Result<std::string> compile_segments(const GivenGraphs& given, const NativeOptio
   return text;
 }
 
+// The options for the devices of a system. They are of one sort, as the code is.
+Result<NativeOptions> options_for_system(const System& system, const Arguments& arguments,
+                                         Console& console) {
+  for (const std::string_view other : {"plan", "plan-seed", "target", "isa"})
+    if (arguments.given(other))
+      return usage_error("--system plans for its devices; it does not go with --{}", other);
+  if (system.targets.size() != 1)
+    return unsupported("the devices of system '{}' are of {} sorts", excerpt(system.name),
+                       system.targets.size())
+        .with_hint("code is for devices of one sort; 'hone explain --system' takes them all");
+  return native_options_for(system.targets[0], arguments, console, DefaultCache::user,
+                            LogPlans::left);
+}
+
+// Lets the model be compiled by the plan that is the best on the system.
+Status plan_by_system(NativeOptions& options, const System& system, const Graph& graph,
+                      Console& console) {
+  SystemPlanOptions wanted = {
+      .prepare = options.prepare, .heuristics = options.heuristics, .cancel = &console.cancel()};
+  wanted.said.emplace_back().threads = options.threads;
+  if (options.cost == nullptr) options.cost = std::make_shared<AnalyticCost>(options.target);
+  SystemPlans found = HONE_TRY(plan_for_system(graph, system, {{options.cost}}, wanted));
+  for (const ChosenOverlap& one : found.overlaps)
+    if (!one.overlap.empty())
+      console.note("{} is in steps by {}: alone {} in place of {}", escape(one.value), one.overlap,
+                   format_seconds(one.after), format_seconds(one.before));
+  options.best_plan = [plan = std::move(found.plans[0])](const Graph&, const Target&, int64_t) {
+    return std::optional(plan);
+  };
+  return {};
+}
+
 }  // namespace
 
 Status cmd_compile(const Arguments& arguments, Console& console) {
@@ -229,7 +267,11 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   HONE_TRY(Tracer::check(arguments));
   if (request.is_deployed) return deploy(arguments, request.output, console);
   Tracer tracer(arguments);
-  NativeOptions options = HONE_TRY(native_options(arguments, console));
+  std::optional<System> system;
+  if (arguments.given("system")) system = HONE_TRY(load_system(arguments.text("system"), ""));
+  Result<NativeOptions> chosen =
+      system ? options_for_system(*system, arguments, console) : native_options(arguments, console);
+  NativeOptions options = HONE_TRY(std::move(chosen));
   tracer.watch(options);
   const Source source = HONE_TRY(tracer.timed(
       "read", [&] { return given_source(arguments.text("MODEL"), arguments, console); }));
@@ -238,11 +280,14 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   std::string text;
   if (single_graph(source.model) != nullptr) {
     const Graph& graph = *given.graphs[0];
+    if (system) HONE_TRY(plan_by_system(options, *system, graph, console));
     Result<std::string> one =
         compile_one(graph, options, given.plans[0], request, request.output, console);
     if (!one.ok() && one.error().code() == ErrorCode::unsupported && !graph.is_static())
       return std::move(one).error().with_hint("for one size: " + open_sizes_hint(graph));
     text = HONE_TRY(std::move(one));
+  } else if (system) {
+    return no_single_graph(source.model, "hone compile --system");
   } else {
     text = HONE_TRY(compile_segments(given, options, request, console));
   }

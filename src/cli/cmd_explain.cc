@@ -7,6 +7,7 @@
 #include "cli/named_plan.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "cost/analytic.h"
 #include "report/explain.h"
 #include "report/system_explanation.h"
 
@@ -61,22 +62,45 @@ Status tell_difference(const Subject& subject, const Arguments& arguments, Conso
   return {};
 }
 
+// Exchanges of devices are planned for the system, unless a plan is named.
+Result<std::optional<SystemPlans>> planned_for(const System& system, const Subject& subject,
+                                               const Arguments& arguments, Console& console) {
+  const std::string word = arguments.text("PLAN");
+  if (!has_exchanges(subject.graph) || (word != "" && word != "default"))
+    return std::optional<SystemPlans>();
+  SystemPlanOptions options;
+  std::vector<std::shared_ptr<const Cost>> costs;
+  for (const Target& target : system.targets) {
+    const NativeOptions native = HONE_TRY(
+        native_options_for(target, arguments, console, DefaultCache::user, LogPlans::left));
+    costs.push_back(native.cost ? native.cost : std::make_shared<AnalyticCost>(target));
+    options.said.emplace_back().threads = native.threads;
+    options.prepare = native.prepare;
+    options.heuristics = native.heuristics;
+  }
+  options.cancel = &console.cancel();
+  return std::optional(HONE_TRY(plan_for_system(subject.graph, system, costs, options)));
+}
+
 // The model on each device of a system.
 Status tell_system(Subject& subject, const Arguments& arguments, Console& console) {
   const System system = HONE_TRY(load_system(arguments.text("system"), ""));
+  const std::optional<SystemPlans> found =
+      HONE_TRY(planned_for(system, subject, arguments, console));
   std::vector<NamedPlan> named;
   std::vector<TargetPlan> plans;
-  for (const Target& target : system.targets) {
-    subject.target = &target;
-    named.push_back(HONE_TRY(chosen_plan(subject, arguments, console)));
+  for (size_t i = 0; i < system.targets.size(); ++i) {
+    subject.target = &system.targets[i];
+    named.push_back(found ? HONE_TRY(plan_of(subject, "default", "plan", arguments, console))
+                          : HONE_TRY(chosen_plan(subject, arguments, console)));
     Compilation& code = *named.back().code;
     TargetPlan& plan = plans.emplace_back();
-    plan.graph = HONE_TRY(code.graph());
-    plan.plan = HONE_TRY(code.plan());
+    plan.graph = found ? &found->graphs[i] : HONE_TRY(code.graph());
+    plan.plan = found ? &found->plans[i] : HONE_TRY(code.plan());
     plan.cost = &code.cost();
     if (!has_exchanges(*plan.graph)) plan.program = HONE_TRY(code.program());
   }
-  const SystemExplanation explanation = HONE_TRY(explain_system(system, plans));
+  const SystemTimeline explanation = HONE_TRY(system_timeline(system, plans));
   if (arguments.given("trace")) {
     Trace trace;
     add_timeline(trace, explanation.timeline, explanation.jobs.jobs(), names_of(explanation));
@@ -86,6 +110,8 @@ Status tell_system(Subject& subject, const Arguments& arguments, Console& consol
   }
   console.write(explanation_text(system, explanation, subject.graph.name(),
                                  static_cast<size_t>(arguments.integer("top"))));
+  if (found && !found->overlaps.empty())
+    console.write("\n" + overlaps_text(*found, static_cast<size_t>(arguments.integer("top"))));
   return {};
 }
 

@@ -363,6 +363,11 @@ inline constexpr Option kCompileOwn[] = {
      .words = "graph|plan|program|kernels|image"},
     {.name = "time-passes",
      .doc = "print the time of each stage and of each pass that prepares the graph"},
+    {.name = "system",
+     .take = Take::file,
+     .value = "SYSTEM",
+     .doc = "plan what devices exchange for this system: a system file, or a name and sizes such "
+            "as ring:8 (docs/plan.md)"},
     output_option("the compiled model, FILE.honec; with --emit the text, the folder of objects, or "
                   "the library; -: the standard output",
                   "-", "PATH")};

@@ -19,7 +19,7 @@ std::string bytes_text(double bytes) { return format_bytes(static_cast<int64_t>(
 
 class Tables {
  public:
-  Tables(const SystemExplanation& explanation, size_t most)
+  Tables(const SystemTimeline& explanation, size_t most)
       : explanation_(explanation),
         jobs_(explanation.jobs.jobs()),
         timeline_(explanation.timeline),
@@ -116,14 +116,14 @@ class Tables {
   }
 
   std::string exchanges() const {
-    const std::vector<ExplainedExchange>& all = explanation_.exchanges;
+    const std::vector<TimedExchange>& all = explanation_.exchanges;
     if (all.empty()) return "";
     std::vector<size_t> order(all.size());
     std::iota(order.begin(), order.end(), 0);
     std::ranges::sort(order, {}, [&](size_t i) { return std::pair(-all[i].schedule.seconds, i); });
     TextTable table("llrlr", {"collective", "groups", "bytes", "schedule", "alone"});
     for (const size_t i : std::span(order).first(std::min(order.size(), most_))) {
-      const ExplainedExchange& one = all[i];
+      const TimedExchange& one = all[i];
       table.add_row({fmt::format("{} {}", name(one.kind), excerpt(one.name)),
                      fmt::format("{} of {}", one.groups, one.members), format_bytes(one.bytes),
                      to_string(one.schedule.schedule), format_seconds(one.schedule.seconds)});
@@ -131,7 +131,7 @@ class Tables {
     return table.to_string() + rest(all.size(), "collectives");
   }
 
-  const SystemExplanation& explanation_;
+  const SystemTimeline& explanation_;
   const Jobs& jobs_;
   const Timeline& timeline_;
   const size_t most_;
@@ -139,7 +139,7 @@ class Tables {
 
 }  // namespace
 
-std::string explanation_text(const System& system, const SystemExplanation& explanation,
+std::string explanation_text(const System& system, const SystemTimeline& explanation,
                              std::string_view model, size_t most) {
   return fmt::format("{} on each of the {} devices of {}, by price {}\n", excerpt(model),
                      system.device_count(), excerpt(system.name),
@@ -147,7 +147,20 @@ std::string explanation_text(const System& system, const SystemExplanation& expl
          Tables(explanation, most).all();
 }
 
-TimelineNames names_of(const SystemExplanation& explanation) {
+std::string overlaps_text(const SystemPlans& plans, size_t most) {
+  const std::vector<ChosenOverlap>& all = plans.overlaps;
+  if (all.empty()) return "";
+  TextTable table("lrrl", {"product", "alone", "in steps", "taken"});
+  for (const ChosenOverlap& one : std::span(all).first(std::min(all.size(), most)))
+    table.add_row({excerpt(one.value), format_seconds(one.before), format_seconds(one.after),
+                   one.overlap.empty() ? "no" : one.overlap});
+  std::string text = table.to_string();
+  if (all.size() > most)
+    text += fmt::format("and {} more products (--top N shows more)\n", all.size() - most);
+  return text + fmt::format("without steps, all takes {}\n", format_seconds(plans.undivided));
+}
+
+TimelineNames names_of(const SystemTimeline& explanation) {
   TimelineNames names;
   const SystemJobs& jobs = explanation.jobs;
   for (int64_t d = 0; d < jobs.devices(); ++d) names.queues.push_back(fmt::format("device {}", d));

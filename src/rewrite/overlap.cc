@@ -177,7 +177,7 @@ class Steps {
     if (found.is_gathered) types_[found.side] = graph.type(graph.operands(found.collective)[0]);
   }
 
-  // Of the operands of the dot, the gathered one as the shard that a device has.
+  // Takes the operands of the dot, the gathered one as the shard that a device has.
   Result<Graph> body() {
     for (size_t side = 0; side < 2; ++side) operands_.push_back(b_.parameter("", types_[side]));
     member_ = member();

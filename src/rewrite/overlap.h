@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "ir/graph.h"
 
-// Products that are divided into steps, so that devices compute on one shard while the next one
-// moves: a dot of what an all_gather makes, and a reduce_scatter of sums of what a dot makes.
+// Products that are divided into steps: devices compute on one shard while the next one moves. A
+// product is a dot of what an all_gather makes, or a reduce_scatter of sums of what a dot makes.
 //
 // Each device has a shard, cut into pieces. In p rounds, p the members of a group, every piece goes
 // once around the ring of the group. A round sends each piece to a neighbour, and computes the
@@ -40,7 +40,7 @@ std::optional<Overlap> overlap_from_name(std::string_view name);
 // The results of the products that can be divided: of a dot whose operand only it reads, or of a
 // reduce_scatter that alone reads a dot.
 std::vector<ValueId> overlap_candidates(const Graph& graph);
-// Those that a choice is made of, for a value.
+// The overlaps that a choice is made of, for a value.
 std::vector<Overlap> overlaps_of(const Graph& graph, ValueId candidate);
 
 // The graph in which the product that makes `result` is divided. Errors say why it cannot be.

@@ -113,3 +113,27 @@ mv out first
 hone sum.hone default --system tree:2x4 >out 2>err
 cmp out first
 fails 3 "groups of 4" sum.hone --system ring:6
+
+# Half of each shard goes either way around a ring of slow links, so the steps of a product pay.
+cat >gathered.hone <<'END'
+graph @gathered(%x: f32[8, 64], %w: f32[64, 32]) -> f32[32, 32] {
+  %all = all_gather %x {axis = 0, group_size = 4}
+  %y = dot %all, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+END
+"$HONE" system show ring:4 | sed '/link ring/s/12 GB/0.000001 GB/' >slow.system
+hone gathered.hone --system slow.system >out 2>err
+contains '^y +[0-9.]+ s +[0-9.]+ s +overlap_both_'
+contains '^permute y.permute'
+compiled() { "$HONE" compile gathered.hone --cache none --threads 1 "$@"; }
+compiled --system slow.system --emit plan >steps.plan 2>err
+grep -q 'rewrite 1 = @overlap_both_.*(%y)' steps.plan
+grep -q 'y is in steps by overlap_both_' err
+compiled --plan steps.plan --emit program | grep -q 'start permute'
+hone gathered.hone steps.plan --system slow.system >out 2>err
+contains '^permute y.permute'
+for other in "--plan steps.plan" "--isa avx2" "-o x.honec"; do
+  "$HONE" compile gathered.hone --system ring:4 $other 2>err && exit 1
+  grep -q -- "${other%% *}" err
+done

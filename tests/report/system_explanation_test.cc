@@ -62,7 +62,7 @@ std::string with_sum(std::string_view attributes) {
 TEST(SystemExplanation, OfAProgramAloneIsItsPrice) {
   const System system = preset("ring:3");
   const Planned planned(kAlone, system);
-  const SystemExplanation explained = explain_system(system, planned.plans()).value();
+  const SystemTimeline explained = system_timeline(system, planned.plans()).value();
   const TargetPlan& plan = planned.plans()[0];
   const double price = hone::price(*plan.program, *plan.cost).value().total();
   EXPECT_NEAR(seconds_of(explained.timeline.end()), price, 1e-12);
@@ -81,9 +81,9 @@ TEST(SystemExplanation, OfAProgramAloneIsItsPrice) {
 TEST(SystemExplanation, HasTheCollectivesOfAGraph) {
   const System system = preset("ring:4");
   const Planned planned(with_sum("kind = sum, group_size = 4"), system);
-  const SystemExplanation explained = explain_system(system, planned.plans()).value();
+  const SystemTimeline explained = system_timeline(system, planned.plans()).value();
   ASSERT_EQ(explained.exchanges.size(), 1);
-  const ExplainedExchange& sum = explained.exchanges[0];
+  const TimedExchange& sum = explained.exchanges[0];
   EXPECT_EQ(sum.name, "z");
   EXPECT_EQ(sum.bytes, 4 * 64 * 4096);
   EXPECT_EQ(sum.groups, 1);
@@ -102,7 +102,7 @@ TEST(SystemExplanation, HasTheCollectivesOfAGraph) {
   EXPECT_THAT(text, HasSubstr(to_string(sum.schedule.schedule)));
   // The same once more.
   const Planned again(with_sum("kind = sum, group_size = 4"), system);
-  EXPECT_EQ(explanation_text(system, explain_system(system, again.plans()).value(), "sum", 10),
+  EXPECT_EQ(explanation_text(system, system_timeline(system, again.plans()).value(), "sum", 10),
             text);
 }
 
@@ -119,7 +119,7 @@ TEST(SystemExplanation, LetsFastDevicesWaitForSlowOnes) {
   system.devices[1].target = 1;
   ASSERT_TRUE(check(system).ok());
   const Planned planned(with_sum("kind = sum, group_size = 2"), system);
-  const SystemExplanation explained = explain_system(system, planned.plans()).value();
+  const SystemTimeline explained = system_timeline(system, planned.plans()).value();
   const std::vector<QueueTime> times = queue_times(explained.timeline, explained.jobs.jobs());
   EXPECT_GT(times[1].computing, times[0].computing);
   ASSERT_FALSE(times[0].waits.empty());
@@ -129,7 +129,7 @@ TEST(SystemExplanation, LetsFastDevicesWaitForSlowOnes) {
 TEST(SystemExplanation, CanBeDrawn) {
   const System system = preset("ring:2");
   const Planned planned(with_sum("kind = sum, group_size = 2"), system);
-  const SystemExplanation explained = explain_system(system, planned.plans()).value();
+  const SystemTimeline explained = system_timeline(system, planned.plans()).value();
   Trace trace;
   add_timeline(trace, explained.timeline, explained.jobs.jobs(), names_of(explained));
   const std::string json = trace.json("t");
@@ -141,7 +141,7 @@ TEST(SystemExplanation, RefusesCollectivesOfOtherSystems) {
   const auto refused = [](std::string_view text, std::string_view name) {
     const System system = preset(name);
     const Planned planned(text, system);
-    return explain_system(system, planned.plans());
+    return system_timeline(system, planned.plans());
   };
   EXPECT_THAT(refused(with_sum("kind = sum, group_size = 4"), "ring:6"),
               says("all_reduce ... groups of 4 ... 6 devices"));

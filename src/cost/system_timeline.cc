@@ -1,4 +1,4 @@
-#include "report/system_explanation.h"
+#include "cost/system_timeline.h"
 
 #include <algorithm>
 #include <map>
@@ -9,9 +9,10 @@
 
 #include "cost/task_seconds.h"
 #include "ir/op_def.h"
+#include "plan/collectives.h"
 #include "plan/edit.h"
+#include "plan/planned_kernels.h"
 #include "program/tasks.h"
-#include "report/explain.h"
 #include "timeline/step_jobs.h"
 #include "timeline/task_jobs.h"
 
@@ -41,16 +42,21 @@ Result<std::vector<Collective>> groups_of(const Graph& graph, NodeId n, Collecti
                                           int64_t elements, int64_t devices) {
   std::vector<int32_t> all(static_cast<size_t>(devices));
   std::iota(all.begin(), all.end(), 0);
+  const int64_t size = graph.op(n).integer("group_size");
+  std::vector<std::pair<int32_t, int32_t>> members;
   if (kind == CollectiveKind::permute) {
+    const Ints& pairs = graph.op(n).ints("pairs");
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+      members.emplace_back(static_cast<int32_t>(pairs[i]), static_cast<int32_t>(pairs[i + 1]));
+  }
+  if (size == 0) {
     const Ints& pairs = graph.op(n).ints("pairs");
     HONE_TRY(check_ids(graph, n, pairs, devices));
     Collective one = {.kind = kind, .devices = std::move(all), .elements = elements};
-    for (size_t i = 0; i + 1 < pairs.size(); i += 2)
-      one.pairs.emplace_back(static_cast<int32_t>(pairs[i]), static_cast<int32_t>(pairs[i + 1]));
+    one.pairs = std::move(members);
     return std::vector{std::move(one)};
   }
   const Ints& named = graph.op(n).ints("groups");
-  const int64_t size = graph.op(n).integer("group_size");
   HONE_TRY(check_ids(graph, n, named, devices));
   if (!named.empty() && std::ssize(named) != devices)
     return bad_input("{} has groups of {} devices, and the system has {}", graph.describe(n),
@@ -61,12 +67,13 @@ Result<std::vector<Collective>> groups_of(const Graph& graph, NodeId n, Collecti
   if (!named.empty()) std::ranges::copy(named, all.begin());
   std::vector<Collective> groups;
   for (auto at = all.begin(); at != all.end(); at += size)
-    groups.push_back({.kind = kind, .devices = {at, at + size}, .elements = elements});
+    groups.push_back(
+        {.kind = kind, .devices = {at, at + size}, .elements = elements, .pairs = members});
   return groups;
 }
 
 struct Exchange {
-  ExplainedExchange explained;
+  TimedExchange timed;
   std::vector<Collective> groups;
   int64_t element_bytes = 1;
 };
@@ -79,16 +86,20 @@ Result<Exchange> exchange_of(const Graph& graph, NodeId n, CollectiveKind kind,
   made.element_bytes = std::max(1, bits(operand.dtype()) / 8);
   if (bits(operand.dtype()) < 8) elements = (elements * bits(operand.dtype()) + 7) / 8;
   made.groups = HONE_TRY(groups_of(graph, n, kind, elements, system.device_count()));
-  made.explained = {.name = std::string(graph.name(graph.result(n))),
-                    .kind = kind,
-                    .groups = made.groups.size(),
-                    .members = made.groups.front().devices.size(),
-                    .bytes = elements * made.element_bytes,
-                    .schedule = {}};
-  Result<CollectivePrice> best = best_schedule(made.groups, made.element_bytes, system);
-  if (!best.ok()) return Error(best.error()).about(graph.describe(n));
-  made.explained.schedule = *best;
+  made.timed = {.name = std::string(graph.name(graph.result(n))),
+                .kind = kind,
+                .groups = made.groups.size(),
+                .members = made.groups.front().devices.size(),
+                .bytes = elements * made.element_bytes,
+                .schedule = {}};
   return made;
+}
+
+Result<CollectivePrice> best_of(const Graph& graph, NodeId n, const Exchange& exchange,
+                                const System& system) {
+  Result<CollectivePrice> best = best_schedule(exchange.groups, exchange.element_bytes, system);
+  if (!best.ok()) return Error(best.error()).about(graph.describe(n));
+  return best;
 }
 
 bool has_exchanges_in_regions(const Graph& graph) {
@@ -112,11 +123,12 @@ Result<TargetTasks> tasks_for(const TargetPlan& plan, const Target& target) {
   if (has_exchanges_in_regions(graph))
     return unsupported("a collective stands in a region of @{}", graph.name())
         .with_hint("explain the graph without the loop or the branch around it");
-  const Explanation explained =
-      HONE_TRY(explain(graph, *plan.plan, target, *plan.cost, {.most = 0}));
+  if (!graph.is_static()) return bad_input("sizes are open, and what kernels cost depends on them");
   std::unordered_map<uint64_t, double> launches;
-  for (const ExplainedKernel& kernel : explained.kernels)
-    launches.emplace(kernel.hash, kernel.chosen.priced);
+  for (const auto& [step, kernel] : HONE_TRY(planned_kernels(graph, *plan.plan)))
+    if (!launches.contains(kernel.hash))
+      launches[kernel.hash] =
+          plan.cost->launch(kernel.body, *kernel.schedule, plan.plan->threads.value_or(1));
   const auto editor = HONE_TRY(PlanEditor::open(graph, *plan.plan, target));
   Tasks tasks = plan.program != nullptr ? tasks_of(*plan.program) : tasks_of(*editor);
   const std::vector<TaskSeconds> seconds = HONE_TRY(task_seconds(tasks, launches, *plan.cost));
@@ -138,23 +150,29 @@ class Devices {
   Devices(const System& system, std::span<const TargetPlan> plans)
       : system_(system), plans_(plans), jobs_(system) {}
 
-  Result<SystemExplanation> explained() {
+  Result<SystemTimeline> timed() {
     for (size_t i = 0; i < plans_.size(); ++i)
       targets_.push_back(HONE_TRY(tasks_for(plans_[i], system_.targets[i])));
     HONE_TRY(add_devices());
     const auto first_step = static_cast<uint32_t>(jobs_.jobs().jobs.size());
-    std::vector<ExplainedExchange> exchanges;
+    std::vector<TimedExchange> exchanges;
     const Graph& graph = *plans_.front().graph;
     for (const NodeId n : graph.nodes())
-      if (const std::optional<CollectiveKind> kind = kind_of(graph, n)) {
-        const Exchange exchange = HONE_TRY(exchange_of(graph, n, *kind, system_));
+      if (const auto kind = kind_of(graph, n); kind && exchanges_data(graph.op(n))) {
+        Exchange exchange = HONE_TRY(exchange_of(graph, n, *kind, system_));
+        const auto said = plans_.front().plan->collective.find(exchange.timed.name);
+        if (said == plans_.front().plan->collective.end())
+          return bad_input("the plan has no schedule of {}", graph.describe(n));
+        exchange.timed.schedule = {
+            said->second, HONE_TRY(collective_seconds(exchange.groups, said->second,
+                                                      exchange.element_bytes, system_))};
         HONE_TRY(add(exchange));
-        exchanges.push_back(exchange.explained);
+        exchanges.push_back(exchange.timed);
       }
     Timeline timeline = HONE_TRY(Timeline::open(jobs_.jobs()));
     std::vector<HeldMemory> memory = HONE_TRY(held(timeline));
-    return SystemExplanation{std::move(jobs_), std::move(timeline), first_step,
-                             std::move(exchanges), std::move(memory)};
+    return SystemTimeline{std::move(jobs_), std::move(timeline), first_step, std::move(exchanges),
+                          std::move(memory)};
   }
 
  private:
@@ -166,9 +184,9 @@ class Devices {
       const TargetTasks& tasks = targets_[target_of(d)];
       rates_.push_back(step_rates(system_.targets[target_of(d)]));
       count += tasks.list.tasks.size();
-      if (count > kMostExplainedJobs)
+      if (count > kMostTimedJobs)
         return over_limit("{} devices with {} tasks each are more than {} jobs",
-                          system_.device_count(), tasks.list.tasks.size(), kMostExplainedJobs);
+                          system_.device_count(), tasks.list.tasks.size(), kMostTimedJobs);
       devices_.push_back(add_tasks(jobs_, d, tasks.list, tasks.seconds));
     }
     return {};
@@ -177,23 +195,22 @@ class Devices {
   Status add(const Exchange& exchange) {
     std::vector<DeviceProgram> programs;
     for (const Collective& group : exchange.groups)
-      for (DeviceProgram& one :
-           HONE_TRY(step_programs(group, exchange.explained.schedule.schedule)))
+      for (DeviceProgram& one : HONE_TRY(step_programs(group, exchange.timed.schedule.schedule)))
         programs.push_back(std::move(one));
     std::vector<uint32_t> joins;
     std::vector<std::vector<uint32_t>> begins;
     for (const DeviceProgram& program : programs) {
       const TargetTasks& tasks = targets_[target_of(program.device)];
-      const auto task = tasks.exchanges.find(exchange.explained.name);
+      const auto task = tasks.exchanges.find(exchange.timed.name);
       if (task == tasks.exchanges.end())
-        return bad_input("the plan of another target has no '{}'", exchange.explained.name);
+        return bad_input("the plan of another target has no '{}'", exchange.timed.name);
       const std::vector<uint32_t>& jobs = devices_[static_cast<size_t>(program.device)].tasks;
       joins.push_back(jobs[task->second]);
       std::vector<uint32_t>& begin = begins.emplace_back();
       for (const uint32_t before : tasks.list.tasks[task->second].after)
         begin.push_back(jobs[before]);
     }
-    jobs_.name(fmt::format("{} {}", name(exchange.explained.kind), exchange.explained.name));
+    jobs_.name(fmt::format("{} {}", name(exchange.timed.kind), exchange.timed.name));
     const std::vector<uint32_t> ends = HONE_TRY(add_steps(
         jobs_, programs, {.element_bytes = exchange.element_bytes, .rates = rates_}, begins));
     for (size_t i = 0; i < ends.size(); ++i) jobs_.wait(joins[i], ends[i]);
@@ -227,10 +244,21 @@ bool has_exchanges(const Graph& graph) {
   return has_exchanges_in_regions(graph);
 }
 
-Result<SystemExplanation> explain_system(const System& system, std::span<const TargetPlan> plans) {
+Result<SystemTimeline> system_timeline(const System& system, std::span<const TargetPlan> plans) {
   HONE_CHECK(plans.size() == system.targets.size(), "{} plans, {} targets", plans.size(),
              system.targets.size());
-  return Devices(system, plans).explained();
+  return Devices(system, plans).timed();
+}
+
+Result<std::map<std::string, CollectiveSchedule>> best_schedules(const Graph& graph,
+                                                                 const System& system) {
+  std::map<std::string, CollectiveSchedule> best;
+  for (const NodeId n : graph.nodes())
+    if (const auto kind = kind_of(graph, n); kind && exchanges_data(graph.op(n))) {
+      const Exchange exchange = HONE_TRY(exchange_of(graph, n, *kind, system));
+      best[step_name(graph, n)] = HONE_TRY(best_of(graph, n, exchange, system)).schedule;
+    }
+  return best;
 }
 
 }  // namespace hone

@@ -1,0 +1,132 @@
+#include "search/system_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cost/analytic.h"
+#include "cost/system_timeline.h"
+#include "ir/text.h"
+#include "program/devices.h"
+#include "program/lower/lower.h"
+#include "target/presets.h"
+#include "tests/base/says_testing.h"
+#include "tests/target/target_testing.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+
+Target sample() { return parse_target(kSampleTarget, "t").value(); }
+
+// A ring of devices whose links have this bandwidth.
+System ring(int64_t devices, double bytes_per_second) {
+  System system = preset_system(fmt::format("ring:{}", devices), sample()).value();
+  system.links[0].bytes_per_second = bytes_per_second;
+  system.links[0].latency = 1e-6;
+  return system;
+}
+
+SystemPlans planned(std::string_view text, const System& system,
+                    const SystemPlanOptions& options = {}) {
+  const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  return plan_for_system(parse_graph(text).value(), system, {{cost}}, options).value();
+}
+
+std::string gathered(int64_t members, int64_t rows) {
+  return fmt::format(
+      "graph @g(%x: f32[{1}, 512], %w: f32[512, 512]) {{\n"
+      "  %all = all_gather %x {{axis = 0, group_size = {0}}}\n"
+      "  %y = dot %all, %w {{lhs_contract = [1], rhs_contract = [0]}}\n"
+      "  return %y\n}}\n",
+      members, rows);
+}
+std::string scattered(int64_t members, int64_t rows) {
+  return fmt::format(
+      "graph @s(%x: f32[{1}, 512], %w: f32[512, 512]) {{\n"
+      "  %all = dot %x, %w {{lhs_contract = [1], rhs_contract = [0]}}\n"
+      "  %y = reduce_scatter %all {{kind = sum, axis = 0, group_size = {0}}}\n"
+      "  return %y\n}}\n",
+      members, members * rows);
+}
+
+// A ring on which computing and moving take about the same.
+System balanced(std::string_view text, int64_t devices, int64_t rows) {
+  const double computing = planned(text, ring(devices, 1e15), {.overlaps = false}).seconds;
+  const double moved = static_cast<double>((devices - 1) * rows * 512 * 4);
+  return ring(devices, moved / computing);
+}
+
+TEST(SystemPlan, DividesAProductThatTakesAsLongAsItsExchange) {
+  for (const int64_t devices : {2, 4}) {
+    constexpr int64_t kRows = 128;
+    for (const std::string& text : {gathered(devices, kRows), scattered(devices, kRows)}) {
+      const System system = balanced(text, devices, kRows);
+      const SystemPlans plans = planned(text, system);
+      ASSERT_EQ(plans.overlaps.size(), 1U);
+      EXPECT_EQ(plans.overlaps[0].value, "y");
+      ASSERT_EQ(plans.plans[0].rewrite.size(), 1U) << text << plans.overlaps[0].after;
+      EXPECT_EQ(plans.plans[0].rewrite[0].rule, plans.overlaps[0].overlap);
+      EXPECT_LT(plans.seconds, plans.undivided * (1 - kLeastGain));
+      // It is a plan as any other.
+      EXPECT_EQ(parse_plan(print(plans.plans[0])).value(), plans.plans[0]);
+      const Program program = lower(plans.graphs[0], plans.plans[0], system.targets[0]).value();
+      EXPECT_TRUE(check_no_deadlock(program, static_cast<int32_t>(devices)).ok());
+    }
+  }
+}
+
+TEST(SystemPlan, LeavesAProductWholeWhereStepsDoNotPay) {
+  // Three messages, one after another, take longer than the two of a gather.
+  System system = ring(4, 1e12);
+  system.links[0].latency = 1e-3;
+  const SystemPlans plans = planned(gathered(4, 8), system);
+  ASSERT_EQ(plans.overlaps.size(), 1U);
+  EXPECT_EQ(plans.overlaps[0].overlap, "") << plans.overlaps[0].after;
+  EXPECT_TRUE(plans.plans[0].rewrite.empty());
+  EXPECT_EQ(plans.seconds, plans.undivided);
+}
+
+TEST(SystemPlan, IsNeverSlowerThanWithoutSteps) {
+  for (const double bandwidth : {1e7, 1e9, 1e11}) {
+    const SystemPlans plans = planned(gathered(3, 7), ring(3, bandwidth));
+    EXPECT_LE(plans.seconds, plans.undivided);
+  }
+}
+
+TEST(SystemPlan, CollectivesHaveTheBestScheduleOfTheSystem) {
+  constexpr std::string_view kSum =
+      "graph @sum(%x: f32[1000, 100]) {\n"
+      "  %s = all_reduce %x {kind = sum, group_size = 4}\n  return %s\n}\n";
+  const System slow = ring(4, 1e9);
+  const SystemPlans plans = planned(kSum, slow);
+  const Collective collective = {CollectiveKind::all_reduce, {0, 1, 2, 3}, 100'000};
+  EXPECT_EQ(plans.plans[0].collective.at("s"),
+            best_schedule({&collective, 1}, 4, slow).value().schedule);
+  // A schedule that is said stays.
+  SystemPlanOptions options;
+  options.said.emplace_back().collective["s"] = parse_collective_schedule("tree").value();
+  EXPECT_EQ(to_string(planned(kSum, slow, options).plans[0].collective.at("s")), "tree");
+}
+
+TEST(SystemPlan, ConstantsOfAProductStay) {
+  const System system = ring(2, 1e9);
+  const SystemPlans plans = planned(
+      "graph @g(%x: f32[64, 4]) {\n"
+      "  %w = constant [1, 2, 3, 4] : f32[4]\n"
+      "  %all = all_gather %x {axis = 0, group_size = 2}\n"
+      "  %y = dot %all, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+      "  return %y\n}\n",
+      system);
+  EXPECT_EQ(plans.overlaps.size(), 1U);
+}
+
+TEST(SystemPlan, RefusesGroupsOfOtherSystems) {
+  const System system = ring(3, 1e9);
+  const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  EXPECT_THAT(plan_for_system(parse_graph(gathered(2, 8)).value(), system, {{cost}}),
+              refuses(ErrorCode::bad_input, "'%all' (all_gather) ... groups of 2 ... 3 devices"));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
