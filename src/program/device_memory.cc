@@ -98,7 +98,7 @@ class Counting {
     return most;
   }
 
-  // All groups are alike. Of their members, the one that needs most counts.
+  // All groups are alike. The member that needs most counts.
   Result<int64_t> collective(const Frame& frame, const Start& start) {
     const Type from = frame.buffers[start.from].type, to = frame.buffers[start.to].type;
     const MovedElements moved = HONE_TRY(moved_elements(

@@ -9,8 +9,8 @@
 
 namespace hone {
 
-// The memory that a device needs to run its program, in bytes. Of devices that run the same one, it
-// is that of the device that needs most.
+// The memory that a device needs to run its program, in bytes. If several devices run it, it is
+// that of the device that needs most.
 struct DeviceMemory {
   struct Value {
     std::string name;  // "weight %w"
@@ -23,7 +23,7 @@ struct DeviceMemory {
   int64_t messages = 0;  // what collectives keep for themselves, and bytes that come early
   std::vector<Value> largest = {};  // a few
 
-  int64_t total() const;  // INT64_MAX if it is no number
+  int64_t total() const;  // INT64_MAX at most
 };
 
 // The program is verified and of static sizes.

@@ -10,10 +10,10 @@
 
 namespace hone {
 
-// What several devices run: one program for all of them, or a program for each.
+// The programs of several devices: one for all of them, or one for each.
 struct DevicePrograms {
   std::vector<Program> programs;
-  // By device: its program. None: the only program is for all devices, however many they are.
+  // The program of each device. None: the only program is for all devices, however many they are.
   std::vector<uint32_t> of_device = {};
 
   const Program& of(int32_t device) const {

@@ -165,8 +165,8 @@ Status check_devices(const Command& command, int32_t devices) {
       .with_hint("run the programs on as many devices as they are for");
 }
 
-// What a program for single devices may not have. Nobody proves that devices with programs of their
-// own take the same branches.
+// Refuses what a program for single devices may not have. Nobody proves that devices with programs
+// of their own take the same branches.
 Status check_alone(const Program& program, int32_t device, int32_t devices) {
   for (const FrameRef& frame : all_frames(program.main))
     for (const Command& command : frame->commands) {

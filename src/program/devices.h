@@ -18,8 +18,8 @@ bool exchanges_data(const Program& program);
 Status check_devices(const Program& program, int32_t devices);
 Status check_devices(const DevicePrograms& programs, int32_t devices);
 
-// What the programs, which are verified and of static sizes, exchange: the messages of each device
-// from the first command to the last. Each device carries out those of its collectives as late as
+// The messages of each device, from the first command to the last. The programs are verified and of
+// static sizes. Each device carries out those of its collectives as late as
 // it may.
 Result<std::vector<DeviceProgram>> steps_of(const DevicePrograms& programs, int32_t devices);
 

@@ -336,7 +336,7 @@ class Instantiation {
   std::unordered_map<Dim, int64_t, DimHash> numbers_;
   std::vector<std::vector<int64_t>> symbols_;  // by kernel
   std::map<std::pair<const Frame*, BufferId>, uint32_t> constants_;
-  // By the address of what begins a collective or a message: as it was written out last.
+  // Each start, send and receive, by its address: its number as it was written out last.
   std::map<const void*, uint32_t> numbers_of_starts_;
   const Frame* frame_ = nullptr;  // of the command at hand
   std::string name_;              // of the command at hand

@@ -196,7 +196,7 @@ class Runner {
     return collectives_.receive(
         &c, c.message, {places[c.to].writable, static_cast<size_t>(size_of(to.type))}, to.name);
   }
-  // What began is known by the address of its command's kind.
+  // A start, send or receive is known by its address.
   Status execute(const Frame& frame, const Wait& c, const Places& /*places*/, int64_t /*top*/) {
     return std::visit([&](const auto& begun) { return collectives_.wait(&begun); },
                       frame.commands[c.start].kind);

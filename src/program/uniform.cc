@@ -20,14 +20,14 @@ struct Same {
   bool operator==(const Same& other) const { return devices == other.devices; }
 };
 
-// Of a value that is made of both.
+// The result for a value that is made of both.
 Same both(const Same& a, const Same& b) {
   if (a.devices == 0 || b.devices == 1) return b;
   if (b.devices == 0 || a.devices == b.devices || a.devices == 1) return a;
   return {1, fmt::format("groups of {} and of {} devices", a.devices, b.devices)};
 }
 
-// What all members of one group of all devices get.
+// The result for what a collective gives its members.
 Same gathered(const SpmdCollective& spmd, const Same& from) {
   const bool is_for_all =
       spmd.kind == CollectiveKind::all_reduce || spmd.kind == CollectiveKind::all_gather;

@@ -11,8 +11,8 @@
 namespace hone {
 namespace {
 
-// The nodes of a device that as many messages, one after another, come before. What lies between
-// two messages that depend on each other is in pieces of its own, so pieces have an order.
+// The nodes of a device that as many messages, one after another, come before. Nodes between
+// two messages that depend on each other are in pieces of their own, so pieces have an order.
 struct Place {
   size_t level = 0;
   int32_t device = 0;

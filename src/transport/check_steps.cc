@@ -153,7 +153,7 @@ class AllDevices {
   std::string of_device(const At& at) const {
     return fmt::format("{} of device {}", name(at), programs_[at.program].device);
   }
-  // What it does, where its name does not say so.
+  // Its action, where its name does not say it.
   std::string doing(const At& at) const {
     return command_of_ ? std::string() : fmt::format(" ({})", to_string(step(at)));
   }

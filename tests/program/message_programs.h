@@ -19,7 +19,7 @@ struct DrawnMessage {
 struct MessagePrograms {
   int32_t devices = 2;
   std::vector<DrawnMessage> messages;
-  // By device: the messages that it sends and that it takes, in the order in which it begins them.
+  // The messages that each device sends and that it takes, in the order in which it begins them.
   std::vector<std::vector<size_t>> sent;
   std::vector<std::vector<size_t>> taken;
   bool is_right = false;  // all begin before the first is waited for, so nobody waits for ever

@@ -8,7 +8,7 @@
 namespace hone::tested {
 namespace {
 
-// What a device does, one after another.
+// An act of a device.
 struct Act {
   enum class Kind : uint8_t { send, take, wait } kind = Kind::send;
   size_t message = 0;
