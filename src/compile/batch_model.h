@@ -18,11 +18,9 @@ struct BatchOptions {
   int64_t threads = 1;               // of each device
 };
 
-// A graph whose batch is divided among devices of this machine (shard/batch_part.h). Code is made
-// for the sizes of inputs when they are first met, once for each number of rows that a device has.
-// The code for the kMaxKept choices of sizes that were used last is kept.
-//
-// The devices share the constants. If but one of them has rows, it runs the graph as it is.
+// A graph whose batch is divided among devices of this machine (divided_code.h). Code is made for
+// the sizes of inputs when they are first met. The code for the kMaxKept choices of sizes that were
+// used last is kept. The devices share the constants.
 class BatchModel final : public Runnable {
  public:
   static constexpr size_t kMaxKept = 64;
@@ -50,8 +48,6 @@ class BatchModel final : public Runnable {
   };
 
   Result<std::shared_ptr<const ManyDevices>> make(std::span<const Type> types) const;
-  Result<Image> compiled(Graph graph) const;
-  Result<DeviceShare> loaded(size_t device, int64_t first, int64_t count, const Image& image) const;
 
   const Graph graph_;
   const Target target_;

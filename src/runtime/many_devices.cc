@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
+#include <functional>
 #include <optional>
-#include <system_error>
-#include <thread>
+#include <utility>
 
+#include "runtime/crew.h"
 #include "tensor/memory_pool.h"
+#include "transport/threads.h"
 
 namespace hone {
 
@@ -38,27 +38,29 @@ std::vector<image::Port> whole_ports(std::span<const DividedPort> divided) {
   return ports;
 }
 
-Type share_of(const DividedPort& port, int64_t rows, int64_t count) {
-  if (port.dim < 0) return port.port.type;
-  Dims dims(port.port.type.dims().begin(), port.port.type.dims().end());
-  Dim& size = dims[static_cast<size_t>(port.dim)];
-  size = size.value() / rows * count;
-  return port.port.type.with_dims(dims);
-}
-
 Status check_share(std::span<const DividedPort> whole, std::span<const image::Port> ports,
                    int64_t rows, const DeviceShare& device) {
   if (ports.size() != whole.size())
     return fault("the code of {} has {} inputs or outputs, not {}", device.name, ports.size(),
                  whole.size());
   for (size_t i = 0; i < ports.size(); ++i)
-    if (const Type wanted = share_of(whole[i], rows, device.count); ports[i].type != wanted)
+    if (const Type wanted = share_of(whole[i].port.type, whole[i].dim, rows, device.count);
+        ports[i].type != wanted)
       return fault("'{}' of {} is {}, not {}", whole[i].port.name, device.name,
                    ports[i].type.to_string(), wanted.to_string());
   return {};
 }
 
 }  // namespace
+
+// Runs at a time each have one. It is used again, unless the run failed.
+struct ManyDevices::Meeting {
+  std::unique_ptr<Crew> crew;
+  std::unique_ptr<Transport> transport;
+};
+
+ManyDevices::ManyDevices() = default;
+ManyDevices::~ManyDevices() = default;
 
 // ---- Making -------------------------------------------------------------------------------------
 
@@ -79,6 +81,53 @@ Result<std::shared_ptr<const ManyDevices>> ManyDevices::make(std::vector<Divided
     bytes += static_cast<size_t>(port.type.static_bytes());
   made->output_memory_ = std::make_shared<MemoryPool>(bytes);
   return std::shared_ptr<const ManyDevices>(std::move(made));
+}
+
+Result<std::shared_ptr<const ManyDevices>> ManyDevices::load(const BatchDivision& division,
+                                                             std::span<const image::Port> inputs,
+                                                             std::span<const image::Port> outputs,
+                                                             std::span<const Image> images,
+                                                             const LoadDivided& options) {
+  const auto divided = [](std::span<const image::Port> ports, std::span<const int> dims) {
+    std::vector<DividedPort> all;
+    for (size_t i = 0; i < ports.size(); ++i) all.push_back({ports[i], dims[i]});
+    return all;
+  };
+  HONE_TRY(hone::check(division, inputs, outputs));
+  HONE_TRY(check_meetings(images));
+  const auto count = std::max<int64_t>(std::ssize(division.shares), std::ssize(options.names));
+  std::vector<DeviceShare> devices;
+  for (size_t i = 0; i < division.shares.size(); ++i) {
+    const BatchDivision::Share& share = division.shares[i];
+    if (share.code >= images.size())
+      return bad_input("a device has code {} of {}", share.code, images.size());
+    devices.push_back(
+        {.name = i < options.names.size() ? options.names[i] : fmt::format("device {}", i),
+         .first = share.first,
+         .count = share.count,
+         .code = HONE_TRY(Executable::load(
+             images[share.code], {.team = HONE_TRY(Team::create({.threads = options.threads})),
+                                  .machine = options.machine,
+                                  .memory_limit = options.memory_limit / count}))});
+  }
+  return make(divided(inputs, division.inputs), divided(outputs, division.outputs), division.rows,
+              std::move(devices));
+}
+
+Result<std::unique_ptr<ManyDevices::Meeting>> ManyDevices::meeting() const {
+  std::unique_ptr<Meeting> meeting;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!idle_.empty()) {
+      meeting = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (meeting == nullptr)
+    meeting = std::make_unique<Meeting>(Meeting{HONE_TRY(Crew::make(devices_.size())), nullptr});
+  if (meeting->transport == nullptr && devices_.size() > 1)
+    meeting->transport = HONE_TRY(make_thread_transport(static_cast<int32_t>(devices_.size())));
+  return meeting;
 }
 
 Status ManyDevices::check() const {
@@ -219,70 +268,77 @@ void ManyDevices::Device::join_shared_bytes(std::span<std::byte* const> outputs)
 class ManyDevices::Run {
  public:
   Run(const ManyDevices& all, const RunOptions& options)
-      : user_(options.cancel), options_(options), shares_(all.devices_) {
+      : all_(all), user_(options.cancel), options_(options), errors_(all.devices_.size()) {
     options_.cancel = &cancel_;
-    for (const DeviceShare& share : shares_) devices_.emplace_back(all, share);
+    for (const DeviceShare& share : all.devices_) devices_.emplace_back(all, share);
   }
 
   std::vector<Device>& devices() { return devices_; }
   Status execute();
 
  private:
-  void work(size_t i);
-  void end(size_t i, Status status);
-  void wait();
+  void work(size_t i, Transport* transport);
+  void wait(Crew& crew);
+  std::optional<Error> error() const;
 
+  const ManyDevices& all_;
   const CancelToken* user_;
   RunOptions options_;
   CancelToken cancel_;
-  const std::span<const DeviceShare> shares_;
   std::vector<Device> devices_;
-
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable is_done_;
-  size_t done_ = 0;
-  std::optional<Error> error_;  // the first
+  std::vector<std::optional<Error>> errors_;  // of each device
 };
 
-void ManyDevices::Run::end(size_t i, Status status) {
-  const std::scoped_lock lock(mutex_);
-  if (!status.ok() && !error_) {
-    Error error = std::move(status).error();
-    const bool is_interruption = error.code() == ErrorCode::interrupted;
-    error_ = is_interruption ? std::move(error)
-                             : std::move(error).within(fmt::format("device '{}'", shares_[i].name));
-    cancel_.cancel();
-  }
-  ++done_;
-  is_done_.notify_one();
+void ManyDevices::Run::work(size_t i, Transport* transport) {
+  RunOptions options = options_;
+  options.place = {static_cast<int32_t>(i), transport};
+  Status status = devices_[i].run(options);
+  if (status.ok()) return;
+  cancel_.cancel();
+  if (transport != nullptr) transport->cancel(status.error());
+  errors_[i] = std::move(status).error();
 }
 
-void ManyDevices::Run::work(size_t i) { end(i, devices_[i].run(options_)); }
-
 // Until all are done; hands on that the user cancels.
-void ManyDevices::Run::wait() {
+void ManyDevices::Run::wait(Crew& crew) {
   constexpr auto kLook = std::chrono::milliseconds(10);
-  std::unique_lock lock(mutex_);
-  const auto all_done = [&] { return done_ == devices_.size(); };
-  if (user_ == nullptr) return is_done_.wait(lock, all_done);
-  while (!is_done_.wait_for(lock, kLook, all_done))
+  if (user_ == nullptr) return crew.wait();
+  while (!crew.wait_for(kLook))
     if (user_->cancelled()) cancel_.cancel();
+}
+
+// The cause: devices that wait for the one that failed give its error behind their own command, so
+// it is the shortest. Those that were told to stop have none of their own.
+std::optional<Error> ManyDevices::Run::error() const {
+  std::optional<size_t> cause;
+  const auto is_told = [&](size_t i) { return errors_[i]->code() == ErrorCode::interrupted; };
+  for (size_t i = 0; i < errors_.size(); ++i) {
+    if (!errors_[i]) continue;
+    const bool is_better =
+        !cause || (is_told(i) != is_told(*cause)
+                       ? is_told(*cause)
+                       : errors_[i]->what().size() < errors_[*cause]->what().size());
+    if (is_better) cause = i;
+  }
+  if (!cause) return std::nullopt;
+  Error error = *errors_[*cause];
+  if (is_told(*cause)) return error;
+  return std::move(error).within(fmt::format("device '{}'", all_.devices_[*cause].name));
 }
 
 Status ManyDevices::Run::execute() {
   if (user_ != nullptr) HONE_TRY(user_->check());
-  std::vector<std::thread> threads;
-  threads.reserve(devices_.size());
-  for (size_t i = 0; i < devices_.size(); ++i) {
-    try {
-      threads.emplace_back([this, i] { work(i); });
-    } catch (const std::system_error& error) {
-      end(i, over_limit("the system gives no thread: {}", error.what()));
-    }
+  std::unique_ptr<Meeting> meeting = HONE_TRY(all_.meeting());
+  const std::function<void(size_t)> one = [&](size_t i) { work(i, meeting->transport.get()); };
+  meeting->crew->start(one);
+  wait(*meeting->crew);
+  std::optional<Error> failed = error();
+  if (failed) meeting->transport = nullptr;
+  {
+    const std::scoped_lock lock(all_.mutex_);
+    all_.idle_.push_back(std::move(meeting));
   }
-  wait();
-  for (std::thread& thread : threads) thread.join();
-  if (error_) return *std::move(error_);
+  if (failed) return *std::move(failed);
   int64_t last = 0;
   for (const Device& device : devices_) last = std::max(last, device.end);
   for (Device& device : devices_)

@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/division.h"
 #include "runtime/executable.h"
 
 namespace hone {
@@ -33,11 +36,21 @@ struct DeviceTimes {
   double waiting = 0;    // for the other devices, after it is done
 };
 
+struct LoadDivided {
+  // The names of the devices, for errors; those that are missing are "device N".
+  std::vector<std::string> names = {};
+  int64_t threads = 1;                                 // of each device
+  int64_t memory_limit = INT64_MAX;                    // LoadOptions, of all devices together
+  std::optional<Instructions> machine = std::nullopt;  // LoadOptions
+};
+
 // One graph, of whose batch each device computes some rows. It takes and gives whole tensors. Each
-// device runs on a thread of its own, and its code on a team of its own. Inputs are not copied, and
-// outputs are written where they belong, if the rows of a device are one piece of memory.
+// device runs on a thread of its own, and its code on a team of its own. The threads live as long
+// as the model. Inputs are not copied, and outputs are written where they belong, if the rows of a
+// device are one piece of memory. Where devices add something up, they exchange it (all_reduce).
 //
-// If the run of a device fails, the others are cancelled. The error names the device.
+// If the run of a device fails, the others end, too. The error names the device. A forked child
+// must not run it.
 class ManyDevices final : public Runnable {
  public:
   // The shares are of a batch of `rows` rows, in order, and have all of them. An error if the code
@@ -46,6 +59,13 @@ class ManyDevices final : public Runnable {
                                                          std::vector<DividedPort> outputs,
                                                          int64_t rows,
                                                          std::vector<DeviceShare> devices);
+  // The ports of all devices together have static types. The images are those of the division.
+  static Result<std::shared_ptr<const ManyDevices>> load(const BatchDivision& division,
+                                                         std::span<const image::Port> inputs,
+                                                         std::span<const image::Port> outputs,
+                                                         std::span<const Image> images,
+                                                         const LoadDivided& options);
+  ~ManyDevices() override;  // not while it runs
 
   std::span<const image::Port> inputs() const override { return input_ports_; }
   std::span<const image::Port> outputs() const override { return output_ports_; }
@@ -71,9 +91,11 @@ class ManyDevices final : public Runnable {
   };
   class Device;
   class Run;
+  struct Meeting;  // the threads of a run, and what they exchange data by
 
-  ManyDevices() = default;
+  ManyDevices();
   Status check() const;
+  Result<std::unique_ptr<Meeting>> meeting() const;
   Rows rows_of(const DividedPort& port, const DeviceShare& device) const;
 
   std::vector<DividedPort> inputs_;
@@ -83,6 +105,9 @@ class ManyDevices final : public Runnable {
   int64_t rows_ = 1;
   std::vector<DeviceShare> devices_;
   std::shared_ptr<MemoryPool> output_memory_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::vector<std::unique_ptr<Meeting>> idle_;
 };
 
 }  // namespace hone

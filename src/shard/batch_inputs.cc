@@ -83,9 +83,10 @@ std::vector<BatchShare> batch_shares(int64_t rows, int64_t devices) {
   for (int64_t i = 0; i < devices; ++i) {
     const int64_t count = rows / devices + (i < rows % devices ? 1 : 0);
     if (count == 0 && i > 0) break;
-    shares.push_back({rows, first, count});
+    shares.push_back({rows, first, count, 1});
     first += count;
   }
+  for (BatchShare& share : shares) share.devices = std::ssize(shares);
   return shares;
 }
 

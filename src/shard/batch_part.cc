@@ -7,6 +7,7 @@
 
 #include "ir/application.h"
 #include "ir/op_facts.h"
+#include "shard/local_op.h"
 
 namespace hone {
 
@@ -44,7 +45,8 @@ class Walk {
         share_(share),
         part_(whole.name()),
         dims_(whole.value_count(), kWhole),
-        local_(whole.value_count()) {
+        local_(whole.value_count()),
+        users_(whole) {
     for (size_t i = 0; i < parameters.size(); ++i) dims_[whole.inputs()[i].index] = parameters[i];
   }
 
@@ -55,6 +57,7 @@ class Walk {
   const std::vector<int>& outputs() const { return outputs_; }
   const std::vector<Demand>& demands() const { return demands_; }
   bool depends_on_first() const { return depends_on_first_; }
+  bool has_sums() const { return has_sums_; }
 
  private:
   Type local_type(Type type, int dim) const;
@@ -64,6 +67,9 @@ class Walk {
   void parameter(NodeId n);
   Status whole_node(NodeId n);
   Status row_by_row(NodeId n);
+  Status sum_of_rows(NodeId n, const RowRule& rule);
+  Status sum_of_sums(NodeId n);
+  Status finish_sums(NodeId n);
   Status composite(NodeId n);
   Status control(NodeId n);
 
@@ -72,23 +78,34 @@ class Walk {
   Result<ValueId> cut(ValueId v, int dim);
   Result<ValueId> computed_cut(ValueId v, int dim);
   Result<ValueId> sliced(ValueId v, int dim);
+  // The value of a partial sum, and a part of a sum that is the value.
+  Status add_up(ValueId v);
+  Result<ValueId> counted_once(ValueId v);
+  bool is_zero(ValueId v) const;
+  Result<ValueId> cast_to(ValueId local, DType dtype);
   Result<std::vector<ValueId>> operands_at(NodeId n, std::span<const int> dims);
 
   Result<NodeId> append(NodeId n, std::span<const ValueId> operands,
                         std::span<const int> operand_dims, std::span<const int> result_dims,
                         std::vector<GraphRef> regions);
+  // The dims of sizes and results are as above; types of operands as they are, and of results.
+  Result<NodeId> append_as(NodeId n, std::span<const ValueId> operands,
+                           std::span<const int> operand_dims, std::span<const int> result_dims,
+                           std::vector<GraphRef> regions, std::span<const Type> wanted);
   std::vector<ValueId> inlined(const Graph& body, std::span<const ValueId> arguments);
   void define(NodeId n, size_t result, ValueId local, int dim);
 
   const Graph& whole_;
   const BatchShare& share_;
   Graph part_;
-  std::vector<int> dims_;                            // by value of the whole graph
-  std::vector<ValueId> local_;                       // what stands for it, along that dim
+  std::vector<int> dims_;       // by value of the whole graph
+  std::vector<ValueId> local_;  // what stands for it, along that dim
+  const Users users_;
   std::map<std::pair<ValueId, int>, ValueId> cuts_;  // of whole values
   std::vector<Demand> demands_;
   std::vector<int> outputs_;
   bool depends_on_first_ = false;
+  bool has_sums_ = false;
   int depth_ = 0;  // of cuts that are computed from cuts
 };
 
@@ -96,6 +113,7 @@ struct Walked {
   Graph graph;
   std::vector<int> outputs;
   bool depends_on_first = false;
+  bool has_sums = false;
 };
 
 // Cuts parameters until no op asks for more of them.
@@ -105,7 +123,7 @@ Result<Walked> walk(const Graph& graph, std::vector<int>& parameters, std::span<
     Walk one(graph, parameters, share);
     HONE_TRY(one.run(wanted));
     if (one.demands().empty())
-      return Walked{one.take_graph(), one.outputs(), one.depends_on_first()};
+      return Walked{one.take_graph(), one.outputs(), one.depends_on_first(), one.has_sums()};
     for (const Demand& demand : one.demands()) parameters[demand.parameter] = demand.dim;
   }
 }
@@ -113,65 +131,11 @@ Result<Walked> walk(const Graph& graph, std::vector<int>& parameters, std::span<
 // ---- Types and ops of a share -------------------------------------------------------------------
 
 Type Walk::local_type(Type type, int dim) const {
-  if (dim == kWhole) return type;
+  if (dim < 0) return type;
   Dims dims(type.dims().begin(), type.dims().end());
   Dim& size = dims[static_cast<size_t>(dim)];
   size = size.value() / share_.rows * share_.count;
   return type.with_dims(dims);
-}
-
-// An entry of an attribute that says the size of a dim: the numbers of the whole batch and of the
-// share.
-struct SizeEntry {
-  size_t attr;
-  size_t entry;
-  Dim local;
-};
-
-std::vector<SizeEntry> size_entries(Op op, std::span<const Type> types, std::span<const int> dims,
-                                    const BatchShare& share) {
-  std::vector<SizeEntry> found;
-  for (size_t a = 0; a < op.attrs().size(); ++a) {
-    const auto* sizes = std::get_if<Dims>(&op.attrs()[a]);
-    if (sizes == nullptr) continue;
-    for (size_t i = 0; i < types.size(); ++i) {
-      const auto at = static_cast<size_t>(dims[i]);
-      if (dims[i] == kWhole || at >= sizes->size()) continue;
-      const int64_t size = types[i].dim(dims[i]).value();
-      const bool is_known = std::ranges::any_of(
-          found, [&](const SizeEntry& one) { return one.attr == a && one.entry == at; });
-      if (!is_known && (*sizes)[at].is(size))
-        found.push_back({a, at, size / share.rows * share.count});
-    }
-  }
-  return found;
-}
-
-Op with_entries(Op op, std::span<const SizeEntry> entries, uint32_t chosen) {
-  const OpDef& def = op.def();
-  Attrs attrs;
-  for (size_t a = 0; a < def.attrs.size(); ++a) {
-    AttrValue value = op.attrs()[a];
-    for (size_t i = 0; i < entries.size(); ++i)
-      if ((chosen >> i & 1) != 0 && entries[i].attr == a)
-        std::get<Dims>(value)[entries[i].entry] = entries[i].local;
-    attrs.emplace_back(def.attrs[a].name, std::move(value));
-  }
-  return Op::get(op.opcode(), std::move(attrs));
-}
-
-// The op for local operands that gives these results: some of its sizes are those of the batch.
-std::optional<Op> local_op(const Application& local, std::span<const SizeEntry> entries,
-                           std::span<const Type> wanted) {
-  constexpr size_t kMostEntries = 6;
-  const size_t count = std::min(entries.size(), kMostEntries);
-  for (uint32_t chosen = 0; chosen < (uint32_t{1} << count); ++chosen) {
-    Application one = local;
-    if (chosen != 0) one.op = with_entries(local.op, entries, chosen);
-    const Result<std::vector<Type>> results = infer(one);
-    if (results.ok() && std::ranges::equal(*results, wanted)) return one.op;
-  }
-  return std::nullopt;
 }
 
 std::vector<const Graph*> pointers(std::span<const GraphRef> regions) {
@@ -183,19 +147,24 @@ std::vector<const Graph*> pointers(std::span<const GraphRef> regions) {
 Result<NodeId> Walk::append(NodeId n, std::span<const ValueId> operands,
                             std::span<const int> operand_dims, std::span<const int> result_dims,
                             std::vector<GraphRef> regions) {
-  std::vector<Type> types = whole_.operand_types(n);
+  std::vector<Type> wanted;
+  for (size_t i = 0; i < result_dims.size(); ++i)
+    wanted.push_back(local_type(whole_.type(whole_.result(n, i)), result_dims[i]));
+  return append_as(n, operands, operand_dims, result_dims, std::move(regions), wanted);
+}
+
+Result<NodeId> Walk::append_as(NodeId n, std::span<const ValueId> operands,
+                               std::span<const int> operand_dims, std::span<const int> result_dims,
+                               std::vector<GraphRef> regions, std::span<const Type> wanted) {
+  std::vector<Type> sized = whole_.operand_types(n);
   const std::vector<Type> results = whole_.result_types(n);
-  std::vector<Type> sized = types;
   sized.insert(sized.end(), results.begin(), results.end());
   std::vector<int> dims(operand_dims.begin(), operand_dims.end());
   dims.insert(dims.end(), result_dims.begin(), result_dims.end());
   const std::vector<SizeEntry> entries = size_entries(whole_.op(n), sized, dims, share_);
 
-  std::vector<Type> wanted;
-  for (size_t i = 0; i < results.size(); ++i)
-    wanted.push_back(local_type(results[i], result_dims[i]));
-  for (size_t i = 0; i < types.size(); ++i)
-    if (types[i]) types[i] = local_type(types[i], operand_dims[i]);
+  std::vector<Type> types;
+  for (ValueId v : operands) types.push_back(v.is_none() ? Type() : part_.type(v));
   const std::optional<Op> op = local_op({whole_.op(n), types, pointers(regions)}, entries, wanted);
   if (!op)
     return mixes(whole_.op(n).name(), "it has no form for fewer rows").at(whole_.describe(n));
@@ -206,7 +175,8 @@ void Walk::define(NodeId n, size_t result, ValueId local, int dim) {
   const ValueId v = whole_.result(n, result);
   dims_[v.index] = dim;
   local_[v.index] = local;
-  if (part_.name(local).empty()) part_.set_name(local, whole_.name(v));
+  // The name of a sum is that of the value, when all parts are added up.
+  if (dim != kPartialSum && part_.name(local).empty()) part_.set_name(local, whole_.name(v));
 }
 
 std::vector<int> Walk::operand_dims(NodeId n) const {
@@ -219,11 +189,12 @@ std::vector<int> Walk::operand_dims(NodeId n) const {
 
 Result<ValueId> Walk::at(ValueId v, int dim) {
   if (v.is_none()) return v;
+  if (dims_[v.index] == kPartialSum && dim != kPartialSum) HONE_TRY(add_up(v));
   if (dims_[v.index] == dim) return local_[v.index];
   if (dims_[v.index] != kWhole) return two_ways(whole_, v, dims_[v.index], dim);
   const std::pair<ValueId, int> key(v, dim);
   if (const auto known = cuts_.find(key); known != cuts_.end()) return known->second;
-  const ValueId made = HONE_TRY(cut(v, dim));
+  const ValueId made = HONE_TRY(dim == kPartialSum ? counted_once(v) : cut(v, dim));
   cuts_.emplace(key, made);
   return made;
 }
@@ -304,6 +275,95 @@ Result<ValueId> Walk::sliced(ValueId v, int dim) {
   return part_.result(slice);
 }
 
+// ---- Partial sums -------------------------------------------------------------------------------
+
+// The type in which parts of a sum are added up. Rounded once, as on one device.
+DType sum_type(DType dtype) { return is_real(dtype) && bits(dtype) == 16 ? DType::f32 : dtype; }
+
+Result<ValueId> Walk::cast_to(ValueId local, DType dtype) {
+  if (part_.type(local).dtype() == dtype) return local;
+  const ValueId operands[] = {local};
+  return part_.result( HONE_TRY(part_.append(Op::get(Opcode::cast, {{"dtype", dtype}}), operands)));
+}
+
+Status Walk::add_up(ValueId v) {
+  has_sums_ = true;
+  const ValueId part[] = {local_[v.index]};
+  const Op op =
+      Op::get(Opcode::all_reduce, {{"kind", std::string("sum")}, {"group_size", share_.devices}});
+  const ValueId sum = part_.result(HONE_TRY(part_.append(op, part)));
+  local_[v.index] = HONE_TRY(cast_to(sum, whole_.type(v).dtype()));
+  dims_[v.index] = kWhole;
+  part_.set_name(local_[v.index], whole_.name(v));
+  return {};
+}
+
+// Zeros that are written as such: they count nothing.
+bool Walk::is_zero(ValueId v) const {
+  const auto alone = [&](NodeId n) {
+    return class_of(whole_.opcode(n)) == OpClass::movement && whole_.operands(n).size() == 1;
+  };
+  NodeId n = whole_.producer(v);
+  while (alone(n)) n = whole_.producer(whole_.operands(n)[0]);
+  constexpr int64_t kMostBytes = int64_t{1} << 20;
+  if (!is_constant(whole_.opcode(n)) || whole_.constant(n).byte_size() > kMostBytes) return false;
+  return std::ranges::all_of(whole_.constant(n).bytes(),
+                             [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// On the first device it counts; the others have zeros.
+Result<ValueId> Walk::counted_once(ValueId v) {
+  const Type type = whole_.type(v);
+  const DType dtype = sum_type(type.dtype());
+  const bool is_nothing = is_zero(v);
+  if (!is_nothing) depends_on_first_ = true;
+  if (is_nothing || share_.first == 0) return cast_to(local_[v.index], dtype);
+  const ValueId zero[] = {part_.add_constant(Tensor::zeros(Type::scalar(dtype)))};
+  const Op spread = Op::get(
+      Opcode::broadcast, {{"dims", Dims(type.dims().begin(), type.dims().end())}, {"map", Ints()}});
+  return part_.result(HONE_TRY(part_.append(spread, zero)));
+}
+
+Status Walk::sum_of_rows(NodeId n, const RowRule& rule) {
+  std::vector<ValueId> local = HONE_TRY(operands_at(n, rule.operands));
+  std::vector<Type> wanted;
+  for (const Type& type : whole_.result_types(n)) {
+    const DType wide = sum_type(type.dtype());
+    wanted.push_back(Type::get(wide, type.dims()));
+    for (ValueId& v : local)
+      if (!v.is_none() && part_.type(v).dtype() == type.dtype()) v = HONE_TRY(cast_to(v, wide));
+  }
+  const NodeId made = HONE_TRY(append_as(n, local, rule.operands, rule.results, {}, wanted));
+  for (size_t i = 0; i < wanted.size(); ++i) define(n, i, part_.result(made, i), kPartialSum);
+  return finish_sums(n);
+}
+
+// True if the op makes of parts of sums the parts of its result, if all of its operands are such.
+bool keeps_sums(const Graph& graph, NodeId n) {
+  const OpDef& def = graph.op(n).def();
+  if (is_elementwise(def.opcode)) return def.traits.kind == "sum";
+  int64_t elements = 0;  // there must not be more of them to add up
+  for (ValueId v : graph.operands(n)) elements += graph.type(v).static_elements();
+  return class_of(def.opcode) == OpClass::movement &&
+         graph.type(graph.result(n)).static_elements() <= elements;
+}
+
+Status Walk::sum_of_sums(NodeId n) {
+  std::vector<ValueId> parts;
+  for (ValueId v : whole_.operands(n)) parts.push_back(local_[v.index]);
+  const NodeId made = HONE_TRY(part_.append(whole_.op(n), parts));
+  define(n, 0, part_.result(made), kPartialSum);
+  return finish_sums(n);
+}
+
+// A sum stays in parts if its one reader may keep it so. Else it is added up at once, so that it is
+// on its way while later ops compute.
+Status Walk::finish_sums(NodeId n) {
+  for (ValueId v : whole_.results(n))
+    if (!users_.has_one_use(v) || !keeps_sums(whole_, users_.of(v)[0])) HONE_TRY(add_up(v));
+  return {};
+}
+
 // ---- Nodes --------------------------------------------------------------------------------------
 
 void Walk::parameter(NodeId n) {
@@ -331,7 +391,11 @@ Status Walk::row_by_row(NodeId n) {
   const std::vector<Type> operands = whole_.operand_types(n), results = whole_.result_types(n);
   RowsOfOp rows({whole_.op(n), operands}, results, share_.rows);
   const std::optional<RowRule> rule = rows.from_operands(dims);
-  if (!rule) return mixes(whole_.op(n).name(), rows.reason(dims)).at(whole_.describe(n));
+  if (!rule) {
+    if (const std::optional<RowRule> sum = rows.sum_from_operands(dims))
+      return sum_of_rows(n, *sum);
+    return mixes(whole_.op(n).name(), rows.reason(dims)).at(whole_.describe(n));
+  }
   const std::vector<ValueId> local = HONE_TRY(operands_at(n, rule->operands));
   const NodeId made = HONE_TRY(append(n, local, rule->operands, rule->results, {}));
   for (size_t i = 0; i < results.size(); ++i) define(n, i, part_.result(made, i), rule->results[i]);
@@ -341,6 +405,14 @@ Status Walk::row_by_row(NodeId n) {
 Status Walk::node(NodeId n) {
   const Opcode opcode = whole_.opcode(n);
   if (is_parameter(opcode)) return parameter(n), Status();
+  const std::vector<int> given = operand_dims(n);
+  if (std::ranges::find(given, kPartialSum) != given.end()) {
+    if (std::ranges::all_of(given, [](int dim) { return dim == kPartialSum; }) &&
+        keeps_sums(whole_, n))
+      return sum_of_sums(n);
+    for (ValueId v : whole_.operands(n))
+      if (!v.is_none() && dims_[v.index] == kPartialSum) HONE_TRY(add_up(v));
+  }
   const std::vector<int> dims = operand_dims(n);
   if (std::ranges::all_of(dims, [](int dim) { return dim == kWhole; })) return whole_node(n);
   if (class_of(opcode) == OpClass::control) return control(n);
@@ -357,6 +429,7 @@ Status Walk::run(std::span<const int> wanted) {
   std::vector<ValueId> outputs;
   for (size_t i = 0; i < whole_.outputs().size(); ++i) {
     const ValueId v = whole_.outputs()[i];
+    if (dims_[v.index] == kPartialSum) HONE_TRY(add_up(v));
     const int dim = i < wanted.size() && wanted[i] != kWhole ? wanted[i] : dims_[v.index];
     outputs.push_back(HONE_TRY(at(v, dim)));
     outputs_.push_back(dim);
@@ -401,6 +474,7 @@ Status Walk::composite(NodeId n) {
     return mixes(whole_.op(n).name(), fmt::format("inside of it, {}", walked.error().what()))
         .at(whole_.describe(n));
   if (walked->depends_on_first) depends_on_first_ = true;
+  if (walked->has_sums) has_sums_ = true;
   std::vector<int> dims;
   std::vector<ValueId> operands;
   size_t next = 0;
@@ -551,6 +625,12 @@ Status Walk::control(NodeId n) {
   std::vector<GraphRef> bodies;
   for (Walked& one : regions.walked()) {
     if (one.depends_on_first) depends_on_first_ = true;
+    if (one.has_sums) {
+      has_sums_ = true;
+      if (is_branch(whole_.opcode(n)) || is_while(whole_.opcode(n)))
+        return mixes(whole_.op(n).name(), "it adds rows up where data decides what a device runs")
+            .at(whole_.describe(n));
+    }
     bodies.push_back(std::make_shared<Graph>(std::move(one.graph)));
   }
   const std::vector<ValueId> local = HONE_TRY(operands_at(n, dims));
@@ -563,12 +643,13 @@ Status Walk::control(NodeId n) {
 
 Result<BatchPart> batch_part(const Graph& graph, std::vector<int> inputs, const BatchShare& share) {
   HONE_CHECK(graph.is_static() && inputs.size() == graph.inputs().size() && share.rows >= 2 &&
-                 share.count >= 1 && share.first + share.count <= share.rows,
+                 share.count >= 1 && share.first + share.count <= share.rows &&
+                 (share.devices > 1 || share.count == share.rows),
              "a share of a batch of '{}' is no part of it", graph.name());
   Walked walked = HONE_TRY(walk(graph, inputs, {}, share));
   return BatchPart{
       HONE_TRY(remove_dead_code(walked.graph)), std::move(inputs), std::move(walked.outputs),
-                   walked.depends_on_first};
+                   walked.depends_on_first, walked.has_sums};
 }
 
 }  // namespace hone

@@ -16,6 +16,8 @@ struct BatchShare {
   int64_t rows = 1;   // of the whole batch; at least 2
   int64_t first = 0;  // that the device has
   int64_t count = 1;  // at least 1
+  // That have rows of the batch, all of them together.
+  int64_t devices = 1;
 };
 
 struct BatchPart {
@@ -26,14 +28,22 @@ struct BatchPart {
   std::vector<int> outputs = {};
   // False: shares of as many rows have the same graph, wherever they begin.
   bool depends_on_first = false;
+  // The devices add up what each of them has (all_reduce): they run at the same time.
+  bool has_sums = false;
 };
 
 // Follows the rows from the inputs, which have them along `inputs`, to the outputs. An input that
 // is given whole gets rows if an op meets it row by row. Other whole values that meet rows are cut
 // inside of the graph: what is computed from constants, and from the places of elements.
 //
+// An op that adds up rows makes a partial sum on each device, and so does what adds or moves
+// partial sums alone. Where the value is needed, an all_reduce of all devices makes it whole. The
+// graphs of all shares have the same all_reduces in the same order. Numbers of 16 bits are added up
+// in f32.
+//
 // Regions and composites are followed into. A composite whose local form means the same stays one.
-// An op whose results need several rows is refused by name. Static graphs only.
+// An op whose results need several rows in another way is refused by name; so are sums in a branch,
+// or in a loop whose end data decides, as devices may disagree. Static graphs only.
 Result<BatchPart> batch_part(const Graph& graph, std::vector<int> inputs, const BatchShare& share);
 
 }  // namespace hone

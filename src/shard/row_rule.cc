@@ -3,8 +3,18 @@
 #include <algorithm>
 
 #include "ir/access.h"
+#include "ir/op_facts.h"
 
 namespace hone {
+
+bool adds_up(Op op) {
+  if (is_contraction(op.opcode())) return true;
+  constexpr std::string_view kWays[] = {"kind", "combine"};
+  for (const AttrSpec& attr : op.def().attrs)
+    if (std::ranges::find(kWays, attr.name) != std::end(kWays) && attr.kind == AttrKind::word)
+      return op_def(combine_of(op.word(attr.name))).traits.kind == "sum";
+  return false;
+}
 
 RowsOfOp::RowsOfOp(const Application& application, std::span<const Type> results, int64_t rows)
     : application_(application),
@@ -58,11 +68,16 @@ bool RowsOfOp::is_addressed_by_data(int result_dim) const {
   return std::ranges::count(application_.op.ints("index_map"), result_dim) > 0;
 }
 
-std::optional<RowRule> RowsOfOp::by(int iteration_dim, std::span<const int> dims) const {
+bool RowsOfOp::has_rows(int iteration_dim, IterKind kind) const {
   const IterDim& dim = relation_.dims[static_cast<size_t>(iteration_dim)];
   const int64_t extent = dim.extent.value();
-  if (dim.kind != IterKind::parallel || extent == 0 || extent % rows_ != 0) return std::nullopt;
-  RowRule rule;
+  return dim.kind == kind && dim.divided_by < 0 && extent != 0 && extent % rows_ == 0;
+}
+
+// Where the operands have the rows if the iteration dim has them.
+std::optional<std::vector<int>> RowsOfOp::operands_by(int iteration_dim,
+                                                      std::span<const int> dims) const {
+  std::vector<int> operands;
   for (size_t i = 0; i < relation_.operands.size(); ++i) {
     int found = dims[i];
     for (const Access& access : relation_.operands[i]) {
@@ -72,8 +87,16 @@ std::optional<RowRule> RowsOfOp::by(int iteration_dim, std::span<const int> dims
       found = rows.dim;
     }
     if (dims[i] != kWhole && found != dims[i]) return std::nullopt;
-    rule.operands.push_back(found);
+    operands.push_back(found);
   }
+  return operands;
+}
+
+std::optional<RowRule> RowsOfOp::by(int iteration_dim, std::span<const int> dims) const {
+  if (!has_rows(iteration_dim, IterKind::parallel)) return std::nullopt;
+  std::optional<std::vector<int>> operands = operands_by(iteration_dim, dims);
+  if (!operands) return std::nullopt;
+  RowRule rule = {.operands = *std::move(operands), .results = {}};
   for (size_t i = 0; i < relation_.results.size(); ++i) {
     const Rows rows = rows_in(relation_.results[i], results_[i], iteration_dim);
     if (!rows.fits || rows.dim == kWhole || is_addressed_by_data(rows.dim)) return std::nullopt;
@@ -85,6 +108,25 @@ std::optional<RowRule> RowsOfOp::by(int iteration_dim, std::span<const int> dims
 std::optional<RowRule> RowsOfOp::from_operands(std::span<const int> dims) {
   for (int d = 0; d < static_cast<int>(relation_.dims.size()); ++d)
     if (std::optional<RowRule> rule = by(d, dims)) return rule;
+  return std::nullopt;
+}
+
+std::optional<RowRule> RowsOfOp::sum_from_operands(std::span<const int> dims) {
+  for (int d = 0; d < static_cast<int>(relation_.dims.size()); ++d) {
+    if (!has_rows(d, IterKind::reduction) || !adds_up(application_.op)) continue;
+    std::optional<std::vector<int>> operands = operands_by(d, dims);
+    if (!operands) continue;
+    bool is_once_each = true;  // each element is read in one row, but for what others are added to
+    for (size_t i = 0; i < operands->size(); ++i) {
+      if ((*operands)[i] != kWhole || relation_.operands[i].empty()) continue;
+      if (i == 0 && application_.op.def().traits.updates != 0)
+        (*operands)[i] = kPartialSum;
+      else
+        is_once_each = false;
+    }
+    if (is_once_each)
+      return RowRule{*std::move(operands), std::vector<int>(results_.size(), kPartialSum)};
+  }
   return std::nullopt;
 }
 

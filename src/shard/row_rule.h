@@ -10,18 +10,23 @@
 
 // How the rows of a batch go through one op, read off its access relation.
 //
-// A value has the rows along one of its dims, or it is whole. The size of that dim is a multiple of
-// the rows: row r of [rows * 4, 8] along dim 0 is 4 x 8 elements. So a reshape that merges
-// the batch with the dims behind it keeps the rows apart.
+// A value has the rows along one of its dims, or it is whole, or it is a partial sum. The size of
+// the dim with the rows is a multiple of them: row r of [rows * 4, 8] along dim 0 is 4 x 8
+// elements. So a reshape that merges the batch with the dims behind it keeps the rows apart.
 
 namespace hone {
 
-inline constexpr int kWhole = -1;  // in place of a dim: all devices have all of the value
+// In place of a dim:
+inline constexpr int kWhole = -1;       // all devices have all of the value
+inline constexpr int kPartialSum = -2;  // what the devices have adds up to the value
 
 struct RowRule {
   std::vector<int> operands;  // the dim that has the rows, or kWhole; as given if it is never read
   std::vector<int> results;
 };
+
+// True if the op adds up what it combines: a dot, a reduce or a scatter by addition.
+bool adds_up(Op op);
 
 // An application that is to compute each row from that row alone. Static types only; at least 2
 // rows. The types outlive it.
@@ -35,6 +40,10 @@ class RowsOfOp {
   // The rule that gives a result rows along this dim, where all operands are whole as yet.
   std::optional<RowRule> from_result(int result, int dim);
 
+  // The rule of an op that adds up the rows, for operands as above: its results are partial sums.
+  // An operand that others are added to is one, too: it counts on one device alone.
+  std::optional<RowRule> sum_from_operands(std::span<const int> dims);
+
   // The reason where there is no rule: "it combines elements along dim 0 of operand 'input'".
   std::string reason(std::span<const int> dims) const;
 
@@ -45,6 +54,8 @@ class RowsOfOp {
     bool fits = false;
   };
   std::optional<RowRule> by(int iteration_dim, std::span<const int> dims) const;
+  std::optional<std::vector<int>> operands_by(int iteration_dim, std::span<const int> dims) const;
+  bool has_rows(int iteration_dim, IterKind kind) const;
   Rows rows_in(const Access& access, Type type, int iteration_dim) const;
   bool is_addressed_by_data(int result_dim) const;
 

@@ -22,15 +22,31 @@ fails 4 "--batch INPUT" run zoo:lstm,size=tiny,batch=3 --devices 2
 grep -q "^cpu 1 .* 2 " report
 grep -q '"waiting"' figures.json
 
+# Sums over the batch: each device has a part of them.
 cat >mean.hone <<'END'
-graph @mean(%x: f32[4, 3]) -> f32[3] {
+graph @mean(%x: f32[5, 3]) -> (f32[3], f32[5, 3]) {
   %m = reduce %x {kind = sum, axes = [0]}
+  %b = broadcast %m {dims = [5, 3], map = [1]}
+  %y = sub %x, %b
+  return %m, %y
+}
+END
+"$HONE" run mean.hone -o mean.npz
+for devices in 2 3 8; do
+  "$HONE" run mean.hone --devices "$devices" --expect mean.npz --rtol 1e-5
+done
+"$HONE" check mean.hone --devices 2 >/dev/null
+
+cat >most.hone <<'END'
+graph @most(%x: f32[4, 3]) -> f32[3] {
+  %m = reduce %x {kind = max, axes = [0]}
   return %m
 }
 END
-fails 4 "op 'reduce' mixes the rows" run mean.hone --devices 2
-fails 4 "node '%m' (reduce)" check mean.hone --devices 2
-"$HONE" run mean.hone --devices 2 --batch x:1 >/dev/null
+fails 4 "op 'reduce' mixes the rows" run most.hone --devices 2
+fails 4 "node '%m' (reduce)" check most.hone --devices 2
+"$HONE" run most.hone --devices 2 --batch x:1 >/dev/null
+
 fails 2 "no input is called 'y'" run mean.hone --devices 2 --batch y
 fails 2 "no dim 2" run mean.hone --devices 2 --batch x:2
 fails 2 "--batch needs --devices" run mean.hone --batch x

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/op_def.h"
+#include "shard/batch_part.h"
+
+// The form of an op for fewer rows.
+
+namespace hone {
+
+// An entry of an attribute that says the size of a dim, and what it is for a share of the rows.
+struct SizeEntry {
+  size_t attr;
+  size_t entry;
+  Dim local;
+};
+
+// For operands and results of these types, which have rows along these dims.
+std::vector<SizeEntry> size_entries(Op op, std::span<const Type> types, std::span<const int> dims,
+                                    const BatchShare& share);
+
+// The op for local operands that gives these results: some of its sizes are those of the batch.
+std::optional<Op> local_op(const Application& local, std::span<const SizeEntry> entries,
+                           std::span<const Type> wanted);
+
+}  // namespace hone
