@@ -5,6 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/devices.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cli/writable.h"
@@ -95,6 +96,12 @@ Status cmd_train(const Arguments& arguments, Console& console) {
   TrainingOptions options = declaration.training;
   options.folder = folder;
   options.compile = compile_options(native, nullptr);
+  options.devices = HONE_TRY(given_devices(arguments));
+  if (const size_t devices = options.devices.size(); devices > 0) {
+    const int64_t threads = threads_per_device(native, devices);
+    options.compile.plan.threads = threads;
+    console.note("{}", training_text(devices, threads, native.target.cores));
+  }
   options.compile.cancel = &console.cancel();
   options.compile.progress = progress.get();
   options.on_epoch = [&](const EpochResult& epoch) { progress->note(told(epoch)); };

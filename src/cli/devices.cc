@@ -6,8 +6,18 @@
 
 namespace hone::cli {
 
+Result<std::vector<std::string>> given_devices(const Arguments& arguments) {
+  const bool is_one = arguments.given("device"), are_several = arguments.given("devices");
+  if (is_one && are_several)
+    return usage_error("--device is short for --devices with one device; only one can be given");
+  if (is_one) return parse_device(arguments.text("device"), "--device");
+  if (are_several) return parse_devices(arguments.text("devices"), "--devices");
+  return std::vector<std::string>();
+}
+
 Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments) {
-  if (!arguments.given("devices")) {
+  std::vector<std::string> names = HONE_TRY(given_devices(arguments));
+  if (names.empty()) {
     if (arguments.given("batch")) return usage_error("--batch needs --devices");
     return std::optional<DeviceOptions>();
   }
@@ -21,9 +31,7 @@ Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments) 
     return unsupported("{} is compiled for one device, and has no graph to divide",
                        excerpt(arguments.text("MODEL")))
         .with_hint("name the model that it was made of");
-  return std::optional(DeviceOptions{.names = HONE_TRY(
-                                         parse_devices(arguments.text("devices"), "--devices")),
-                                     .batch = arguments.list("batch")});
+  return std::optional(DeviceOptions{.names = std::move(names), .batch = arguments.list("batch")});
 }
 
 Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,

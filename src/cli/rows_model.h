@@ -181,12 +181,18 @@ inline constexpr Option kNative[] = {
     kPlanLenientOption, kPlanSeedOption, kWithoutOption,       kNativeCacheOption,
     kFlushOption,       kLevelOption,    kRewriteBudgetOption, kAssumeRangeOption};
 
+inline constexpr Option kDevicesOption = {
+    .name = "devices",
+    .take = Take::text,
+    .value = "N",
+    .doc =
+        "divide the batch among N devices, parts of this machine; or a list of them: cpu,cpu "
+        "(docs/devices.md)"};
+inline constexpr Option kDeviceOption = {
+    .name = "device", .take = Take::text, .value = "NAME", .doc = "a list of one device: cpu"};
 inline constexpr Option kDevices[] = {
-    {.name = "devices",
-     .take = Take::text,
-     .value = "N",
-     .doc = "divide the batch among N devices, parts of this machine; or a list of them: cpu,cpu "
-            "(docs/devices.md)"},
+    kDevicesOption,
+    kDeviceOption,
     {.name = "batch",
      .take = Take::text,
      .value = "INPUT[:DIM]",
@@ -561,10 +567,12 @@ inline constexpr Option kTrainOwn[] = {
     {.name = "anew", .doc = "ignore the checkpoints, and begin with the first step"}};
 inline constexpr Option kTrainNative[] = {kIsaOption, kPricesOption, kThreadsOption, kWithoutOption,
                                           kNativeCacheOption};
-inline constexpr auto kTrain = joined(kTrainOwn, kTrainNative);
+inline constexpr Option kTrainDevices[] = {kDevicesOption, kDeviceOption};
+inline constexpr auto kTrain = joined(kTrainOwn, kTrainDevices, kTrainNative);
 inline constexpr Example kTrainExamples[] = {
     {"hone train digits.train", "writes digits/model.hone; a second call trains on"},
-    {"hone train digits.train -o try2 --anew --threads 1", "another folder, from the first step"}};
+    {"hone train digits.train -o try2 --anew --threads 1", "another folder, from the first step"},
+    {"hone train digits.train -o try3 --devices 2", "two devices share the samples of each batch"}};
 
 // ---- train cost, eval --------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compile/cached_executable.h"
+#include "compile/divided_code.h"
 #include "learn/first_bad.h"
 
 namespace hone {
@@ -58,7 +59,7 @@ Result<Trainer> Trainer::make(Definition definition, const Dataset& data, Target
   const Optimizer*& optimizer = options.update.optimizer;
   if (optimizer == nullptr) optimizer = HONE_TRY(find_optimizer("adam"));
   if (!options.rate) options.rate = constant_rate(optimizer->rate);
-  if (options.compile.team == nullptr)
+  if (options.compile.team == nullptr && options.devices.empty())
     options.compile.team = HONE_TRY(
         Team::create({.threads = std::clamp<int64_t>(
                           options.compile.plan.threads.value_or(target.cores), 1, target.cores)}));
@@ -105,8 +106,38 @@ Result<Trainer::Compiled> Trainer::compile(Network::Mode mode, BatchTypes types)
             .graph;
   }
   const Graph& graph = trains ? made.step.graph : made.forward.graph;
-  made.executable = HONE_TRY(cached_executable(graph, target_, options));
+  if (options_.devices.empty())
+    made.executable = HONE_TRY(cached_executable(graph, target_, options));
+  else
+    made.divided = HONE_TRY(divided(made));
   return made;
+}
+
+// Tensors of the batch have samples along dim 0; all devices have the state and what else there is.
+Result<std::shared_ptr<const ManyDevices>> Trainer::divided(const Compiled& compiled) const {
+  const bool trains = compiled.mode == Network::Mode::training;
+  const Graph& graph = trains ? compiled.step.graph : compiled.forward.graph;
+  BatchInputs batch = {.rows = 0, .dims = std::vector<int>(graph.inputs().size(), kWhole)};
+  const std::vector<Network::Port> ports =
+      trains ? compiled.forward.of(Role::input) : compiled.forward.ports;
+  const size_t first = graph.inputs().size() - ports.size();
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (ports[i].role != Role::input || ports[i].type.rank() == 0) continue;
+    const int64_t samples = ports[i].type.dim(0).value();
+    if (batch.rows == 0) batch.rows = samples;
+    if (batch.rows == samples) batch.dims[first + i] = 0;
+  }
+  CompileOptions options = options_.compile;
+  options.progress = nullptr;
+  options.team = nullptr;
+  const auto devices = std::ssize(options_.devices);
+  const int64_t threads =
+      options.plan.threads.value_or(std::max<int64_t>(1, target_.cores / devices));
+  options.plan.threads = threads;
+  const DividedCode code = HONE_TRY(divided_code(graph, batch, devices, target_, options));
+  return ManyDevices::load(
+      code.division, code.inputs, code.outputs, code.images,
+      {.names = options_.devices, .threads = threads, .memory_limit = options.memory_limit});
 }
 
 // A definition asks for the same weights whatever the batch; the first one says which.
@@ -156,6 +187,7 @@ Result<std::vector<Tensor>> Trainer::run_in_place(const Compiled& used, const Ba
                                 integer(DType::u64, static_cast<int64_t>(options_.seed))};
   for (const Network::Port& port : used.forward.of(Role::input))
     others.push_back(aligned(batch.find(port.name)->second));
+  if (used.divided != nullptr) return run_divided(*used.divided, std::move(others));
   std::vector<const void*> from;
   std::vector<void*> to;
   for (NamedTensor& each : state_) {
@@ -170,6 +202,17 @@ Result<std::vector<Tensor>> Trainer::run_in_place(const Compiled& used, const Ba
     to.push_back(results.emplace_back(Tensor::zeros(port.type)).mutable_bytes().data());
   HONE_TRY(used.executable->run(from, to));
   return results;
+}
+
+Result<std::vector<Tensor>> Trainer::run_divided(const ManyDevices& code,
+                                                 std::vector<Tensor> others) {
+  std::vector<Tensor> inputs;
+  for (const NamedTensor& each : state_) inputs.push_back(aligned(each.tensor));
+  inputs.insert(inputs.end(), others.begin(), others.end());
+  std::vector<Tensor> outputs = HONE_TRY(code.run(inputs));
+  for (size_t i = 0; i < state_.size(); ++i) state_[i].tensor = std::move(outputs[i]);
+  outputs.erase(outputs.begin(), outputs.begin() + std::ssize(state_));
+  return outputs;
 }
 
 Result<StepResult> Trainer::step() {
@@ -224,8 +267,10 @@ Result<StepResult> Trainer::evaluate(const Dataset& data) {
     HONE_TRY(check_cancelled(options_));
     const Batch batch = HONE_TRY(loader.batch(0, i));
     const Compiled* used = HONE_TRY(compiled(Network::Mode::evaluation, batch));
-    const std::vector<Tensor> values =
-        HONE_TRY(used->executable->run(arguments(used->forward, batch, true)));
+    const Runnable& code = used->divided != nullptr
+                               ? static_cast<const Runnable&>(*used->divided)
+                               : static_cast<const Runnable&>(*used->executable);
+    const std::vector<Tensor> values = HONE_TRY(code.run(arguments(used->forward, batch, true)));
     const auto count = static_cast<double>(loader.samples(0, i).size());
     samples += count;
     mean.loss += count * values[0].real_at(0);

@@ -17,14 +17,16 @@
 #include "learn/memory_budget.h"
 #include "learn/network_step.h"
 #include "learn/schedule.h"
+#include "runtime/many_devices.h"
 
 // Trains a network: each kind of batch gets a step of its own, compiled like any graph.
 //
 //   Trainer trainer = HONE_TRY(Trainer::make(digits, data, host, {.epochs = 5}));
 //   TrainingResult result = HONE_TRY(trainer.train(&validation));
 //
-// The same seed gives the same bits on the same machine with the same number of threads, also if
-// training was interrupted and resumed.
+// The same seed gives the same bits on the same machine with the same number of threads and of
+// devices, also if training was interrupted and resumed. A checkpoint does not say how many devices
+// wrote it: any number goes on from it.
 
 namespace hone {
 
@@ -62,6 +64,9 @@ struct TrainingOptions {
   int64_t save_every = 0;    // steps; 0: after each epoch
   MemoryBudget memory = {};  // of each step's temporaries
   CompileOptions compile = {};
+  // The names of devices of this machine, which divide each batch along dim 0 of its tensors; none:
+  // one device has all of it. The threads of the plan are those of each device.
+  std::vector<std::string> devices = {};
   std::function<void(const StepResult&)> on_step = {};
   std::function<void(const EpochResult&)> on_epoch = {};
 };
@@ -107,24 +112,28 @@ class Trainer {
     int64_t best_epoch = 0;
     int64_t waited = 0;  // epochs since the best one
   };
-  // The executable for batches of some types.
+  // The code for batches of some types.
   struct Compiled {
     Network::Mode mode = Network::Mode::training;
     BatchTypes types = {};
     Forward forward = {};
     NetworkStep step = {};  // in training
     std::shared_ptr<const Executable> executable = nullptr;
+    std::shared_ptr<const ManyDevices> divided = nullptr;  // in its place, of several devices
   };
 
   Trainer(Definition definition, Loader loader, const Dataset& data, Target target,
           TrainingOptions options);
   Result<const Compiled*> compiled(Network::Mode mode, const Batch& batch);
   Result<Compiled> compile(Network::Mode mode, BatchTypes types) const;
+  Result<std::shared_ptr<const ManyDevices>> divided(const Compiled& compiled) const;
   Status check_weights(const Forward& forward) const;
   // The inputs of a network's ports; weights from the running mean if `averaged`.
   std::vector<Tensor> arguments(const Forward& forward, const Batch& batch, bool averaged) const;
   // Runs a step on the state, where it lies. Gives StepOutputs.
   Result<std::vector<Tensor>> run_in_place(const Compiled& used, const Batch& batch, double rate);
+  // The same on several devices: the state is new.
+  Result<std::vector<Tensor>> run_divided(const ManyDevices& code, std::vector<Tensor> others);
   Error went_bad(const Compiled& used, const Batch& batch, double loss) const;
   size_t stride() const;  // tensors of the state per weight
   std::filesystem::path last() const { return options_.folder / "last.safetensors"; }

@@ -18,7 +18,43 @@ std::vector<std::string> parts_of_this_machine(int64_t count) {
   return names;
 }
 
+// "2 devices of 1 thread".
+std::string devices_text(int64_t devices, int64_t threads) {
+  return fmt::format("{} {} of {} {}", devices, devices == 1 ? "device" : "devices", threads,
+                     threads == 1 ? "thread" : "threads");
+}
+
+// What is to be said of more threads than cores.
+std::string turns_text(int64_t threads, int64_t cores) {
+  return threads > cores ? fmt::format("; they take turns on {} cores", cores) : "";
+}
+
+std::string rows_text(std::span<const int64_t> rows, int64_t threads, const std::string& turns) {
+  std::vector<std::string> shown;
+  for (int64_t count : rows) shown.push_back(std::to_string(count));
+  constexpr size_t kMostShown = 8;
+  if (shown.size() > kMostShown) {
+    shown.resize(kMostShown);
+    shown.emplace_back("...");
+  }
+  return fmt::format("{}, with {} rows of the batch{}",
+                     devices_text(static_cast<int64_t>(rows.size()), threads), join(shown, ", "),
+                     turns);
+}
+
+Status check_device(std::string_view name, std::string_view label) {
+  if (name == kPart) return {};
+  return usage_error("{}: there is no device '{}'", label, excerpt(name))
+      .with_hint(
+          fmt::format("'{}' is a part of this machine; --devices N means as many of them", kPart));
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> parse_device(std::string_view text, std::string_view label) {
+  HONE_TRY(check_device(trim(text), label));
+  return parts_of_this_machine(1);
+}
 
 Result<std::vector<std::string>> parse_devices(std::string_view text, std::string_view label) {
   int64_t count = 0;
@@ -26,10 +62,7 @@ Result<std::vector<std::string>> parse_devices(std::string_view text, std::strin
     count = *number;
   } else {
     for (std::string_view name : split(text, ',')) {
-      if (trim(name) != kPart)
-        return usage_error("{}: there is no device '{}'", label, excerpt(trim(name)))
-            .with_hint(fmt::format("'{}' is a part of this machine; a number means as many of them",
-                                   kPart));
+      HONE_TRY(check_device(trim(name), label));
       ++count;
     }
   }
@@ -65,21 +98,23 @@ Result<std::shared_ptr<const BatchModel>> batch_model(const Model& model,
 }
 
 std::string division_text(const BatchModel& model, const ManyDevices& made, int64_t cores) {
-  const auto devices = static_cast<int64_t>(model.devices());
-  const int64_t threads = model.threads();
-  std::vector<std::string> rows;
-  for (const DeviceShare& device : made.devices()) rows.push_back(std::to_string(device.count));
-  rows.resize(model.devices(), "0");
-  constexpr size_t kMostShown = 8;
-  if (rows.size() > kMostShown) {
-    rows.resize(kMostShown);
-    rows.emplace_back("...");
-  }
-  const int64_t at_once = static_cast<int64_t>(made.devices().size()) * threads;
-  return fmt::format("{} {} of {} {}, with {} rows of the batch{}", devices,
-                     devices == 1 ? "device" : "devices", threads,
-                     threads == 1 ? "thread" : "threads", join(rows, ", "),
-                     at_once > cores ? fmt::format("; they take turns on {} cores", cores) : "");
+  std::vector<int64_t> rows;
+  for (const DeviceShare& device : made.devices()) rows.push_back(device.count);
+  rows.resize(model.devices(), 0);
+  return rows_text(rows, model.threads(),
+                   turns_text(std::ssize(made.devices()) * model.threads(), cores));
+}
+
+std::string division_text(const BatchDivision& division, int64_t threads, int64_t cores) {
+  std::vector<int64_t> rows;
+  for (const BatchDivision::Share& share : division.shares) rows.push_back(share.count);
+  return rows_text(rows, threads, turns_text(std::ssize(rows) * threads, cores));
+}
+
+std::string training_text(size_t devices, int64_t threads, int64_t cores) {
+  const auto count = static_cast<int64_t>(devices);
+  return fmt::format("{}, which share the samples of each batch{}", devices_text(count, threads),
+                     turns_text(count * threads, cores));
 }
 
 }  // namespace hone

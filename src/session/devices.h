@@ -22,6 +22,9 @@ struct DeviceOptions {
 // `label` is what the user wrote it for.
 Result<std::vector<std::string>> parse_devices(std::string_view text, std::string_view label);
 
+// The same for the name of one device.
+Result<std::vector<std::string>> parse_device(std::string_view text, std::string_view label);
+
 // Cores of each device, where the user says no number of threads; at least 1.
 int64_t threads_per_device(const NativeOptions& options, size_t devices);
 
@@ -34,5 +37,11 @@ Result<std::shared_ptr<const BatchModel>> batch_model(const Model& model,
 
 // "3 devices of 1 thread, with 3, 3, 2 rows of the batch; they take turns on 2 cores".
 std::string division_text(const BatchModel& model, const ManyDevices& made, int64_t cores);
+
+// The same of a compiled file.
+std::string division_text(const BatchDivision& division, int64_t threads, int64_t cores);
+
+// Of training: "2 devices of 1 thread, which share the samples of each batch".
+std::string training_text(size_t devices, int64_t threads, int64_t cores);
 
 }  // namespace hone

@@ -47,6 +47,13 @@ fails 4 "op 'reduce' mixes the rows" run most.hone --devices 2
 fails 4 "node '%m' (reduce)" check most.hone --devices 2
 "$HONE" run most.hone --devices 2 --batch x:1 >/dev/null
 
+# One device by its name.
+"$HONE" run rows.hone --dim N=5 --device cpu --expect one.npz --rtol 1e-5 2>told
+grep -q "1 device of" told
+fails 2 "there is no device 'cuda:0'" run rows.hone --device cuda:0
+fails 2 "there is no device '2'" run rows.hone --device 2
+fails 2 "only one can be given" run rows.hone --device cpu --devices 2
+
 fails 2 "no input is called 'y'" run mean.hone --devices 2 --batch y
 fails 2 "no dim 2" run mean.hone --devices 2 --batch x:2
 fails 2 "--batch needs --devices" run mean.hone --batch x

@@ -48,6 +48,13 @@ contains 'f32\[N, 2\]'
 contains '\bat\b.*f32\[N, 2\]' # named as in the text
 "$HONE" check xor/model.hone --dim N=7 >out
 
+# Devices share the samples of a batch, and a checkpoint goes on on any number of them.
+says "3 devices of 1 thread, which share the samples" train small.train -o shared --devices 3 \
+  --threads 1
+says "goes on after step 20" train xor.train -o shared --devices 2 --threads 1
+contains '^best loss 0\.[012]'
+fails 2 "there is no device 'cuda:0'" train xor.train --device cuda:0
+
 # More epochs go on from there; another batch size would be another training.
 sed -i 's/^epochs 12/epochs 14/' xor.train
 says "epoch 14: " train xor.train

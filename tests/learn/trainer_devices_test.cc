@@ -1,0 +1,166 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/rng.h"
+#include "learn/layers.h"
+#include "learn/losses.h"
+#include "learn/trainer.h"
+#include "tests/base/says_testing.h"
+
+// Training on several devices: beside training on one.
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+
+// Texts of four words, whose label is how often word 3 is in them.
+TensorDataset texts(int64_t count, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<int64_t> words, labels;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t found = 0;
+    for (int k = 0; k < 4; ++k) {
+      words.push_back(rng.between(0, 5));
+      found += words.back() == 3 ? 1 : 0;
+    }
+    labels.push_back(std::min<int64_t>(found, 2));
+  }
+  return TensorDataset::make(
+             {{"words", Tensor::from_integers(Type::get(DType::i64, {count, 4}), words)},
+              {"label", Tensor::from_integers(Type::get(DType::i64, {count}), labels)}})
+      .value();
+}
+
+// A gradient that scatters, sums over rows and places, and counts of right answers.
+Objective classify_with(Network& net, double drops) {
+  Value x = embedding(net, "table", net.input("words"), 6, 8);
+  x = layer_norm(net, "norm", gelu(linear(net, "hidden", x, 8)));
+  x = reduce_mean(x, {1});
+  if (drops > 0) x = dropout(net, x, drops);
+  const Value scores = linear(net, "scores", x, 3);
+  const Value label = net.input("label");
+  const Value is_right = cast(compare("eq", argmax(scores, -1), label), DType::f32);
+  return {cross_entropy(scores, label), {{"right", reduce_mean(is_right, {0})}}};
+}
+
+Objective classify(Network& net) { return classify_with(net, 0); }
+
+TrainingOptions options_on(int64_t devices) {
+  TrainingOptions options;
+  options.update.optimizer = find_optimizer("momentum").value();
+  options.update.clip_norm = 1;
+  options.update.average = 0.9;
+  options.loader.batch_size = 10;
+  options.rate = constant_rate(0.05);
+  options.epochs = 2;
+  options.seed = 5;
+  for (int64_t i = 0; devices > 1 && i < devices; ++i)
+    options.devices.push_back(fmt::format("cpu {}", i));
+  return options;
+}
+
+Trainer make(const Dataset& data, TrainingOptions options, Definition definition = classify) {
+  Result<Trainer> made =
+      Trainer::make(std::move(definition), data, host_target().value(), std::move(options));
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  return *std::move(made);
+}
+
+std::vector<double> losses_of(Trainer& trainer, int64_t steps) {
+  std::vector<double> losses;
+  while (trainer.steps() < steps) {
+    const Result<StepResult> step = trainer.step();
+    EXPECT_TRUE(step.ok()) << step.error().to_string();
+    if (!step.ok()) break;
+    losses.push_back(step->loss);
+    losses.push_back(step->gradient_norm);
+    losses.push_back(step->metrics.at(0).second);
+  }
+  return losses;
+}
+
+void expect_near(std::span<const double> actual, std::span<const double> expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 2e-4) << i;
+}
+
+TEST(TrainerOnDevices, TakesTheStepsOfOneDevice) {
+  const TensorDataset data = texts(60, 1), few = texts(13, 2);
+  Trainer one = make(data, options_on(1));
+  const std::vector<double> expected = losses_of(one, 8);
+  for (int64_t devices : {2, 3, 8}) {
+    Trainer trainer = make(data, options_on(devices));
+    expect_near(losses_of(trainer, 8), expected);
+    // The last batch has fewer samples than there are devices.
+    EXPECT_NEAR(trainer.evaluate(few).value().loss, one.evaluate(few).value().loss, 1e-4);
+    const std::vector<NamedTensor> weights = trainer.weights(), known = one.weights();
+    for (size_t i = 0; i < known.size(); ++i)
+      for (int64_t e = 0; e < known[i].tensor.elements(); ++e)
+        ASSERT_NEAR(weights[i].tensor.real_at(e), known[i].tensor.real_at(e), 2e-4)
+            << known[i].name << " " << e;
+  }
+}
+
+// Each device draws the numbers of its own samples.
+TEST(TrainerOnDevices, DropsTheSameElements) {
+  const TensorDataset data = texts(60, 1);
+  const Definition drops = [](Network& net) { return classify_with(net, 0.3); };
+  Trainer one = make(data, options_on(1), drops), two = make(data, options_on(2), drops);
+  const std::vector<double> expected = losses_of(one, 6);
+  expect_near(losses_of(two, 6), expected);
+}
+
+TEST(TrainerOnDevices, GivesTheSameBitsAgain) {
+  const TensorDataset data = texts(60, 1);
+  Trainer first = make(data, options_on(3));
+  const std::vector<double> losses = losses_of(first, 6);
+  for (int i = 0; i < 3; ++i) {
+    Trainer again = make(data, options_on(3));
+    EXPECT_EQ(losses_of(again, 6), losses);
+  }
+}
+
+TEST(TrainerOnDevices, ACheckpointGoesOnOnAnyNumberOfThem) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::filesystem::path path = folder.path() / "now.safetensors";
+  const TensorDataset data = texts(60, 1);
+  Trainer whole = make(data, options_on(1));
+  const std::vector<double> expected = losses_of(whole, 12);
+  std::vector<double> parts;
+  int64_t steps = 0;
+  for (int64_t devices : {1, 2, 3, 1}) {
+    Trainer part = make(data, options_on(devices));
+    if (steps > 0) ASSERT_TRUE(part.load(path).ok());
+    const std::vector<double> more = losses_of(part, steps += 3);
+    parts.insert(parts.end(), more.begin(), more.end());
+    ASSERT_TRUE(part.save(path).ok());
+  }
+  expect_near(parts, expected);
+}
+
+TEST(TrainerOnDevices, RefusesAnOpThatMixesSamples) {
+  const TensorDataset data = texts(60, 1);
+  const Definition worst = [](Network& net) -> Objective {
+    const Value x = embedding(net, "table", net.input("words"), 6, 8);
+    return {reduce_sum(reduce_max(x, {0}), {0, 1})};
+  };
+  EXPECT_THAT(Trainer::make(worst, data, host_target().value(), options_on(2)),
+              refuses(ErrorCode::unsupported, "op 'reduce' mixes the rows"));
+}
+
+TEST(TrainerOnDevices, NamesWhatWentBad) {
+  const TensorDataset data = texts(60, 1);
+  TrainingOptions options = options_on(2);
+  options.rate = constant_rate(1e38);
+  options.update.clip_norm = 0;
+  Trainer trainer = make(data, options);
+  Result<StepResult> step = trainer.step();
+  while (step.ok() && trainer.steps() < 10) step = trainer.step();
+  EXPECT_THAT(step, refuses(ErrorCode::mismatch, "loss ... first went bad"));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
