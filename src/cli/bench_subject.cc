@@ -145,9 +145,11 @@ class CompiledSubject : public BenchSubject {
   Status prepare() {
     if (!how_.donates) return {};
     if (model_.runnable->single() == nullptr)
-      return usage_error("--donate is for models that are one graph; '{}' is a tree of segments",
-                         excerpt(model_.file.name()))
-          .with_hint("without it: segments keep their inputs, which others may read");
+      return usage_error(
+                 "--donate is for models that are one graph of one device; '{}' is {}",
+                 excerpt(model_.file.name()),
+                 model_.file.division() != nullptr ? "for several devices" : "a tree of segments")
+          .with_hint("without it: inputs are kept, as others may read them");
     return inputs_.prepare(*model_.runnable->single());
   }
 

@@ -61,6 +61,9 @@ Result<CompileRequest> compile_request_of(const Arguments& arguments) {
     return usage_error("-o {} needs all stages; it does not go with --stop-after", request.output);
   if (arguments.given("sizes") && (is_library || !request.is_deployed))
     return usage_error("--sizes is for compiled models: -o FILE.honec");
+  for (std::string_view option : {"devices", "device", "batch"})
+    if (arguments.given(option) && !request.is_deployed)
+      return usage_error("--{} is for compiled models: -o FILE.honec", option);
   if (is_library && !is_library_path(request.output))
     return usage_error("--emit library writes libNAME.so or libNAME.a, and NAME.h: -o PATH");
   if (is_library && arguments.given("threads") && arguments.integer("threads") > 1)

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <thread>
 
 namespace hone::cli {
 
@@ -93,6 +94,9 @@ Status run_compiled(const Arguments& arguments, Console& console) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs));
   console.note("compiled before, loaded and run in {}", format_seconds(elapsed.count()));
+  if (const BatchDivision* division = model.file.division())
+    console.note("{}", division_text(*division, model.runnable->threads(),
+                                     int64_t{std::thread::hardware_concurrency()}));
   const bool is_made_so =
       std::ranges::any_of(model.file.programs(), &HonecFile::Program::flushes_denormals);
   if (flushes && is_made_so) {

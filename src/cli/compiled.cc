@@ -54,6 +54,11 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
                {"code_bytes", file.code_bytes()},
                {"weight_bytes", file.weight_bytes()},
                {"verified", is_verified}};
+  if (const BatchDivision* division = file.division()) {
+    for (const BatchDivision::Share& share : division->shares)
+      json["devices"].push_back(
+          {{"first_row", share.first}, {"rows", share.count}, {"program", share.code}});
+  }
   for (size_t i = 0; i < file.programs().size(); ++i) {
     const HonecFile::Program& program = file.programs()[i];
     const Image image = HONE_TRY(file.open_image(i)).image;
@@ -84,6 +89,15 @@ std::string unit_text(const HonecFile& file, const HonecFile::Program& program) 
   return fmt::format("segment '{}', ", excerpt(file.segments()->units[program.unit]));
 }
 
+// Those that have as many rows have one program.
+std::string share_text(const HonecFile& file, const HonecFile::Program& program) {
+  if (file.division() == nullptr) return "";
+  std::vector<std::string> devices;
+  for (size_t i = 0; i < file.division()->shares.size(); ++i)
+    if (file.division()->shares[i].code == program.unit) devices.push_back(std::to_string(i));
+  return fmt::format("device {}, ", join(devices, " and "));
+}
+
 std::string arena_text(const HonecFile::Program& program) {
   if (!program.is_open) return fmt::format("an arena of {}", format_bytes(program.arena_bytes));
   // Sizes may have no bound that says anything.
@@ -103,6 +117,8 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
       table.add_row({what, fmt::format("{} {}", excerpt(port.name), port.type.to_string())});
   if (file.segments() != nullptr)
     table.add_row({"segments", fmt::format("{}", file.segments()->units.size())});
+  else if (file.division() != nullptr)
+    table.add_row({"devices", fmt::format("{}", file.division()->shares.size())});
   else if (file.sizes().size() > 1)
     table.add_row({"sizes", choices_text(file)});
   for (size_t i = 0; i < file.programs().size(); ++i) {
@@ -110,9 +126,9 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
     const Image image = HONE_TRY(file.open_image(i)).image;
     table.add_row(
         {"program",
-         fmt::format("{}{}, threads {}, {} kernels, {} commands, {}", unit_text(file, program),
-                     instructions_text(program.needs), program.threads, image.kernels.size(),
-                     image.commands.size(), arena_text(program))});
+         fmt::format("{}{}{}, threads {}, {} kernels, {} commands, {}", unit_text(file, program),
+                     share_text(file, program), instructions_text(program.needs), program.threads,
+                     image.kernels.size(), image.commands.size(), arena_text(program))});
     if (program.flushes_denormals) table.add_row({"denormals", "taken for 0"});
     if (!program.prices.empty()) table.add_row({"prices", escape(program.prices)});
   }
@@ -190,6 +206,8 @@ Status write_compiled(const HonecModel& model, std::span<const HonecProgram> pro
   std::string more;
   if (file.segments() != nullptr)
     more = fmt::format(", {} segments", file.segments()->units.size());
+  else if (file.division() != nullptr)
+    more = fmt::format(", for {} devices", file.division()->shares.size());
   else if (file.programs()[0].is_open)
     more = ", for all sizes";
   else if (file.sizes().size() > 1)

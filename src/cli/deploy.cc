@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/compiled.h"
 #include "cli/console.h"
+#include "cli/devices.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
@@ -15,6 +16,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 namespace hone::cli {
 namespace {
@@ -110,6 +112,12 @@ Result<std::vector<Source>> choices_of(const Source& source, const Arguments& ar
   return choices;
 }
 
+// Inputs and outputs of a file are named as the model names them.
+void name_as(const Model& model, HonecModel& file) {
+  for (size_t i = 0; i < file.inputs.size(); ++i) file.inputs[i].name = model.inputs[i].name;
+  for (size_t i = 0; i < file.outputs.size(); ++i) file.outputs[i].name = model.outputs[i].name;
+}
+
 // The programs of the file, by sizes, and for each the best level first.
 struct Deployed {
   HonecModel model;
@@ -137,10 +145,39 @@ Result<Deployed> compiled(const Source& source, std::span<const NativeOptions> l
     for (std::vector<DeployedGraph>& levels_of_graph : by_graph)
       for (DeployedGraph& one : levels_of_graph) made.graphs.push_back(std::move(one));
   }
-  for (size_t i = 0; i < made.model.inputs.size(); ++i)
-    made.model.inputs[i].name = source.model.inputs[i].name;
-  for (size_t i = 0; i < made.model.outputs.size(); ++i)
-    made.model.outputs[i].name = source.model.outputs[i].name;
+  name_as(source.model, made.model);
+  return made;
+}
+
+// For several devices: each level with the same division.
+Result<Deployed> compiled_for(const DeviceOptions& devices, const Source& source,
+                              std::span<const NativeOptions> levels, Console& console) {
+  const Graph* const open = single_graph(source.model);
+  if (open == nullptr)
+    return no_single_graph(source.model, "code for several devices")
+        .with_hint("without --devices it is compiled for one");
+  Deployed made;
+  std::vector<DeployedDevices> by_level;
+  for (const NativeOptions& level : levels) {
+    const GivenGraphs given = HONE_TRY(given_graphs(source, level, console));
+    const Graph& graph = *given.graphs[0];
+    if (!graph.is_static())
+      return unsupported("code for several devices is for sizes that are numbers; {} is open",
+                         graph.symbols()[0].name())
+          .with_hint(size_text(smallest_bindings(graph, {}), Console::labels()));
+    if (by_level.empty()) {
+      made.model = HONE_TRY(deployed_model(given.model, given.model, Console::labels()));
+    }
+    CompileOptions options = compile_options(level, nullptr, console.face());
+    options.plan.threads = threads_per_device(level, devices.names.size());
+    by_level.push_back(HONE_TRY(deployed_devices(*open, graph, devices, level.target, options)));
+  }
+  made.model.division = by_level[0].division;
+  for (size_t code = 0; code < by_level[0].graphs.size(); ++code)
+    for (DeployedDevices& level : by_level) made.graphs.push_back(std::move(level.graphs[code]));
+  name_as(source.model, made.model);
+  if (const auto have = std::ssize(made.model.division->shares); have < std::ssize(devices.names))
+    console.note("{} of {} devices have rows; the file is for them", have, devices.names.size());
   return made;
 }
 
@@ -163,6 +200,11 @@ Status write_library(std::span<const HonecProgram> programs, const std::string& 
 
 Status deploy(const Arguments& arguments, const std::string& path, Console& console) {
   const bool is_library = arguments.text("emit") == kLibraryForm;
+  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments));
+  if (devices && is_library)
+    return usage_error("a library computes on the thread that calls it, not on several devices");
+  if (devices && arguments.given("sizes"))
+    return usage_error("--sizes is for one device; --dim chooses the sizes of several");
   Tracer tracer(arguments);
   std::vector<NativeOptions> levels = HONE_TRY(native_levels(arguments, console));
   for (NativeOptions& level : levels) tracer.watch(level);
@@ -174,7 +216,8 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
   const bool is_single = single_graph(source.model) != nullptr;
   if (is_library && !is_single)
     return no_single_graph(source.model, "a library").with_hint(std::string(kFileInstead));
-  Deployed made = HONE_TRY(compiled(source, levels, arguments, console));
+  Deployed made = devices ? HONE_TRY(compiled_for(*devices, source, levels, console))
+                          : HONE_TRY(compiled(source, levels, arguments, console));
   if (is_library) name_ports(made.graphs, source.model);
   std::vector<HonecProgram> programs;
   for (const DeployedGraph& one : made.graphs) programs.push_back(one.program());

@@ -377,12 +377,14 @@ inline constexpr Option kCompileOwn[] = {
     output_option("the compiled model, FILE.honec; with --emit the text, the folder of objects, or "
                   "the library; -: the standard output",
                   "-", "PATH")};
-inline constexpr auto kCompile = joined(kSizesOfInputs, kNativeOfFiles, kTraceOption, kCompileOwn);
+inline constexpr auto kCompile =
+    joined(kSizesOfInputs, kNativeOfFiles, kDevices, kTraceOption, kCompileOwn);
 inline constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp", "kernels, code and memory of a model"},
     {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"},
     {"hone compile model.onnx --isa all -o model.honec", "the same for older processors, too"},
     {"hone compile model.onnx --sizes batch=1 --sizes batch=8 -o model.honec", "for two sizes"},
+    {"hone compile zoo:mlp,batch=8 --devices 2 -o mlp.honec", "a file that two devices run"},
     {"hone compile model.onnx --trace trace.json", "a trace of compiling, for ui.perfetto.dev"},
     {"hone compile model.onnx --emit library -o libmodel.so", "a library for C, and model.h"},
     {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},

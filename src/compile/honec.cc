@@ -65,6 +65,7 @@ class HonecWriter {
     sections_.push_back({Kind::metadata, {keep(metadata.take())}});
     if (model.segments)
       sections_.push_back({Kind::segments, {keep(HONE_TRY(honec::text_of(*model.segments)))}});
+    if (model.division) sections_.push_back({Kind::division, {keep(text_of(*model.division))}});
     for (std::string& text : texts) sections_.push_back({Kind::program, {keep(std::move(text))}});
     sections_.push_back({Kind::code, padded(objects_)});
     sections_.push_back({Kind::weights, padded(weights_)});
@@ -134,6 +135,19 @@ class HonecWriter {
     std::string whole;
     for (std::string_view piece : pieces) whole += piece;
     return hash_string(whole);
+  }
+
+  static std::string text_of(const BatchDivision& division) {
+    Values out;
+    out.number(division.rows);
+    for (const std::vector<int>* dims : {&division.inputs, &division.outputs}) {
+      out.count(dims->size());
+      for (int dim : *dims) out.number(dim);
+    }
+    out.count(division.shares.size());
+    for (const BatchDivision::Share& share : division.shares)
+      for (int64_t number : {share.first, share.count, int64_t{share.code}}) out.number(number);
+    return out.take();
   }
 
   // ---- Programs --------------------------------------------------------------------------------

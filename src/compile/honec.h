@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/division.h"
 #include "runtime/open_image.h"
 #include "runtime/segments.h"
 
@@ -23,7 +24,7 @@ struct HonecProgram {
   std::string plan = {};            // as text, for people
   std::string prices = {};          // Cost::version() of what the plan was made by
   const OpenImage* open = nullptr;  // instead of the image: for all sizes
-  uint32_t unit = 0;                // a graph of a model of segments
+  uint32_t unit = 0;                // a graph of a model of segments; a code of a division
 
   const Image& pattern() const { return open != nullptr ? open->image : *image; }
 };
@@ -36,6 +37,7 @@ struct HonecModel {
   std::vector<image::Port> inputs;
   std::vector<image::Port> outputs;
   std::optional<SegmentTree> segments = {};
+  std::optional<BatchDivision> division = {};  // of a model without segments, for static sizes
 };
 // The programs are of one graph. Names are those of the first.
 HonecModel honec_model(std::span<const HonecProgram> programs);

@@ -257,7 +257,7 @@ Status check_counts(const Ports& inputs, size_t input_count, const Ports& output
                      output_count, inputs.count(), outputs.count());
 }
 
-// A model of segments whose sizes are numbers all the same.
+// A model of segments, or for several devices, whose sizes are numbers all the same.
 Status run_segments(const hone_model& model, std::span<const void* const> inputs,
                     std::span<void* const> outputs) {
   HONE_TRY(check_counts(model.all_inputs, inputs.size(), model.all_outputs, outputs.size()));

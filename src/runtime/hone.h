@@ -130,7 +130,7 @@ hone_code hone_run(const hone_model* model, const void* const* inputs, size_t in
  * the first of them. Since version 2. */
 
 /* For how many choices of sizes the model was compiled. 0: it has code for all sizes, or segments
- * whose sizes depend on data: hone_call runs it. */
+ * whose sizes depend on data, or several devices run it: hone_call runs it. */
 size_t hone_size_count(const hone_model* model);
 
 /* The input, or output, of this index, with the dims of these sizes; null if there is none. */

@@ -23,14 +23,15 @@ namespace {
 constexpr int64_t kHeaderBytes = sizeof(honec::Header);
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::string_view kNames[] = {"metadata", "program", "code", "weights", "segments"};
+  constexpr std::string_view kNames[] = {"metadata", "program",  "code",
+                                         "weights",  "segments", "division"};
   return kNames[static_cast<size_t>(kind) - 1];
 }
 
-// Indexed by the number of the section.
-Kind kind_of(uint32_t i, uint32_t sections, bool has_segments) {
+// Indexed by the number of the section. `second` is the kind of the section that is special.
+Kind kind_of(uint32_t i, uint32_t sections, std::optional<Kind> second) {
   if (i == 0) return Kind::metadata;
-  if (i == 1 && has_segments) return Kind::segments;
+  if (i == 1 && second) return *second;
   if (i + 2 < sections) return Kind::program;
   return i + 2 == sections ? Kind::code : Kind::weights;
 }
@@ -161,16 +162,19 @@ Status HonecFile::read_sections() {
     std::memcpy(&section, table.data() + i * sizeof section, sizeof section);
     return section;
   };
-  const bool has_segments = section_at(1).kind == static_cast<uint32_t>(Kind::segments);
-  if (has_segments && header.sections < 5)
+  std::optional<Kind> second;
+  for (Kind kind : {Kind::segments, Kind::division})
+    if (section_at(1).kind == static_cast<uint32_t>(kind)) second = kind;
+  if (second && header.sections < 5)
     return bad_input("the table cannot have {} sections", header.sections);
   int64_t end = kHeaderBytes + table_bytes;
   for (uint32_t i = 0; i < header.sections; ++i) {
-    Status good = read_section(section_at(i), kind_of(i, header.sections, has_segments), end);
+    Status good = read_section(section_at(i), kind_of(i, header.sections, second), end);
     if (!good.ok()) return std::move(good).error().within(fmt::format("section {}", i));
   }
   if (end != bytes()) return bad_input("{} bytes come after the last section", bytes() - end);
   HONE_TRY(check_units());
+  HONE_TRY(check_division());
   HONE_TRY(check_end(objects_, code_, "code"));
   return check_end(tensors_, weights_, "weights");
 }
@@ -194,6 +198,7 @@ Status HonecFile::read_section(const Section& section, Kind kind, int64_t& end) 
   switch (kind) {
     case Kind::metadata: return read_metadata(content);
     case Kind::segments: return read_segments(content);
+    case Kind::division: return read_division(content);
     case Kind::program: return read_head(content);
     case Kind::code: code_ = content; return {};
     case Kind::weights: weights_ = content; return {};
@@ -241,11 +246,32 @@ Status HonecFile::read_segments(std::span<const std::byte> bytes) {
   return {};
 }
 
+Status HonecFile::read_division(std::span<const std::byte> bytes) {
+  Cursor in(bytes, "division");
+  BatchDivision& division = division_.emplace();
+  division.rows = HONE_TRY(in.number("rows", 0, INT64_MAX));
+  for (std::vector<int>* dims : {&division.inputs, &division.outputs}) {
+    const int64_t count = HONE_TRY(in.count("dims", Cursor::kNumber));
+    for (int64_t i = 0; i < count; ++i)
+      dims->push_back(static_cast<int>(HONE_TRY(in.number("a dim", -1, kMaxRank - 1))));
+  }
+  const int64_t count = HONE_TRY(in.count("shares", 3 * Cursor::kNumber));
+  for (int64_t i = 0; i < count; ++i) {
+    BatchDivision::Share share;
+    share.first = HONE_TRY(in.number("a row", 0, division.rows));
+    share.count = HONE_TRY(in.number("rows", 0, division.rows));
+    share.code = static_cast<uint32_t>(HONE_TRY(in.number("a code", 0, count - 1)));
+    division.shares.push_back(share);
+  }
+  HONE_TRY(in.end());
+  return check(division, inputs_, outputs_);
+}
+
 Status HonecFile::read_head(std::span<const std::byte> bytes) {
   Cursor in(bytes, "program");
   const honec::Head head = HONE_TRY(honec::read_head(in));
-  if (head.unit >= (segments_ ? segments_->units.size() : 1))
-    return in.at(fmt::format("there is no unit {}", head.unit));
+  const size_t units = segments_ ? segments_->units.size() : division_ ? division_->codes() : 1;
+  if (head.unit >= units) return in.at(fmt::format("there is no unit {}", head.unit));
   HONE_TRY(add_program({.unit = head.unit,
                         .needs = head.needs,
                         .threads = head.threads,
@@ -261,7 +287,7 @@ Status HonecFile::read_head(std::span<const std::byte> bytes) {
 }
 
 Status HonecFile::add_program(Program program) {
-  if (!segments_) {
+  if (!segments_ && !division_) {
     HONE_TRY(check_ports(program.inputs, inputs_, "input"));
     HONE_TRY(check_ports(program.outputs, outputs_, "output"));
   }
@@ -297,6 +323,32 @@ Status HonecFile::check_units() const {
     return bad_input("segments give {} outputs, the model has {}", segments_->outputs.size(),
                      outputs_.size());
   return check(*segments_, inputs_.size(), units);
+}
+
+// Each device has a program for its rows.
+Status HonecFile::check_division() const {
+  if (!division_) return {};
+  const auto fits = [&](std::span<const image::Port> ports, std::span<const image::Port> whole,
+                        std::span<const int> dims, const BatchDivision::Share& share) {
+    for (size_t i = 0; i < whole.size() && ports.size() == whole.size(); ++i)
+      if (ports[i].type != share_of(whole[i].type, dims[i], division_->rows, share.count))
+        return false;
+    return ports.size() == whole.size();
+  };
+  for (size_t i = 0; i < division_->shares.size(); ++i) {
+    const BatchDivision::Share& share = division_->shares[i];
+    bool has_code = false;
+    for (const Program& program : programs_) {
+      if (program.unit != share.code) continue;
+      if (program.is_open || !fits(program.inputs, inputs_, division_->inputs, share) ||
+          !fits(program.outputs, outputs_, division_->outputs, share))
+        return bad_input("program {} is not for the {} rows of device {}", program.unit,
+                         share.count, i);
+      has_code = true;
+    }
+    if (!has_code) return bad_input("device {} has no program", i);
+  }
+  return {};
 }
 
 // ---- What is in it -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/instructions.h"
+#include "runtime/division.h"
 #include "runtime/executable.h"
 #include "runtime/open_image.h"
 #include "runtime/segments.h"
@@ -34,7 +35,8 @@ class HonecFile {
  public:
   // Code of one unit, for one choice of sizes or for all, and one level of instructions.
   struct Program {
-    uint32_t unit = 0;  // a graph of the model: 0, unless it has segments
+    // A graph of the model: 0, unless it has segments. Or a code of its division.
+    uint32_t unit = 0;
     Instructions needs;
     int64_t threads = 1;             // that it was planned for
     int64_t arena_bytes = 0;         // if sizes are open: for the largest; at most kDimLimit
@@ -68,8 +70,12 @@ class HonecFile {
   std::span<const size_t> sizes() const { return sizes_; }
   // Null: the model is one graph, unit 0.
   const SegmentTree* segments() const { return segments_ ? &*segments_ : nullptr; }
-  // True if it is one graph for one choice of sizes.
-  bool is_single() const { return !segments_ && sizes_.size() == 1 && !programs_[0].is_open; }
+  // Null: one device runs the model. Else it is one graph, for sizes that are numbers.
+  const BatchDivision* division() const { return division_ ? &*division_ : nullptr; }
+  // True if it is one graph for one choice of sizes, and for one device.
+  bool is_single() const {
+    return !segments_ && !division_ && sizes_.size() == 1 && !programs_[0].is_open;
+  }
   int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
   int64_t code_bytes() const { return static_cast<int64_t>(code_.size()); }
   int64_t weight_bytes() const { return static_cast<int64_t>(weights_.size()); }
@@ -102,9 +108,11 @@ class HonecFile {
   Result<std::vector<Piece>> read_pieces(honec::Cursor& in, std::string_view what);
   Status read_metadata(std::span<const std::byte> bytes);
   Status read_segments(std::span<const std::byte> bytes);
+  Status read_division(std::span<const std::byte> bytes);
   Status read_head(std::span<const std::byte> bytes);
   Status add_program(Program program);
   Status check_units() const;
+  Status check_division() const;
   Error placed(Error error) const;
 
   std::shared_ptr<const void> owner_;
@@ -115,6 +123,7 @@ class HonecFile {
   std::vector<image::Port> inputs_;
   std::vector<image::Port> outputs_;
   std::optional<SegmentTree> segments_;
+  std::optional<BatchDivision> division_;
   std::vector<Program> programs_;
   std::vector<size_t> sizes_;
   std::vector<std::span<const std::byte>> program_bytes_;

@@ -17,10 +17,11 @@ inline constexpr char kMagic[8] = {0x7f, 'h', 'o', 'n', 'e', 'c', '\r', '\n'};
 // The version of the format, and of the calls of its code (kernel_abi.h).
 inline constexpr uint32_t kVersion = 5;
 
-// In the order metadata, segments, program, code, weights. `segments` are there if the model has
-// several. There is one `program` for each unit, choice of sizes and level of instructions, the
-// best level first; of all others just one.
-enum class Kind : uint32_t { metadata = 1, program, code, weights, segments };
+// In the order metadata, segments or division, program, code, weights. `segments` are there if the
+// model has several, `division` if several devices divide its batch. There is one `program` for
+// each unit, choice of sizes and level of instructions, the best level first; of all others just
+// one.
+enum class Kind : uint32_t { metadata = 1, program, code, weights, segments, division };
 
 struct Header {
   char magic[8] = {};

@@ -40,6 +40,7 @@ Result<std::shared_ptr<const LoadedModel>> LoadedModel::load(HonecFile file, Hon
 
 Status LoadedModel::prepare() {
   if (!options_.machine) options_.machine = HONE_TRY(host_instructions());
+  if (file_.division() != nullptr) return prepare_devices();
   for (size_t i = 0; i < file_.sizes().size(); ++i) {
     Choice& choice = choices_.emplace_back();
     choice.program = HONE_TRY(file_.choose(*options_.machine, i));
@@ -55,6 +56,23 @@ Status LoadedModel::prepare() {
     choice.open = {};
   }
   if (file_.is_single()) single_ = choices_[0].executable;
+  return {};
+}
+
+// The codes of the division are units, each with programs for some levels of instructions.
+Status LoadedModel::prepare_devices() {
+  const BatchDivision& division = *file_.division();
+  std::vector<Image> images(division.codes());
+  for (size_t i = 0; i < file_.sizes().size(); ++i) {
+    const size_t program = HONE_TRY(file_.choose(*options_.machine, i));
+    Image image = HONE_TRY(file_.image(program));
+    image.threads = threads_of(image.threads, options_);
+    threads_ = std::max(threads_, image.threads);
+    images[file_.programs()[program].unit] = std::move(image);
+  }
+  divided_ = HONE_TRY(ManyDevices::load(
+      division, file_.inputs(), file_.outputs(), images,
+      {.threads = threads_, .memory_limit = options_.memory_limit, .machine = options_.machine}));
   return {};
 }
 
@@ -116,6 +134,7 @@ Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs,
                                              const RunOptions& options,
                                              std::vector<UnitTimes>* times) const {
   if (single_ != nullptr) return single_->run(inputs, options, times);
+  if (divided_ != nullptr) return divided_->run(inputs, options, times);
   if (file_.segments() == nullptr)
     return HONE_TRY(executable(0, types_of(inputs)))->run(inputs, options, times);
   const auto run = [&](uint32_t unit, std::span<const Tensor> tensors,

@@ -8,11 +8,12 @@
 
 #include "runtime/executable.h"
 #include "runtime/honec.h"
+#include "runtime/many_devices.h"
 
 namespace hone {
 
 // All of a compiled model, ready to run: code for one or several choices of sizes, code for all
-// sizes, segments. Any number of threads may run it at once.
+// sizes, segments, several devices. Any number of threads may run it at once.
 //
 // Code for all sizes is made ready when sizes are first met, from what is in memory; the
 // kMaxKept that were used last are kept.
@@ -29,7 +30,9 @@ class LoadedModel final : public Runnable {
   int64_t threads() const override { return threads_; }
   // See HonecFile::is_single.
   const Executable* single() const override { return single_.get(); }
-  // Runs these sizes of HonecFile::sizes(), if they are numbers.
+  // The devices, if the file has a division; else null.
+  const ManyDevices* divided() const { return divided_.get(); }
+  // Runs these sizes of HonecFile::sizes(), if they are numbers and of one device.
   std::shared_ptr<const Executable> for_sizes(size_t sizes) const;
   // Runs a unit for inputs of these types. An error names the sizes that the file has.
   Result<std::shared_ptr<const Executable>> executable(uint32_t unit,
@@ -54,6 +57,7 @@ class LoadedModel final : public Runnable {
   LoadedModel(HonecFile file, HonecOptions options)
       : file_(std::move(file)), options_(std::move(options)) {}
   Status prepare();
+  Status prepare_devices();
   Result<std::shared_ptr<const Executable>> load(Image image) const;
   Result<std::shared_ptr<const Executable>> sized(size_t choice, std::span<const Type> types) const;
   // An error.
@@ -65,6 +69,7 @@ class LoadedModel final : public Runnable {
   int64_t threads_ = 1;
   std::vector<Choice> choices_;
   std::shared_ptr<const Executable> single_;
+  std::shared_ptr<const ManyDevices> divided_;
 
   mutable std::mutex mutex_;  // guards what follows
   mutable std::list<Made> made_;

@@ -20,7 +20,7 @@ Graph signature_of(const HonecFile& file, std::span<const image::Port> inputs) {
 // The first sizes that what is given does not contradict; of a file for one choice, that one, and
 // whoever resolves inputs says what is wrong.
 Result<size_t> choose_sizes(const HonecFile& file, const Given& given) {
-  if (file.sizes().size() == 1) return 0;
+  if (file.sizes().size() == 1 || file.division() != nullptr) return 0;
   const Sizes wanted = all_sizes(given);
   const auto fits = [&](const image::Port& input) {
     const auto shape = wanted.shapes.find(input.name);
@@ -78,12 +78,13 @@ Result<CompiledModel> opened(const std::string& path, const Given& given,
 
 // From its file, or from a copy of that.
 Status load_from(const HonecFile& file, CompiledModel& model) {
-  if (!model.is_open()) {
+  const bool is_divided = file.division() != nullptr;
+  if (!model.is_open() && !is_divided) {
     model.runnable = HONE_TRY(load_honec(file, model.loading));
     return {};
   }
   auto loaded = HONE_TRY(LoadedModel::load(file, model.loading));
-  if (file.segments() != nullptr)
+  if (file.segments() != nullptr || is_divided)
     model.runnable = std::move(loaded);
   else
     model.runnable = HONE_TRY(loaded->executable(0, types_of(model.inputs.tensors)));
@@ -96,8 +97,7 @@ Status load(CompiledModel& model, Engine engine, const CompiledOptions& options,
   model.loading = {.threads = options.threads, .machine = model.machine, .sizes = model.sizes};
   model.loading.memory_limit = model.inputs.memory_left.native;
   if (!is_contest) {
-    const std::span<const image::Port> outputs = model.chosen().outputs;
-    model.loading.memory_limit = HONE_TRY(less_held(model, outputs, face));
+    model.loading.memory_limit = HONE_TRY(less_held(model, model.output_ports(), face));
   }
   HONE_TRY(load_from(model.file, model));
   // Sizes of outputs that were open are known now.
@@ -159,13 +159,19 @@ bool CompiledModel::is_open() const {
          std::ranges::any_of(file.programs(), &HonecFile::Program::is_open);
 }
 
+std::span<const image::Port> CompiledModel::input_ports() const {
+  return is_open() || file.division() != nullptr ? file.inputs() : std::span(chosen().inputs);
+}
+
+std::span<const image::Port> CompiledModel::output_ports() const {
+  return is_open() || file.division() != nullptr ? file.outputs() : std::span(chosen().outputs);
+}
+
 namespace {
 
 Status resolve(CompiledModel& model, Given given, int64_t seed, const Face& face) {
-  const std::span<const image::Port> inputs =
-      model.is_open() ? model.file.inputs() : std::span(model.chosen().inputs);
-  model.inputs = HONE_TRY(resolve_inputs(signature_of(model.file, inputs), std::move(given), seed,
-                                         Engine::native, face));
+  model.inputs = HONE_TRY(resolve_inputs(signature_of(model.file, model.input_ports()),
+                                         std::move(given), seed, Engine::native, face));
   return {};
 }
 
@@ -192,9 +198,8 @@ Result<CompiledOrigin> load_origin(const std::string& path, const std::string& m
                                    int64_t seed, const CompiledOptions& options, const Face& face) {
   CompiledModel compiled = HONE_TRY(opened(path, given, options, face.labels));
   const bool is_open = compiled.is_open();
-  const HonecFile& file = compiled.file;
-  const auto inputs = is_open ? file.inputs() : std::span(compiled.chosen().inputs);
-  const auto outputs = is_open ? file.outputs() : std::span(compiled.chosen().outputs);
+  const std::span<const image::Port> inputs = compiled.input_ports();
+  const std::span<const image::Port> outputs = compiled.output_ports();
   for (const image::Port& input : inputs)
     if (input.type.is_static())
       given.sizes.shapes.try_emplace(input.name, input.type.static_dims());

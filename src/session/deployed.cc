@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "compile/divided_code.h"
 #include "compile/segment_tree.h"
 #include "ir/summary.h"
 #include "session/sizes.h"
@@ -84,6 +85,23 @@ Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Ta
   made.plan = print(*HONE_TRY(compilation.plan()));
   made.prices = compilation.cost().name();
   made.unknown = HONE_TRY(unknown_kernels_text(compilation));
+  return made;
+}
+
+Result<DeployedDevices> deployed_devices(const Graph& open, const Graph& graph,
+                                         const DeviceOptions& devices, const Target& target,
+                                         const CompileOptions& options) {
+  const BatchInputs batch = HONE_TRY(batch_inputs(open, graph.input_types(), devices.batch));
+  DividedCode code =
+      HONE_TRY(divided_code(graph, batch, std::ssize(devices.names), target, options));
+  DeployedDevices made = {.division = std::move(code.division), .graphs = {}};
+  for (size_t i = 0; i < code.images.size(); ++i) {
+    DeployedGraph& one = made.graphs.emplace_back();
+    one.open.image = std::move(code.images[i]);
+    one.plan = std::move(code.plans[i]);
+    one.prices = code.prices;
+    one.unit = static_cast<uint32_t>(i);
+  }
   return made;
 }
 

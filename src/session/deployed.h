@@ -6,6 +6,7 @@
 #include "compile/compilation.h"
 #include "compile/honec.h"
 #include "ir/model.h"
+#include "session/devices.h"
 #include "session/face.h"
 
 // Models on their way into a compiled file.
@@ -28,6 +29,16 @@ struct DeployedGraph {
 // A graph that can be compiled only when sizes are seen is refused, with the labels' way out.
 Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Target& target,
                                      CompileOptions options, const Labels& labels);
+
+// A graph as code for devices that divide its batch: a graph for each code of the division.
+struct DeployedDevices {
+  BatchDivision division = {};
+  std::vector<DeployedGraph> graphs = {};
+};
+// `open` is the graph before its sizes were chosen: they tell which inputs have the batch.
+Result<DeployedDevices> deployed_devices(const Graph& open, const Graph& graph,
+                                         const DeviceOptions& devices, const Target& target,
+                                         const CompileOptions& options);
 
 // The file's metadata of a model: `open` before sizes were chosen for programs, `bound` after. A
 // part that has to be compiled when data are seen is refused by name.

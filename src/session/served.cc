@@ -49,6 +49,7 @@ Status ServedModel::divide(const DeviceOptions& devices, const Face& face) {
   const auto model =
       HONE_TRY(batch_model(model_, options_, devices, memory_limit(face), {.labels = face.labels}));
   runnable_ = model;
+  devices_ = devices;
   const Graph& graph = *single_graph(model_);
   if (!graph.is_static()) return {};
   const auto made = HONE_TRY(model->devices_for(graph.input_types()));
@@ -80,7 +81,7 @@ Status ServedModel::save(const std::filesystem::path& path, std::string_view ver
   if (!is_honec_path(path))
     return usage_error("{} does not say what to write", excerpt(path.string()))
         .with_hint("a name that ends in .honec is a compiled model, .onnx and .hone are the model");
-  if (dynamic_cast<const BatchModel*>(runnable_.get()) != nullptr) return is_open("a file");
+  if (!devices_.names.empty()) return save_divided(path, version);
   if (compilation_ == nullptr) return save_open(path, version);
   const std::scoped_lock lock(mutex_);
   Image image = *HONE_TRY(compilation_->image());
@@ -101,6 +102,24 @@ Status ServedModel::save_open(const std::filesystem::path& path, std::string_vie
                                             compile_options(options_, plans_[i]), {})));
   std::vector<HonecProgram> programs;
   for (const DeployedGraph& one : made) programs.push_back(one.program());
+  return write_honec(path, model, programs, version);
+}
+
+Status ServedModel::save_divided(const std::filesystem::path& path, std::string_view version) {
+  const Graph& graph = *single_graph(model_);
+  if (!graph.is_static())
+    return unsupported(
+        "a file for several devices is for sizes that are numbers; those of '{}' "
+        "are open",
+        excerpt(model_.name));
+  CompileOptions options = compile_options(options_, nullptr);
+  options.plan.threads = threads_per_device(options_, devices_.names.size());
+  const DeployedDevices made =
+      HONE_TRY(deployed_devices(graph, graph, devices_, options_.target, options));
+  HonecModel model = HONE_TRY(deployed_model(model_, model_, {}));
+  model.division = made.division;
+  std::vector<HonecProgram> programs;
+  for (const DeployedGraph& one : made.graphs) programs.push_back(one.program());
   return write_honec(path, model, programs, version);
 }
 

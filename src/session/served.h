@@ -34,7 +34,8 @@ class ServedModel {
 
   // The plan of a model that was compiled at once, as text.
   Result<std::string> plan_text();
-  // As a file .honec of this version of hone; sizes that are open have code for all. A model that
+  // As a file .honec of this version of hone; sizes that are open have code for all. One of several
+  // devices is a file that as many run; its sizes must be numbers. A model that
   // can be compiled only when data are seen is refused. A name that ends in .onnx or .hone gets the
   // model itself, with the sizes that were bound; other names are refused.
   Status save(const std::filesystem::path& path, std::string_view version);
@@ -47,13 +48,15 @@ class ServedModel {
   Status divide(const DeviceOptions& devices, const Face& face);
   Error is_open(std::string_view what) const;
   Status save_open(const std::filesystem::path& path, std::string_view version);
+  Status save_divided(const std::filesystem::path& path, std::string_view version);
 
   const Model model_;
   const NativeOptions options_;
   std::unique_ptr<Compilation> compilation_;
   std::vector<const PlacedPlan*> plans_;  // by graph, if it was not compiled at once
   std::shared_ptr<const Runnable> runnable_;
-  std::mutex mutex_;  // guards the compilation
+  DeviceOptions devices_;  // without names: one device
+  std::mutex mutex_;       // guards the compilation
 };
 
 }  // namespace hone

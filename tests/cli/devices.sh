@@ -64,3 +64,23 @@ fails 2 "does not go with --devices" bench mean.hone --devices 2 --profile
 fails 2 "does not go with --devices" run mean.hone --devices 2 --backend reference
 "$HONE" compile rows.hone --dim N=4 -o rows.honec
 fails 4 "has no graph to divide" run rows.honec --devices 2
+
+# A compiled file has its division inside.
+says "for 3 devices" compile rows.hone --dim N=5 --devices 3 -o three.honec
+says "with 2, 2, 1 rows" run three.honec
+"$HONE" inspect three.honec >told
+grep -q "^devices *3" told
+grep -q "device 0 and 1, " told
+"$HONE" inspect three.honec --format json | grep -q '"first_row": 4'
+"$HONE" check three.honec --model rows.hone >/dev/null
+"$HONE" compile mean.hone --devices 2 -o sums.honec
+"$HONE" check sums.honec --model mean.hone >/dev/null
+"$HONE" bench sums.honec --runs 5 >/dev/null
+fails 2 "of one device" bench sums.honec --runs 5 --donate
+fails 2 "for compiled models" compile rows.hone --devices 2
+fails 2 "for one device" compile rows.hone --devices 2 --sizes N=4 -o no.honec
+fails 4 "sizes that are numbers; N is open" compile rows.hone --devices 2 -o no.honec
+fails 4 "op 'reduce' mixes the rows" compile most.hone --devices 2 -o no.honec
+fails 2 "not on several devices" compile rows.hone --dim N=4 --devices 2 --emit library -o libno.so
+head -c 3000 three.honec >cut.honec
+fails 3 "cut.honec" run cut.honec

@@ -250,8 +250,22 @@ class Devices(unittest.TestCase):
             compiled(TWO, batch="x")
         with self.assertRaisesRegex(hone.UsageError, "a plan is of one device"):
             compiled(TWO, devices=2, plan=compiled(TWO).plan)
-        with self.assertRaisesRegex(hone.Error, "one device"):
-            compiled(TWO, devices=2).save("two.honec")
+        with self.assertRaisesRegex(hone.Error, "sizes that are numbers"):
+            hone.load(DOUBLE, devices=3, cache=None, log=None, progress=False).save("open.honec")
+
+    def test_are_in_the_file(self):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        k = np.arange(3)
+        compiled(TWO, devices=2).save("two.honec")
+        results = hone.load("two.honec")(x, k)
+        np.testing.assert_array_equal(results[0], -x)
+        np.testing.assert_array_equal(results[1], 2 * k)
+
+    def test_add_up_sums(self):
+        text = b"graph @s(%x: f32[5, 2]) { %y = reduce %x {kind = sum, axes = [0]} return %y }"
+        x = np.arange(10, dtype=np.float32).reshape(5, 2)
+        for devices in (2, 3, 5):
+            np.testing.assert_array_equal(compiled(text, devices=devices)(x), x.sum(0))
 
 
 class Types(unittest.TestCase):
