@@ -89,7 +89,7 @@ std::string unit_text(const HonecFile& file, const HonecFile::Program& program) 
   return fmt::format("segment '{}', ", excerpt(file.segments()->units[program.unit]));
 }
 
-// Those that have as many rows have one program.
+// Devices that have as many rows have one program.
 std::string share_text(const HonecFile& file, const HonecFile::Program& program) {
   if (file.division() == nullptr) return "";
   std::vector<std::string> devices;

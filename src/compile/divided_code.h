@@ -31,7 +31,7 @@ struct DividedCode {
 Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, int64_t devices,
                                  const Target& target, const CompileOptions& options);
 
-// The inputs, or the outputs, of a graph. Those without a name are called by kind and number.
+// The inputs, or the outputs, of a graph. One without a name is called by kind and number.
 std::vector<image::Port> ports_of(const Graph& graph, std::span<const ValueId> values,
                                   std::string_view kind);
 

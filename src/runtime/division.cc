@@ -23,7 +23,7 @@ Status check_rows(std::span<const image::Port> ports, std::span<const int> dims,
   return {};
 }
 
-// What a block begins to exchange. A loop that exchanges nothing says nothing.
+// Lists what a block begins to exchange. A loop that exchanges nothing says nothing.
 void list_meetings(const image::Block& block, std::vector<std::string>& all) {
   const auto within = [&](std::string what, const image::Block& body) {
     const size_t before = all.size();

@@ -21,7 +21,7 @@ struct BatchDivision {
   };
 
   int64_t rows = 0;
-  // By input and by output: the dim along which each device has its own rows, or -1: each device
+  // For each input and output: the dim along which each device has its own rows, or -1: each device
   // takes or gives all of it.
   std::vector<int> inputs = {};
   std::vector<int> outputs = {};
@@ -36,7 +36,7 @@ struct BatchDivision {
   bool operator==(const BatchDivision&) const = default;
 };
 
-// What a device with `count` of the rows has of a value with rows along the dim.
+// The type of the part that a device with `count` of the rows has, where rows lie along the dim.
 Type share_of(Type whole, int dim, int64_t rows, int64_t count);
 
 // True if the shares are of all rows, in order, and the ports, those of all devices together, have

@@ -308,7 +308,7 @@ void ManyDevices::Run::wait(Crew& crew) {
 }
 
 // The cause: devices that wait for the one that failed give its error behind their own command, so
-// it is the shortest. Those that were told to stop have none of their own.
+// it is the shortest. Devices that were told to stop have none of their own.
 std::optional<Error> ManyDevices::Run::error() const {
   std::optional<size_t> cause;
   const auto is_told = [&](size_t i) { return errors_[i]->code() == ErrorCode::interrupted; };

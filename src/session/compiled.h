@@ -28,7 +28,7 @@ struct CompiledModel {
   const HonecFile::Program& chosen() const { return file.programs()[program]; }
   // True if the file has code for sizes that inputs say.
   bool is_open() const;
-  // Those of the sizes that it was asked for; of a file for several devices, of all together.
+  // The ports of the sizes that it was asked for. If it is for several devices, of all together.
   std::span<const image::Port> input_ports() const;
   std::span<const image::Port> output_ports() const;
 };

@@ -24,7 +24,7 @@ std::string devices_text(int64_t devices, int64_t threads) {
                      threads == 1 ? "thread" : "threads");
 }
 
-// What is to be said of more threads than cores.
+// Says something of more threads than cores.
 std::string turns_text(int64_t threads, int64_t cores) {
   return threads > cores ? fmt::format("; they take turns on {} cores", cores) : "";
 }

@@ -41,7 +41,7 @@ std::string division_text(const BatchModel& model, const ManyDevices& made, int6
 // The same of a compiled file.
 std::string division_text(const BatchDivision& division, int64_t threads, int64_t cores);
 
-// Of training: "2 devices of 1 thread, which share the samples of each batch".
+// For training: "2 devices of 1 thread, which share the samples of each batch".
 std::string training_text(size_t devices, int64_t threads, int64_t cores);
 
 }  // namespace hone

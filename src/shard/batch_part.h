@@ -16,7 +16,7 @@ struct BatchShare {
   int64_t rows = 1;   // of the whole batch; at least 2
   int64_t first = 0;  // that the device has
   int64_t count = 1;  // at least 1
-  // That have rows of the batch, all of them together.
+  // All that have rows of the batch.
   int64_t devices = 1;
 };
 
@@ -42,7 +42,7 @@ struct BatchPart {
 // in f32.
 //
 // Regions and composites are followed into. A composite whose local form means the same stays one.
-// An op whose results need several rows in another way is refused by name; so are sums in a branch,
+// An op whose results need several rows in another way is refused by name. So are sums in a branch,
 // or in a loop whose end data decides, as devices may disagree. Static graphs only.
 Result<BatchPart> batch_part(const Graph& graph, std::vector<int> inputs, const BatchShare& share);
 

@@ -11,7 +11,7 @@
 #include "tests/runtime/images.h"
 
 // Devices that divide a batch and add something up, with images made by hand: the thread sanitizer
-// runs these. Those of the compiler are in tests/compile.
+// runs these. Images of the compiler are in tests/compile.
 
 namespace hone::HONE_FILE {
 namespace {

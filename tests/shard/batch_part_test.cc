@@ -361,7 +361,7 @@ TEST(BatchPart, EqualsTheWholeGraphOrIsRefusedRightly) {
     const std::vector<Tensor> inputs = *random_inputs(graph, seed);
     const auto devices = static_cast<int64_t>(seed % 8 + 1);
     const bool is_whole = holds(graph, inputs, {0}, random.rows(), devices);
-    // What is mixed may have no effect: no element depends on it.
+    // A mixed value may have no effect: no element depends on it.
     if (!random.is_mixed())
       EXPECT_TRUE(is_whole) << "seed " << seed << "\n" << print(graph);
     else if (!keeps_rows_apart(graph, inputs, random.rows()))

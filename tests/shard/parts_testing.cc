@@ -30,12 +30,12 @@ Result<Tensor> joined(std::span<const Tensor> parts, int dim) {
   return evaluated(*b.finish({concat(values, dim)}), parts);
 }
 
-// Of all devices: graphs may have groups of one device, too.
+// A sum of all devices: graphs may have groups of one device, too.
 bool is_sum(const Graph& graph, NodeId n) {
   return graph.opcode(n) == Opcode::all_reduce && graph.op(n).integer("group_size") > 1;
 }
 
-// What a device adds to a sum is an output behind the others, and the sum an input.
+// The part that a device adds to a sum is an output behind the others, and the sum an input.
 struct Cut {
   Graph graph;
   std::vector<ValueId> sums;

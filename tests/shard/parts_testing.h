@@ -10,7 +10,7 @@
 #include "tensor/tensor.h"
 
 // A judge of divided batches: the parts are run and joined by the reference alone, with reals in
-// double. What devices add up is added here, one after the other.
+// double. Sums of devices are made here, one part after the other.
 
 namespace hone::tested {
 
@@ -29,8 +29,8 @@ Result<FromParts> by_parts(const Graph& graph, std::span<const Tensor> inputs,
 std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected,
                        double tolerance);
 
-// What is wrong with the graph on that many devices, beside the whole graph; empty: nothing, or it
-// is refused, as `is_refused` says.
+// Says what is wrong with the graph on that many devices, beside the whole graph. Empty: nothing, or
+// it is refused, as `is_refused` says.
 std::string judge_parts(const Graph& graph, std::span<const Tensor> inputs,
                         const std::vector<int>& dims, int64_t rows, int64_t devices,
                         bool& is_refused);
