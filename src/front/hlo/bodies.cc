@@ -41,6 +41,11 @@ std::optional<std::string_view> combiner(const Body& body) {
   return std::nullopt;
 }
 
+bool has_op(std::string_view kind, DType type) {
+  if (is_storage_only(type) || kind == "replace") return false;
+  return kind == "and" || kind == "or" ? !is_real(type) : !is_bool(type);
+}
+
 Opcode opcode_of(std::string_view kind) {
   if (kind == "sum") return Opcode::add;
   if (kind == "product") return Opcode::mul;

@@ -14,6 +14,8 @@ namespace hone::hlo {
 // product is and. None: it does something else.
 std::optional<std::string_view> combiner(const Body& body);
 
+// True if hone reduces numbers of this type by this kind.
+bool has_op(std::string_view kind, DType type);
 // The op that combines two numbers by this kind.
 Opcode opcode_of(std::string_view kind);
 // True if the tensor is one number, which changes nothing when it is combined.

@@ -13,14 +13,21 @@ namespace hone {
 namespace hlo {
 namespace {
 
-// "check." may stand in the name of an op or of the function that it calls.
+constexpr std::string_view kRunParallel = "interpreter.run_parallel";
+
+// "check." may stand in the name of an op or of the function that it calls. To run programs on
+// several devices is a check that they end.
 bool has_checks(const Region& region) {
   return std::ranges::any_of(region.instructions, [](const Instruction& one) {
-    if (one.name.starts_with("check.")) return true;
+    if (one.name.starts_with("check.") || one.name == kRunParallel) return true;
     return std::ranges::any_of(one.attributes, [](const auto& attribute) {
       return attribute.first == "callee" && attribute.second.text.starts_with("check.");
     });
   });
+}
+
+constexpr bool mentions_checks(std::string_view text) {
+  return text.find("check.expect") != text.npos || text.find(kRunParallel) != text.npos;
 }
 
 struct CheckedFunction {
@@ -73,6 +80,7 @@ CheckedProgram import_checked(std::string_view text, const std::string& where,
     importer.checks = &made.checks;
     made.graph = importer.import(*one.function);
     made.inputs = std::move(importer.opened);
+    made.devices = static_cast<int32_t>(importer.devices);
     if (made.inputs.size() != made.graph.inputs().size())
       throw Refusal{unsupported("the function has parameters, so nothing says what it is given")
                         .at(program.place(one.function->offset))};
@@ -88,7 +96,7 @@ std::vector<std::string> checked_programs(const std::filesystem::path& path) {
   std::vector<std::string> names;
   const Result<MappedFile> file = MappedFile::open(path);
   if (!file.ok() || !hlo::begins_like_stablehlo(file->text().substr(0, 4096))) return names;
-  if (file->text().find("check.expect") == std::string_view::npos) return names;
+  if (!hlo::mentions_checks(file->text())) return names;
   try {
     const hlo::Program program = hlo::read_program(file->text(), path.string());
     for (hlo::CheckedFunction& one : hlo::with_checks(program))

@@ -32,11 +32,13 @@ struct Check {
 }  // namespace hlo
 
 // One function of a file, as a graph. Its constants are inputs, so that nothing is folded. The
-// outputs are the result and the answer of each check, one after the other.
+// outputs are the result and the answer of each check, one after the other. All devices run it,
+// with the same inputs.
 struct CheckedProgram {
   Graph graph;
   std::vector<Tensor> inputs;
   std::vector<hlo::Check> checks;
+  int32_t devices = 1;
 };
 
 // The functions of a file with checks that nothing calls, by name; a number in front tells modules

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "front/hlo/device_list.h"
 #include "front/hlo/importer.h"
 #include "front/hlo/reader.h"
 
@@ -35,6 +36,7 @@ class HloReader {
   std::string_view name();
   uint32_t used();
   Attribute braces();
+  Attribute device_groups();
   // Digits between x: "2x2", "1_1x0_1".
   Attribute numbers();
   std::string_view raw_value();
@@ -127,8 +129,16 @@ ValueType HloReader::shape() {
 void HloReader::head() {
   module_->name = name();
   while (cursor_.accept(",")) {
-    (void)cursor_.need_word("an attribute of the module");
-    if (cursor_.accept("=")) (void)raw_value();
+    (void)cursor_.peek();
+    const size_t at = cursor_.at();
+    const std::string_view key = cursor_.need_word("an attribute of the module");
+    if (!cursor_.accept("=")) continue;
+    const std::string_view value = raw_value();
+    if (key != "replica_count" && key != "num_partitions") continue;
+    const Result<int64_t> count = parse_int(value);
+    if (!count.ok() || *count < 1 || *count > kMostDevices)
+      cursor_.refuse(at, bad_input("{} must be 1 to {}", key, kMostDevices));
+    (key == "replica_count" ? module_->grid.replicas : module_->grid.partitions) = *count;
   }
 }
 
@@ -307,6 +317,23 @@ Attribute HloReader::braces() {
   return made;
 }
 
+// "[2,4]<=[8]": two groups of four devices.
+Attribute HloReader::device_groups() {
+  Attribute made = {.kind = Kind::list, .offset = cursor_.at()};
+  const DeviceList list = read_device_list(cursor_);
+  if (list.dims.size() != 2)
+    cursor_.refuse(made.offset,
+                   bad_input("groups of devices have 2 dims, not {}", list.dims.size()));
+  for (int64_t g = 0; g < list.dims[0]; ++g) {
+    Attribute& group = made.items.emplace_back();
+    group.kind = Kind::list;
+    for (int64_t i = 0; i < list.dims[1]; ++i)
+      group.items.push_back({.kind = Kind::integer,
+                             .integer = list.devices[static_cast<size_t>(g * list.dims[1] + i)]});
+  }
+  return made;
+}
+
 Attribute HloReader::numbers() {
   Attribute made = {.kind = Kind::list, .offset = cursor_.at()};
   do {
@@ -368,12 +395,15 @@ void HloReader::attribute(Instruction& made) {
   if (key == "metadata" && next == '{') return metadata(made);
   Attribute value = {.offset = cursor_.at()};
   constexpr std::string_view kLists[] = {
-      "dims", "dimensions", "map", "sizes", "slice", "computations", "source_target_pairs"};
+      "dims",         "dimensions",          "map",           "sizes", "slice",
+      "computations", "source_target_pairs", "replica_groups"};
   constexpr std::string_view kBodies[] = {
       "to_apply", "calls",   "condition",        "body",
       "select",   "scatter", "true_computation", "false_computation"};
   if (next == '{' && std::ranges::any_of(kLists, [&](auto end) { return key.ends_with(end); })) {
     value = braces();
+  } else if (next == '[' && key == "replica_groups") {
+    value = device_groups();
   } else if (std::ranges::find(kBodies, key) != std::ranges::end(kBodies)) {
     value.kind = Kind::symbol;
     value.text = name();

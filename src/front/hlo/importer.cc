@@ -123,6 +123,8 @@ Graph Importer::import(const Function& entry) {
       checked_.clear();
       opened.clear();
       elided_constants.clear();
+      probed.clear();
+      devices = 1;
       if (checks != nullptr) checks->clear();
       imported_ = checks_left_out = 0;
     }

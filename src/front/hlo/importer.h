@@ -123,7 +123,8 @@ std::vector<Value> elementwise_op(Node& n, Opcode of_numbers, Opcode of_bools);
 
 class Importer {
  public:
-  Importer(const Program& program, const Module& module) : program_(program), module_(module) {}
+  Importer(const Program& program, const Module& module)
+      : grid(module.grid), program_(program), module_(module) {}
 
   // Constants with several elements become parameters, whose values import knows.
   bool opens_constants = false;
@@ -137,11 +138,21 @@ class Importer {
     std::string place;
   };
   std::vector<Elided> elided_constants;
+  // Those that run what is being imported. `devices` is how many a program of checks asks for.
+  DeviceGrid grid;
+  int64_t devices = 1;
+  // What interpreter.probe has seen, in order.
+  struct Probed {
+    std::string_view id;
+    Value value;
+  };
+  std::vector<Probed> probed;
 
   Graph import(const Function& entry);
 
   const Program& program() const { return program_; }
   const Module& module() const { return module_; }
+  const Function& entry() const { return *calls_.front(); }
   // Runs the instructions of a region whose parameters are held, and returns what it returns.
   std::vector<Held> run(Frame& frame, const Region& region);
   std::vector<Held> call(Frame& frame, const Body& body, std::vector<Held> arguments);

@@ -92,8 +92,18 @@ struct Function {
   Region body;
 };
 
+// The devices that run a module: replicas, and partitions of each. Device r * partitions + p is
+// partition p of replica r.
+struct DeviceGrid {
+  int64_t replicas = 1;
+  int64_t partitions = 1;
+
+  int64_t devices() const { return replicas * partitions; }
+};
+
 struct Module {
   std::string_view name;
+  DeviceGrid grid = {};            // as the module states it
   std::string_view symbols = {};   // hone.symbols: what hone.dims of parameters speak of
   std::deque<Function> functions;  // a deque: they stay where they are
   std::unordered_map<std::string_view, uint32_t> by_name;

@@ -20,6 +20,7 @@ struct Refusal {
 inline constexpr int kMostDepth = 64;              // of brackets, types and regions
 inline constexpr size_t kMostValues = 1U << 26U;   // of a function
 inline constexpr int64_t kMostImported = 1 << 21;  // instructions, calls written out
+inline constexpr int64_t kMostDevices = 1 << 16;   // replicas, partitions
 
 // Element types by their names in the two languages. None: hone lacks the type.
 std::optional<DType> stablehlo_element(std::string_view word);

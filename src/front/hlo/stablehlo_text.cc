@@ -31,6 +31,7 @@ class StablehloReader : public MlirReader {
 
  private:
   // ---- Modules and functions ----
+  int64_t device_count(const Attribute& attribute) const;
   void find_ends_of_modules();
   Module& module_at(size_t offset);
   void module();
@@ -70,6 +71,13 @@ class StablehloReader : public MlirReader {
 };
 
 // ---- Modules and functions ----------------------------------------------------------------------
+
+int64_t StablehloReader::device_count(const Attribute& attribute) const {
+  if (attribute.kind != Kind::integer || attribute.integer < 1 || attribute.integer > kMostDevices)
+    cursor.refuse(attribute.offset,
+                  bad_input("the number of replicas or partitions must be 1 to {}", kMostDevices));
+  return attribute.integer;
+}
 
 void StablehloReader::find_ends_of_modules() {
   constexpr std::string_view kEnd = "\n// -----";
@@ -114,8 +122,11 @@ void StablehloReader::module() {
   Module& made = program_.modules.back();
   if (cursor.peek() == '@') made.name = symbol();
   if (cursor.accept_word("attributes"))
-    for (const auto& [key, value] : dictionary())
+    for (const auto& [key, value] : dictionary()) {
       if (key == "hone.symbols") made.symbols = value.text;
+      if (key == "mhlo.num_replicas") made.grid.replicas = device_count(value);
+      if (key == "mhlo.num_partitions") made.grid.partitions = device_count(value);
+    }
   cursor.expect("{", "module");
   while (!cursor.accept("}")) item(made);
   skip_location();

@@ -74,21 +74,6 @@ std::vector<Value> map_expect_almost_eq(Node& n) {
   return expect(n, CheckRule::almost, real_attribute(n, "tolerance", with_literal ? 1e-4 : 1e-3));
 }
 
-// A partition is a device of hone.
-std::vector<Value> map_partition_id(Node& n) {
-  n.need(0);
-  return {cast(n.builder().op(Opcode::device_index, {}), DType::u32)};
-}
-
-std::vector<Value> map_collective_permute(Node& n) {
-  n.need(1);
-  const bool across_partitions =
-      n.find("channel_id") != nullptr || n.find("channel_handle") != nullptr;
-  if (!across_partitions) n.refuse(unsupported("between replicas is not handled"));
-  return {n.builder().op(Opcode::permute, {n.in()},
-                         {{"pairs", n.ints("source_target_pairs", Ints())}})};
-}
-
 std::vector<Value> map_custom_call(Node& n) {
   const std::string_view target = n.word("callee|call_target_name|custom_call_target");
   if (target == "check.expect_eq") return expect(n, CheckRule::equal, 0);

@@ -150,6 +150,74 @@ Value batch_to_features(Node& n, Value x, const Order& order, int64_t groups) {
   return reshape(transpose(reshape(x, split_dims), permutation), joined);
 }
 
+struct Ragged {
+  Ints lhs_batch, rhs_batch;
+  Ints lhs, rhs;  // contracted
+  int64_t ragged = 0;
+  Value sizes;
+
+  Value starts() const { return cumulative("sum", cast(sizes, DType::i64), 0, true); }
+};
+
+// True for the places of a group along a dim of x.
+Value within_group(Value x, int64_t axis, Value start, Value size) {
+  const Dims dims = x.dims();
+  const Value place = iota(x.builder(), DType::i64, dims, static_cast<int>(axis));
+  const Value first = broadcast(start, dims, {});
+  const Value end = first + broadcast(cast(size, DType::i64), dims, {});
+  return binary(Opcode::and_, compare("ge", place, first), compare("lt", place, end));
+}
+
+// The right side has a dim of groups: each row takes the product with the one of its group. Rows
+// behind the last group are 0.
+Value of_ragged_rows(Node& n, Value a, Value b, const Ragged& dims) {
+  const int64_t at = n.field("ragged_dot_dimension_numbers", "rhs_group_dimensions", int64_t{-1});
+  if (at < 0 || at >= b.rank() || b.dim(static_cast<int>(at)) != dims.sizes.dim(0))
+    n.refuse(bad_input("the dim {} of {} must have a group for each of {} sizes", at,
+                       b.type().to_string(), dims.sizes.dim(0).to_string()));
+  Ints order = {at};  // the groups in front: each step takes one
+  for (int64_t i = 0; i < b.rank(); ++i)
+    if (i != at) order.push_back(i);
+  const auto behind_group = [&](Ints axes) {
+    for (int64_t& axis : axes) axis -= axis > at ? 1 : 0;
+    return axes;
+  };
+  // Its dim in the result: behind the batch, among what is left of the left side.
+  auto row = static_cast<int64_t>(dims.lhs_batch.size());
+  for (int64_t i = 0; i < dims.ragged; ++i)
+    if (std::ranges::find(dims.lhs_batch, i) == dims.lhs_batch.end() &&
+        std::ranges::find(dims.lhs, i) == dims.lhs.end())
+      ++row;
+  const Type type = n.static_result();
+  const Value zeros =
+      n.builder().full(type.dtype(), Dims(type.dims().begin(), type.dims().end()), 0);
+  const Value state[] = {a, zeros};
+  const Value scanned[] = {transpose(b, order), dims.starts(), dims.sizes};
+  const std::vector<Value> made = scan(state, scanned, [&](Builder&, std::span<const Value> in) {
+    const Value product = dot_general(in[0], in[2], dims.lhs_batch, behind_group(dims.rhs_batch),
+                                      dims.lhs, behind_group(dims.rhs));
+    const Value here = within_group(product, row, in[3], in[4]);
+    return std::vector<Value>{in[0], select(here, product, in[1])};
+  });
+  return made[1];
+}
+
+// The ragged dim is contracted, with this one of the right side: a result for each group.
+Value of_ragged_sums(Value a, Value b, const Ragged& dims, int64_t other) {
+  const Value state[] = {a, b};
+  const Value scanned[] = {dims.starts(), dims.sizes};
+  const std::vector<Value> made =
+      scan(state, scanned, [&](Builder& inner, std::span<const Value> in) {
+        const auto part = [&](Value x, int64_t axis) {
+          return select(within_group(x, axis, in[2], in[3]), x, inner.scalar(x.dtype(), 0));
+        };
+        return std::vector<Value>{in[0], in[1],
+                                  dot_general(part(in[0], dims.ragged), part(in[1], other),
+                                              dims.lhs_batch, dims.rhs_batch, dims.lhs, dims.rhs)};
+      });
+  return made[2];
+}
+
 }  // namespace
 
 std::vector<Value> map_dot_general(Node& n) {
@@ -168,6 +236,31 @@ std::vector<Value> map_dot_general(Node& n) {
   make_equal_along(n, lhs_batch, rhs_batch);
   make_equal_along(n, lhs, rhs);
   return {dot_general(a, b, lhs_batch, rhs_batch, lhs, rhs)};
+}
+
+// One product for each group of neighbours along a dim, the ragged one, whose sizes are data.
+// Each group of rows of the left side has a right side of its own. Each group of a contracted dim
+// gives a result. Groups along a batch dim change nothing.
+std::vector<Value> map_ragged_dot(Node& n) {
+  n.need(3);
+  constexpr std::string_view kRecord = "ragged_dot_dimension_numbers";
+  const auto [a, b] = in_type_of_result(n);
+  const Ragged dims = {.lhs_batch = n.field(kRecord, "lhs_batching_dimensions", Ints()),
+                       .rhs_batch = n.field(kRecord, "rhs_batching_dimensions", Ints()),
+                       .lhs = n.field(kRecord, "lhs_contracting_dimensions", Ints()),
+                       .rhs = n.field(kRecord, "rhs_contracting_dimensions", Ints()),
+                       .ragged = n.field(kRecord, "lhs_ragged_dimensions", int64_t{-1}),
+                       .sizes = n.in(2)};
+  if (dims.ragged < 0 || dims.ragged >= a.rank() || dims.lhs.size() != dims.rhs.size())
+    n.refuse(
+        bad_input("the dims of {} and {} do not fit", a.type().to_string(), b.type().to_string()));
+  if (std::ranges::find(dims.lhs_batch, dims.ragged) != dims.lhs_batch.end())
+    return {dot_general(a, b, dims.lhs_batch, dims.rhs_batch, dims.lhs, dims.rhs)};
+  if (dims.sizes.rank() != 1 || !is_integer(dims.sizes.dtype()))
+    n.refuse(unsupported("with sizes of {} is not handled", dims.sizes.type().to_string()));
+  const auto contracted = std::ranges::find(dims.lhs, dims.ragged);
+  if (contracted == dims.lhs.end()) return {of_ragged_rows(n, a, b, dims)};
+  return {of_ragged_sums(a, b, dims, dims.rhs[static_cast<size_t>(contracted - dims.lhs.begin())])};
 }
 
 // The product of vectors and matrices.

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "front/hlo/importer.h"
+#include "front/hlo/probes.h"
 
 // Loops and branches. Their regions read values from around them, but the regions of hone are
 // closed: such values become arguments.
@@ -155,19 +156,24 @@ std::vector<Value> map_loop(Node& n) {
     if (body.region->parameters.size() != shapes.size())
       n.refuse(bad_input("a region of the loop takes {} values, but the state has {}",
                          body.region->parameters.size(), shapes.size()));
+  const LoopProbes probes(n, bodies[1]);
   const size_t count = state.size();
-  const std::vector<Value> initial = joined(state, outside.carried());
+  const size_t carried = outside.carried().size();
+  const std::vector<Value> initial = joined(joined(state, outside.carried()), probes.initial());
   if (initial.empty()) n.refuse(unsupported("a loop without a state is not handled"));
   std::vector<Value> results = while_loop(
       initial,
       [&](Builder& inner, std::span<const Value> in) {
-        return run_inside(n, inner, bodies[0], shapes, outside, in.first(count), in.subspan(count));
+        return run_inside(n, inner, bodies[0], shapes, outside, in.first(count),
+                          in.subspan(count, carried));
       },
       [&](Builder& inner, std::span<const Value> in) {
-        return joined(
-            run_inside(n, inner, bodies[1], shapes, outside, in.first(count), in.subspan(count)),
-            in.subspan(count));
+        const std::vector<Value> next = run_inside(n, inner, bodies[1], shapes, outside,
+                                                   in.first(count), in.subspan(count, carried));
+        return joined(joined(next, in.subspan(count, carried)),
+                      probes.after(inner, in.subspan(count + carried)));
       });
+  probes.end(std::span(results).subspan(count + carried));
   results.resize(count);
   return results;
 }

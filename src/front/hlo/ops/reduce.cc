@@ -183,11 +183,6 @@ Value windows_by_op(Node& n, std::string_view kind, Value x, Value init, const W
   return binary(opcode_of(kind), init, over(padded_base(x, init, w), plain));
 }
 
-bool has_op(std::string_view kind, DType type) {
-  if (is_storage_only(type) || kind == "replace") return false;
-  return kind == "and" || kind == "or" ? !is_real(type) : !is_bool(type);
-}
-
 }  // namespace
 
 std::vector<Value> map_reduce(Node& n) {

@@ -89,6 +89,33 @@ std::vector<Value> map_digamma(Node& n) {
   return {cast(made, n.in().dtype())};
 }
 
+// exp(-|x|) times the modified Bessel function of order 1: its power series, whose terms have one
+// sign, and from 20 on its asymptotic series. There a step of either is below a unit of f64.
+std::vector<Value> map_bessel_i1e(Node& n) {
+  constexpr double kFar = 20;
+  constexpr int kPowers = 64;
+  constexpr int kInverses = 30;
+  const Value x = real_operand(n);
+  const Value size = unary(Opcode::abs, x);
+  const Value half = minimum(size, kFar) * 0.5;
+  const Value square = half * half;
+  Value near = square * 0.0 + 1.0;
+  for (int k = kPowers; k > 0; --k) near = near * square / (static_cast<double>(k) * (k + 1)) + 1.0;
+  near = near * half * exp(-2.0 * half);
+  const Value inverse = 1.0 / maximum(size, kFar);
+  Value far = inverse * 0.0 + 1.0;
+  for (int k = kInverses; k > 0; --k) {
+    const double odd = 2.0 * k - 1;
+    far = 1.0 - far * inverse * ((4 - odd * odd) / (8.0 * k));
+  }
+  far = far * sqrt(inverse / (2 * std::numbers::pi));
+  const Value made = select(compare("lt", size, kFar), near, far);
+  const Value signed_made = select(compare("lt", x, 0.0), -made, made);
+  // NaN stays, and so do zeros.
+  const Value is_odd = binary(Opcode::or_, compare("ne", x, x), compare("eq", x, 0.0));
+  return {cast(select(is_odd, x, signed_made), n.in().dtype())};
+}
+
 // Near 0 it is 1 - erf(x). Farther on too little would be left of that, and a continued fraction
 // takes over: from 3.5 on 16 terms give more digits than f32 has.
 std::vector<Value> map_erfc(Node& n) {

@@ -107,28 +107,6 @@ Ids write_scan(Emit& e) {
   });
 }
 
-// A device of hone is a partition.
-Ids write_device_index(Emit& e) {
-  const Type type = Type::scalar(DType::u32);
-  return {e.converted(e.op("stablehlo.partition_id", {}, type), type, DType::i64)};
-}
-
-Ids write_permute(Emit& e) {
-  if (e.op().integer("group_size") != 0)
-    e.unsupported("a permute in groups of devices is not handled");
-  return e.same(
-      "stablehlo.collective_permute",
-      {{"source_target_pairs", rows_of(e.op().ints("pairs"), 2)},
-       {"channel_handle", record_of({{"handle", number_of(1)}, {"type", number_of(1)}})}});
-}
-
-// A group of one device has nothing to exchange.
-Ids write_group(Emit& e) {
-  if (e.op().integer("group_size") != 1)
-    e.unsupported("an exchange between the devices of a group is not handled");
-  return {e.in(0)};
-}
-
 Ids write_call(Emit& e) { return e.writer().inlined(e.region(0), e.all()); }
 
 }  // namespace hone::hlo

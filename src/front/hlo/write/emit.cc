@@ -86,6 +86,11 @@ uint32_t GraphToProgram::constant(const Tensor& tensor) {
   return op("stablehlo.broadcast_in_dim", {made}, type, {{"broadcast_dimensions", list_of({})}});
 }
 
+void GraphToProgram::need_devices(int64_t count) {
+  int64_t& devices = program_.modules.back().grid.partitions;
+  devices = std::max(devices, count);
+}
+
 Region GraphToProgram::region(std::span<const Type> parameters, const Make& make) {
   Region made;
   made.first_parameter = function_.values;

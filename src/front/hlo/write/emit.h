@@ -54,6 +54,8 @@ class GraphToProgram {
   uint32_t op(std::string_view name, Ids operands, Type result, AttributeList attributes = {},
               std::vector<Region> regions = {});
   uint32_t constant(const Tensor& tensor);
+  // The program has at least as many devices.
+  void need_devices(int64_t count);
   // Finds out what the symbols of the graph are, from the sizes of its inputs.
   void measure(const Graph& graph, std::span<const uint32_t> arguments);
   uint32_t size(Dim dim);                     // i64[]

@@ -112,7 +112,10 @@ class HloPrinter {
     for (size_t i = 0; i < entry.result_names.size(); ++i)
       labels_.emplace(entry.body.results[i], entry.result_names[i]);
     const std::string body = computation(entry.body, "main", Form::apart);
-    return fmt::format("HloModule {}\n\n{}ENTRY {}", plain_name(module_.name), text_, body);
+    const int64_t partitions = module_.grid.partitions;
+    return fmt::format("HloModule {}{}\n\n{}ENTRY {}", plain_name(module_.name),
+                       partitions > 1 ? fmt::format(", num_partitions={}", partitions) : "", text_,
+                       body);
   }
 
  private:
@@ -300,7 +303,8 @@ class HloPrinter {
         if (name.empty()) return "";
         if (name == "dimensions") return fmt::format(", {}={{{}}}", name, value.integer);
         return fmt::format(", {}={}", name, value.integer);
-      case FieldForm::flag: return value.integer != 0 ? fmt::format(", {}=true", name) : "";
+      case FieldForm::flag:
+      case FieldForm::mark: return value.integer != 0 ? fmt::format(", {}=true", name) : "";
       case FieldForm::numbers:
         if (name.empty() || (name.find("batch") != std::string_view::npos && value.items.empty()))
           return "";

@@ -68,6 +68,7 @@ std::string attribute_text(std::string_view key, const Attribute& value) {
   switch (field.form) {
     case FieldForm::number: return fmt::format("{} : i64", value.integer);
     case FieldForm::flag: return value.integer != 0 ? "true" : "false";
+    case FieldForm::mark: return "";
     case FieldForm::numbers:
       return value.items.empty() ? "array<i64>"
                                  : fmt::format("array<i64: {}>", join(numbers_of(value), ", "));
@@ -92,8 +93,12 @@ class StablehloPrinter {
 
   std::string print() {
     text_ = fmt::format("module @{} ", plain_name(module_.name));
+    std::vector<std::string> given;
     if (!module_.symbols.empty())
-      text_ += fmt::format("attributes {{hone.symbols = {}}} ", quoted(module_.symbols));
+      given.push_back(fmt::format("hone.symbols = {}", quoted(module_.symbols)));
+    if (module_.grid.partitions > 1)
+      given.push_back(fmt::format("mhlo.num_partitions = {} : i32", module_.grid.partitions));
+    if (!given.empty()) text_ += fmt::format("attributes {{{}}} ", join(given, ", "));
     text_ += "{\n";
     for (const Function& one : module_.functions) function(one);
     return text_ + "}\n";
@@ -203,8 +208,10 @@ class StablehloPrinter {
     text_ += fmt::format("\"{}\"({})", one.name, values(one.operands));
     if (!one.attributes.empty()) {
       std::vector<std::string> texts;
-      for (const auto& [key, attribute] : one.attributes)
-        texts.push_back(fmt::format("{} = {}", written_key(key), attribute_text(key, attribute)));
+      for (const auto& [key, attribute] : one.attributes) {
+        const std::string value = attribute_text(key, attribute);
+        texts.push_back(std::string(written_key(key)) + (value.empty() ? "" : " = " + value));
+      }
       text_ += fmt::format(" <{{{}}}>", join(texts, ", "));
     }
     if (!one.regions.empty()) {
