@@ -29,11 +29,17 @@ struct FrontEnd {
   // Parses bytes in memory; `where` names them in errors.
   Result<Model> (*parse)(std::string_view bytes, std::string_view where,
                          const ImportOptions& options) = nullptr;
-  // Returns the files written. Null: the format is only read.
+  // Returns the files written.
   Result<std::vector<std::filesystem::path>> (*save)(const std::filesystem::path& path,
                                                      const Model& model,
                                                      const ExportOptions& options) = nullptr;
 };
+
+// The names of inputs that stand for what a file does not hold begin like this. A run refuses to
+// make up their numbers. A user may give the numbers of a constant. Nothing can be given for a call
+// of another library.
+inline constexpr std::string_view kMissingConstant = "missing constant at ";
+inline constexpr std::string_view kMissingCall = "missing call of ";
 
 // All of them; hone's text is the last.
 std::span<const FrontEnd> front_ends();

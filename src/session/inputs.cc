@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "front/front_end.h"
 #include "session/echo.h"
 #include "tensor/filled.h"
 #include "zoo/inputs.h"
@@ -23,6 +24,7 @@ class Resolver {
     HONE_TRY(binder_.add(given.sizes));
     Bindings chosen = binder_.bindings();
     for (const GivenInput& one : given.inputs) HONE_TRY(check(one));
+    HONE_TRY(check_missing());
     const Bindings told = binder_.bindings();
     HONE_TRY(binder_.add_smallest(given.smallest));
     Bindings guessed = binder_.bindings();
@@ -58,6 +60,21 @@ class Resolver {
     if (held == wanted || (is_real(wanted) && is_real(held))) return {};
     return bad_input("input '{}' holds {}, {} holds {}", excerpt(input_name(i)), name(wanted),
                      given.from, name(held));
+  }
+
+  // Nobody makes up what the file of the model does not hold.
+  Status check_missing() const {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const std::string_view name = input_name(i);
+      if (name.starts_with(kMissingCall))
+        return unsupported("the model cannot run: it calls '{}', which is not part of its file",
+                           excerpt(name.substr(kMissingCall.size())));
+      if (name.starts_with(kMissingConstant) && !taken_.contains(i))
+        return unsupported("the model cannot run: its file leaves out the numbers of a constant")
+            .at(std::string(name.substr(kMissingConstant.size())))
+            .with_hint(fmt::format("give them: --input '{}=FILE'", name));
+    }
+    return {};
   }
 
   Status add(const GivenInput& given) {

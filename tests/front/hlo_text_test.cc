@@ -93,7 +93,18 @@ TEST(HloText, MakesAnInputOfAnElidedConstant) {
                 {.notice = [&](std::string_view line) { said = line; }});
   ASSERT_EQ(model.value().inputs.size(), 1);
   EXPECT_EQ(model->inputs[0].type.to_string(), "f32[2, 2]");
-  EXPECT_THAT(said, testing::HasSubstr("1 constants"));
+  EXPECT_EQ(model->inputs[0].name, "missing constant at 2:37");
+  EXPECT_THAT(said, testing::HasSubstr("numbers of a constant (p:2:37)"));
+}
+
+// In a loop or outside of it: an input says that the model cannot run.
+TEST(HloText, LooksAtCallsOfOtherLibraries) {
+  const Result<Model> model = parsed(
+      "HloModule f\nENTRY main {\n  x = f32[2] parameter(0)\n"
+      "  ROOT k = f32[2] custom-call(x), custom_call_target=\"gpu_kernel\"\n}\n");
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  ASSERT_EQ(model->inputs.size(), 2u);
+  EXPECT_EQ(model->inputs[1].name, "missing call of gpu_kernel");
 }
 
 TEST(HloTextErrors, HaveAPlace) {

@@ -47,10 +47,9 @@ Model import_program(std::string_view text, std::string_view where, const Import
   if (importer.checks_left_out > 0 && options.notice)
     options.notice(fmt::format("{} checks of {} are left out; 'hone conformance' runs them",
                                importer.checks_left_out, where));
-  if (!importer.elided_constants.empty() && options.notice)
-    options.notice(
-        fmt::format("{} does not print the numbers of {} constants: inputs stand for them", where,
-                    importer.elided_constants.size()));
+  if (options.notice)
+    for (const std::string& one : importer.missing)
+      options.notice(fmt::format("the model cannot run: {} does not hold {}", where, one));
   return model_of(std::move(graph));
 }
 

@@ -132,16 +132,12 @@ class Importer {
   std::vector<Check>* checks = nullptr;
   std::vector<Tensor> opened;  // the values of the parameters
   int64_t checks_left_out = 0;
-  // Parameters that stand for constants whose numbers the text leaves out, and where they are.
-  struct Elided {
-    std::string parameter;
-    std::string place;
-  };
-  std::vector<Elided> elided_constants;
-  // Those that run what is being imported. `devices` is how many a program of checks asks for.
+  // Things that the text does not hold, for messages. Inputs stand for them (front_end.h).
+  std::vector<std::string> missing;
+  // The devices that run what is being imported; `devices`: as many as a program of checks needs.
   DeviceGrid grid;
   int64_t devices = 1;
-  // What interpreter.probe has seen, in order.
+  // The values that interpreter.probe has seen, in order.
   struct Probed {
     std::string_view id;
     Value value;
@@ -163,6 +159,8 @@ class Importer {
   // Import begins anew with both as one size. An error if no symbol can stand for the other.
   void make_equal(Dim a, Dim b, size_t offset);
   void add_check(Node& node, Check check, Value got, Value want);
+  // The program calls what is not part of it. The graph gets an input that says so.
+  void add_foreign_call(std::string_view target, size_t offset);
   // A name that the graph does not have yet.
   std::string fresh(std::string_view wanted);
   const Function& function_named(std::string_view name, size_t offset) const;

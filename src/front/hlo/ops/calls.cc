@@ -61,6 +61,28 @@ std::vector<Value> asserted(Node& n) {
   n.refuse(bad_input("the sizes do not fit the program: {}", excerpt(text)));
 }
 
+// A call of another library. The model can be looked at, but not run: zeros stand for the results.
+std::vector<Value> foreign_call(Node& n, std::string_view target) {
+  const auto refusal = [&] {
+    return unsupported("a call of '{}', which is not part of the program", excerpt(target));
+  };
+  if (target.empty() || n.importer().checks != nullptr || n.frame().lifted != nullptr)
+    n.refuse(refusal());
+  std::vector<Value> results;
+  const auto add = [&](const ValueType& type, const auto& self) -> void {
+    if (type.kind == ValueType::Kind::foreign) n.refuse(refusal());
+    if (type.kind == ValueType::Kind::tensor) {
+      if (!type.type.is_static()) n.refuse(refusal());
+      const Dims dims(type.type.dims().begin(), type.type.dims().end());
+      results.push_back(cast(n.builder().full(DType::i64, dims, 0), type.type.dtype()));
+    }
+    for (const ValueType& part : type.parts) self(part, self);
+  };
+  for (const ValueType& type : n.instruction().results) add(type, add);
+  n.importer().add_foreign_call(target, n.instruction().offset);
+  return results;
+}
+
 }  // namespace
 
 std::vector<Value> map_expect_eq(Node& n) { return expect(n, CheckRule::equal, 0); }
@@ -81,7 +103,7 @@ std::vector<Value> map_custom_call(Node& n) {
   if (target == "check.expect_almost_eq") return expect(n, CheckRule::almost, 1e-3);
   if (std::ranges::find(kIdentities, target) != std::ranges::end(kIdentities)) return n.operands();
   if (target == "shape_assertion") return asserted(n);
-  n.refuse(unsupported("a call of '{}', which is not part of the program", excerpt(target)));
+  return foreign_call(n, target);
 }
 
 }  // namespace hone::hlo
