@@ -305,7 +305,8 @@ std::vector<Value> map_bitcast_convert(Node& n) {
   if (width(from) > width(to.dtype())) {
     if (to.rank() != x.rank() + 1) n.refuse(bad_input("the result must have one more dim"));
     const DType wide_bits = pattern_type(from);
-    const Dims dims(to.dims().begin(), to.dims().end());
+    Dims dims = x.dims();  // those of the result may be open
+    dims.emplace_back(width(from) / width(to.dtype()));
     Ints map;
     for (int i = 0; i < x.rank(); ++i) map.push_back(i);
     const Value all = broadcast(bitcast(x, wide_bits), dims, map);

@@ -27,40 +27,41 @@ struct Places {
 };
 
 // Along each dim of the operand, the window's size.
-Ints window_sizes(Node& n, const Places& places, Value x, Value updates) {
-  Ints sizes;
+Dims window_sizes(Node& n, const Places& places, Value x, Value updates) {
+  Dims sizes;
   size_t next = 0;
   for (int i = 0; i < x.rank(); ++i) {
     const bool one = std::ranges::find(places.inserted, i) != places.inserted.end() ||
                      std::ranges::find(places.operand_batch, i) != places.operand_batch.end();
     if (one) {
-      sizes.push_back(1);
+      sizes.emplace_back(1);
       continue;
     }
     if (next >= places.window_dims.size() || places.window_dims[next] < 0 ||
         places.window_dims[next] >= updates.rank())
       n.refuse(bad_input("the dims of the windows do not fit the operand"));
-    sizes.push_back(updates.type().static_dims()[static_cast<size_t>(places.window_dims[next++])]);
+    sizes.push_back(updates.dim(static_cast<int>(places.window_dims[next++])));
   }
   return sizes;
 }
 
 // hone drops each element of an update that is out of range, XLA the whole window if a part of it
 // is. So windows that do not fit get a start behind the end.
-Value fitting(Node& n, const Places& places, const Ints& sizes, Value x, Value indices) {
-  const Ints dims = x.type().static_dims();
+Value fitting(Node& n, const Places& places, const Dims& sizes, Value x, Value indices) {
   bool all_fit_or_none = true;
   for (const int64_t axis : places.map) {
     if (axis < 0 || axis >= x.rank())
       n.refuse(bad_input("dim {} is outside of rank {}", axis, x.rank()));
-    all_fit_or_none = all_fit_or_none && sizes[static_cast<size_t>(axis)] == 1;
+    all_fit_or_none = all_fit_or_none && sizes[static_cast<size_t>(axis)].is(1);
   }
   if (all_fit_or_none) return indices;
   Builder& b = n.builder();
   indices = cast(indices, DType::i64);
   const bool vectors = places.vector_dim < indices.rank();
   const auto most = [&](int64_t axis) {
-    return dims[static_cast<size_t>(axis)] - sizes[static_cast<size_t>(axis)];
+    const Dim rest = x.dim(static_cast<int>(axis)) - sizes[static_cast<size_t>(axis)];
+    if (!rest.is_static()) n.refuse(unsupported("of windows along an open size is not handled"));
+    return rest.value();
   };
   Ints limits;
   for (const int64_t axis : places.map) limits.push_back(most(axis));
@@ -230,13 +231,15 @@ std::vector<Value> map_scatter(Node& n) {
                          .vector_dim = n.field(kRecord, "index_vector_dim", 0)};
   const Value x = n.in(0);
   const Value updates = n.in(count + 1);
-  const Ints sizes = window_sizes(n, places, x, updates);
+  const Dims sizes = window_sizes(n, places, x, updates);
   const Body body = n.body(0, "to_apply");
   const Value indices = fitting(n, places, sizes, x, n.in(count));
   const std::optional<std::string_view> combine = combiner(body);
   const bool is_bitwise = combine && (*combine == "or" || *combine == "and");
   if (count == 1 && combine && (!is_bitwise || is_bool(x.dtype())))
     return scattered(n, places, *combine, x, indices, updates);
+  if (!x.type().is_static() || !updates.type().is_static())
+    n.refuse(unsupported("by such a body of sizes that are open is not handled"));
   const std::vector<Value> operands(n.operands().begin(),
                                     n.operands().begin() + static_cast<std::ptrdiff_t>(count));
   const std::vector<Value> all_updates(

@@ -143,15 +143,15 @@ std::vector<Value> extreme_and_place(Node& n, const Body& body, const Ints& axes
 
 // A window that ends at each element and reaches back to the first: cumulative sums as JAX writes
 // them.
-std::optional<int> running_axis(const Windows& w, const Ints& dims, bool& reverse) {
+std::optional<int> running_axis(const Windows& w, const Dims& dims, bool& reverse) {
   std::optional<int> axis;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (w.stride[i] != 1 || w.base_dilation[i] != 1 || w.window_dilation[i] != 1)
       return std::nullopt;
     if (w.size[i] == 1 && w.low[i] == 0 && w.high[i] == 0) continue;
-    const bool forward = w.low[i] == dims[i] - 1 && w.high[i] == 0;
-    const bool backward = w.high[i] == dims[i] - 1 && w.low[i] == 0;
-    if (axis || w.size[i] != dims[i] || (!forward && !backward)) return std::nullopt;
+    const bool forward = w.low[i] == w.size[i] - 1 && w.high[i] == 0;
+    const bool backward = w.high[i] == w.size[i] - 1 && w.low[i] == 0;
+    if (axis || !dims[i].is(w.size[i]) || (!forward && !backward)) return std::nullopt;
     axis = static_cast<int>(i);
     reverse = backward;
   }
@@ -162,7 +162,7 @@ Value windows_by_op(Node& n, std::string_view kind, Value x, Value init, const W
   const std::optional<Tensor> known = n.known(init);
   const bool is_neutral = known && is_identity(kind, *known);
   bool reverse = false;
-  const std::optional<int> axis = running_axis(w, x.type().static_dims(), reverse);
+  const std::optional<int> axis = running_axis(w, x.dims(), reverse);
   if (axis && is_neutral) return cumulative(kind, x, *axis, false, reverse);
   const auto over = [&](Value base, const Windows& windows) {
     return n.builder().op(Opcode::window_reduce, {base},
@@ -217,9 +217,12 @@ std::vector<Value> map_reduce_window(Node& n) {
   const Body body = n.body(0, "to_apply");
   const Windows w = windows_of(n, n.in().rank());
   const std::optional<std::string_view> kind = combiner(body);
+  const bool is_empty = n.result().is_static() && n.result().static_elements() == 0;
   if (count == 1 && kind && has_op(*kind, n.in().dtype()) && *kind != "and" && *kind != "or" &&
-      n.result().static_elements() > 0)
+      !is_empty)
     return {windows_by_op(n, *kind, n.in(0), n.in(1), w)};
+  if (!n.in().type().is_static())
+    n.refuse(unsupported("by such a body of sizes that are open is not handled"));
   std::vector<Value> bases;
   for (size_t i = 0; i < count; ++i) bases.push_back(padded_base(n.in(i), n.in(count + i), w));
   const Ints fits = positions(n, w, bases[0].type().static_dims());
