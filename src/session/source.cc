@@ -140,10 +140,6 @@ Result<std::vector<fs::path>> save_source(const Model& model, const fs::path& pa
         .with_hint(fmt::format("a model is {}", front_end_list()));
   const FrontEnd* const named = front_end_named(path);
   const FrontEnd& front = named != nullptr ? *named : front_ends().back();
-  if (front.save == nullptr)
-    return usage_error("{} is a name for {}, which is read but not written", excerpt(path.string()),
-                       front.name)
-        .with_hint("models are written as .onnx and .hone files");
   return front.save(path, model, options);
 }
 
