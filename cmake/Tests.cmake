@@ -104,7 +104,7 @@ foreach(script IN LISTS python_scripts)
   hone_script_test(python.${name} fast ${script})
 endforeach()
 # They do much where their packages are installed, and nothing elsewhere.
-set_tests_properties(python.of_jax python.of_torch PROPERTIES TIMEOUT 3600)
+set_tests_properties(python.of_jax python.of_torch python.of_torch_models PROPERTIES TIMEOUT 3600)
 # They run a hundred commands, and end some dozens in the middle.
 set_tests_properties(cli.examples cli.signals PROPERTIES LABELS slow COST 100 TIMEOUT 1200)
 hone_script_test(python.install slow ${PROJECT_SOURCE_DIR}/tests/python/install.sh)
