@@ -29,8 +29,8 @@ Result<FromParts> by_parts(const Graph& graph, std::span<const Tensor> inputs,
 std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected,
                        double tolerance);
 
-// Says what is wrong with the graph on that many devices, beside the whole graph. Empty: nothing, or
-// it is refused, as `is_refused` says.
+// Says what is wrong with the graph on that many devices, beside the whole graph. Empty: nothing,
+// or it is refused, as `is_refused` says.
 std::string judge_parts(const Graph& graph, std::span<const Tensor> inputs,
                         const std::vector<int>& dims, int64_t rows, int64_t devices,
                         bool& is_refused);
