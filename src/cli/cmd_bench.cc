@@ -9,6 +9,7 @@
 #include "cli/devices.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
+#include "cli/processes.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "report/bench_text.h"
@@ -261,20 +262,19 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
 }
 
 Status bench_divided(const Request& request, const DeviceOptions& devices,
-                     const Arguments& arguments, Console& console) {
+                     const Processes& processes, const Arguments& arguments, Console& console) {
   HONE_TRY(refuse_verify(arguments));
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
-  const RunInputs inputs = HONE_TRY(
-      given_inputs(signature_of(source.model), source.open, arguments, Engine::native, console));
+  const RunInputs inputs = HONE_TRY(inputs_on(devices, source, arguments, Engine::native, console));
   HONE_TRY(check_all_chosen(inputs));
   BenchReport report = report_of(arguments, source, inputs, options);
   std::optional<DividedSubject> subject;
   report.first = HONE_TRY(measure_once([&]() -> Status {
     const DividedModel divided =
-        HONE_TRY(divided_model(source.model, inputs, options, devices, console));
-    report.threads = divided.model->threads();
+        HONE_TRY(divided_model(source.model, inputs, options, devices, processes, console));
+    report.threads = divided.devices->threads();
     subject.emplace(divided.devices, inputs.tensors, &console.cancel());
     return subject->run();
   }));
@@ -304,20 +304,10 @@ Status note_denormals(const BenchModel& of, Console& console) {
   return {};
 }
 
-}  // namespace
-
-Status cmd_bench(const Arguments& arguments, Console& console) {
-  if (arguments.given("baseline")) return check_baseline(arguments, console);
-  if (!arguments.given("MODEL"))
-    return usage_error("bench needs a MODEL").with_hint("hone bench zoo:mlp");
-  if (arguments.given("record")) return record_sessions(arguments, console);
-  for (const std::string_view option : {"sessions", "fail-below"})
-    if (arguments.given(option))
-      return usage_error("--{} is for --{}", option, option == "sessions" ? "record" : "baseline");
-  const Request request = HONE_TRY(request_of(arguments));
-  HONE_TRY(Tracer::check(arguments));
-  if (const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments)))
-    return bench_divided(request, *devices, arguments, console);
+Status bench_on(const Processes& processes, const Request& request, const Arguments& arguments,
+                Console& console) {
+  if (const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, processes)))
+    return bench_divided(request, *devices, processes, arguments, console);
   if (names_compiled(arguments)) return bench_compiled(request, arguments, console);
   HONE_TRY(refuse_verify(arguments));
   Tracer tracer(arguments);
@@ -370,6 +360,23 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   if (request.is_profiled) profile = HONE_TRY(profile_again(*sides.subject, request, console));
   HONE_TRY(trace_again(*sides.subject, tracer, console));
   return tell(report, profile, request, console);
+}
+
+}  // namespace
+
+Status cmd_bench(const Arguments& arguments, Console& console) {
+  if (arguments.given("baseline")) return check_baseline(arguments, console);
+  if (!arguments.given("MODEL"))
+    return usage_error("bench needs a MODEL").with_hint("hone bench zoo:mlp");
+  if (arguments.given("record")) return record_sessions(arguments, console);
+  for (const std::string_view option : {"sessions", "fail-below"})
+    if (arguments.given(option))
+      return usage_error("--{} is for --{}", option, option == "sessions" ? "record" : "baseline");
+  const Request request = HONE_TRY(request_of(arguments));
+  HONE_TRY(Tracer::check(arguments));
+  return with_processes(arguments, console, [&](const Processes& processes) {
+    return bench_on(processes, request, arguments, console);
+  });
 }
 
 }  // namespace hone::cli

@@ -8,6 +8,7 @@
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
+#include "cli/processes.h"
 #include "cli/source.h"
 #include "report/accuracy_text.h"
 #include "session/evaluation.h"
@@ -98,10 +99,8 @@ Status check_compiled(const Arguments& arguments, Console& console) {
                    console);
 }
 
-}  // namespace
-
-Status cmd_check(const Arguments& arguments, Console& console) {
-  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments));
+Status check_on(const Processes& processes, const Arguments& arguments, Console& console) {
+  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, processes));
   if (names_compiled(arguments)) return check_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   if (arguments.given("model"))
@@ -112,15 +111,30 @@ Status cmd_check(const Arguments& arguments, Console& console) {
   HONE_TRY(check_runs_here(options.target, Console::labels()));
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
+  if (has_collectives(source.model))
+    return unsupported("'{}' has collectives; the reference is that of one device",
+                       excerpt(source.model.name))
+        .with_hint("hone run --devices N runs it");
   const RunInputs inputs = HONE_TRY(
       given_inputs(signature_of(source.model), source.open, arguments, Engine::contest, console));
 
   std::shared_ptr<const Runnable> subject;
-  if (devices)
-    subject = HONE_TRY(divided_model(source.model, inputs, options, *devices, console)).devices;
-  else
+  if (devices) {
+    const DividedModel divided =
+        HONE_TRY(divided_model(source.model, inputs, options, *devices, processes, console));
+    subject = divided.devices;
+  } else {
     subject = HONE_TRY(native_model(source.model, inputs, options, console.face()));
+  }
   return check_one(source, inputs, subject, arguments, console);
+}
+
+}  // namespace
+
+Status cmd_check(const Arguments& arguments, Console& console) {
+  return with_processes(arguments, console, [&](const Processes& processes) {
+    return check_on(processes, arguments, console);
+  });
 }
 
 }  // namespace hone::cli

@@ -8,6 +8,7 @@
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
+#include "cli/processes.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "session/denormals.h"
@@ -115,11 +116,10 @@ Status run_compiled(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Status cmd_run(const Arguments& arguments, Console& console) {
-  HONE_TRY(Tracer::check(arguments));
-  if (arguments.given("hosts")) return run_elsewhere(arguments, console);
-  if (arguments.given("secret")) return usage_error("--secret is for the workers of --hosts");
-  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments));
+namespace {
+
+Status run_on(const Processes& processes, const Arguments& arguments, Console& console) {
+  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, processes));
   if (names_compiled(arguments)) return run_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   // Numerics are the reference's.
@@ -146,15 +146,15 @@ Status cmd_run(const Arguments& arguments, Console& console) {
 
   const Wishes wishes = HONE_TRY(wishes_of(names, arguments));
   const Engine engine = is_native ? Engine::native : Engine::reference;
-  const RunInputs inputs =
-      HONE_TRY(given_inputs(signature_of(source.model), source.open, arguments, engine, console));
+  const RunInputs inputs = HONE_TRY(inputs_on(devices, source, arguments, engine, console));
 
   const auto start = std::chrono::steady_clock::now();
   const Face face = console.face();
   std::shared_ptr<const NativeModel> compiled;
   std::shared_ptr<const Runnable> runnable;
   if (devices)
-    runnable = HONE_TRY(divided_model(source.model, inputs, native, *devices, console)).devices;
+    runnable =
+        HONE_TRY(divided_model(source.model, inputs, native, *devices, processes, console)).devices;
   else if (is_native)
     runnable = compiled = HONE_TRY(native_model(source.model, inputs, native, face));
   std::vector<UnitTimes> times;
@@ -191,6 +191,16 @@ Status cmd_run(const Arguments& arguments, Console& console) {
     console.note("{}", error);
   }
   return hand_out(wishes, outputs, arguments, console);
+}
+
+}  // namespace
+
+Status cmd_run(const Arguments& arguments, Console& console) {
+  HONE_TRY(Tracer::check(arguments));
+  if (HONE_TRY(names_one_worker(arguments))) return run_elsewhere(arguments, console);
+  return with_processes(arguments, console, [&](const Processes& processes) {
+    return run_on(processes, arguments, console);
+  });
 }
 
 }  // namespace hone::cli

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 
 #include "base/text.h"
 #include "base/text_table.h"
@@ -7,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/machines.h"
+#include "cli/processes.h"
 #include "cli/source.h"
 #include "transport/calibrate_links.h"
 #include "transport/mpi_transport.h"
@@ -64,11 +64,8 @@ Result<Calibrations> calibrate_ranks(const Mpi& mpi, Transport& transport,
 }
 
 Result<Calibrations> calibrate_mpi(MeasureLinkOptions options, double seconds) {
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  const std::shared_ptr<Mpi> mpi = HONE_TRY(Mpi::start(folder / "hone_mpi.so"));
-  if (mpi->size() < 2)
-    return usage_error("--transport mpi is between processes of mpirun, and this is the only one")
-        .with_hint("mpirun -n 2 hone system calibrate --transport mpi");
+  const std::shared_ptr<Mpi> mpi =
+      HONE_TRY(started_mpi("mpirun -n 2 hone system calibrate --transport mpi"));
   options.seconds = seconds;
   const Result<std::unique_ptr<Transport>> transport = join_mpi(mpi, 1);
   Result<Calibrations> calibrations = transport.ok() ? calibrate_ranks(*mpi, **transport, options)

@@ -98,7 +98,7 @@ Status cmd_train(const Arguments& arguments, Console& console) {
   options.compile = compile_options(native, nullptr);
   options.devices = HONE_TRY(given_devices(arguments));
   if (const size_t devices = options.devices.size(); devices > 0) {
-    const int64_t threads = threads_per_device(native, devices);
+    const int64_t threads = threads_per_device(native, {.names = options.devices});
     options.compile.plan.threads = threads;
     console.note("{}", training_text(devices, threads, native.target.cores));
   }

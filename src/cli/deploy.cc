@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/devices.h"
 #include "cli/native.h"
+#include "cli/processes.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "ir/summary.h"
@@ -169,7 +170,7 @@ Result<Deployed> compiled_for(const DeviceOptions& devices, const Source& source
       made.model = HONE_TRY(deployed_model(given.model, given.model, Console::labels()));
     }
     CompileOptions options = compile_options(level, nullptr, console.face());
-    options.plan.threads = threads_per_device(level, devices.names.size());
+    options.plan.threads = threads_per_device(level, devices);
     by_level.push_back(HONE_TRY(deployed_devices(*open, graph, devices, level.target, options)));
   }
   made.model.division = by_level[0].division;
@@ -200,7 +201,7 @@ Status write_library(std::span<const HonecProgram> programs, const std::string& 
 
 Status deploy(const Arguments& arguments, const std::string& path, Console& console) {
   const bool is_library = arguments.text("emit") == kLibraryForm;
-  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments));
+  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, {}));
   if (devices && is_library)
     return usage_error("a library computes on the thread that calls it, not on several devices");
   if (devices && arguments.given("sizes"))

@@ -3,8 +3,29 @@
 #include "base/text.h"
 #include "cli/compiled.h"
 #include "cli/console.h"
+#include "cli/inputs.h"
+#include "cli/processes.h"
+#include "compile/spmd_programs.h"
+#include "transport/threads.h"
 
 namespace hone::cli {
+
+namespace {
+
+// Not all of these commands have all of these options.
+bool is_given(const Arguments& arguments, std::string_view name) {
+  const auto is_it = [&](const Option& option) { return option.name == name; };
+  return std::ranges::any_of(arguments.command().options, is_it) && arguments.given(name);
+}
+
+// The command's word for several devices; empty: there is one.
+std::string_view division_of(const Arguments& arguments) {
+  for (const std::string_view option : {"device", "devices", "hosts", "transport"})
+    if (is_given(arguments, option)) return option;
+  return "";
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> given_devices(const Arguments& arguments) {
   const bool is_one = arguments.given("device"), are_several = arguments.given("devices");
@@ -15,38 +36,98 @@ Result<std::vector<std::string>> given_devices(const Arguments& arguments) {
   return std::vector<std::string>();
 }
 
-Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments) {
-  std::vector<std::string> names = HONE_TRY(given_devices(arguments));
-  if (names.empty()) {
+Status check_devices(const Arguments& arguments) {
+  const std::string_view division = division_of(arguments);
+  if (division.empty()) {
     if (arguments.given("batch")) return usage_error("--batch needs --devices");
-    return std::optional<DeviceOptions>();
+    return {};
   }
   for (std::string_view other :
        {"plan", "plan-seed", "trace", "profile", "donate", "vs", "backend", "numerics"})
-    if (std::ranges::any_of(arguments.command().options,
-                            [&](const Option& option) { return option.name == other; }) &&
-        arguments.given(other))
-      return usage_error("--{} is of one device; it does not go with --devices", other);
+    if (is_given(arguments, other))
+      return usage_error("--{} is of one device; it does not go with --{}", other, division);
   if (names_compiled(arguments))
     return unsupported("{} is compiled for one device, and has no graph to divide",
                        excerpt(arguments.text("MODEL")))
         .with_hint("name the model that it was made of");
-  return std::optional(DeviceOptions{.names = std::move(names), .batch = arguments.list("batch")});
+  return {};
 }
+
+Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
+                                                    const Processes& processes) {
+  HONE_TRY(check_devices(arguments));
+  DeviceOptions options = {.names = {}, .batch = arguments.list("batch")};
+  if (processes.crew == nullptr) {
+    options.names = HONE_TRY(given_devices(arguments));
+    if (options.names.empty()) return std::optional<DeviceOptions>();
+    return std::optional(std::move(options));
+  }
+  const std::span<const std::string> names = processes.crew->names();
+  options.names = {names.begin(), names.end()};
+  if (processes.devices_here == 0)
+    options.threads = processes.threads_elsewhere;
+  else
+    options.sharing = processes.devices_here;
+  return std::optional(std::move(options));
+}
+
+Result<RunInputs> inputs_on(const std::optional<DeviceOptions>& devices, const Source& source,
+                            const Arguments& arguments, Engine engine, Console& console) {
+  if (!devices || !has_collectives(source.model))
+    return given_inputs(signature_of(source.model), source.open, arguments, engine, console);
+  const Graph signature = HONE_TRY(
+      spmd_signature(*single_graph(source.model), std::ssize(devices->names), devices->batch));
+  return given_inputs(signature, source.open, arguments, engine, console);
+}
+
+namespace {
+
+// All devices of this process are one crew, too: they meet over threads.
+Result<std::shared_ptr<const ManyDevices>> with_collectives(
+    const Model& model, const RunInputs& inputs, const NativeOptions& options,
+    const DeviceOptions& devices, const Processes& processes, Console& console) {
+  const DividedCode code = HONE_TRY(collective_code(model, inputs.bindings, options, devices,
+                                                    inputs.memory_left.native, console.face()));
+  std::shared_ptr<Crew> crew = processes.crew;
+  if (crew == nullptr) {
+    CrewOptions own = {.version = HONE_VERSION, .threads = options.threads};
+    own.memory_limit = inputs.memory_left.native;
+    crew = HONE_TRY(
+        Crew::lead(HONE_TRY(make_thread_transport(static_cast<int32_t>(devices.names.size()))),
+                   "process", own));
+  }
+  return crew->load(code);
+}
+
+}  // namespace
 
 Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
                                    const NativeOptions& options, const DeviceOptions& devices,
-                                   Console& console) {
+                                   const Processes& processes, Console& console) {
   DividedModel divided;
+  if (has_collectives(model)) {
+    divided.devices =
+        HONE_TRY(with_collectives(model, inputs, options, devices, processes, console));
+    console.note("{} devices of {} {}, which meet in collectives", devices.names.size(),
+                 divided.devices->threads(),
+                 divided.devices->threads() == 1 ? "thread" : "threads");
+    return divided;
+  }
   divided.model =
       HONE_TRY(batch_model(model, options, devices, inputs.memory_left.native, console.face()));
-  Result<std::shared_ptr<const ManyDevices>> made =
-      divided.model->devices_for(types_of(inputs.tensors));
-  if (!made.ok() && made.error().code() == ErrorCode::unsupported && devices.batch.empty())
-    return std::move(made).error().with_hint(
+  const std::vector<Type> types = types_of(inputs.tensors);
+  const auto made = [&]() -> Result<std::shared_ptr<const ManyDevices>> {
+    if (processes.crew == nullptr) return divided.model->devices_for(types);
+    return processes.crew->load(HONE_TRY(divided.model->code_for(types)));
+  };
+  Result<std::shared_ptr<const ManyDevices>> ready = made();
+  if (!ready.ok() && ready.error().code() == ErrorCode::unsupported && devices.batch.empty())
+    return std::move(ready).error().with_hint(
         "without --devices it runs on one; --batch INPUT[:DIM] says which inputs have the batch");
-  divided.devices = HONE_TRY(std::move(made));
-  console.note("{}", division_text(*divided.model, *divided.devices, options.target.cores));
+  divided.devices = HONE_TRY(std::move(ready));
+  const bool is_here = processes.crew == nullptr || processes.devices_here > 0;
+  console.note("{}", division_text(*divided.model, *divided.devices,
+                                   is_here ? options.target.cores : INT64_MAX));
   return divided;
 }
 

@@ -4,28 +4,37 @@
 
 #include "cli/arguments.h"
 #include "session/devices.h"
+#include "session/source.h"
 
 // --devices, --device and --batch, which all commands that run models take.
 
 namespace hone::cli {
 
 class Console;
+struct Processes;
 
 // The names of the devices; none, if the command line says none. --device names a single one.
 Result<std::vector<std::string>> given_devices(const Arguments& arguments);
 
-// The same with the inputs that have the batch. None, if no devices are given. Options that are of
-// one device alone are refused, and so is a compiled model.
-Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments);
+// Options that are of one device alone are refused, and so is a compiled model, if --devices,
+// --hosts or --transport say that there are several.
+Status check_devices(const Arguments& arguments);
+// None, if no devices are given.
+Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
+                                                    const Processes& processes);
+
+// As given_inputs(); of a model with collectives, those of all devices (compile/spmd_programs.h).
+Result<RunInputs> inputs_on(const std::optional<DeviceOptions>& devices, const Source& source,
+                            const Arguments& arguments, Engine engine, Console& console);
 
 // The model on these devices, with its code for these inputs. The user is told who has how many
 // rows.
 struct DividedModel {
-  std::shared_ptr<const BatchModel> model;
+  std::shared_ptr<const BatchModel> model;     // null: it has collectives
   std::shared_ptr<const ManyDevices> devices;  // for the inputs
 };
 Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
                                    const NativeOptions& options, const DeviceOptions& devices,
-                                   Console& console);
+                                   const Processes& processes, Console& console);
 
 }  // namespace hone::cli

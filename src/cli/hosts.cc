@@ -17,8 +17,7 @@ namespace hone::cli {
 namespace {
 
 Status refuse_options_of_here(const Arguments& arguments) {
-  for (const std::string_view option :
-       {"trace", "backend", "numerics", "checked", "devices", "batch"})
+  for (const std::string_view option : {"trace", "backend", "numerics", "checked", "batch"})
     if (arguments.given(option))
       return usage_error("--{} is for models that run here; --hosts runs {} on a worker", option,
                          excerpt(arguments.text("MODEL")));
@@ -55,17 +54,21 @@ Result<std::string> given_secret(const Arguments& arguments) {
   return parse_secret(HONE_TRY(read_file(file, kMaxSecretText)), file);
 }
 
+Result<std::vector<Host>> given_hosts(const Arguments& arguments) {
+  const std::string file = arguments.text("hosts");
+  return parse_hosts(HONE_TRY(read_file(file, kMaxHostsText)), file);
+}
+
+Result<bool> names_one_worker(const Arguments& arguments) {
+  if (!arguments.given("hosts") || arguments.given("devices")) return false;
+  const std::vector<Host> hosts = HONE_TRY(given_hosts(arguments));
+  return hosts.size() == 1 && hosts[0].devices == 1;
+}
+
 Result<std::shared_ptr<Worker>> given_worker(const Arguments& arguments) {
   HONE_TRY(refuse_options_of_here(arguments));
   const std::string secret = HONE_TRY(given_secret(arguments));
-  const std::string file = arguments.text("hosts");
-  const std::vector<Host> hosts =
-      HONE_TRY(parse_hosts(HONE_TRY(read_file(file, kMaxHostsText)), file));
-  int64_t devices = 0;
-  for (const Host& host : hosts) devices += host.devices;
-  if (devices != 1)
-    return unsupported("{} has {} devices; a compiled model is for one", file, devices)
-        .with_hint("leave one line, with 1 device");
+  const std::vector<Host> hosts = HONE_TRY(given_hosts(arguments));
   return Worker::call(hosts[0].address, secret, HONE_VERSION);
 }
 

@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "session/compiled.h"
+#include "transport/hosts.h"
 #include "worker/remote_model.h"
 
 // --hosts and --secret: models that run on a worker.
@@ -16,8 +18,12 @@ class Console;
 // --secret, which is required.
 Result<std::string> given_secret(const Arguments& arguments);
 
-// The worker that --hosts names, which has answered. A compiled model is for one device, so that is
-// what the hosts have. Options of which a worker knows nothing are refused.
+// The workers that --hosts names.
+Result<std::vector<Host>> given_hosts(const Arguments& arguments);
+// True if one device of one worker runs all of the model: it may be a compiled file then, and have
+// segments.
+Result<bool> names_one_worker(const Arguments& arguments);
+// The one worker, which has answered. Options of which a worker knows nothing are refused.
 Result<std::shared_ptr<Worker>> given_worker(const Arguments& arguments);
 
 // MODEL, a compiled file or one that is compiled now, and its inputs; it was sent to the worker.

@@ -199,7 +199,28 @@ inline constexpr Option kDevices[] = {
      .doc = "an input that has the batch, along dim 0 or this one (default: the first input that "
             "has a dim, and those with the same dim 0)",
      .repeats = true}};
+inline constexpr Option kTransport[] = {
+    {.name = "transport",
+     .take = Take::word,
+     .value = "TRANSPORT",
+     .doc =
+         "devices are threads of this process, or processes that it starts, which share memory or "
+         "speak TCP; or mpi: those that mpirun has started (docs/workers.md)",
+     .fallback = "threads",
+     .words = "threads|shared|tcp|mpi"}};
 
+inline constexpr Option kSecretOption = {
+    .name = "secret",
+    .take = Take::file,
+    .value = "FILE",
+    .doc = "a secret of 16 bytes or more, which the workers know; it is not sent"};
+inline constexpr Option kHosts[] = {
+    {.name = "hosts",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "run it on workers ('hone worker'), whose devices divide the batch; a line of the file "
+            "is an address and a number of devices: 10.0.0.2:5000 4"},
+    kSecretOption};
 inline constexpr Option kVerify[] = {
     {.name = "verify", .doc = "check all weights of a compiled model first"}};
 
@@ -277,25 +298,13 @@ inline constexpr Option kTraceOption[] = {
             "JSON for ui.perfetto.dev"}};
 inline constexpr Option kRunOutput[] = {output_option(
     "write the outputs: to a .npz, to a .npy (of one output), or into a folder", "", "PATH")};
-inline constexpr Option kSecretOption = {
-    .name = "secret",
-    .take = Take::file,
-    .value = "FILE",
-    .doc = "a secret of 16 bytes or more, which the workers know; it is not sent"};
-inline constexpr Option kHosts[] = {
-    {.name = "hosts",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "run it on a worker ('hone worker'); a line of the file is an address and a number of "
-            "devices: 10.0.0.2:5000 1"},
-    kSecretOption};
 inline constexpr Option kChecked[] = {
     {.name = "checked",
      .doc = "stop at values for which the ONNX standard has no result, such as indices out of "
             "range, and name the node"}};
 inline constexpr auto kRun =
-    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kDevices, kChecked, kVerify,
-           kTraceOption, kHosts, kRunOutput, kExpectations);
+    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kDevices, kTransport,
+           kChecked, kVerify, kTraceOption, kHosts, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "a compiled model, its weights checked"},
@@ -305,6 +314,7 @@ inline constexpr Example kRunExamples[] = {
      "exit code 1 if they differ; says which tolerance would pass"},
     {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"},
     {"hone run zoo:mlp,batch=8 --devices 2", "each of two parts of the machine computes 4 rows"},
+    {"hone run zoo:mlp,batch=8 --devices 2 --transport shared", "the same in two processes"},
     {"hone run model.onnx --trace trace.json", "compiling and a run, for ui.perfetto.dev"},
     {"hone run model.honec --hosts my.hosts --secret my.secret", "on a worker"}};
 
@@ -455,8 +465,8 @@ inline constexpr Option kBenchOwn[] = {
      .value = "SPEED",
      .doc = "the least share of the recorded speed that is not an alarm",
      .fallback = "0.95"}};
-inline constexpr auto kBench =
-    joined(kInputOptions, kSizes, kNative, kDevices, kBenchOwn, kTraceOption, kVerify);
+inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kDevices, kTransport, kHosts,
+                                      kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
@@ -495,8 +505,8 @@ inline constexpr Option kOrigin[] = {
      .take = Take::model,
      .value = "MODEL",
      .doc = "the source of a compiled model, whose outputs are right"}};
-inline constexpr auto kCheck =
-    joined(kInputOptions, kSizes, kExpectations, kNative, kDevices, kOrigin, kVerify);
+inline constexpr auto kCheck = joined(kInputOptions, kSizes, kExpectations, kNative, kDevices,
+                                      kTransport, kHosts, kOrigin, kVerify);
 inline constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; the distance of native code from the reference"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",

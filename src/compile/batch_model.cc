@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "compile/divided_code.h"
 #include "shard/batch_inputs.h"
 
 namespace hone {
@@ -15,13 +14,16 @@ BatchModel::BatchModel(Graph graph, Target target, CompileOptions options, Batch
       inputs_(ports_of(graph_, graph_.inputs(), "input")),
       outputs_(ports_of(graph_, graph_.outputs(), "output")) {}
 
-Result<std::shared_ptr<const ManyDevices>> BatchModel::make(std::span<const Type> types) const {
+Result<DividedCode> BatchModel::code_for(std::span<const Type> types) const {
   const Graph whole = HONE_TRY(specialize(graph_, HONE_TRY(bind_inputs(graph_, types))));
   const BatchInputs batch = HONE_TRY(batch_inputs(graph_, types, batch_.inputs));
   CompileOptions options = options_;
   options.plan.threads = batch_.threads;
-  const DividedCode code =
-      HONE_TRY(divided_code(whole, batch, std::ssize(batch_.devices), target_, options));
+  return divided_code(whole, batch, std::ssize(batch_.devices), target_, options);
+}
+
+Result<std::shared_ptr<const ManyDevices>> BatchModel::make(std::span<const Type> types) const {
+  const DividedCode code = HONE_TRY(code_for(types));
   return ManyDevices::load(
       code.division, code.inputs, code.outputs, code.images,
       {.names = batch_.devices, .threads = batch_.threads, .memory_limit = options_.memory_limit});

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/compilation.h"
+#include "compile/divided_code.h"
 #include "runtime/many_devices.h"
 
 namespace hone {
@@ -39,6 +39,8 @@ class BatchModel final : public Runnable {
   // For inputs of these types: the devices that have rows. An op that mixes the rows of the batch
   // is refused by name.
   Result<std::shared_ptr<const ManyDevices>> devices_for(std::span<const Type> types) const;
+  // Their code, for devices that are not in this process.
+  Result<DividedCode> code_for(std::span<const Type> types) const;
   size_t devices() const { return batch_.devices.size(); }
 
  private:

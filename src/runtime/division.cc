@@ -77,6 +77,12 @@ Status check(const BatchDivision& division, std::span<const image::Port> inputs,
   return bad_input("the devices have {} of {} rows", first, division.rows);
 }
 
+bool exchange_data(std::span<const Image> images) {
+  std::vector<std::string> listed;
+  for (const Image& image : images) list_meetings(image.commands, listed);
+  return !listed.empty();
+}
+
 Status check_meetings(std::span<const Image> images) {
   std::vector<std::string> expected;
   for (const Image& image : images) {

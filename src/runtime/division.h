@@ -44,6 +44,9 @@ Type share_of(Type whole, int dim, int64_t rows, int64_t count);
 Status check(const BatchDivision& division, std::span<const image::Port> inputs,
              std::span<const image::Port> outputs);
 
+// True if devices that run these images exchange something, and so wait for each other.
+bool exchange_data(std::span<const Image> images);
+
 // True if devices that run these images begin to exchange the same things in the same order, in
 // loops as in front of them. Else they would wait for each other.
 Status check_meetings(std::span<const Image> images);

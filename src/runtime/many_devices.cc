@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/crew.h"
+#include "runtime/job_threads.h"
 #include "tensor/memory_pool.h"
 #include "transport/threads.h"
 
@@ -53,9 +53,16 @@ Status check_share(std::span<const DividedPort> whole, std::span<const image::Po
 
 }  // namespace
 
+std::vector<DividedPort> divided_ports(std::span<const image::Port> ports,
+                                       std::span<const int> dims) {
+  std::vector<DividedPort> all;
+  for (size_t i = 0; i < ports.size(); ++i) all.push_back({ports[i], dims[i]});
+  return all;
+}
+
 // Runs at a time each have one. It is used again, unless the run failed.
 struct ManyDevices::Meeting {
-  std::unique_ptr<Crew> crew;
+  std::unique_ptr<JobThreads> threads;
   std::unique_ptr<Transport> transport;
 };
 
@@ -88,11 +95,6 @@ Result<std::shared_ptr<const ManyDevices>> ManyDevices::load(const BatchDivision
                                                              std::span<const image::Port> outputs,
                                                              std::span<const Image> images,
                                                              const LoadDivided& options) {
-  const auto divided = [](std::span<const image::Port> ports, std::span<const int> dims) {
-    std::vector<DividedPort> all;
-    for (size_t i = 0; i < ports.size(); ++i) all.push_back({ports[i], dims[i]});
-    return all;
-  };
   HONE_TRY(hone::check(division, inputs, outputs));
   HONE_TRY(check_meetings(images));
   const auto count = std::max<int64_t>(std::ssize(division.shares), std::ssize(options.names));
@@ -110,8 +112,8 @@ Result<std::shared_ptr<const ManyDevices>> ManyDevices::load(const BatchDivision
                                   .machine = options.machine,
                                   .memory_limit = options.memory_limit / count}))});
   }
-  return make(divided(inputs, division.inputs), divided(outputs, division.outputs), division.rows,
-              std::move(devices));
+  return make(divided_ports(inputs, division.inputs), divided_ports(outputs, division.outputs),
+              division.rows, std::move(devices));
 }
 
 Result<std::unique_ptr<ManyDevices::Meeting>> ManyDevices::meeting() const {
@@ -124,7 +126,8 @@ Result<std::unique_ptr<ManyDevices::Meeting>> ManyDevices::meeting() const {
     }
   }
   if (meeting == nullptr)
-    meeting = std::make_unique<Meeting>(Meeting{HONE_TRY(Crew::make(devices_.size())), nullptr});
+    meeting = std::make_unique<Meeting>(Meeting{
+        HONE_TRY(JobThreads::make(devices_.size())), nullptr});
   if (meeting->transport == nullptr && devices_.size() > 1)
     meeting->transport = HONE_TRY(make_thread_transport(static_cast<int32_t>(devices_.size())));
   return meeting;
@@ -143,8 +146,8 @@ Status ManyDevices::check() const {
     if (device.first != first || device.count < 0)
       return fault("{} begins at row {}, not at {}", device.name, device.first, first);
     first += device.count;
-    HONE_TRY(check_share(inputs_, device.code->inputs(), rows_, device));
-    HONE_TRY(check_share(outputs_, device.code->outputs(), rows_, device));
+    HONE_TRY(check_share(inputs_, device.inputs(), rows_, device));
+    HONE_TRY(check_share(outputs_, device.outputs(), rows_, device));
   }
   if (first != rows_) return fault("the devices have {} of {} rows", first, rows_);
   return {};
@@ -220,7 +223,7 @@ void ManyDevices::Device::prepare(std::span<const std::byte* const> inputs,
       inputs_.push_back(inputs[i] + rows.begin / 8);
       continue;
     }
-    std::byte* const to = room(share_.code->inputs()[i].type);
+    std::byte* const to = room(share_.inputs()[i].type);
     gathered_.push_back({rows, inputs[i], to});
     inputs_.push_back(to);
   }
@@ -231,7 +234,7 @@ void ManyDevices::Device::prepare(std::span<const std::byte* const> inputs,
       outputs_.push_back(outputs[i] + rows.begin / 8);
       continue;
     }
-    std::byte* const from = room(share_.code->outputs()[i].type);
+    std::byte* const from = room(share_.outputs()[i].type);
     outputs_.push_back(from);
     if (is_whole) continue;  // the first device gives it
     const Copy join{rows, from, outputs[i]};
@@ -247,7 +250,8 @@ Status ManyDevices::Device::run(const RunOptions& options) {
   for (const Copy& one : gathered_) copy(one, false);
   times.moving += seconds_since(begin);
   begin = steady_now();
-  Status ran = share_.code->run(inputs_, outputs_, options);
+  Status ran = share_.far ? share_.far->run(inputs_, outputs_, options)
+                          : share_.code->run(inputs_, outputs_, options);
   times.computing += seconds_since(begin);
   if (!ran.ok()) return ran;
   begin = steady_now();
@@ -278,7 +282,7 @@ class ManyDevices::Run {
 
  private:
   void work(size_t i, Transport* transport);
-  void wait(Crew& crew);
+  void wait(JobThreads& threads);
   std::optional<Error> error() const;
 
   const ManyDevices& all_;
@@ -300,10 +304,10 @@ void ManyDevices::Run::work(size_t i, Transport* transport) {
 }
 
 // Until all are done; hands on that the user cancels.
-void ManyDevices::Run::wait(Crew& crew) {
+void ManyDevices::Run::wait(JobThreads& threads) {
   constexpr auto kLook = std::chrono::milliseconds(10);
-  if (user_ == nullptr) return crew.wait();
-  while (!crew.wait_for(kLook))
+  if (user_ == nullptr) return threads.wait();
+  while (!threads.wait_for(kLook))
     if (user_->cancelled()) cancel_.cancel();
 }
 
@@ -330,8 +334,8 @@ Status ManyDevices::Run::execute() {
   if (user_ != nullptr) HONE_TRY(user_->check());
   std::unique_ptr<Meeting> meeting = HONE_TRY(all_.meeting());
   const std::function<void(size_t)> one = [&](size_t i) { work(i, meeting->transport.get()); };
-  meeting->crew->start(one);
-  wait(*meeting->crew);
+  meeting->threads->start(one);
+  wait(*meeting->threads);
   std::optional<Error> failed = error();
   if (failed) meeting->transport = nullptr;
   {

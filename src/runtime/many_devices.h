@@ -10,6 +10,7 @@
 
 #include "runtime/division.h"
 #include "runtime/executable.h"
+#include "runtime/far_code.h"
 
 namespace hone {
 
@@ -21,17 +22,26 @@ struct DividedPort {
   int dim = -1;
 };
 
+// The ports with their dims, as a BatchDivision lists them.
+std::vector<DividedPort> divided_ports(std::span<const image::Port> ports,
+                                       std::span<const int> dims);
+
 // A device with its rows of the batch, and the code that computes them.
 struct DeviceShare {
   std::string name;  // "cpu 0", for errors
   int64_t first = 0;
   int64_t count = 0;
   std::shared_ptr<const Executable> code;
+  std::shared_ptr<const FarCode> far = nullptr;  // in place of the code: of another process
+
+  std::span<const image::Port> inputs() const { return far ? far->inputs() : code->inputs(); }
+  std::span<const image::Port> outputs() const { return far ? far->outputs() : code->outputs(); }
+  int64_t threads() const { return far ? far->threads() : code->threads(); }
 };
 
 // Seconds of a device, in one run or several.
 struct DeviceTimes {
-  double computing = 0;  // its code runs
+  double computing = 0;  // its code runs; of another process: with the way there and back
   double moving = 0;     // it copies rows that do not lie side by side
   double waiting = 0;    // for the other devices, after it is done
 };
@@ -69,7 +79,7 @@ class ManyDevices final : public Runnable {
 
   std::span<const image::Port> inputs() const override { return input_ports_; }
   std::span<const image::Port> outputs() const override { return output_ports_; }
-  int64_t threads() const override { return devices_.front().code->threads(); }  // of each device
+  int64_t threads() const override { return devices_.front().threads(); }  // of each device
   const Executable* single() const override { return nullptr; }
   std::span<const DeviceShare> devices() const { return devices_; }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "compile/spmd_programs.h"
+#include "plan/collectives.h"
 #include "session/source.h"
 
 namespace hone {
@@ -71,9 +73,11 @@ Result<std::vector<std::string>> parse_devices(std::string_view text, std::strin
   return parts_of_this_machine(count);
 }
 
-int64_t threads_per_device(const NativeOptions& options, size_t devices) {
-  return options.threads.value_or(
-      std::max<int64_t>(1, options.target.cores / static_cast<int64_t>(devices)));
+int64_t threads_per_device(const NativeOptions& options, const DeviceOptions& devices) {
+  if (options.threads) return *options.threads;
+  if (devices.threads > 0) return devices.threads;
+  const int64_t sharing = devices.sharing > 0 ? devices.sharing : std::ssize(devices.names);
+  return std::max<int64_t>(1, options.target.cores / sharing);
 }
 
 Result<std::shared_ptr<const BatchModel>> batch_model(const Model& model,
@@ -94,7 +98,24 @@ Result<std::shared_ptr<const BatchModel>> batch_model(const Model& model,
       *graph, options.target, std::move(compile),
       BatchOptions{.devices = devices.names,
                    .inputs = devices.batch,
-                   .threads = threads_per_device(options, devices.names.size())});
+                   .threads = threads_per_device(options, devices)});
+}
+
+bool has_collectives(const Model& model) {
+  const Graph* const graph = single_graph(model);
+  return graph != nullptr && exchanges_data(*graph);
+}
+
+Result<DividedCode> collective_code(const Model& model, const Bindings& sizes,
+                                    const NativeOptions& options, const DeviceOptions& devices,
+                                    int64_t memory_limit, const Face& face) {
+  HONE_TRY(check_runs_here(options.target, face.labels));
+  const Model sized = HONE_TRY(with_sizes(model, sizes));
+  CompileOptions compile = compile_options(options, nullptr, face);
+  compile.memory_limit = memory_limit;
+  compile.plan.threads = threads_per_device(options, devices);
+  return spmd_programs(*single_graph(sized), options.target, std::move(compile),
+                       std::ssize(devices.names), devices.batch);
 }
 
 std::string division_text(const BatchModel& model, const ManyDevices& made, int64_t cores) {

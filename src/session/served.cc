@@ -113,7 +113,7 @@ Status ServedModel::save_divided(const std::filesystem::path& path, std::string_
         "are open",
         excerpt(model_.name));
   CompileOptions options = compile_options(options_, nullptr);
-  options.plan.threads = threads_per_device(options_, devices_.names.size());
+  options.plan.threads = threads_per_device(options_, devices_);
   const DeployedDevices made =
       HONE_TRY(deployed_devices(graph, graph, devices_, options_.target, options));
   HonecModel model = HONE_TRY(deployed_model(model_, model_, {}));

@@ -51,6 +51,13 @@ Result<std::vector<Host>> parse_hosts(std::string_view text, std::string_view fi
   return hosts;
 }
 
+std::string print(const std::vector<Host>& hosts) {
+  std::string text;
+  for (const Host& host : hosts)
+    text += fmt::format("{} {}\n", to_string(host.address), host.devices);
+  return text;
+}
+
 Result<std::string> parse_secret(std::string_view text, std::string_view file) {
   while (!text.empty() && std::string_view(" \t\r\n").find(text.back()) != std::string_view::npos)
     text.remove_suffix(1);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Host {
 // "10.0.0.2:5000 4", one a line; '#' begins a comment. There is at least one, none twice, and all
 // together have at most Transport::kMaxDevices. Errors say "file:line".
 Result<std::vector<Host>> parse_hosts(std::string_view text, std::string_view file);
+
+// The text that parse_hosts() reads back.
+std::string print(const std::vector<Host>& hosts);
 
 // The secret in the text of a file: all but white space at its end. Error: it is too short.
 Result<std::string> parse_secret(std::string_view text, std::string_view file);

@@ -267,8 +267,16 @@ Result<std::shared_ptr<Mpi>> Mpi::start(const std::filesystem::path& module) {
 
 Result<std::unique_ptr<Transport>> join_mpi(std::shared_ptr<Mpi> mpi, int32_t devices_of_each,
                                             const StreamOptions& options) {
-  const ProcessGroup group = {
-      mpi->rank(), std::vector<int32_t>(static_cast<size_t>(mpi->size()), devices_of_each)};
+  const std::vector<int32_t> devices(static_cast<size_t>(mpi->size()), devices_of_each);
+  return join_mpi(std::move(mpi), devices, options);
+}
+
+Result<std::unique_ptr<Transport>> join_mpi(std::shared_ptr<Mpi> mpi,
+                                            const std::vector<int32_t>& devices,
+                                            const StreamOptions& options) {
+  HONE_CHECK(std::ssize(devices) == mpi->size(), "{} ranks for {} processes", devices.size(),
+             mpi->size());
+  const ProcessGroup group = {mpi->rank(), devices};
   HONE_TRY(check(group));
   Result<std::vector<MpiHello>> hellos = exchange_hellos(*mpi, group, options.join_seconds);
   if (!hellos.ok()) {

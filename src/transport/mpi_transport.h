@@ -35,7 +35,11 @@ class Mpi {
   bool has_failed_ = false;
 };
 
-// Each process has this many devices. All processes of mpirun join, once.
+// All processes of mpirun join, once. Each has as many devices as this says, by rank; or all have
+// the same number.
+Result<std::unique_ptr<Transport>> join_mpi(std::shared_ptr<Mpi> mpi,
+                                            const std::vector<int32_t>& devices,
+                                            const StreamOptions& options = {});
 Result<std::unique_ptr<Transport>> join_mpi(std::shared_ptr<Mpi> mpi, int32_t devices_of_each,
                                             const StreamOptions& options = {});
 

@@ -12,8 +12,9 @@
 #include "transport/tcp.h"
 #include "worker/talk.h"
 
-// A worker runs compiled models for callers on other hosts, one caller after another. Whoever knows
-// its secret can run any code on it: a compiled model is machine code.
+// A worker runs compiled models for callers on other hosts, one caller after another. It is as many
+// devices as its caller says, each with a thread of its own. Whoever knows its secret can run any
+// code on it: a compiled model is machine code.
 
 namespace hone {
 
@@ -47,9 +48,26 @@ class KeptPrograms {
   std::list<Kept> kept_;  // the one used last comes first
 };
 
+// Where a worker sits in the transport to its caller. The default is a worker of a hosts file.
+struct WorkerSeat {
+  int32_t own = kWorkerDevice, caller = kCallerDevice;
+  uint32_t tag = 0;  // of the first device's conversation
+  // A rank has these: how many devices it is, the transport that joins those of all ranks, and its
+  // first device there.
+  int32_t devices = 0;
+  Transport* group = nullptr;
+  int32_t first = 0;
+  uint64_t work = 0;  // WorkerGreeting::work
+  // A worker of a hosts file has these: where other workers reach it, and the secret of all of
+  // them. Null: it joins no group.
+  const TcpListener* listener = nullptr;
+  std::string_view secret = {};
+};
+
 // One caller, until it says that it is done. Error: it is lost, or does not keep to the protocol;
 // the transport has ended then, and the caller knows why.
-Status serve_caller(Transport& transport, KeptPrograms& programs, const WorkerOptions& options);
+Status serve_caller(Transport& transport, KeptPrograms& programs, const WorkerOptions& options,
+                    const WorkerSeat& seat = {});
 
 // Callers, until it is cancelled, which is its error. A caller that fails is told, and ends
 // nothing.

@@ -43,30 +43,19 @@ Result<Type> take_type(std::span<const std::byte>& bytes) {
   return Type::make(static_cast<DType>(head.dtype), dims);
 }
 
-Status check_bits(const Tensor& tensor) {
-  const std::span<const std::byte> bytes = tensor.bytes();
-  if (bytes.empty()) return {};
-  if (is_bool(tensor.dtype())) {
-    if (std::ranges::any_of(bytes, [](std::byte each) { return std::to_integer<int>(each) > 1; }))
-      return bad_input("a bool is neither 0 nor 1");
-  } else if ((bytes.back() & ~tensor.type().bits_of_last_byte()) != std::byte{0}) {
-    return bad_input("the last byte of {} has bits that belong to no element",
-                     tensor.type().to_string());
-  }
-  return {};
-}
-
 }  // namespace
 
 // ---- Messages ----------------------------------------------------------------------------------
 
-WorkerGreeting greeting_of(std::string_view version, const Instructions& machine, int64_t threads) {
+WorkerGreeting greeting_of(std::string_view version, const Instructions& machine, int64_t threads,
+                           uint64_t work) {
   WorkerGreeting greeting;
   std::memcpy(greeting.hone, version.data(), std::min(version.size(), sizeof greeting.hone - 1));
   greeting.isa = static_cast<uint32_t>(machine.isa);
   for (const Extension each : kExtensions)
     if (machine.extensions.contains(each)) greeting.extensions |= 1U << static_cast<int>(each);
   greeting.threads = threads;
+  greeting.work = work;
   return greeting;
 }
 
@@ -125,20 +114,32 @@ Status check_types(std::span<const Type> types, std::span<const image::Port> por
   return {};
 }
 
+Status check_bits(Type type, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return {};
+  if (is_bool(type.dtype())) {
+    if (std::ranges::any_of(bytes, [](std::byte each) { return std::to_integer<int>(each) > 1; }))
+      return bad_input("a bool is neither 0 nor 1");
+  } else if ((bytes.back() & ~type.bits_of_last_byte()) != std::byte{0}) {
+    return bad_input("the last byte of {} has bits that belong to no element", type.to_string());
+  }
+  return {};
+}
+
 // ---- Talking -----------------------------------------------------------------------------------
 
 std::string Talk::peer() const {
   for (const Peer& each : transport_.peers())
-    if (!each.is_here) return each.name;
-  return "another thread";
+    if (!each.is_here && std::ranges::find(each.devices, other_) != each.devices.end())
+      return each.name;
+  return "this process";
 }
 
 Status Talk::send(std::span<const std::byte> bytes, std::string_view command) {
-  return transport_.wait(HONE_TRY(transport_.send({own_, other_, 0}, bytes, command)));
+  return transport_.wait(HONE_TRY(transport_.send({own_, other_, tag_}, bytes, command)));
 }
 
 Result<Ticket> Talk::await(std::span<std::byte> bytes, std::string_view command) {
-  return transport_.receive({other_, own_, 0}, bytes, command);
+  return transport_.receive({other_, own_, tag_}, bytes, command);
 }
 
 Status Talk::receive(std::span<std::byte> bytes, std::string_view command) {
@@ -168,7 +169,7 @@ Result<std::vector<Tensor>> Talk::receive_tensors(
   for (const Type& type : types) {
     Tensor& tensor = tensors.emplace_back(Tensor::zeros(type));
     if (tensor.byte_size() > 0) HONE_TRY(receive(tensor.mutable_bytes(), command));
-    HONE_TRY(check_bits(tensor));
+    HONE_TRY(check_bits(type, tensor.bytes()));
   }
   return tensors;
 }

@@ -14,15 +14,20 @@
 #include "transport/proof.h"
 #include "transport/transport.h"
 
-// The messages of a caller and a worker, over a transport of two devices. They have a
-// fixed size, and say the size of what follows. Whoever hears them checks each number before it
-// takes memory for that.
+// The messages of a caller and a worker. They have a fixed size, and say the size of what follows.
+// Whoever hears them checks each number before it takes memory for that.
+//
+// A worker of a hosts file and its caller are the two devices of a transport. A rank of a group and
+// rank 0, which calls it, speak over the group's own transport, by tags that no collective has.
+// Each device of a worker has a conversation of its own: the k-th one has the k-th tag.
 
 namespace hone {
 
 inline constexpr int32_t kWorkerDevice = 0, kCallerDevice = 1;
 // TcpGroup::run of both: which version of these messages they speak.
-inline constexpr uint64_t kWorkerProtocol = 0x31'72656b'726f77;  // "worker1"
+inline constexpr uint64_t kWorkerProtocol = 0x32'72656b'726f77;  // "worker2"
+inline constexpr int32_t kMaxWorkerDevices = 256;
+inline constexpr uint32_t kRankTag = uint32_t{1} << 31;  // of the first device of a rank
 
 // The worker begins.
 struct WorkerGreeting {
@@ -30,25 +35,31 @@ struct WorkerGreeting {
   uint32_t isa = 0;         // Isa
   uint32_t extensions = 0;  // a bit for each of kExtensions
   int64_t threads = 0;      // that work on a kernel
+  uint64_t work = 0;        // of a rank: the hash of its command line
 };
-static_assert(sizeof(WorkerGreeting) == 48);
-WorkerGreeting greeting_of(std::string_view version, const Instructions& machine, int64_t threads);
+static_assert(sizeof(WorkerGreeting) == 56);
+WorkerGreeting greeting_of(std::string_view version, const Instructions& machine, int64_t threads,
+                           uint64_t work = 0);
 Result<Instructions> instructions_of(const WorkerGreeting& greeting);
 std::string version_of(const WorkerGreeting& greeting);
 
 // Then the caller asks, and the worker answers, again and again.
 enum class WorkerTask : uint32_t {
-  load = 1,  // a compiled file of `bytes`; the answer says whether it is to be sent
-  run = 2,   // it, on `count` tensors; their types follow, and then they
-  close = 3  // the last one: there is no answer
+  load = 1,   // a compiled file of `bytes`; the answer says whether it is to be sent
+  run = 2,    // it, on `count` tensors; their types follow, and then they
+  close = 3,  // the last one: there is no answer
+  // Asked of the first device, before all else, if there are `count` devices and not just one. The
+  // others take part from the answer on. With `bytes` of text, a hosts file: the worker joins these
+  // hosts as process `number` of a group, whose TcpGroup::run is the beginning of `program`.
+  start = 4
 };
 struct WorkerRequest {
   WorkerTask task = WorkerTask::close;
   uint32_t count = 0;
-  uint64_t bytes = 0;   // of the file, or of the text of types
+  uint64_t bytes = 0;   // of the file, of the text of types, or of a hosts file
   Digest program = {};  // the SHA-256 of the file
   uint32_t flushes_denormals = 0;
-  uint32_t unused = 0;
+  uint32_t number = 0;  // of start: the process; of run: 1 if it takes part in collectives
 };
 static_assert(sizeof(WorkerRequest) == 56);
 
@@ -72,9 +83,9 @@ Result<std::vector<Type>> decode_types(std::span<const std::byte> bytes, uint32_
 class Talk {
  public:
   Talk(Transport& transport, int32_t own)
-      : transport_(transport),
-        own_(own),
-        other_(own == kWorkerDevice ? kCallerDevice : kWorkerDevice) {}
+      : Talk(transport, own, own == kWorkerDevice ? kCallerDevice : kWorkerDevice, 0) {}
+  Talk(Transport& transport, int32_t own, int32_t other, uint32_t tag)
+      : transport_(transport), own_(own), other_(other), tag_(tag) {}
 
   Transport& transport() const { return transport_; }
   std::string peer() const;  // for people: "10.0.0.2:5000"
@@ -106,7 +117,11 @@ class Talk {
  private:
   Transport& transport_;
   const int32_t own_, other_;
+  const uint32_t tag_;
 };
+
+// Error: the tensor has bits that its type has no meaning for.
+Status check_bits(Type type, std::span<const std::byte> bytes);
 
 // An error unless the types are those of the ports, which are "input"s or "output"s. Element types
 // and ranks are equal, and so are sizes that are numbers. All of them have at most `limit` bytes

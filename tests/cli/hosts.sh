@@ -47,7 +47,13 @@ fails 3 "5 bytes" run m.honec --hosts hosts --secret short
 printf '%s 1\nhere 1\n' "$address" >bad.hosts
 fails 3 "bad.hosts:2" run m.honec --hosts bad.hosts --secret secret
 printf '%s 1\n127.0.0.1:9 2\n' "$address" >many.hosts
-fails 4 "3 devices" run m.honec --hosts many.hosts --secret secret
+fails 4 "one device" run m.honec --hosts many.hosts --secret secret
+fails 2 "have 3" run m.hone --devices 4 --hosts many.hosts --secret secret
+fails 5 "127.0.0.1:9" run m.hone --hosts many.hosts --secret secret
+printf '127.0.0.1:8 2\n127.0.0.1:9 2\n' >nowhere.hosts
+fails 5 "127.0.0.1:8" run m.hone --hosts nowhere.hosts --secret secret
+grep -q "127.0.0.1:9" err
+fails 2 "is of this machine" run m.hone --hosts hosts --secret secret --devices 1 --transport tcp
 fails 5 "$address" run m.honec --hosts hosts --secret other
 grep -q "does not know the secret" served
 echo "127.0.0.1:9 1" >nobody.hosts
@@ -76,3 +82,55 @@ kill -TERM $worker
 code=0
 wait $worker || code=$?
 [[ $code == 143 ]]
+
+# Two workers of three devices divide the batch: the bits of three devices of this machine. Each is
+# sent its programs once. Programs with collectives meet across both.
+start --threads 1
+first=$worker
+cp hosts two.hosts
+sed -i 's/ 1$/ 2/' two.hosts
+mv served served.first
+start --threads 1
+trap 'kill -KILL $worker $first || true' EXIT
+cat hosts >>two.hosts
+"$HONE" run m.hone --devices 3 --threads 1 --seed 3 -o here.npy >here 2>/dev/null
+for _ in 1 2; do
+  says "with 22, 21, 21 rows" run m.hone --seed 3 -o there.npy --threads 1 --hosts two.hosts \
+    --secret secret
+  cmp out here
+  cmp here.npy there.npy
+done
+[[ $(grep -c "sent program" served) == 1 ]]
+says "with 32, 32 rows" run m.hone --devices 2 --hosts two.hosts --secret secret --threads 1
+cat >sum.hone <<'GRAPH'
+graph @sum(%x: f32[40, 2]) {
+  %y = all_reduce %x {kind = sum, group_size = 3}
+  return %y
+}
+GRAPH
+"$HONE" run sum.hone --devices 3 --threads 1 -o here.npy >here 2>/dev/null
+says "meet in collectives" run sum.hone -o there.npy --hosts two.hosts --secret secret --threads 1
+cmp here.npy there.npy
+"$HONE" check m.hone --hosts two.hosts --secret secret >/dev/null 2>&1
+"$HONE" bench m.hone --hosts two.hosts --secret secret --runs 3 >figures 2>/dev/null
+grep -q "^$address" figures
+
+# One of two is killed, or stopped, in the middle of the work.
+for signal in KILL STOP; do
+  rm err
+  "$HONE" bench sum.hone --hosts two.hosts --secret secret --seconds 60 >out 2>err &
+  caller=$!
+  until grep -q "3 devices" err 2>/dev/null; do sleep 0.05; done
+  sleep 0.3
+  kill -$signal $worker
+  began=${EPOCHREALTIME/./}
+  code=0
+  wait $caller || code=$?
+  [[ $code == 5 ]] || { echo "exit code $code"; cat err; exit 1; }
+  ((${EPOCHREALTIME/./} - began < 5500000))
+  grep -q "$address" err
+  [[ $signal == STOP ]] || start --threads 1
+  sed -i 2d two.hosts
+  cat hosts >>two.hosts
+done
+kill -KILL $worker

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "runtime/crew.h"
+#include "runtime/job_threads.h"
 #include "tests/base/says_testing.h"
 #include "tests/runtime/images.h"
 
@@ -132,31 +132,31 @@ TEST(ManyDevices, RefuseImagesThatDoNotFit) {
   EXPECT_THAT(loaded(wrong, {part(2, 3), part(1, 3)}), refuses(ErrorCode::bad_input, "dim 1"));
 }
 
-TEST(Crew, AllMembersWorkAtTheSameTime) {
-  const auto crew = Crew::make(4).value();
+TEST(JobThreads, AllMembersWorkAtTheSameTime) {
+  const auto threads = JobThreads::make(4).value();
   for (int job = 0; job < 50; ++job) {
     std::atomic<int> here = 0;
     const std::function<void(size_t)> meet = [&](size_t) {
       ++here;
       while (here < 4) std::this_thread::yield();
     };
-    crew->start(meet);
-    crew->wait();
+    threads->start(meet);
+    threads->wait();
     EXPECT_EQ(here, 4);
   }
 }
 
-TEST(Crew, TellsWhetherItIsDone) {
-  const auto crew = Crew::make(1).value();
+TEST(JobThreads, TellsWhetherItIsDone) {
+  const auto threads = JobThreads::make(1).value();
   std::atomic<bool> may_end = false;
   const std::function<void(size_t)> wait = [&](size_t) {
     while (!may_end) std::this_thread::yield();
   };
-  crew->start(wait);
-  EXPECT_FALSE(crew->wait_for(std::chrono::milliseconds(1)));
+  threads->start(wait);
+  EXPECT_FALSE(threads->wait_for(std::chrono::milliseconds(1)));
   may_end = true;
-  crew->wait();
-  EXPECT_TRUE(crew->wait_for(std::chrono::milliseconds(0)));
+  threads->wait();
+  EXPECT_TRUE(threads->wait_for(std::chrono::milliseconds(0)));
 }
 
 }  // namespace

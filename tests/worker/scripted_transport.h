@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,10 +21,12 @@ class ScriptedTransport : public Transport {
   bool owns(int32_t) const override { return true; }
   std::vector<Peer> peers() const override { return {{"a scripted peer", {0, 1}, false}}; }
   Result<Ticket> send(const Channel&, std::span<const std::byte> bytes, std::string_view) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
     sent_ += bytes.size();
     return Ticket{kGood};
   }
   Result<Ticket> receive(const Channel&, std::span<std::byte> room, std::string_view) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
     most_room_ = std::max(most_room_, room.size());
     if (bytes_.size() - at_ < room.size()) return Ticket{kLost};
     if (!room.empty()) std::memcpy(room.data(), bytes_.data() + at_, room.size());
@@ -42,7 +46,8 @@ class ScriptedTransport : public Transport {
   static constexpr uint64_t kGood = 1, kLost = 2;
   const std::vector<std::byte> bytes_;
   size_t at_ = 0, sent_ = 0, most_room_ = 0;
-  bool is_cancelled_ = false;
+  std::atomic<bool> is_cancelled_ = false;
+  std::mutex mutex_;  // several devices of a worker may use it
 };
 
 }  // namespace hone::tested

@@ -15,6 +15,7 @@
 #include "compile/honec.h"
 #include "ir/text.h"
 #include "tests/base/says_testing.h"
+#include "tests/worker/running_worker.h"
 #include "worker/remote_model.h"
 #include "zoo/inputs.h"
 
@@ -25,8 +26,10 @@ using tested::refuses;
 using tested::says;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kSecret = "a secret that nobody else knows";
-constexpr const char* kVersion = "1.2.3";
+using tested::RunningWorker;
+
+constexpr const char* kSecret = tested::kWorkerSecret;
+constexpr const char* kVersion = tested::kWorkerVersion;
 
 // A compiled file, and what it computes.
 struct Sample {
@@ -53,43 +56,6 @@ const Sample& small() {
     })");
   return sample;
 }
-
-// A worker in threads of this process.
-class RunningWorker {
- public:
-  explicit RunningWorker(WorkerOptions options = {}) : options_(std::move(options)) {
-    options_.version = kVersion;
-    options_.cancel = &cancel_;
-    options_.told = [this](std::string_view line) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      told_.emplace_back(line);
-    };
-    thread_ = std::thread([this] { status_ = run_worker(listener_, kSecret, options_); });
-  }
-  ~RunningWorker() {
-    cancel_.cancel();
-    thread_.join();
-    EXPECT_THAT(status_, refuses(ErrorCode::interrupted, "stopped"));
-  }
-
-  HostPort address() const { return {"127.0.0.1", listener_.port()}; }
-  std::shared_ptr<Worker> call() const { return *Worker::call(address(), kSecret, kVersion); }
-  size_t told(std::string_view words) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    size_t count = 0;
-    for (const std::string& each : told_) count += each.find(words) != std::string::npos ? 1 : 0;
-    return count;
-  }
-
- private:
-  const TcpListener listener_ = *TcpListener::open();
-  WorkerOptions options_;
-  CancelToken cancel_;
-  std::mutex mutex_;
-  std::vector<std::string> told_;
-  Status status_;
-  std::thread thread_;
-};
 
 void expect_outputs(const Sample& sample, const Result<std::vector<Tensor>>& outputs) {
   ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();

@@ -15,13 +15,13 @@ namespace hone {
 
 // Threads that all do their part of a job at the same time, so that one may wait for another. They
 // live from job to job, and sleep between. A forked child has none of them.
-class Crew {
+class JobThreads {
  public:
   // ErrorCode::limit if the system does not give as many threads.
-  static Result<std::unique_ptr<Crew>> make(size_t members);
-  ~Crew();  // not while a job runs
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  static Result<std::unique_ptr<JobThreads>> make(size_t members);
+  ~JobThreads();  // not while a job runs
+  JobThreads(const JobThreads&) = delete;
+  JobThreads& operator=(const JobThreads&) = delete;
 
   // Each member calls the work with its number. The work lives until wait() returns.
   void start(const std::function<void(size_t)>& work);
@@ -30,7 +30,7 @@ class Crew {
   bool wait_for(std::chrono::milliseconds time);
 
  private:
-  Crew() = default;
+  JobThreads() = default;
   void live(size_t member);
 
   std::mutex mutex_;  // guards what follows

@@ -1,22 +1,22 @@
-#include "runtime/crew.h"
+#include "runtime/job_threads.h"
 
 #include <system_error>
 
 namespace hone {
 
-Result<std::unique_ptr<Crew>> Crew::make(size_t members) {
-  std::unique_ptr<Crew> crew(new Crew());
+Result<std::unique_ptr<JobThreads>> JobThreads::make(size_t members) {
+  std::unique_ptr<JobThreads> threads(new JobThreads());
   for (size_t i = 0; i < members; ++i) {
     try {
-      crew->threads_.emplace_back([one = crew.get(), i] { one->live(i); });
+      threads->threads_.emplace_back([one = threads.get(), i] { one->live(i); });
     } catch (const std::system_error& error) {
       return over_limit("the system gives no thread: {}", error.what());
     }
   }
-  return crew;
+  return threads;
 }
 
-Crew::~Crew() {
+JobThreads::~JobThreads() {
   {
     const std::scoped_lock lock(mutex_);
     is_over_ = true;
@@ -25,7 +25,7 @@ Crew::~Crew() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Crew::live(size_t member) {
+void JobThreads::live(size_t member) {
   std::unique_lock lock(mutex_);
   for (uint64_t done = 0;; done = job_) {
     is_begun_.wait(lock, [&] { return is_over_ || job_ != done; });
@@ -38,7 +38,7 @@ void Crew::live(size_t member) {
   }
 }
 
-void Crew::start(const std::function<void(size_t)>& work) {
+void JobThreads::start(const std::function<void(size_t)>& work) {
   {
     const std::scoped_lock lock(mutex_);
     HONE_CHECK(busy_ == 0, "a job begins while {} members work on another", busy_);
@@ -49,12 +49,12 @@ void Crew::start(const std::function<void(size_t)>& work) {
   is_begun_.notify_all();
 }
 
-void Crew::wait() {
+void JobThreads::wait() {
   std::unique_lock lock(mutex_);
   is_done_.wait(lock, [&] { return busy_ == 0; });
 }
 
-bool Crew::wait_for(std::chrono::milliseconds time) {
+bool JobThreads::wait_for(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
   return is_done_.wait_for(lock, time, [&] { return busy_ == 0; });
 }

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "compile/divided_code.h"
+
+namespace hone {
+
+// A graph with collectives: each device runs all of it, on tensors of its own. Whoever runs it
+// gives and takes those of all devices at once, one behind the other along dim 0.
+//
+// `divided` names the inputs that differ from device to device; the others are the same for all.
+// None is named: all that have a dim differ. Outputs without a dim are the first device's.
+
+// The types that inputs of all devices have; a graph without nodes.
+Result<Graph> spmd_signature(const Graph& graph, int64_t devices,
+                             std::span<const std::string> divided);
+// One program for all devices, of which each has one row of as many. Static graphs only. Error: it
+// is for another number of devices, or its devices would wait for each other for ever.
+Result<DividedCode> spmd_programs(const Graph& graph, const Target& target, CompileOptions options,
+                                  int64_t devices, std::span<const std::string> divided);
+
+}  // namespace hone
