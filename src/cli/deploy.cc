@@ -151,7 +151,7 @@ Result<Deployed> compiled(const Source& source, std::span<const NativeOptions> l
 }
 
 // For several devices: each level with the same division.
-Result<Deployed> compiled_for(const DeviceOptions& devices, const Source& source,
+Result<Deployed> divided_file(const DeviceOptions& devices, const Source& source,
                               std::span<const NativeOptions> levels, Console& console) {
   const Graph* const open = single_graph(source.model);
   if (open == nullptr)
@@ -217,7 +217,7 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
   const bool is_single = single_graph(source.model) != nullptr;
   if (is_library && !is_single)
     return no_single_graph(source.model, "a library").with_hint(std::string(kFileInstead));
-  Deployed made = devices ? HONE_TRY(compiled_for(*devices, source, levels, console))
+  Deployed made = devices ? HONE_TRY(divided_file(*devices, source, levels, console))
                           : HONE_TRY(compiled(source, levels, arguments, console));
   if (is_library) name_ports(made.graphs, source.model);
   std::vector<HonecProgram> programs;
