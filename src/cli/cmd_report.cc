@@ -6,10 +6,13 @@
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/log.h"
+#include "cli/machines.h"
 #include "cli/native.h"
 #include "cli/shell_word.h"
 #include "cli/source.h"
+#include "cost/analytic.h"
 #include "report/model_report.h"
+#include "search/system_plan.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -90,6 +93,24 @@ Status check_is_there(const std::string& model) {
   return bad_input("cannot read '{}': there is no such file", excerpt(model));
 }
 
+// The timeline of a model on each device of a system.
+Status draw_system(ModelReport& report, const Model& model, const NativeOptions& options,
+                   const Arguments& arguments, Console& console) {
+  const System system = HONE_TRY(load_system(arguments.text("system"), ""));
+  const Graph* const graph = single_graph(model);
+  if (graph == nullptr) return no_single_graph(model, "hone report --system");
+  SystemPlanOptions wanted = {
+      .prepare = options.prepare, .heuristics = options.heuristics, .cancel = &console.cancel()};
+  std::vector<std::shared_ptr<const Cost>> costs;
+  for (const Target& target : system.targets) {
+    costs.push_back(std::make_shared<AnalyticCost>(target));
+    wanted.said.emplace_back().threads = options.threads;
+  }
+  const SystemPlans plans = HONE_TRY(plan_for_system(*graph, system, costs, wanted));
+  report.devices = timeline_picture(system, HONE_TRY(timeline_of(plans, system, costs)));
+  return {};
+}
+
 // The model is read, run and measured, as far as it goes.
 Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& options,
             Console& console) {
@@ -116,6 +137,10 @@ Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& opti
   HONE_TRY(check_all_chosen(*inputs));
   const Model model = HONE_TRY(with_sizes(source->model, inputs->bindings));
   HONE_TRY(summarize_into(report, model));
+  if (arguments.given("system")) {
+    Status drawn = draw_system(report, model, options, arguments, console);
+    return drawn.ok() ? Status() : failed("draw the system", std::move(drawn).error());
+  }
   if (Status runs = check_runs_here(options.target, Console::labels()); !runs.ok()) {
     HONE_TRY(failed("run the model", std::move(runs).error()));
     return plan_into(report, model, options, source->layers, log.get(), face);

@@ -491,6 +491,11 @@ inline constexpr Option kReportOwn[] = {
      .doc = "seconds to measure for each comparison; at least three runs",
      .fallback = "2"},
     {.name = "alone", .doc = "leave ONNX Runtime out"},
+    {.name = "system",
+     .take = Take::file,
+     .value = "SYSTEM",
+     .doc = "draw a run on the devices of this system, by price, and measure nothing: a system "
+            "file, or a name and sizes such as ring:8"},
     json_option("also write the page's figures as data; - is the standard output")};
 inline constexpr auto kReport = joined(kReportOwn, kInputOptions, kSizes, kNative);
 inline constexpr Example kReportExamples[] = {

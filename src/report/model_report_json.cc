@@ -181,6 +181,21 @@ Json json_of(const ReportedGraph& graph) {
   return json;
 }
 
+Json json_of(const TimelinePicture& picture) {
+  Json tracks = Json::array();
+  for (const TimelinePicture::Track& track : picture.tracks) {
+    Json spans = Json::array();
+    for (const TimelinePicture::Span& span : track.spans)
+      spans.push_back({page_text(span.name, 120), span.begin, span.end});
+    tracks.push_back({page_text(track.name, 120), track.is_link, std::move(spans)});
+  }
+  return {{"system", page_text(picture.system, 120)},
+          {"seconds", picture.seconds},
+          {"tracks", std::move(tracks)},  // name, is it a link, jobs: name, begin, end
+          {"left_out_tracks", picture.left_out_tracks},
+          {"left_out_spans", picture.left_out_spans}};
+}
+
 // In the order of the stages, each with the time of all graphs together.
 Json json_of(const std::vector<StageTime>& stages) {
   Json json = Json::array();
@@ -224,6 +239,7 @@ std::string report_json(const ModelReport& report) {
                      {"peak_bytes", report.peak_bytes},
                      {"graphs", all_of(report.graphs)},
                      {"left_out_graphs", report.left_out_graphs},
+                     {"devices", report.devices ? json_of(*report.devices) : Json(nullptr)},
                      {"failures", all_of(report.failures)},
                      {"notes", std::move(notes)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -22,6 +22,22 @@ hone zoo:mlp,size=tiny --alone -o - >out 2>err
 head -1 out | grep -q '^<!DOCTYPE html>$'
 never grep -q "ONNX Runtime" err
 
+# A run on the devices of a system is drawn, not measured.
+cat >gathered.hone <<'END'
+graph @gathered(%x: f32[8, 64], %w: f32[64, 32]) -> f32[32, 32] {
+  %all = all_gather %x {axis = 0, group_size = 4}
+  %y = dot %all, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+END
+says "wrote page.html" gathered.hone --system ring:4 -o page.html --json data.json
+grep -q '"devices":{"system":"ring:4","seconds":' data.json
+grep -q '\["device 3",false,\[\["' data.json
+grep -q '\["ring 0 > 1",true,\[\["' data.json
+grep -q '"sides":\[\]' data.json
+fails 3 "groups of 4" gathered.hone --system ring:3 -o page.html
+fails 3 "missing.system" gathered.hone --system missing.system -o page.html
+
 # Another plan is measured against the planner's.
 "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 --emit plan -o mlp.plan 2>/dev/null
 says "wrote" zoo:mlp,size=tiny --alone --plan mlp.plan -o page.html --json data.json

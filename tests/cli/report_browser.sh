@@ -4,4 +4,11 @@
 "$HONE" report net.onnx --cache none --threads 1 --seconds 0.05 --alone -o net.html 2>/dev/null
 head -c 100 net.onnx >cut.onnx
 "$HONE" report cut.onnx -o cut.html 2>/dev/null && exit 1
-"$ROOT/tests/report/check_page.sh" "$PWD/net.html" "$PWD/cut.html"
+cat >sum.hone <<'END'
+graph @sum(%x: f32[8, 64]) -> f32[8, 64] {
+  %s = all_reduce %x {kind = sum, group_size = 4}
+  return %s
+}
+END
+"$HONE" report sum.hone --cache none --system ring:4 -o sum.html 2>/dev/null
+"$ROOT/tests/report/check_page.sh" "$PWD/net.html" "$PWD/cut.html" "$PWD/sum.html"

@@ -13,6 +13,9 @@ function checkMarks() {
   const memory = report.graphs.find(graph => graph.memory);
   if (memory)
     expect(marks("memory") === memory.memory.buffers.length, `${marks("memory")} buffers`);
+  if (report.devices)
+    expect(marks("devices") === sum(report.devices.tracks.map(track => track[2].length)),
+           `${marks("devices")} jobs`);
   expect(marks("sides") === report.sides.length, `${marks("sides")} sides`);
   if (allSteps.some(step => step.priced > 0)) expect(marks("prediction") > 0, "no predictions");
   expect(all(".failure h3").length === report.failures.length, "failures");
