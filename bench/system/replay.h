@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "search/system_plan.h"
+#include "target/system.h"
+
+// Runs of a program on several devices over emulated links. Each device is a thread, and bytes
+// really move; kernels are replayed: the thread sleeps for as long as the price says. So more
+// devices than cores compute at once, too.
+
+namespace hone::bench {
+
+// The median time of some runs, from when all devices begin to when the last one ends. The system
+// has targets of one sort.
+Result<double> replayed_seconds(const SystemPlans& plans, const System& system, const Cost& cost,
+                                int runs);
+
+// The same by real code, on as many devices as there are cores or fewer.
+Result<double> computed_seconds(const Graph& given, const SystemPlans& plans, const System& system,
+                                int runs);
+
+}  // namespace hone::bench
