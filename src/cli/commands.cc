@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/rows_assign.h"
 #include "cli/rows_dataset.h"
 #include "cli/rows_log.h"
 #include "cli/rows_machine.h"
@@ -687,6 +688,16 @@ constexpr Command kCommands[] = {
      .options = kAlloc,
      .examples = kAllocExamples,
      .run = &cmd_alloc},
+    {.name = "assign",
+     .summary = "Take one option per node, at the least cost within limits of usage",
+     .text = "Reads a problem: nodes with options, costs of options and of pairs of them, and "
+             "usages, whose sum must not pass a limit at any moment. Looks for the cheapest "
+             "solution, and shows a bound that no solution is below. Ctrl-C ends it with the best "
+             "so far. docs/assign.md explains it, docs/formats/assign-json.md the format.",
+     .positionals = kAssignFile,
+     .options = kAssign,
+     .examples = kAssignExamples,
+     .run = &cmd_assign},
     {.name = "ops",
      .summary = "Describe the ops",
      .positionals = kOpsName,

@@ -78,6 +78,7 @@ const std::map<std::string_view, Words>& lines() {
       {"rules export", {"some.rules"}},
       {"rules needed", {"some.rules"}},
       {"alloc", {"buffers.csv"}},
+      {"assign", {"problem.json"}},
       {"ops", {"add"}},
       {"completions", {"bash"}},
       {"man", {}},
@@ -101,6 +102,9 @@ class CommandLines : public testing::Test {
     put("some.secret", "a secret of sixteen bytes and more");
     put("lines.txt", "(ewadd ?a ?b) => (ewadd ?b ?a)\n");
     put("buffers.csv", "id,lower,upper,size\n1,0,2,16\n2,1,3,16\n");
+    put("problem.json",
+        R"({"problem": {"nodes": {"intervals": [[0,1]], "costs": [[2,1]], "usages": [[0,0]]},
+            "edges": {}}})");
     put("small.train", "data none.npz\ninput at\ntarget side\nloss mse\nlayer linear 2\n");
     put("lines.jsonl",
         "{\"text\":{\"kind\":\"kernel\",\"hash\":\"0x00000000000000aa\",\"text\":\"x\"}}\n");

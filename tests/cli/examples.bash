@@ -97,6 +97,9 @@ make_rest() {
   printf '(relu ?x) => (relu ?x)\n(tanh ?x) => (tanh ?x)\n' >multi.txt
   : >graph_subst.pb
   printf 'id,lower,upper,size\nb0,0,4,16\nb1,2,6,8\nb2,4,9,16\n' >buffers.csv
+  printf '%s' '{"problem": {"nodes": {"intervals": [[0,1]], "costs": [[2,1]], "usages": [[0,0]]},' \
+    '"edges": {"nodes": [], "costs": []}}}' >problem.json
+  printf '[0]\n' >solution.txt
   printf 'graph @at(%%a: f32[64, 2], %%b: f32[64, 1]) {\n  %s\n  %s\n  return %%at, %%side\n}\n' \
     '%at = neg %a' '%side = neg %b' >points.hone
   hone run points.hone -o points.npz
