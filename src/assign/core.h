@@ -11,7 +11,8 @@
 
 namespace hone {
 
-// The cost of a forbidden pair in a core. Forbidden options are left out. Sums of a few fit 64 bits.
+// The cost of a forbidden pair in a core. Forbidden options are left out. Sums of a few fit 64
+// bits.
 constexpr int64_t kNeverCost = int64_t{1} << 60;
 
 // A stretch of the core's times in which what a node uses does not change.
@@ -66,8 +67,9 @@ struct CoreOptions {
   bool reduce = true;  // else no more than what makes a core of it
 };
 
-// An error of ErrorCode::mismatch tells that the problem has no solution, and why. Usages may be above the
-// limit; then it has the moment and how much. Or there is a node whose options are all forbidden.
+// An error of ErrorCode::mismatch tells that the problem has no solution, and why. Usages may be
+// above the limit; then it has the moment and how much. Or there is a node whose options are all
+// forbidden.
 Result<Core> reduce(const AssignProblem& problem, const CoreOptions& options = {});
 
 // The solution of the problem, from one of the core.

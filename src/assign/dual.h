@@ -30,7 +30,8 @@ class Dual {
   Int128 certified() const;
 
   const std::vector<double>& prices() const { return best_prices_; }
-  // For each node and option: how much more than the bound a solution with it costs at least, roughly.
+  // For each node and option: how much more than the bound a solution with it costs at least,
+  // roughly.
   const std::vector<std::vector<double>>& marginals() const { return marginals_; }
   // The options that looked best in the last sweep.
   const std::vector<uint32_t>& picks() const { return picks_; }

@@ -141,8 +141,8 @@ class JsonWalk {
     return fmt::format("'{}'", excerpt(text_.substr(at_, 12)));
   }
 
-  // The part behind a backslash. Characters beyond ASCII become a question mark: only a name and keys
-  // are texts.
+  // The part behind a backslash. Characters beyond ASCII become a question mark: only a name and
+  // keys are texts.
   Status escaped(std::string& value) {
     constexpr std::string_view kShort = "\"\\/bfnrt", kMeant = "\"\\/\b\f\n\r\t";
     if (const size_t i = kShort.find(text_[at_]); i != kShort.npos) {

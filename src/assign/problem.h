@@ -13,8 +13,8 @@
 // an edge has a cost for each pair of options of its two nodes. At each moment the usages of the
 // nodes that are alive then must not pass a limit. The sum of all costs is to be least.
 //
-// Sharding is such a problem: a node is a value, an option a way to divide it, the cost of a pair
-// is to move the value from one to the other, and the usage is memory. Nothing here knows of that.
+// Sharding is such a problem. A node is a value, and an option is a way to divide it. To move the
+// value is the cost of a pair, and usage is memory. Nothing here knows of that.
 
 namespace hone {
 
@@ -54,9 +54,9 @@ struct AssignProblem {
 // The option of each node.
 using Assignment = std::vector<uint32_t>;
 
-// True if the problem is well formed: each node has an option, costs and usages are not negative
-// and of the same number, edges join two nodes of the problem and have tables of their size.
-// Errors name the node or the edge by its index.
+// True if the problem is well formed. Each node has an option, and as many usages as costs, none
+// of them negative. Edges join two nodes of the problem and have tables of their size. Errors name
+// the node or the edge by its index.
 Status check(const AssignProblem& problem);
 
 // The cost and usage of an assignment.

@@ -6,8 +6,8 @@
 
 namespace hone::HONE_FILE {
 
-// Reading never crashes; what is read is well formed, is written as a text that means the same, and
-// can be solved; the solution is within the limits, and none below the bound.
+// Reading never crashes. A problem that is read is well formed, is written as a text that means the
+// same, and can be solved. The solution is within the limits, and none below the bound.
 HONE_FUZZ(assign) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   (void)hone::parse_assignment(text, "fuzz");
