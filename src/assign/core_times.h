@@ -24,7 +24,7 @@ struct CoreTimes {
 // An error, if the least usages of the nodes alive pass the limit at some moment.
 Result<CoreTimes> core_times(const AssignProblem& problem);
 
-// Leaves out times at which the nodes of the core cannot pass the limit. Of neighbours between
+// Leaves out times at which the nodes of the core cannot pass the limit. Among neighbours between
 // which nothing begins or ends, the one with the least slack stays.
 void drop_idle_times(Core& core);
 

@@ -213,8 +213,8 @@ void AssignSearch::price_window() {
   }
 }
 
-// Adds prices of times that are too full at the moment: what the penalty would be, or so much that
-// the gain is gone, if that is less.
+// Adds prices of times that are too full at the moment: the penalty, or a price at which the gain
+// is gone, if that is less.
 void AssignSearch::price_times(double gain) {
   uint32_t from = UINT32_MAX, to = 0;
   for (uint32_t i : nodes_)
