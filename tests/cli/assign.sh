@@ -24,7 +24,7 @@ fails 1 "at moment 2 the 3 nodes alive use at least 6, 1 above the limit 5" tigh
 [[ ! -e none.txt ]]
 # Errors have a place.
 sed 's/\[8,3\]/[8,-3]/' three.json >bad.json
-fails 3 "bad.json:3:25" bad.json
+fails 3 "bad.json:3:27" bad.json
 head -c 40 three.json.gz >cut.json.gz
 fails 3 "cut.json.gz" cut.json.gz
 echo "[0, 9, 0]" >wrong.txt
@@ -33,7 +33,7 @@ echo "[0]" >short.txt
 fails 3 "1 options are given for 3 nodes" three.json --check short.txt
 fails 3 "1 options for 3 nodes" three.json --from short.txt
 fails 2 "--threads" three.json --threads 3
-fails 2 "--seconds is negative" three.json --seconds=-1
+fails 2 "--seconds" three.json --seconds=-1
 fails 2 "--check" three.json --check solution.txt --from solution.txt
 
 # A larger one: the same seed gives the same, and Ctrl-C keeps the best so far.
