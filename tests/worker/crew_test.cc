@@ -11,6 +11,7 @@
 #include "base/forked.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "compile/batch_model.h"
 #include "compile/spmd_programs.h"
 #include "ir/text.h"
 #include "tests/base/says_testing.h"
@@ -57,14 +58,14 @@ void share_scalars(SpmdCase& drawn) {
       if (own[i].type().rank() == 0) own[i] = drawn.inputs[0][i];
 }
 
-Result<BatchPrograms> programs_of(const SpmdCase& drawn) {
+Result<DividedCode> programs_of(const SpmdCase& drawn) {
   CompileOptions options;
   options.plan.threads = 1;
   return spmd_programs(drawn.graph, *host_target(), std::move(options), drawn.devices, {});
 }
 
 Result<std::vector<Tensor>> run_on(Crew& crew, const SpmdCase& drawn) {
-  const auto devices = HONE_TRY(crew.load(HONE_TRY(programs_of(drawn)), true));
+  const auto devices = HONE_TRY(crew.load(HONE_TRY(programs_of(drawn))));
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < devices->inputs().size(); ++i)
     inputs.push_back(joined(drawn.inputs, i, devices->inputs()[i].type));
@@ -116,9 +117,9 @@ void check_random(uint64_t first, uint64_t count) {
     SCOPED_TRACE(seed);
     SpmdCase drawn = tested::draw_spmd(seed, 4, true);
     share_scalars(drawn);
-    const Result<BatchPrograms> programs = programs_of(drawn);
+    const Result<DividedCode> programs = programs_of(drawn);
     ASSERT_TRUE(programs.ok()) << programs.error().to_string();
-    const auto code = *Executable::load(programs->programs[0]);
+    const auto code = *Executable::load(programs->images[0]);
     const DeviceTensors expected =
         *tested::run_by_threads(drawn.devices, [&](const DevicePlace& place) {
           return code->run(drawn.inputs[static_cast<size_t>(place.device)], {.place = place});
@@ -142,8 +143,7 @@ void check_random(uint64_t first, uint64_t count) {
 TEST(Crew, GivesTheBitsOfThreadsOnEachTransport) { check_random(0, 6); }
 TEST(Crew, DISABLED_SweepOfTransports) { check_random(1'000, 100); }
 
-// ---- A batch
-// -------------------------------------------------------------------------------------
+// ---- A batch ------------------------------------------------------------------------------------
 
 constexpr std::string_view kRows = R"(
 graph @rows(%x: f32[N, 4], %w: f32[4, 3]) -> (f32[N, 3], f32[4, N], i64[N]) where N in 1..64 {
@@ -167,8 +167,7 @@ struct Batch {
                                          BatchOptions{.devices = names, .inputs = {}});
   }
   Result<std::vector<Tensor>> run(Crew& crew) const {
-    const auto devices =
-        HONE_TRY(crew.load(HONE_TRY(model->programs_for(types_of(inputs))), false));
+    const auto devices = HONE_TRY(crew.load(HONE_TRY(model->code_for(types_of(inputs)))));
     return devices->run(inputs);
   }
 };
@@ -254,8 +253,8 @@ const SpmdCase& long_case() {
 }
 
 // Compiled before anybody forks.
-const BatchPrograms& long_programs() {
-  static const BatchPrograms made = *programs_of(long_case());
+const DividedCode& long_programs() {
+  static const DividedCode made = *programs_of(long_case());
   return made;
 }
 
@@ -264,7 +263,7 @@ void run_until_lost(const std::function<Result<std::shared_ptr<Crew>>()>& make, 
   Clock::time_point last = Clock::now();
   const auto run = [&]() -> Status {
     const auto crew = HONE_TRY(make());
-    const auto devices = HONE_TRY(crew->load(long_programs(), true));
+    const auto devices = HONE_TRY(crew->load(long_programs()));
     const std::vector<Tensor> inputs = {joined(long_case().inputs, 0, devices->inputs()[0].type)};
     while (true) {
       HONE_TRY(devices->run(inputs));
