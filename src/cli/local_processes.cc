@@ -58,7 +58,9 @@ void LocalProcesses::serve_as(int32_t process, pid_t parent,
                               const std::function<Status(Transport&)>& serve) const {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(static_cast<int>(ErrorCode::limit));
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+  // A terminal tells all of them. The first process ends the others, after its own work.
+  for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_IGN);
+  std::signal(SIGTERM, SIG_DFL);
   Status served;
   {
     const Result<std::unique_ptr<Transport>> group = join_as(process);

@@ -45,6 +45,7 @@ constexpr Variable kEnvironment[] = {
     {"HONE_PRICES",
      "the folder of fitted and learned prices; those that hone ships then do not count (default: "
      "hone/prices in XDG_DATA_HOME)"},
+    {"HONE_PYTHON", "the Python that has the engines of bench --vs (default: python3)"},
     {"NO_COLOR", "if set, there are no colours by default"},
     {"TERM", "if it is dumb, there are no colours by default"},
     {"TMPDIR", "the folder of temporary files (default: /tmp)"},

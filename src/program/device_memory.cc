@@ -74,6 +74,7 @@ class Counting {
   // The most bytes that may come before a command takes them: those of all that is under way. The
   // scratch of collectives is added to the memory, for it is kept.
   Result<int64_t> early(const Frame& frame) {
+    if (const auto known = early_.find(&frame); known != early_.end()) return known->second;
     int64_t open = 0, most = 0;
     std::map<CommandId, int64_t> by_command;
     for (CommandId c = 0; c < frame.commands.size(); ++c) {
@@ -95,7 +96,7 @@ class Counting {
         add(open, begun->second);
       most = std::max(most, checked_add(open, inner).value_or(INT64_MAX));
     }
-    return most;
+    return early_[&frame] = most;
   }
 
   // All groups are alike. The member that needs most counts.
@@ -120,6 +121,7 @@ class Counting {
 
   const Program& program_;
   const int32_t devices_;
+  std::map<const Frame*, int64_t> early_;
   std::set<uint64_t> weights_;      // by content
   std::set<const Start*> counted_;  // whose scratch is in the memory
   DeviceMemory memory_;

@@ -113,7 +113,7 @@ class DeviceSteps {
             all_.scratch,
             all_.tickets};
     commands_.push_back(std::move(name));
-    *steps_ += std::ssize(open.program.steps);
+    *steps_ += 1 + std::ssize(open.program.steps);  // one without steps counts, too
     if (*steps_ > kMaxSteps)
       return over_limit("the devices take more than {} steps together", kMaxSteps);
     all_.input += open.program.input;

@@ -9,6 +9,7 @@
 #include "python/cost.h"
 #include "python/graph.h"
 #include "session/donations.h"
+#include "session/inputs.h"
 #include "session/known_plans.h"
 #include "session/known_prices.h"
 
@@ -138,6 +139,7 @@ std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
     NativeOptions options = HONE_TRY(native_options(words, face));
     const SourceOptions how = {.binds_inputs = options.plans.empty(), .notice = face.notice};
     Source source = HONE_TRY(source_of(words, how));
+    HONE_TRY(refuse_missing_calls(signature_of(source.model)));
     if (!words.donate.empty()) source.model = HONE_TRY(with_donations(source.model, words.donate));
     return Request{std::move(source), std::move(options), HONE_TRY(device_options(words))};
   };

@@ -1,5 +1,6 @@
 #include "runtime/division.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,6 +22,19 @@ Status check_rows(std::span<const image::Port> ports, std::span<const int> dims,
                        type.to_string(), rows, dim);
   }
   return {};
+}
+
+bool has_messages(const image::Block& block) {
+  return std::ranges::any_of(block, [](const image::Command& command) {
+    if (const auto* branch = std::get_if<image::Branch>(&command.kind))
+      return has_messages(branch->on_true) || has_messages(branch->on_false);
+    if (const auto* loop = std::get_if<image::While>(&command.kind))
+      return has_messages(loop->test) || has_messages(loop->body);
+    if (const auto* repeat = std::get_if<image::Repeat>(&command.kind))
+      return has_messages(repeat->body);
+    return std::holds_alternative<image::Send>(command.kind) ||
+           std::holds_alternative<image::Receive>(command.kind);
+  });
 }
 
 // Lists what a block begins to exchange. A loop that exchanges nothing says nothing.
@@ -86,6 +100,8 @@ bool exchange_data(std::span<const Image> images) {
 Status check_meetings(std::span<const Image> images) {
   std::vector<std::string> expected;
   for (const Image& image : images) {
+    if (has_messages(image.commands))
+      return unsupported("devices that divide a batch send no messages");
     std::vector<std::string> listed;
     list_meetings(image.commands, listed);
     if (&image == images.data())

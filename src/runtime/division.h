@@ -12,6 +12,7 @@ namespace hone {
 
 // How devices divide the batch of a model: plain data, which a compiled file has, too.
 struct BatchDivision {
+  static constexpr int64_t kMaxShares = 256;
   // The rows of a device, and the code that computes them.
   struct Share {
     int64_t first = 0;

@@ -256,6 +256,8 @@ Status HonecFile::read_division(std::span<const std::byte> bytes) {
       dims->push_back(static_cast<int>(HONE_TRY(in.number("a dim", -1, kMaxRank - 1))));
   }
   const int64_t count = HONE_TRY(in.count("shares", 3 * Cursor::kNumber));
+  if (count > BatchDivision::kMaxShares)
+    return in.at(fmt::format("{} devices; there are at most {}", count, BatchDivision::kMaxShares));
   for (int64_t i = 0; i < count; ++i) {
     BatchDivision::Share share;
     share.first = HONE_TRY(in.number("a row", 0, division.rows));

@@ -342,6 +342,7 @@ Status ManyDevices::Run::execute() {
     const std::scoped_lock lock(all_.mutex_);
     all_.idle_.push_back(std::move(meeting));
   }
+  if (failed && user_ != nullptr) HONE_TRY(user_->check());
   if (failed) return *std::move(failed);
   int64_t last = 0;
   for (const Device& device : devices_) last = std::max(last, device.end);

@@ -64,11 +64,9 @@ class Resolver {
 
   // Nobody makes up what the file of the model does not hold.
   Status check_missing() const {
+    HONE_TRY(refuse_missing_calls(signature_));
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const std::string_view name = input_name(i);
-      if (name.starts_with(kMissingCall))
-        return unsupported("the model cannot run: it calls '{}', which is not part of its file",
-                           excerpt(name.substr(kMissingCall.size())));
       if (name.starts_with(kMissingConstant) && !taken_.contains(i))
         return unsupported("the model cannot run: its file leaves out the numbers of a constant")
             .at(std::string(name.substr(kMissingConstant.size())))
@@ -124,6 +122,16 @@ Result<Tensor> GivenInput::value() const {
   Tensor found = HONE_TRY(read());
   if (found.type() == header) return found;
   return bad_input("{} changed while it was read", from);
+}
+
+Status refuse_missing_calls(const Graph& signature) {
+  for (const ValueId input : signature.inputs()) {
+    const std::string_view name = signature.name(input);
+    if (name.starts_with(kMissingCall))
+      return unsupported("the model cannot run: it calls '{}', which is not part of its file",
+                         excerpt(name.substr(kMissingCall.size())));
+  }
+  return {};
 }
 
 Result<RunInputs> resolve_inputs(const Graph& signature, Given given, int64_t seed, Engine engine,

@@ -47,6 +47,9 @@ struct RunInputs {
   uint64_t seed = 0;
 };
 
+// Refuses a model that calls what its file does not have: nobody can give the result.
+Status refuse_missing_calls(const Graph& signature);
+
 // Sizes that are open follow from the given tensors, or are the smallest. Inputs that are not given
 // are random, of this seed. Reals are rounded to a narrower type of an input. The face is told of
 // each. Data are read or made once it is known that the run has enough memory.

@@ -235,7 +235,11 @@ Result<ValueId> Walk::computed_cut(ValueId v, int dim) {
   const std::optional<RowRule> rule =
       RowsOfOp(application, results, share_.rows)
           .from_result(static_cast<int>(whole_.result_index(v)), dim);
-  if (!rule) return sliced(v, dim);
+  // A sum that was added up is here whole; its operands have other rows.
+  const auto is_divided = [&](ValueId operand) {
+    return !operand.is_none() && dims_[operand.index] != kWhole;
+  };
+  if (!rule || std::ranges::any_of(whole_.operands(n), is_divided)) return sliced(v, dim);
   ++depth_;
   const Result<std::vector<ValueId>> local = operands_at(n, rule->operands);
   --depth_;
@@ -422,8 +426,20 @@ Status Walk::node(NodeId n) {
   return mixes(name(opcode), "it talks to other devices").at(whole_.describe(n));
 }
 
+// The graph of one device has nobody to talk to; as a part it would have.
+bool talks(const Graph& graph, NodeId n) {
+  if (class_of(graph.opcode(n)) == OpClass::collective) return true;
+  for (const GraphRef& region : graph.regions(n))
+    for (NodeId inner : region->nodes())
+      if (talks(*region, inner)) return true;
+  return false;
+}
+
 Status Walk::run(std::span<const int> wanted) {
   const std::vector<bool> live = live_nodes(whole_);
+  for (NodeId n : whole_.nodes())
+    if (live[n.index] && talks(whole_, n))
+      return mixes(name(whole_.opcode(n)), "it talks to other devices").at(whole_.describe(n));
   for (NodeId n : whole_.nodes())
     if (live[n.index]) HONE_TRY(node(n));
   std::vector<ValueId> outputs;

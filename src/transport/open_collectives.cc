@@ -11,7 +11,9 @@ namespace hone {
 
 void OpenCollectives::enter(const DevicePlace& place) {
   HONE_CHECK(open_.empty(), "a run begins while collectives of another one are open");
-  if (place.device != place_.device || devices_of(place) != devices_of(place_)) prepared_.clear();
+  const int32_t devices = devices_of(place);
+  if (place.device != place_.device || devices != devices_) prepared_.clear();
+  devices_ = devices;
   place_ = place;
   started_ = 0;
 }

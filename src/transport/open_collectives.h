@@ -63,6 +63,7 @@ class OpenCollectives {
   Transport& transport();
 
   DevicePlace place_;
+  int32_t devices_ = 1;  // of the place; its transport may be gone when the next run begins
   std::unique_ptr<Transport> alone_;  // of a device without others
   uint32_t started_ = 0;              // in this run
   std::map<const void*, Prepared> prepared_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <system_error>
 
 #include "base/text.h"
 #include "compile/honec.h"
@@ -16,7 +17,13 @@ Status for_all(size_t count, const std::function<Status(size_t)>& work) {
   std::vector<Status> ends(count);
   std::vector<std::thread> threads;
   threads.reserve(count);
-  for (size_t i = 0; i < count; ++i) threads.emplace_back([&, i] { ends[i] = work(i); });
+  for (size_t i = 0; i < count; ++i) {
+    try {
+      threads.emplace_back([&, i] { ends[i] = work(i); });
+    } catch (const std::system_error& error) {
+      ends[i] = over_limit("the system gives no thread: {}", error.what());
+    }
+  }
   for (std::thread& thread : threads) thread.join();
   std::vector<std::string> others;
   const Error* first = nullptr;
@@ -127,6 +134,10 @@ void Crew::add(std::shared_ptr<Worker> worker, Host host, std::string_view name)
 
 Result<std::shared_ptr<Crew>> Crew::call(const std::vector<Host>& hosts, std::string_view secret,
                                          const CrewOptions& options) {
+  int64_t devices = 0;
+  for (const Host& host : hosts) devices += host.devices;
+  if (devices > kMaxWorkerDevices)
+    return over_limit("{} devices; there are at most {}", devices, kMaxWorkerDevices);
   std::vector<std::shared_ptr<Worker>> workers(hosts.size());
   HONE_TRY(for_all(
       hosts.size(),

@@ -113,9 +113,9 @@ Status Worker::load(std::span<const std::byte> file, const Digest& hash) {
 }
 
 // While it lives, a cancelled run ends the conversation.
-std::unique_ptr<Watch> Worker::watch(const RunOptions& options) {
-  if (options.cancel == nullptr) return nullptr;
-  return std::make_unique<Watch>([this, cancel = options.cancel] {
+Result<std::unique_ptr<Watch>> Worker::watch(const RunOptions& options) {
+  if (options.cancel == nullptr) return std::unique_ptr<Watch>();
+  return Watch::make([this, cancel = options.cancel] {
     const Status status = cancel->check();
     if (!status.ok()) transport_->cancel(status.error());
     return status.ok();
@@ -128,7 +128,7 @@ Result<std::vector<Tensor>> Worker::run(const Digest& program, std::span<const T
   Line& line = lines_.front();
   const std::lock_guard<std::mutex> lock(line.mutex);
   if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
-  const std::unique_ptr<Watch> watched = watch(options);
+  const std::unique_ptr<Watch> watched = HONE_TRY(watch(options));
   std::vector<Type> types;
   for (const Tensor& each : inputs) types.push_back(each.type());
   HONE_TRY(line.talk.say(WorkerRequest{.task = WorkerTask::run,
@@ -163,7 +163,7 @@ Status Worker::run(int32_t device, const RemoteProgram& program,
   Line& line = lines_.at(static_cast<size_t>(device));
   const std::lock_guard<std::mutex> lock(line.mutex);
   if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
-  const std::unique_ptr<Watch> watched = watch(options);
+  const std::unique_ptr<Watch> watched = HONE_TRY(watch(options));
   const std::vector<std::byte> text = types_text(program.inputs);
   HONE_TRY(line.talk.say(WorkerRequest{.task = WorkerTask::run,
                                        .count = static_cast<uint32_t>(inputs.size()),

@@ -98,7 +98,7 @@ class Worker {
   Status hear_greeting(std::string_view version);
   Result<WorkerAnswer> ask(Line& line, const WorkerRequest& request);
   Result<WorkerAnswer> hear_answer(Line& line);
-  std::unique_ptr<Watch> watch(const RunOptions& options);
+  Result<std::unique_ptr<Watch>> watch(const RunOptions& options);
 
   const std::shared_ptr<Transport> transport_;
   const CallerSeat seat_;

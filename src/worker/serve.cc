@@ -297,7 +297,7 @@ class Conversation {
   Result<std::vector<Tensor>> run_watched(const LoadedModel& program,
                                           std::span<const Tensor> inputs, RunOptions options) {
     CancelToken cancel;
-    const Watch watch([&] {
+    const std::unique_ptr<Watch> watch = HONE_TRY(Watch::make([&] {
       const Result<bool> has_come = talk_.transport().test(next_);
       if (has_come.ok() && !*has_come) return true;
       next_ = Ticket();
@@ -305,7 +305,7 @@ class Conversation {
                             : Error(has_come.error());
       cancel.cancel();
       return false;
-    });
+    }));
     options.cancel = &cancel;
     return program.run(inputs, options);
   }
@@ -355,12 +355,12 @@ void KeptPrograms::add(const Digest& hash, std::shared_ptr<const LoadedModel> pr
 Status serve_caller(Transport& transport, KeptPrograms& programs, const WorkerOptions& options,
                     const WorkerSeat& seat) {
   Served served(transport, programs, options, seat);
-  Conversation first(served, 0);
-  const Watch watch([&] {
+  const std::unique_ptr<Watch> watch = HONE_TRY(Watch::make([&] {
     if (options.cancel == nullptr || !options.cancel->cancelled()) return true;
     transport.cancel(over_limit("the worker was stopped"));
     return false;
-  });
+  }));
+  Conversation first(served, 0);  // waits for those of other devices, while the watch looks
   Status status = first.greet();
   if (status.ok()) status = first.serve();
   if (!status.ok()) first.end(status.error());

@@ -16,7 +16,7 @@ start=$((start + 2000))
 
 # With fewer threads less is enough, so there is no limit from which on it succeeds.
 refused=0
-for ((limit = start; limit < start + 60000; limit += 3000)); do
+for ((limit = start; limit < start + 60000; limit += 6000)); do
   code=$(limited $limit compile zoo:resnet18,size=tiny --cache none --emit asm)
   [[ $code == 0 ]] && continue
   [[ $code == 5 ]] || { echo "exit code $code at $limit KB"; cat err; exit 1; }

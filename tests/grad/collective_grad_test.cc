@@ -155,6 +155,8 @@ TEST(CollectiveGrad, TurnsCollectivesAround) {
   EXPECT_THAT(derived("reduce_scatter %x {kind = sum, axis = 0, group_size = 2}"),
               says("all_gather"));
   EXPECT_THAT(derived("permute %x {pairs = [0, 1]}"), says("pairs = [1, 0]"));
+  EXPECT_THAT(derived("permute %x {pairs = [0, 1], group_size = 2, groups = [0, 2, 1, 3]}"),
+              says("pairs = [1, 0] ... groups = [0, 2, 1, 3]"));
 }
 
 TEST(CollectiveGrad, RefusesProducts) {

@@ -344,6 +344,13 @@ class Files(unittest.TestCase):
         with self.assertRaises(hone.Error):
             hone.load(b"graph @x(")
 
+    def test_what_a_file_lacks_is_named(self):
+        text = """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+          %0 = stablehlo.custom_call @strange(%x) : (tensor<2xf32>) -> tensor<2xf32>
+          return %0 : tensor<2xf32> }"""
+        with self.assertRaisesRegex(hone.Unsupported, "'strange'"):
+            compiled(text.encode())
+
     def test_a_plan_is_taken(self):
         model = compiled(MLP, threads=1)
         self.assertEqual(compiled(MLP, plan=model.plan).plan, model.plan)

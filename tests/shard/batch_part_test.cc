@@ -175,6 +175,18 @@ TEST(BatchPart, RefusesAnOpThatMixesRowsByItsName) {
   }
 }
 
+TEST(BatchPart, RefusesAGraphThatAsksForItsDevice) {
+  const std::string_view texts[] = {
+      "graph @g(%x: f32[4], %w: f32[]) -> f32[4] { %y = device_index %f = cast %y {dtype = f32} "
+      "%b = broadcast %f {dims = [4], map = []} %z = add %x, %b return %z }",
+      "graph @g(%x: f32[4], %w: f32[]) -> f32[4] { %y = permute %w {pairs = [0, 0]} "
+      "%b = broadcast %y {dims = [4], map = []} %z = add %x, %b return %z }"};
+  for (std::string_view text : texts)
+    EXPECT_THAT(batch_part(parsed(text), {0, -1}, {4, 0, 2, 2}),
+                refuses(ErrorCode::unsupported, "y ... talks to other devices"))
+        << text;
+}
+
 TEST(BatchPart, RefusesScatterIntoRowsThatDataNames) {
   const Graph graph = parsed(R"(
 graph @g(%x: f32[4, 3], %i: i64[2, 1], %u: f32[2, 3]) {

@@ -71,7 +71,8 @@ std::vector<Value> all_to_all_back(const TransposeCall& call) {
 std::vector<Value> permute_back(const TransposeCall& call) {
   Ints pairs = call.op.ints("pairs");
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) std::swap(pairs[i], pairs[i + 1]);
-  return {call.builder.op(Opcode::permute, {call.cotangent()}, {{"pairs", pairs}})};
+  return {call.builder.op(Opcode::permute, {call.cotangent()},
+                          with(group_of(call.op), "pairs", pairs))};
 }
 
 }  // namespace

@@ -42,10 +42,16 @@ Ids write_device_index(Emit& e) {
   return {e.converted(e.op("stablehlo.partition_id", {}, type), type, DType::i64)};
 }
 
+// The text names devices. In groups the pairs are of members.
 Ids write_permute(Emit& e) {
-  if (e.op().integer("group_size") != 0)
-    e.unsupported("a permute in groups of devices is not handled");
-  const Ints& pairs = e.op().ints("pairs");
+  const Ints& members = e.op().ints("pairs");
+  const Ints& groups = e.op().ints("groups");
+  const int64_t size = e.op().integer("group_size");
+  Ints pairs = size == 0 ? members : Ints();
+  if (size > 0 && groups.empty())
+    e.unsupported("groups that name no devices are not handled: the text names them");
+  for (size_t first = 0; first < groups.size(); first += static_cast<size_t>(size))
+    for (int64_t member : members) pairs.push_back(groups[first + static_cast<size_t>(member)]);
   if (!pairs.empty()) e.writer().need_devices(1 + *std::ranges::max_element(pairs));
   return e.same("stablehlo.collective_permute",
                 {{"source_target_pairs", rows_of(pairs, 2)}, {"channel_handle", channel()}});
