@@ -81,16 +81,23 @@ def exp2(it: Lowering, x: Any) -> Any:
     return it.value(hg.pow(it.number(2.0, x.dtype), x), it.dtype)
 
 
+def _log_of(it: Lowering, x: Any, base: int) -> Any:
+    """Exact for powers of the base."""
+    x = hg.cast(it.value(x, it.dtype), dtype="f64")
+    made = hg.mul(hg.log(x), it.number(1 / math.log(base), "f64"))
+    whole = hg.round(made)
+    is_power = hg.compare(hg.pow(it.number(base, "f64"), whole), x, direction="eq")
+    return it.value(hg.select(is_power, whole, made), it.dtype)
+
+
 @row("log2")
 def log2(it: Lowering, x: Any) -> Any:
-    x = it.wide(it.value(x, it.dtype))
-    return it.value(hg.mul(hg.log(x), it.number(1 / math.log(2), x.dtype)), it.dtype)
+    return _log_of(it, x, 2)
 
 
 @row("log10")
 def log10(it: Lowering, x: Any) -> Any:
-    x = it.wide(it.value(x, it.dtype))
-    return it.value(hg.mul(hg.log(x), it.number(1 / math.log(10), x.dtype)), it.dtype)
+    return _log_of(it, x, 10)
 
 
 @row("isnan")
@@ -244,10 +251,11 @@ def div(it: Lowering, a: Any, b: Any, rounding_mode: Optional[str] = None) -> An
         _, wrong = _floored_rest(it, a, b)
         whole = hg.div(a, b)
         return hg.select(wrong, hg.sub(whole, it.number(1, a.dtype)), whole)
-    rest, _ = _floored_rest(it, a, b)
-    exact = hg.div(hg.sub(a, rest), b)  # but for rounding, a whole number
+    _, wrong = _floored_rest(it, a, b)
+    whole = hg.round(hg.div(hg.sub(a, hg.rem(a, b)), b))  # but for rounding, it is whole before
+    whole = hg.select(wrong, hg.sub(whole, it.number(1, a.dtype)), whole)
     at_zero = hg.compare(b, it.number(0, b.dtype), direction="eq")
-    return it.value(hg.select(at_zero, hg.div(a, b), hg.round(exact)), it.dtype)
+    return it.value(hg.select(at_zero, hg.div(a, b), whole), it.dtype)
 
 
 @row("floor_divide")

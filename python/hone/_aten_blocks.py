@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Sequence
 import numpy
 
 from . import graph as hg
-from ._aten import ROWS, kept, mean_of, row
+from ._aten import ROWS, kept, mean_of, part, row
 from ._fx import Lowering, Refused
 
 __all__ = ["ROWS"]
@@ -324,6 +324,15 @@ def _averages(size: int, count: int) -> Any:
     return matrix
 
 
+def _windows(it: Lowering, x: Any, axis: int, size: int, count: int) -> Any:
+    """Means of `count` windows; an infinity counts in its own ones alone."""
+    means = []
+    for i in range(count):
+        first, last = i * size // count, -(-(i + 1) * size // count)
+        means.append(mean_of(it, part(it, x, axis, first, last - first), [axis]))
+    return means[0] if count == 1 else hg.concat(*means, axis=axis)
+
+
 @row("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "_adaptive_avg_pool2d_backward")
 def adaptive_avg_pool(it: Lowering, x: Any, other: Any) -> Any:
     rank = 3 if "3d" in str(it.node.target) else 2
@@ -334,8 +343,10 @@ def adaptive_avg_pool(it: Lowering, x: Any, other: Any) -> Any:
         if not isinstance(size, int) or not isinstance(count, int):
             raise Refused("it averages an open size")
         if size != count:
-            matrix = _averages(count, size).T if backward else _averages(size, count)
-            made = _along(it, made, matrix, axis)
+            if backward:
+                made = _along(it, made, _averages(count, size).T, axis)
+            else:
+                made = _windows(it, made, axis, size, count)
     return it.value(made, it.dtype)
 
 
@@ -479,15 +490,22 @@ def attention(it: Lowering, query: Any, key: Any, value: Any, dropout: float = 0
     query, key, value = (it.wide(one) for one in (query, key, value))
     scores = _scores(it, query, key, causal, attn_mask, factor)
     last = len(scores.shape) - 1
+    # A row that is masked wholly has weights of 0.
+    top = hg.reduce(scores, kind="max", axes=[last])
+    none = hg.compare(top, it.number(float("-inf"), top.dtype), direction="eq")
+    top = hg.select(none, it.full(0, top.shape, top.dtype), top)
     weights = hg.softmax(scores, axis=last)
+    gone = it.to(hg.reshape(none, dims=[*none.shape, 1]), weights.shape)
+    weights = hg.select(gone, it.full(0, weights.shape, weights.dtype), weights)
     made = hg.dot(weights, value, lhs_batch=[0, 1], rhs_batch=[0, 1], lhs_contract=[3],
                   rhs_contract=[2])  # fmt: skip
     made = it.value(made, it.dtype)
     if not it.is_used(1):
         return [made, None]
-    top = hg.reduce(scores, kind="max", axes=[last])
     above = hg.exp(hg.sub(scores, hg.reshape(top, dims=[*top.shape, 1])))
-    return [made, hg.add(top, hg.log(hg.reduce(above, kind="sum", axes=[last])))]
+    total = hg.reduce(above, kind="sum", axes=[last])
+    total = hg.select(none, it.full(1, total.shape, total.dtype), total)
+    return [made, hg.add(top, hg.log(total))]
 
 
 @row("_scaled_dot_product_flash_attention_for_cpu_backward")

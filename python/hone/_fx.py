@@ -378,7 +378,7 @@ class _Walk:
             raise
         except GuardOnDataDependentSymNode:
             self.refuse(node, known, "a size or an index depends on data")
-        except (Refused, Error, TypeError, ValueError, KeyError) as why:
+        except (Refused, Error, TypeError, ValueError, KeyError, OverflowError, IndexError) as why:
             self.refuse(node, known, str(why) or type(why).__name__)
 
     def checked(self, made: Any, known: List[Any]) -> Any:

@@ -93,14 +93,35 @@ def _taken(array: Any, dtype: Optional[torch.dtype]) -> torch.Tensor:
 class _Fused(torch.nn.Module):
     """Stands in a graph for the nodes that hone computes."""
 
-    def __init__(self, part: _Part, is_single: bool) -> None:
+    def __init__(self, part: _Part, result: Any) -> None:
         super().__init__()
         self.part = part
-        self.is_single = is_single
+        self.is_single = isinstance(result, torch.fx.Node)
+        self.orders = [_order(one) for one in ([result] if self.is_single else result)]
 
     def forward(self, *args: Any) -> Any:
-        made = self.part(*args)
+        made = [_in_order(*one) for one in zip(self.part(*args), self.orders)]
         return made[0] if self.is_single else tuple(made)
+
+
+def _order(node: Any) -> Optional[List[int]]:
+    """The dims of a result, from the outermost in memory; None: row by row. What follows in
+    PyTorch was traced with such strides."""
+    known = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    if not isinstance(known, torch.Tensor):
+        return None
+    strides = [one if isinstance(one, int) else one.node.hint for one in known.stride()]
+    if None in strides:
+        return None
+    order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
+    return None if order == sorted(order) else order
+
+
+def _in_order(tensor: Any, order: Optional[List[int]]) -> Any:
+    if order is None:
+        return tensor
+    back = [order.index(dim) for dim in range(len(order))]
+    return tensor.permute(order).contiguous().permute(back)
 
 
 class _Good(OperatorSupportBase):
@@ -169,7 +190,7 @@ class _Compiler:
                 continue
             result = next(iter(inner.graph.find_nodes(op="output"))).args[0]
             part = _Part(inner, again, self._options)
-            fused.set_submodule(name, _Fused(part, isinstance(result, torch.fx.Node)))
+            fused.set_submodule(name, _Fused(part, result))
         fused.recompile()
         return fused
 

@@ -206,6 +206,23 @@ class Ops(unittest.TestCase):
             with self.subTest(name):
                 check(self, function, X)
 
+    def test_infinities(self):
+        special = torch.tensor([0.0, 5.0, -5.0, float("inf"), -float("inf"), float("nan")])
+        check(self, lambda a, b: a // b, special[:, None], special[None, :])
+        powers = torch.tensor([2.0**i for i in range(-20, 21)], dtype=torch.float64)
+        check(self, lambda x: torch.floor(torch.log2(x)), powers)
+        check(self, lambda x: torch.floor(torch.log10(x)), 10.0 ** torch.arange(0, 16).double())
+        image = torch.ones(1, 1, 3, 5)
+        image[0, 0, 0, 0] = float("inf")
+        check(self, lambda x: nn.functional.adaptive_avg_pool2d(x, (2, 2)), image)
+
+    def test_a_row_that_attends_to_nothing(self):
+        mask = torch.ones(4, 4, dtype=torch.bool)
+        mask[1] = False
+        attend = nn.functional.scaled_dot_product_attention
+        q, k, v = (reals(2, 2, 4, 8) for _ in range(3))
+        check(self, lambda q, k, v, mask: attend(q, k, v, attn_mask=mask), q, k, v, mask)
+
     def test_images(self):
         for name, function in OF_IMAGES.items():
             with self.subTest(name):
@@ -469,6 +486,16 @@ class Exported(unittest.TestCase):
         weights = [module.weight.detach().numpy(), module.bias.detach().numpy()]
         again = hone.load("module.honec")(*weights, X.numpy())
         same(self, torch.from_numpy(again), module(X))
+
+    def test_changed_arguments(self):
+        def f(x):
+            x.mul_(2)
+            return x + 1
+
+        model = hone.torch.compile(Of(f), (X,), eager=False, **OPTIONS)
+        ours, theirs = X.clone(), X.clone()
+        same(self, model(ours), f(theirs))
+        same(self, ours, theirs)
 
     def test_weights_are_read_where_they_lie(self):
         module = nn.Linear(6, 3)
