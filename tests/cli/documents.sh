@@ -145,7 +145,8 @@ sed -nE "s/^\| \*\*([a-zA-Z']+).*/\1/p" "$ROOT/docs/glossary.md" | LC_ALL=C sort
 # shellcheck disable=SC2086  # a list of words
 pages=$(printf "$ROOT/%s " $pages)
 # shellcheck disable=SC2086
-awk '/^```/ { is_code = !is_code } is_code && /^hone [a-z]/ { print $2 }' $pages | sort -u |
+awk '/^```/ { is_in = !is_in; is_code = is_in && !/^```output/ }
+  is_code && /^hone [a-z]/ { print $2 }' $pages | sort -u |
   while read -r command; do
     "$HONE" help "$command" >/dev/null || { echo "docs: there is no command $command"; exit 1; }
   done
