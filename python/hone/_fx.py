@@ -266,7 +266,7 @@ class _Walk:
         place = 0
         for node in self.module.graph.nodes:
             if node.op == "placeholder":
-                self.placeholder(node, place)
+                self.add_input(node, place)
                 place += 1
             elif node.op == "output":
                 self.output(node)
@@ -301,7 +301,7 @@ class _Walk:
         dims = self.sizes.take_input(tensor.shape)
         return self.builder.parameter(name, type_name(tensor.dtype), dims)
 
-    def placeholder(self, node: torch.fx.Node, place: int) -> None:
+    def add_input(self, node: torch.fx.Node, place: int) -> None:
         tensor = node.meta.get("val")
         if isinstance(tensor, torch.SymInt) and tensor.node.expr.is_Symbol:
             self.numbers.setdefault(tensor.node.expr.name, place)

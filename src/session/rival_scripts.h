@@ -5,8 +5,8 @@
 // The scripts that rivals.cc has node and Python run, with the arguments
 //   MODULES MODEL FOLDER THREADS SECONDS WRITES   (node: ONNX Runtime alone)
 //   RIVAL MODEL FOLDER THREADS SECONDS WRITES     (Python)
-// An empty MODEL asks for the version alone. The last line of the output is the answer. Exit code
-// 77: there is no such rival.
+// An empty MODEL asks for the version alone. The last line of the output is the answer. Exit
+// code 77: the interpreter lacks the engine.
 
 namespace hone {
 

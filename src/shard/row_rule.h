@@ -44,7 +44,7 @@ class RowsOfOp {
   // An operand that others are added to is one, too: it counts on one device alone.
   std::optional<RowRule> sum_from_operands(std::span<const int> dims);
 
-  // The reason where there is no rule: "it combines elements along dim 0 of operand 'input'".
+  // Says why rows mix: "it combines elements along dim 0 of operand 'input'".
   std::string reason(std::span<const int> dims) const;
 
  private:
