@@ -123,6 +123,9 @@ TEST(ManyDevices, RefuseImagesThatDoNotFit) {
   without.commands.pop_back();
   EXPECT_THAT(loaded(division(), {part(2, 3), without}),
               refuses(ErrorCode::bad_input, "in another order"));
+  Image sends = part(1, 3);
+  sends.commands.front().kind = image::Send{};
+  EXPECT_THAT(loaded(division(), {part(2, 3), sends}), refuses(ErrorCode::unsupported, "messages"));
   BatchDivision wrong = division();
   wrong.shares[2].first = 3;
   EXPECT_THAT(loaded(wrong, {part(2, 3), part(1, 3)}),

@@ -95,6 +95,18 @@ graph @meet(%x: f32[4, 2]) -> f32[2, 2] {
 )");
 }
 
+// The sum is whole, and a device takes its rows of it.
+TEST(BatchSums, AreCutWhereTheyMeetRows) {
+  const Graph graph = parsed(R"(
+graph @met(%x: f32[4, 4], %y: f32[4]) -> f32[4] {
+  %s = reduce %x {kind = sum, axes = [0]} : f32[4]
+  %z = add %s, %y : f32[4]
+  return %z
+}
+)");
+  expect_right(graph, random_inputs(graph, 3).value(), {0, 0}, 4);
+}
+
 TEST(BatchSums, MoveFewElements) {
   EXPECT_THAT(part_of(R"(
 graph @few(%x: f32[4, 2]) -> f32[4, 2] {

@@ -217,6 +217,12 @@ TEST(Crew, NamesEachWorkerThatDoesNotAnswer) {
               refuses(ErrorCode::limit, "127.0.0.1:1 ... 127.0.0.1:2"));
 }
 
+TEST(Crew, RefusesMoreDevicesThanThereMayBe) {
+  const std::vector<Host> hosts = {{{"127.0.0.1", 1}, 200}, {{"127.0.0.1", 2}, 57}};
+  EXPECT_THAT(Crew::call(hosts, tested::kWorkerSecret, kOfHosts),
+              refuses(ErrorCode::limit, "257 devices ... 256"));
+}
+
 TEST(Crew, RefusesRanksThatDiffer) {
   const auto expect = [](const CrewOptions& other, ErrorCode code, const std::string& words) {
     const tested::JoinGroup join = tested::by_shared_memory({1, 1});
