@@ -27,6 +27,27 @@ Bytef* zlib_bytes(std::string_view text) {
   return reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
 }
 
+// Gives the stream more bytes if it has used those that it had. `fed` counts those it was given.
+void feed(z_stream& stream, std::string_view bytes, size_t& fed) {
+  if (stream.avail_in > 0 || fed == bytes.size()) return;
+  const size_t piece = std::min(bytes.size() - fed, kLargestFeed);
+  stream.next_in = zlib_bytes(bytes.substr(fed));
+  stream.avail_in = static_cast<uInt>(piece);
+  fed += piece;
+}
+
+// Appends what one call of inflate() or deflate() gives; its code.
+template <typename Call>
+int append(z_stream& stream, std::string& text, Call call) {
+  const size_t before = text.size();
+  text.resize(before + kPiece);
+  stream.next_out = reinterpret_cast<Bytef*>(text.data() + before);
+  stream.avail_out = static_cast<uInt>(kPiece);
+  const int code = call();
+  text.resize(text.size() - stream.avail_out);
+  return code;
+}
+
 }  // namespace
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
@@ -38,18 +59,8 @@ Result<std::string> gunzip(std::string_view bytes, std::string_view name, int64_
   size_t fed = 0;
   const auto place = [&] { return fmt::format("{}, byte {}", name, fed - stream.avail_in); };
   while (true) {
-    if (stream.avail_in == 0 && fed < bytes.size()) {
-      const size_t feed = std::min(bytes.size() - fed, kLargestFeed);
-      stream.next_in = zlib_bytes(bytes.substr(fed));
-      stream.avail_in = static_cast<uInt>(feed);
-      fed += feed;
-    }
-    const size_t before = text.size();
-    text.resize(before + kPiece);
-    stream.next_out = reinterpret_cast<Bytef*>(text.data() + before);
-    stream.avail_out = static_cast<uInt>(kPiece);
-    const int code = inflate(&stream, Z_NO_FLUSH);
-    text.resize(text.size() - stream.avail_out);
+    feed(stream, bytes, fed);
+    const int code = append(stream, text, [&] { return inflate(&stream, Z_NO_FLUSH); });
     if (static_cast<int64_t>(text.size()) > limit)
       return over_limit("the unpacked content is above the limit of {} bytes", limit)
           .at(std::string(name));
@@ -78,18 +89,9 @@ std::string gzip(std::string_view text) {
   size_t fed = 0;
   int code = Z_OK;
   while (code != Z_STREAM_END) {
-    if (stream.avail_in == 0 && fed < text.size()) {
-      const size_t feed = std::min(text.size() - fed, kLargestFeed);
-      stream.next_in = zlib_bytes(text.substr(fed));
-      stream.avail_in = static_cast<uInt>(feed);
-      fed += feed;
-    }
-    const size_t before = bytes.size();
-    bytes.resize(before + kPiece);
-    stream.next_out = reinterpret_cast<Bytef*>(bytes.data() + before);
-    stream.avail_out = static_cast<uInt>(kPiece);
-    code = deflate(&stream, fed == text.size() ? Z_FINISH : Z_NO_FLUSH);
-    bytes.resize(bytes.size() - stream.avail_out);
+    feed(stream, text, fed);
+    const int flush = fed == text.size() ? Z_FINISH : Z_NO_FLUSH;
+    code = append(stream, bytes, [&] { return deflate(&stream, flush); });
   }
   deflateEnd(&stream);
   return bytes;
