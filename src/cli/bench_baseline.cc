@@ -35,7 +35,7 @@ constexpr std::string_view kOfNoSession[] = {
     "donate",   "profile",  "trace",      "devices", "batch",    "record",
     "sessions", "baseline", "fail-below", "color",   "progress", "inputs"};
 
-// ---- What is measured
+// ---- Measured models
 // ----------------------------------------------------------------------------
 
 // A model in memory, for sessions.

@@ -70,7 +70,7 @@ class ProductDims {
   const int rank_[2];
 };
 
-// ---- What can be divided ------------------------------------------------------------------------
+// ---- Products that can be divided ---------------------------------------------------------------
 
 struct Candidate {
   NodeId dot;
