@@ -22,9 +22,9 @@
 #include "rewrite/prepare.h"
 #include "zoo/zoo.h"
 
+namespace hone::HONE_FILE {
 namespace {
 
-using namespace hone;
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kCapacity = 1 << 20;
@@ -356,3 +356,4 @@ int register_all() {
 [[maybe_unused]] const int registered = register_all();
 
 }  // namespace
+}  // namespace hone::HONE_FILE

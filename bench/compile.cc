@@ -9,9 +9,8 @@
 #include "measure/timing.h"
 #include "zoo/zoo.h"
 
+namespace hone::HONE_FILE {
 namespace {
-
-using namespace hone;
 
 Graph resnet50() { return build_zoo_model("resnet50").value(); }
 // 5,000 nodes.
@@ -64,3 +63,4 @@ BENCHMARK(compile<unrolled, true>)
     ->UseRealTime();
 
 }  // namespace
+}  // namespace hone::HONE_FILE

@@ -27,9 +27,9 @@
 #include "target/target.h"
 #include "zoo/zoo.h"
 
+namespace hone::HONE_FILE {
 namespace {
 
-using namespace hone;
 namespace fs = std::filesystem;
 
 const fs::path& scratch() {
@@ -310,3 +310,4 @@ void threads(benchmark::State& state) {
 BENCHMARK(threads)->Arg(1)->Arg(2)->Arg(4)->Arg(8)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
+}  // namespace hone::HONE_FILE

@@ -21,9 +21,8 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
+namespace hone::HONE_FILE {
 namespace {
-
-using namespace hone;
 
 const bench::Flag kRounds("rounds", "12"), kBatch("batch", "8");
 
@@ -101,3 +100,4 @@ const bench::Rows kAdded([] {
 });
 
 }  // namespace
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 
 // The reference evaluator: elements per second of elementwise nodes, steps per second of loops.
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 void evaluate_text(benchmark::State& state, std::string_view text, int64_t items) {
@@ -46,4 +46,4 @@ void small_nodes(benchmark::State& state) {
 BENCHMARK(small_nodes)->UseRealTime();
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -39,7 +39,7 @@
 #include "rewrite/prepare.h"
 #include "zoo/zoo.h"
 
-namespace hone::bench {
+namespace hone::bench::HONE_FILE {
 namespace {
 
 const Flag kNodes("nodes", "100000"), kConfigs("configs", "32"), kSteps("steps", "100"),
@@ -261,4 +261,4 @@ const Rows rows([] {
 });
 
 }  // namespace
-}  // namespace hone::bench
+}  // namespace hone::bench::HONE_FILE

@@ -26,7 +26,7 @@
 #include "search/rewrite_search.h"
 #include "zoo/zoo.h"
 
-namespace hone::bench {
+namespace hone::bench::HONE_FILE {
 namespace {
 
 const Flag models("models", "squeezenet,mobilenet_v2,shufflenet_v2,wavenet");
@@ -138,4 +138,4 @@ const Rows rows([] {
 });
 
 }  // namespace
-}  // namespace hone::bench
+}  // namespace hone::bench::HONE_FILE

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+namespace hone::HONE_FILE {
 namespace {
 
 void hash_bytes(benchmark::State& state) {
@@ -17,3 +18,4 @@ void hash_bytes(benchmark::State& state) {
 BENCHMARK(hash_bytes)->Arg(16)->Arg(256)->Arg(1 << 20);
 
 }  // namespace
+}  // namespace hone::HONE_FILE

@@ -29,7 +29,7 @@
 #include "tune/collect_kernel.h"
 #include "zoo/zoo.h"
 
-namespace hone::bench {
+namespace hone::bench::HONE_FILE {
 namespace {
 
 const Flag kLog("log", "build/bench/headroom.db"), kKernels("kernels", "300"),
@@ -186,4 +186,4 @@ const int registered = [] {
 }();
 
 }  // namespace
-}  // namespace hone::bench
+}  // namespace hone::bench::HONE_FILE

@@ -19,7 +19,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -140,4 +140,4 @@ const int registered = [] {
 }();
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Blocks of a dozen ops over a few shapes, every result named, as an import would give.
@@ -85,4 +85,4 @@ void copy_graph(benchmark::State& state) {
 BENCHMARK(copy_graph)->Arg(10'000)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -23,7 +23,7 @@
 #include "target/probe_kernels.h"
 #include "zoo/inputs.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Case {
@@ -373,4 +373,4 @@ const int registered = [] {
 }();
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // Of a tuner: kernels with some hundred choices each, ten samples.
@@ -95,4 +95,4 @@ void survey(benchmark::State& state) {
 BENCHMARK(survey)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

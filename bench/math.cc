@@ -9,6 +9,7 @@
 #include "codegen/math/evaluate.h"
 #include "codegen/math/functions.h"
 
+namespace hone::HONE_FILE {
 namespace {
 
 using hone::DType;
@@ -40,3 +41,4 @@ const bool registered = [] {
 }();
 
 }  // namespace
+}  // namespace hone::HONE_FILE

@@ -8,6 +8,7 @@
 #include "front/onnx/onnx.h"
 #include "ir/functional.h"
 
+namespace hone::HONE_FILE {
 namespace {
 
 using hone::Builder;
@@ -92,3 +93,4 @@ void load_50000_nodes(benchmark::State& state) { load(state, long_chain(50000), 
 BENCHMARK(load_50000_nodes)->Unit(benchmark::kMillisecond);
 
 }  // namespace
+}  // namespace hone::HONE_FILE

@@ -5,7 +5,7 @@
 #include "rewrite/passes.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr int64_t kLayers = 1000;
@@ -21,4 +21,4 @@ void expand(benchmark::State& state) {
 BENCHMARK(expand)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -18,7 +18,7 @@
 #include "rewrite/prepare.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -213,4 +213,4 @@ void rewritten_graph(benchmark::State& state) {
 BENCHMARK(rewritten_graph)->Unit(benchmark::kMillisecond)->Iterations(10);
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -9,7 +9,7 @@
 #include "rewrite/prepare.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 // 88,000 nodes.
@@ -197,4 +197,4 @@ void price_schedule(benchmark::State& state) {
 BENCHMARK(price_schedule)->DenseRange(0, std::size(kBodies) - 1);
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -10,7 +10,7 @@
 #include "ir/op_def.h"
 #include "ir/reference/run.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 struct Case {
@@ -148,4 +148,4 @@ const bool kAdded = [] {
 }();
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -38,7 +38,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone::bench {
+namespace hone::bench::HONE_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -197,4 +197,4 @@ const Rows rows([] {
 });
 
 }  // namespace
-}  // namespace hone::bench
+}  // namespace hone::bench::HONE_FILE

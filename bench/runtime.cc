@@ -16,9 +16,9 @@
 #include "base/team.h"
 #include "runtime/executable.h"
 
+namespace hone::HONE_FILE {
 namespace {
 
-using namespace hone;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
@@ -159,3 +159,4 @@ void empty_launches(benchmark::State& state) {
 BENCHMARK(empty_launches)->Arg(1000);
 
 }  // namespace
+}  // namespace hone::HONE_FILE

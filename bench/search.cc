@@ -24,7 +24,7 @@
 #include "search/schedule_search.h"
 #include "zoo/zoo.h"
 
-namespace hone {
+namespace hone::HONE_FILE {
 namespace {
 
 constexpr std::string_view kModels[] = {"resnet50", "mobilenet_v2", "bert_base", "mixer"};
@@ -183,4 +183,4 @@ const int registered = [] {
 }();
 
 }  // namespace
-}  // namespace hone
+}  // namespace hone::HONE_FILE

@@ -14,9 +14,9 @@
 #include "ir/model_text.h"
 #include "ir/text.h"
 
+namespace hone::HONE_FILE {
 namespace {
 
-using namespace hone;
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kRows = 1024;
@@ -139,3 +139,4 @@ BENCHMARK_CAPTURE(open_rows, inner_1024, 1024)
 BENCHMARK(detections)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
+}  // namespace hone::HONE_FILE

@@ -23,7 +23,7 @@
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
-namespace hone::bench {
+namespace hone::bench::HONE_FILE {
 namespace {
 
 const Flag kProcesses("processes", "5"), kSeconds("seconds", "1"), kModels("models", "");
@@ -115,4 +115,4 @@ const Rows kRows([] {
 });
 
 }  // namespace
-}  // namespace hone::bench
+}  // namespace hone::bench::HONE_FILE

@@ -9,9 +9,8 @@
 #include "base/file.h"
 #include "formats/npz.h"
 
+namespace hone::HONE_FILE {
 namespace {
-
-using namespace hone;
 
 Tensor make(DType dtype, int64_t bytes) {
   return Tensor::zeros(Type::get(dtype, {bytes * 8 / bits(dtype)}));
@@ -93,3 +92,4 @@ void make_type(benchmark::State& state) {
 BENCHMARK(make_type);
 
 }  // namespace
+}  // namespace hone::HONE_FILE

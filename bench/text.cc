@@ -4,6 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
+namespace hone::HONE_FILE {
 namespace {
 
 using hone::Graph;
@@ -45,3 +46,4 @@ void parse_graph(benchmark::State& state) {
 BENCHMARK(parse_graph)->Unit(benchmark::kMillisecond);
 
 }  // namespace
+}  // namespace hone::HONE_FILE

@@ -15,9 +15,9 @@
 #include "target/topology.h"
 #include "timeline/timeline.h"
 
+namespace hone::HONE_FILE {
 namespace {
 
-using namespace hone;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kDevices = 8;
@@ -167,3 +167,4 @@ const auto kRegistered = [] {
 }();
 
 }  // namespace
+}  // namespace hone::HONE_FILE

@@ -86,14 +86,14 @@ endfunction()
 # Compiles the sources of a folder of src/ together, in batches of at most 100 KB, since most of the
 # time goes into headers. CMake leaves out sources with definitions or options of their own. Names
 # that are local to a file must be unique in its folder: `./dev sweep` compiles each folder as one.
-# Tests have short names, so each has a namespace of its own: HONE_FILE, which a batch defines anew
-# for each file.
+# Tests and benchmarks have short names, so each has a namespace of its own: HONE_FILE, which a batch
+# defines anew for each file.
 # Sources with planted faults have batches of their own, so that `planted` can replace a batch.
 set(HONE_BATCH_BYTES 100000 CACHE STRING "Bytes of a batch of sources")
 function(hone_unity target)
   get_target_property(sources ${target} SOURCES)
-  list(FILTER sources INCLUDE REGEX "(^|/)(src/.*|tests/fuzz/.*|tests/.*_test)\\.cc$")
-  if(NOT sources)
+  list(FILTER sources INCLUDE REGEX "(^|/)(src/.*|tests/fuzz/.*|tests/.*_test|bench/[^/]+)\\.cc$")
+  if(NOT sources OR target MATCHES "^(bench|hone_bench)_" AND NOT target STREQUAL "bench_sources")
     return()
   endif()
   hone_planted(planted ${sources})
@@ -101,7 +101,7 @@ function(hone_unity target)
   hone_batches(${target} ${sources})
   hone_batches(${target}_planted ${planted})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  if(target MATCHES "^(test_|fuzz$)")
+  if(target MATCHES "^(test_|fuzz$|bench_sources$)")
     set_target_properties(${target} PROPERTIES UNITY_BUILD_UNIQUE_ID HONE_FILE)
   endif()
 endfunction()
@@ -113,7 +113,7 @@ function(hone_batches name)
   set(bytes 0)
   foreach(source IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
-    string(REGEX MATCH "(src|tests)/[^/]+" top ${path})
+    string(REGEX MATCH "(src|tests)/[^/]+|/bench/" top ${path})
     file(SIZE ${path} size)
     math(EXPR bytes "${bytes} + ${size}")
     if(NOT top STREQUAL folder OR bytes GREATER HONE_BATCH_BYTES)
