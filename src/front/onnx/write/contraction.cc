@@ -16,17 +16,43 @@ Names in_accumulator_type(Emit& e) {
   return operands;
 }
 
-// True if MatMul says it: leading batch dims, the last dim of one with the last but one of the
-// other. A right operand that is one matrix serves every batch.
-bool is_matmul(Emit& e) {
+// The orders of dims in which MatMul takes the operands: batch dims, then rows and columns.
+struct MatMulOrder {
+  Ints left, right;
+  bool is_as_it_is() const {
+    return left == counting(0, static_cast<int64_t>(left.size())) &&
+           right == counting(0, static_cast<int64_t>(right.size()));
+  }
+};
+
+// The dims of an operand that are neither in a batch nor summed over.
+Ints free_dims(int64_t rank, const Ints& batch, const Ints& contract) {
+  Ints dims;
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (std::find(batch.begin(), batch.end(), axis) == batch.end() &&
+        std::find(contract.begin(), contract.end(), axis) == contract.end())
+      dims.push_back(axis);
+  return dims;
+}
+
+Ints joined(Ints dims, const Ints& more, const Ints& last) {
+  dims.insert(dims.end(), more.begin(), more.end());
+  dims.insert(dims.end(), last.begin(), last.end());
+  return dims;
+}
+
+// None for a product that MatMul does not say. A right operand that is one matrix serves every
+// row of the left one.
+std::optional<MatMulOrder> matmul_order(Emit& e) {
   const Op op = e.op();
-  int64_t left = e.rank(0), right = e.rank(1);
-  auto batch = static_cast<int64_t>(op.ints("lhs_batch").size());
-  Ints leading = counting(0, batch);
-  if (op.ints("lhs_batch") != leading || op.ints("rhs_batch") != leading) return false;
-  if (op.ints("lhs_contract") != Ints{left - 1}) return false;
-  if (batch == 0) return right == 2 && left >= 2 && op.ints("rhs_contract") == Ints{0};
-  return left == batch + 2 && right == batch + 2 && op.ints("rhs_contract") == Ints{batch};
+  const Ints &left_batch = op.ints("lhs_batch"), &right_batch = op.ints("rhs_batch");
+  const Ints &left_sum = op.ints("lhs_contract"), &right_sum = op.ints("rhs_contract");
+  const Ints rows = free_dims(e.rank(0), left_batch, left_sum);
+  const Ints columns = free_dims(e.rank(1), right_batch, right_sum);
+  const bool fits = left_sum.size() == 1 && columns.size() == 1 &&
+                    (left_batch.empty() ? !rows.empty() : rows.size() == 1);
+  if (!fits) return std::nullopt;
+  return MatMulOrder{joined(left_batch, rows, left_sum), joined(right_batch, right_sum, columns)};
 }
 
 constexpr DTypeSet kGemm = {DType::f64, DType::f32, DType::f16};
@@ -53,14 +79,10 @@ std::string dot_equation(Emit& e) {
   tie("lhs_contract", "rhs_contract");
   std::string result;
   for (int64_t axis : op.ints("lhs_batch")) result += left[static_cast<size_t>(axis)];
-  auto add_free = [&](const std::string& text, const Ints& batch, const Ints& contract) {
-    for (int64_t axis = 0; axis < static_cast<int64_t>(text.size()); ++axis)
-      if (std::find(batch.begin(), batch.end(), axis) == batch.end() &&
-          std::find(contract.begin(), contract.end(), axis) == contract.end())
-        result += text[static_cast<size_t>(axis)];
-  };
-  add_free(left, op.ints("lhs_batch"), op.ints("lhs_contract"));
-  add_free(right, op.ints("rhs_batch"), op.ints("rhs_contract"));
+  for (int64_t axis : free_dims(e.rank(0), op.ints("lhs_batch"), op.ints("lhs_contract")))
+    result += left[static_cast<size_t>(axis)];
+  for (int64_t axis : free_dims(e.rank(1), op.ints("rhs_batch"), op.ints("rhs_contract")))
+    result += right[static_cast<size_t>(axis)];
   return fmt::format("{},{}->{}", left, right, result);
 }
 
@@ -71,20 +93,24 @@ bool export_dot(Emit& e) {
   bool is_integer_matmul = (from == DType::i8 || from == DType::u8) &&
                            (e.type(1).dtype() == DType::i8 || e.type(1).dtype() == DType::u8) &&
                            e.result_type().dtype() == DType::i32;
-  if (is_matmul(e)) {
-    if (is_integer_matmul) return e.result("MatMulInteger", {e.in(0), e.in(1)});
-    return e.result("MatMul", in_accumulator_type(e));
-  }
+  const std::optional<MatMulOrder> order = matmul_order(e);
+  if (order && is_integer_matmul)
+    return e.result("MatMulInteger",
+                    {e.transpose(e.in(0), order->left), e.transpose(e.in(1), order->right)});
+  const Names operands = in_accumulator_type(e);
   const Op op = e.op();
-  const bool is_plain = op.ints("lhs_batch").empty() && e.rank(0) == 2 && e.rank(1) == 2 &&
-                        op.ints("lhs_contract").size() == 1 && kGemm.contains(from) &&
-                        from == e.result_type().dtype();
-  if (is_plain)
-    return e.result("Gemm", in_accumulator_type(e),
+  const bool is_gemm = order && op.ints("lhs_batch").empty() && e.rank(0) == 2 &&
+                       !order->is_as_it_is() && kGemm.contains(from) &&
+                       from == e.result_type().dtype();
+  if (is_gemm)
+    return e.result("Gemm", operands,
                     {{"transA", int64_t{op.ints("lhs_contract")[0] == 0}},
                      {"transB", int64_t{op.ints("rhs_contract")[0] == 1}}});
+  if (order)
+    return e.result(
+        "MatMul", {e.transpose(operands[0], order->left), e.transpose(operands[1], order->right)});
   std::string equation = dot_equation(e);
-  return e.result("Einsum", in_accumulator_type(e), {{"equation", std::string_view(equation)}});
+  return e.result("Einsum", operands, {{"equation", std::string_view(equation)}});
 }
 
 // ---- Convolution -------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ bool export_not(Emit& e) {
 // ---- Binary ------------------------------------------------------------------------------------
 
 #define HONE_SAME_BINARY(name, op) \
-  bool export_##name(Emit& e) { return e.result(op, {e.in(0), e.in(1)}); }
+  bool export_##name(Emit& e) { return e.result(op, e.elementwise()); }
 HONE_SAME_BINARY(add, "Add")
 HONE_SAME_BINARY(sub, "Sub")
 HONE_SAME_BINARY(mul, "Mul")
@@ -128,8 +128,8 @@ struct SafeDivision {
 
 bool export_div(Emit& e) {
   const DType dtype = e.type(0).dtype();
-  if (export_average(e)) return true;
-  if (is_real(dtype) || divides_safely(e)) return e.result("Div", {e.in(0), e.in(1)});
+  if (export_average(e) || export_softmax_in_steps(e)) return true;
+  if (is_real(dtype) || divides_safely(e)) return e.result("Div", e.elementwise());
   const SafeDivision safe(e);
   std::string y = e.node("Div", {e.in(0), safe.divisor});
   if (is_signed(dtype)) y = e.node("Where", {safe.by_minus_one, negated(e, e.in(0), dtype), y});
@@ -140,7 +140,7 @@ bool export_div(Emit& e) {
 bool export_rem(Emit& e) {
   const DType dtype = e.type(0).dtype();
   const Attributes attributes = {{"fmod", int64_t{1}}};
-  if (is_real(dtype) || divides_safely(e)) return e.result("Mod", {e.in(0), e.in(1)}, attributes);
+  if (is_real(dtype) || divides_safely(e)) return e.result("Mod", e.elementwise(), attributes);
   const SafeDivision safe(e);
   std::string y = e.node("Mod", {e.in(0), safe.divisor}, attributes);
   return e.result("Where", {safe.by_zero, e.in(0), y});
@@ -174,9 +174,9 @@ bool export_atan2(Emit& e) {
 namespace {
 
 bool logic(Emit& e, std::string_view of_bools, std::string_view of_integers) {
-  if (e.type(0).dtype() == DType::boolean) return e.result(of_bools, {e.in(0), e.in(1)});
+  if (e.type(0).dtype() == DType::boolean) return e.result(of_bools, e.elementwise());
   if (e.opset() < 18) e.unsupported("bitwise ops need opset 18");
-  return e.result(of_integers, {e.in(0), e.in(1)});
+  return e.result(of_integers, e.elementwise());
 }
 
 bool is_below_width(const std::optional<Tensor>& amounts, DType dtype) {
@@ -236,7 +236,7 @@ bool export_shift_right(Emit& e) { return shift(e, "RIGHT"); }
 
 bool export_compare(Emit& e) {
   std::string_view direction = e.op().word("direction");
-  Names operands = {e.in(0), e.in(1)};
+  const Names operands = e.elementwise();
   if (direction == "eq") return e.result("Equal", operands);
   if (direction == "ne") return e.result("Not", {e.node("Equal", operands)});
   if (direction == "lt") return e.result("Less", operands);
@@ -245,7 +245,7 @@ bool export_compare(Emit& e) {
   return e.result("GreaterOrEqual", operands);
 }
 
-bool export_select(Emit& e) { return e.result("Where", e.all()); }
+bool export_select(Emit& e) { return e.result("Where", e.elementwise()); }
 
 // ---- Conversions -------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 #include "front/onnx/write/emit.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "front/onnx/node.h"
 #include "front/onnx/write/graph_writer.h"
@@ -41,6 +42,40 @@ std::string Emit::in(size_t i) const {
 Names Emit::all() const {
   Names names;
   for (size_t i = 0; i < operands(); ++i) names.push_back(in(i));
+  return names;
+}
+
+namespace {
+
+// True for each dim in which a broadcast operand already has its size.
+std::vector<bool> full_dims(const Graph& graph, NodeId broadcast) {
+  const Type from = graph.operand_types(broadcast)[0], to = graph.type(graph.result(broadcast));
+  const Ints& map = graph.op(broadcast).ints("map");
+  std::vector<bool> full(static_cast<size_t>(to.rank()));
+  for (size_t i = 0; i < map.size(); ++i)
+    full[static_cast<size_t>(map[i])] =
+        from.dim(static_cast<int>(i)) == to.dim(static_cast<int>(map[i]));
+  return full;
+}
+
+}  // namespace
+
+Names Emit::elementwise() const {
+  Names names;
+  std::vector<bool> full(static_cast<size_t>(result_type().rank()));  // dims that an operand has
+  for (size_t i = 0; i < operands(); ++i) {
+    const ValueId v = graph_.operands(node_)[i];
+    const std::string before = writer_.repeated(v);
+    names.push_back(before.empty() ? in(i) : before);
+    if (!before.empty()) {
+      const std::vector<bool> own = full_dims(graph_, graph_.producer(v));
+      std::transform(full.begin(), full.end(), own.begin(), full.begin(), std::logical_or<>());
+    } else if (type(i).rank() == result_type().rank()) {
+      full.assign(full.size(), true);
+    }
+  }
+  const bool are_full = std::all_of(full.begin(), full.end(), [](bool is) { return is; });
+  if (!are_full && !names.empty()) names[0] = in(0);  // which has every dim after Expand
   return names;
 }
 
@@ -205,6 +240,8 @@ std::optional<Tensor> Emit::repeated_constant(size_t i) const {
     v = graph_.operands(graph_.producer(v))[0];
   return writer_.contents().constant(v);
 }
+
+void Emit::repeats(const std::string& value) { writer_.set_repeated(graph_.result(node_), value); }
 
 std::string Emit::value(ValueId v) const { return writer_.value(v); }
 

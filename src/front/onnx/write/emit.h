@@ -43,6 +43,10 @@ class Emit {
   bool has(size_t i) const;        // an optional operand
   std::string in(size_t i) const;  // "" for an absent one
   Names all() const;
+  ValueId operand(size_t i) const { return graph_.operands(node_)[i]; }
+  // The operands of an op that works element by element. Those that are repeated along dims are
+  // given as they are before, where ONNX's op repeats them to the same dims.
+  Names elementwise() const;
   Type type(size_t i) const;  // of an operand
   int rank(size_t i) const { return type(i).rank(); }
   Type result_type(size_t i = 0) const;
@@ -90,6 +94,8 @@ class Emit {
   // dims.
   std::optional<Tensor> repeated_constant(size_t i) const;
   std::string value(ValueId v) const;  // what it is called
+  // The value that Expand is about to repeat as the node's result.
+  void repeats(const std::string& value);
   // All elements are known to be in 0..size-1.
   bool is_within(size_t i, Dim size) const;
 

@@ -153,6 +153,15 @@ void GraphWriter::set_value(ValueId v, std::string name) {
   scopes_.back().names[v.index] = std::move(name);
 }
 
+std::string GraphWriter::repeated(ValueId v) const {
+  const auto at = scopes_.back().repeated.find(v.index);
+  return at == scopes_.back().repeated.end() ? std::string() : at->second;
+}
+
+void GraphWriter::set_repeated(ValueId v, std::string name) {
+  scopes_.back().repeated.insert_or_assign(v.index, std::move(name));
+}
+
 namespace {
 
 // The opset that brought the element type.

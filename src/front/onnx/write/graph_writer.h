@@ -58,6 +58,10 @@ class GraphWriter {
   // The name that a result is to have.
   std::string result_name(ValueId v);
   void set_value(ValueId v, std::string name);
+  // What an Expand repeats to make the value: ONNX's elementwise ops repeat it by themselves. "" if
+  // no Expand makes it.
+  std::string repeated(ValueId v) const;
+  void set_repeated(ValueId v, std::string name);
   Contents& contents() { return *scopes_.back().contents; }  // of the innermost graph
 
  private:
@@ -72,7 +76,8 @@ class GraphWriter {
     const Graph* graph = nullptr;
     std::vector<std::string> names;  // of its values in the file
     std::map<std::string, TellingAxis> symbols;
-    std::map<std::string, std::string> sizes;  // of symbols -> i64[1]
+    std::map<std::string, std::string> sizes;            // of symbols -> i64[1]
+    std::unordered_map<uint32_t, std::string> repeated;  // by the value that Expand makes of it
     std::unique_ptr<Contents> contents;
   };
   void write_node(const Graph& graph, NodeId n);

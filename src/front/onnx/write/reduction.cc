@@ -318,6 +318,56 @@ bool export_average(Emit& e) {
   return e.result("AveragePool", {e.value(e.graph().operands(*made)[0])}, attributes);
 }
 
+// ---- Softmax in steps --------------------------------------------------------------------------
+
+namespace {
+
+// A value reduced along one axis and repeated along it again.
+struct ReducedAgain {
+  ValueId value;
+  int64_t axis;
+};
+
+std::optional<ReducedAgain> reduced_again(const Graph& graph, ValueId v, std::string_view kind) {
+  NodeId n = graph.producer(v);
+  if (graph.opcode(n) != Opcode::broadcast) return std::nullopt;
+  const Ints map = graph.op(n).ints("map");
+  n = graph.producer(graph.operands(n)[0]);
+  Dims kept;  // of a reshape that leaves a 1 where the axis was
+  if (graph.opcode(n) == Opcode::reshape) {
+    const Type kept_type = graph.type(graph.result(n));
+    kept.assign(kept_type.dims().begin(), kept_type.dims().end());
+    n = graph.producer(graph.operands(n)[0]);
+  }
+  if (graph.opcode(n) != Opcode::reduce || graph.op(n).word("kind") != kind) return std::nullopt;
+  const Ints& axes = graph.op(n).ints("axes");
+  const Type type = graph.operand_types(n)[0];
+  if (axes.size() != 1 || !(type == graph.type(v))) return std::nullopt;
+  Ints want = counting(0, type.rank());
+  Dims dims(type.dims().begin(), type.dims().end());
+  dims[static_cast<size_t>(axes[0])] = 1;
+  if (kept.empty()) std::erase(want, axes[0]);
+  if (map != want || (!kept.empty() && kept != dims)) return std::nullopt;
+  return ReducedAgain{graph.operands(n)[0], axes[0]};
+}
+
+}  // namespace
+
+bool export_softmax_in_steps(Emit& e) {
+  const Graph& graph = e.graph();
+  const std::optional<NodeId> power = e.maker(0, Opcode::exp);
+  if (!power || !is_pooled(e.type(0).dtype())) return false;
+  const NodeId difference = graph.producer(graph.operands(*power)[0]);
+  if (graph.opcode(difference) != Opcode::sub) return false;
+  const ValueId x = graph.operands(difference)[0];
+  const auto largest = reduced_again(graph, graph.operands(difference)[1], "max");
+  const auto sum = reduced_again(graph, e.operand(1), "sum");
+  if (!largest || !sum || largest->value != x || sum->value != graph.result(*power) ||
+      largest->axis != sum->axis)
+    return false;
+  return e.result("Softmax", {e.value(x)}, {{"axis", sum->axis}});
+}
+
 // ---- What ONNX cannot say ----------------------------------------------------------------------
 
 bool export_rng_bits(Emit& e) {

@@ -11,6 +11,8 @@ namespace hone::onnx_io {
 
 // A window sum divided by the number of elements in each window, as one op.
 bool export_average(Emit& emit);
+// exp(x - max(x)) divided by its sum along one axis, as one op.
+bool export_softmax_in_steps(Emit& emit);
 
 struct ExportRow {
   Opcode opcode;

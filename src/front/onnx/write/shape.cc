@@ -13,7 +13,15 @@ bool export_broadcast(Emit& e) {
   int64_t lead = map.empty() ? static_cast<int64_t>(dims.size()) : map.front();
   for (int64_t axis = lead; axis < static_cast<int64_t>(dims.size()); ++axis)
     if (std::find(map.begin(), map.end(), axis) == map.end()) missing.push_back(axis - lead);
-  std::string value = missing.empty() ? e.in(0) : e.unsqueeze(e.in(0), missing);
+  std::string value = e.in(0);
+  if (const std::optional<NodeId> made = e.maker(0, Opcode::constant); made && !missing.empty()) {
+    Dims spread(e.type(0).dims().begin(), e.type(0).dims().end());
+    for (int64_t axis : missing) spread.insert(spread.begin() + axis, 1);
+    value = e.constant(e.graph().constant(*made).viewed_as(e.type(0).with_dims(spread)));
+  } else if (!missing.empty()) {
+    value = e.unsqueeze(value, missing);
+  }
+  e.repeats(value);
   return e.result("Expand", {value, e.dims(dims)});
 }
 
@@ -98,7 +106,8 @@ bool export_iota(Emit& e) {
   Type type = e.result_type();
   auto axis = static_cast<int>(e.op().integer("axis"));
   DType dtype = type.dtype();
-  std::string size = e.squeeze(e.dim(type.dim(axis)), {0});
+  const Dim count = type.dim(axis);
+  std::string size = count.is_static() ? e.integer(count.value()) : e.squeeze(e.dim(count), {0});
   std::string line = e.node("Range", {e.integer(0), size, e.integer(1)});
   if (dtype != DType::i64) line = e.cast(line, dtype);
   if (type.rank() == 1) return e.result_is(line);
