@@ -86,8 +86,8 @@ endfunction()
 # Compiles the sources of a folder of src/ together, in batches of at most 100 KB, since most of the
 # time goes into headers. CMake leaves out sources with definitions or options of their own. Names
 # that are local to a file must be unique in its folder: `./dev sweep` compiles each folder as one.
-# Tests and benchmarks have short names, so each has a namespace of its own: HONE_FILE, which a batch
-# defines anew for each file.
+# Tests and benchmarks have short names, so each has a namespace of its own: HONE_FILE, which a
+# batch defines anew for each file.
 # Sources with planted faults have batches of their own, so that `planted` can replace a batch.
 set(HONE_BATCH_BYTES 100000 CACHE STRING "Bytes of a batch of sources")
 function(hone_unity target)
