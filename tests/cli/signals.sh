@@ -21,14 +21,16 @@ nothing_is_half() {
   [[ -z $left ]] || { echo "left behind: $left"; return 1; }
 }
 
-# Each command is ended at some moments after its start, by one signal after another: at one of them
-# in a share. One that is done by then has done all of it.
+# Each command is ended at some moments after its start, by one signal after another: a half of the
+# commands at one moment each in a share. One that is done by then has done all of it.
 signals=(TERM HUP INT)
 turn=0
+commands=0
 ends_at() { # ends_at "MOMENTS" COMMAND ARGS...
   local moments=$1 moment signal item=0 count
   count=$(wc -w <<<"$moments")
   shift
+  in_share "$((commands++))" 2 || return 0
   for moment in $moments; do
     in_share "$((item++))" "$count" || continue
     signal=${signals[turn++ % 3]}
@@ -76,6 +78,7 @@ graph @slow(%x: f32[]) {
   return %y
 }
 END
+commands=$commit  # in every share
 ends_at "2" run slow.hone --cache none
 [[ ! -s out && $code == $((128 + number[${signals[(turn - 1) % 3]}])) ]]
 

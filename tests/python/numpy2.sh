@@ -1,4 +1,5 @@
-# The tests of arrays by the newest numpy of PyPI, with the newest onnx and onnxruntime beside it.
+# The tests of arrays by the newest numpy of PyPI, with the newest onnx and onnxruntime beside it:
+# those of values, and one of three others in a share.
 # They are downloaded once, 80 MB, to build/pypi; where that cannot be, the test is skipped.
 # $ROOT: the repository, $BUILD: its build folder, $PYTHON: the interpreter.
 
@@ -18,7 +19,10 @@ assert numpy.__version__.startswith("2."), numpy.__version__' 2>/dev/null
 works
 
 export PYTHONPATH=$BUILD/python
+source "$ROOT/tests/share.bash"
+number=0
 for name in values model graph documents; do
+  [[ $name == values ]] || in_share "$((number++))" 3 || continue
   echo "== $name, numpy $("$venv/bin/python" -c 'import numpy; print(numpy.__version__)')"
   mkdir "$name"
   (cd "$name" && "$venv/bin/python" -B "$ROOT/tests/python/$name.py")
