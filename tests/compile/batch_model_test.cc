@@ -175,7 +175,7 @@ TEST(BatchModel, RunsModelsOfTheZooAsOneDeviceDoes) {
       {"mlp", {}}, {"resnet18", {}}, {"bert_base", {}}, {"lstm", {"tokens:1"}}};
   uint64_t number = 0;
   for (const auto& [name, batch] : models) {
-    if (!tested::in_share(number++, 2)) continue;
+    if (!tested::in_share(number++, 4)) continue;
     const Graph graph = build_zoo_model(name, {.size = ZooSize::tiny, .batch = 3}).value();
     const std::vector<Tensor> inputs = random_inputs(graph, 1).value();
     const auto one = NativeModel::make(model_of(graph), host_target().value()).value();

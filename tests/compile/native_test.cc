@@ -80,7 +80,7 @@ uint64_t seed_of_today() {
 TEST_P(NativeZoo, ComputesTheSameUnderRandomPlans) {
   const std::vector<std::string> names = zoo_names();
   const auto number = std::ranges::find(names, GetParam()) - names.begin();
-  if (!tested::in_share(static_cast<uint64_t>(number), 5)) return;
+  if (!tested::in_share(static_cast<uint64_t>(number), 7)) return;
   const Known model = known(tiny(GetParam()));
   const Target host = host_target().value();
   const Target target = restricted(host, std::min(host.isa, Isa::avx2));
