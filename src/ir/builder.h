@@ -75,6 +75,10 @@ class Builder {
   std::vector<Value> inlined(const Graph& graph, std::span<const Value> arguments);
 
   void donate(Value input, int output);
+  // The shardings of values that there are (sharding.h).
+  void set_shardings(std::shared_ptr<const Shardings> shardings) {
+    graph_.set_shardings(std::move(shardings));
+  }
   // Names inside get this prefix: "layer3/"; nests.
   class Scope;
   [[nodiscard]] Scope scope(std::string_view name);

@@ -96,6 +96,10 @@ void Graph::add_donation(uint32_t input, uint32_t output) {
   donations_.insert(behind, {input, output});
 }
 
+void Graph::set_shardings(std::shared_ptr<const Shardings> shardings) {
+  shardings_ = std::move(shardings);
+}
+
 // names_ holds each name behind its length in two bytes.
 void Graph::set_name(ValueId value, std::string_view name) {
   if (name.empty()) {

@@ -63,6 +63,7 @@ struct Donation {
 };
 
 using GraphRef = std::shared_ptr<const Graph>;
+struct Shardings;  // sharding.h
 
 class Graph {
  public:
@@ -81,6 +82,8 @@ class Graph {
   // Names need not be unique while building; the verifier wants them unique. "" removes.
   void set_name(ValueId value, std::string_view name);
   void add_donation(uint32_t input, uint32_t output);  // kept in the order of inputs
+  // How values are divided among devices; null: nothing is said.
+  void set_shardings(std::shared_ptr<const Shardings> shardings);
   void reserve(size_t nodes);
 
   // ---- Reading -------------------------------------------------------------------------------
@@ -119,6 +122,7 @@ class Graph {
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> outputs() const { return outputs_; }
   std::span<const Donation> donations() const { return donations_; }
+  const Shardings* shardings() const { return shardings_.get(); }
   std::vector<Type> input_types() const;
   std::vector<Type> output_types() const;
   std::vector<Symbol> symbols() const;  // of all types and attributes, in order of appearance
@@ -156,6 +160,7 @@ class Graph {
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<Donation> donations_;
+  std::shared_ptr<const Shardings> shardings_;
 };
 
 struct Graph::NodeRange {
@@ -178,7 +183,8 @@ inline Graph::NodeRange Graph::nodes() const { return {static_cast<uint32_t>(nod
 // ---- Whole-graph questions ----------------------------------------------------------------------
 
 // Checks every invariant: operands precede uses, types equal what inference gives, names unique,
-// one meaning per symbol name, donations fit, outputs exist, regions closed and well-typed.
+// one meaning per symbol name, donations and shardings fit, outputs exist, regions closed and
+// well-typed.
 Status verify(const Graph& graph);
 
 // A hash of the ops and of how they are connected. Names, the order of independent nodes, and dead

@@ -1,5 +1,7 @@
 #include "ir/graph_copy.h"
 
+#include "ir/sharding.h"
+
 namespace hone {
 namespace {
 
@@ -81,6 +83,16 @@ Result<std::vector<ValueId>> GraphCopy::append(const Graph& body,
 Graph GraphCopy::finish() {
   target_.set_outputs((*this)(source_.outputs()));
   for (Donation d : source_.donations()) target_.add_donation(d.input, d.output);
+  if (const Shardings* before = source_.shardings()) {
+    auto after = std::make_shared<Shardings>();
+    for (const auto& [value, sharding] : before->values) {
+      const ValueId copy = map_[value.index];
+      if (!copy.is_none() && target_.type(copy).rank() == source_.type(value).rank())
+        after->add(copy, sharding);
+    }
+    after->outputs = before->outputs;
+    target_.set_shardings(std::move(after));
+  }
   return std::move(target_);
 }
 

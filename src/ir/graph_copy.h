@@ -12,7 +12,8 @@ namespace hone {
 //   for (NodeId n : graph.nodes()) HONE_TRY(copy.node(n));   // or replace(), or leave it out
 //   return copy.finish();
 //
-// Names, outputs and donations follow the values.
+// Names, outputs, donations and shardings follow the values. A sharding of a value that is left
+// out, or has another rank, is dropped.
 class GraphCopy {
  public:
   explicit GraphCopy(const Graph& source);

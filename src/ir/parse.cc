@@ -36,6 +36,7 @@ Result<TextParser::Head> TextParser::head() {
   head.has_results = eat("->");
   if (head.has_results) head.results = HONE_TRY(result_types());
   HONE_TRY(where());
+  HONE_TRY(meshes());
   return head;
 }
 
@@ -56,6 +57,7 @@ Result<std::vector<TextParser::Parameter>> TextParser::signature() {
     parameter.label = HONE_TRY(label(TokenKind::value, "a parameter, like %x"));
     HONE_TRY(expect(":"));
     parameter.type = HONE_TRY(type_text());
+    parameter.shardings = HONE_TRY(shardings());
     HONE_TRY(donations(parameter));
   } while (eat(","));
   HONE_TRY(expect(")"));
@@ -79,7 +81,9 @@ Status TextParser::add_parameter(Scope& scope, const Parameter& parameter) {
     uint32_t input = static_cast<uint32_t>(scope.graph.inputs().size());
     scope.donations.emplace_back(offset, Donation{input, output});
   }
-  return define(scope, parameter.label, scope.graph.add_parameter(parameter_type));
+  const ValueId value = scope.graph.add_parameter(parameter_type);
+  HONE_TRY(add_shardings(scope, parameter.shardings, value));
+  return define(scope, parameter.label, value);
 }
 
 Result<std::vector<TextParser::TypeText>> TextParser::result_types() {
@@ -101,8 +105,10 @@ Status TextParser::body(Scope& scope) {
   while (!eat("return")) HONE_TRY(statement(scope));
   std::vector<ValueId> outputs;
   if (peek().kind == TokenKind::value) {
-    do outputs.push_back(HONE_TRY(value(scope)));
-    while (eat(","));
+    do {
+      outputs.push_back(HONE_TRY(value(scope)));
+      HONE_TRY(output_sharding(scope, outputs.back(), static_cast<uint32_t>(outputs.size() - 1)));
+    } while (eat(","));
   }
   HONE_TRY(expect("}"));
   for (auto [offset, donation] : scope.donations) {
@@ -112,6 +118,8 @@ Status TextParser::body(Scope& scope) {
     scope.graph.add_donation(donation.input, donation.output);
   }
   scope.graph.set_outputs(std::move(outputs));
+  if (!scope.shardings.empty())
+    scope.graph.set_shardings(std::make_shared<const Shardings>(std::move(scope.shardings)));
   return {};
 }
 
@@ -217,6 +225,7 @@ Status TextParser::stated_types(Scope& scope, ValueRange results) {
       return at(text.offset,
                 bad_input("{} is {}, but the text declares {}", scope.results[i].token.text,
                           actual.to_string(), stated.to_string()));
+    HONE_TRY(add_shardings(scope, HONE_TRY(shardings()), results[i]));
   }
   return {};
 }
@@ -229,6 +238,7 @@ Status TextParser::late_parameter(Scope& scope, const Token& word) {
   HONE_TRY(donations(parameter));
   HONE_TRY(expect(":"));
   parameter.type = HONE_TRY(type_text());
+  parameter.shardings = HONE_TRY(shardings());
   return add_parameter(scope, parameter);
 }
 
@@ -356,7 +366,9 @@ Result<Attrs> TextParser::attributes(Opcode opcode, std::string_view text) {
 Status TextParser::constant(Scope& scope, const Token& word) {
   if (scope.results.size() != 1)
     return at(word, bad_input("constant has 1 result, {} are named", scope.results.size()));
-  return define(scope, scope.results[0], scope.graph.add_constant(HONE_TRY(tensor())));
+  const ValueId value = scope.graph.add_constant(HONE_TRY(tensor()));
+  HONE_TRY(add_shardings(scope, HONE_TRY(shardings()), value));
+  return define(scope, scope.results[0], value);
 }
 
 Result<Tensor> TextParser::tensor() {

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "base/text_lexer.h"
+#include "ir/sharding.h"
 #include "ir/text.h"
 #include "ir/text_constant.h"
 #include "ir/text_printer.h"
@@ -104,11 +105,33 @@ void TextPrinter::donation(const Graph& graph, size_t input) {
   for (auto it = begin; it != end; ++it) out_ += fmt::format(" donate {}", it->second);
 }
 
+// " mesh @m = [x = 2], @n = [y = 4]", or nothing
+void TextPrinter::meshes(const Graph& graph) {
+  const std::vector<MeshRef> all = meshes_of(graph);
+  for (size_t i = 0; i < all.size(); ++i) {
+    out_ += i == 0 ? " mesh " : ", ";
+    append_label(out_, '@', all[i]->name);
+    out_ += " = " + axes_text(*all[i]);
+  }
+}
+
+void TextPrinter::sharding(const Sharding& sharding) {
+  out_ += " on ";
+  append_label(out_, '@', sharding.mesh->name);
+  out_ += " " + dims_text(sharding);
+}
+
+void TextPrinter::shardings(const Graph& graph, ValueId v) {
+  if (graph.shardings() == nullptr) return;
+  for (const Sharding* one : graph.shardings()->of(v)) sharding(*one);
+}
+
 void TextPrinter::parameter(const Graph& graph, size_t input) {
   ValueId v = graph.inputs()[input];
   value(graph, v);
   out_ += ": ";
   type(graph.type(v));
+  shardings(graph, v);
   donation(graph, input);
 }
 
@@ -144,6 +167,7 @@ void TextPrinter::graph(const Graph& graph, int indent) {
   std::vector<Symbol> found;
   collect_symbols(graph, found);
   symbols(found);
+  meshes(graph);
   body(graph, parameters, indent);
 }
 
@@ -156,7 +180,13 @@ void TextPrinter::body(const Graph& graph, size_t parameters, int indent) {
   }
   line(indent + 2);
   out_ += "return";
-  values(graph, graph.outputs());
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    out_ += i == 0 ? " " : ", ";
+    value(graph, graph.outputs()[i]);
+    const Shardings* all = graph.shardings();
+    const Sharding* stated = all == nullptr ? nullptr : all->of_output(static_cast<uint32_t>(i));
+    if (stated != nullptr) sharding(*stated);
+  }
   line(indent);
   out_ += '}';
 }
@@ -187,6 +217,7 @@ void TextPrinter::node(const Graph& graph, NodeId n, int indent) {
   for (size_t i = 0; i < results.size(); ++i) {
     out_ += i == 0 ? " : " : ", ";
     type(graph.type(results[i]));
+    shardings(graph, results[i]);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text_lexer.h"
+#include "ir/sharding.h"
 #include "ir/text.h"
 
 // Shared by the parsers of graphs and of models: recursive descent over the tokens.
@@ -101,9 +102,15 @@ class TextParser {
   };
 
  private:
+  // Its mesh is declared in the head.
+  struct ShardingText {
+    Label mesh;
+    Sharding sharding;
+  };
   struct Parameter {
     Label label;
     TypeText type;
+    std::vector<ShardingText> shardings;
     std::vector<std::pair<size_t, uint32_t>> donations;  // offset of the number, the number
   };
   // One graph or region while it is read.
@@ -112,6 +119,7 @@ class TextParser {
     Graph graph;
     LabelTable labels;
     std::vector<std::pair<size_t, Donation>> donations;
+    Shardings shardings;
     // The results of the statement at hand; kept for their memory.
     std::vector<Label> results;
     std::vector<ValueId> values;                     // operands
@@ -141,6 +149,18 @@ class TextParser {
   Status add_parameter(Scope& scope, const Parameter& parameter);
   Result<std::vector<TypeText>> result_types();
   Status body(Scope& scope);
+
+  // parse_sharding.cc
+  Result<std::string> axis_name();
+  Status meshes();
+  Result<AxisPart> axis_part();
+  Result<std::vector<AxisPart>> axis_list();
+  Result<DimSharding> dim_sharding();
+  Result<std::vector<ShardingText>> shardings();
+  Result<Sharding> resolved(const ShardingText& text, Type type);
+  Status add_shardings(Scope& scope, const std::vector<ShardingText>& texts, ValueId value);
+  Status output_sharding(Scope& scope, ValueId output, uint32_t index);
+
   Status check_outputs(const Scope& scope, const std::vector<TypeText>& stated, size_t offset);
 
   Status statement(Scope& scope);
@@ -175,6 +195,7 @@ class TextParser {
   int depth_ = 0;
   int64_t splat_bytes_ = 0;
   std::vector<Symbol> symbols_;
+  std::vector<MeshRef> meshes_;                       // of the graph at hand
   std::deque<std::string> unquoted_;                  // names that are not plain in the source
   std::unordered_map<std::string_view, Type> types_;  // by their text
   std::unordered_map<std::string_view, Op> ops_[kOpcodeCount];  // by the text of the attributes

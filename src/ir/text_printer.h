@@ -11,6 +11,8 @@
 
 namespace hone {
 
+struct Sharding;
+
 // Splats beyond this many bytes per text are written as data, so that a short text cannot make
 // its reader allocate without bound.
 inline constexpr int64_t kSplatBytesPerText = int64_t{64} << 20;
@@ -41,6 +43,9 @@ class TextPrinter {
   void value(const Graph& graph, ValueId v);
   void values(const Graph& graph, std::span<const ValueId> list);
   void donation(const Graph& graph, size_t input);
+  void meshes(const Graph& graph);
+  void sharding(const Sharding& sharding);
+  void shardings(const Graph& graph, ValueId v);
   bool as_splat(const Tensor& tensor);
   void regions(const Graph& graph, NodeId n, int indent);
   void line(int indent) { out_.append(1, '\n').append(static_cast<size_t>(indent), ' '); }

@@ -2,13 +2,14 @@
 #include <unordered_set>
 
 #include "ir/graph.h"
+#include "ir/sharding.h"
 
 namespace hone {
 namespace {
 
 constexpr int kMaxRegionDepth = 64;
 
-Status verify_at_depth(const Graph& graph, int depth);
+Status verify_at_depth(const Graph& graph, int depth, std::vector<MeshRef>& meshes);
 
 Status verify_node(const Graph& graph, NodeId n) {
   Opcode opcode = graph.opcode(n);
@@ -84,7 +85,7 @@ Status verify_donations(const Graph& graph) {
   return {};
 }
 
-Status verify_at_depth(const Graph& graph, int depth) {
+Status verify_at_depth(const Graph& graph, int depth, std::vector<MeshRef>& meshes) {
   if (depth > kMaxRegionDepth)
     return over_limit("regions are nested deeper than {}", kMaxRegionDepth);
   size_t parameters = 0;
@@ -93,7 +94,7 @@ Status verify_at_depth(const Graph& graph, int depth) {
     Status good = verify_node(graph, n);
     if (!good.ok()) return std::move(good).error().within(graph.describe(n));
     for (const GraphRef& region : graph.regions(n)) {
-      Status inner = verify_at_depth(*region, depth + 1);
+      Status inner = verify_at_depth(*region, depth + 1, meshes);
       if (!inner.ok()) return std::move(inner).error().within(graph.describe(n));
     }
   }
@@ -104,13 +105,15 @@ Status verify_at_depth(const Graph& graph, int depth) {
     if (v.index >= graph.value_count()) return bad_input("output {} does not exist", v.index);
   HONE_TRY(verify_names(graph));
   HONE_TRY(verify_symbols(graph));
-  return verify_donations(graph);
+  HONE_TRY(verify_donations(graph));
+  return check_shardings(graph, meshes);
 }
 
 }  // namespace
 
 Status verify(const Graph& graph) {
-  Status good = verify_at_depth(graph, 0);
+  std::vector<MeshRef> meshes;
+  Status good = verify_at_depth(graph, 0, meshes);
   if (good.ok()) return {};
   return std::move(good).error().within(fmt::format("graph '{}'", graph.name()));
 }

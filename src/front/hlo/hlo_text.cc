@@ -7,6 +7,7 @@
 #include "front/hlo/device_list.h"
 #include "front/hlo/importer.h"
 #include "front/hlo/reader.h"
+#include "front/hlo/sharding_text.h"
 
 namespace hone::hlo {
 namespace {
@@ -134,6 +135,12 @@ void HloReader::head() {
     const std::string_view key = cursor_.need_word("an attribute of the module");
     if (!cursor_.accept("=")) continue;
     const std::string_view value = raw_value();
+    constexpr std::string_view kMeshes = "xla.sdy.meshes=";
+    if (const size_t begin = value.find(kMeshes);
+        key == "frontend_attributes" && begin != std::string_view::npos)
+      module_->meshes =
+          read_meshes(program_, static_cast<size_t>(value.data() - cursor_.text().data()) + begin +
+                                    kMeshes.size());
     if (key != "replica_count" && key != "num_partitions") continue;
     const Result<int64_t> count = parse_int(value);
     if (!count.ok() || *count < 1 || *count > kMostDevices)
@@ -230,6 +237,8 @@ void HloReader::instruction(Function& function) {
       cursor_.refuse(made.offset, bad_input("there are two parameters {}", number));
     body.parameters[id] = std::move(type);
     body.names[id] = made.label;
+    function.parameter_attributes.resize(body.parameters.size());
+    function.parameter_attributes[id] = std::move(made.attributes);
   } else {
     const OpRow* row = row_of_hlo(opcode == "fusion" ? "call" : opcode);
     made.name = row == nullptr ? opcode : row->name;

@@ -126,6 +126,8 @@ Graph Importer::import(const Function& entry) {
       opened.clear();
       missing.clear();
       probed.clear();
+      shardings_.clear();
+      result_shardings_.clear();
       devices = 1;
       if (checks != nullptr) checks->clear();
       imported_ = checks_left_out = 0;
@@ -143,6 +145,7 @@ Graph Importer::built(const Function& entry) {
   const Region& region = entry.body;
   for (size_t i = 0; i < region.parameters.size(); ++i)
     held[region.first_parameter + static_cast<uint32_t>(i)] = parameters(builder, entry, i);
+  annotate_parameters(frame);
   calls_.push_back(&entry);
   const std::vector<Held> results = run(frame, region);
   std::vector<Value> outputs;
@@ -157,6 +160,8 @@ Graph Importer::built(const Function& entry) {
     add_donations(builder, entry, held, outputs);
   }
   if (checks != nullptr) outputs = checked_;
+  keep_output_shardings(builder, entry, outputs);
+  keep_shardings(builder);
   Result<Graph> graph = builder.finish(outputs);
   if (!graph.ok()) refuse(entry.offset, std::move(graph).error());
   return std::move(*graph);
@@ -214,6 +219,7 @@ std::vector<Held> Importer::run(Frame& frame, const Region& region) {
                         kMostImported));
     try {
       step(frame, one);
+      annotate(frame, one);
     } catch (BuildFailure& failure) {
       refuse(one.offset, std::move(failure.error));
     }
@@ -244,6 +250,7 @@ std::vector<Held> Importer::call(Frame& frame, const Body& body, std::vector<Hel
   std::unordered_map<uint32_t, Held> held;
   Frame inner = {frame.builder, body.function, &held, frame.lifted};
   bind(held);
+  annotate_parameters(inner);
   std::vector<Held> results = run(inner, *body.region);
   calls_.pop_back();
   return results;

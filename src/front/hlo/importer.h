@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "front/hlo/checks.h"
 #include "front/hlo/program.h"
 #include "front/hlo/reader.h"
+#include "front/hlo/sharding_text.h"
 #include "ir/contents.h"
 #include "ir/functional.h"
 
@@ -164,6 +166,8 @@ class Importer {
   // A name that the graph does not have yet.
   std::string fresh(std::string_view wanted);
   const Function& function_named(std::string_view name, size_t offset) const;
+  // The graph is complete: it gets what the program says of its values.
+  void keep_shardings(Builder& builder);
 
   // The builder's first error leaves what is being built, and gets the place of the instruction.
   static void leave_on_failure(Builder& builder);
@@ -182,6 +186,14 @@ class Importer {
                             const std::unordered_map<uint32_t, Held>& held,
                             std::span<const Value> outputs);
   bool fits_stated(Type made, Type stated, size_t offset);
+  // shardings.cc
+  std::vector<std::optional<Sharding>> shardings_of(const AttributeList& attributes,
+                                                    std::span<const Value> values);
+  void annotate(Frame& frame, const Instruction& instruction);
+  void annotate_parameters(Frame& frame);
+  void keep_output_shardings(Builder& builder, const Function& entry,
+                             std::span<const Value> outputs);
+
   void refuse_unknown(const Function& entry);
   void check_sizes(Node& node, const OpRow& row, const Instruction& instruction);
   void step(Frame& frame, const Instruction& instruction);
@@ -202,6 +214,10 @@ class Importer {
   Bindings merged_;                     // symbols that turned out to be other sizes
   std::unique_ptr<Contents> contents_;  // of the top builder
   int64_t imported_ = 0;
+  std::unique_ptr<ShardingReader> sharding_reader_;  // made for the first sharding
+  std::map<const Builder*, Shardings> shardings_;
+  std::vector<std::pair<ValueId, Sharding>>
+      result_shardings_;  // that values of the top have as outputs
 };
 
 // The values that a region reads from around it.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/sharding.h"
 #include "tensor/type.h"
 
 // A program of StableHLO or HLO as its text says it, before anything is checked: both readers make
@@ -88,7 +89,8 @@ struct Function {
   uint32_t values = 0;  // are numbered from 0 to this, regions included
   std::vector<AttributeList> parameter_attributes = {};  // may be shorter than the parameters
   std::vector<ValueType> results;
-  std::vector<std::string_view> result_names = {};  // "" for those without; may be shorter
+  std::vector<std::string_view> result_names = {};    // "" for those without; may be shorter
+  std::vector<AttributeList> result_attributes = {};  // none, or of each
   Region body;
 };
 
@@ -103,8 +105,9 @@ struct DeviceGrid {
 
 struct Module {
   std::string_view name;
-  DeviceGrid grid = {};            // as the module states it
-  std::string_view symbols = {};   // hone.symbols: what hone.dims of parameters speak of
+  DeviceGrid grid = {};           // as the module states it
+  std::string_view symbols = {};  // hone.symbols: what hone.dims of parameters speak of
+  std::vector<MeshRef> meshes = {};
   std::deque<Function> functions;  // a deque: they stay where they are
   std::unordered_map<std::string_view, uint32_t> by_name;
   uint32_t entry = UINT32_MAX;  // the function that a file calls its entry; none: UINT32_MAX

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "front/hlo/mlir_reader.h"
+#include "front/hlo/sharding_text.h"
 
 namespace hone::hlo {
 namespace {
@@ -135,9 +136,12 @@ void StablehloReader::module() {
 void StablehloReader::item(Module& module) {
   if (cursor.accept_word("func.func")) return function(module);
   if (cursor.accept_word("sdy.mesh")) {
-    (void)symbol();
+    const std::string_view name = symbol();
     cursor.expect("=", "the name of a mesh");
+    (void)cursor.peek();
+    const size_t at = cursor.at();
     (void)attribute(false);
+    module.meshes.push_back(read_mesh(program_, at, name));
     if (cursor.peek() == '{') (void)dictionary();
     return;
   }
@@ -182,9 +186,10 @@ void StablehloReader::results(Function& made) {
   while (!cursor.accept(")")) {
     made.results.push_back(type());
     made.result_names.emplace_back();
-    if (cursor.peek() == '{')
-      for (const auto& [key, value] : dictionary())
-        if (key == "jax.result_info") made.result_names.back() = value.text;
+    made.result_attributes.emplace_back();
+    if (cursor.peek() == '{') made.result_attributes.back() = dictionary();
+    for (const auto& [key, value] : made.result_attributes.back())
+      if (key == "jax.result_info") made.result_names.back() = value.text;
     if (!cursor.accept(",") && cursor.peek() != ')') cursor.expect(")", "the results");
   }
 }
@@ -375,7 +380,7 @@ bool StablehloReader::pretty_part(Instruction& made, std::vector<uint32_t>& init
     case '<':
     case '{': {
       if (next == '<' && made.name.starts_with("sdy.")) {  // a sharding
-        cursor.brackets();
+        add("sharding", attribute(false));
         return true;
       }
       const bool angled = cursor.accept("<");

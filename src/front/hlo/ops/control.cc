@@ -99,7 +99,9 @@ std::vector<Value> run_inside(Node& n, Builder& inner, const Body& body,
   std::vector<Held> given;
   for (const Held& shape : shapes) given.push_back(from_leaves(shape, arguments));
   Frame frame = {&inner, n.frame().function, &held, n.frame().lifted};
-  return leaves_of(n.importer().call(frame, body, std::move(given)));
+  std::vector<Value> results = leaves_of(n.importer().call(frame, body, std::move(given)));
+  n.importer().keep_shardings(inner);
+  return results;
 }
 
 std::vector<Value> joined(std::span<const Value> a, std::span<const Value> b) {

@@ -107,7 +107,10 @@ Region GraphToProgram::region(std::span<const Type> parameters, const Make& make
 
 Ids GraphToProgram::inlined(const Graph& graph, std::span<const uint32_t> arguments) {
   std::vector<uint32_t> values(graph.value_count(), UINT32_MAX);
-  for (size_t i = 0; i < graph.inputs().size(); ++i) values[graph.inputs()[i].index] = arguments[i];
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ValueId v = graph.inputs()[i];
+    values[v.index] = sharded(graph, v, arguments[i], false);
+  }
   const std::vector<bool> live = live_nodes(graph);
   for (const NodeId n : graph.nodes()) {
     if (!live[n.index] || graph.opcode(n) == Opcode::parameter) continue;
@@ -117,7 +120,10 @@ Ids GraphToProgram::inlined(const Graph& graph, std::span<const uint32_t> argume
     } catch (Refusal& refusal) {
       throw Refusal{std::move(refusal.error).within(graph.describe(n))};
     }
-    for (size_t i = 0; i < made.size(); ++i) values[graph.result(n, i).index] = made[i];
+    for (size_t i = 0; i < made.size(); ++i) {
+      const ValueId v = graph.result(n, i);
+      values[v.index] = sharded(graph, v, made[i], made.size() == 1);
+    }
   }
   Ids outputs;
   for (const ValueId v : graph.outputs()) outputs.push_back(values[v.index]);

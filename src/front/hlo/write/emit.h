@@ -64,11 +64,15 @@ class GraphToProgram {
   using Make = std::function<Ids(const Ids& parameters)>;
   Region region(std::span<const Type> parameters, const Make& make);
   uint32_t add_value() { return function_.values++; }
+  // The attribute of a value that says its sharding. The module declares the mesh.
+  Attribute sharding(const Sharding& sharding);
   // The text, kept as long as the program.
   std::string_view kept(std::string text) { return program_.made.emplace_back(std::move(text)); }
 
  private:
   Ids node(const Graph& graph, NodeId n, std::span<const uint32_t> values);
+  // shardings.cc. Writes the shardings of a value; `is_own`: the last instruction makes it alone.
+  uint32_t sharded(const Graph& graph, ValueId v, uint32_t value, bool is_own);
 
   Program& program_;
   Function& function_;

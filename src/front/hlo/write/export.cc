@@ -49,7 +49,12 @@ void fill_program(hlo::Program& program, const Model& model, hlo::Language langu
   hlo::GraphToProgram writer(program, main, language);
   writer.measure(*graph, arguments);
   main.body.results = writer.inlined(*graph, arguments);
+  const Shardings* shardings = graph->shardings();
   for (const ModelValue& output : model.outputs) {
+    const auto index = static_cast<uint32_t>(main.results.size());
+    hlo::AttributeList& given = main.result_attributes.emplace_back();
+    if (const Sharding* one = shardings == nullptr ? nullptr : shardings->of_output(index))
+      given.emplace_back("sdy.sharding", writer.sharding(*one));
     main.results.push_back({.kind = hlo::ValueType::Kind::tensor, .type = output.type});
     main.result_names.push_back(program.made.emplace_back(output.name));
   }

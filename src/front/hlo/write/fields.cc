@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "front/hlo/write/print.h"
 
 namespace hone::hlo {
@@ -32,6 +33,15 @@ Ints numbers_of(const Attribute& list) {
   Ints numbers;
   for (const Attribute& item : list.items) numbers.push_back(item.integer);
   return numbers;
+}
+
+std::string mesh_text(const Mesh& mesh) {
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh.axes)
+    axes.push_back(fmt::format("{}={}", hone::quoted(axis.name), axis.size));
+  const std::string devices =
+      mesh.devices.empty() ? "" : fmt::format(", device_ids=[{}]", join(mesh.devices, ", "));
+  return fmt::format("<[{}]{}>", join(axes, ", "), devices);
 }
 
 std::string plain_name(std::string_view name) {

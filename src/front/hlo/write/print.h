@@ -28,6 +28,9 @@ const Field& field_named(std::string_view stablehlo_name);
 const Attribute* attribute_named(const Instruction& instruction, std::string_view name);
 Ints numbers_of(const Attribute& list);
 
+// "<["a"=2], device_ids=[1, 0]>"
+std::string mesh_text(const Mesh& mesh);
+
 // The name with what a language does not take in names replaced by '_'.
 std::string plain_name(std::string_view name);
 

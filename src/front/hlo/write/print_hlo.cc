@@ -110,15 +110,28 @@ class HloPrinter {
     const Function& entry = module_.functions.front();
     types_ = types_of_values(entry);
     for (size_t i = 0; i < entry.result_names.size(); ++i)
-      labels_.emplace(entry.body.results[i], entry.result_names[i]);
+      labels_.emplace(constrained(entry.body, entry.body.results[i]), entry.result_names[i]);
     const std::string body = computation(entry.body, "main", Form::apart);
-    const int64_t partitions = module_.grid.partitions;
-    return fmt::format("HloModule {}{}\n\n{}ENTRY {}", plain_name(module_.name),
-                       partitions > 1 ? fmt::format(", num_partitions={}", partitions) : "", text_,
-                       body);
+    std::string head = plain_name(module_.name);
+    std::vector<std::string> meshes;
+    for (const MeshRef& mesh : module_.meshes)
+      meshes.push_back(fmt::format("{} = #sdy.mesh{}", mesh->name, mesh_text(*mesh)));
+    if (!meshes.empty())
+      head += fmt::format(", frontend_attributes={{xla.sdy.meshes={{{}}}}}", join(meshes, ", "));
+    if (module_.grid.partitions > 1)
+      head += fmt::format(", num_partitions={}", module_.grid.partitions);
+    return fmt::format("HloModule {}\n\n{}ENTRY {}", head, text_, body);
   }
 
  private:
+  // The value that constraints of shardings pass on as this one: names stand where it is made.
+  static uint32_t constrained(const Region& region, uint32_t value) {
+    for (auto one = region.instructions.rbegin(); one != region.instructions.rend(); ++one)
+      if (one->name == "sdy.sharding_constraint" && one->first_result == value)
+        value = one->operands[0];
+    return value;
+  }
+
   // How a computation takes its values and gives its results.
   enum class Form : uint8_t {
     apart,   // a parameter for each value
@@ -151,7 +164,7 @@ class HloPrinter {
     own.insert(own.end(), captured.begin(), captured.end());
     form == Form::packed ? packed_parameter(own) : parameters(own, region);
     for (const Instruction& one : region.instructions) instruction(one);
-    root(region.results);
+    root(region.results, root_names(region));
     std::string made = fmt::format("{} {{\n{}}}\n\n", name, lines_);
     names_ = std::move(outer);
     lines_ = std::move(lines);
@@ -165,7 +178,13 @@ class HloPrinter {
       std::string name = wanted.empty() ? fresh("arg") : wanted;
       while (!wanted.empty() && !inputs_.insert(name).second) name = fresh(wanted);
       names_[own[i]] = name;
-      line(name, shape_text(types_[own[i]]), fmt::format("parameter({})", i));
+      const bool has_attributes =
+          is_entry(region) && i < module_.functions.front().parameter_attributes.size();
+      line(name, shape_text(types_[own[i]]),
+           fmt::format("parameter({}){}", i,
+                       has_attributes
+                           ? sharding_text(module_.functions.front().parameter_attributes[i])
+                           : ""));
     }
   }
 
@@ -212,13 +231,44 @@ class HloPrinter {
     lines_ += fmt::format("  {} = {} {}\n", name, shape, what);
   }
 
-  void root(const Ids& results) {
+  bool is_entry(const Region& region) const { return &region == &module_.functions.front().body; }
+
+  // ", frontend_attributes={...}": the sharding of one value, or nothing.
+  static std::string sharding_text(const AttributeList& attributes) {
+    for (const auto& [key, value] : attributes)
+      if (key == "sdy.sharding" || key == "sharding")
+        return fmt::format(", frontend_attributes={{xla.sdy.sharding={}}}",
+                           hone::quoted(fmt::format("#sdy.sharding_per_value<[{}]>", value.text)));
+    return "";
+  }
+
+  void custom_call(const std::string& name, uint32_t value, std::string_view target,
+                   const AttributeList& attributes) {
+    line(name, shape_text(types_[value]),
+         fmt::format("custom-call({}), custom_call_target=\"{}\"{}", names_.at(value), target,
+                     sharding_text(attributes)));
+  }
+
+  // The values that a computation returns. An output with a sharding is a call of its own.
+  std::vector<std::string> root_names(const Region& region) {
+    const std::vector<AttributeList>& given = module_.functions.front().result_attributes;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < region.results.size(); ++i) {
+      names.push_back(names_.at(region.results[i]));
+      if (!is_entry(region) || i >= given.size() || sharding_text(given[i]).empty()) continue;
+      names.back() = fresh("result");
+      custom_call(names.back(), region.results[i], "xla.sdy.FuncResultSharding", given[i]);
+    }
+    return names;
+  }
+
+  void root(const Ids& results, const std::vector<std::string>& names) {
     if (results.size() != 1) {
       lines_ += fmt::format("  ROOT {} = {} tuple({})\n", fresh("tuple"),
-                            packed_shape_text(types(results)), listed(results));
+                            packed_shape_text(types(results)), join(names, ", "));
       return;
     }
-    const std::string begin = fmt::format("  {} = ", names_.at(results[0]));
+    const std::string begin = fmt::format("  {} = ", names[0]);
     const size_t at = lines_.starts_with(begin) ? 0 : lines_.find("\n" + begin) + 1;
     lines_.insert(at + 2, "ROOT ");
   }
@@ -232,6 +282,11 @@ class HloPrinter {
   }
 
   void instruction(const Instruction& one) {
+    if (one.name == "sdy.sharding_constraint") {
+      names_[one.first_result] = fresh("sharding");
+      custom_call(names_[one.first_result], one.operands[0], "Sharding", one.attributes);
+      return;
+    }
     const OpRow* row = row_named(one.name);
     HONE_CHECK(row != nullptr, "'{}' has no row", one.name);
     Ids results;
@@ -275,14 +330,15 @@ class HloPrinter {
   }
 
   std::string attributes(const Instruction& one) const {
-    std::string text;
+    std::string text = sharding_text(one.attributes);
     if (one.name == "stablehlo.slice") text += ", " + ranges_text(one);
     if (one.name == "stablehlo.pad") text += ", " + padding_text(one);
     if (one.name == "stablehlo.reduce_window")
       text += ", " + window_text(one, numbers_or(one, "window_dimensions", {}));
     if (const Attribute* order = attribute_named(one, "conv_dimension_numbers"))
       text += ", " + window_text(one, kernel_sizes(order->text, types_[one.operands[1]]));
-    for (const auto& [key, value] : one.attributes) text += attribute(one, key, value);
+    for (const auto& [key, value] : one.attributes)
+      if (key != "sdy.sharding") text += attribute(one, key, value);
     return text;
   }
 

@@ -100,6 +100,8 @@ class StablehloPrinter {
       given.push_back(fmt::format("mhlo.num_partitions = {} : i32", module_.grid.partitions));
     if (!given.empty()) text_ += fmt::format("attributes {{{}}} ", join(given, ", "));
     text_ += "{\n";
+    for (const MeshRef& mesh : module_.meshes)
+      text_ += fmt::format("  sdy.mesh @{} = {}\n", mesh->name, mesh_text(*mesh));
     for (const Function& one : module_.functions) function(one);
     return text_ + "}\n";
   }
@@ -118,15 +120,19 @@ class StablehloPrinter {
       const size_t id = body.first_parameter + i;
       names_[id] = "%" + name;
       parameters.push_back(fmt::format("{}: {}{}", names_[id], tensor_type_text(types_[id]),
-                                       given_text(function, i)));
+                                       i < function.parameter_attributes.size()
+                                           ? given_text(function.parameter_attributes[i])
+                                           : ""));
     }
     std::vector<std::string> results;
     for (size_t i = 0; i < function.results.size(); ++i) {
-      const std::string_view name =
-          i < function.result_names.size() ? function.result_names[i] : std::string_view();
-      results.push_back(
-          tensor_type_text(function.results[i].type) +
-          (name.empty() ? "" : fmt::format(" {{jax.result_info = {}}}", quoted(name))));
+      AttributeList given;
+      if (i < function.result_attributes.size()) given = function.result_attributes[i];
+      if (i < function.result_names.size() && !function.result_names[i].empty())
+        given.insert(
+            given.begin(),
+            {"jax.result_info", {.kind = Attribute::Kind::word, .text = function.result_names[i]}});
+      results.push_back(tensor_type_text(function.results[i].type) + given_text(given));
     }
     text_ += fmt::format("  func.func public @{}({}) -> ({}) {{\n", plain_name(function.name),
                          join(parameters, ", "), join(results, ", "));
@@ -134,15 +140,18 @@ class StablehloPrinter {
     text_ += "  }\n";
   }
 
-  // The attributes of a parameter: texts and numbers.
-  static std::string given_text(const Function& function, size_t i) {
-    if (i >= function.parameter_attributes.size() || function.parameter_attributes[i].empty())
-      return "";
+  // The attributes of a parameter or a result: texts, numbers and shardings.
+  static std::string given_text(const AttributeList& given) {
+    if (given.empty()) return "";
     std::vector<std::string> texts;
-    for (const auto& [key, value] : function.parameter_attributes[i])
-      texts.push_back(value.kind == Attribute::Kind::integer
-                          ? fmt::format("{} = {} : i32", key, value.integer)
-                          : fmt::format("{} = {}", key, quoted(value.text)));
+    for (const auto& [key, value] : given) {
+      if (key == "sdy.sharding")
+        texts.push_back(fmt::format("{} = #sdy.sharding{}", key, value.text));
+      else if (value.kind == Attribute::Kind::integer)
+        texts.push_back(fmt::format("{} = {} : i32", key, value.integer));
+      else
+        texts.push_back(fmt::format("{} = {}", key, quoted(value.text)));
+    }
     return fmt::format(" {{{}}}", join(texts, ", "));
   }
 
@@ -206,14 +215,19 @@ class StablehloPrinter {
 
   void generic(const Instruction& one, std::span<const Type> operands, int indent) {
     text_ += fmt::format("\"{}\"({})", one.name, values(one.operands));
-    if (!one.attributes.empty()) {
-      std::vector<std::string> texts;
-      for (const auto& [key, attribute] : one.attributes) {
+    std::string behind;  // attributes that are none of the op's own
+    std::vector<std::string> texts;
+    for (const auto& [key, attribute] : one.attributes) {
+      if (key == "sdy.sharding") {
+        behind = fmt::format(" {{sdy.sharding = #sdy.sharding_per_value<[{}]>}}", attribute.text);
+      } else if (key == "sharding") {
+        texts.push_back(fmt::format("sharding = #sdy.sharding{}", attribute.text));
+      } else {
         const std::string value = attribute_text(key, attribute);
         texts.push_back(std::string(written_key(key)) + (value.empty() ? "" : " = " + value));
       }
-      text_ += fmt::format(" <{{{}}}>", join(texts, ", "));
     }
+    if (!texts.empty()) text_ += fmt::format(" <{{{}}}>", join(texts, ", "));
     if (!one.regions.empty()) {
       text_ += " (";
       for (size_t i = 0; i < one.regions.size(); ++i) {
@@ -223,6 +237,7 @@ class StablehloPrinter {
       }
       text_ += ")";
     }
+    text_ += behind;
     std::vector<Type> results;
     for (const ValueType& result : one.results) results.push_back(result.type);
     text_ += fmt::format(" : {} -> {}\n", tensor_types_text(operands), tensor_types_text(results));

@@ -1,0 +1,146 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "ir/sharding.h"
+#include "ir/text_parser.h"
+
+// The shardings of a graph in its text (sharding.h says what they mean).
+
+namespace hone {
+namespace {
+
+constexpr size_t kMostMeshes = 4096;
+constexpr size_t kMostAxes = 4096;
+
+}  // namespace
+
+Result<std::string> TextParser::axis_name() {
+  const Token token = peek();
+  if (token.kind == TokenKind::word && is_plain_axis(token.text)) return std::string(take().text);
+  if (token.kind != TokenKind::string) return expected("the name of an axis");
+  take();
+  Result<std::string> name = unescape(token.text.substr(1, token.text.size() - 2));
+  if (!name.ok()) return at(token, std::move(name).error());
+  return name;
+}
+
+// "mesh @m = [x = 2, y = 4] devices [..], @n = [..]", or nothing.
+Status TextParser::meshes() {
+  meshes_.clear();
+  if (!eat("mesh")) return {};
+  do {
+    const Label name = HONE_TRY(label(TokenKind::global, "the name of a mesh, like @m"));
+    HONE_TRY(expect("="));
+    Mesh mesh = {std::string(name.name), {}};
+    HONE_TRY(expect("["));
+    while (!eat("]")) {
+      if (!mesh.axes.empty()) HONE_TRY(expect(","));
+      MeshAxis& axis = mesh.axes.emplace_back();
+      axis.name = HONE_TRY(axis_name());
+      HONE_TRY(expect("="));
+      axis.size = HONE_TRY(integer("the size of an axis"));
+      if (mesh.axes.size() > kMostAxes)
+        return at(name.token, over_limit("a mesh has more than {} axes", kMostAxes));
+    }
+    if (eat("devices")) {
+      HONE_TRY(expect("["));
+      while (!eat("]")) {
+        if (!mesh.devices.empty()) HONE_TRY(expect(","));
+        mesh.devices.push_back(HONE_TRY(integer("a device")));
+      }
+    }
+    if (Status good = check(mesh); !good.ok()) return at(name.token, std::move(good).error());
+    const auto same = [&](const MeshRef& one) { return one->name == mesh.name; };
+    if (std::ranges::any_of(meshes_, same))
+      return at(name.token, bad_input("the mesh '{}' is declared twice", excerpt(mesh.name)));
+    if (meshes_.size() == kMostMeshes)
+      return at(name.token, over_limit("there are more than {} meshes", kMostMeshes));
+    meshes_.push_back(std::make_shared<const Mesh>(std::move(mesh)));
+  } while (eat(","));
+  return {};
+}
+
+// "x", "x:(2)4"
+Result<AxisPart> TextParser::axis_part() {
+  AxisPart part = {HONE_TRY(axis_name())};
+  if (!eat(":")) return part;
+  HONE_TRY(expect("("));
+  part.before = HONE_TRY(integer("the size before a part of an axis"));
+  HONE_TRY(expect(")"));
+  part.size = HONE_TRY(integer("the size of a part of an axis"));
+  if (part.size < 1) return at(peek(), bad_input("a part of an axis has the size {}", part.size));
+  return part;
+}
+
+Result<std::vector<AxisPart>> TextParser::axis_list() {
+  std::vector<AxisPart> parts;
+  HONE_TRY(expect("["));
+  while (!eat("]")) {
+    if (!parts.empty()) HONE_TRY(expect(","));
+    parts.push_back(HONE_TRY(axis_part()));
+  }
+  return parts;
+}
+
+Result<DimSharding> TextParser::dim_sharding() {
+  DimSharding dim;
+  if (!eat("-"))
+    while (!peek().is(",") && !peek().is("]") && !peek().is("open") && !peek().is("priority"))
+      dim.axes.push_back(HONE_TRY(axis_part()));
+  dim.is_open = eat("open");
+  if (eat("priority")) dim.priority = HONE_TRY(integer("a priority"));
+  return dim;
+}
+
+// "on @m [x, -] on ...", or nothing. The mesh may be declared later.
+Result<std::vector<TextParser::ShardingText>> TextParser::shardings() {
+  std::vector<ShardingText> all;
+  while (eat("on")) {
+    ShardingText& made = all.emplace_back();
+    made.mesh = HONE_TRY(label(TokenKind::global, "the name of a mesh, like @m"));
+    HONE_TRY(expect("["));
+    while (!eat("]")) {
+      if (!made.sharding.dims.empty()) HONE_TRY(expect(","));
+      made.sharding.dims.push_back(HONE_TRY(dim_sharding()));
+    }
+    if (eat("replicated")) made.sharding.replicated = HONE_TRY(axis_list());
+    if (!eat("partial")) continue;
+    const PartialKind kinds[] = {PartialKind::sum, PartialKind::max, PartialKind::min};
+    const auto* kind = std::ranges::find_if(kinds, [&](PartialKind one) { return eat(name(one)); });
+    if (kind == std::ranges::end(kinds)) return expected("sum, max or min");
+    made.sharding.partial_kind = *kind;
+    made.sharding.partial = HONE_TRY(axis_list());
+  }
+  return all;
+}
+
+Result<Sharding> TextParser::resolved(const ShardingText& text, Type type) {
+  Sharding made = text.sharding;
+  const auto found = std::ranges::find_if(
+      meshes_, [&](const MeshRef& one) { return one->name == text.mesh.name; });
+  if (found == meshes_.end())
+    return at(text.mesh.token, bad_input("the mesh '{}' is not declared", excerpt(text.mesh.name))
+                                   .with_hint("declare it behind the types of the results: "
+                                              "mesh @m = [x = 2]"));
+  made.mesh = *found;
+  if (Status good = check(made, type); !good.ok())
+    return at(text.mesh.token, std::move(good).error());
+  return made;
+}
+
+Status TextParser::add_shardings(Scope& scope, const std::vector<ShardingText>& texts,
+                                 ValueId value) {
+  for (const ShardingText& text : texts)
+    scope.shardings.add(value, HONE_TRY(resolved(text, scope.graph.type(value))));
+  return {};
+}
+
+Status TextParser::output_sharding(Scope& scope, ValueId output, uint32_t index) {
+  const std::vector<ShardingText> texts = HONE_TRY(shardings());
+  if (texts.size() > 1) return at(texts[1].mesh.token, bad_input("an output has two shardings"));
+  if (!texts.empty())
+    scope.shardings.set_output(index, HONE_TRY(resolved(texts[0], scope.graph.type(output))));
+  return {};
+}
+
+}  // namespace hone
