@@ -1,0 +1,54 @@
+#include "shard/data_flow.h"
+
+#include "ir/op_facts.h"
+
+namespace hone {
+namespace {
+
+constexpr FlowPlace outer_operand(size_t i) { return {.index = i}; }
+constexpr FlowPlace outer_result(size_t i) { return {.is_result = true, .index = i}; }
+constexpr FlowPlace parameter_of(int region, size_t i) { return {.region = region, .index = i}; }
+constexpr FlowPlace result_of(int region, size_t i) {
+  return {.region = region, .is_result = true, .index = i};
+}
+constexpr FlowPlace stacked(FlowPlace place) {
+  place.is_stacked = true;
+  return place;
+}
+
+std::vector<FlowEdge> flow_of_loop(size_t carried, size_t operands, size_t results, int body) {
+  std::vector<FlowEdge> edges;
+  for (size_t i = 0; i < carried; ++i) {
+    edges.push_back({outer_operand(i), parameter_of(body, i), result_of(body, i), outer_result(i)});
+    if (body == 1) edges.back().push_back(parameter_of(0, i));  // the condition
+  }
+  for (size_t i = carried; i < operands; ++i)
+    edges.push_back({stacked(outer_operand(i)), parameter_of(body, i)});
+  for (size_t i = carried; i < results; ++i)
+    edges.push_back({result_of(body, i), stacked(outer_result(i))});
+  return edges;
+}
+
+}  // namespace
+
+std::vector<FlowEdge> data_flow(Op op, size_t operands, size_t results) {
+  if (is_while(op.opcode())) return flow_of_loop(operands, operands, results, 1);
+  if (is_scan(op.opcode()))
+    return flow_of_loop(static_cast<size_t>(op.integer("carried")), operands, results, 0);
+  if (class_of(op.opcode()) != OpClass::control) return {};
+  const int regions = is_branch(op.opcode()) ? 2 : 1;
+  const size_t first = is_branch(op.opcode()) ? 1 : 0;  // the predicate
+  std::vector<FlowEdge> edges;
+  for (size_t i = first; i < operands; ++i) {
+    edges.push_back({outer_operand(i)});
+    for (int r = 0; r < regions; ++r) edges.back().push_back(parameter_of(r, i - first));
+  }
+  for (size_t i = 0; i < results; ++i) {
+    edges.emplace_back();
+    for (int r = 0; r < regions; ++r) edges.back().push_back(result_of(r, i));
+    edges.back().push_back(outer_result(i));
+  }
+  return edges;
+}
+
+}  // namespace hone

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/op.h"
+
+// How data flows between a node with regions and these: what enters a loop, the state in its body
+// and what leaves it are one array in several places.
+
+namespace hone {
+
+struct FlowPlace {
+  int region = -1;         // -1: an operand or result of the node itself
+  bool is_result = false;  // of the node, or of the region; else an operand, or a parameter
+  size_t index = 0;
+  bool is_stacked = false;  // it has a dim 0 that the other places lack: the steps of a scan
+};
+using FlowEdge = std::vector<FlowPlace>;  // of one array
+
+// Empty for an op without regions.
+std::vector<FlowEdge> data_flow(Op op, size_t operands, size_t results);
+
+}  // namespace hone

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The public tests of Shardy, which lie beside the repository, if they are there.
+
+namespace hone::tested {
+
+// One function of a file, with the meshes that its module declares.
+struct ShardyCase {
+  std::string name;
+  std::string program;                // without comments
+  std::vector<std::string> expected;  // the comments that state something of it, without "// "
+};
+
+// nullopt: the files are not here.
+std::optional<std::vector<ShardyCase>> shardy_cases(std::string_view file);
+
+}  // namespace hone::tested
