@@ -1,0 +1,371 @@
+#include "shard/partition.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "ir/op_facts.h"
+#include "rewrite/expand.h"
+#include "shard/local_op.h"
+#include "shard/mesh_program.h"
+#include "shard/propagate.h"
+#include "shard/sharding_rule.h"
+
+namespace hone {
+namespace {
+
+size_t at_dim(int d) { return static_cast<size_t>(d); }
+
+// A list of axes, as far as they divide the size.
+MeshParts dividing(const MeshParts& axes, int64_t size) {
+  MeshParts made;
+  for (const MeshPart& part : axes) {
+    if (part.size < 1 || size % (count_of(made) * part.size) != 0 || size == 0) break;
+    made.push_back(part);
+  }
+  return made;
+}
+
+// How results that lack the reduced dims combine, if devices can: "" if they cannot.
+std::string_view kind_of_partial(Op op, Type result) {
+  // Sums of narrow reals would be rounded once more.
+  if (!DTypeSet{DType::f32, DType::f64, DType::i32, DType::i64}.contains(result.dtype())) return "";
+  if (is_contraction(op.opcode())) return "sum";
+  if (class_of(op.opcode()) != OpClass::reduction || !combines_by_kind(op.opcode())) return "";
+  const std::string& kind = op.word("kind");
+  for (const std::string_view one : {"sum", "max", "min"})
+    if (kind == one) return one;
+  return "";
+}
+
+bool talks_to_devices(const Graph& graph) {
+  for (const NodeId n : graph.nodes()) {
+    if (class_of(graph.opcode(n)) == OpClass::collective) return true;
+    for (const GraphRef& region : graph.regions(n))
+      if (talks_to_devices(*region)) return true;
+  }
+  return false;
+}
+
+class Partitioner {
+ public:
+  Partitioner(const Graph& whole, MeshRef mesh) : whole_(whole), mesh_(std::move(mesh)) {
+    made_.graph.set_name(whole.name());
+  }
+
+  Result<Partition> run() {
+    made_.mesh = mesh_;
+    values_.resize(whole_.value_count());
+    const std::vector<bool> live = live_nodes(whole_);
+    for (const NodeId n : whole_.nodes())
+      if (live[n.index]) HONE_TRY(node(n));
+    std::vector<ValueId> outputs;
+    for (uint32_t i = 0; i < whole_.outputs().size(); ++i) {
+      const ValueId v = whole_.outputs()[i];
+      const Sharding* stated =
+          whole_.shardings() == nullptr ? nullptr : whole_.shardings()->of_output(i);
+      ShardLayout wanted = stated != nullptr ? layout_of(*stated, v) : stated_layout(v);
+      outputs.push_back(in_layout(v, wanted, fmt::format("output {}", i)));
+      made_.outputs.push_back(std::move(wanted));
+    }
+    made_.graph.set_outputs(std::move(outputs));
+    return std::move(made_);
+  }
+
+ private:
+  struct Local {
+    ValueId value = {};
+    ShardLayout layout = {};
+    std::string_view kind = "";  // of a partial value
+  };
+
+  std::vector<int64_t> sizes_of(ValueId v) const {
+    const Ints dims = whole_.type(v).static_dims();
+    return {dims.begin(), dims.end()};
+  }
+
+  ShardLayout undivided(ValueId v) const {
+    return {.dims = std::vector<MeshParts>(at_dim(whole_.type(v).rank()))};
+  }
+
+  ShardLayout layout_of(const Sharding& sharding, ValueId v) const {
+    ShardLayout layout;
+    const std::vector<int64_t> sizes = sizes_of(v);
+    for (size_t d = 0; d < sizes.size(); ++d)
+      layout.dims.push_back(dividing(mesh_parts(*mesh_, sharding.dims[d].axes), sizes[d]));
+    return layout;
+  }
+
+  // The layout that the graph states or that follows.
+  ShardLayout stated_layout(ValueId v) const {
+    if (whole_.shardings() == nullptr) return undivided(v);
+    const std::vector<const Sharding*> all = whole_.shardings()->of(v);
+    return all.empty() ? undivided(v) : layout_of(*all[0], v);
+  }
+
+  Type local_type(ValueId v, const ShardLayout& layout) const {
+    const Type type = whole_.type(v);
+    Dims dims(type.dims().begin(), type.dims().end());
+    for (size_t d = 0; d < dims.size(); ++d) dims[d] = dims[d].value() / count_of(layout.dims[d]);
+    return type.with_dims(dims);
+  }
+
+  ValueId in_layout(ValueId v, const ShardLayout& wanted, const std::string& node) {
+    const Local& have = values_[v.index];
+    const Type type = whole_.type(v);
+    const int64_t bytes =
+        std::max<int64_t>(1, type.static_bytes() / std::max<int64_t>(1, type.static_elements()));
+    ValueId value = have.value;
+    for (const ReshardStep& step : reshard_steps(have.layout, wanted, sizes_of(v), bytes)) {
+      value = program_.changed(value, step, have.kind);
+      if (step.kind != ReshardKind::slice)
+        made_.messages.push_back({step.kind, whole_.label(v), node, step.bytes});
+    }
+    HONE_CHECK(made_.graph.type(value) == local_type(v, wanted), "{} has the type {}, not {}",
+               whole_.label(v), made_.graph.type(value).to_string(),
+               local_type(v, wanted).to_string());
+    return value;
+  }
+
+  void define(ValueId v, ValueId local, ShardLayout layout, std::string_view kind = "") {
+    values_[v.index] = {local, std::move(layout), kind};
+    const std::string_view name = whole_.name(v);
+    if (!name.empty()) made_.graph.set_name(local, name);
+  }
+
+  Status node(NodeId n) {
+    const Opcode opcode = whole_.opcode(n);
+    if (is_parameter(opcode)) {
+      const ValueId v = whole_.result(n);
+      ShardLayout layout = stated_layout(v);
+      made_.inputs.push_back(layout);
+      define(v, made_.graph.add_parameter(local_type(v, layout)), layout);
+      return {};
+    }
+    if (is_constant(opcode)) {
+      const ValueId v = whole_.result(n);
+      define(v, made_.graph.add_constant(whole_.constant(n)), undivided(v));
+      return {};
+    }
+    if (!whole_.regions(n).empty()) return undivided_node(n, "it has regions");
+    // Elements follow from their places in the whole value.
+    if (class_of(opcode) == OpClass::generator) return undivided_node(n, "it makes elements");
+    const std::vector<Type> operands = whole_.operand_types(n), results = whole_.result_types(n);
+    const ShardingRule rule = HONE_TRY(sharding_rule(Application{whole_.op(n), operands}, results));
+    std::string_view kind;
+    std::string reason;
+    const std::vector<MeshParts> axes = factor_axes(n, rule, kind, reason);
+    const bool is_divided =
+        std::ranges::any_of(axes, [](const MeshParts& parts) { return !parts.empty(); });
+    if (is_divided && divided_node(n, rule, axes, kind)) {
+      if (!reason.empty()) note(n, reason);
+      return {};
+    }
+    if (is_divided) reason = "its attributes say sizes of whole values";
+    return undivided_node(n, reason);
+  }
+
+  void note(NodeId n, const std::string& reason) {
+    made_.whole.push_back({whole_.describe(n), reason});
+  }
+
+  // The axes that a factor is to have: by results first, then by operands.
+  MeshParts asked(NodeId n, const ShardingRule& rule, int factor) const {
+    const auto look = [&](ValueId v, const TensorFactors& tensor, bool is_result) {
+      const ShardLayout layout = is_result ? stated_layout(v) : values_[v.index].layout;
+      for (size_t d = 0; d < tensor.size(); ++d) {
+        MeshParts left = layout.dims[d];
+        for (const int f : tensor[d]) {
+          const int64_t size = rule.factors[at_dim(f)].size;
+          MeshParts own = f == tensor[d].back() ? left : dividing(left, size);
+          if (f == factor) return dividing(own, size);
+          if (count_of(own) != size) break;
+          left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(own.size()));
+        }
+      }
+      return MeshParts();
+    };
+    for (size_t i = 0; i < rule.results.size(); ++i)
+      if (MeshParts found = look(whole_.result(n, i), rule.results[i], true); !found.empty())
+        return found;
+    // A dim that only operands have; else the graph says that the result is whole there.
+    for (size_t i = 0; i < rule.operands.size(); ++i) {
+      const ValueId v = whole_.operands(n)[i];
+      if (v.is_none()) continue;
+      if (MeshParts found = look(v, rule.operands[i], false); !found.empty()) return found;
+    }
+    return {};
+  }
+
+  static bool has(const std::vector<TensorFactors>& tensors, int factor) {
+    return std::ranges::any_of(tensors, [&](const TensorFactors& tensor) {
+      return std::ranges::any_of(tensor, [&](const DimFactors& dim) {
+        return std::ranges::find(dim, factor) != dim.end();
+      });
+    });
+  }
+
+  // Data says where elements go: what moves must be of the part that is written.
+  bool is_written_elsewhere(NodeId n, const ShardingRule& rule, int factor) const {
+    const int8_t updates = whole_.op(n).def().traits.updates;
+    return updates != 0 && !has({rule.operands[static_cast<size_t>(updates)]}, factor);
+  }
+
+  std::vector<MeshParts> factor_axes(NodeId n, const ShardingRule& rule, std::string_view& kind,
+                                     std::string& reason) const {
+    std::vector<MeshParts> axes(rule.factors.size());
+    MeshParts taken;
+    const std::string_view partial = kind_of_partial(whole_.op(n), whole_.type(whole_.result(n)));
+    for (size_t f = 0; f < axes.size(); ++f) {
+      const int factor = static_cast<int>(f);
+      MeshParts wanted = asked(n, rule, factor);
+      if (wanted.empty()) continue;
+      const FactorKind way = rule.factors[f].kind;
+      const bool is_result = has(rule.results, factor);
+      const bool is_sum = way == FactorKind::reduction && !partial.empty() && !is_result;
+      if ((way != FactorKind::pass && !is_sum) || rule.factors[f].is_blocked) {
+        reason = way == FactorKind::permutation
+                     ? "neighbours would exchange data along a dim that is divided"
+                     : "it needs all of a dim that is divided";
+        continue;
+      }
+      if (is_written_elsewhere(n, rule, factor)) {
+        reason = "data says where it writes along a dim that is divided";
+        continue;
+      }
+      for (const MeshPart& part : wanted) {
+        const bool is_taken =
+            std::ranges::any_of(taken, [&](const MeshPart& other) { return clashes(part, other); });
+        if (is_taken) {
+          reason = "two dims are divided by one axis";
+          break;
+        }
+        axes[f].push_back(part);
+        taken.push_back(part);
+      }
+      if (is_sum && !axes[f].empty()) kind = partial;
+    }
+    return axes;
+  }
+
+  // The axes of a tensor's dims: an inner factor counts where those before it are full.
+  static ShardLayout layout_by(const TensorFactors& tensor, const ShardingRule& rule,
+                               const std::vector<MeshParts>& axes, bool& fits) {
+    ShardLayout layout;
+    for (const DimFactors& dim : tensor) {
+      MeshParts& parts = layout.dims.emplace_back();
+      bool is_full = true;
+      for (const int f : dim) {
+        const MeshParts& own = axes[at_dim(f)];
+        if (!own.empty() && !is_full) fits = false;
+        parts.insert(parts.end(), own.begin(), own.end());
+        is_full = is_full && count_of(own) == rule.factors[at_dim(f)].size;
+      }
+    }
+    return layout;
+  }
+
+  bool divided_node(NodeId n, const ShardingRule& rule, const std::vector<MeshParts>& axes,
+                    std::string_view kind) {
+    bool fits = true;
+    std::vector<ShardLayout> operands, results;
+    for (const TensorFactors& tensor : rule.operands)
+      operands.push_back(layout_by(tensor, rule, axes, fits));
+    for (const TensorFactors& tensor : rule.results)
+      results.push_back(layout_by(tensor, rule, axes, fits));
+    if (!fits) return false;
+    std::vector<Type> types, wanted;
+    std::vector<SizeEntry> entries;
+    const auto add = [&](ValueId v, const ShardLayout& layout) {
+      const Type local = local_type(v, layout);
+      for (int d = 0; d < local.rank(); ++d)
+        if (!layout.dims[at_dim(d)].empty())
+          add_entries(whole_.op(n), at_dim(d), whole_.type(v).dim(d), local.dim(d), entries);
+      return local;
+    };
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const ValueId v = whole_.operands(n)[i];
+      types.push_back(v.is_none() ? Type() : add(v, operands[i]));
+    }
+    for (size_t i = 0; i < results.size(); ++i)
+      wanted.push_back(add(whole_.result(n, i), results[i]));
+    const std::optional<Op> op = local_op({whole_.op(n), types}, entries, wanted);
+    if (!op) return false;
+    std::vector<ValueId> locals;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const ValueId v = whole_.operands(n)[i];
+      locals.push_back(v.is_none() ? v : in_layout(v, operands[i], whole_.describe(n)));
+    }
+    const Result<NodeId> made = made_.graph.append(*op, locals);
+    HONE_CHECK(made.ok(), "a part of {} does not fit: {}", whole_.describe(n),
+               made.error().to_string());
+    MeshParts partial;
+    for (size_t f = 0; f < axes.size(); ++f)
+      if (rule.factors[f].kind == FactorKind::reduction)
+        partial.insert(partial.end(), axes[f].begin(), axes[f].end());
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i].partial = partial;
+      define(whole_.result(n, i), made_.graph.result(*made, i), std::move(results[i]), kind);
+    }
+    return true;
+  }
+
+  static void add_entries(Op op, size_t d, Dim whole, Dim local, std::vector<SizeEntry>& entries) {
+    for (size_t a = 0; a < op.attrs().size(); ++a) {
+      const auto* sizes = std::get_if<Dims>(&op.attrs()[a]);
+      if (sizes == nullptr || d >= sizes->size() || (*sizes)[d] != whole) continue;
+      const bool is_known = std::ranges::any_of(entries, [&](const SizeEntry& one) {
+        return one.attr == a && one.entry == d && one.local == local;
+      });
+      if (!is_known) entries.push_back({a, d, local});
+    }
+  }
+
+  // Each device computes all of it. Later nodes take their parts for nothing.
+  Status undivided_node(NodeId n, const std::string& reason) {
+    std::vector<ValueId> operands;
+    bool was_divided = false;
+    for (const ValueId v : whole_.operands(n)) {
+      if (v.is_none()) {
+        operands.push_back(v);
+        continue;
+      }
+      const ShardLayout whole = undivided(v);
+      was_divided = was_divided || !(values_[v.index].layout == whole);
+      operands.push_back(in_layout(v, whole, whole_.describe(n)));
+    }
+    if (was_divided) note(n, reason.empty() ? "its results are whole" : reason);
+    const std::span<const GraphRef> regions = whole_.regions(n);
+    const NodeId made =
+        HONE_TRY(made_.graph.append(whole_.op(n), operands, {regions.begin(), regions.end()}));
+    for (size_t i = 0; i < whole_.results(n).size(); ++i)
+      define(whole_.result(n, i), made_.graph.result(made, i), undivided(whole_.result(n, i)));
+    return {};
+  }
+
+  const Graph& whole_;
+  const MeshRef mesh_;
+  Partition made_;
+  MeshProgram program_{made_.graph, *mesh_};
+  std::vector<Local> values_;
+};
+
+}  // namespace
+
+Result<Partition> partition_graph(const Graph& graph) {
+  if (talks_to_devices(graph))
+    return unsupported("graph '{}' talks to devices itself", excerpt(graph.name()));
+  const Graph spelled = HONE_TRY(expand_composites(graph, is_composite));
+  const Propagation propagated = HONE_TRY(propagate_shardings(spelled));
+  const MeshRef mesh = meshes_of(propagated.graph)[0];
+  if (!mesh->devices.empty() && !std::ranges::is_sorted(mesh->devices))
+    return unsupported("the devices of the mesh '{}' are in another order", excerpt(mesh->name));
+  return Partitioner(propagated.graph, mesh).run();
+}
+
+int64_t first_element(const Mesh& mesh, const MeshParts& axes, int64_t size, int64_t device) {
+  int64_t place = 0;
+  for (const MeshPart& part : axes) place = place * part.size + digit_of(mesh, part, device);
+  return place * (size / count_of(axes));
+}
+
+}  // namespace hone

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shard/mesh_parts.h"
+
+// The cheapest way from one division of a value to another.
+
+namespace hone {
+
+struct ShardLayout {
+  std::vector<MeshParts> dims = {};
+  MeshParts partial = {};  // the devices along these hold what combines to the value
+  bool operator==(const ShardLayout&) const = default;
+};
+
+enum class ReshardKind : uint8_t {
+  slice,           // each device takes its part: nothing moves
+  all_gather,      // of the innermost axis of a dim
+  all_to_all,      // the innermost axis of a dim goes to another dim
+  reduce_scatter,  // a partial value becomes whole, and is divided at once
+  all_reduce,
+};
+
+struct ReshardStep {
+  ReshardKind kind;
+  MeshPart part;
+  size_t from = 0;    // the dim that loses the axis: all_gather, all_to_all
+  size_t to = 0;      // the dim that gets it: slice, all_to_all, reduce_scatter
+  int64_t bytes = 0;  // that each device receives
+};
+
+// Between layouts whose axes divide the sizes. Steps are the cheapest by the bytes that a device
+// receives, then the fewest.
+std::vector<ReshardStep> reshard_steps(const ShardLayout& from, const ShardLayout& to,
+                                       const std::vector<int64_t>& sizes, int64_t element_bytes);
+
+}  // namespace hone

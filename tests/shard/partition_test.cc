@@ -1,0 +1,225 @@
+#include "shard/partition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+#include "base/text.h"
+#include "ir/reference/evaluate.h"
+#include "ir/text.h"
+#include "tests/base/says_testing.h"
+#include "tests/shard/parts_testing.h"
+#include "zoo/random/random_graph.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+
+Tensor part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout, int64_t device) {
+  for (size_t d = 0; d < layout.dims.size(); ++d) {
+    if (layout.dims[d].empty()) continue;
+    const int64_t size = whole.type().dim(static_cast<int>(d)).value();
+    const int64_t count = count_of(layout.dims[d]);
+    if (count == 1) continue;
+    whole = tested::rows_of(whole, static_cast<int>(d),
+                            {.rows = size,
+                             .first = first_element(mesh, layout.dims[d], size, device),
+                             .count = size / count,
+                             .devices = count});
+  }
+  return whole;
+}
+
+// Empty: the devices together compute what the graph does.
+std::string judged(const Graph& graph, const Partition& made, uint64_t seed) {
+  if (const Status good = verify(made.graph); !good.ok()) return good.error().to_string();
+  const std::vector<Tensor> inputs = random_graph_inputs(graph, seed);
+  const int64_t devices = made.mesh->device_count();
+  std::vector<std::vector<Tensor>> given(static_cast<size_t>(devices));
+  for (size_t device = 0; device < given.size(); ++device)
+    for (size_t i = 0; i < inputs.size(); ++i)
+      given[device].push_back(
+          part_of(inputs[i], *made.mesh, made.inputs[i], static_cast<int64_t>(device)));
+  const Result<std::vector<Tensor>> want = evaluate(graph, inputs);
+  if (!want.ok()) return "";  // the graph itself cannot run
+  const Result<std::vector<std::vector<Tensor>>> have = evaluate_spmd(made.graph, given);
+  if (!have.ok()) return have.error().to_string();
+  for (size_t device = 0; device < have->size(); ++device)
+    for (size_t i = 0; i < want->size(); ++i) {
+      const Tensor part =
+          part_of((*want)[i], *made.mesh, made.outputs[i], static_cast<int64_t>(device));
+      const Tensor& own = (*have)[device][i];
+      if (own.type() != part.type()) return "an output has another type";
+      const std::string text = tested::difference({&own, 1}, {&part, 1}, 1e-5);
+      if (!text.empty()) return fmt::format("device {}, output {}: {}", device, i, text);
+    }
+  return "";
+}
+
+Partition partitioned(const Graph& graph) {
+  Result<Partition> made = partition_graph(graph);
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  return made.ok() ? std::move(*made) : Partition();
+}
+
+Graph parsed(std::string_view text) {
+  Result<Graph> graph = parse_graph(text);
+  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
+  return graph.ok() ? *graph : Graph();
+}
+
+TEST(Partition, AddsUpWhatDevicesHaveOfAProduct) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[8, 6] on @m [x, y], %w: f32[6, 4] on @m [y, -]) -> f32[8, 4] "
+      "mesh @m = [x = 2, y = 2] {\n"
+      "  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} : f32[8, 4] on @m [x, -]\n"
+      "  return %h\n"
+      "}\n");
+  const Partition made = partitioned(graph);
+  EXPECT_EQ(judged(graph, made, 1), "");
+  EXPECT_EQ(made.graph.input_types()[0].to_string(), "f32[4, 3]");
+  EXPECT_EQ(made.graph.output_types()[0].to_string(), "f32[4, 4]");
+  ASSERT_EQ(made.messages.size(), 1u);
+  EXPECT_EQ(made.messages[0].kind, ReshardKind::all_reduce);
+  EXPECT_EQ(made.messages[0].value, "%h");
+  EXPECT_EQ(made.messages[0].bytes, 4 * 4 * 4);  // half of it twice
+  EXPECT_TRUE(made.whole.empty());
+}
+
+TEST(Partition, SaysWhatIsNotDivided) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[8, 6] on @m [x, -]) -> f32[8, 6] mesh @m = [x = 2] {\n"
+      "  %h = sort %x {axis = 0} : f32[8, 6]\n"
+      "  %y = neg %h : f32[8, 6]\n"
+      "  return %y\n"
+      "}\n");
+  const Partition made = partitioned(graph);
+  EXPECT_EQ(judged(graph, made, 1), "");
+  ASSERT_GE(made.whole.size(), 1u);
+  EXPECT_EQ(made.whole[0].node, "node '%h' (sort)");
+  ASSERT_GE(made.messages.size(), 1u);
+  EXPECT_EQ(made.messages[0].kind, ReshardKind::all_gather);
+  EXPECT_EQ(made.messages[0].bytes, 8 * 6 * 4 / 2);
+}
+
+TEST(Partition, RefusesWhatItCannotCut) {
+  EXPECT_THAT(partition_graph(parsed("graph @g(%x: f32[8] on @m [x]) -> f32[8] mesh @m = [x = 2] "
+                                     "{\n  %y = all_reduce %x {kind = sum, group_size = 2}\n"
+                                     "  return %y\n}\n")),
+              refuses(ErrorCode::unsupported, "graph 'g'"));
+  EXPECT_THAT(partition_graph(parsed("graph @g(%x: f32[8] on @m [x]) -> f32[8] mesh @m = [x = 2] "
+                                     "devices [1, 0] {\n  return %x\n}\n")),
+              refuses(ErrorCode::unsupported, "'m'"));
+}
+
+// Shardings of inputs, and of some values inside.
+void add_random_shardings(Graph& graph, Rng& rng) {
+  constexpr std::array<std::array<int64_t, 3>, 6> kMeshes = {
+      {{2, 1, 1}, {4, 1, 1}, {2, 2, 1}, {3, 2, 1}, {2, 4, 1}, {2, 2, 2}}};
+  const auto& sizes = kMeshes[rng.below(kMeshes.size())];
+  Mesh mesh = {"m", {}};
+  for (size_t i = 0; i < sizes.size() && (i == 0 || sizes[i] > 1); ++i)
+    mesh.axes.push_back({std::string(1, static_cast<char>('x' + i)), sizes[i]});
+  const auto shared = std::make_shared<const Mesh>(mesh);
+  auto all = std::make_shared<Shardings>();
+  for (uint32_t i = 0; i < graph.value_count(); ++i) {
+    const bool is_input = std::ranges::find(graph.inputs(), ValueId{i}) != graph.inputs().end();
+    if (!is_input && rng.below(4) != 0) continue;
+    Sharding made = {.mesh = shared};
+    std::vector<AxisPart> axes;
+    for (const MeshAxis& axis : mesh.axes) {
+      if (axis.size == 4 && rng.below(2) == 0) {
+        axes.push_back({axis.name, 1, 2});
+        axes.push_back({axis.name, 2, 2});
+      } else {
+        axes.push_back({axis.name});
+      }
+    }
+    made.dims.resize(static_cast<size_t>(graph.type({i}).rank()));
+    for (DimSharding& dim : made.dims) dim.is_open = rng.below(2) == 0;
+    for (AxisPart& part : axes)
+      if (!made.dims.empty() && rng.below(3) != 0)
+        made.dims[rng.below(made.dims.size())].axes.push_back(std::move(part));
+    all->add({i}, std::move(made));
+  }
+  if (all->empty()) return;
+  graph.set_shardings(std::move(all));
+}
+
+struct Judged {
+  int right = 0;
+  int with_messages = 0;
+};
+
+Judged judge_random(uint64_t first, uint64_t count) {
+  Judged total;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    Graph graph = random_graph({.seed = seed,
+                                .min_steps = 3,
+                                .max_steps = 10,
+                                .max_elements = 4096,
+                                .max_dim = 8,
+                                .continuous = true});
+    if (!graph.is_static()) continue;
+    Rng rng(seed);
+    add_random_shardings(graph, rng);
+    if (graph.shardings() == nullptr) continue;
+    if (const Status good = verify(graph); !good.ok()) {
+      ADD_FAILURE() << seed << good.error().to_string();
+      continue;
+    }
+    const Result<Partition> made = partition_graph(graph);
+    if (!made.ok()) {
+      EXPECT_THAT(made, refuses(ErrorCode::unsupported, "talks to devices")) << seed;
+      continue;
+    }
+    const std::string text = judged(graph, *made, seed);
+    EXPECT_EQ(text, "") << "seed " << seed << "\n" << print(graph) << print(made->graph);
+    ++total.right;
+    if (!made->messages.empty()) ++total.with_messages;
+  }
+  return total;
+}
+
+TEST(Partition, OfRandomGraphsComputesTheSame) {
+  const Judged total = judge_random(0, 400);
+  EXPECT_GT(total.right, 200);
+  EXPECT_GT(total.with_messages, 80);
+}
+
+TEST(Partition, DISABLED_SweepOfRandomGraphs) { judge_random(1000, 5000); }
+
+// ---- Ways between layouts -----------------------------------------------------------------------
+
+TEST(Reshard, MovesTwoAxesByTwoExchanges) {
+  // Two all-to-alls move x and y from the outer dims to the one in the middle.
+  const ShardLayout from = {.dims = {{{1, 1, 2}}, {}, {{0, 1, 4}}}};
+  const ShardLayout to = {.dims = {{}, {{0, 1, 4}, {1, 1, 2}}, {}}};
+  const std::vector<ReshardStep> steps = reshard_steps(from, to, {16, 16, 16}, 4);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].kind, ReshardKind::all_to_all);
+  EXPECT_EQ(steps[0].part, (MeshPart{0, 1, 4}));
+  EXPECT_EQ(steps[1].kind, ReshardKind::all_to_all);
+  EXPECT_EQ(steps[1].part, (MeshPart{1, 1, 2}));
+  EXPECT_EQ(steps[0].bytes, 16 * 16 * 16 * 4 / 8 / 4 * 3);
+}
+
+TEST(Reshard, CutsBeforeItMoves) {
+  const ShardLayout from = {.dims = {{{0, 1, 2}}, {}}};
+  const ShardLayout to = {.dims = {{}, {{1, 1, 2}}}};
+  const std::vector<ReshardStep> steps = reshard_steps(from, to, {4, 4}, 4);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].kind, ReshardKind::slice);
+  EXPECT_EQ(steps[1].kind, ReshardKind::all_gather);
+}
+
+TEST(Reshard, DividesASumAtOnce) {
+  const ShardLayout from = {.dims = {{}}, .partial = {{0, 1, 4}}};
+  const std::vector<ReshardStep> steps = reshard_steps(from, {.dims = {{{0, 1, 4}}}}, {8}, 4);
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].kind, ReshardKind::reduce_scatter);
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
