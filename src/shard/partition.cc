@@ -25,6 +25,26 @@ MeshParts dividing(const MeshParts& axes, int64_t size) {
   return made;
 }
 
+// Takes as much from the front of the list as a factor of this size has room for.
+MeshParts taken(MeshParts& left, int64_t size) {
+  MeshParts made;
+  int64_t room = size;
+  while (!left.empty() && room > 1) {
+    MeshPart& part = left.front();
+    if (room % part.size == 0) {
+      made.push_back(part);
+      room /= part.size;
+      left.erase(left.begin());
+      continue;
+    }
+    if (part.size % room != 0) break;
+    made.push_back({part.axis, part.before, room});
+    part = {part.axis, part.before * room, part.size / room};
+    room = 1;
+  }
+  return made;
+}
+
 // How results that lack the reduced dims combine, if devices can: "" if they cannot.
 std::string_view kind_of_partial(Op op, Type result) {
   // Sums of narrow reals would be rounded once more.
@@ -168,27 +188,25 @@ class Partitioner {
     made_.whole.push_back({whole_.describe(n), reason});
   }
 
-  // The axes that a factor is to have: by results first, then by operands.
-  MeshParts asked(NodeId n, const ShardingRule& rule, int factor) const {
+  // The axes that the results, or the operands, have for a factor.
+  MeshParts asked(NodeId n, const ShardingRule& rule, int factor, bool by_results) const {
     const auto look = [&](ValueId v, const TensorFactors& tensor, bool is_result) {
       const ShardLayout layout = is_result ? stated_layout(v) : values_[v.index].layout;
       for (size_t d = 0; d < tensor.size(); ++d) {
         MeshParts left = layout.dims[d];
         for (const int f : tensor[d]) {
           const int64_t size = rule.factors[at_dim(f)].size;
-          MeshParts own = f == tensor[d].back() ? left : dividing(left, size);
-          if (f == factor) return dividing(own, size);
+          const MeshParts own = f == tensor[d].back() ? dividing(left, size) : taken(left, size);
+          if (f == factor) return own;
           if (count_of(own) != size) break;
-          left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(own.size()));
         }
       }
       return MeshParts();
     };
-    for (size_t i = 0; i < rule.results.size(); ++i)
+    for (size_t i = 0; by_results && i < rule.results.size(); ++i)
       if (MeshParts found = look(whole_.result(n, i), rule.results[i], true); !found.empty())
         return found;
-    // A dim that only operands have; else the graph says that the result is whole there.
-    for (size_t i = 0; i < rule.operands.size(); ++i) {
+    for (size_t i = 0; !by_results && i < rule.operands.size(); ++i) {
       const ValueId v = whole_.operands(n)[i];
       if (v.is_none()) continue;
       if (MeshParts found = look(v, rule.operands[i], false); !found.empty()) return found;
@@ -213,38 +231,48 @@ class Partitioner {
   std::vector<MeshParts> factor_axes(NodeId n, const ShardingRule& rule, std::string_view& kind,
                                      std::string& reason) const {
     std::vector<MeshParts> axes(rule.factors.size());
-    MeshParts taken;
     const std::string_view partial = kind_of_partial(whole_.op(n), whole_.type(whole_.result(n)));
-    for (size_t f = 0; f < axes.size(); ++f) {
-      const int factor = static_cast<int>(f);
-      MeshParts wanted = asked(n, rule, factor);
-      if (wanted.empty()) continue;
-      const FactorKind way = rule.factors[f].kind;
-      const bool is_result = has(rule.results, factor);
-      const bool is_sum = way == FactorKind::reduction && !partial.empty() && !is_result;
-      if ((way != FactorKind::pass && !is_sum) || rule.factors[f].is_blocked) {
-        reason = way == FactorKind::permutation
-                     ? "neighbours would exchange data along a dim that is divided"
-                     : "it needs all of a dim that is divided";
-        continue;
-      }
-      if (is_written_elsewhere(n, rule, factor)) {
-        reason = "data says where it writes along a dim that is divided";
-        continue;
-      }
-      for (const MeshPart& part : wanted) {
-        const bool is_taken =
-            std::ranges::any_of(taken, [&](const MeshPart& other) { return clashes(part, other); });
-        if (is_taken) {
-          reason = "two dims are divided by one axis";
-          break;
+    // Results say how they are divided; where they say nothing, operands stay as they are.
+    for (const bool by_results : {true, false})
+      for (size_t f = 0; f < axes.size(); ++f) {
+        const int factor = static_cast<int>(f);
+        if (!axes[f].empty()) continue;
+        const MeshParts wanted = asked(n, rule, factor, by_results);
+        if (wanted.empty()) continue;
+        const bool is_sum = rule.factors[f].kind == FactorKind::reduction && !partial.empty() &&
+                            !has(rule.results, factor);
+        if (const std::string why = obstacle(n, rule, factor, is_sum); !why.empty()) {
+          reason = why;
+          continue;
         }
-        axes[f].push_back(part);
-        taken.push_back(part);
+        axes[f] = without_clashes(wanted, axes);
+        if (is_sum && !axes[f].empty()) kind = partial;
       }
-      if (is_sum && !axes[f].empty()) kind = partial;
-    }
     return axes;
+  }
+
+  // The reason that the factor cannot be divided; else nothing.
+  std::string obstacle(NodeId n, const ShardingRule& rule, int factor, bool is_sum) const {
+    const Factor& one = rule.factors[at_dim(factor)];
+    if ((one.kind != FactorKind::pass && !is_sum) || one.is_blocked)
+      return one.kind == FactorKind::permutation
+                 ? "neighbours would exchange data along a dim that is divided"
+                 : "it needs all of a dim that is divided";
+    if (is_written_elsewhere(n, rule, factor))
+      return "data says where it writes along a dim that is divided";
+    return "";
+  }
+
+  // The axes up to the first one that divides another factor.
+  static MeshParts without_clashes(const MeshParts& wanted, const std::vector<MeshParts>& axes) {
+    MeshParts made;
+    for (const MeshPart& part : wanted) {
+      for (const MeshParts& others : axes)
+        for (const MeshPart& other : others)
+          if (clashes(part, other)) return made;
+      made.push_back(part);
+    }
+    return made;
   }
 
   // The axes of a tensor's dims: an inner factor counts where those before it are full.
