@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "ir/op_facts.h"
 #include "rewrite/expand.h"
+#include "shard/data_flow.h"
 #include "shard/local_op.h"
 #include "shard/mesh_program.h"
 #include "shard/propagate.h"
@@ -72,6 +73,14 @@ class Partitioner {
     made_.graph.set_name(whole.name());
   }
 
+  // Of a region, whose inputs and outputs are divided as the node around it says.
+  Partitioner(const Graph& region, MeshRef mesh, std::vector<ShardLayout> inputs,
+              std::vector<ShardLayout> outputs)
+      : Partitioner(region, std::move(mesh)) {
+    given_ = std::move(inputs);
+    wanted_ = std::move(outputs);
+  }
+
   Result<Partition> run() {
     made_.mesh = mesh_;
     values_.resize(whole_.value_count());
@@ -83,7 +92,9 @@ class Partitioner {
       const ValueId v = whole_.outputs()[i];
       const Sharding* stated =
           whole_.shardings() == nullptr ? nullptr : whole_.shardings()->of_output(i);
-      ShardLayout wanted = stated != nullptr ? layout_of(*stated, v) : stated_layout(v);
+      ShardLayout wanted = i < wanted_.size()  ? wanted_[i]
+                           : stated != nullptr ? layout_of(*stated, v)
+                                               : stated_layout(v);
       outputs.push_back(in_layout(v, wanted, fmt::format("output {}", i)));
       made_.outputs.push_back(std::move(wanted));
     }
@@ -103,9 +114,10 @@ class Partitioner {
     return {dims.begin(), dims.end()};
   }
 
-  ShardLayout undivided(ValueId v) const {
-    return {.dims = std::vector<MeshParts>(at_dim(whole_.type(v).rank()))};
+  static ShardLayout undivided(Type type) {
+    return {.dims = std::vector<MeshParts>(at_dim(type.rank()))};
   }
+  ShardLayout undivided(ValueId v) const { return undivided(whole_.type(v)); }
 
   ShardLayout layout_of(const Sharding& sharding, ValueId v) const {
     ShardLayout layout;
@@ -117,6 +129,11 @@ class Partitioner {
 
   // The layout that the graph states or that follows.
   ShardLayout stated_layout(ValueId v) const {
+    if (!given_.empty()) {
+      const auto input = std::ranges::find(whole_.inputs(), v);
+      if (input != whole_.inputs().end())
+        return given_[static_cast<size_t>(input - whole_.inputs().begin())];
+    }
     if (whole_.shardings() == nullptr) return undivided(v);
     const std::vector<const Sharding*> all = whole_.shardings()->of(v);
     return all.empty() ? undivided(v) : layout_of(*all[0], v);
@@ -166,7 +183,7 @@ class Partitioner {
       define(v, made_.graph.add_constant(whole_.constant(n)), undivided(v));
       return {};
     }
-    if (!whole_.regions(n).empty()) return undivided_node(n, "it has regions");
+    if (!whole_.regions(n).empty()) return with_regions(n);
     // Elements follow from their places in the whole value.
     if (class_of(opcode) == OpClass::generator) return undivided_node(n, "it makes elements");
     const std::vector<Type> operands = whole_.operand_types(n), results = whole_.result_types(n);
@@ -348,6 +365,51 @@ class Partitioner {
     }
   }
 
+  // An array is divided alike wherever it flows: as the first region says.
+  Status with_regions(NodeId n) {
+    const std::span<const ValueId> operands = whole_.operands(n);
+    const std::span<const GraphRef> regions = whole_.regions(n);
+    const ValueRange results = whole_.results(n);
+    std::vector<ShardLayout> outside, after;
+    for (const ValueId v : operands) outside.push_back(undivided(v));
+    for (const ValueId v : results) after.push_back(undivided(v));
+    std::vector<std::vector<ShardLayout>> inputs, outputs;
+    for (const GraphRef& region : regions) {
+      for (auto* list : {&inputs, &outputs}) list->emplace_back();
+      for (const Type type : region->input_types()) inputs.back().push_back(undivided(type));
+      for (const Type type : region->output_types()) outputs.back().push_back(undivided(type));
+    }
+    for (const FlowEdge& edge : data_flow(whole_.op(n), operands.size(), results.size())) {
+      const auto inner =
+          std::ranges::find_if(edge, [](const FlowPlace& p) { return p.region >= 0; });
+      const Graph& region = *regions[static_cast<size_t>(inner->region)];
+      const Partitioner reader(region, mesh_);
+      const ShardLayout layout = reader.stated_layout(
+          inner->is_result ? region.outputs()[inner->index] : region.inputs()[inner->index]);
+      for (const FlowPlace& place : edge) {
+        const auto r = static_cast<size_t>(std::max(place.region, 0));
+        ShardLayout& own = place.region < 0 ? (place.is_result ? after : outside)[place.index]
+                                            : (place.is_result ? outputs : inputs)[r][place.index];
+        own = layout;
+        if (place.is_stacked) own.dims.insert(own.dims.begin(), MeshParts());
+      }
+    }
+    std::vector<ValueId> locals;
+    for (size_t i = 0; i < operands.size(); ++i)
+      locals.push_back(in_layout(operands[i], outside[i], whole_.describe(n)));
+    std::vector<GraphRef> made;
+    for (size_t r = 0; r < regions.size(); ++r) {
+      Partition part = HONE_TRY(Partitioner(*regions[r], mesh_, inputs[r], outputs[r]).run());
+      made.push_back(std::make_shared<Graph>(std::move(part.graph)));
+      made_.messages.insert(made_.messages.end(), part.messages.begin(), part.messages.end());
+      made_.whole.insert(made_.whole.end(), part.whole.begin(), part.whole.end());
+    }
+    const NodeId node = HONE_TRY(made_.graph.append(whole_.op(n), locals, std::move(made)));
+    for (size_t i = 0; i < results.size(); ++i)
+      define(results[i], made_.graph.result(node, i), after[i]);
+    return {};
+  }
+
   // Each device computes all of it. Later nodes take their parts for nothing.
   Status undivided_node(NodeId n, const std::string& reason) {
     std::vector<ValueId> operands;
@@ -358,7 +420,7 @@ class Partitioner {
         continue;
       }
       const ShardLayout whole = undivided(v);
-      was_divided = was_divided || !(values_[v.index].layout == whole);
+      was_divided = was_divided || values_[v.index].layout.dims != whole.dims;
       operands.push_back(in_layout(v, whole, whole_.describe(n)));
     }
     if (was_divided) note(n, reason.empty() ? "its results are whole" : reason);
@@ -372,6 +434,8 @@ class Partitioner {
 
   const Graph& whole_;
   const MeshRef mesh_;
+  std::vector<ShardLayout> given_ = {};   // of a region: of its inputs
+  std::vector<ShardLayout> wanted_ = {};  // and outputs
   Partition made_;
   MeshProgram program_{made_.graph, *mesh_};
   std::vector<Local> values_;

@@ -103,6 +103,26 @@ TEST(Partition, SaysWhatIsNotDivided) {
   EXPECT_EQ(made.messages[0].bytes, 8 * 6 * 4 / 2);
 }
 
+TEST(Partition, DividesTheBodiesOfLoops) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[8] on @m [x], %s: f32[5, 8]) -> (f32[8], f32[5, 8]) mesh @m = [x = 2] {\n"
+      "  %a, %b = scan %x, %s {carried = 1} body (%c: f32[8], %d: f32[8]) {\n"
+      "    %e = add %c, %d\n"
+      "    %t = reduce %e {kind = sum, axes = [0]}\n"
+      "    %u = broadcast %t {dims = [8], map = []}\n"
+      "    %f = mul %e, %u\n"
+      "    return %f, %e\n"
+      "  } : f32[8], f32[5, 8]\n"
+      "  return %a, %b\n"
+      "}\n");
+  const Partition made = partitioned(graph);
+  EXPECT_EQ(judged(graph, made, 1), "");
+  EXPECT_EQ(made.graph.output_types()[0].to_string(), "f32[4]");
+  EXPECT_EQ(made.graph.output_types()[1].to_string(), "f32[5, 4]");
+  EXPECT_THAT(print(made.graph), testing::HasSubstr("all_reduce"));
+  EXPECT_TRUE(made.whole.empty());
+}
+
 TEST(Partition, RefusesWhatItCannotCut) {
   EXPECT_THAT(partition_graph(parsed("graph @g(%x: f32[8] on @m [x]) -> f32[8] mesh @m = [x = 2] "
                                      "{\n  %y = all_reduce %x {kind = sum, group_size = 2}\n"
