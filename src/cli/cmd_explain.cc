@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/division.h"
 #include "cli/log.h"
 #include "cli/machines.h"
 #include "cli/named_plan.h"
@@ -83,8 +84,8 @@ Result<std::optional<SystemPlans>> planned_for(const System& system, const Subje
 }
 
 // The model on each device of a system.
-Status tell_system(Subject& subject, const Arguments& arguments, Console& console) {
-  const System system = HONE_TRY(load_system(arguments.text("system"), ""));
+Status tell_system(Subject& subject, const System& system, const Arguments& arguments,
+                   Console& console) {
   const std::optional<SystemPlans> found =
       HONE_TRY(planned_for(system, subject, arguments, console));
   std::vector<NamedPlan> named;
@@ -115,19 +116,37 @@ Status tell_system(Subject& subject, const Arguments& arguments, Console& consol
   return {};
 }
 
+// The model on several devices, which divide its batch.
+Status tell_division(const Graph& graph, const Arguments& arguments, Console& console) {
+  const Division division = HONE_TRY(given_division(graph, arguments, console));
+  const Source source = {.model = model_of(division.graph)};
+  const Bindings no_sizes;
+  Subject subject = {source, no_sizes, division.graph, {}};
+  return tell_system(subject, division.system, arguments, console);
+}
+
 Status check_options(const Arguments& arguments) {
   if (arguments.given("diff") && arguments.given("json"))
     return usage_error("--diff is for people; it does not go with --json");
   if (arguments.given("why") && arguments.given("diff"))
     return usage_error("--why tells of one plan; it does not go with --diff");
-  for (std::string_view other : {"diff", "why", "json"})
-    if (arguments.given("system") && arguments.given(other))
-      return usage_error("--system tells when each job runs; it does not go with --{}", other);
-  if (arguments.given("system") && arguments.given("isa"))
-    return usage_error("the devices of a system have targets; --system does not go with --isa")
-        .with_hint("'hone system show NAME --target FILE' prints it with another target");
-  if (arguments.given("trace") && !arguments.given("system"))
-    return usage_error("--trace is of a timeline; it needs --system");
+  for (std::string_view several : {"system", "devices", "device"}) {
+    if (!arguments.given(several)) continue;
+    for (std::string_view other : {"diff", "why", "json"})
+      if (arguments.given(other))
+        return usage_error("--{} tells when each job runs; it does not go with --{}", several,
+                           other);
+    if (arguments.given("isa"))
+      return usage_error("the devices of a system have targets; --{} does not go with --isa",
+                         several)
+          .with_hint("'hone system show NAME --target FILE' prints it with another target");
+  }
+  const bool are_devices = names_devices(arguments);
+  if (arguments.given("batch") && !are_devices) return usage_error("--batch needs --devices");
+  if (are_devices && !arguments.text("PLAN").empty() && arguments.text("PLAN") != "default")
+    return usage_error("a plan is of one device; it does not go with --devices");
+  if (arguments.given("trace") && !arguments.given("system") && !are_devices)
+    return usage_error("--trace is of a timeline; it needs --system or --devices");
   return {};
 }
 
@@ -152,7 +171,11 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
     if (!found.ok()) console.note("the log is not used: {}", found.error().what());
     if (found.ok()) subject.log = *std::move(found);
   }
-  if (arguments.given("system")) return tell_system(subject, arguments, console);
+  if (names_devices(arguments)) return tell_division(*graph, arguments, console);
+  if (arguments.given("system")) {
+    const System system = HONE_TRY(load_system(arguments.text("system"), ""));
+    return tell_system(subject, system, arguments, console);
+  }
   if (arguments.given("diff")) return tell_difference(subject, arguments, console);
 
   const NamedPlan plan = HONE_TRY(chosen_plan(subject, arguments, console));

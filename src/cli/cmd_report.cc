@@ -4,6 +4,8 @@
 #include "cli/commands.h"
 #include "cli/compiled.h"
 #include "cli/console.h"
+#include "cli/devices.h"
+#include "cli/division.h"
 #include "cli/inputs.h"
 #include "cli/log.h"
 #include "cli/machines.h"
@@ -93,12 +95,18 @@ Status check_is_there(const std::string& model) {
   return bad_input("cannot read '{}': there is no such file", excerpt(model));
 }
 
-// The timeline of a model on each device of a system.
+// The timeline of a model on each device of a system, or on devices that divide its batch.
 Status draw_system(ModelReport& report, const Model& model, const NativeOptions& options,
                    const Arguments& arguments, Console& console) {
-  const System system = HONE_TRY(load_system(arguments.text("system"), ""));
-  const Graph* const graph = single_graph(model);
-  if (graph == nullptr) return no_single_graph(model, "hone report --system");
+  const Graph* const whole = single_graph(model);
+  if (whole == nullptr)
+    return no_single_graph(
+        model, names_devices(arguments) ? "hone report --devices" : "hone report --system");
+  const auto division = [&]() -> Result<Division> {
+    if (names_devices(arguments)) return given_division(*whole, arguments, console);
+    return Division{HONE_TRY(load_system(arguments.text("system"), "")), *whole};
+  };
+  const auto [system, graph] = HONE_TRY(division());
   SystemPlanOptions wanted = {
       .prepare = options.prepare, .heuristics = options.heuristics, .cancel = &console.cancel()};
   std::vector<std::shared_ptr<const Cost>> costs;
@@ -106,7 +114,7 @@ Status draw_system(ModelReport& report, const Model& model, const NativeOptions&
     costs.push_back(std::make_shared<AnalyticCost>(target));
     wanted.said.emplace_back().threads = options.threads;
   }
-  const SystemPlans plans = HONE_TRY(plan_for_system(*graph, system, costs, wanted));
+  const SystemPlans plans = HONE_TRY(plan_for_system(graph, system, costs, wanted));
   report.devices = timeline_picture(system, HONE_TRY(timeline_of(plans, system, costs)));
   return {};
 }
@@ -137,7 +145,7 @@ Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& opti
   HONE_TRY(check_all_chosen(*inputs));
   const Model model = HONE_TRY(with_sizes(source->model, inputs->bindings));
   HONE_TRY(summarize_into(report, model));
-  if (arguments.given("system")) {
+  if (arguments.given("system") || names_devices(arguments)) {
     Status drawn = draw_system(report, model, options, arguments, console);
     return drawn.ok() ? Status() : failed("draw the system", std::move(drawn).error());
   }
@@ -169,6 +177,7 @@ Status cmd_report(const Arguments& arguments, Console& console) {
   if (page == "-" && json == "-")
     return usage_error("--output and --json cannot both be the standard output");
   HONE_TRY(check_is_there(arguments.text("MODEL")));
+  HONE_TRY(check_devices(arguments));
   if (names_compiled(arguments)) return is_compiled(arguments.text("MODEL"));
   NativeOptions options = HONE_TRY(native_options(arguments, console));
   ModelReport report = start_report(arguments, options);

@@ -104,7 +104,7 @@ inline constexpr Option kExplainOwn[] = {
     {.name = "trace",
      .take = Take::output,
      .value = "FILE",
-     .doc = "with --system: write a trace with a track for each device and link, for "
+     .doc = "with --system or --devices: write a trace with a track for each device and link, for "
             "ui.perfetto.dev"},
     {.name = "top",
      .take = Take::integer,
@@ -116,10 +116,11 @@ inline constexpr Option kExplainOwn[] = {
     json_option("write the explanation as data; - is the standard output, without the report"),
     log_option("the log of measured times, and of the plan 'log'"),
     {.name = "no-log", .doc = "do not read the log"}};
-inline constexpr auto kExplain = joined(kExplainOwn, kSizesOfInputs, kTuneNative);
+inline constexpr auto kExplain = joined(kExplainOwn, kDevices, kSizesOfInputs, kTuneNative);
 inline constexpr Example kExplainExamples[] = {
     {"hone explain model.onnx --threads 1", "the ten dearest kernels"},
     {"hone explain model.onnx default --diff log", "the changes of tuning"},
-    {"hone explain model.onnx --system ring:4", "the model on four devices at once"}};
+    {"hone explain model.onnx --system ring:4", "the model on four devices at once"},
+    {"hone explain zoo:mlp,batch=8 --devices 2", "two parts of this machine divide the batch"}};
 
 }  // namespace hone::cli::rows

@@ -137,3 +137,29 @@ for other in "--plan steps.plan" "--isa avx2" "-o x.honec"; do
   "$HONE" compile gathered.hone --system ring:4 $other 2>err && exit 1
   grep -q -- "${other%% *}" err
 done
+
+# Devices divide the batch, and exchange their sums.
+cat >mean.hone <<'END'
+graph @mean(%x: f32[5, 64]) -> f32[5, 64] {
+  %s = reduce %x {kind = sum, axes = [0]}
+  %b = broadcast %s {dims = [5, 64], map = [1]}
+  %y = sub %x, %b
+  return %y
+}
+END
+says "each of 2 devices with 3 of 5 rows of the batch, the most that one has" mean.hone --devices 2
+contains '^mean on each of the 2 devices of local:2, by price '
+contains '^all_reduce s .*256 B '
+contains '^link '
+says "with 1 of 5 rows" mean.hone --devices 5 --system ring:5 --trace parts.json
+contains '^mean on each of the 5 devices of ring:5, by price '
+grep -q '"all_reduce s"' parts.json
+says "with 32 of 64 rows" mean.hone --devices 2 --batch x:1
+never grep -q '^all_reduce' out
+hone sum.hone --devices 4 >out 2>err
+contains '^sum on each of the 4 devices of local:4, by price '
+fails 2 "'ring:3' has 3 devices" mean.hone --devices 2 --system ring:3
+fails 2 "5 of them have some" mean.hone --devices 6
+fails 2 "--batch needs --devices" mean.hone --batch x
+fails 2 "a plan is of one device" mean.hone mean.plan --devices 2
+fails 2 "does not go with --isa" mean.hone --devices 2 --isa avx2

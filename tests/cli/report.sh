@@ -36,6 +36,19 @@ grep -q '\["device 3",false,\[\["' data.json
 grep -q '\["ring 0 > 1",true,\[\["' data.json
 grep -q '"sides":\[\]' data.json
 fails 3 "groups of 4" gathered.hone --system ring:3 -o page.html
+# Devices divide a batch.
+cat >mean.hone <<'END'
+graph @mean(%x: f32[5, 64]) -> f32[5, 64] {
+  %s = reduce %x {kind = sum, axes = [0]}
+  %b = broadcast %s {dims = [5, 64], map = [1]}
+  %y = sub %x, %b
+  return %y
+}
+END
+says "with 3 of 5 rows" mean.hone --devices 2 -o page.html --json data.json
+grep -q '"devices":{"system":"local:2","seconds":' data.json
+fails 2 "does not go with --devices" mean.hone --devices 2 --plan-seed 1 -o page.html
+fails 2 "'ring:3' has 3 devices" mean.hone --devices 2 --system ring:3 -o page.html
 fails 3 "missing.system" gathered.hone --system missing.system -o page.html
 
 # Another plan is measured against the planner's.
