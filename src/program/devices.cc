@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "base/checked_math.h"
 #include "program/frame.h"
 #include "program/tiles/calling.h"
 #include "program/uniform.h"
@@ -38,8 +39,11 @@ class DeviceSteps {
     all_.device = device;
   }
 
+  // A text can ask for more than anybody can list, by few commands.
   Status run(int64_t& steps) {
     steps_ = &steps;
+    if (const auto all = checked_add(steps, begun(*program_.main)); !all || *all > kMaxSteps)
+      return too_many();
     return add(*program_.main);
   }
   DeviceProgram take_steps() { return std::move(all_); }
@@ -53,6 +57,24 @@ class DeviceSteps {
     int64_t input = 0, output = 0, scratch = 0;  // where its rooms begin in those of all
     int32_t tickets = 0;
   };
+
+  static Error too_many() {
+    return over_limit("the devices take more than {} steps together", kMaxSteps);
+  }
+
+  // The exchanges that a frame begins, with all that it runs; at most INT64_MAX.
+  int64_t begun(const Frame& frame) {
+    if (const auto known = begun_.find(&frame); known != begun_.end()) return known->second;
+    int64_t sum = 0;
+    for (const Command& command : frame.commands) {
+      int64_t own = begins_exchange(command) ? 1 : 0;
+      for (const FrameRef& inner : frames_of(command))
+        own = checked_add(own, begun(*inner)).value_or(INT64_MAX);
+      own = checked_mul(own, rounds_of(command)).value_or(INT64_MAX);
+      sum = checked_add(sum, own).value_or(INT64_MAX);
+    }
+    return begun_[&frame] = sum;
+  }
 
   Status add(const Frame& frame) {
     for (const Command& command : frame.commands) {
@@ -114,8 +136,7 @@ class DeviceSteps {
             all_.tickets};
     commands_.push_back(std::move(name));
     *steps_ += 1 + std::ssize(open.program.steps);  // one without steps counts, too
-    if (*steps_ > kMaxSteps)
-      return over_limit("the devices take more than {} steps together", kMaxSteps);
+    if (*steps_ > kMaxSteps) return too_many();
     all_.input += open.program.input;
     all_.output += open.program.output;
     all_.scratch += open.program.scratch;
@@ -150,6 +171,7 @@ class DeviceSteps {
   const bool is_for_all_;  // all devices run this program
   int64_t* steps_ = nullptr;
   uint32_t started_ = 0;
+  std::map<const Frame*, int64_t> begun_;
   std::map<const void*, Open> open_;  // by what began it
   DeviceProgram all_;
   std::vector<std::string> commands_;  // that begin something: "send %x"

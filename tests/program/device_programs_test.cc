@@ -153,6 +153,38 @@ TEST(DevicePrograms, TheCheckerNamesTwoCommandsThatWaitForEachOther) {
               says("device 0, 'send %x' ... 16 ... 'receive %t' ... 20"));
 }
 
+// Frames that run the one before twice: 2^60 collectives.
+std::string doubling() {
+  std::string text =
+      "program @p {\n  threads 1\n  frame @f0(%s: f32[4]) -> (%n: f32[4]) {\n"
+      "    0 @n = start all_reduce sum in 2 by ring (%s) -> (%n)\n"
+      "    1 @n = wait 0 (%s) -> (%n) after 0\n  }\n";
+  for (int i = 1; i <= 60; ++i)
+    text += fmt::format(
+        "  frame @f{}(%s: f32[4]) -> (%n: f32[4]) {{\n    temporary %t: f32[4] at 0\n"
+        "    0 @t = call @f{}(%s) -> (%t)\n    1 @n = call @f{}(%t) -> (%n) after 0\n  }}\n",
+        i, i - 1, i - 1);
+  return text + "}\n";
+}
+
+TEST(DevicePrograms, ProofsOfHostileTextsEnd) {
+  const DevicePrograms twice = parsed(doubling());
+  ASSERT_TRUE(verify(twice).ok());
+  EXPECT_THAT(check_no_deadlock(twice, 2), refuses(ErrorCode::limit, "program 'p' ... steps"));
+  const DeviceMemory memory = device_memory(twice.programs[0], 2).value();
+  EXPECT_EQ(memory.ports, 32);
+  EXPECT_GE(memory.messages, 8);
+  // Rounds that exchange nothing count, too.
+  const DevicePrograms rounds = parsed(
+      "program @p on 0 {\n  threads 1\n  frame @body(%s: f32[4]) -> (%n: f32[4]) {\n"
+      "    0 @n = start all_reduce sum in 1 by ring (%s) -> (%n)\n"
+      "    1 @n = wait 0 (%s) -> (%n) after 0\n  }\n"
+      "  frame @main(%x: f32[4]) -> (%y: f32[4]) {\n"
+      "    0 @y = scan [1099511627776] do @body(%x over) -> (%y over)\n  }\n}\n");
+  EXPECT_THAT(check_no_deadlock(rounds, 1), refuses(ErrorCode::limit, "program 'p' ... steps"));
+  EXPECT_TRUE(device_memory(rounds.programs[0], 1).ok());
+}
+
 void check_messages(uint64_t first, uint64_t count) {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     Rng rng(seed);
