@@ -615,6 +615,26 @@ class Regions {
   std::vector<Walked> walked_;
 };
 
+// Devices that add up sums in what a truth decides must take the same way, or they would wait for
+// each other. Each computes the truth by code of its own, which may round in another way. So it
+// holds if it does on one of them.
+Result<ValueId> agreed(Graph& graph, ValueId truth, int64_t devices) {
+  const auto apply = [&](Op op, ValueId operand) -> Result<ValueId> {
+    const ValueId operands[] = {operand};
+    return graph.result(HONE_TRY(graph.append(op, operands)));
+  };
+  const ValueId number = HONE_TRY(apply(Op::get(Opcode::cast, {{"dtype", DType::i32}}), truth));
+  const Op most =
+      Op::get(Opcode::all_reduce, {{"kind", std::string("max")}, {"group_size", devices}});
+  return apply(Op::get(Opcode::cast, {{"dtype", DType::boolean}}), HONE_TRY(apply(most, number)));
+}
+
+Status agree_on_output(Graph& test, int64_t devices) {
+  const ValueId truth = HONE_TRY(agreed(test, test.outputs()[0], devices));
+  test.set_outputs({truth});
+  return {};
+}
+
 Status Walk::control(NodeId n) {
   const Flow flow = flow_of(whole_.op(n), whole_.operands(n).size());
   std::vector<int> dims = operand_dims(n);
@@ -639,17 +659,18 @@ Status Walk::control(NodeId n) {
     for (size_t i = flow.carried; i < results.size(); ++i)
       if (results[i] != kWhole) ++results[i];
   std::vector<GraphRef> bodies;
+  const bool have_sums = std::ranges::any_of(regions.walked(), &Walked::has_sums);
+  if (have_sums && is_while(whole_.opcode(n)))
+    HONE_TRY(agree_on_output(regions.walked()[0].graph, share_.devices));
   for (Walked& one : regions.walked()) {
     if (one.depends_on_first) depends_on_first_ = true;
-    if (one.has_sums) {
-      has_sums_ = true;
-      if (is_branch(whole_.opcode(n)) || is_while(whole_.opcode(n)))
-        return mixes(whole_.op(n).name(), "it adds rows up where data decides what a device runs")
-            .at(whole_.describe(n));
-    }
     bodies.push_back(std::make_shared<Graph>(std::move(one.graph)));
   }
-  const std::vector<ValueId> local = HONE_TRY(operands_at(n, dims));
+  std::vector<ValueId> local = HONE_TRY(operands_at(n, dims));
+  if (have_sums && is_branch(whole_.opcode(n))) {
+    local[0] = HONE_TRY(agreed(part_, local[0], share_.devices));
+  }
+  has_sums_ = has_sums_ || have_sums;
   const NodeId made = HONE_TRY(append(n, local, dims, results, std::move(bodies)));
   for (size_t i = 0; i < results.size(); ++i) define(n, i, part_.result(made, i), results[i]);
   return {};

@@ -42,8 +42,8 @@ struct BatchPart {
 // in f32.
 //
 // Regions and composites are followed into. A composite whose local form means the same stays one.
-// An op whose results need several rows in another way is refused by name. So are sums in a branch,
-// or in a loop whose end data decides, as devices may disagree. Static graphs only.
+// Where a branch or a while loop has sums, devices agree on its condition by another all_reduce.
+// An op whose results need several rows in another way is refused by name. Static graphs only.
 Result<BatchPart> batch_part(const Graph& graph, std::vector<int> inputs, const BatchShare& share);
 
 }  // namespace hone

@@ -37,6 +37,30 @@ for devices in 2 3 8; do
 done
 "$HONE" check mean.hone --devices 2 >/dev/null
 
+# Sums in a loop that data ends, and in a branch of it.
+cat >rounds.hone <<'END'
+graph @rounds(%x: f32[5, 3]) -> (f32[5, 3], f32[]) {
+  %one = constant 1 : f32[]
+  %y, %n = while %x, %one
+    condition(%a: f32[5, 3], %s: f32[]) { %c = compare %s, 200 {direction = lt} return %c }
+    body(%a: f32[5, 3], %s: f32[]) {
+      %d = mul %a, %a
+      %c = compare %s, 50 {direction = lt}
+      %t = if %c, %d
+        then(%d: f32[5, 3]) { %t = reduce %d {kind = sum, axes = [0, 1]} return %t }
+        else(%d: f32[5, 3]) { %r = reduce %d {kind = sum, axes = [0, 1]} %t = mul %r, 2 return %t }
+      %u = add %s, %t
+      return %a, %u
+    }
+  return %y, %n
+}
+END
+"$HONE" run rounds.hone -o rounds.npz
+for devices in 2 3; do
+  "$HONE" run rounds.hone --devices "$devices" --expect rounds.npz --rtol 1e-5
+done
+"$HONE" check rounds.hone --devices 2 --transport shared >/dev/null
+
 cat >most.hone <<'END'
 graph @most(%x: f32[4, 3]) -> f32[3] {
   %m = reduce %x {kind = max, axes = [0]}

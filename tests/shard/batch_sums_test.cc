@@ -180,17 +180,53 @@ TEST(BatchSums, InALoopAreMadeInEachStep) {
   }
 }
 
-TEST(BatchSums, AreRefusedWhereDataDecidesWhatRuns) {
+// Devices exchange what decides, too.
+TEST(BatchSums, WhereDataDecidesWhatRuns) {
   const Graph graph = parsed(R"(
-graph @g(%x: f32[4, 3], %p: bool[]) -> f32[3] {
+graph @g(%x: f32[4, 3], %p: bool[], %q: bool[]) -> (f32[3], f32[3]) {
   %y = if %p, %x
     then(%a: f32[4, 3]) { %s = reduce %a {kind = sum, axes = [0]} : f32[3] return %s }
-    else(%a: f32[4, 3]) { %z = constant [0, 0, 0] : f32[3] return %z }
-  return %y
+    else(%a: f32[4, 3]) { %z = constant [1, 2, 3] : f32[3] return %z }
+  %w = if %q, %x
+    then(%a: f32[4, 3]) { %s = reduce %a {kind = sum, axes = [0]} : f32[3] return %s }
+    else(%a: f32[4, 3]) { %z = constant [1, 2, 3] : f32[3] return %z }
+  return %y, %w
 }
 )");
-  EXPECT_THAT(batch_part(graph, {0, kWhole}, {4, 0, 2, 2}),
-              refuses(ErrorCode::unsupported, "y ... op 'if' ... adds rows up"));
+  std::vector<Tensor> inputs = *random_inputs(graph, 1);
+  inputs[1] = Tensor::scalar(DType::boolean, 1);
+  inputs[2] = Tensor::scalar(DType::boolean, 0);
+  bool is_refused = false;
+  EXPECT_EQ(judge_parts(graph, inputs, {0, kWhole, kWhole}, 4, 2, is_refused), "");
+  EXPECT_FALSE(is_refused);
+  const BatchPart part = batch_part(graph, {0, kWhole, kWhole}, {4, 0, 2, 2}).value();
+  EXPECT_TRUE(part.has_sums);
+  EXPECT_THAT(print(part.graph), HasSubstr("{kind = max, group_size = 2} : i32[]"));
+}
+
+// Rounds go on until the sum of the batch is large.
+TEST(BatchSums, InRoundsThatDataEnds) {
+  const Graph graph = parsed(R"(
+graph @g(%x: f32[4, 3]) -> (f32[4, 3], f32[]) {
+  %one = constant 1 : f32[]
+  %y, %n = while %x, %one
+    condition(%a: f32[4, 3], %s: f32[]) {
+      %most = constant 100 : f32[]
+      %c = compare %s, %most {direction = lt} : bool[]
+      return %c
+    }
+    body(%a: f32[4, 3], %s: f32[]) {
+      %d = mul %a, %a : f32[4, 3]
+      %t = reduce %d {kind = sum, axes = [0, 1]} : f32[]
+      %u = add %s, %t : f32[]
+      return %a, %u
+    }
+  return %y, %n
+}
+)");
+  bool is_refused = false;
+  EXPECT_EQ(judge_parts(graph, *random_inputs(graph, 4), {0}, 4, 2, is_refused), "");
+  EXPECT_FALSE(is_refused);
 }
 
 TEST(BatchSums, OfSpecialNumbersAreThoseOfOneDevice) {
