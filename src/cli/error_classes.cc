@@ -76,7 +76,8 @@ constexpr ErrorClass kClasses[] = {
      .cause = "The text or the bytes do not follow the format: a damaged download, another format, "
               "or an edit that went wrong.",
      .way_out = "The place is FILE:LINE:COLUMN or the part of the file; docs/formats describes "
-                "each format. 'onnx.checker' of Python says what else is wrong with an ONNX file.",
+                "each format. 'onnx.checker' of Python says what else is wrong with an ONNX file, "
+                "'stablehlo-opt FILE' what is wrong with StableHLO.",
      .file = "bad.hone",
      .content = "graph @f(\n",
      .example = "hone inspect bad.hone",
@@ -128,10 +129,26 @@ constexpr ErrorClass kClasses[] = {
     // ---- 4
     {.code = 4,
      .name = "an op that hone does not read",
-     .cause = "hone has no mapping for the ONNX op, its version, or this use of it; "
-              "docs/onnx-ops.md lists those that it has.",
-     .way_out = "Export with another version of the opset, or without the op; the message names "
-                "the node."},
+     .cause = "hone has no mapping for the op, its version, or this use of it. docs/onnx-ops.md "
+              "and docs/hlo-ops.md list those that it has.",
+     .way_out = "Export without the op. An ONNX file may do with another version of the opset. "
+                "The message names the node, or the line and column with the uses in the file.",
+     .file = "lacking.mlir",
+     .content = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+                "  %0 = stablehlo.foo %x : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n",
+     .example = "hone inspect lacking.mlir",
+     .says = "...stablehlo.foo...(lacking.mlir:2:8)"},
+    {.code = 4,
+     .name = "a model whose file does not hold all of it",
+     .cause = "A program of HLO or StableHLO calls another library, or its text leaves out the "
+              "numbers of a constant: 'constant({...})'.",
+     .way_out = "'hone inspect' counts its work all the same. --input gives the numbers of a "
+                "constant. Export without the library, or print constants whole.",
+     .file = "part.hlo",
+     .content = "HloModule f\n\nENTRY main {\n  x = f32[2] parameter(0)\n"
+                "  c = f32[2] constant({...})\n  ROOT y = f32[2] add(x, c)\n}\n",
+     .example = "hone run part.hlo",
+     .says = "the model cannot run...(5:14)"},
     {.code = 4,
      .name = "a model of several segments where one graph is needed",
      .cause = "Shapes of the model depend on its data, so it is cut into segments.",
@@ -162,7 +179,7 @@ constexpr ErrorClass kClasses[] = {
     {.code = 5,
      .name = "a limit of the format",
      .cause = "A file claims to have more than hone takes: nodes, ranks, elements, bytes, depth "
-              "(docs/onnx.md). It may be hostile.",
+              "(docs/onnx.md, docs/stablehlo.md). It may be hostile.",
      .way_out = "The message names the limit. Real models are far below all of them."},
     {.code = 5,
      .name = "a full disk, or output that nobody reads",
