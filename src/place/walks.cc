@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <cmath>
+
+#include "place/state.h"
+
+// Walks from placement to placement: annealing, and a Markov chain at one heat.
+
+namespace hone {
+namespace {
+
+constexpr double kHot = 0.03, kCold = 2e-5;  // of the value: heat at first and at the end
+constexpr size_t kMostTogether = 256;        // units that move at once
+constexpr double kWeakest = 1e-3;            // of the value: what a tensor costs that holds two
+
+class Walk {
+ public:
+  explicit Walk(PlaceRun& run) : run_(run), neighbours_(run.units().units().size()) {
+    back_to_best();
+    const PlaceUnits& units = run.units();
+    for (uint32_t t = 0; t < run.problem().tensors.size(); ++t)
+      for (const uint32_t user : run.problem().tensors[t].users) {
+        const uint32_t a = units.of(run.problem().tensors[t].maker), b = units.of(user);
+        if (a == b) continue;
+        neighbours_[a].push_back({b, t});
+        neighbours_[b].push_back({a, t});
+      }
+    for (uint32_t u = 0; u < units.units().size(); ++u)
+      if (units.units()[u].devices.size() > 1) movable_.push_back(u);
+    for (const PlaceDevice& device : run.judge().devices()) port_ = std::max(port_, device.port);
+  }
+
+  bool can_move() const {
+    return !movable_.empty() || (asks_for_order() && run_.problem().nodes.size() > 1);
+  }
+
+  // One step; a worse placement is taken with a probability that falls with the heat.
+  void step(double heat) {
+    const double before = state_->rank();
+    if (asks_for_order() && (movable_.empty() || run_.rng().chance(kOrderShare))) {
+      const auto count = static_cast<uint64_t>(run_.problem().nodes.size());
+      state_->swap_priorities(static_cast<uint32_t>(run_.rng().below(count)),
+                              static_cast<uint32_t>(run_.rng().below(count)));
+    } else {
+      propose();
+      if (moves_.empty()) return run_.count_trials(1);
+      state_->apply(moves_);
+    }
+    const double rise = state_->rank() - before;
+    if (!(rise <= 0 || run_.rng().uniform() < std::exp(-rise / (heat * run_.best_value()))))
+      return state_->undo();
+    if (state_->value() < run_.best_value() * (1 - 1e-12)) run_.offer(state_->placement());
+  }
+
+  void back_to_best() { state_.emplace(run_, run_.best()); }
+
+ private:
+  static constexpr double kOrderShare = 0.3;  // of steps that change the order
+
+  struct Neighbour {
+    uint32_t unit, tensor;
+  };
+  bool asks_for_order() const { return run_.goal() == PlaceGoal::step; }
+  bool may_be_on(uint32_t unit, uint32_t device) const {
+    return std::ranges::binary_search(run_.units().units()[unit].devices, device);
+  }
+
+  void propose() {
+    moves_.clear();
+    Rng& rng = run_.rng();
+    const uint32_t unit = rng.pick(movable_);
+    const uint32_t from = state_->device_of(unit);
+    uint32_t to = rng.pick(run_.units().units()[unit].devices);
+    // Mostly to where a neighbour is.
+    if (!neighbours_[unit].empty() && rng.chance(0.7))
+      to = state_->device_of(rng.pick(neighbours_[unit]).unit);
+    if (to == from || !may_be_on(unit, to)) return;
+    switch (rng.below(4)) {
+      case 0: moves_ = {{unit, to}}; break;
+      case 1: {  // one of that device comes here
+        const uint32_t other = rng.pick(movable_);
+        moves_ = {{unit, to}};
+        if (state_->device_of(other) == to && may_be_on(other, from))
+          moves_.push_back({other, from});
+        break;
+      }
+      default: move_together(unit, from, to);
+    }
+  }
+
+  // The unit, and those of its device that hang on it by tensors of more than some cost.
+  void move_together(uint32_t unit, uint32_t from, uint32_t to) {
+    const double weak = run_.best_value() * std::pow(kWeakest, run_.rng().uniform());
+    moves_ = {{unit, to}};
+    std::vector<uint32_t> taken = {unit};
+    for (size_t i = 0; i < moves_.size() && moves_.size() < kMostTogether; ++i)
+      for (const Neighbour& next : neighbours_[moves_[i].unit]) {
+        if (state_->device_of(next.unit) != from || !may_be_on(next.unit, to)) continue;
+        if (run_.problem().tensors[next.tensor].bytes * port_ < weak) continue;
+        const auto place = std::ranges::lower_bound(taken, next.unit);
+        if (place != taken.end() && *place == next.unit) continue;
+        taken.insert(place, next.unit);
+        moves_.push_back({next.unit, to});
+      }
+  }
+
+  PlaceRun& run_;
+  std::optional<PlaceState> state_;
+  std::vector<std::vector<Neighbour>> neighbours_;
+  std::vector<uint32_t> movable_;
+  double port_ = 0;
+  std::vector<PlaceMove> moves_;
+};
+
+}  // namespace
+
+void place_annealing(PlaceRun& run) {
+  if (!run.has_best()) return;
+  Walk walk(run);
+  if (!walk.can_move()) return;
+  constexpr int64_t kPerLook = 16;  // steps between looks at the clock
+  const double from = run.progress();
+  const double rest = std::max(1 - from, 1e-9);
+  // Twice from hot to cold: the second time from the best.
+  bool is_second = false;
+  while (run.may_go_on()) {
+    double done = 2 * (run.progress() - from) / rest;
+    if (done >= 1 && !is_second) {
+      walk.back_to_best();
+      is_second = true;
+    }
+    done = is_second ? done - 1 : done;
+    const double heat = kHot * std::pow(kCold / kHot, std::clamp(done, 0.0, 1.0));
+    for (int64_t i = 0; i < kPerLook && run.may_go_on(); ++i) walk.step(heat);
+  }
+}
+
+void place_chain(PlaceRun& run) {
+  if (!run.has_best()) return;
+  Walk walk(run);
+  if (!walk.can_move()) return;
+  constexpr double kHeat = 0.002;  // of the value
+  constexpr int64_t kStepsToBest = 1000;
+  for (int64_t steps = 1; run.may_go_on(); ++steps) {
+    walk.step(kHeat);
+    if (steps % kStepsToBest == 0) walk.back_to_best();
+  }
+}
+
+}  // namespace hone
