@@ -8,6 +8,7 @@
 #include "cli/rows_machine.h"
 #include "cli/rows_memory.h"
 #include "cli/rows_model.h"
+#include "cli/rows_place.h"
 #include "cli/rows_rules.h"
 #include "cli/rows_tests.h"
 #include "cli/rows_tune.h"
@@ -698,6 +699,17 @@ constexpr Command kCommands[] = {
      .options = kAssign,
      .examples = kAssignExamples,
      .run = &cmd_assign},
+    {.name = "place",
+     .summary = "Place the nodes of a graph on the devices of a system",
+     .text =
+         "Reads a problem: nodes with times and memory, tensors between them, and devices with "
+         "links. Looks for a device and an order for each node, so that a step ends early or no "
+         "device is busy for long, and the memory fits. The timeline of the system judges all. "
+         "It shows a bound that no placement is below. docs/placement.md explains it.",
+     .positionals = kPlaceFile,
+     .options = kPlace,
+     .examples = kPlaceExamples,
+     .run = &cmd_place},
     {.name = "ops",
      .summary = "Describe the ops",
      .positionals = kOpsName,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -46,7 +47,9 @@ struct PlaceResult {
   std::vector<PlacerOutcome> placers;  // in the order in which they ran
 
   // How far it may be above the least, relative to it.
-  double gap(PlaceGoal goal) const { return value > 0 ? 1 - bounds.of(goal) / value : 0; }
+  double gap(PlaceGoal goal) const {
+    return value > 0 ? std::max(0.0, 1 - bounds.of(goal) / value) : 0;
+  }
 };
 
 // The best placement of a problem that has passed check(). With `trials` and time enough the same

@@ -79,6 +79,7 @@ const std::map<std::string_view, Words>& lines() {
       {"rules needed", {"some.rules"}},
       {"alloc", {"buffers.csv"}},
       {"assign", {"problem.json"}},
+      {"place", {"tasks.txt", "--seconds", "0.1"}},
       {"ops", {"add"}},
       {"completions", {"bash"}},
       {"man", {}},
@@ -102,6 +103,7 @@ class CommandLines : public testing::Test {
     put("some.secret", "a secret of sixteen bytes and more");
     put("lines.txt", "(ewadd ?a ?b) => (ewadd ?b ?a)\n");
     put("buffers.csv", "id,lower,upper,size\n1,0,2,16\n2,1,3,16\n");
+    put("tasks.txt", "3\n0,\n0,\n1,\n1000,8\n1000,8\n");
     put("problem.json",
         R"({"problem": {"nodes": {"intervals": [[0,1]], "costs": [[2,1]], "usages": [[0,0]]},
             "edges": {}}})");

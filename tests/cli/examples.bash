@@ -100,6 +100,10 @@ make_rest() {
   printf '%s' '{"problem": {"nodes": {"intervals": [[0,1]], "costs": [[2,1]], "usages": [[0,0]]},' \
     '"edges": {"nodes": [], "costs": []}}}' >problem.json
   printf '[0]\n' >solution.txt
+  printf '3\n0,\n0,\n1,\n1000,8\n1000,8\n' >tasks.txt
+  printf '%s' '{"maxSizePerFPGA": 9, "maxFPGAs": 2, "nodes": [' \
+    '{"id": 0, "cpuLatency": 9, "fpgaLatency": 1, "size": 1}], "edges": []}' >graph.json
+  printf '{"fpgas": [{"nodes": [0]}]}' >split.json
   printf 'graph @at(%%a: f32[64, 2], %%b: f32[64, 1]) {\n  %s\n  %s\n  return %%at, %%side\n}\n' \
     '%at = neg %a' '%side = neg %b' >points.hone
   hone run points.hone -o points.npz

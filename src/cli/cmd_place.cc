@@ -1,0 +1,244 @@
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/machines.h"
+#include "cli/source.h"
+#include "cost/analytic.h"
+#include "place/partition_json.h"
+#include "place/placer.h"
+#include "place/sort_by.h"
+#include "place/task_text.h"
+#include "place/text.h"
+#include "program/device_programs.h"
+#include "search/placed_graph.h"
+
+namespace hone::cli {
+namespace {
+
+std::string milliseconds(double seconds) { return fmt::format("{:.6g} ms", 1e3 * seconds); }
+
+// ---- Files -------------------------------------------------------------------------------------
+
+Result<std::string> problem_text(const std::string& path) {
+  return path == "-" ? read_stdin() : read_file(path, static_cast<int64_t>(kMaxPlaceText));
+}
+
+// A problem from a file, or made of a model.
+struct PlaceSubject {
+  std::optional<PlacedGraph> model;
+  std::vector<std::shared_ptr<const Cost>> costs;  // of the model's system
+  PlaceProblem file;
+
+  const PlaceProblem& problem() const { return model ? model->problem : file; }
+};
+
+bool is_problem_path(std::string_view path) {
+  return path == "-" || path.ends_with(".json") || path.ends_with(".txt") ||
+         path.ends_with(".place");
+}
+
+Result<PlaceProblem> load_problem(const std::string& path, std::optional<System> system,
+                                  const Arguments& arguments) {
+  const std::string name = path == "-" ? "<stdin>" : path;
+  const std::string text = HONE_TRY(problem_text(path));
+  const std::string_view begin = trim(text);
+  const bool is_own = is_place_text(text), is_json = begin.starts_with('{');
+  if (is_own || is_json) {
+    if (arguments.given("devices"))
+      return usage_error("--devices is for graphs of tasks; this file has devices")
+          .with_hint("--system replaces them");
+    Result<PlaceProblem> problem =
+        is_own ? parse_place_text(text, name) : parse_partition_json(text, name);
+    if (!system || !problem.ok()) return problem;
+    return on_system(std::move(*problem), std::move(*system));
+  }
+  if (begin.empty() || begin[0] < '0' || begin[0] > '9')
+    return bad_input("no problem of placement begins with '{}'", excerpt(begin.substr(0, 40)))
+        .at(name)
+        .with_hint("docs/placement.md has the formats");
+  if (system && arguments.given("devices"))
+    return usage_error("--devices and --system both say which devices there are");
+  if (!system) system = HONE_TRY(task_system(arguments.integer("devices")));
+  return parse_task_text(text, name, *system);
+}
+
+Result<PlaceSubject> load_subject(const Arguments& arguments, Console& console) {
+  PlaceSubject subject;
+  std::optional<System> system;
+  if (arguments.given("system"))
+    system = HONE_TRY(load_system(arguments.text("system"), arguments.text("target")));
+  else if (arguments.given("target"))
+    return usage_error("--target is of the devices of --system");
+  const std::string path = arguments.text("FILE");
+  if (is_problem_path(path)) {
+    for (const std::string_view option : {"dim", "shape"})
+      if (arguments.given(option)) return usage_error("--{} is of a model", option);
+    subject.file = HONE_TRY(load_problem(path, std::move(system), arguments));
+    return subject;
+  }
+  if (!system)
+    return usage_error("a model is placed on a system").with_hint("add --system ring:4, or a file");
+  for (const std::string_view option : {"check", "from", "devices"})
+    if (arguments.given(option)) return usage_error("--{} is for files of problems", option);
+  const Graph graph = HONE_TRY(given_graph(path, arguments, console));
+  for (const Target& target : system->targets)
+    subject.costs.push_back(std::make_shared<AnalyticCost>(target));
+  subject.model =
+      HONE_TRY(place_problem(graph, *system, subject.costs, {.cancel = &console.cancel()}));
+  return subject;
+}
+
+Status write_problem(const PlaceProblem& problem, const std::string& path, Console& console) {
+  if (path.ends_with(".json")) {
+    const std::string text = HONE_TRY(print_partition_json(problem));
+    return write_text(path, text, console);
+  }
+  if (path.ends_with(".txt")) return write_text(path, HONE_TRY(print_task_text(problem)), console);
+  return write_text(path, print(problem), console);
+}
+
+Result<DevicePlacement> load_split(const std::string& path, const PlaceProblem& problem) {
+  const std::string text = HONE_TRY(read_file(path, static_cast<int64_t>(kMaxPartitionBytes)));
+  const DevicePlacement placement = HONE_TRY(parse_split(text, path, problem));
+  HONE_TRY(check(problem, placement));
+  return placement;
+}
+
+// ---- Tables ------------------------------------------------------------------------------------
+
+std::string devices_text(const PlaceJudge& judge, const DevicePlacement& placement,
+                         const PlaceTimeline& timeline) {
+  const PlaceProblem& problem = judge.problem();
+  TextTable table("rlrrrrr", {"device", "target", "nodes", "computing", "load", "memory", "of"});
+  const std::vector<double> loads = judge.loads(placement);
+  for (uint32_t d = 0; d < problem.devices(); ++d) {
+    const PlaceDevice& device = judge.devices()[d];
+    int64_t nodes = 0;
+    double computing = 0;
+    for (uint32_t i = 0; i < problem.nodes.size(); ++i) {
+      if (placement.device[i] != d) continue;
+      ++nodes;
+      computing += problem.nodes[i].seconds[device.target];
+    }
+    table.add_row({std::to_string(d), problem.system.targets[device.target].name,
+                   std::to_string(nodes), milliseconds(computing), milliseconds(loads[d]),
+                   format_bytes(timeline.memory[d].peak), format_bytes(device.memory)});
+  }
+  return table.to_string();
+}
+
+std::string placers_text(const PlaceResult& result) {
+  TextTable table("lrrrl", {"placer", "value", "took", "placements", ""});
+  for (const PlacerOutcome& one : result.placers)
+    table.add_row({std::string(one.name), one.value == kCannotRun ? "-" : milliseconds(one.value),
+                   format_seconds(one.seconds), std::to_string(one.trials), one.note});
+  return table.to_string();
+}
+
+// "step 3.1 ms, load 4 ms": the goal first.
+std::string values_text(const PlaceJudge& judge, const DevicePlacement& placement,
+                        const PlaceTimeline& timeline, PlaceGoal goal) {
+  const double load = std::ranges::max(judge.loads(placement));
+  const std::string step = fmt::format("step {}", milliseconds(timeline.seconds()));
+  return goal == PlaceGoal::step ? fmt::format("{}, load {}", step, milliseconds(load))
+                                 : fmt::format("load {}, {}", milliseconds(load), step);
+}
+
+std::string bound_text(const PlaceBounds& bounds, double value, PlaceGoal goal) {
+  const double gap = value > 0 ? std::max(0.0, 1 - bounds.of(goal) / value) : 0;
+  return fmt::format("bound {} ({}), gap {:.2f} %", milliseconds(bounds.of(goal)),
+                     bounds.name_of(goal), 100 * gap);
+}
+
+Status judge_split(const PlaceJudge& judge, const std::string& path, PlaceGoal goal,
+                   Console& console) {
+  const DevicePlacement placement = HONE_TRY(load_split(path, judge.problem()));
+  const PlaceTimeline timeline = HONE_TRY(judge.timeline(placement));
+  const double value =
+      goal == PlaceGoal::step ? timeline.seconds() : std::ranges::max(judge.loads(placement));
+  HONE_TRY(judge.check_memory(placement, timeline));
+  console.write(devices_text(judge, placement, timeline));
+  console.note("{}; {}", values_text(judge, placement, timeline, goal),
+               bound_text(place_bounds(judge), value, goal));
+  return {};
+}
+
+// The programs of the devices of a model, or the nodes of each device.
+Result<std::string> output_text(const PlaceSubject& subject, const PlaceJudge& judge,
+                                const DevicePlacement& placement, const PlaceTimeline& timeline,
+                                Console& console) {
+  if (subject.model)
+    return print(HONE_TRY(placed_programs(*subject.model, placement, subject.costs,
+                                          {.cancel = &console.cancel()}))
+            .programs);
+  std::vector<uint32_t> order = judge.order();
+  sort_by(order, [&](uint32_t i) { return timeline.start(i); });
+  return print_split(subject.problem(), placement, order, judge.loads(placement));
+}
+
+Result<PlaceOptions> place_options(const Arguments& arguments, Console& console) {
+  PlaceOptions options;
+  options.goal = arguments.text("goal") == "load" ? PlaceGoal::load : PlaceGoal::step;
+  options.by = arguments.text("by");
+  options.seconds = arguments.real("seconds");
+  options.trials = arguments.integer("trials");
+  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  options.cancel = &console.cancel();
+  if (!(options.seconds >= 0)) return usage_error("--seconds is negative");
+  if (options.trials < 0) return usage_error("--trials is negative");
+  if (!options.by.empty()) {
+    const Result<const PlacerRow*> row = find_placer(options.by);
+    if (!row.ok()) return Error(row.error()).as(ErrorCode::usage).about("--by");
+  }
+  return options;
+}
+
+}  // namespace
+
+Status cmd_place(const Arguments& arguments, Console& console) {
+  if (arguments.given("check") && (arguments.given("from") || arguments.given("output")))
+    return usage_error("--check judges a placement; --from and --output are for looking for one");
+  PlaceOptions options = HONE_TRY(place_options(arguments, console));
+  const PlaceSubject subject = HONE_TRY(load_subject(arguments, console));
+  const PlaceProblem& problem = subject.problem();
+  if (arguments.given("problem"))
+    HONE_TRY(write_problem(problem, arguments.text("problem"), console));
+  const PlaceJudge judge(problem);
+  if (arguments.given("check"))
+    return judge_split(judge, arguments.text("check"), options.goal, console);
+  const std::string from = arguments.text("from");
+  if (!from.empty()) options.start = HONE_TRY(load_split(from, problem));
+
+  const std::unique_ptr<Progress> progress = console.progress();
+  progress->start(0, "better placements");
+  options.better = [&](double value, double bound) {
+    progress->advance();
+    progress->now(fmt::format("{} {}, bound {}", name(options.goal), milliseconds(value),
+                              milliseconds(bound)));
+  };
+  const Console::Keeping keeping(console);
+  const PlaceResult result = HONE_TRY(place(judge, options));
+  progress->finish();
+  const PlaceTimeline timeline = HONE_TRY(judge.timeline(result.placement));
+  if (arguments.given("output")) {
+    const std::string text =
+        HONE_TRY(output_text(subject, judge, result.placement, timeline, console));
+    HONE_TRY(write_text(arguments.text("output"), text, console));
+  }
+  if (arguments.text("output") != "-") {
+    console.write(placers_text(result));
+    console.write("\n" + devices_text(judge, result.placement, timeline));
+  }
+  console.note("{} nodes, {} tensors, {} devices", problem.nodes.size(), problem.tensors.size(),
+               problem.devices());
+  console.note("{} by {}; {}", values_text(judge, result.placement, timeline, options.goal),
+               result.by, bound_text(result.bounds, result.value, options.goal));
+  return console.cancel().check();
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "cli/rows_model.h"
+
+// Rows of the table of commands (commands.cc), which alone includes this: options of the command
+// that places nodes on devices.
+
+namespace hone::cli::rows {
+
+inline constexpr Positional kPlaceFile[] = {
+    {.name = "FILE",
+     .take = Take::model,
+     .doc = "a model; or a problem, if it ends in .place, .json or .txt; - is a problem on the "
+            "standard input"}};
+inline constexpr Option kPlaceOwn[] = {
+    {.name = "system",
+     .take = Take::file,
+     .value = "SYSTEM",
+     .doc = "the devices: a system file, or a name such as ring:8 (default: those of the file, or "
+            "--devices for tasks; a model needs it)"},
+    {.name = "target",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "the target of each device of a system with a name (default: this machine)"},
+    {.name = "devices",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "equal devices for a graph of tasks, each with a link to each other one",
+     .fallback = "4",
+     .low = 1,
+     .high = 256},
+    {.name = "goal",
+     .take = Take::word,
+     .value = "GOAL",
+     .doc = "the number that is to be small: the end of a step, or the load of the busiest device "
+            "when many runs follow each other",
+     .fallback = "step",
+     .words = "step|load"},
+    {.name = "by",
+     .take = Take::text,
+     .value = "PLACER",
+     .doc = "one way to place alone: one, contiguous, heft, etf, sct, critical, ideals, annealing, "
+            "chain or genetic (default: the quick ones, then annealing)"},
+    {.name = "seconds",
+     .take = Take::real,
+     .value = "S",
+     .doc = "stop after this many seconds with the best so far; 0: no search behind what is quick",
+     .fallback = "10"},
+    {.name = "trials",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "stop after this many placements: if time does not end it before, the same seed then "
+            "gives the same one; 0: no limit",
+     .fallback = "0"},
+    seed_option("seed of what is random"),
+    {.name = "check",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "judge this placement, and look for no other"},
+    {.name = "from",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "begin at this placement: the result is never worse"},
+    {.name = "problem",
+     .take = Take::output,
+     .value = "FILE",
+     .doc =
+         "write the problem itself: .json and .txt are the formats of others, all else is hone's "
+         "text"},
+    output_option("where the nodes of each device go, in their order, or the programs of the "
+                  "devices of a model; - is the standard output")};
+inline constexpr auto kPlace = joined(kPlaceOwn, kSizes);
+inline constexpr Example kPlaceExamples[] = {
+    {"hone place graph.json --goal load --seconds 1 -o split.json",
+     "the nodes of each device, the busiest one as little busy as can be"},
+    {"hone place tasks.txt --devices 4 --seconds 1", "a graph of tasks on four devices"},
+    {"hone place graph.json --goal load --check split.json", "judges a split; says why it is none"},
+    {"hone place tasks.txt --by heft --problem tasks.place", "one placer, and hone's own text"},
+    {"hone place model.onnx --system ring:2 --seconds 1 -o placed.program",
+     "a program for each device"}};
+
+}  // namespace hone::cli::rows

@@ -1,0 +1,78 @@
+# Nodes on devices: placed by all placers, judged, and refused with the place.
+source "$ROOT/tests/cli/expect.bash"
+hone() { "$HONE" place "$@"; }
+
+cat >two.json <<'END'
+{"maxSizePerFPGA": 1000, "maxFPGAs": 2, "maxCPUs": 1,
+ "nodes": [
+  {"id": 5, "supportedOnFpga": true, "cpuLatency": 20, "fpgaLatency": 2, "size": 600},
+  {"id": 1, "supportedOnFpga": true, "cpuLatency": 30, "fpgaLatency": 3, "size": 600}],
+ "edges": [{"sourceId": 5, "destId": 1, "cost": 0.5, "size": 1000}]}
+END
+says "load 3.5 ms, step 5.5 ms by" two.json --goal load --seconds 0.2 -o split.json
+contains '^ideals '
+says "by one; bound 5 ms (path), gap 9.09 %" two.json --goal step --seconds 0
+says "load 3.5 ms" two.json --goal load --check split.json
+says "load 3.5 ms" two.json --goal load --from split.json --seconds 0
+# The three formats say the same.
+for file in again.json again.place; do
+  says "load 3.5 ms" two.json --goal load --by ideals --problem $file
+  says "load 3.5 ms" $file --goal load --by ideals
+done
+says "load 3.5 ms" - --goal load --by ideals <two.json
+fails 4 "memory, pins" again.place --problem again.txt --system ring:2
+printf '4\n0,\n0, 0,\n1, 2,\n10000000000,40000000000\n20000000000,0\n30000000000,0\n' >tasks.txt
+says "step 6 ms" tasks.txt --devices 2 --seconds 0 --problem same.txt
+says "step 6 ms" same.txt --devices 2 --seconds 0
+for placer in one contiguous heft etf sct critical ideals annealing chain genetic; do
+  says "bound 4 ms (path), gap " tasks.txt --by $placer --seconds 10 --trials 200
+  contains "^$placer "
+done
+hone tasks.txt --seconds 60 --trials 500 --seed 3 -o one.json >out 2>err
+hone tasks.txt --seconds 60 --trials 500 --seed 3 -o two.json2 >out 2>err
+cmp one.json two.json2
+# Too much memory: which device, how much, which nodes.
+echo '{"fpgas": [{"nodes": [5, 1]}]}' >full.json
+fails 5 "device 0 needs 1200 B" two.json --check full.json
+sed 's/"size": 600},/"size": 1600},/; s/"maxCPUs": 1/"maxCPUs": 0/' two.json >large.json
+fails 5 "node 5 needs 1600 B, 600 B more" large.json
+# Errors have a place.
+sed 's/"fpgaLatency": 3/"fpgaLatency": -3/' two.json >bad.json
+fails 3 "bad.json, item 1 of 'nodes'" bad.json
+sed 's/"destId": 1/"destId": 9/' two.json >bad.json
+fails 3 "no node has this id" bad.json
+sed 's/"sourceId": 5/"sourceId": 1/' two.json >bad.json
+fails 3 "circle" bad.json
+echo '{"fpgas": [{"nodes": [5]}, {"nodes": [5]}]}' >twice.json
+fails 3 "placed twice" two.json --check twice.json
+echo 'nothing' >none.txt
+fails 3 "none.txt" none.txt
+fails 2 "--by" two.json --by best
+fails 2 "--devices" two.json --devices 3
+fails 2 "--check" two.json --check split.json --from split.json
+fails 2 "--seconds" two.json --seconds=-1
+
+# A model: kernels are nodes, and each device has a program.
+cat >m.hone <<'END'
+graph @m(%x: f32[64, 64]) {
+  %a = dot %x, %x {lhs_contract = [1], rhs_contract = [0]}
+  %b = exp %x
+  %c = add %a, %b
+  return %c
+}
+END
+says "by" m.hone --system ring:2 --seconds 0 -o m.program --problem m.place
+grep -q "^program @m.*on 0" m.program
+says "step" m.place --seconds 0
+fails 2 "--system" m.hone
+fails 2 "--check" m.hone --system ring:2 --check split.json
+
+# The public graphs, if they are there: what their experts say, and the least contiguous load.
+data=$ROOT/../shared/data/dnn-partitioning/graphs.tar.xz
+[[ -e $data ]] || { echo "skipped: no $data"; exit 0; }
+tar -xf "$data"
+layers=throughput-inputs/LayerGraphs
+expert=human-experts/resnet50_inference_expert.json
+says "load 43.9" $layers/resnet50_inference.json --goal load --check $expert
+says "load 33.7" $layers/resnet50_inference.json --goal load --by ideals --seconds 100
+contains 'exact'
