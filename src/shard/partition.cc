@@ -73,7 +73,7 @@ class Partitioner {
     made_.graph.set_name(whole.name());
   }
 
-  // Of a region, whose inputs and outputs are divided as the node around it says.
+  // For a region, whose inputs and outputs are divided as the node around it says.
   Partitioner(const Graph& region, MeshRef mesh, std::vector<ShardLayout> inputs,
               std::vector<ShardLayout> outputs)
       : Partitioner(region, std::move(mesh)) {

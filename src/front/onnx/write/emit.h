@@ -44,8 +44,8 @@ class Emit {
   std::string in(size_t i) const;  // "" for an absent one
   Names all() const;
   ValueId operand(size_t i) const { return graph_.operands(node_)[i]; }
-  // The operands of an op that works element by element. Those that are repeated along dims are
-  // given as they are before, where ONNX's op repeats them to the same dims.
+  // The operands of an op that works element by element. One that is repeated along dims is given
+  // as it is before, where ONNX's op repeats it to the same dims.
   Names elementwise() const;
   Type type(size_t i) const;  // of an operand
   int rank(size_t i) const { return type(i).rank(); }

@@ -58,8 +58,8 @@ class GraphWriter {
   // The name that a result is to have.
   std::string result_name(ValueId v);
   void set_value(ValueId v, std::string name);
-  // What an Expand repeats to make the value: ONNX's elementwise ops repeat it by themselves. "" if
-  // no Expand makes it.
+  // The value that an Expand repeats to make this one: ONNX's elementwise ops repeat it by
+  // themselves. "" if no Expand makes it.
   std::string repeated(ValueId v) const;
   void set_repeated(ValueId v, std::string name);
   Contents& contents() { return *scopes_.back().contents; }  // of the innermost graph
