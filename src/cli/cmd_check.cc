@@ -9,8 +9,10 @@
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/processes.h"
+#include "cli/program_texts.h"
 #include "cli/source.h"
 #include "report/accuracy_text.h"
+#include "session/device_contest.h"
 #include "session/evaluation.h"
 #include "tensor/filled.h"
 
@@ -70,17 +72,14 @@ std::string next_steps(const Arguments& arguments) {
       escape(arguments.text("MODEL")));
 }
 
-Status check_one(const Source& source, const RunInputs& inputs,
-                 const std::shared_ptr<const Runnable>& subject, const Arguments& arguments,
-                 Console& console) {
+Status judge_one(const Source& source, const RunInputs& inputs, const Contest& contest,
+                 const Arguments& arguments, Console& console) {
   const std::vector<std::string> names = output_names(source.model);
   std::vector<Expected> expected;
   if (arguments.given("expect")) {
     expected = HONE_TRY(read_expected(names, arguments.text("expect")));
   }
-  const Face face = console.face();
-  const ContestResult result =
-      HONE_TRY(judge(contest_of(source.model, inputs, subject, face), inputs.tensors));
+  const ContestResult result = HONE_TRY(judge(contest, inputs.tensors));
   console.write(marked(accuracy_table(names, result, true), console));
   if (result.runs > 1)
     console.note("judged by {} runs, because plain fp32 may be lucky in one", result.runs);
@@ -92,6 +91,14 @@ Status check_one(const Source& source, const RunInputs& inputs,
       .with_hint(next_steps(arguments));
 }
 
+Status check_one(const Source& source, const RunInputs& inputs,
+                 const std::shared_ptr<const Runnable>& subject, const Arguments& arguments,
+                 Console& console) {
+  const Face face = console.face();
+  return judge_one(source, inputs, contest_of(source.model, inputs, subject, face), arguments,
+                   console);
+}
+
 Status check_compiled(const Arguments& arguments, Console& console) {
   HONE_TRY(check_tolerance_options(arguments));
   const CompiledOrigin origin = HONE_TRY(given_origin(arguments, console));
@@ -99,7 +106,33 @@ Status check_compiled(const Arguments& arguments, Console& console) {
                    console);
 }
 
+// Programs of devices, as a text: what is proved of them, and native code beside the interpreter.
+Status check_programs(const Processes& processes, const Arguments& arguments, Console& console) {
+  HONE_TRY(check_tolerance_options(arguments));
+  const GivenPrograms given = HONE_TRY(given_programs(processes, arguments, console));
+  std::vector<Expected> expected;
+  if (arguments.given("expect")) {
+    expected = HONE_TRY(read_expected(given.outputs, arguments.text("expect")));
+  }
+  console.write(given.proofs);
+  const std::shared_ptr<const Runnable> code = HONE_TRY(given.code(processes, arguments, console));
+  const std::vector<Tensor> outputs =
+      HONE_TRY(code->run(given.inputs.tensors, {.cancel = &console.cancel()}));
+  std::vector<Tensor> judges =
+      HONE_TRY(interpret(given.programs, given.devices, given.inputs.tensors,
+                         given.inputs.memory_left.native, console.face()));
+  std::vector<Expected> interpreted;
+  for (size_t i = 0; i < judges.size(); ++i)
+    interpreted.push_back({i, std::move(judges[i]), "the interpreter"});
+  HONE_TRY(compare_outputs(given.outputs, outputs, interpreted, {}, Differing::fails, console));
+  if (expected.empty()) return {};
+  return compare_outputs(given.outputs, outputs, expected, tolerance_of(arguments),
+                         Differing::fails, console);
+}
+
 Status check_on(const Processes& processes, const Arguments& arguments, Console& console) {
+  if (names_programs(arguments)) return check_programs(processes, arguments, console);
+  HONE_TRY(refuse_system(arguments));
   const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, processes));
   if (names_compiled(arguments)) return check_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
@@ -111,12 +144,8 @@ Status check_on(const Processes& processes, const Arguments& arguments, Console&
   HONE_TRY(check_runs_here(options.target, Console::labels()));
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
-  if (has_collectives(source.model))
-    return unsupported("'{}' has collectives; the reference is that of one device",
-                       excerpt(source.model.name))
-        .with_hint("hone run --devices N runs it");
-  const RunInputs inputs = HONE_TRY(
-      given_inputs(signature_of(source.model), source.open, arguments, Engine::contest, console));
+  const RunInputs inputs =
+      HONE_TRY(inputs_on(devices, source, arguments, Engine::contest, console));
 
   std::shared_ptr<const Runnable> subject;
   if (devices) {
@@ -126,7 +155,12 @@ Status check_on(const Processes& processes, const Arguments& arguments, Console&
   } else {
     subject = HONE_TRY(native_model(source.model, inputs, options, console.face()));
   }
-  return check_one(source, inputs, subject, arguments, console);
+  if (!devices || !has_collectives(source.model))
+    return check_one(source, inputs, subject, arguments, console);
+  const Face face = console.face();
+  const Contest contest =
+      HONE_TRY(contest_of_devices(source.model, inputs, *devices, subject, face));
+  return judge_one(source, inputs, contest, arguments, console);
 }
 
 }  // namespace

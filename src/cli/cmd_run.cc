@@ -9,6 +9,7 @@
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/processes.h"
+#include "cli/program_texts.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "session/denormals.h"
@@ -118,7 +119,24 @@ Status run_compiled(const Arguments& arguments, Console& console) {
 
 namespace {
 
+// Programs of devices, as a text.
+Status run_programs(const Processes& processes, const Arguments& arguments, Console& console) {
+  const GivenPrograms given = HONE_TRY(given_programs(processes, arguments, console));
+  const Wishes wishes = HONE_TRY(wishes_of(given.outputs, arguments));
+  const auto start = std::chrono::steady_clock::now();
+  const std::shared_ptr<const Runnable> code = HONE_TRY(given.code(processes, arguments, console));
+  const std::vector<Tensor> outputs =
+      HONE_TRY(code->run(given.inputs.tensors, {.cancel = &console.cancel()}));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  console.write(outputs_table(wishes.names, outputs));
+  console.note("{} {}, native, compiled and run in {}", given.devices,
+               given.devices == 1 ? "device" : "devices", format_seconds(elapsed.count()));
+  return hand_out(wishes, outputs, arguments, console);
+}
+
 Status run_on(const Processes& processes, const Arguments& arguments, Console& console) {
+  if (names_programs(arguments)) return run_programs(processes, arguments, console);
+  HONE_TRY(refuse_system(arguments));
   const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, processes));
   if (names_compiled(arguments)) return run_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
@@ -197,7 +215,8 @@ Status run_on(const Processes& processes, const Arguments& arguments, Console& c
 
 Status cmd_run(const Arguments& arguments, Console& console) {
   HONE_TRY(Tracer::check(arguments));
-  if (HONE_TRY(names_one_worker(arguments))) return run_elsewhere(arguments, console);
+  if (!names_programs(arguments) && HONE_TRY(names_one_worker(arguments)))
+    return run_elsewhere(arguments, console);
   return with_processes(arguments, console, [&](const Processes& processes) {
     return run_on(processes, arguments, console);
   });

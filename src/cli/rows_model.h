@@ -60,7 +60,8 @@ inline constexpr std::string_view kModelText =
     "decides which branch of an If is taken. Options of a zoo model follow its name: "
     "zoo:bert_base,size=tiny,length=16 ('hone help zoo export' lists them). 'hone run', 'bench', "
     "'inspect' and 'check' also take compiled models, FILE.honec; options that say how to compile "
-    "do not go with these.";
+    "do not go with these. 'hone run' and 'check' take texts of programs of devices as well "
+    "(docs/devices.md).";
 
 // ---- ONNX files that are written ---------------------------------------------------------------
 
@@ -302,9 +303,16 @@ inline constexpr Option kChecked[] = {
     {.name = "checked",
      .doc = "stop at values for which the ONNX standard has no result, such as indices out of "
             "range, and name the node"}};
+inline constexpr Option kMemoryOfDevices[] = {
+    {.name = "system",
+     .take = Take::file,
+     .value = "SYSTEM",
+     .doc =
+         "prove that programs of devices fit the memory of this system: a system file, or a name "
+         "and sizes such as ring:2 (docs/devices.md)"}};
 inline constexpr auto kRun =
     joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kDevices, kTransport,
-           kChecked, kVerify, kTraceOption, kHosts, kRunOutput, kExpectations);
+           kMemoryOfDevices, kChecked, kVerify, kTraceOption, kHosts, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "a compiled model, its weights checked"},
@@ -512,7 +520,7 @@ inline constexpr Option kOrigin[] = {
      .value = "MODEL",
      .doc = "the source of a compiled model, whose outputs are right"}};
 inline constexpr auto kCheck = joined(kInputOptions, kSizes, kExpectations, kNative, kDevices,
-                                      kTransport, kHosts, kOrigin, kVerify);
+                                      kTransport, kMemoryOfDevices, kHosts, kOrigin, kVerify);
 inline constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; the distance of native code from the reference"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",

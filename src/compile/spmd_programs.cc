@@ -37,6 +37,55 @@ Result<Type> of_all(Type type, int64_t devices) {
   return Type::make(type.dtype(), dims);
 }
 
+// Elements of fewer bits than a byte may begin within one.
+bool has_whole_bytes(Type type) { return type.static_elements() * bits(type.dtype()) % 8 == 0; }
+
+Tensor part_of(const Tensor& all, Type type, int64_t number) {
+  const int64_t count = type.static_elements(), begin = number * count;
+  if (has_whole_bytes(type)) {
+    const int64_t bytes = type.static_bytes();
+    return Tensor::copy_of(
+        type, all.bytes().subspan(static_cast<size_t>(number * bytes), static_cast<size_t>(bytes)));
+  }
+  if (is_real(type.dtype())) {
+    std::vector<double> numbers(static_cast<size_t>(count));
+    all.read_reals(begin, std::span(numbers));
+    return Tensor::from_reals(type, numbers);
+  }
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  all.read_integers(begin, numbers);
+  return Tensor::from_integers(type, numbers);
+}
+
+// The output of each device, one behind the other.
+Tensor joined(std::span<const std::vector<Tensor>> each, size_t output) {
+  const Type own = each[0][output].type();
+  const auto devices = static_cast<int64_t>(each.size());
+  Dims dims(own.dims().begin(), own.dims().end());
+  dims[0] = dims[0].value() * devices;
+  const Type type = own.with_dims(dims);
+  if (has_whole_bytes(own)) {
+    Tensor all = Tensor::zeros(type);
+    std::span<std::byte> to = all.mutable_bytes();
+    for (const std::vector<Tensor>& device : each) {
+      std::ranges::copy(device[output].bytes(), to.begin());
+      to = to.subspan(device[output].bytes().size());
+    }
+    return all;
+  }
+  const bool are_real = is_real(own.dtype());
+  std::vector<double> reals;
+  std::vector<int64_t> integers;
+  for (const std::vector<Tensor>& device : each)
+    for (int64_t i = 0; i < own.static_elements(); ++i) {
+      if (are_real)
+        reals.push_back(device[output].real_at(i));
+      else
+        integers.push_back(device[output].integer_at(i));
+    }
+  return are_real ? Tensor::from_reals(type, reals) : Tensor::from_integers(type, integers);
+}
+
 }  // namespace
 
 Result<Graph> spmd_signature(const Graph& graph, int64_t devices,
@@ -50,6 +99,26 @@ Result<Graph> spmd_signature(const Graph& graph, int64_t devices,
     signature.add_parameter(type, graph.name(input));
   }
   return signature;
+}
+
+std::vector<std::vector<Tensor>> tensors_of_each(std::span<const Tensor> all, const Graph& graph,
+                                                 int64_t devices) {
+  std::vector<std::vector<Tensor>> each(static_cast<size_t>(devices));
+  for (int64_t device = 0; device < devices; ++device)
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Type type = graph.type(graph.inputs()[i]);
+      const bool is_whole = all[i].type() == type;
+      each[static_cast<size_t>(device)].push_back(is_whole ? all[i]
+                                                           : part_of(all[i], type, device));
+    }
+  return each;
+}
+
+std::vector<Tensor> tensors_of_all(std::span<const std::vector<Tensor>> each) {
+  std::vector<Tensor> all;
+  for (size_t i = 0; i < each[0].size(); ++i)
+    all.push_back(each[0][i].type().rank() == 0 ? each[0][i] : joined(each, i));
+  return all;
 }
 
 Result<DividedCode> spmd_programs(const Graph& graph, const Target& target, CompileOptions options,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "compile/divided_code.h"
 
@@ -17,6 +18,11 @@ namespace hone {
 // The types that inputs of all devices have; a graph without nodes.
 Result<Graph> spmd_signature(const Graph& graph, int64_t devices,
                              std::span<const std::string> divided);
+// Tensors of all devices, as the tensors that each of them has, of the types of the graph's inputs;
+// and the other way about.
+std::vector<std::vector<Tensor>> tensors_of_each(std::span<const Tensor> all, const Graph& graph,
+                                                 int64_t devices);
+std::vector<Tensor> tensors_of_all(std::span<const std::vector<Tensor>> each);
 // One program for all devices, of which each has one row of as many. Static graphs only. Error: it
 // is for another number of devices, or its devices would wait for each other for ever.
 Result<DividedCode> spmd_programs(const Graph& graph, const Target& target, CompileOptions options,

@@ -93,7 +93,10 @@ Status check(const BatchDivision& division, std::span<const image::Port> inputs,
 
 bool exchange_data(std::span<const Image> images) {
   std::vector<std::string> listed;
-  for (const Image& image : images) list_meetings(image.commands, listed);
+  for (const Image& image : images) {
+    if (has_messages(image.commands)) return true;
+    list_meetings(image.commands, listed);
+  }
   return !listed.empty();
 }
 

@@ -1,13 +1,10 @@
 #include "runtime/many_devices.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <functional>
-#include <optional>
 #include <utility>
 
-#include "runtime/job_threads.h"
+#include "runtime/device_runs.h"
 #include "tensor/memory_pool.h"
 #include "transport/threads.h"
 
@@ -271,79 +268,28 @@ void ManyDevices::Device::join_shared_bytes(std::span<std::byte* const> outputs)
 // All devices of a run, each on its thread.
 class ManyDevices::Run {
  public:
-  Run(const ManyDevices& all, const RunOptions& options)
-      : all_(all), user_(options.cancel), options_(options), errors_(all.devices_.size()) {
-    options_.cancel = &cancel_;
+  explicit Run(const ManyDevices& all) : all_(all) {
     for (const DeviceShare& share : all.devices_) devices_.emplace_back(all, share);
   }
 
   std::vector<Device>& devices() { return devices_; }
-  Status execute();
+  Status execute(const RunOptions& options);
 
  private:
-  void work(size_t i, Transport* transport);
-  void wait(JobThreads& threads);
-  std::optional<Error> error() const;
-
   const ManyDevices& all_;
-  const CancelToken* user_;
-  RunOptions options_;
-  CancelToken cancel_;
   std::vector<Device> devices_;
-  std::vector<std::optional<Error>> errors_;  // of each device
 };
 
-void ManyDevices::Run::work(size_t i, Transport* transport) {
-  RunOptions options = options_;
-  options.place = {static_cast<int32_t>(i), transport};
-  Status status = devices_[i].run(options);
-  if (status.ok()) return;
-  cancel_.cancel();
-  if (transport != nullptr) transport->cancel(status.error());
-  errors_[i] = std::move(status).error();
-}
-
-// Until all are done; hands on that the user cancels.
-void ManyDevices::Run::wait(JobThreads& threads) {
-  constexpr auto kLook = std::chrono::milliseconds(10);
-  if (user_ == nullptr) return threads.wait();
-  while (!threads.wait_for(kLook))
-    if (user_->cancelled()) cancel_.cancel();
-}
-
-// The cause: devices that wait for the one that failed give its error behind their own command, so
-// it is the shortest. Devices that were told to stop have none of their own.
-std::optional<Error> ManyDevices::Run::error() const {
-  std::optional<size_t> cause;
-  const auto is_told = [&](size_t i) { return errors_[i]->code() == ErrorCode::interrupted; };
-  for (size_t i = 0; i < errors_.size(); ++i) {
-    if (!errors_[i]) continue;
-    const bool is_better =
-        !cause || (is_told(i) != is_told(*cause)
-                       ? is_told(*cause)
-                       : errors_[i]->what().size() < errors_[*cause]->what().size());
-    if (is_better) cause = i;
-  }
-  if (!cause) return std::nullopt;
-  Error error = *errors_[*cause];
-  if (is_told(*cause)) return error;
-  return std::move(error).within(fmt::format("device '{}'", all_.devices_[*cause].name));
-}
-
-Status ManyDevices::Run::execute() {
-  if (user_ != nullptr) HONE_TRY(user_->check());
+Status ManyDevices::Run::execute(const RunOptions& options) {
   std::unique_ptr<Meeting> meeting = HONE_TRY(all_.meeting());
-  const std::function<void(size_t)> one = [&](size_t i) { work(i, meeting->transport.get()); };
-  meeting->threads->start(one);
-  wait(*meeting->threads);
-  std::optional<Error> failed = error();
-  if (failed) meeting->transport = nullptr;
+  Status ran = run_devices(all_.devices_, *meeting->threads, meeting->transport.get(), options,
+                           [&](size_t i, const RunOptions& own) { return devices_[i].run(own); });
+  if (!ran.ok()) meeting->transport = nullptr;
   {
     const std::scoped_lock lock(all_.mutex_);
     all_.idle_.push_back(std::move(meeting));
   }
-  if (failed && user_ != nullptr) HONE_TRY(user_->check());
-  if (failed) return *std::move(failed);
+  HONE_TRY(std::move(ran));
   int64_t last = 0;
   for (const Device& device : devices_) last = std::max(last, device.end);
   for (Device& device : devices_)
@@ -384,9 +330,9 @@ Result<std::vector<Tensor>> ManyDevices::run(std::span<const Tensor> inputs,
                           : Tensor::uninitialized(port.port.type, output_memory_));
     to.push_back(outputs.back().mutable_bytes().data());
   }
-  Run run(*this, options);
+  Run run(*this);
   for (Device& device : run.devices()) device.prepare(from, to, &device == run.devices().data());
-  HONE_TRY(run.execute());
+  HONE_TRY(run.execute(options));
   for (size_t i = 0; i < devices_.size(); ++i) {
     run.devices()[i].join_shared_bytes(to);
     if (times.empty()) continue;

@@ -10,6 +10,7 @@
 #include "ir/summary.h"
 #include "runtime/honec.h"
 #include "session/compiled.h"
+#include "session/program_text.h"
 #include "zoo/spec.h"
 
 namespace hone {
@@ -90,6 +91,7 @@ Result<Source> load_unverified(const std::string& name, Given given, const Sourc
   }
   const std::string beginning = file_beginning(name);
   if (begins_like_honec(beginning) || is_honec_path(name)) return is_compiled(name);
+  if (begins_like_programs(beginning)) return are_programs(name);
   return read_as(
       beginning, front_end_named(name), name, std::move(given), options,
       [&](const FrontEnd& front, const ImportOptions& import) { return front.load(name, import); });
@@ -122,6 +124,7 @@ Result<Source> load_source(const std::string& name, Given given, const SourceOpt
 Result<Source> parse_source(std::string_view bytes, std::string_view where, Given given,
                             const SourceOptions& options) {
   if (begins_like_honec(bytes)) return is_compiled(where);
+  if (begins_like_programs(bytes)) return are_programs(where);
   HONE_TRY(check_shapes_agree(given));
   Source source = HONE_TRY(read_as(
       bytes, nullptr, where, std::move(given), options,

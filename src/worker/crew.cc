@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "compile/honec.h"
 #include "transport/threads.h"
+#include "worker/each_device.h"
 
 namespace hone {
 namespace {
@@ -103,18 +104,27 @@ Result<Packed> packed(const Image& image, bool meets, std::string_view version) 
 
 // It speaks with itself over a transport of its own, as with the others.
 struct Crew::OwnRank {
-  OwnRank(std::shared_ptr<Transport> group, const CrewOptions& options)
-      : group(std::move(group)), programs(options.memory_limit / 2) {
-    link = make_thread_transport(2).value();
-    thread = std::thread([this, options] {
-      WorkerSeat seat = rank_seat(*this->group, this->group->peers().front(), options.work);
-      seat.own = kWorkerDevice;
-      seat.caller = kCallerDevice;
-      seat.tag = 0;
-      (void)serve_caller(*link, programs, rank_options(options), seat);
-    });
+  explicit OwnRank(std::shared_ptr<Transport> group, const CrewOptions& options)
+      : group(std::move(group)), programs(options.memory_limit / 2) {}
+  ~OwnRank() {
+    if (thread.joinable()) thread.join();
   }
-  ~OwnRank() { thread.join(); }
+
+  Status start(const CrewOptions& options) {
+    link = HONE_TRY(make_thread_transport(2));
+    try {
+      thread = std::thread([this, options] {
+        WorkerSeat seat = rank_seat(*group, group->peers().front(), options.work);
+        seat.own = kWorkerDevice;
+        seat.caller = kCallerDevice;
+        seat.tag = 0;
+        (void)serve_caller(*link, programs, rank_options(options), seat);
+      });
+    } catch (const std::system_error& error) {
+      return over_limit("the system gives no thread: {}", error.what());
+    }
+    return {};
+  }
 
   const std::shared_ptr<Transport> group;
   std::shared_ptr<Transport> link;
@@ -161,6 +171,7 @@ Result<std::shared_ptr<Crew>> Crew::lead(std::shared_ptr<Transport> group, std::
   std::shared_ptr<Crew> crew(new Crew());
   crew->version_ = options.version;
   crew->own_ = std::make_unique<OwnRank>(group, options);
+  HONE_TRY(crew->own_->start(options));
   Status greeted;
   for (size_t i = 0; i < peers.size() && greeted.ok(); ++i) {
     CallerSeat seat = {.work = options.work};
@@ -209,36 +220,25 @@ Status Crew::start(bool meet) {
   return {};
 }
 
-Result<std::shared_ptr<const ManyDevices>> Crew::load(const DividedCode& code) {
-  const std::span<const BatchDivision::Share> divided = code.division.shares;
-  const bool meet = exchange_data(code.images);
-  if (std::ssize(divided) > devices() || (meet && std::ssize(divided) < devices()))
-    return bad_input("{} devices have rows, and there are {}", divided.size(), devices())
-        .with_hint("run it on as many devices as have rows");
-  HONE_TRY(check(code.division, code.inputs, code.outputs));
-  HONE_TRY(check_meetings(code.images));
+// Each worker gets the programs of its devices. The shares have no rows.
+Result<std::vector<DeviceShare>> Crew::send(std::span<const Image> images,
+                                            std::span<const uint32_t> of_device, bool meet) {
   HONE_TRY(start(meet));
   std::vector<Packed> sent;
-  for (const Image& image : code.images) {
-    sent.push_back(HONE_TRY(packed(image, meet, version_)));
-  }
-
+  for (const Image& image : images) sent.push_back(HONE_TRY(packed(image, meet, version_)));
   std::vector<std::set<size_t>> needed(members_.size());
   std::vector<DeviceShare> shares;
   size_t member = 0;
-  for (size_t i = 0; i < divided.size(); ++i) {
-    const BatchDivision::Share& share = divided[i];
+  for (size_t i = 0; i < of_device.size(); ++i) {
     while (static_cast<int32_t>(i) >= members_[member].first + members_[member].host.devices)
       ++member;
-    needed[member].insert(share.code);
+    needed[member].insert(of_device[i]);
     shares.push_back(
         {.name = names_[i],
-         .first = share.first,
-         .count = share.count,
          .code = nullptr,
          .far = std::make_shared<const RemoteCode>(shared_from_this(), *members_[member].worker,
                                                    static_cast<int32_t>(i) - members_[member].first,
-                                                   sent[share.code].program)});
+                                                   sent[of_device[i]].program)});
   }
   HONE_TRY(for_all(
       members_.size(),
@@ -248,9 +248,39 @@ Result<std::shared_ptr<const ManyDevices>> Crew::load(const DividedCode& code) {
                                             sent[program].program->hash));
         return {};
       }));
+  return shares;
+}
+
+Result<std::shared_ptr<const ManyDevices>> Crew::load(const DividedCode& code) {
+  const std::span<const BatchDivision::Share> divided = code.division.shares;
+  const bool meet = exchange_data(code.images);
+  if (std::ssize(divided) > devices() || (meet && std::ssize(divided) < devices()))
+    return bad_input("{} devices have rows, and there are {}", divided.size(), devices())
+        .with_hint("run it on as many devices as have rows");
+  HONE_TRY(check(code.division, code.inputs, code.outputs));
+  HONE_TRY(check_meetings(code.images));
+  std::vector<uint32_t> of_device;
+  for (const BatchDivision::Share& share : divided) of_device.push_back(share.code);
+  std::vector<DeviceShare> shares = HONE_TRY(send(code.images, of_device, meet));
+  for (size_t i = 0; i < shares.size(); ++i) {
+    shares[i].first = divided[i].first;
+    shares[i].count = divided[i].count;
+  }
   return ManyDevices::make(divided_ports(code.inputs, code.division.inputs),
                            divided_ports(code.outputs, code.division.outputs), code.division.rows,
                            std::move(shares));
+}
+
+Result<std::shared_ptr<const Runnable>> Crew::load_each(std::span<const Image> images,
+                                                        std::span<const uint32_t> of_device) {
+  if (std::ssize(of_device) != devices())
+    return bad_input("the programs are for {} devices, and there are {}", of_device.size(),
+                     devices());
+  for (const uint32_t image : of_device)
+    if (image >= images.size())
+      return bad_input("a device has program {} of {}", image, images.size());
+  std::vector<DeviceShare> shares = HONE_TRY(send(images, of_device, exchange_data(images)));
+  return std::shared_ptr<const Runnable>(std::make_shared<const EachDevice>(std::move(shares)));
 }
 
 Status serve_rank(Transport& group, const CrewOptions& options) {

@@ -51,6 +51,10 @@ class Crew : public std::enable_shared_from_this<Crew> {
   // Sends each worker the programs of its devices, unless it has them. Collectives are of all
   // devices. One call at a time.
   Result<std::shared_ptr<const ManyDevices>> load(const DividedCode& code);
+  // A program for each device: `of_device` has indices of images. The devices are known not to wait
+  // for each other for ever (program/devices.h).
+  Result<std::shared_ptr<const Runnable>> load_each(std::span<const Image> images,
+                                                    std::span<const uint32_t> of_device);
 
  private:
   struct Member {
@@ -64,6 +68,8 @@ class Crew : public std::enable_shared_from_this<Crew> {
   Crew() = default;
   void add(std::shared_ptr<Worker> worker, Host host, std::string_view name);
   Status start(bool meet);
+  Result<std::vector<DeviceShare>> send(std::span<const Image> images,
+                                        std::span<const uint32_t> of_device, bool meet);
 
   std::unique_ptr<OwnRank> own_;
   std::vector<Member> members_;

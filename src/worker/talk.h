@@ -18,7 +18,8 @@
 // Whoever hears them checks each number before it takes memory for that.
 //
 // A worker of a hosts file and its caller are the two devices of a transport. A rank of a group and
-// rank 0, which calls it, speak over the group's own transport, by tags that no collective has.
+// rank 0, which calls it, speak over the group's own transport. Their tags are below those of
+// messages (tag_of() in spmd.h); the collectives of a run count theirs from 0 on.
 // Each device of a worker has a conversation of its own: the k-th one has the k-th tag.
 
 namespace hone {
@@ -27,7 +28,8 @@ inline constexpr int32_t kWorkerDevice = 0, kCallerDevice = 1;
 // TcpGroup::run of both: which version of these messages they speak.
 inline constexpr uint64_t kWorkerProtocol = 0x32'72656b'726f77;  // "worker2"
 inline constexpr int32_t kMaxWorkerDevices = 256;
-inline constexpr uint32_t kRankTag = uint32_t{1} << 31;  // of the first device of a rank
+// The tag of the first device of a rank.
+inline constexpr uint32_t kRankTag = (uint32_t{1} << 31) - uint32_t{kMaxWorkerDevices};
 
 // The worker begins.
 struct WorkerGreeting {

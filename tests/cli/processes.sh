@@ -28,6 +28,14 @@ for transport in threads shared tcp; do
   "$HONE" bench rows.hone --dim N=3 --devices 2 --transport $transport --runs 3 >figures 2>/dev/null
   grep -q "computing" figures
 done
+# The reference of as many devices judges them.
+for transport in threads shared; do
+  "$HONE" check sum.hone --devices 2 --transport $transport >out 2>/dev/null
+  contains "^y .* ok"
+  contains "^t .* ok"
+done
+"$HONE" check sum.hone --devices 2 --batch x --expect sum.npz >out 2>/dev/null
+fails 3 "2 devices" check sum.hone
 # Inputs of all devices stand one behind the other.
 says "native" run sum.hone --devices 2 --input x=6x2xf32=1 --input s=f32=3
 contains "^y .*f32\[6, 2\] +2 "
@@ -37,14 +45,13 @@ fails 2 "--transport" run rows.hone --devices 2 --transport smoke
 fails 2 "does not go with --devices" run rows.hone --devices 2 --transport tcp --plan-seed 1
 fails 2 "is for the workers" run rows.hone --secret rows.hone
 fails 3 "2 devices" run sum.hone --devices 3 --transport shared
-fails 4 "one device" check sum.hone --devices 2
 fails 2 "no input is called 'z'" run sum.hone --devices 2 --batch z
 OMPI_COMM_WORLD_SIZE=4 fails 2 "--transport mpi" run rows.hone --dim N=5 --devices 2
 
 # One of the processes is killed, or stopped, while they run.
-begin() { # begin TRANSPORT: $leader runs for a minute, and has started $child
+begin() { # begin TRANSPORT [COMMAND]: $leader runs for a minute, and has started $child
   rm err
-  "$HONE" bench sum.hone --devices 2 --transport "$1" --seconds 60 >out 2>err &
+  ${2:-} "$HONE" bench sum.hone --devices 2 --transport "$1" --seconds 60 >out 2>err &
   leader=$!
   until grep -q "2 devices" err 2>/dev/null; do sleep 0.05; done
   sleep 0.3
@@ -71,6 +78,20 @@ lose() { # lose SIGNAL TRANSPORT
 lose KILL shared
 lose KILL tcp
 lose STOP shared
+
+# A terminal tells all processes of Ctrl-C. The command ends as a single one would.
+interrupt() { # interrupt SIGNAL CODE TRANSPORT
+  local code=0
+  begin "$3" setsid
+  kill -"$1" -- -$leader
+  wait $leader || code=$?
+  [[ $code == "$2" ]] || { echo "SIG$1: exit code $code"; cat err; return 1; }
+  never grep -q "process $child\|lost" err
+  is_gone
+}
+interrupt INT 130 shared
+interrupt INT 130 tcp
+interrupt HUP 129 shared
 
 # Nobody is left when the command itself is killed.
 begin shared

@@ -6,19 +6,26 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "base/forked.h"
 #include "base/rng.h"
+#include "base/sanitizers.h"
 #include "base/text.h"
 #include "compile/batch_model.h"
 #include "compile/spmd_programs.h"
 #include "ir/text.h"
+#include "program/instantiate.h"
+#include "session/program_text.h"
 #include "tests/base/says_testing.h"
+#include "tests/program/message_programs.h"
 #include "tests/program/spmd_testing.h"
 #include "tests/transport/processes.h"
+#include "tests/worker/no_threads.h"
 #include "tests/worker/running_worker.h"
 #include "transport/threads.h"
+#include "worker/watch.h"
 #include "zoo/inputs.h"
 
 // Devices of several processes, beside devices of this one.
@@ -76,9 +83,11 @@ Result<std::vector<Tensor>> run_on(Crew& crew, const SpmdCase& drawn) {
   return outputs;
 }
 
+using RunCrew = std::function<Result<std::vector<Tensor>>(Crew& crew)>;
+
 // All ranks of a group; those other than the first serve in threads.
 Result<std::vector<Tensor>> run_by_ranks(const tested::JoinGroup& join, size_t processes,
-                                         const SpmdCase& drawn) {
+                                         const RunCrew& run) {
   std::vector<std::thread> ranks;
   for (size_t i = 1; i < processes; ++i)
     ranks.emplace_back([join, i] {  // a call changes it
@@ -89,7 +98,7 @@ Result<std::vector<Tensor>> run_by_ranks(const tested::JoinGroup& join, size_t p
     });
   const auto lead = [&]() -> Result<std::vector<Tensor>> {
     const auto crew = HONE_TRY(Crew::lead(HONE_TRY(join(0)), "rank", kOptions));
-    return run_on(*crew, drawn);
+    return run(*crew);
   };
   Result<std::vector<Tensor>> outputs = lead();
   for (std::thread& rank : ranks) rank.join();
@@ -111,7 +120,21 @@ std::string differences(const SpmdCase& drawn, const DeviceTensors& expected,
   return "";
 }
 
-// Threads, shared memory, TCP, and workers of hosts.
+// Threads, shared memory, TCP, and workers of hosts. `expect` gets what comes out.
+void run_on_each_transport(
+    int32_t count, const RunCrew& run,
+    const std::function<void(std::string_view how, const Result<std::vector<Tensor>>&)>& expect) {
+  const std::vector<int32_t> devices = divided(count);
+  const auto threads = [&](int32_t) { return make_thread_transport(count); };
+  expect("threads", run_by_ranks(threads, 1, run));
+  expect("shared", run_by_ranks(tested::by_shared_memory(devices), devices.size(), run));
+  expect("tcp", run_by_ranks(tested::by_tcp(devices), devices.size(), run));
+  const RunningWorker a, b;
+  std::vector<Host> hosts = {{a.address(), count}};
+  if (count > 1) hosts = {{a.address(), 1}, {b.address(), count - 1}};
+  expect("hosts", run(**Crew::call(hosts, tested::kWorkerSecret, kOfHosts)));
+}
+
 void check_random(uint64_t first, uint64_t count) {
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
@@ -125,23 +148,96 @@ void check_random(uint64_t first, uint64_t count) {
           return code->run(drawn.inputs[static_cast<size_t>(place.device)], {.place = place});
         });
     ASSERT_EQ(tested::judge(drawn, expected), "");
-    const std::vector<int32_t> devices = divided(drawn.devices);
-    const auto threads = [&](int32_t) { return make_thread_transport(drawn.devices); };
-    const auto expect = [&](std::string_view how, const Result<std::vector<Tensor>>& outputs) {
-      EXPECT_EQ(differences(drawn, expected, outputs), "") << how;
-    };
-    expect("threads", run_by_ranks(threads, 1, drawn));
-    expect("shared", run_by_ranks(tested::by_shared_memory(devices), devices.size(), drawn));
-    expect("tcp", run_by_ranks(tested::by_tcp(devices), devices.size(), drawn));
-    const RunningWorker a, b;
-    std::vector<Host> hosts = {{a.address(), drawn.devices}};
-    if (drawn.devices > 1) hosts = {{a.address(), 1}, {b.address(), drawn.devices - 1}};
-    expect("hosts", run_on(**Crew::call(hosts, tested::kWorkerSecret, kOfHosts), drawn));
+    run_on_each_transport(
+        drawn.devices, [&](Crew& crew) { return run_on(crew, drawn); },
+        [&](std::string_view how, const Result<std::vector<Tensor>>& outputs) {
+          EXPECT_EQ(differences(drawn, expected, outputs), "") << how;
+        });
   }
 }
 
 TEST(Crew, GivesTheBitsOfThreadsOnEachTransport) { check_random(0, 6); }
 TEST(Crew, DISABLED_SweepOfTransports) { check_random(1'000, 100); }
+
+// ---- A program for each device
+// --------------------------------------------------------
+
+Tensor message_tensor(const tested::MessagePrograms& drawn, size_t message) {
+  Rng rng(message);
+  std::vector<int64_t> numbers(static_cast<size_t>(drawn.messages[message].bytes));
+  for (int64_t& each : numbers) each = rng.between(0, 255);
+  return Tensor::from_integers(Type::get(DType::u8, {std::ssize(numbers)}), numbers);
+}
+
+// A message is an input of its sender, and an output of whoever takes it.
+void check_messages(uint64_t first, uint64_t count) {
+  for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    tested::MessagePrograms drawn;
+    do drawn = tested::draw_message_programs(rng, 6);
+    while (!drawn.is_right);
+    const DevicePrograms programs = parse_programs(drawn.text, "drawn").value();
+    std::vector<Image> images;
+    for (const Program& program : programs.programs)
+      images.push_back(instantiate(program, {}, {}).value());
+    std::vector<Tensor> inputs, wanted;
+    for (size_t d = 0; d < drawn.sent.size(); ++d) {
+      for (const size_t m : drawn.sent[d]) inputs.push_back(message_tensor(drawn, m));
+      for (const size_t m : drawn.taken[d]) wanted.push_back(message_tensor(drawn, m));
+    }
+    run_on_each_transport(
+        drawn.devices,
+        [&](Crew& crew) -> Result<std::vector<Tensor>> {
+          const auto code =
+              HONE_TRY(crew.load_each(images, program_of_each(programs, drawn.devices)));
+          HONE_TRY(code->run(inputs));
+          return code->run(inputs);
+        },
+        [&](std::string_view how, const Result<std::vector<Tensor>>& outputs) {
+          ASSERT_TRUE(outputs.ok()) << how << ": " << outputs.error().to_string();
+          ASSERT_EQ(outputs->size(), wanted.size());
+          for (size_t i = 0; i < wanted.size(); ++i)
+            EXPECT_TRUE((*outputs)[i].same_bytes(wanted[i])) << how << ", output " << i;
+        });
+  }
+}
+TEST(Crew, DevicesRunProgramsOfTheirOwnOnEachTransport) { check_messages(0, 4); }
+TEST(Crew, DISABLED_SweepOfPrograms) { check_messages(1'000, 100); }
+
+TEST(Crew, RefusesProgramsForOtherDevices) {
+  const DevicePrograms one =
+      parse_programs("program @p {\n  threads 1\n  frame @main(%x: f32[2]) -> () {\n  }\n}\n", "p")
+          .value();
+  const std::vector<Image> images = {instantiate(one.programs[0], {}, {}).value()};
+  const auto crew = Crew::lead(make_thread_transport(2).value(), "rank", kOptions).value();
+  EXPECT_THAT(crew->load_each(images, std::vector<uint32_t>{0}), says("1 devices ... 2"));
+  EXPECT_THAT(crew->load_each(images, std::vector<uint32_t>{0, 1}), says("program 1 of 1"));
+  const auto code = crew->load_each(images, std::vector<uint32_t>{0, 0}).value();
+  EXPECT_EQ(code->inputs()[1].name, "x@1");
+  const Tensor x = Tensor::zeros(Type::get(DType::f32, {2}));
+  EXPECT_THAT(code->run(std::vector{x}), says("1 inputs ... 2"));
+  EXPECT_THAT(code->run(std::vector{x, Tensor::zeros(Type::get(DType::f32, {3}))}),
+              says("x@1 ... f32[3] ... f32[2]"));
+  EXPECT_TRUE(code->run(std::vector{x, x}).ok());
+}
+
+// The parts of a tensor of all devices, which may share a byte.
+TEST(Crew, TensorsOfAllDevicesAreThoseOfEach) {
+  const Graph graph =
+      parse_graph("graph @g(%a: i4[3], %b: f32[2, 2], %c: f32[]) { return %a, %b, %c }").value();
+  const std::vector<Tensor> all = {
+      Tensor::from_integers(Type::get(DType::i4, {6}), std::vector<int64_t>{1, -2, 3, -4, 5, -6}),
+      Tensor::from_reals(Type::get(DType::f32, {4, 2}),
+                         std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}),
+      Tensor::scalar(DType::f32, 9)};
+  const DeviceTensors each = tensors_of_each(all, graph, 2);
+  EXPECT_EQ(each[1][0].integer_at(0), -4);
+  EXPECT_EQ(each[1][1].real_at(0), 5);
+  EXPECT_EQ(each[1][2].real_at(0), 9);
+  const std::vector<Tensor> again = tensors_of_all(each);
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(again[i].same_bytes(all[i])) << i;
+}
 
 // ---- A batch ------------------------------------------------------------------------------------
 
@@ -236,6 +332,35 @@ TEST(Crew, RefusesRanksThatDiffer) {
   };
   expect({.version = "9.9.9", .work = 7}, ErrorCode::unsupported, "process ... 9.9.9 ... 1.2.3");
   expect({.version = "1.2.3", .work = 8}, ErrorCode::bad_input, "process ... command line");
+}
+
+// ---- No threads
+// --------------------------------------------------------
+
+std::string text_of(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
+
+TEST(NoThreads, AreToldByAWatch) {
+  if (kUnderAsan) GTEST_SKIP() << "it has memory of its own";
+  EXPECT_THAT(tested::without_threads([] {
+                const auto made = Watch::make([] { return true; });
+                return text_of(made.ok() ? Status() : Status(made.error()));
+              }),
+              testing::HasSubstr("no thread"));
+}
+
+TEST(NoThreads, AreToldByACrew) {
+  if (kUnderAsan) GTEST_SKIP() << "it has memory of its own";
+  EXPECT_THAT(tested::without_threads([] {
+                const auto made =
+                    Crew::call({{{"127.0.0.1", 1}, 1}}, tested::kWorkerSecret, kOfHosts);
+                return text_of(made.ok() ? Status() : Status(made.error()));
+              }),
+              testing::HasSubstr("no thread"));
+  EXPECT_THAT(tested::without_threads([] {
+                const auto made = Crew::lead(make_thread_transport(1).value(), "rank", kOptions);
+                return text_of(made.ok() ? Status() : Status(made.error()));
+              }),
+              testing::HasSubstr("no thread"));
 }
 
 // ---- Processes that are killed or stopped

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <future>
 #include <thread>
 
 #include "base/file.h"
@@ -16,6 +17,7 @@
 #include "ir/text.h"
 #include "tests/base/says_testing.h"
 #include "tests/worker/running_worker.h"
+#include "transport/threads.h"
 #include "worker/remote_model.h"
 #include "zoo/inputs.h"
 
@@ -153,6 +155,27 @@ TEST(Worker, EndsARunThatIsCancelled) {
   while (outputs.ok()) outputs = model->run(small().inputs, {.cancel = &cancel});
   other.join();
   EXPECT_THAT(outputs, refuses(ErrorCode::interrupted, "stopped"));
+}
+
+// The first device has no more to do, and waits for the second one.
+TEST(Worker, IsStoppedWhileADeviceWaits) {
+  const std::unique_ptr<Transport> transport = make_thread_transport(2).value();
+  CancelToken cancel;
+  KeptPrograms programs(1 << 20);
+  const WorkerOptions options = {.version = kVersion, .cancel = &cancel};
+  std::future<Status> served =
+      std::async(std::launch::async, [&] { return serve_caller(*transport, programs, options); });
+  Talk talk(*transport, kCallerDevice);
+  WorkerGreeting greeting;
+  WorkerAnswer answer;
+  ASSERT_TRUE(talk.hear(greeting, "waits").ok());
+  ASSERT_TRUE(talk.say(WorkerRequest{.task = WorkerTask::start, .count = 2}, "asks").ok());
+  ASSERT_TRUE(talk.hear(answer, "waits").ok());
+  ASSERT_TRUE(talk.say(WorkerRequest{.task = WorkerTask::close}, "asks").ok());
+  EXPECT_EQ(served.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  cancel.cancel();
+  EXPECT_EQ(served.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  transport->cancel(over_limit("the test is over"));
 }
 
 // ---- Workers that are killed or stopped --------------------------------------------------------

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/many_devices.h"
+
+namespace hone {
+
+// Devices that run programs of their own, on tensors of their own. Inputs and outputs are those of
+// device 0, then those of device 1, and so on; their names are those of name_on()
+// (session/program_text.h). One run at a time.
+class EachDevice final : public Runnable {
+ public:
+  // The rows of the devices mean nothing.
+  explicit EachDevice(std::vector<DeviceShare> devices);
+
+  std::span<const image::Port> inputs() const override { return inputs_; }
+  std::span<const image::Port> outputs() const override { return outputs_; }
+  int64_t threads() const override;  // of the device that has most
+  const Executable* single() const override { return nullptr; }
+  // Times of kernels, a profile and a trace are of one device: they are refused.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
+                                  std::vector<UnitTimes>* times = nullptr) const override;
+
+ private:
+  const std::vector<DeviceShare> devices_;
+  std::vector<image::Port> inputs_, outputs_;
+};
+
+}  // namespace hone
