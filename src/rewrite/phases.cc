@@ -9,6 +9,7 @@
 #include "ir/reference/evaluate.h"
 #include "rewrite/constants.h"
 #include "rewrite/passes.h"
+#include "rewrite/taps.h"
 
 // A conv whose input elements lie d apart (a transposed conv, the derivative of one with stride d)
 // multiplies the zeros between them. Results that are d apart along a dim, a *phase*, meet elements
@@ -234,6 +235,12 @@ Result<Graph> convs_by_phase(const Graph& graph) {
   for (NodeId n : graph.nodes()) {
     const std::optional<PhasedConv> conv =
         is_convolution(graph.opcode(n)) ? PhasedConv::of(graph, n) : std::nullopt;
+    if (!conv && is_convolution(graph.opcode(n)))
+      if (const std::optional<Graph> trimmed = HONE_TRY(without_idle_taps(graph, n))) {
+        const std::vector<ValueId> arguments = copy(graph.operands(n));
+        copy.replace(graph.result(n), HONE_TRY(copy.append(*trimmed, arguments))[0]);
+        continue;
+      }
     if (!conv) {
       HONE_TRY(copy.node(n, graph.op(n), HONE_TRY(transform_regions(graph, n, convs_by_phase))));
       continue;
