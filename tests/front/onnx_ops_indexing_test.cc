@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "tests/front/onnx_testing.h"
 
@@ -202,6 +203,37 @@ TEST(OnnxSelection, NonMaxSuppressionIsTheNaiveOne) {
   for (NodeOptions options : {NodeOptions(), kSymbolic})
     EXPECT_EQ(numbers(run_node("NonMaxSuppression", 11, operands, {}, options)), want);
   EXPECT_GT(want.size(), kRows * 9);
+}
+
+// Boxes that do not touch are chosen by their scores alone: NaN first, the lower of equals first.
+TEST(OnnxSelection, NonMaxSuppressionOrdersSpecialScores) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const Numbers special = {-0.0, 0.5, kNan, -kInf, 0.0, kInf, -2, -kNan, 0.5, -1, -kInf, 1e-40};
+  Numbers boxes;
+  for (size_t i = 0; i < special.size(); ++i) {
+    const double at = 10 * static_cast<double>(i);
+    for (double v : {at, at, at + 1, at + 1}) boxes.push_back(v);
+  }
+  const auto count = static_cast<int64_t>(special.size());
+  const auto chosen = [&](DType scores, int64_t most, std::optional<double> least) {
+    std::vector<Operand> operands = {reals({1, count, 4}, boxes),
+                                     Tensor::from_reals(type_of(scores, {1, 1, count}), special),
+                                     constant(integers({1}, {most})), constant(reals({1}, {0.5}))};
+    if (least) operands.push_back(constant(reals({1}, {*least})));
+    Numbers found;
+    const Numbers rows = numbers(run_node("NonMaxSuppression", 11, operands));
+    for (size_t i = 2; i < rows.size(); i += 3) found.push_back(rows[i]);
+    return found;
+  };
+  const Numbers in_order = {2, 7, 5, 1, 8, 11, 0, 4, 9, 6, 3, 10};
+  for (DType scores : {DType::f32, DType::f64}) {
+    EXPECT_EQ(chosen(scores, count, {}), in_order);
+    EXPECT_EQ(chosen(scores, 5, {}), Numbers(in_order.begin(), in_order.begin() + 5));
+    // NaN is above no threshold.
+    EXPECT_EQ(chosen(scores, count, -1.0), Numbers({5, 1, 8, 11, 0, 4}));
+    EXPECT_EQ(chosen(scores, count, kInf), Numbers());
+  }
 }
 
 TEST(OnnxSelection, StringsAreRefused) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "front/onnx/flow.h"
 #include "front/onnx/ops/helpers.h"
@@ -189,50 +190,99 @@ Value corners_of(Value boxes, bool from_center) {
   return transpose(concat(corners, 2), {0, 2, 1});
 }
 
-// The values that the loop over one class carries: vectors over its boxes, best first. The last
+// What the loop over one class carries: vectors over its boxes, and what is chosen so far. The last
 // ones never change, but a region sees its parameters alone.
 struct Suppression {
-  enum Index { alive, kept, left, threshold, low_y, low_x, high_y, high_x, area, size };
+  enum Index {
+    keys,   // of the scores; gone(): chosen already, dropped or too low
+    best,   // the first box with the greatest key
+    count,  // of chosen boxes
+    chosen,
+    limit,
+    threshold,
+    low_y,
+    low_x,
+    high_y,
+    high_x,
+    area,
+    size
+  };
 };
 
-// Keeps the first box that is alive and drops those that overlap it.
-std::vector<Value> keep_first(Builder& b, std::span<const Value> state) {
+// Keys are integers in the order of sorted scores: all NaN are equal and the greatest, and so are
+// both zeros.
+DType key_type(DType scores) { return scores == DType::f64 ? DType::i64 : DType::i32; }
+
+// Below the key of every score.
+Value gone(Builder& b, DType keys) {
+  return b.constant(
+      Tensor::from_integers(Type::get(keys, {}), std::array{integer_limits(keys).lowest}));
+}
+
+Value keys_of(Value scores) {
+  Builder& b = scores.builder();
+  const DType type = key_type(scores.dtype());
+  Value x = cast(scores, type == DType::i64 ? DType::f64 : DType::f32);
+  x = select(compare("eq", x, 0), b.scalar(x.dtype(), 0), x);
+  Value bits = b.op(Opcode::bitcast, {x}, {{"dtype", type}});
+  Value highest = b.constant(
+      Tensor::from_integers(Type::get(type, {}), std::array{integer_limits(type).highest}));
+  // The bits behind the sign count downwards for negative numbers.
+  Value keys = select(compare("lt", bits, 0), binary(Opcode::xor_, bits, highest), bits);
+  return select(unary(Opcode::is_nan, x), highest, keys);
+}
+
+Value at_position(Value vector, Value position) {
+  return squeeze(
+      vector.builder().op(Opcode::dynamic_slice, {vector, position}, {{"sizes", Dims{1}}}), 0);
+}
+
+// Chooses the best box, and drops it and those that overlap it.
+std::vector<Value> choose_best(Builder& b, std::span<const Value> state) {
   using S = Suppression;
-  Value alive = state[S::alive];
-  Value best = argmax(cast(alive, DType::u8), 0);
-  auto chosen = [&](S::Index i) {
-    return b.op(Opcode::dynamic_slice, {state[i], best}, {{"sizes", Dims{1}}});
-  };
+  Value keys = state[S::keys], best = state[S::best];
   auto shared = [&](S::Index low, S::Index high) {
-    return maximum(minimum(state[high], chosen(high)) - maximum(state[low], chosen(low)), 0);
+    Value end = minimum(state[high], at_position(state[high], best));
+    return maximum(end - maximum(state[low], at_position(state[low], best)), 0);
   };
   Value both = shared(S::low_y, S::high_y) * shared(S::low_x, S::high_x);
-  Value overlap = both / (state[S::area] + chosen(S::area) - both);
+  Value overlap = both / (state[S::area] + at_position(state[S::area], best) - both);
   Value similar =
       binary(Opcode::and_, compare("gt", both, 0), compare("gt", overlap, state[S::threshold]));
-  Value itself = compare("eq", positions(b, alive.dim(0)), best);
-  Value gone = binary(Opcode::or_, similar, itself);
+  Value itself = compare("eq", positions(b, keys.dim(0)), best);
   std::vector<Value> next(state.begin(), state.end());
-  next[S::alive] = binary(Opcode::and_, alive, unary(Opcode::not_, gone));
-  next[S::kept] = binary(Opcode::or_, state[S::kept], itself);
-  next[S::left] = state[S::left] - 1;
+  next[S::keys] = select(binary(Opcode::or_, similar, itself), gone(b, keys.dtype()), keys);
+  next[S::best] = argmax(next[S::keys], 0);
+  next[S::chosen] =
+      b.op(Opcode::dynamic_update, {state[S::chosen], unsqueeze(best, 0), state[S::count]});
+  next[S::count] = state[S::count] + 1;
   return next;
 }
 
-// Which boxes of one class are kept. order, alive: best first; corners: [5, boxes].
-Value kept_of(Builder& b, Value corners, Value order, Value alive, Value limit, Value threshold) {
+struct Chosen {
+  Value boxes;  // the best first, then zeros
+  Value count;
+};
+
+// Which boxes of one class are chosen. corners: [5, boxes].
+Chosen chosen_of(Builder& b, Value corners, Value keys, Dim room, Value limit, Value threshold) {
   using S = Suppression;
   std::vector<Value> state(S::size);
-  state[S::alive] = alive;
-  state[S::kept] = b.full(DType::boolean, alive.dims(), 0);
-  state[S::left] = limit;
+  state[S::keys] = keys;
+  state[S::best] = argmax(keys, 0);
+  state[S::count] = b.scalar(DType::i64, 0);
+  state[S::chosen] = b.full(DType::i64, {room}, 0);
+  state[S::limit] = limit;
   state[S::threshold] = threshold;
-  const std::vector<Value> rows = split(take(corners, order, 1), 0, 5);
+  const std::vector<Value> rows = split(corners, 0, 5);
   for (size_t i = 0; i < rows.size(); ++i) state[S::low_y + i] = squeeze(rows[i], 0);
-  auto more = [](Builder&, std::span<const Value> s) -> std::vector<Value> {
-    return {binary(Opcode::and_, reduce("or", s[S::alive], {0}), compare("gt", s[S::left], 0))};
+  auto more = [](Builder& inner, std::span<const Value> s) -> std::vector<Value> {
+    Value key = at_position(s[S::keys], s[S::best]);
+    Value is_left = compare("ne", key, gone(inner, key.dtype()));
+    return {binary(Opcode::and_, is_left, compare("lt", s[S::count], s[S::limit]))};
   };
-  return while_loop(state, more, keep_first)[S::kept];
+  const std::vector<Value> last = while_loop(state, more, choose_best);
+  return {last[S::chosen], last[S::count]};
 }
 
 // Room for the selected boxes of one class.
@@ -265,38 +315,40 @@ Detections detections_of(Node& n) {
   return d;
 }
 
-// Selected boxes as positions in [batch * classes, boxes], each class's best first; and how many.
 struct Selection {
-  Value place;  // [room]
-  Value order;  // [batch * classes, boxes]: the boxes of a class, best first
-  Value count;
+  Value rows;   // [room]: batch * classes + class
+  Value boxes;  // [room]: each class's best first
+  Value count;  // of selected boxes
 };
 
 Selection selected(Node& n, const Detections& d, std::optional<Dim> limit, bool from_center) {
   Builder& b = n.builder();
   const Dim classes = d.scores.dim(1), boxes = d.scores.dim(2), rows = d.scores.dim(0) * classes;
-  Value index = iota(b, DType::i64, d.scores.dims(), 2);
-  const std::vector<Value> sorted = sort(std::vector{d.scores, index}, 2, true);
-  Value alive = compare("lt", sorted[1], size_value(b, d.real));
+  Value alive = compare("lt", iota(b, DType::i64, d.scores.dims(), 2), size_value(b, d.real));
   if (n.has(4)) {
     Value score = cast(scalar_of(n, 4), d.scores.dtype());
-    alive = binary(Opcode::and_, alive, compare("gt", sorted[0], score));
+    alive = binary(Opcode::and_, alive, compare("gt", d.scores, score));
   }
-  Value order = reshape(sorted[1], {rows, boxes});
+  Value keys = select(alive, keys_of(d.scores), gone(b, key_type(d.scores.dtype())));
   Value threshold =
       n.has(3) ? cast(scalar_of(n, 3), d.boxes.dtype()) : b.scalar(d.boxes.dtype(), 0);
+  const Dim most = most_selected(boxes, limit);
+  const Dim room = provably_le(1, most) ? most : most + 1;  // where a box can be written
   const std::vector<Value> carried = {corners_of(d.boxes, from_center),
                                       cast(scalar_of(n, 2), DType::i64), threshold};
-  const std::vector<Value> scanned = {positions(b, rows) / size_value(b, classes), order,
-                                      reshape(alive, {rows, boxes})};
-  auto one_class = [](Builder& body, std::span<const Value> v) -> std::vector<Value> {
-    Value corners = looked_up(v[0], v[3], 0);
-    return {v[0], v[1], v[2], kept_of(body, corners, v[4], v[5], v[1], v[2])};
+  const std::vector<Value> scanned = {positions(b, rows) / size_value(b, classes),
+                                      reshape(keys, {rows, boxes})};
+  auto one_class = [room](Builder& body, std::span<const Value> v) -> std::vector<Value> {
+    const Chosen chosen = chosen_of(body, looked_up(v[0], v[3], 0), v[4], room, v[1], v[2]);
+    return {v[0], v[1], v[2], chosen.boxes, chosen.count};
   };
-  Value kept = flattened(scan(carried, scanned, one_class)[3]);
-  Value place = compacted(positions(b, kept.dim(0)), kept);
-  const Dim room = rows * most_selected(boxes, limit);
-  return {window(place, 0, b.scalar(DType::i64, 0), room), order, count_of(kept)};
+  const std::vector<Value> found = scan(carried, scanned, one_class);
+  Value is_chosen =
+      compare("lt", iota(b, DType::i64, {rows, room}, 1), broadcast(found[4], {rows, room}, {0}));
+  Value place = compacted(positions(b, rows * room), flattened(is_chosen));
+  place = window(place, 0, b.scalar(DType::i64, 0), rows * most);
+  return {place / size_value(b, room), looked_up(flattened(found[3]), place, 0),
+          reduce_sum(found[4], {0})};
 }
 
 }  // namespace
@@ -312,10 +364,8 @@ void map_non_max_suppression(Node& n) {
     return;
   }
   const Selection s = selected(n, d, limit, from_center);
-  Value boxes = size_value(b, d.scores.dim(2)), classes = size_value(b, d.scores.dim(1));
-  Value row = s.place / boxes;
-  std::vector<Value> parts = {row / classes, binary(Opcode::rem, row, classes),
-                              looked_up(flattened(s.order), s.place, 0)};
+  Value classes = size_value(b, d.scores.dim(1));
+  std::vector<Value> parts = {s.rows / classes, binary(Opcode::rem, s.rows, classes), s.boxes};
   for (Value& part : parts) part = unsqueeze(part, 1);
   n.out_cut(0, concat(parts, 1), 0, s.count);
 }
