@@ -8,12 +8,19 @@
 // Prices the instructions of loads and stores.
 
 namespace hone {
+namespace {
+
+// Slots of taking numbers that share bytes out of them: of a vector, and of each lane on its own.
+constexpr double kUnpack = 1.5, kUnpackLane = 4;
+
+}  // namespace
 
 // The price of a vector's lanes that lie apart: one by one, or a few vectors and a choice among
 // each.
 double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l) const {
   const bool is_masked = nest.packing(access) == Packing::no && access.side <= 0 &&
                          nest.lanes >= 0 && (nest.guards(access) >> nest.lanes & 1) != 0;
+  if (access.element < 1) return nest.tile[l] / nest.instructions[l] * kUnpackLane;
   // If there are more lanes than lie side by side, the others are far away.
   const bool is_far = access.stride[l] == 1 && nest.lane_count > access.run;
   if (!access.is_store && !is_masked && !is_far && (access.near >> l & 1) != 0)
@@ -49,6 +56,7 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   bool is_apart = false;
   const Packing packing = nest.packing(access);
   if (packing == Packing::panels) return slots;
+  if (access.element < 1) slots += kUnpack;
   // Where lanes do not share a guard, it is a mask.
   const bool has_lanes = nest.lanes >= 0 && (nest.guards(access) >> nest.lanes & 1) != 0;
   if (packing == Packing::no && access.side <= 0 && has_lanes) slots += prices_.mask;

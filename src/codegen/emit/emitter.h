@@ -138,6 +138,8 @@ class Emitter {
   unsigned alignment(const Place& place);
   void store_scattered(const Place& place, const Trips& trips, Value value);
   Value load_each_lane(const Place& place, const Trips& trips, Value otherwise);
+  bool begins_byte(const Place& place, const Trips& trips);
+  Value load_from_bytes(const Place& place, Value first);
   // Vectors that are read for lanes that lie apart: more take longer than a gather.
   static constexpr int64_t kNearVectors = 4;
   void store_vector(const Place& place, Value first, Value value);

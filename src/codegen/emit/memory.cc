@@ -228,7 +228,10 @@ Value Emitter::load_lanes(const LoadedPoint& point) {
   const auto& [trips, place, otherwise] = point;
   if (place.stride == 0) return load_once(place, trips, otherwise);
   if (place.is_word) return load_word(place, trips, otherwise);
-  if (is_packed(place.buffer)) return load_each_lane(place, trips, otherwise);
+  if (is_packed(place.buffer))
+    return begins_byte(place, trips)
+               ? load_from_bytes(place, index(here(place.offset, trips, 0), trips))
+               : load_each_lane(place, trips, otherwise);
   if (HONE_PLANT(stride_ignored, place.stride != 1, false))
     return load_scattered(place, trips, otherwise);
   return load_vector(place, index(here(place.offset, trips, 0), trips), otherwise);
@@ -381,6 +384,38 @@ Value Emitter::load_scattered(const Place& place, const Trips& trips, Value othe
                                                             ValueRange{nothing}, alignment);
   const Value number = numbers_.from_memory(dtype(place), stored);
   return place.is_masked() ? code_.select(open, number, otherwise) : number;
+}
+
+// True if the lanes are all elements of whole bytes.
+bool Emitter::begins_byte(const Place& place, const Trips& trips) {
+  const int64_t in_byte = 8 / bits(dtype(place.buffer));
+  if (place.stride != 1 || place.is_masked() || lanes() % in_byte != 0) return false;
+  const std::optional<Dim> rest =
+      bounds_.simplified(mod(here(place.offset, trips, 0), in_byte)).as_constant();
+  return rest && rest->is(0);
+}
+
+// One vector of the bytes for each place in a byte, shifted down to the lowest bits. Two of them
+// are put together in turns: 0 and 2, 1 and 3, then the results.
+Value Emitter::load_from_bytes(const Place& place, Value first) {
+  const int width = bits(dtype(place.buffer)), in_byte = 8 / width;
+  const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
+  const Value byte = code_.shr(first, std::countr_zero(static_cast<unsigned>(in_byte)));
+  const auto type = mlir::VectorType::get({lanes() / in_byte}, element);
+  const Value bytes = b_.create<mlir::LLVM::LoadOp>(type, pointer(place.buffer, byte), 1);
+  std::vector<Value> parts;
+  for (int i = 0; i < in_byte; ++i)
+    parts.push_back(code_.shr(bytes, HONE_PLANT(byte_order, i, in_byte - 1 - i) * width));
+  for (; parts.size() > 1; parts.resize(parts.size() / 2)) {
+    const size_t half = parts.size() / 2;
+    const auto count =
+        static_cast<int32_t>(mlir::cast<mlir::VectorType>(parts[0].getType()).getNumElements());
+    llvm::SmallVector<int32_t> in_turns;
+    for (int32_t i = 0; i < count; ++i) in_turns.append({i, count + i});
+    for (size_t i = 0; i < half; ++i)
+      parts[i] = b_.create<mlir::LLVM::ShuffleVectorOp>(parts[i], parts[half + i], in_turns);
+  }
+  return numbers_.from_memory(dtype(place.buffer), parts[0]);
 }
 
 // For elements that are smaller than a byte.

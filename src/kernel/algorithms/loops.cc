@@ -31,7 +31,7 @@ Status check_tiles(const ScheduleSite& site, const Schedule& schedule) {
     if (lanes.count < 2 || lanes.count > kMaxLanes || (lanes.count & (lanes.count - 1)) != 0)
       return bad_input("{} lanes are given, which is not a power of 2 up to {}", lanes.count,
                        kMaxLanes);
-    if (has_sub_byte_value(site)) return unsupported("lanes would share bytes");
+    if (shares_bytes_in_lanes(site)) return unsupported("lanes would share bytes");
   }
   int64_t unrolled = 1;
   for (const Tile& unroll : schedule.unroll) {
@@ -115,11 +115,13 @@ bool all_have_points(const ScheduleSite& site) {
                              [&](NodeId n) { return has_points(site.body.graph.opcode(n)); });
 }
 
-bool has_sub_byte_value(const ScheduleSite& site) {
+bool shares_bytes_in_lanes(const ScheduleSite& site) {
+  if (has_sub_byte_output(site)) return true;
   const Graph& graph = site.body.graph;
-  for (uint32_t v = 0; v < graph.value_count(); ++v)
-    if (bits(graph.type(ValueId{v}).dtype()) < 8) return true;
-  return false;
+  const KernelSpace& space = site.facts.space;
+  return space.has_anchor() && std::ranges::any_of(graph.operands(space.anchor), [&](ValueId v) {
+           return !v.is_none() && bits(graph.type(v).dtype()) < 8;
+         });
 }
 
 bool has_sub_byte_output(const ScheduleSite& site) {
@@ -135,7 +137,7 @@ int most_threads(const ScheduleSite& site, const Schedule&) {
 }
 
 Counts lane_counts(const ScheduleSite& site, const Schedule&, int dim) {
-  if (!has_tiles(site, dim) || has_sub_byte_value(site)) return {};
+  if (!has_tiles(site, dim) || shares_bytes_in_lanes(site)) return {};
   return {.first = 2, .size = 6, .doubles = true};
 }
 Counts lane_counts_of_results(const ScheduleSite& site, const Schedule& so_far, int dim) {

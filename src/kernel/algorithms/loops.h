@@ -24,8 +24,9 @@ Status check_code(const ScheduleSite& site, double statements);
 Status check_scratch(const ScheduleSite& site, double bytes, std::string_view what);
 
 bool all_have_points(const ScheduleSite& site);
-// True if lanes, or threads, would share bytes.
-bool has_sub_byte_value(const ScheduleSite& site);
+// True if lanes, or threads, would share bytes that they write. Operands of the anchor may be
+// packed into scratch, so these count as well.
+bool shares_bytes_in_lanes(const ScheduleSite& site);
 bool has_sub_byte_output(const ScheduleSite& site);
 
 int most_threads(const ScheduleSite& site, const Schedule& so_far);
