@@ -44,6 +44,7 @@ PlaceRun::PlaceRun(const PlaceJudge& judge, const PlaceOptions& options)
       options_(&options),
       units_(judge),
       bounds_(place_bounds(judge)),
+      least_(bounds_.of(options.goal)),
       rng_(options.seed),
       began_(clock_seconds()) {}
 
@@ -51,6 +52,7 @@ double PlaceRun::elapsed() const { return clock_seconds() - began_; }
 
 bool PlaceRun::may_go_on() const {
   if (options_->cancel != nullptr && options_->cancel->cancelled()) return false;
+  if (best_ <= least_) return false;
   if (options_->trials > 0 && trials_ >= options_->trials) return false;
   return elapsed() < options_->seconds;
 }
@@ -87,7 +89,7 @@ double PlaceRun::offer(const DevicePlacement& placement) {
   best_ = value;
   placement_ = placement;
   by_ = now_.name;
-  if (options_->better) options_->better(value, bounds_.of(goal()));
+  if (options_->better) options_->better(value, least_);
   return value;
 }
 

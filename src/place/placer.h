@@ -71,6 +71,7 @@ class PlaceRun {
   PlaceGoal goal() const { return options_->goal; }
   Rng& rng() { return rng_; }
 
+  // True if there is time and nobody cancelled, and the best may still get better.
   bool may_go_on() const;
   double seconds_here() const { return elapsed() - now_began_; }  // of the placer at hand
   // The share of the time that has passed, or of the trials.
@@ -115,6 +116,7 @@ class PlaceRun {
   const PlaceOptions* options_;
   PlaceUnits units_;
   PlaceBounds bounds_;
+  double least_;  // no value is below
   Rng rng_;
   double began_;
   int64_t trials_ = 0;

@@ -213,6 +213,18 @@ TEST(Placers, AreRefusedByName) {
               refuses(ErrorCode::bad_input, "'best' ... heft"));
 }
 
+TEST(Placers, EndWhereTheBoundIsMet) {
+  PlaceProblem problem;
+  problem.name = "chain";
+  problem.system = task_system(2).value();
+  problem.nodes = {{.id = 0, .name = "", .seconds = {1e-3}},
+                   {.id = 1, .name = "", .seconds = {1e-3}}};
+  problem.tensors = {{0, {1}, 1e10, 0}};
+  const PlaceResult result = place(PlaceJudge(problem), {.seconds = 1e30}).value();
+  EXPECT_EQ(result.value, 2e-3);
+  EXPECT_EQ(result.gap(PlaceGoal::step), 0);
+}
+
 TEST(Placers, ACancelledRunGivesWhatItHas) {
   Rng rng(2);
   const PlaceProblem problem = drawn({.nodes = 40, .memory = false}, rng);
