@@ -451,6 +451,9 @@ Result<Partition> partition_graph(const Graph& graph) {
   const MeshRef mesh = meshes_of(propagated.graph)[0];
   if (!mesh->devices.empty() && !std::ranges::is_sorted(mesh->devices))
     return unsupported("the devices of the mesh '{}' are in another order", excerpt(mesh->name));
+  if (mesh->device_count() > kMostPartitionDevices)
+    return over_limit("the mesh '{}' has {} devices; programs are made for at most {}",
+                      excerpt(mesh->name), mesh->device_count(), kMostPartitionDevices);
   return Partitioner(propagated.graph, mesh).run();
 }
 

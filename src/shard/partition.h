@@ -35,6 +35,8 @@ struct Partition {
   std::vector<WholeNode> whole = {};
 };
 
+inline constexpr int64_t kMostPartitionDevices = 4096;
+
 // Composites are spelled out first, and shardings propagated. An axis that does not divide the size
 // of its dim divides it no further. Values that are not divided are computed on all devices; where
 // the graph says otherwise, `whole` says why.

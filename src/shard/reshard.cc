@@ -55,7 +55,7 @@ class ReshardSearch {
 
   std::vector<ReshardStep> find(const ShardLayout& from) {
     reach(from, 0, std::nullopt, -1);
-    while (!waiting_.empty()) {
+    while (!waiting_.empty() && found_.size() < kMostLayouts) {
       const auto [bytes, depth, number] = waiting_.top();
       waiting_.pop();
       if (found_[number].is_done) continue;
@@ -63,10 +63,35 @@ class ReshardSearch {
       if (found_[number].layout == target_) return path(number);
       extend(number);
     }
-    return {};
+    return through_whole(from);
   }
 
  private:
+  // More layouts than this come of many axes and dims; then any way will do.
+  static constexpr size_t kMostLayouts = 2000;
+
+  // Makes the value whole, then takes the parts.
+  std::vector<ReshardStep> through_whole(ShardLayout at) const {
+    std::vector<ReshardStep> steps;
+    while (!at.partial.empty()) {
+      const MeshPart part = at.partial.back();
+      at.partial.pop_back();
+      steps.push_back({.kind = ReshardKind::all_reduce,
+                       .part = part,
+                       .bytes = 2 * (local_bytes(at) / part.size * (part.size - 1))});
+    }
+    for (size_t d = 0; d < sizes_.size(); ++d)
+      for (MeshParts& parts = at.dims[d]; !parts.empty(); parts.pop_back())
+        steps.push_back({.kind = ReshardKind::all_gather,
+                         .part = parts.back(),
+                         .from = d,
+                         .bytes = local_bytes(at) * (parts.back().size - 1)});
+    for (size_t d = 0; d < sizes_.size(); ++d)
+      for (const MeshPart& part : target_.dims[d])
+        steps.push_back({.kind = ReshardKind::slice, .part = part, .to = d});
+    return steps;
+  }
+
   struct Found {
     ShardLayout layout;
     int64_t bytes;

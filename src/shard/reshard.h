@@ -32,7 +32,8 @@ struct ReshardStep {
 };
 
 // Between layouts whose axes divide the sizes. Steps are the cheapest by the bytes that a device
-// receives, then the fewest.
+// receives, then the fewest; if there are too many ways to compare, the value becomes whole
+// between.
 std::vector<ReshardStep> reshard_steps(const ShardLayout& from, const ShardLayout& to,
                                        const std::vector<int64_t>& sizes, int64_t element_bytes);
 

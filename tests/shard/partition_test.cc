@@ -131,6 +131,9 @@ TEST(Partition, RefusesWhatItCannotCut) {
   EXPECT_THAT(partition_graph(parsed("graph @g(%x: f32[8] on @m [x]) -> f32[8] mesh @m = [x = 2] "
                                      "devices [1, 0] {\n  return %x\n}\n")),
               refuses(ErrorCode::unsupported, "'m'"));
+  EXPECT_THAT(partition_graph(parsed("graph @g(%x: f32[8] on @m [-]) -> f32[8] "
+                                     "mesh @m = [x = 8192] {\n  return %x\n}\n")),
+              refuses(ErrorCode::limit, "'m' ... 8192 ... 4096"));
 }
 
 // Shardings of inputs, and of some values inside.
@@ -232,6 +235,22 @@ TEST(Reshard, CutsBeforeItMoves) {
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].kind, ReshardKind::slice);
   EXPECT_EQ(steps[1].kind, ReshardKind::all_gather);
+}
+
+// 12 axes over 4 dims have more layouts than can be compared.
+TEST(Reshard, GoesThroughTheWholeValueIfWaysAreTooMany) {
+  ShardLayout from = {.dims = std::vector<MeshParts>(4)}, to = from;
+  for (size_t axis = 0; axis < 12; ++axis) {
+    from.dims[axis % 4].push_back({axis, 1, 2});
+    to.dims[(axis / 3 + 1) % 4].push_back({axis, 1, 2});
+  }
+  const std::vector<ReshardStep> steps = reshard_steps(from, to, {8, 8, 8, 8}, 4);
+  ShardLayout at = from;
+  for (const ReshardStep& step : steps) {
+    if (step.kind != ReshardKind::slice) at.dims[step.from].pop_back();
+    if (step.kind != ReshardKind::all_gather) at.dims[step.to].push_back(step.part);
+  }
+  EXPECT_EQ(at, to);
 }
 
 TEST(Reshard, DividesASumAtOnce) {
