@@ -146,7 +146,26 @@ class Partitioner {
     return type.with_dims(dims);
   }
 
+  // A part of copies of one number is fewer copies.
+  std::optional<ValueId> copied_scalar(ValueId v, const ShardLayout& wanted) {
+    const NodeId n = whole_.producer(v);
+    if (!repeats_elements(whole_.opcode(n)) || wanted == values_[v.index].layout)
+      return std::nullopt;
+    const ValueId scalar = whole_.operands(n)[0];
+    if (whole_.type(scalar).rank() != 0 || !values_[scalar.index].layout.partial.empty())
+      return std::nullopt;
+    const Type types[] = {whole_.type(scalar)}, made[] = {local_type(v, wanted)};
+    std::vector<SizeEntry> entries;
+    for (int d = 0; d < made[0].rank(); ++d)
+      add_entries(whole_.op(n), at_dim(d), whole_.type(v).dim(d), made[0].dim(d), entries);
+    const std::optional<Op> op = local_op({whole_.op(n), types}, entries, made);
+    if (!op) return std::nullopt;
+    const ValueId operands[] = {values_[scalar.index].value};
+    return program_.append(*op, operands);
+  }
+
   ValueId in_layout(ValueId v, const ShardLayout& wanted, const std::string& node) {
+    if (const std::optional<ValueId> copy = copied_scalar(v, wanted)) return *copy;
     const Local& have = values_[v.index];
     const Type type = whole_.type(v);
     const int64_t bytes =

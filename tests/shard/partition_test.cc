@@ -103,6 +103,18 @@ TEST(Partition, SaysWhatIsNotDivided) {
   EXPECT_EQ(made.messages[0].bytes, 8 * 6 * 4 / 2);
 }
 
+TEST(Partition, CopiesNumbersInPartsOnly) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[8, 6] on @m [x, y]) -> f32[8, 6] mesh @m = [x = 2, y = 3] {\n"
+      "  %y = mul %x, 3\n"
+      "  return %y\n"
+      "}\n");
+  const Partition made = partitioned(graph);
+  EXPECT_EQ(judged(graph, made, 1), "");
+  EXPECT_THAT(print(made.graph), testing::Not(testing::HasSubstr("dynamic_slice")));
+  EXPECT_THAT(print(made.graph), testing::HasSubstr("broadcast"));
+}
+
 TEST(Partition, DividesTheBodiesOfLoops) {
   const Graph graph = parsed(
       "graph @g(%x: f32[8] on @m [x], %s: f32[5, 8]) -> (f32[8], f32[5, 8]) mesh @m = [x = 2] {\n"
