@@ -414,12 +414,18 @@ Result<Propagation> propagate_shardings(const Graph& graph, const PropagateOptio
     return bad_input("nothing is said of how the values of graph '{}' are divided",
                      excerpt(graph.name()))
         .with_hint("state the sharding of an input: %x: f32[8, 4] on @m [x, -]");
+  // A mesh without axes says that a value is whole, on whatever mesh.
+  const auto is_nowhere = [](const MeshRef& one) {
+    return one->axes.empty() && one->devices.empty();
+  };
+  const auto first = std::ranges::find_if_not(meshes, is_nowhere);
+  const MeshRef mesh = first == meshes.end() ? meshes[0] : *first;
   for (const MeshRef& other : meshes)
-    if (other->axes != meshes[0]->axes || other->devices != meshes[0]->devices)
+    if (!is_nowhere(other) && (other->axes != mesh->axes || other->devices != mesh->devices))
       return unsupported("the shardings of graph '{}' are of two meshes: '{}' = {}, '{}' = {}",
-                         excerpt(graph.name()), excerpt(meshes[0]->name), axes_text(*meshes[0]),
+                         excerpt(graph.name()), excerpt(mesh->name), axes_text(*mesh),
                          excerpt(other->name), axes_text(*other));
-  Propagator propagator(meshes[0], options);
+  Propagator propagator(mesh, options);
   HONE_TRY(propagator.add(graph));
   propagator.run();
   Propagation made;

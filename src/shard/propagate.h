@@ -41,7 +41,8 @@ struct Propagation {
 // to dims that are open or of which nothing is said, never taken away. Through loops, branches and
 // calls, an array is divided alike in all places.
 //
-// Static graphs whose shardings are all of one mesh.
+// Static graphs whose shardings are all of one mesh. A mesh without axes says that a value is
+// whole.
 Result<Propagation> propagate_shardings(const Graph& graph, const PropagateOptions& options = {});
 
 }  // namespace hone

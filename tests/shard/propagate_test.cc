@@ -93,6 +93,18 @@ TEST(Propagate, TellsConflicts) {
   EXPECT_EQ(one.bytes, 8 * 6 * 4);
 }
 
+TEST(Propagate, TakesAMeshWithoutAxesAsWhole) {
+  EXPECT_EQ(propagated("graph @g(%x: f32[8] on @e [-], %y: f32[8] on @m [x]) -> f32[8] "
+                       "mesh @e = [], @m = [x = 2] {\n"
+                       "  %z = add %x, %y : f32[8]\n"
+                       "  return %z\n"
+                       "}\n"),
+            "graph @g(%x: f32[8] on @m [-], %y: f32[8] on @m [x]) -> f32[8] mesh @m = [x = 2] {\n"
+            "  %z = add %x, %y : f32[8] on @m [x open]\n"
+            "  return %z\n"
+            "}\n");
+}
+
 TEST(Propagate, RefusesWhatHasNoMesh) {
   EXPECT_THAT(propagate_shardings(
                   parse_graph("graph @g(%x: f32[8]) -> f32[8] {\n  return %x\n}\n").value()),
@@ -227,7 +239,8 @@ TEST(Propagate, IsAsCautiousAsShardy) {
       {{"propagate_from_sharding_constraint", "a constraint is of the value itself: it is closed"},
        {"direct_arg_return_sharding_on_arg", "the output is the argument itself: it is closed"},
        {"custom_call_custom_rule", "a rule that the program states"},
-       {"blocked_propagation_factor", "a rule that the program states"}});
+       {"blocked_propagation_factor", "a rule that the program states"},
+       {"propagate_to_empty_mesh_with_partially_open_sharding", "a dim that is closed stays so"}});
 }
 
 TEST(Propagate, GoesThroughControlFlowAsInShardy) {

@@ -183,9 +183,14 @@ MeshRef ShardingReader::mesh_of(std::vector<MeshAxis> axes, std::vector<int64_t>
 }
 
 MeshRef ShardingReader::only_mesh(int64_t devices) const {
-  const bool fits = declared_ == 1 && meshes_[0]->devices.empty() && !meshes_[0]->axes.empty() &&
-                    meshes_[0]->device_count() == devices;
-  return fits ? meshes_[0] : nullptr;
+  MeshRef only;
+  for (size_t i = 0; i < declared_; ++i) {
+    if (meshes_[i]->axes.empty() && meshes_[i]->devices.empty()) continue;  // says nothing
+    if (only != nullptr) return nullptr;
+    only = meshes_[i];
+  }
+  const bool fits = only != nullptr && only->devices.empty() && only->device_count() == devices;
+  return fits ? only : nullptr;
 }
 
 MeshRef ShardingReader::of_devices(Ints devices) {
