@@ -20,6 +20,7 @@ size_t at_dim(int d) { return static_cast<size_t>(d); }
 MeshParts dividing(const MeshParts& axes, int64_t size) {
   MeshParts made;
   for (const MeshPart& part : axes) {
+    if (part.size == 1) continue;  // an axis of one device moves nothing
     if (part.size < 1 || size % (count_of(made) * part.size) != 0 || size == 0) break;
     made.push_back(part);
   }

@@ -103,6 +103,19 @@ TEST(Partition, SaysWhatIsNotDivided) {
   EXPECT_EQ(made.messages[0].bytes, 8 * 6 * 4 / 2);
 }
 
+TEST(Partition, SendsNothingAlongAxesOfOneDevice) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[8, 6] on @m [x one, -], %w: f32[6, 4] on @m [one, -]) -> f32[8, 4] "
+      "mesh @m = [x = 2, one = 1] {\n"
+      "  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} : f32[8, 4]\n"
+      "  return %h\n"
+      "}\n");
+  const Partition made = partitioned(graph);
+  EXPECT_EQ(judged(graph, made, 1), "");
+  EXPECT_TRUE(made.messages.empty());
+  EXPECT_EQ(made.graph.output_types()[0].to_string(), "f32[4, 4]");
+}
+
 TEST(Partition, CopiesNumbersInPartsOnly) {
   const Graph graph = parsed(
       "graph @g(%x: f32[8, 6] on @m [x, y]) -> f32[8, 6] mesh @m = [x = 2, y = 3] {\n"
