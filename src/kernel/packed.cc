@@ -14,7 +14,7 @@ struct Axis {
   int64_t size = 1, from = 1, to = 1;
 };
 
-// The dims of the memory, the innermost first. Those that are one dim in both are joined.
+// The dims of the memory, the innermost first. Dims that are one in both are joined.
 std::vector<Axis> axes_of(Type logical, const Layout& layout) {
   const Ints strides = row_major_strides(logical.static_dims());
   const Ints dims = stored_type(layout, logical).static_dims();

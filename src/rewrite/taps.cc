@@ -8,8 +8,8 @@
 #include "rewrite/constants.h"
 
 // Where windows are wide and the image is small, the outer taps of a conv meet padding in every
-// window: of a kernel of 3x3 whose taps lie 36 apart, on an image of 28x28, the one in the middle
-// alone meets elements. Taps without elements are cut off, and the padding with them.
+// window. A kernel of 3x3 with taps that lie 36 apart is an example: on an image of 28x28, the tap
+// in the middle alone meets elements. Taps without elements are cut off, and their padding too.
 
 namespace hone {
 namespace {

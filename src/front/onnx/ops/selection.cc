@@ -190,7 +190,7 @@ Value corners_of(Value boxes, bool from_center) {
   return transpose(concat(corners, 2), {0, 2, 1});
 }
 
-// What the loop over one class carries: vectors over its boxes, and what is chosen so far. The last
+// The loop over one class carries vectors over its boxes, and what is chosen so far. The last
 // ones never change, but a region sees its parameters alone.
 struct Suppression {
   enum Index {
