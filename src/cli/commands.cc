@@ -10,6 +10,7 @@
 #include "cli/rows_model.h"
 #include "cli/rows_place.h"
 #include "cli/rows_rules.h"
+#include "cli/rows_shard.h"
 #include "cli/rows_tests.h"
 #include "cli/rows_tune.h"
 #include "cli/rules.h"
@@ -710,6 +711,15 @@ constexpr Command kCommands[] = {
      .options = kPlace,
      .examples = kPlaceExamples,
      .run = &cmd_place},
+    {.name = "shard",
+     .summary = "Divide the values of a model among the devices of a mesh",
+     .text = "Says of a few values how they are divided; the rest follows. Shows who holds what, "
+             "what devices exchange and why, and what all of them compute. -o writes the program "
+             "that each device runs. docs/sharding.md explains it.",
+     .positionals = kModel,
+     .options = kShard,
+     .examples = kShardExamples,
+     .run = &cmd_shard},
     {.name = "ops",
      .summary = "Describe the ops",
      .positionals = kOpsName,

@@ -76,6 +76,7 @@ Status cmd_rules_needed(const Arguments& arguments, Console& console);
 Status cmd_alloc(const Arguments& arguments, Console& console);
 Status cmd_assign(const Arguments& arguments, Console& console);
 Status cmd_place(const Arguments& arguments, Console& console);
+Status cmd_shard(const Arguments& arguments, Console& console);
 Status cmd_ops(const Arguments& arguments, Console& console);
 Status cmd_completions(const Arguments& arguments, Console& console);
 Status cmd_man(const Arguments& arguments, Console& console);

@@ -92,26 +92,45 @@ Result<DimSharding> TextParser::dim_sharding() {
   return dim;
 }
 
+// "[x, -] replicated [y] partial sum [z]"
+Result<Sharding> TextParser::sharding_dims() {
+  Sharding made;
+  HONE_TRY(expect("["));
+  while (!eat("]")) {
+    if (!made.dims.empty()) HONE_TRY(expect(","));
+    made.dims.push_back(HONE_TRY(dim_sharding()));
+  }
+  if (eat("replicated")) made.replicated = HONE_TRY(axis_list());
+  if (!eat("partial")) return made;
+  const PartialKind kinds[] = {PartialKind::sum, PartialKind::max, PartialKind::min};
+  const auto* kind = std::ranges::find_if(kinds, [&](PartialKind one) { return eat(name(one)); });
+  if (kind == std::ranges::end(kinds)) return expected("sum, max or min");
+  made.partial_kind = *kind;
+  made.partial = HONE_TRY(axis_list());
+  return made;
+}
+
 // "on @m [x, -] on ...", or nothing. The mesh may be declared later.
 Result<std::vector<TextParser::ShardingText>> TextParser::shardings() {
   std::vector<ShardingText> all;
   while (eat("on")) {
     ShardingText& made = all.emplace_back();
     made.mesh = HONE_TRY(label(TokenKind::global, "the name of a mesh, like @m"));
-    HONE_TRY(expect("["));
-    while (!eat("]")) {
-      if (!made.sharding.dims.empty()) HONE_TRY(expect(","));
-      made.sharding.dims.push_back(HONE_TRY(dim_sharding()));
-    }
-    if (eat("replicated")) made.sharding.replicated = HONE_TRY(axis_list());
-    if (!eat("partial")) continue;
-    const PartialKind kinds[] = {PartialKind::sum, PartialKind::max, PartialKind::min};
-    const auto* kind = std::ranges::find_if(kinds, [&](PartialKind one) { return eat(name(one)); });
-    if (kind == std::ranges::end(kinds)) return expected("sum, max or min");
-    made.sharding.partial_kind = *kind;
-    made.sharding.partial = HONE_TRY(axis_list());
+    made.sharding = HONE_TRY(sharding_dims());
   }
   return all;
+}
+
+Result<Sharding> TextParser::sharding_on(MeshRef mesh, Type type) {
+  Sharding made = HONE_TRY(sharding_dims());
+  if (peek().kind != TokenKind::end) return expected("the end");
+  made.mesh = std::move(mesh);
+  HONE_TRY(check(made, type));
+  return made;
+}
+
+Result<Sharding> parse_sharding(std::string_view text, MeshRef mesh, Type type) {
+  return TextParser(text, {}).sharding_on(std::move(mesh), type);
 }
 
 Result<Sharding> TextParser::resolved(const ShardingText& text, Type type) {

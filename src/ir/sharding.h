@@ -104,6 +104,8 @@ std::vector<MeshRef> meshes_of(const Graph& graph);
 std::string axes_text(const Mesh& mesh);
 // "[x, y:(2)2 open] replicated [z]"
 std::string dims_text(const Sharding& sharding);
+// The text of dims_text() for a value of this type, on a mesh.
+Result<Sharding> parse_sharding(std::string_view text, MeshRef mesh, Type type);
 // False: the word means something in a sharding, so an axis of this name is quoted.
 bool is_plain_axis(std::string_view name);
 

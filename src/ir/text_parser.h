@@ -79,6 +79,8 @@ class TextParser {
   // The op of this opcode with the attributes that follow, if any do; `word` is its name.
   Result<Op> op(const Token& word, Opcode opcode);
   Result<Graph> graph();  // from the word `graph` on
+  // "[x, -] replicated [y]", to the end of the text, on this mesh.
+  Result<Sharding> sharding_on(MeshRef mesh, Type type);
   // "(%x: f32[N]) -> f32[N] where N in 1..64 {...} => {...}": a graph of this name for each body,
   // all with the same head.
   Result<std::vector<Graph>> alternatives(std::string_view name);
@@ -156,6 +158,7 @@ class TextParser {
   Result<AxisPart> axis_part();
   Result<std::vector<AxisPart>> axis_list();
   Result<DimSharding> dim_sharding();
+  Result<Sharding> sharding_dims();
   Result<std::vector<ShardingText>> shardings();
   Result<Sharding> resolved(const ShardingText& text, Type type);
   Status add_shardings(Scope& scope, const std::vector<ShardingText>& texts, ValueId value);

@@ -10,6 +10,9 @@
 namespace hone {
 namespace {
 
+constexpr std::string_view kKindNames[] = {"slice", "all_gather", "all_to_all", "reduce_scatter",
+                                           "all_reduce"};
+
 // Cuts axes where one of the layouts cuts them, so that steps move whole parts.
 class CutAxes {
  public:
@@ -196,6 +199,8 @@ class ReshardSearch {
 };
 
 }  // namespace
+
+std::string_view name(ReshardKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
 
 std::vector<ReshardStep> reshard_steps(const ShardLayout& from, const ShardLayout& to,
                                        const std::vector<int64_t>& sizes, int64_t element_bytes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "shard/mesh_parts.h"
@@ -22,6 +23,7 @@ enum class ReshardKind : uint8_t {
   reduce_scatter,  // a partial value becomes whole, and is divided at once
   all_reduce,
 };
+std::string_view name(ReshardKind kind);  // "all_gather"
 
 struct ReshardStep {
   ReshardKind kind;

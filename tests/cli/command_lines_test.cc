@@ -80,6 +80,7 @@ const std::map<std::string_view, Words>& lines() {
       {"alloc", {"buffers.csv"}},
       {"assign", {"problem.json"}},
       {"place", {"tasks.txt", "--seconds", "0.1"}},
+      {"shard", {"small.hone", "--mesh", "x=2", "--shard", "x=[x, -]"}},
       {"ops", {"add"}},
       {"completions", {"bash"}},
       {"man", {}},

@@ -1,0 +1,47 @@
+# Values of a model divided among the devices of a mesh: who holds what, what moves and why.
+source "$ROOT/tests/cli/expect.bash"
+hone() { "$HONE" shard "$@"; }
+
+cat >two.hone <<'END'
+graph @two(%x: f32[8, 6], %v: f32[6, 4], %w: f32[4, 6]) -> f32[8, 6] {
+  %h = dot %x, %v {lhs_contract = [1], rhs_contract = [0]}
+  %a = tanh %h
+  %y = dot %a, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+END
+# Rows: nothing moves.
+hone two.hone --mesh x=2 --shard 'x=[x, -]' --all >out 2>err
+grep -q "2 devices, \[x = 2\]: 0 exchanges, 0 B that each device receives" err
+contains '^%x +f32\[8, 6\] +\[x, -' && contains '^%v +f32\[6, 4\] +' && contains '^%a +f32\[8, 4\] +\[x, -'
+contains '^%y +f32\[8, 6\] +\[x, -[^]]*\] +96 B'
+# Columns, then rows of the weights: one sum, which the last product asks for.
+hone two.hone --mesh m=2 --shard 'v=[-, m]' --shard 'w=[m, -]' --shard 'y=[-, -]' -o part.hone \
+  >out 2>err
+grep -q "2 devices, \[m = 2\]: 1 exchange" err
+contains '^all_reduce +%y '
+# The program of a device computes what the graph computes.
+grep -q "all_reduce" part.hone
+"$HONE" check part.hone --devices 2 --cache none >out 2>err
+# What the file says counts.
+sed 's/%x: f32\[8, 6\]/%x: f32[8, 6] on @m [x, -]/; s/-> f32\[8, 6\]/& mesh @m = [x = 4]/' two.hone \
+  >said.hone
+hone said.hone >out 2>err
+grep -q "4 devices, \[x = 4\]: 0 exchanges" err
+hone said.hone -o - >out 2>err
+grep -q "f32\[2, 6\]" out
+
+# ---- Bad input ----------------------------------------------------------------------------------
+
+fails 2 "no mesh" two.hone --shard 'x=[x, -]'
+fails 2 "a mesh of its own" said.hone --mesh x=2
+fails 2 "no value is divided" two.hone --mesh x=2
+fails 2 "has no value 'z'" two.hone --mesh x=2 --shard 'z=[x, -]'
+fails 2 "divides no value" two.hone --mesh x=2 --shard 'x'
+fails 2 "has no size" two.hone --mesh x --shard 'x=[x, -]'
+fails 2 "size" two.hone --mesh x=0 --shard 'x=[x, -]'
+fails 2 "axis" two.hone --mesh x=2 --shard 'x=[q, -]'
+fails 2 "dims" two.hone --mesh x=2 --shard 'x=[x]'
+fails 2 "twice" two.hone --mesh x=2 --shard 'x=[x, x]'
+fails 2 "expected" two.hone --mesh x=2 --shard 'x=[x, -'
+fails 3 "cannot" none.onnx --mesh x=2 --shard 'x=[x]'
