@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
+#include "ir/op_def.h"
 #include "ir/sharding.h"
 #include "shard/partition.h"
 #include "shard/propagate.h"
@@ -90,9 +91,7 @@ std::string values_text(const Graph& graph, bool all) {
   for (NodeId n : graph.nodes()) {
     for (ValueId v : graph.results(n)) {
       const bool is_output = std::ranges::find(graph.outputs(), v) != graph.outputs().end();
-      const bool is_leaf =
-          graph.opcode(n) == Opcode::parameter || graph.opcode(n) == Opcode::constant;
-      if (!all && !is_output && !is_leaf) continue;
+      if (!all && !is_output && !is_leaf(graph.opcode(n))) continue;
       const std::vector<const Sharding*> said = shardings.of(v);
       const Type type = graph.type(v);
       const int64_t bytes = type.static_bytes();
