@@ -24,16 +24,17 @@ Status check_rows(std::span<const image::Port> ports, std::span<const int> dims,
   return {};
 }
 
-bool has_messages(const image::Block& block) {
+// True if the block has a command of one of these kinds.
+template <class... Kinds>
+bool has(const image::Block& block) {
   return std::ranges::any_of(block, [](const image::Command& command) {
     if (const auto* branch = std::get_if<image::Branch>(&command.kind))
-      return has_messages(branch->on_true) || has_messages(branch->on_false);
+      return has<Kinds...>(branch->on_true) || has<Kinds...>(branch->on_false);
     if (const auto* loop = std::get_if<image::While>(&command.kind))
-      return has_messages(loop->test) || has_messages(loop->body);
+      return has<Kinds...>(loop->test) || has<Kinds...>(loop->body);
     if (const auto* repeat = std::get_if<image::Repeat>(&command.kind))
-      return has_messages(repeat->body);
-    return std::holds_alternative<image::Send>(command.kind) ||
-           std::holds_alternative<image::Receive>(command.kind);
+      return has<Kinds...>(repeat->body);
+    return (std::holds_alternative<Kinds>(command.kind) || ...);
   });
 }
 
@@ -92,18 +93,15 @@ Status check(const BatchDivision& division, std::span<const image::Port> inputs,
 }
 
 bool exchange_data(std::span<const Image> images) {
-  std::vector<std::string> listed;
-  for (const Image& image : images) {
-    if (has_messages(image.commands)) return true;
-    list_meetings(image.commands, listed);
-  }
-  return !listed.empty();
+  return std::ranges::any_of(images, [](const Image& image) {
+    return has<image::Start, image::Send, image::Receive, image::DeviceIndex>(image.commands);
+  });
 }
 
 Status check_meetings(std::span<const Image> images) {
   std::vector<std::string> expected;
   for (const Image& image : images) {
-    if (has_messages(image.commands))
+    if (has<image::Send, image::Receive>(image.commands))
       return unsupported("devices that divide a batch send no messages");
     std::vector<std::string> listed;
     list_meetings(image.commands, listed);

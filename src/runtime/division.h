@@ -45,7 +45,8 @@ Type share_of(Type whole, int dim, int64_t rows, int64_t count);
 Status check(const BatchDivision& division, std::span<const image::Port> inputs,
              std::span<const image::Port> outputs);
 
-// True if devices that run these images exchange something, and so wait for each other.
+// True if devices that run these images are a group: they exchange something, and so wait for each
+// other, or ask for their number.
 bool exchange_data(std::span<const Image> images);
 
 // True if devices that run these images begin to exchange the same things in the same order, in

@@ -117,3 +117,20 @@ sed 's/on 1/on 2/' square.program >gap.program
 fails 3 "device 2, but none for device 1" run gap.program
 head -c 300 square.program >cut.program
 fails 3 "cut.program:" check cut.program
+
+# Each device knows its number, also if they exchange nothing.
+cat >number.program <<'END'
+program @number {
+  threads 1
+  frame @main() -> (%d: i64[]) {
+    0 @d = device_index (%d)
+  }
+}
+END
+for transport in threads shared; do
+  says "2 devices, native" run number.program --devices 2 --transport $transport
+  contains "^d@0 .* 0$"
+  contains "^d@1 .* 1$"
+done
+"$HONE" check number.program --devices 2 >out 2>err
+contains "^ok d@1 against the interpreter"
