@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <optional>
 
 #include "ir/graph_copy.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
+#include "rewrite/contract.h"
 #include "rewrite/fold_limits.h"
 #include "rewrite/passes.h"
 
@@ -58,6 +60,13 @@ bool is_worth_folding(const Graph& graph, NodeId n) {
   return out <= std::max(in, kAlwaysFoldBytes) && is_quick(graph, n);
 }
 
+// The same bytes with other dims: nothing is computed, and weights stay in their file.
+std::optional<Tensor> regrouped_constant(const Graph& graph, NodeId n) {
+  if (!regroups_dims(graph.opcode(n))) return std::nullopt;
+  const Tensor& tensor = graph.constant(graph.producer(graph.operands(n)[0]));
+  return tensor.viewed_as(graph.type(graph.result(n)));
+}
+
 int64_t operand_and_result_bytes(const Graph& graph, NodeId n) {
   int64_t bytes = 0;
   for (ValueId v : graph.operands(n))
@@ -70,12 +79,21 @@ int64_t operand_and_result_bytes(const Graph& graph, NodeId n) {
 
 // Rounds as `rounded` evaluation does, and so never changes what that gives.
 Result<Graph> fold_constants(const Graph& graph) {
+  if (has_transposed_weights(graph)) {
+    const Graph as_it_lies = HONE_TRY(contract_weights_as_they_lie(graph));
+    return fold_constants(as_it_lies);
+  }
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
     NodeId made =
         HONE_TRY(copy.node(n, graph.op(n), HONE_TRY(transform_regions(graph, n, fold_constants))));
     if (!is_worth_folding(copy.target(), made)) continue;
     ValueRange results = copy.target().results(made);
+    if (std::optional<Tensor> view = regrouped_constant(copy.target(), made)) {
+      copy.target().set_name(results[0], "");
+      copy.replace(graph.result(n), copy.target().add_constant(*std::move(view)));
+      continue;
+    }
     std::vector<ValueId> outputs;
     for (ValueId v : results) outputs.push_back(v);
     Graph alone = HONE_TRY(extract_subgraph(copy.target(), {&made, 1}, outputs));
