@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 
+#include "ir/model_text.h"
 #include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
@@ -70,6 +72,28 @@ TEST(OnnxElementwise, PowKeepsLargeExponentsOfAnotherType) {
       numbers(run_node("Pow", 15,
                        {integers({2}, {-1, 2}, DType::i32), integers({2}, {-3, -1}, DType::i8)})),
       Numbers({-1, 0}));
+}
+
+// A product costs a fraction of a power, and exporters spell squares in norms and cubes in gelus.
+TEST(OnnxElementwise, PowOfTwoAndThreeIsAProduct) {
+  const Numbers special = {-0.0, 3, -1.5, std::numeric_limits<double>::infinity(), 1e30};
+  const auto has_power = [&](Tensor base, Operand exponent) {
+    const std::string bytes = node_model("Pow", 15, {base, exponent});
+    const Model model = parse_onnx(std::as_bytes(std::span(bytes)), "test.onnx", ".").value();
+    return print(model).value().find(" pow ") != std::string::npos;
+  };
+  const Tensor base = reals({5}, special);
+  for (const Tensor& exponent : {reals({}, {2}), reals({1}, {3}), integers({}, {3})}) {
+    EXPECT_FALSE(has_power(base, constant(exponent)));
+    EXPECT_EQ(numbers(run_node("Pow", 15, {base, constant(exponent)})),
+              numbers(run_node("Pow", 15, {base, exponent})));
+  }
+  EXPECT_FALSE(has_power(reals({1}, {3}, DType::f16), constant(reals({}, {2}, DType::f16))));
+  EXPECT_TRUE(has_power(reals({1}, {3}, DType::f16), constant(reals({}, {3}, DType::f16))));
+  EXPECT_TRUE(has_power(base, constant(reals({}, {4}))));
+  EXPECT_TRUE(has_power(base, reals({}, {2})));
+  EXPECT_EQ(run_node("Pow", 15, {reals({2}, {2, 3}), constant(reals({1, 1}, {2}))}).type(),
+            type_of(DType::f32, {1, 2}));
 }
 
 TEST(OnnxElementwise, ClipByAttributesAndByOperands) {

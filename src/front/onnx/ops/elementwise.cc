@@ -194,11 +194,24 @@ DType power_type(Node& n, DType base, DType exponent) {
   return is_real(base) && known && same_in(base, *known) ? base : DType::f64;
 }
 
+// Squares and cubes, which exporters spell as powers. A square is rounded once, as a power is; a
+// cube of few bits would be rounded too often.
+std::optional<Value> product_power(Node& n, Value x, Value y) {
+  const std::optional<Tensor> known = n.maybe_constant(1);
+  if (!is_real(x.dtype()) || y.rank() > x.rank() || !known || known->elements() != 1)
+    return std::nullopt;
+  const double exponent = known->real_at(0);
+  if (exponent == 2) return x * x;
+  if (exponent == 3 && bits(x.dtype()) >= 32) return x * x * x;
+  return std::nullopt;
+}
+
 }  // namespace
 
 // The result has the type of the base, whatever the exponent's is.
 void map_pow(Node& n) {
   auto [x, y] = operands(n);
+  if (std::optional<Value> product = product_power(n, x, y)) return n.out(*product);
   DType dtype = power_type(n, x.dtype(), y.dtype());
   n.out(cast(binary(Opcode::pow, cast(x, dtype), cast(y, dtype)), x.dtype()));
 }
