@@ -111,7 +111,7 @@ std::string messages_text(const Partition& partition) {
   return table.empty() ? std::string() : "\n" + table.to_string();
 }
 
-// What is not divided although it could hope to be, and what does not fit together.
+// The nodes that no axis divides although one could, and the divisions that do not fit together.
 std::string losses_text(const Propagation& propagation, const Partition& partition) {
   TextTable table("ll", {"computed whole", "because"});
   for (const WholeNode& one : partition.whole) table.add_row({one.node, one.reason});

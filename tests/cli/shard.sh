@@ -25,7 +25,7 @@ contains '^all_reduce +%y '
 # The program of a device computes what the graph computes.
 grep -q "all_reduce" part.hone
 "$HONE" check part.hone --devices 2 --cache none >out 2>err
-# What the file says counts.
+# The file itself says it.
 sed 's/%x: f32\[8, 6\]/& on @m [x, -]/; s/-> f32\[8, 6\]/& mesh @m = [x = 4]/' two.hone >said.hone
 hone said.hone >out 2>err
 grep -q "4 devices, \[x = 4\]: 0 exchanges" err

@@ -1,5 +1,5 @@
 # SIGTERM and SIGHUP end a command as Ctrl-C does, at any moment. Its exit code is 128 + the
-# signal's number. What it keeps is kept, and nothing half written is left.
+# signal's number. Its results are kept, and nothing half written is left.
 source "$ROOT/tests/cli/expect.bash"
 source "$ROOT/tests/share.bash"
 export HONE_LOG=$PWD/log.db
