@@ -47,6 +47,9 @@ Slope slope_of(const Graph& graph, size_t loss, const DeviceValues& inputs,
 
 // True if the derivative could be compared: there is one, and the loss is smooth there.
 bool check(const Graph& graph, size_t loss, const DeviceValues& inputs, uint64_t seed) {
+  // Its derivative is 0, whatever the slope is.
+  for (const NodeId n : graph.nodes())
+    if (graph.opcode(n) == Opcode::stop_gradient) return false;
   Mask mask = differentiable_inputs(graph);
   for (size_t i = 0; i < mask.size(); ++i) {  // without those whose only ways are steps
     Mask one(mask.size(), false);
