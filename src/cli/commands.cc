@@ -489,6 +489,19 @@ constexpr Command kCommands[] = {
      .options = kConvert,
      .examples = kConvertExamples,
      .run = &cmd_convert},
+    {.name = "shrink",
+     .summary = "Divide the sizes of a model, so that the reference can run it",
+     .text = "Sizes that belong together are divided by the same number: an op's access relation "
+             "says which do. The sizes of a reshape keep their product. A size stays if a constant "
+             "of integers or bools has it, or an op fixes it. Constants of reals are cut. "
+             "Dims are named by an input (x:0), by their size (4096), or by kind. Kinds are layers "
+             "(steps of a scan), width (sums run over it) and batch (the others). An element of an "
+             "input counts as 16 operations. Without -o the table alone is printed: the largest "
+             "size of each group of dims, before and now. docs/shrink.md has an example.",
+     .positionals = kConvertModel,
+     .options = kShrink,
+     .examples = kShrinkExamples,
+     .run = &cmd_shrink},
     {.name = "grad",
      .summary = "Make a training step of a model",
      .text =

@@ -532,8 +532,8 @@ inline constexpr Positional kConvertModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};
 inline constexpr Option kConvertOwn[] = {
     output_option(
-        "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz; "
-        "- is the standard output, without large constants"),
+        "where the graph goes: FILE.onnx, FILE.mlir, FILE.hlo, or FILE.hone with its weights next "
+        "to it in FILE.npz; - is the standard output, without large constants"),
     kOpset,
     kPrimitives,
     kExternalData,
@@ -543,6 +543,41 @@ inline constexpr Example kConvertExamples[] = {
     {"hone convert model.onnx -o model.hone", "writes model.hone and model.npz"},
     {"hone convert model.hone --opset 17 -o model.onnx", "a file for other runtimes"},
     {"hone convert model.onnx --shape x=1x3x224x224 -o -", "show the graph"}};
+
+// ---- shrink ------------------------------------------------------------------------------------
+
+inline constexpr Option kShrinkOwn[] = {
+    output_option("where the smaller model goes, as for 'hone convert'; none: it is not written"),
+    {.name = "to",
+     .take = Take::real,
+     .value = "OPERATIONS",
+     .doc = "divide the largest sizes until a run takes at most this; 1e9 without --divide"},
+    {.name = "divide",
+     .take = Take::text,
+     .value = "WHAT=FACTOR",
+     .doc = "divide these sizes, and those that go with them, by the number",
+     .repeats = true},
+    {.name = "keep",
+     .take = Take::text,
+     .value = "WHAT",
+     .doc = "leave these sizes as they are",
+     .repeats = true},
+    {.name = "least",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "the smallest size that a division may give",
+     .fallback = "2",
+     .low = 1,
+     .high = 1 << 20},
+    kOpset,
+    kPrimitives,
+    kExternalData,
+};
+inline constexpr auto kShrink = joined(kShrinkOwn, kSizesOfInputs);
+inline constexpr Example kShrinkExamples[] = {
+    {"hone shrink model.onnx", "the sizes that can be divided"},
+    {"hone shrink zoo:bert_base,size=tiny --to 1e6 -o small.hone", "a model of less work"},
+    {"hone shrink mlp.hone --divide x:1=2 -o small.hone", "half of each row of an input"}};
 
 // ---- grad --------------------------------------------------------------------------------------
 
