@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <limits>
 
 #include "front/onnx/flow.h"
 #include "front/onnx/ops/helpers.h"
@@ -194,8 +194,9 @@ Value corners_of(Value boxes, bool from_center) {
 // ones never change, but a region sees its parameters alone.
 struct Suppression {
   enum Index {
-    keys,   // of the scores; gone(): chosen already, dropped or too low
-    best,   // the first box with the greatest key
+    scores,
+    alive,  // neither chosen yet, nor dropped, nor too low
+    best,   // the first box with the greatest score of those alive
     count,  // of chosen boxes
     chosen,
     limit,
@@ -209,38 +210,24 @@ struct Suppression {
   };
 };
 
-// Keys are integers in the order of sorted scores: all NaN are equal and the greatest, and so are
-// both zeros.
-DType key_type(DType scores) { return scores == DType::f64 ? DType::i64 : DType::i32; }
-
-// Below the key of every score.
-Value gone(Builder& b, DType keys) {
-  return b.constant(
-      Tensor::from_integers(Type::get(keys, {}), std::array{integer_limits(keys).lowest}));
-}
-
-Value keys_of(Value scores) {
-  Builder& b = scores.builder();
-  const DType type = key_type(scores.dtype());
-  Value x = cast(scores, type == DType::i64 ? DType::f64 : DType::f32);
-  x = select(compare("eq", x, 0), b.scalar(x.dtype(), 0), x);
-  Value bits = b.op(Opcode::bitcast, {x}, {{"dtype", type}});
-  Value highest = b.constant(
-      Tensor::from_integers(Type::get(type, {}), std::array{integer_limits(type).highest}));
-  // The bits behind the sign count downwards for negative numbers.
-  Value keys = select(compare("lt", bits, 0), binary(Opcode::xor_, bits, highest), bits);
-  return select(unary(Opcode::is_nan, x), highest, keys);
-}
-
 Value at_position(Value vector, Value position) {
   return squeeze(
       vector.builder().op(Opcode::dynamic_slice, {vector, position}, {{"sizes", Dims{1}}}), 0);
 }
 
+// The box that a stable sort would have first, of those alive: NaN is the greatest. If there is
+// none alive, any box.
+Value best_of(Value scores, Value alive) {
+  constexpr double kLowest = -std::numeric_limits<double>::infinity();
+  Value best = argmax(select(alive, scores, scores.builder().scalar(scores.dtype(), kLowest)), 0);
+  // If only boxes of that score are alive, it may be one that is not.
+  return select(at_position(alive, best), best, argmax(cast(alive, DType::u8), 0));
+}
+
 // Chooses the best box, and drops it and those that overlap it.
 std::vector<Value> choose_best(Builder& b, std::span<const Value> state) {
   using S = Suppression;
-  Value keys = state[S::keys], best = state[S::best];
+  Value alive = state[S::alive], best = state[S::best];
   auto shared = [&](S::Index low, S::Index high) {
     Value end = minimum(state[high], at_position(state[high], best));
     return maximum(end - maximum(state[low], at_position(state[low], best)), 0);
@@ -249,10 +236,11 @@ std::vector<Value> choose_best(Builder& b, std::span<const Value> state) {
   Value overlap = both / (state[S::area] + at_position(state[S::area], best) - both);
   Value similar =
       binary(Opcode::and_, compare("gt", both, 0), compare("gt", overlap, state[S::threshold]));
-  Value itself = compare("eq", positions(b, keys.dim(0)), best);
+  Value itself = compare("eq", positions(b, alive.dim(0)), best);
   std::vector<Value> next(state.begin(), state.end());
-  next[S::keys] = select(binary(Opcode::or_, similar, itself), gone(b, keys.dtype()), keys);
-  next[S::best] = argmax(next[S::keys], 0);
+  Value gone = binary(Opcode::or_, similar, itself);
+  next[S::alive] = binary(Opcode::and_, alive, unary(Opcode::not_, gone));
+  next[S::best] = best_of(state[S::scores], next[S::alive]);
   next[S::chosen] =
       b.op(Opcode::dynamic_update, {state[S::chosen], unsqueeze(best, 0), state[S::count]});
   next[S::count] = state[S::count] + 1;
@@ -265,21 +253,22 @@ struct Chosen {
 };
 
 // Which boxes of one class are chosen. corners: [5, boxes].
-Chosen chosen_of(Builder& b, Value corners, Value keys, Dim room, Value limit, Value threshold) {
+Chosen chosen_of(Builder& b, Value corners, Value scores, Value alive, Dim room, Value limit,
+                 Value threshold) {
   using S = Suppression;
   std::vector<Value> state(S::size);
-  state[S::keys] = keys;
-  state[S::best] = argmax(keys, 0);
+  state[S::scores] = scores;
+  state[S::alive] = alive;
+  state[S::best] = best_of(scores, alive);
   state[S::count] = b.scalar(DType::i64, 0);
   state[S::chosen] = b.full(DType::i64, {room}, 0);
   state[S::limit] = limit;
   state[S::threshold] = threshold;
   const std::vector<Value> rows = split(corners, 0, 5);
   for (size_t i = 0; i < rows.size(); ++i) state[S::low_y + i] = squeeze(rows[i], 0);
-  auto more = [](Builder& inner, std::span<const Value> s) -> std::vector<Value> {
-    Value key = at_position(s[S::keys], s[S::best]);
-    Value is_left = compare("ne", key, gone(inner, key.dtype()));
-    return {binary(Opcode::and_, is_left, compare("lt", s[S::count], s[S::limit]))};
+  auto more = [](Builder&, std::span<const Value> s) -> std::vector<Value> {
+    return {binary(Opcode::and_, at_position(s[S::alive], s[S::best]),
+                   compare("lt", s[S::count], s[S::limit]))};
   };
   const std::vector<Value> last = while_loop(state, more, choose_best);
   return {last[S::chosen], last[S::count]};
@@ -329,7 +318,6 @@ Selection selected(Node& n, const Detections& d, std::optional<Dim> limit, bool 
     Value score = cast(scalar_of(n, 4), d.scores.dtype());
     alive = binary(Opcode::and_, alive, compare("gt", d.scores, score));
   }
-  Value keys = select(alive, keys_of(d.scores), gone(b, key_type(d.scores.dtype())));
   Value threshold =
       n.has(3) ? cast(scalar_of(n, 3), d.boxes.dtype()) : b.scalar(d.boxes.dtype(), 0);
   const Dim most = most_selected(boxes, limit);
@@ -337,9 +325,10 @@ Selection selected(Node& n, const Detections& d, std::optional<Dim> limit, bool 
   const std::vector<Value> carried = {corners_of(d.boxes, from_center),
                                       cast(scalar_of(n, 2), DType::i64), threshold};
   const std::vector<Value> scanned = {positions(b, rows) / size_value(b, classes),
-                                      reshape(keys, {rows, boxes})};
+                                      reshape(d.scores, {rows, boxes}),
+                                      reshape(alive, {rows, boxes})};
   auto one_class = [room](Builder& body, std::span<const Value> v) -> std::vector<Value> {
-    const Chosen chosen = chosen_of(body, looked_up(v[0], v[3], 0), v[4], room, v[1], v[2]);
+    const Chosen chosen = chosen_of(body, looked_up(v[0], v[3], 0), v[4], v[5], room, v[1], v[2]);
     return {v[0], v[1], v[2], chosen.boxes, chosen.count};
   };
   const std::vector<Value> found = scan(carried, scanned, one_class);
