@@ -68,7 +68,9 @@ class RandomSums {
   }
 
   Value layer(Value x) {
-    switch (rng_.between(0, 4)) {
+    using Values = std::vector<Value>;
+    using In = std::span<const Value>;
+    switch (rng_.between(0, 6)) {
       case 0: return tanh(matmul(x, weights({5, 5})));
       case 1: {
         const Value centered = x - reduce_mean(x, {0, 1}, true);
@@ -82,6 +84,20 @@ class RandomSums {
           return {next, in[1] * next};
         };
         return transpose(scan({{b_.full(DType::f32, {5}, 0)}}, {{steps}}, body)[1], {1, 0, 2});
+      }
+      case 4: {  // where data decides what runs
+        const auto centered = [](Builder&, In in) -> Values {
+          return {in[0] - reduce_mean(in[0], {0}, true)};
+        };
+        const auto other = [](Builder&, In in) -> Values { return {tanh(in[0])}; };
+        return if_else(compare("gt", reduce_mean(x, {0, 1, 2}), 0.05), {{x}}, centered, other)[0];
+      }
+      case 5: {  // in a few rounds, which data ends
+        const auto goes_on = [](Builder&, In in) -> Values { return {compare("lt", in[1], 3)}; };
+        const auto round = [](Builder&, In in) -> Values {
+          return {tanh(in[0]), in[1] + reduce_mean(in[0] * in[0], {0, 1, 2}) + 0.5};
+        };
+        return while_loop({{x, b_.full(DType::f32, {}, 0)}}, goes_on, round)[0];
       }
       default: return softmax(x, 2) * x;
     }
