@@ -83,6 +83,12 @@ int64_t devices_along(const Sharding& sharding) {
   return count;
 }
 
+// "[x, -]": that a dim could take more axes is of no interest any more.
+std::string closed_text(Sharding sharding) {
+  for (DimSharding& dim : sharding.dims) dim.is_open = false;
+  return dims_text(sharding);
+}
+
 // Who holds what: inputs, constants and outputs, or all values.
 std::string values_text(const Graph& graph, bool all) {
   TextTable table("lllr", {"value", "type", "divided", "a device"});
@@ -96,7 +102,7 @@ std::string values_text(const Graph& graph, bool all) {
       const Type type = graph.type(v);
       const int64_t bytes = type.static_bytes();
       table.add_row(
-          {graph.label(v), type.to_string(), said.empty() ? "whole" : dims_text(*said[0]),
+          {graph.label(v), type.to_string(), said.empty() ? "whole" : closed_text(*said[0]),
            format_bytes(said.empty() ? bytes : ceil_div(bytes, devices_along(*said[0])))});
     }
   }

@@ -7,12 +7,6 @@
 // The shardings of a graph in its text (sharding.h says what they mean).
 
 namespace hone {
-namespace {
-
-constexpr size_t kMostMeshes = 4096;
-constexpr size_t kMostAxes = 4096;
-
-}  // namespace
 
 Result<std::string> TextParser::axis_name() {
   const Token token = peek();
@@ -39,8 +33,8 @@ Status TextParser::meshes() {
       axis.name = HONE_TRY(axis_name());
       HONE_TRY(expect("="));
       axis.size = HONE_TRY(integer("the size of an axis"));
-      if (mesh.axes.size() > kMostAxes)
-        return at(name.token, over_limit("a mesh has more than {} axes", kMostAxes));
+      if (mesh.axes.size() > kMostMeshAxes)
+        return at(name.token, over_limit("a mesh has more than {} axes", kMostMeshAxes));
     }
     if (eat("devices")) {
       HONE_TRY(expect("["));
@@ -117,6 +111,9 @@ Result<std::vector<TextParser::ShardingText>> TextParser::shardings() {
     ShardingText& made = all.emplace_back();
     made.mesh = HONE_TRY(label(TokenKind::global, "the name of a mesh, like @m"));
     made.sharding = HONE_TRY(sharding_dims());
+    if (all.size() > kMostValueShardings)
+      return at(made.mesh.token,
+                over_limit("a value has more than {} shardings", kMostValueShardings));
   }
   return all;
 }

@@ -33,6 +33,9 @@ std::string dim_text(const DimSharding& dim) {
   return join(words, " ");
 }
 
+// An axis of 2^20 devices has no more parts that differ, and parts of size 1 say nothing.
+constexpr size_t kMostParts = 64;
+
 // The parts of each axis that are taken: from `before` to `before * size`.
 class TakenAxes {
  public:
@@ -51,6 +54,9 @@ class TakenAxes {
     if (part.before < 1 || size < 1 || !end || axis->size % *end != 0)
       return bad_input("the axis '{}' of size {} has no part ({}){}", excerpt(part.axis),
                        axis->size, part.before, size);
+    if (taken_[part.axis].size() == kMostParts)
+      return over_limit("the axis '{}' is used in more than {} parts", excerpt(part.axis),
+                        kMostParts);
     for (const auto& [before, taken_end] : taken_[part.axis])
       if (before % *end != 0 && part.before % taken_end != 0)
         return bad_input("the axis '{}' is used twice", excerpt(part.axis));

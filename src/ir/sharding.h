@@ -88,6 +88,9 @@ struct Shardings {
 };
 
 inline constexpr int64_t kMostMeshDevices = 1 << 20;
+inline constexpr size_t kMostMeshes = 4096;        // of a file
+inline constexpr size_t kMostMeshAxes = 4096;      // of a mesh
+inline constexpr size_t kMostValueShardings = 64;  // of a value
 
 // Errors: axes without a size or with one name, devices that the axes do not count.
 Status check(const Mesh& mesh);

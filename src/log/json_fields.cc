@@ -10,6 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kMostFields = 256;  // of an object
+
 // Brackets inside of each other: a line has three, and the parser goes as deep as it is told.
 bool is_too_deep(std::string_view line) {
   int depth = 0;
@@ -32,7 +34,17 @@ bool is_too_deep(std::string_view line) {
 
 Result<Json> parse_json(std::string_view text) {
   if (is_too_deep(text)) return bad_input("brackets are nested more than 8 deep");
-  Json parsed = Json::parse(text, nullptr, false);
+  // Fields are found one after another, so objects of many would take long.
+  std::vector<size_t> fields;
+  bool has_too_many = false;
+  const auto look = [&](int, Json::parse_event_t event, Json&) {
+    if (event == Json::parse_event_t::object_start) fields.push_back(0);
+    if (event == Json::parse_event_t::object_end) fields.pop_back();
+    if (event == Json::parse_event_t::key && ++fields.back() > kMostFields) has_too_many = true;
+    return event != Json::parse_event_t::key || !has_too_many;
+  };
+  Json parsed = Json::parse(text, look, false);
+  if (has_too_many) return over_limit("an object has more than {} fields", kMostFields);
   if (parsed.is_discarded()) return bad_input("it is not JSON: '{}'", excerpt(text));
   return parsed;
 }

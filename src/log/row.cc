@@ -13,11 +13,10 @@ namespace hone {
 
 namespace {
 
-constexpr std::string_view kOutcomes[] = {
-#define HONE_OUTCOME(name, doc) #name,
-    HONE_OUTCOMES(HONE_OUTCOME)
+constexpr size_t kOutcomeCount =
+#define HONE_OUTCOME(name, doc) 1 +
+    HONE_OUTCOMES(HONE_OUTCOME) 0;
 #undef HONE_OUTCOME
-};
 
 // The bytes of the character that begins there; 0: it is none, or one that a terminal obeys. Checks
 // by the table of well-formed UTF-8 in chapter 3.9 of the Unicode standard, without control
@@ -83,14 +82,6 @@ Status check_samples(const Record& record) {
 
 }  // namespace
 
-std::string_view name(Outcome outcome) { return kOutcomes[static_cast<size_t>(outcome)]; }
-
-std::optional<Outcome> outcome_from_name(std::string_view name) {
-  const auto* at = std::ranges::find(kOutcomes, name);
-  if (at == std::end(kOutcomes)) return std::nullopt;
-  return static_cast<Outcome>(at - kOutcomes);
-}
-
 double median(const Record& record) {
   HONE_CHECK(!record.seconds.empty(), "there are no samples");
   std::vector<double> sorted = record.seconds;
@@ -119,7 +110,7 @@ Status check(const Record& record) {
   HONE_TRY(check_text("detail", record.detail, kMaxDetailBytes));
   HONE_TRY(check_text("version", record.version, kMaxVersionBytes));
   HONE_TRY(check_time(record.time));
-  if (static_cast<size_t>(record.outcome) >= std::size(kOutcomes))
+  if (static_cast<size_t>(record.outcome) >= kOutcomeCount)
     return bad_input("there is no outcome {}", static_cast<int>(record.outcome));
   if (!std::isfinite(record.noise) || record.noise < 0)
     return bad_input("{} is not a spread", format_double(record.noise));
@@ -269,7 +260,7 @@ std::optional<Record> read_record(const sqlite::Rows& row) {
 
 std::optional<Record> read_samples(const sqlite::Rows& row) {
   const int64_t outcome = row.integer(7);
-  if (outcome < 0 || outcome >= static_cast<int64_t>(std::size(kOutcomes))) return std::nullopt;
+  if (outcome < 0 || outcome >= static_cast<int64_t>(kOutcomeCount)) return std::nullopt;
   const std::span<const std::byte> samples = row.bytes(9);
   if (samples.size() > kMaxSamples * sizeof(double)) return std::nullopt;
   Record record = {.id = row.integer(0),

@@ -39,12 +39,12 @@ Tensor cut_to(const Tensor& constant, Type type) {
   const Ints dims = type.static_dims();
   std::vector<double> reals;
   std::vector<int64_t> integers;
-  const bool is_real = kReal.contains(type.dtype());
+  const bool has_reals = is_real(type.dtype());  // those of 8 and 4 bits too
   Ints point(dims.size(), 0);
   for (int64_t count = type.static_elements(); count-- > 0;) {
     int64_t place = 0;
     for (size_t i = 0; i < dims.size(); ++i) place += point[i] * from[i];
-    if (is_real)
+    if (has_reals)
       reals.push_back(constant.real_at(place));
     else
       integers.push_back(constant.integer_at(place));
@@ -53,7 +53,7 @@ Tensor cut_to(const Tensor& constant, Type type) {
       point[i] = 0;
     }
   }
-  return is_real ? Tensor::from_reals(type, reals) : Tensor::from_integers(type, integers);
+  return has_reals ? Tensor::from_reals(type, reals) : Tensor::from_integers(type, integers);
 }
 
 Result<ModelSizes> ModelSizes::of(const Graph& graph, int64_t least) {

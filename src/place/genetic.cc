@@ -11,9 +11,10 @@ namespace hone {
 namespace {
 
 constexpr size_t kPopulation = 40;
-constexpr size_t kElite = 8, kMutants = 8;  // of each generation
-constexpr double kFromElite = 0.65;         // keys of a child
-constexpr double kBias = 0.8;               // of the start: the key of the device that it has
+constexpr size_t kElite = 8, kMutants = 8;     // of each generation
+constexpr double kFromElite = 0.65;            // keys of a child
+constexpr size_t kMostKeys = size_t{1} << 21;  // of a placement: two generations hold 1.3 GB
+constexpr double kBias = 0.8;                  // of the start: the key of the device that it has
 
 using Keys = std::vector<double>;
 
@@ -34,6 +35,7 @@ class Genetic {
   }
 
   void evolve() {
+    if (keys_ > kMostKeys) return run_.note(fmt::format("more than {} keys", kMostKeys));
     std::vector<Individual> all;
     if (run_.has_best()) all.push_back(judged(keys_of(run_.best())));
     while (all.size() < kPopulation && run_.may_go_on()) all.push_back(judged(random_keys()));

@@ -196,6 +196,7 @@ class Ideals {
 
   // The ideals by size, each with those that are smaller by one piece.
   End enumerate() {
+    if (pieces_.size() >= kMostIdeals) return End::too_many;  // there are more ideals than pieces
     words_ = (pieces_.size() + 63) / 64;
     bits_.assign(words_, 0);
     links_.assign(1, {});

@@ -36,6 +36,7 @@ std::optional<DevicePlacement> heft(PlaceRun& run, double share) {
   const std::vector<double> urgency = run.judge().urgency();
   PlaceDraft draft(run, share, false);
   while (!draft.ready().empty()) {
+    if (run.is_late()) return std::nullopt;
     const uint32_t node = candidates(draft, urgency, 1)[0];
     Put best;
     double least = kCannotRun;
@@ -57,6 +58,7 @@ std::optional<DevicePlacement> critical(PlaceRun& run, double share) {
   const std::vector<double> urgency = run.judge().urgency();
   PlaceDraft draft(run, share, false);
   while (!draft.ready().empty()) {
+    if (run.is_late()) return std::nullopt;
     const uint32_t node = candidates(draft, urgency, 1)[0];
     Put best;
     int equal = 0;
@@ -107,6 +109,7 @@ std::optional<DevicePlacement> by_start(PlaceRun& run, double share,
   PlaceDraft draft(run, share, true);
   std::vector<uint32_t> awaited(run.problem().devices(), UINT32_MAX);  // by each device
   while (!draft.ready().empty()) {
+    if (run.is_late()) return std::nullopt;
     Put best;
     for (const bool keeps_waiting : {true, false}) {
       for (const uint32_t node : candidates(draft, urgency, kMostCandidates))

@@ -236,6 +236,13 @@ Status check_can_write(const PlaceProblem& problem) {
                          system.targets[0].name == kAccelerator &&
                          (system.targets.size() == 1 || system.targets[1].name == kHost);
   if (!names_fit || system.devices.size() > 2) return cannot("devices but accelerators and hosts");
+  const std::vector<PlaceDevice> devices = place_devices(problem);
+  for (const bool hosts : {false, true}) {
+    const std::vector<uint32_t> alike = devices_of(problem, hosts);
+    for (const uint32_t d : alike)
+      if (devices[d].memory != (hosts ? kMaxTargetBytes : devices[alike[0]].memory))
+        return cannot("the memory of a host, or accelerators that differ");
+  }
   std::vector<bool> has_tensor(problem.nodes.size());
   for (const PlaceTensor& tensor : problem.tensors) {
     if (tensor.held > 0 || has_tensor[tensor.maker])
@@ -244,6 +251,7 @@ Status check_can_write(const PlaceProblem& problem) {
   }
   for (const PlaceNode& node : problem.nodes) {
     if (node.scratch > 0 || node.pinned != kAnywhere) return cannot("scratch and pins");
+    if (node.id > kMostId) return cannot("ids above 2^53");
     if (node.seconds.size() == 2 && node.seconds[1] == kCannotRun)
       return cannot("that a host cannot run a node");
   }

@@ -57,6 +57,12 @@ bool PlaceRun::may_go_on() const {
   return elapsed() < options_->seconds;
 }
 
+bool PlaceRun::is_late() const {
+  if (options_->cancel != nullptr && options_->cancel->cancelled()) return true;
+  constexpr double kLeast = 1;  // seconds: a quick placer of usual graphs takes no more
+  return options_->trials == 0 && seconds_here() > std::max(kLeast, options_->seconds);
+}
+
 double PlaceRun::progress() const {
   double share = options_->seconds > 0 ? elapsed() / options_->seconds : 1;
   if (options_->trials > 0)
@@ -96,6 +102,7 @@ double PlaceRun::offer(const DevicePlacement& placement) {
 void PlaceRun::build(const std::function<std::optional<DevicePlacement>(double share)>& build) {
   for (const double share : {1.0, 0.5, 0.25, 0.1, 0.0}) {
     const std::optional<DevicePlacement> made = build(share);
+    if (!made && is_late()) return note("there was no time");
     if (made && offer(*made) != kCannotRun) return;
   }
 }

@@ -73,6 +73,9 @@ class PlaceRun {
 
   // True if there is time and nobody cancelled, and the best may still get better.
   bool may_go_on() const;
+  // True if a quick placer is to give up. Time does not count where trials do: the same number of
+  // them gives the same placement.
+  bool is_late() const;
   double seconds_here() const { return elapsed() - now_began_; }  // of the placer at hand
   // The share of the time that has passed, or of the trials.
   double progress() const;

@@ -81,6 +81,9 @@ Status check_numbers(const PlaceProblem& problem) {
           .at(name_of(problem.nodes[i]));
     HONE_TRY(check_node(problem, problem.nodes[i]));
   }
+  if (problem.nodes.size() * problem.devices() > kMaxPlacePairs)
+    return over_limit("{} nodes times {} devices are more than {}", problem.nodes.size(),
+                      problem.devices(), kMaxPlacePairs);
   if (problem.tensors.size() * problem.devices() > kMaxPlacePairs)
     return over_limit("{} tensors times {} devices are more than {}", problem.tensors.size(),
                       problem.devices(), kMaxPlacePairs);
@@ -128,7 +131,7 @@ std::vector<Company> companies(const PlaceProblem& problem) {
     if (node.together != kAnywhere) at = known.emplace(node.together, all.size()).first->second;
     if (at == all.size()) all.emplace_back();
     all[at].nodes.push_back(i);
-    all[at].bytes += node.held;
+    all[at].bytes = sum_of_bytes(all[at].bytes, node.held);
   }
   for (Company& company : all) {
     int64_t scratch = 0;

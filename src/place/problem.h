@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -99,9 +100,11 @@ Status check(const PlaceProblem& problem, const DevicePlacement& placement);
 inline constexpr size_t kMaxPlaceNodes = size_t{1} << 20;
 inline constexpr size_t kMaxPlaceUses = size_t{1} << 22;  // of all tensors
 inline constexpr int64_t kMaxPlaceDevices = 256;
-inline constexpr size_t kMaxPlacePairs = size_t{1} << 26;  // tensors times devices
+inline constexpr size_t kMaxPlacePairs = size_t{1} << 26;  // nodes, or tensors, times devices
 inline constexpr double kMaxPlaceSeconds = 9000;           // of a node; a timeline takes no more
 inline constexpr double kMaxPlaceBytes = 0x1p52;           // of a tensor on a link
 inline constexpr int64_t kMaxPlaceHeld = int64_t{1} << 50;
+// No device has more, so a sum that is cut here does not fit either.
+inline int64_t sum_of_bytes(int64_t a, int64_t b) { return std::min(a + b, int64_t{1} << 60); }
 
 }  // namespace hone

@@ -28,10 +28,13 @@ void PlaceUnits::make_units(const PlaceJudge& judge) {
       unit.seconds[d] += node.pinned == kAnywhere || node.pinned == static_cast<int64_t>(d)
                              ? node.seconds[judge.devices()[d].target]
                              : kCannotRun;
-    unit.held += node.held;
-    unit.most += node.held + node.scratch;
+    unit.held = sum_of_bytes(unit.held, node.held);
+    unit.most = sum_of_bytes(unit.most, node.held + node.scratch);
   }
-  for (const PlaceTensor& tensor : problem.tensors) units_[of_[tensor.maker]].most += tensor.held;
+  for (const PlaceTensor& tensor : problem.tensors) {
+    PlaceUnit& unit = units_[of_[tensor.maker]];
+    unit.most = sum_of_bytes(unit.most, tensor.held);
+  }
   for (PlaceUnit& unit : units_)
     for (uint32_t d = 0; d < unit.seconds.size(); ++d)
       if (unit.seconds[d] != kCannotRun && unit.held <= judge.devices()[d].memory)

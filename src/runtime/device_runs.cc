@@ -1,6 +1,7 @@
 #include "runtime/device_runs.h"
 
 #include <chrono>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -32,7 +33,12 @@ class DeviceRuns {
   void work(size_t i) {
     RunOptions options = options_;
     options.place = {static_cast<int32_t>(i), transport_};
-    Status status = run_(i, options);
+    Status status;
+    try {
+      status = run_(i, options);
+    } catch (const std::bad_alloc&) {  // no exception may leave a thread
+      status = over_limit("out of memory");
+    }
     if (status.ok()) return;
     cancel_.cancel();
     if (transport_ != nullptr) transport_->cancel(status.error());

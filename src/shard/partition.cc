@@ -288,6 +288,19 @@ class Partitioner {
     return axes;
   }
 
+  // The factor is a window's: it shares a dim with the places of the window, where padding shifts
+  // elements between the parts of devices.
+  static bool meets_neighbours(const ShardingRule& rule, int factor) {
+    const auto is_place = [&](int f) {
+      return rule.factors[at_dim(f)].kind == FactorKind::permutation;
+    };
+    for (const TensorFactors& tensor : rule.operands)
+      for (const DimFactors& dim : tensor)
+        if (std::ranges::find(dim, factor) != dim.end() && std::ranges::any_of(dim, is_place))
+          return true;
+    return false;
+  }
+
   // The reason that the factor cannot be divided; else nothing.
   std::string obstacle(NodeId n, const ShardingRule& rule, int factor, bool is_sum) const {
     const Factor& one = rule.factors[at_dim(factor)];
@@ -295,6 +308,12 @@ class Partitioner {
       return one.kind == FactorKind::permutation
                  ? "neighbours would exchange data along a dim that is divided"
                  : "it needs all of a dim that is divided";
+    // Along a factor that one side alone has, a reshape moves elements between devices.
+    if (regroups_dims(whole_.opcode(n)) &&
+        (!has(rule.operands, factor) || !has(rule.results, factor)))
+      return "it cuts and joins dims across the parts of devices";
+    if (is_sum && meets_neighbours(rule, factor))
+      return "neighbours would exchange data along a dim that is divided";
     if (is_written_elsewhere(n, rule, factor))
       return "data says where it writes along a dim that is divided";
     return "";
@@ -463,7 +482,30 @@ class Partitioner {
 
 }  // namespace
 
+namespace {
+
+// A value of which devices hold summands would be computed with as if it were whole.
+Status check_nothing_is_partial(const Graph& graph) {
+  const auto refused = [](const Sharding& one, const std::string& what) -> Status {
+    if (one.partial.empty()) return {};
+    return unsupported("{} is stated as partial: devices hold summands of it", what)
+        .with_hint("state it as whole or divided; sums between devices are found");
+  };
+  if (const Shardings* all = graph.shardings(); all != nullptr) {
+    for (const auto& [value, one] : all->values)
+      HONE_TRY(refused(one, fmt::format("'{}'", graph.label(value))));
+    for (const auto& [output, one] : all->outputs)
+      HONE_TRY(refused(one, fmt::format("output {}", output)));
+  }
+  for (NodeId n : graph.nodes())
+    for (const GraphRef& region : graph.regions(n)) HONE_TRY(check_nothing_is_partial(*region));
+  return {};
+}
+
+}  // namespace
+
 Result<Partition> partition_graph(const Graph& graph) {
+  HONE_TRY(check_nothing_is_partial(graph));
   if (talks_to_devices(graph))
     return unsupported("graph '{}' talks to devices itself", excerpt(graph.name()));
   const Graph spelled = HONE_TRY(expand_composites(graph, is_composite));

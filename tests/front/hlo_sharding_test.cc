@@ -157,6 +157,35 @@ TEST(HloSharding, ComesBackFromLoops) {
   }
 }
 
+TEST(HloSharding, TakesNoRuleForASharding) {
+  EXPECT_EQ(shown(parse_hlo("HloModule m, num_partitions=8\n\nENTRY main {\n"
+                            "  x = f32[8]{0} parameter(0)\n"
+                            "  ROOT y = f32[8]{0} negate(x), frontend_attributes={"
+                            "xla.sdy.sharding_rule=\"#sdy.op_sharding_rule<([i])->([i]) {i=8}>\"}"
+                            "\n}\n",
+                            "p")),
+            "nothing");
+}
+
+TEST(HloSharding, BoundsDevicesMeshesAndParts) {
+  EXPECT_THAT(of_hlo("{replicated}", ", replica_count=65536, num_partitions=65536"),
+              testing::HasSubstr("p:4"));
+  std::string meshes;
+  for (int i = 0; i < 5000; ++i)
+    meshes += fmt::format(
+        "  r{} = f32[8]{{0}} negate(x), sharding={{mesh['a{}'=2], [{{'a{}'}}]}}\n", i, i, i);
+  EXPECT_THAT(shown(parse_hlo("HloModule m, num_partitions=2\n\nENTRY main {\n"
+                              "  x = f32[8]{0} parameter(0)\n" +
+                                  meshes + "  ROOT y = f32[8]{0} negate(x)\n}\n",
+                              "p")),
+              testing::HasSubstr("more than 4096 meshes"));
+  std::string parts;
+  for (int i = 0; i < 100; ++i) parts += " d:(1)1";
+  EXPECT_THAT(parse_graph("graph @g(%x: f32[8] on @m [" + parts +
+                          "]) -> f32[8] mesh @m = [d = 2] {\n  return %x\n}\n"),
+              refuses(ErrorCode::limit, "'d' ... 64 parts"));
+}
+
 TEST(HloSharding, RefusesWhatDoesNotFit) {
   EXPECT_THAT(of_hlo("{devices=[2,2,2]<=[8]}"), testing::HasSubstr("tiles of 3 dims"));
   EXPECT_THAT(of_hlo("{devices=[2,4]<=[9]}"), testing::HasSubstr("p:4"));

@@ -148,6 +148,36 @@ TEST(Partition, DividesTheBodiesOfLoops) {
   EXPECT_TRUE(made.whole.empty());
 }
 
+// A reshape moves elements between devices along a dim that one side alone has.
+TEST(Partition, GathersWhatAReshapeMoves) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[2, 3] on @m [x, -]) -> f32[3, 2] mesh @m = [x = 2, y = 2] {\n"
+      "  %y = reshape %x {dims = [3, 2]} : f32[3, 2] on @m [-, y]\n"
+      "  return %y\n"
+      "}\n");
+  EXPECT_EQ(judged(graph, partitioned(graph), 1), "");
+}
+
+// A kernel as long as the image has a window of it at each place, over the border of devices.
+TEST(Partition, GathersTheImageOfALongKernel) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[1, 1, 8] on @m [-, -, x], %w: f32[1, 1, 8]) -> f32[1, 1, 3] "
+      "mesh @m = [x = 2] {\n"
+      "  %y = conv %x, %w {pad_low = [1], pad_high = [1]} : f32[1, 1, 3] on @m [-, -, -]\n"
+      "  return %y\n"
+      "}\n");
+  EXPECT_EQ(judged(graph, partitioned(graph), 1), "");
+}
+
+TEST(Partition, RefusesValuesThatAreStatedAsPartial) {
+  const Graph value = parsed(
+      "graph @g(%x: f32[8, 4] on @m [-, -] partial sum [x]) -> f32[8, 4] mesh @m = [x = 2] {\n"
+      "  %y = exp %x : f32[8, 4]\n"
+      "  return %y\n"
+      "}\n");
+  EXPECT_THAT(partition_graph(value), refuses(ErrorCode::unsupported, "'%x' ... partial"));
+}
+
 TEST(Partition, RefusesWhatItCannotCut) {
   EXPECT_THAT(partition_graph(parsed("graph @g(%x: f32[8] on @m [x]) -> f32[8] mesh @m = [x = 2] "
                                      "{\n  %y = all_reduce %x {kind = sum, group_size = 2}\n"

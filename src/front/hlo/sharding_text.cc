@@ -62,6 +62,8 @@ std::vector<MeshAxis> mesh_axes(Cursor& cursor) {
     axis.name = quoted_name(cursor);
     cursor.expect("=", "the name of an axis");
     axis.size = cursor.integer();
+    if (axes.size() > kMostMeshAxes)
+      cursor.refuse(over_limit("a mesh has more than {} axes", kMostMeshAxes));
   });
   return axes;
 }
@@ -157,6 +159,8 @@ std::vector<MeshRef> read_meshes(const Program& program, size_t offset) {
     Mesh mesh = mesh_body(cursor);
     mesh.name = name;
     meshes.push_back(std::make_shared<const Mesh>(std::move(mesh)));
+    if (meshes.size() > kMostMeshes)
+      cursor.refuse(over_limit("there are more than {} meshes", kMostMeshes));
   });
   return meshes;
 }
@@ -176,8 +180,10 @@ MeshRef ShardingReader::mesh_of(std::vector<MeshAxis> axes, std::vector<int64_t>
   };
   for (const MeshRef& one : meshes_)
     if (one->axes == mesh.axes && one->devices == mesh.devices) return one;
+  if (meshes_.size() >= kMostMeshes)
+    cursor_.refuse(over_limit("there are more than {} meshes", kMostMeshes));
   mesh.name = wanted;
-  for (int i = 1; is_taken(); ++i) mesh.name = fmt::format("{}_{}", wanted, i);
+  for (size_t i = meshes_.size(); is_taken(); ++i) mesh.name = fmt::format("{}_{}", wanted, i);
   if (Status good = check(mesh); !good.ok()) cursor_.refuse(std::move(good).error());
   return meshes_.emplace_back(std::make_shared<const Mesh>(std::move(mesh)));
 }
@@ -204,10 +210,9 @@ MeshRef ShardingReader::of_devices(Ints devices) {
 // ---- Shardings ----------------------------------------------------------------------------------
 
 Sharding ShardingReader::whole(Type type) {
-  Ints devices(static_cast<size_t>(devices_));
-  std::iota(devices.begin(), devices.end(), 0);
-  const MeshRef only = only_mesh(devices_);
-  return {.mesh = only != nullptr ? only : of_devices(std::move(devices)),
+  MeshRef mesh = only_mesh(devices_);
+  if (mesh == nullptr) mesh = mesh_of({{"d", devices_}}, {}, fmt::format("devices{}", devices_));
+  return {.mesh = std::move(mesh),
           .dims = std::vector<DimSharding>(static_cast<size_t>(type.rank()))};
 }
 
@@ -292,7 +297,8 @@ std::optional<Sharding> ShardingReader::tiles(Type type) {
   const auto rank = static_cast<size_t>(type.rank());
   if (list.dims.size() != rank + rest)
     cursor_.refuse(
-        at, bad_input("tiles of {} dims do not fit {}", list.dims.size() - rest, type.to_string()));
+        at, bad_input("tiles of {} dims, {} of them behind those of the value, do not fit {}",
+                      list.dims.size(), rest, type.to_string()));
   std::optional<std::vector<std::vector<AxisPart>>> parts;
   Sharding made;
   if (!list.source.empty()) {

@@ -16,6 +16,17 @@ const Attribute* listed_attribute(const AttributeList& attributes, std::string_v
   return found == attributes.end() ? nullptr : &found->second;
 }
 
+// Where the key of Shardy's sharding begins in attributes that are kept as text, and not that of
+// "xla.sdy.sharding_rule".
+size_t key_of_sharding(std::string_view text) {
+  const std::string key = fmt::format("{}=", kInString);
+  size_t at = text.find(key);
+  while (at != std::string_view::npos && at > 0 &&
+         std::string_view("{, ").find(text[at - 1]) == std::string_view::npos)
+    at = text.find(key, at + 1);
+  return at;
+}
+
 // Where a sharding begins. Shardy's is the user's word, HLO's follows from it.
 std::optional<size_t> place_of(const AttributeList& attributes, std::string_view source) {
   const auto offset_of = [&](std::string_view text) {
@@ -27,7 +38,7 @@ std::optional<size_t> place_of(const AttributeList& attributes, std::string_view
     for (size_t i = 0; i < found->keys.size(); ++i)
       if (found->keys[i] == kInString) return offset_of(found->items[i].text);
   if (const Attribute* found = listed_attribute(attributes, "frontend_attributes")) {
-    const size_t at = found->text.find(kInString);
+    const size_t at = key_of_sharding(found->text);
     const size_t quote = at == std::string_view::npos ? at : found->text.find('"', at);
     if (quote != std::string_view::npos) return offset_of(found->text) + quote + 1;
   }

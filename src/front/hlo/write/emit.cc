@@ -86,6 +86,9 @@ uint32_t GraphToProgram::constant(const Tensor& tensor) {
 }
 
 void GraphToProgram::need_devices(int64_t count) {
+  if (count > kMostDevices)
+    throw Refusal{
+        over_limit("{} devices are more than {}, the most of a program", count, kMostDevices)};
   int64_t& devices = program_.modules.back().grid.partitions;
   devices = std::max(devices, count);
 }
