@@ -150,8 +150,8 @@ Status cmd_shard(const Arguments& arguments, Console& console) {
     received += one.bytes;
     exchanges += one.kind != ReshardKind::slice;
   }
-  console.note("{} devices, {}: {} exchanges, {} that each device receives", mesh->device_count(),
-               axes_text(*mesh), exchanges, format_bytes(received));
+  console.note("{} devices, {}: {} exchange{}, {} that each device receives", mesh->device_count(),
+               axes_text(*mesh), exchanges, exchanges == 1 ? "" : "s", format_bytes(received));
   if (path.empty()) return {};
   return write_model(model_of(partition.graph), path, console);
 }
