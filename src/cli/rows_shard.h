@@ -22,9 +22,9 @@ inline constexpr Option kShardOwn[] = {
     output_option("where the program of one device goes: FILE.hone, or - for the standard output")};
 inline constexpr auto kShard = joined(kShardOwn, kSizes);
 inline constexpr Example kShardExamples[] = {
-    {"hone shard model.onnx --mesh batch=2 --shard 'x=[batch, -]'",
+    {"hone shard model.onnx --mesh batch=2 --shard x=[batch,-]",
      "the batch in two halves: who holds what, and what devices exchange"},
-    {"hone shard model.onnx --mesh batch=2 --shard 'x=[batch, -]' -o part.hone",
+    {"hone shard model.onnx --mesh batch=2 --shard x=[batch,-] -o part.hone",
      "the program that each of the two devices runs"}};
 
 }  // namespace hone::cli::rows
