@@ -30,14 +30,26 @@ std::vector<uint32_t> candidates(const PlaceDraft& draft, const std::vector<doub
   return nodes;
 }
 
-// ---- HEFT --------------------------------------------------------------------------------------
+// ---- By urgency --------------------------------------------------------------------------------
 
-std::optional<DevicePlacement> heft(PlaceRun& run, double share) {
+// Puts the most urgent of the ready nodes, one after another. choose(draft, node) gives its device
+// and its start, or nothing if it has no room.
+template <class Choose>
+std::optional<DevicePlacement> by_urgency(PlaceRun& run, double share, const Choose& choose) {
   const std::vector<double> urgency = run.judge().urgency();
   PlaceDraft draft(run, share, false);
   while (!draft.ready().empty()) {
     if (run.is_late()) return std::nullopt;
-    const uint32_t node = candidates(draft, urgency, 1)[0];
+    const Put best = choose(draft, candidates(draft, urgency, 1)[0]);
+    if (!best) return std::nullopt;
+    draft.put(best.node, best.device, best.start);
+  }
+  return draft.finished();
+}
+
+// HEFT: the device where the node ends first.
+std::optional<DevicePlacement> heft(PlaceRun& run, double share) {
+  return by_urgency(run, share, [&](PlaceDraft& draft, uint32_t node) {
     Put best;
     double least = kCannotRun;
     for (uint32_t d = 0; d < run.problem().devices(); ++d) {
@@ -46,34 +58,24 @@ std::optional<DevicePlacement> heft(PlaceRun& run, double share) {
       const double start = draft.soonest(node, d, true);
       if (start + *takes < least) best = {node, d, start}, least = start + *takes;
     }
-    if (!best) return std::nullopt;
-    draft.put(node, best.device, best.start);
-  }
-  return draft.finished();
+    return best;
+  });
 }
 
-// ---- The critical path -------------------------------------------------------------------------
-
+// The critical path: the device where the node starts first, or any of several.
 std::optional<DevicePlacement> critical(PlaceRun& run, double share) {
-  const std::vector<double> urgency = run.judge().urgency();
-  PlaceDraft draft(run, share, false);
-  while (!draft.ready().empty()) {
-    if (run.is_late()) return std::nullopt;
-    const uint32_t node = candidates(draft, urgency, 1)[0];
+  return by_urgency(run, share, [&](PlaceDraft& draft, uint32_t node) {
     Put best;
     int equal = 0;
     for (uint32_t d = 0; d < run.problem().devices(); ++d) {
       if (!draft.seconds(node, d)) continue;
       const double start = draft.soonest(node, d, false);
       if (start > best.start) continue;
-      // Any of the devices where it starts at the same time.
       equal = start < best.start ? 1 : equal + 1;
       if (equal == 1 || run.rng().below(static_cast<uint64_t>(equal)) == 0) best = {node, d, start};
     }
-    if (!best) return std::nullopt;
-    draft.put(node, best.device, best.start);
-  }
-  return draft.finished();
+    return best;
+  });
 }
 
 // ---- ETF and SCT -------------------------------------------------------------------------------
