@@ -17,7 +17,8 @@ class PlaceDraft {
   // device sends one message at a time, and receives one.
   PlaceDraft(PlaceRun& run, double share, bool channels);
 
-  // The node's seconds there. None: its company is elsewhere, or there is no room.
+  // The seconds of the node on the device. None if its company has another device, or if the
+  // device has no room for it.
   std::optional<double> seconds(uint32_t node, uint32_t device) const;
   // When the node may start at the soonest: its inputs are there, and the device is free; with
   // `gaps` between other nodes, too. Its makers are placed.

@@ -102,7 +102,10 @@ double PlaceRun::offer(const DevicePlacement& placement) {
 void PlaceRun::build(const std::function<std::optional<DevicePlacement>(double share)>& build) {
   for (const double share : {1.0, 0.5, 0.25, 0.1, 0.0}) {
     const std::optional<DevicePlacement> made = build(share);
-    if (!made && is_late()) return note("there was no time");
+    if (!made && is_late()) {
+      was_late_ = true;
+      return note("there was no time");
+    }
     if (made && offer(*made) != kCannotRun) return;
   }
 }
@@ -120,6 +123,8 @@ void PlaceRun::end() {
 
 // It says what the last placement lacked that did not fit.
 Error PlaceRun::no_room() const {
+  if (was_late_ && !last_unfit_)
+    return over_limit("there was no time for a placement").with_hint("give more --seconds");
   const Error none =
       over_limit("no placement was found that fits the memory of the devices")
           .with_hint("take more devices, devices with more memory, or more --seconds");
@@ -155,6 +160,7 @@ Result<PlaceResult> place(const PlaceJudge& judge, const PlaceOptions& options) 
     perform(*only);
   else if (run.has_best() && run.may_go_on())
     perform(**find_placer("annealing"));
+  if (!run.has_best() && options.cancel != nullptr) HONE_TRY(options.cancel->check());
   if (!run.has_best()) return run.no_room();
   PlaceResult result;
   result.placement = run.best();

@@ -130,6 +130,7 @@ class PlaceRun {
   double now_began_ = 0;
   std::vector<PlacerOutcome> outcomes_;
   std::optional<DevicePlacement> last_unfit_;
+  bool was_late_ = false;  // a placer gave up
   std::vector<Way> ways_;
 };
 

@@ -22,7 +22,8 @@ hone two.hone --mesh m=2 --shard 'v=[-, m]' --shard 'w=[m, -]' --shard 'y=[-, -]
   >out 2>err
 grep -q "2 devices, \[m = 2\]: 1 exchange" err
 contains '^all_reduce +%y '
-# The program of a device computes what the graph computes.
+# The program of a device runs natively as in the reference; that it computes what the graph
+# computes is in tests/shard.
 grep -q "all_reduce" part.hone
 "$HONE" check part.hone --devices 2 --cache none >out 2>err
 # The file itself says it.

@@ -147,6 +147,17 @@ TEST(Shrink, CutsConstantsOfReals) {
       return %y })");
 }
 
+TEST(Shrink, CutsConstantsOfEightBitFloats) {
+  expect_shrunk(
+      "graph @g(%x: f32[8]) -> f32[8] {\n"
+      "  %c = constant 1 : f8e4m3fn[8]\n  %w = cast %c {dtype = f32} : f32[8]\n"
+      "  %y = add %x, %w\n  return %y\n}\n",
+      {.divide = {{"x:0", 2}}},
+      "graph @g(%x: f32[4]) -> f32[4] {\n"
+      "  %c = constant 1 : f8e4m3fn[4]\n  %w = cast %c {dtype = f32} : f32[4]\n"
+      "  %y = add %x, %w\n  return %y\n}\n");
+}
+
 TEST(Shrink, FollowsComposites) {
   const Shrunk one = shrink(graph_of(R"(graph @f(%x: f32[4, 32], %s: f32[32]) {
       %n = layer_norm %x, %s

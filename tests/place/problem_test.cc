@@ -62,6 +62,25 @@ TEST(PlaceProblem, NumbersOutOfRangeAreRefused) {
               refuses(ErrorCode::limit, "257 devices"));
 }
 
+TEST(PlaceProblem, NodesTimesDevicesAreBounded) {
+  PlaceProblem problem;
+  problem.system = task_system(256).value();
+  for (int64_t i = 0; i < (int64_t{1} << 18) + 1; ++i)
+    problem.nodes.push_back({.id = i, .name = "", .seconds = {1e-3}});
+  EXPECT_THAT(check(problem), refuses(ErrorCode::limit, "262145 nodes ... 256 devices"));
+}
+
+// Their sum is above the largest integer.
+TEST(PlaceProblem, BytesOfACompanyDoNotOverflow) {
+  PlaceProblem problem = three();
+  problem.nodes.clear();
+  problem.tensors.clear();
+  for (int64_t i = 0; i < 9000; ++i)
+    problem.nodes.push_back(
+        {.id = i, .name = "", .seconds = {1e-3}, .held = kMaxPlaceHeld, .together = 1});
+  EXPECT_THAT(check(problem), refuses(ErrorCode::limit, "node 0"));
+}
+
 TEST(PlaceProblem, WhatFitsNoDeviceIsNamedWithItsBytes) {
   PlaceProblem problem = three();
   problem.nodes[1].held = 1200;
@@ -206,6 +225,25 @@ TEST(PartitionJson, ErrorsNameTheItem) {
               says("node 7"));
   EXPECT_THAT(parse_partition_json("[1]", "g.json"), says("g.json"));
   EXPECT_THAT(parse_partition_json("{", "g.json"), says("g.json ... JSON"));
+}
+
+TEST(PartitionJson, ObjectsOfManyFieldsAreRefused) {
+  std::string text = "{";
+  for (int i = 0; i < 300; ++i) text += fmt::format("\"k{}\": 0, ", i);
+  EXPECT_THAT(parse_partition_json(text + "\"nodes\": []}", "p"),
+              refuses(ErrorCode::limit, "p ... 256 fields"));
+}
+
+TEST(PartitionJson, WhatItCannotSayIsRefused) {
+  PlaceProblem problem = parse_partition_json(R"({"maxSizePerFPGA": 9, "maxFPGAs": 2, "nodes": [
+        {"id": 0, "cpuLatency": 9, "fpgaLatency": 1, "size": 1}], "edges": []})",
+                                              "p")
+                             .value();
+  EXPECT_TRUE(print_partition_json(problem).ok());
+  problem.system.devices[0].count = 1;
+  problem.system.devices.push_back(problem.system.devices[0]);
+  problem.system.devices[1].memory_bytes = 5;
+  EXPECT_THAT(print_partition_json(problem), refuses(ErrorCode::unsupported, "differ"));
 }
 
 TEST(PartitionJson, SplitsSayWhereNodesAre) {
