@@ -249,6 +249,23 @@ TEST(OnnxImportLoop, MayCarryWhatGrows) {
   EXPECT_EQ(run(model, {integers({}, {3})}, 0), (Numbers{1, 1, 1, 1}));
 }
 
+TEST(OnnxImportLoop, LearnsAnOperandAnewWhenItsBodyIsImportedAgain) {
+  // The body is imported once for a carried value of one element, and once for an open size.
+  LoopFile file("");
+  file.graph.input("x", DType::f32, {"2", "3"});
+  file.graph.input("axes", DType::i64, {"1"});
+  file.body.node("ReduceSum", {"x", "axes"}, {"sums"});
+  file.body.node("ReduceMax", {"sums"}, {"most"}, {{"keepdims", 0}});
+  file.body.node("Add", {"v_in", "most"}, {"raised"});
+  file.body.node("Concat", {"raised", "v0"}, {"longer"}, {{"axis", 0}});
+  file.body.node("Identity", {"goes_on"}, {"goes_on_out"});
+  file.finish("goes_on_out", "longer");
+  const Model model = file.model();
+  const Tensor x = reals({2, 3}, {1, 2, 3, 4, 5, 6}), twice = integers({}, {2});
+  EXPECT_EQ(run(model, {twice, x, integers({1}, {0})}, 0), (Numbers{19, 10, 1}));
+  EXPECT_EQ(run(model, {twice, x, integers({1}, {1})}, 0), (Numbers{31, 16, 1}));
+}
+
 // ---- Sizes that depend on data -----------------------------------------------------------------
 
 TEST(OnnxImportSegments, EndWhereASizeDependsOnData) {

@@ -285,7 +285,7 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const std::set<std::s
       continue;
     }
     const Type type = flow.seen(slot.type);
-    Elements contents = flow.seen(slot.flow->known(slot));
+    Elements contents = flow.seen(flow.known(slot));
     for (Dim dim : type.dims())
       for (Symbol symbol : dim.symbols())
         if (dim == Dim(symbol))
@@ -297,8 +297,11 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const std::set<std::s
     };
     for (const Element& element : contents)
       if (element) want(*element);
-    if (slot.learned) std::ranges::for_each(*slot.learned, want);
-    rest.add_input(name, slot.flow->export_name(slot), type, std::move(contents), slot.learned);
+    std::optional<Dims> learned;
+    if (const Dims* sizes = flow.learned(slot)) learned = *sizes;
+    if (learned) std::ranges::for_each(*learned, want);
+    rest.add_input(name, slot.flow->export_name(slot), type, std::move(contents),
+                   std::move(learned));
   }
   for (Symbol symbol : wanted) {
     if (!bound.insert(symbol.name()).second) continue;

@@ -13,6 +13,8 @@ namespace hone::onnx_io {
 
 // Small enough to stand in every segment that uses it.
 constexpr int64_t kMaxCopiedConstant = 4096;
+// Integers that are learned beyond +-kShift are cut off: axes, sizes and the like are not.
+constexpr int64_t kShift = int64_t{1} << 30;
 
 Flow::Flow(Flow* outside, Kind kind, std::string name)
     : outside_(outside), kind_(kind), name_(std::move(name)) {
@@ -239,7 +241,7 @@ Value Flow::import_value(Slot& slot) {
   if (slot.flow == nullptr) return local_constant(slot.constant, slot.name);
   std::optional<Tensor> constant = slot.flow->constant_of(slot);
   if (constant) return local_constant(*constant, slot.name);
-  Elements contents = seen(slot.flow->known(slot));
+  Elements contents = seen(known(slot));
   Value value;
   if (kind_ == Kind::region) {
     Value outer = outside_->value_of(slot);
@@ -267,10 +269,19 @@ std::optional<Tensor> Flow::constant_of(const Slot& slot) {
   return constant && constant->elements() <= kMaxCopiedConstant ? constant : std::nullopt;
 }
 
-Elements Flow::known(const Slot& slot) {
+Elements Flow::known(const Slot& slot) const {
+  const Dims* sizes = learned(slot);
+  if (sizes == nullptr || is_real(slot.type.dtype()))
+    return slot.flow != nullptr ? slot.flow->known_own(slot) : Elements();
+  Elements elements;
+  for (Dim size : *sizes) elements.push_back(size - kShift);
+  return elements;
+}
+
+Elements Flow::known_own(const Slot& slot) const {
   if (!slot.contents.empty()) return slot.contents;
   if (!slot.is_tensor() || slot.segment == SIZE_MAX) return {};
-  Part& part = parts_[slot.segment];
+  const Part& part = parts_[slot.segment];
   return part.contents != nullptr ? part.contents->known_elements(slot.value.id()) : Elements();
 }
 
@@ -339,8 +350,6 @@ void Flow::constrain(Constraint constraint) {
 
 namespace {
 
-// Integers beyond +-kShift are cut off: axes, sizes and the like are not.
-constexpr int64_t kShift = int64_t{1} << 30;
 constexpr int64_t kMaxLearned = 64;
 
 int64_t bits_of(double number) { return std::bit_cast<uint32_t>(static_cast<float>(number)); }
@@ -371,11 +380,13 @@ void Flow::learn(Slot& slot) {
   std::vector<Slot*> none;
   Dims sizes = cut_for_sizes(scalars, none);
   for (Dim size : sizes) names_->learned.emplace(size.symbols().front().name(), is_number);
-  if (!is_number) {
-    slot.contents.clear();
-    for (Dim size : sizes) slot.contents.push_back(size - kShift);
-  }
-  slot.learned = std::move(sizes);
+  learned_.insert_or_assign(&slot, std::move(sizes));
+}
+
+const Dims* Flow::learned(const Slot& slot) const {
+  for (const Flow* flow = this; flow != nullptr; flow = flow->outside_)
+    if (auto at = flow->learned_.find(&slot); at != flow->learned_.end()) return &at->second;
+  return nullptr;
 }
 
 std::optional<Tensor> Flow::learned_tensor(Type type, const Dims& learned) {

@@ -27,10 +27,9 @@ struct Slot {
   Value value = {};       // in that segment's graph
   std::string name = "";  // between segments
   Type type = {};
-  Tensor constant = {};              // of a constant
-  Elements contents = {};            // known elements of one that comes from outside
-  std::optional<Dims> learned = {};  // its elements as sizes, in the code of learn()
-  bool is_exported = false;          // later segments find it under its name
+  Tensor constant = {};      // of a constant
+  Elements contents = {};    // known elements of one that comes from outside
+  bool is_exported = false;  // later segments find it under its name
   // A sequence of values is known to import alone, as is an optional without a value. (One with a
   // value is that value.)
   enum class Form { tensor, sequence, nothing };
@@ -38,7 +37,6 @@ struct Slot {
   std::vector<Slot*> elements = {};  // of a sequence
 
   bool is_tensor() const { return form == Form::tensor; }
-  bool is_learned() const { return learned.has_value(); }
 };
 
 // Segments under construction, one after the other: the model's, those of a body, or the single one
@@ -105,8 +103,8 @@ class Flow {
   Slot* nothing(std::string name);
   // The slot's value in the segment at hand. Throws Failure if it is not a tensor.
   Value value_of(Slot& slot);
-  // The known elements, wherever it lives; empty if nothing is.
-  Elements known(const Slot& slot);
+  // The elements that are known here, wherever the slot lives; empty if nothing is.
+  Elements known(const Slot& slot) const;
   // All of a small one of this flow that is computed from constants alone.
   std::optional<Tensor> constant_of(const Slot& slot);
 
@@ -130,6 +128,9 @@ class Flow {
   // so integers are shifted, and reals are the bits of a float.
   void learn(Slot& slot);
   static bool can_learn(Type type);
+  // The sizes, in the code of learn(), if this flow or one around it has learned the slot. A flow
+  // inside has learned it for itself alone, since its symbols mean nothing here.
+  const Dims* learned(const Slot& slot) const;
   // The tensor that sizes which have become numbers stand for; null while some have not.
   static std::optional<Tensor> learned_tensor(Type type, const Dims& learned);
   bool has_learned() const { return !names_->learned.empty(); }
@@ -193,6 +194,7 @@ class Flow {
 
   void start_part();
   Type seen_in(const Part& part, Type type) const;
+  Elements known_own(const Slot& slot) const;
   Slot* cut_output(std::string name, Value value, int axis, Value count, Type type);
   uint32_t output(Part& part, const std::string& name, Value value);
   void bind(Symbol symbol, Slot* slot);
@@ -213,6 +215,7 @@ class Flow {
   std::map<std::string, Slot*, std::less<>> binders_;  // by symbol
   Bindings narrowed_;
   std::vector<Constraint> constraints_;
+  std::unordered_map<const Slot*, Dims> learned_;  // by learn()
   std::shared_ptr<Names> names_;
 };
 

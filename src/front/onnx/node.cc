@@ -138,7 +138,7 @@ Ints Node::integers(size_t i) {
 void Node::need_value(size_t i) {
   refuse_endless(i);
   Slot& wanted = slot(i);
-  if (wanted.is_learned() || !Flow::can_learn(wanted.type))
+  if (flow_.learned(wanted) != nullptr || !Flow::can_learn(wanted.type))
     unsupported("operand {} depends on data; it must be known before", i);
   throw NeedValue{&wanted};
 }
