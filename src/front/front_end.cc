@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/text.h"
+#include "front/gguf/gguf_model.h"
 #include "front/hlo/hlo.h"
 #include "front/hlo/write/write.h"
 #include "front/hone/graph_file.h"
@@ -13,8 +14,8 @@
 namespace hone {
 
 std::span<const FrontEnd> front_ends() {
-  static const std::array kFrontEnds = {onnx_front_end(), stablehlo_front_end(), hlo_front_end(),
-                                        text_front_end()};
+  static const std::array kFrontEnds = {gguf_front_end(), onnx_front_end(), stablehlo_front_end(),
+                                        hlo_front_end(), text_front_end()};
   return kFrontEnds;
 }
 

@@ -5,11 +5,13 @@
 
 #include "base/file.h"
 #include "ir/text.h"
+#include "tests/base/says_testing.h"
 #include "zoo/zoo.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::refuses;
 using testing::HasSubstr;
 
 std::string_view name_of(std::string_view beginning) {
@@ -23,6 +25,11 @@ TEST(FrontEnds, RecognizeWhatTheyWriteByWhatIsInIt) {
   for (const FrontEnd& each : front_ends()) {
     SCOPED_TRACE(each.name);
     const std::filesystem::path file = folder.path() / fmt::format("model{}", each.extension);
+    if (each.extension == ".gguf") {  // a format that hone only reads
+      EXPECT_THAT(each.save(file, model, {}), refuses(ErrorCode::unsupported, "model.gguf"));
+      EXPECT_EQ(name_of("GGUF\3"), each.name);
+      continue;
+    }
     ASSERT_TRUE(each.save(file, model, {}).ok());
     EXPECT_EQ(front_end_named(file)->name, each.name);
     EXPECT_EQ(name_of(file_beginning(file)), each.name);
@@ -30,6 +37,7 @@ TEST(FrontEnds, RecognizeWhatTheyWriteByWhatIsInIt) {
     EXPECT_EQ(again.inputs.size(), model.inputs.size());
   }
   EXPECT_EQ(front_end_named("model.bin"), nullptr);
+  EXPECT_THAT(front_end_list(), HasSubstr("(.gguf)"));
   EXPECT_THAT(front_end_list(), HasSubstr("(.onnx)"));
   EXPECT_THAT(front_end_list(), HasSubstr("(.hone)"));
 }

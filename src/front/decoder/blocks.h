@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "ir/builder.h"
+
+// Weights in blocks of a few bits each, as files of language models hold them: the formulas of
+// ggml. Blocks follow one another along a row.
+
+namespace hone {
+
+enum class BlockFormat : uint8_t { q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k };
+inline constexpr int kBlockFormats = 8;
+
+struct BlockLayout {
+  std::string_view name;  // "q4_k"
+  int64_t bytes;          // of a block
+  int64_t elements;
+};
+const BlockLayout& layout_of(BlockFormat format);
+
+// The numbers that bytes of blocks stand for: u8[..., n * bytes] -> f32[..., n * elements]. The
+// graph computes them by the format's formula, each step rounded to f32.
+Value unpacked(Value blocks, BlockFormat format);
+
+// unpacked() as a region, which a call reads: "unpack_q4_k".
+Value call_of_unpack(Value blocks, BlockFormat format);
+// The format that the region unpacks, if it is one of call_of_unpack().
+std::optional<BlockFormat> unpacked_by(const Graph& region);
+
+// The same numbers, bit for bit, by plain code: `out` has the elements of all blocks.
+void unpack_blocks(BlockFormat format, std::span<const std::byte> blocks, std::span<float> out);
+
+}  // namespace hone

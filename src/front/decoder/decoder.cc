@@ -1,0 +1,325 @@
+#include "front/decoder/decoder.h"
+
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "base/text.h"
+#include "ir/functional.h"
+
+namespace hone {
+namespace {
+
+constexpr int64_t kMostContext = 1 << 24;
+
+struct Rotation {
+  Value cosines;  // f32[tokens, pairs]
+  Value sines;
+};
+
+class DecoderBuilder {
+ public:
+  DecoderBuilder(const DecoderConfig& config, const DecoderWeights& weights)
+      : config_(config), weights_(weights), b_(config.family) {}
+
+  Result<Graph> build() {
+    const Symbol tokens = Symbol::get("tokens", 1, kMostContext);
+    const Symbol room = Symbol::get("room", 0, kMostContext);
+    const Symbol rows = Symbol::get("rows", 1, kMostContext);
+    count_ = tokens;
+    places_ = count_ + Dim(room);
+    tokens_ = b_.parameter("tokens", DType::i64, {count_});
+    position_ = b_.parameter("position", DType::i64, {});
+    const Value wanted = b_.parameter("rows", DType::i64, {rows});
+    zero_ = b_.scalar(DType::i64, 0);
+    places_of_tokens_ = iota(b_, DType::i64, {count_}, 0) + position_;
+    make_tables();
+
+    Value x = embedded();
+    std::vector<Value> outputs(1);
+    for (int64_t i = 0; i < config_.layers && b_.ok(); ++i) x = layer(i, x, outputs);
+    outputs[0] = logits(take(x, wanted)).named("logits");
+    return b_.finish(outputs);
+  }
+
+ private:
+  // ---- Weights --------------------------------------------------------------------------------
+
+  bool has(const std::string& name) const { return weights_.has(name); }
+
+  std::optional<Weight> weight(const std::string& name, const std::vector<int64_t>& dims) {
+    if (!b_.ok()) return std::nullopt;
+    if (!has(name)) {
+      b_.fail(bad_input("the file has no tensor '{}', which a model of the family {} needs", name,
+                        config_.family));
+      return std::nullopt;
+    }
+    Result<Weight> found = weights_.get(name);
+    if (!found.ok()) {
+      b_.fail(std::move(found).error().about(fmt::format("tensor '{}'", name)));
+      return std::nullopt;
+    }
+    if (found->dims != dims) {
+      b_.fail(bad_input("tensor '{}' is [{}], but the model's numbers make it [{}]", name,
+                        join(found->dims, ", "), join(dims, ", ")));
+      return std::nullopt;
+    }
+    return *std::move(found);
+  }
+
+  // All of a weight as f32.
+  Value numbers(const std::string& name, const Weight& weight) {
+    const Value data = constant(name, weight);
+    if (weight.format) return call_of_unpack(data, *weight.format);
+    return weight.data.dtype() == DType::f32 ? data : cast(data, DType::f32);
+  }
+  // A tensor is one constant, however often it is read.
+  Value constant(const std::string& name, const Weight& weight) {
+    Value& known = constants_[name];
+    if (!known) known = b_.constant(weight.data, name);
+    return known;
+  }
+
+  Value vector(const std::string& name, int64_t size) {
+    const std::optional<Weight> found = weight(name, {size});
+    return found ? numbers(name, *found) : b_.scalar(DType::f32, 0);
+  }
+
+  // x [rows, inputs] times the transposed weight [outputs, inputs], and the bias if there is one.
+  Value linear(const std::string& name, Value x, int64_t outputs) {
+    const std::string matrix = name + ".weight", bias = name + ".bias";
+    if (!b_.ok()) return x;
+    const std::optional<Weight> found = weight(matrix, {outputs, x.dim(1).value()});
+    if (!found) return x;
+    const Value y = dot_general(x, numbers(matrix, *found), {}, {}, {1}, {1});
+    return has(bias) ? y + vector(bias, outputs) : y;
+  }
+
+  // Over the last dim.
+  Value norm(const std::string& name, Value x) {
+    if (!b_.ok()) return x;
+    const int64_t size = x.dim(-1).value();
+    const Value scale = vector(name + ".weight", size);
+    if (!config_.has_layer_norm) return rms_norm(x, scale, -1, config_.epsilon);
+    return layer_norm(x, scale, vector(name + ".bias", size), -1, config_.epsilon);
+  }
+  Value norm_if_there(const std::string& name, Value x) {
+    return has(name + ".weight") ? norm(name, x) : x;
+  }
+
+  // Some rows of a table. Blocks are taken as bytes, so only those of the rows are unpacked.
+  Value rows_of(const std::string& name, int64_t rows, Value indices) {
+    const std::optional<Weight> found = weight(name, {rows, config_.width});
+    if (!found) return indices;
+    const Value taken = take(constant(name, *found), indices);
+    if (found->format) return unpacked(taken, *found->format);
+    return taken.dtype() == DType::f32 ? taken : cast(taken, DType::f32);
+  }
+
+  // ---- What all layers share -------------------------------------------------------------------
+
+  Rotation rotation(double base, double scale, const std::vector<double>& divisors) {
+    const int64_t pairs = config_.rotation.width / 2;
+    std::vector<double> frequencies(static_cast<size_t>(pairs));
+    for (size_t i = 0; i < frequencies.size(); ++i) {
+      const double part = static_cast<double>(i) / static_cast<double>(pairs);
+      frequencies[i] = scale * std::pow(base, -part) / (divisors.empty() ? 1 : divisors[i]);
+    }
+    const Value by =
+        b_.constant(Tensor::from_reals(Type::get(DType::f32, {1, pairs}), frequencies));
+    const Value angles = unsqueeze(cast(places_of_tokens_, DType::f32), 1) * by;
+    const double magnitude = config_.rotation.magnitude;
+    Rotation made = {unary(Opcode::cos, angles), unary(Opcode::sin, angles)};
+    if (magnitude != 1) made = {made.cosines * magnitude, made.sines * magnitude};
+    return made;
+  }
+
+  // Which keys a token sees: bool[1, 1, tokens, places].
+  Value seen(bool has_window) {
+    const Dims dims = {1, 1, count_, places_};
+    const Value key = iota(b_, DType::i64, dims, 3);
+    const Value query = iota(b_, DType::i64, dims, 2) + position_;
+    const Value past = compare("le", key, query);
+    if (!has_window) return past;
+    const Value near = compare("gt", key + static_cast<double>(config_.window), query);
+    return binary(Opcode::and_, past, near);
+  }
+
+  void make_tables() {
+    bool any_window = false, any_global = false;
+    for (int64_t i = 0; i < config_.layers; ++i)
+      (config_.has_window(i) ? any_window : any_global) = true;
+    const RotationConfig& turns = config_.rotation;
+    if (any_global) seen_[0] = seen(false);
+    if (any_window) seen_[1] = seen(true);
+    if (turns.width == 0) return;
+    if (any_global) rotations_[0] = rotation(turns.base, turns.scale, turns.divisors);
+    if (any_window) rotations_[1] = rotation(turns.local_base, 1, turns.divisors);
+  }
+
+  Value embedded() {
+    Value x = rows_of("token_embd.weight", config_.vocabulary, tokens_);
+    if (config_.embedding_scale != 1) x = x * config_.embedding_scale;
+    if (config_.has_positions)
+      x = x + rows_of("position_embd.weight", config_.context, places_of_tokens_);
+    return x;
+  }
+
+  Value logits(Value x) {
+    x = norm("output_norm", x);
+    if (!b_.ok()) return x;
+    const bool is_tied = !has("output.weight");
+    const std::string name = is_tied ? "token_embd" : "output";
+    Value y = linear(name, x, config_.vocabulary);
+    const double cap = config_.logit_cap;
+    return cap == 0 ? y : tanh(y / cap) * cap;
+  }
+
+  // ---- A layer --------------------------------------------------------------------------------
+
+  // [tokens, heads * width] -> [1, heads, tokens, width]
+  Value as_heads(Value x, int64_t heads, int64_t width) {
+    return transpose(reshape(x, {1, count_, heads, width}), {0, 2, 1, 3});
+  }
+
+  struct Heads {
+    Value query, key, value;
+  };
+  Heads heads_of(const std::string& at, Value x) {
+    const int64_t q = config_.heads * config_.key_width, k = config_.kv_heads * config_.key_width;
+    const int64_t v = config_.kv_heads * config_.value_width;
+    if (!has(at + "attn_qkv.weight"))
+      return {linear(at + "attn_q", x, q), linear(at + "attn_k", x, k),
+              linear(at + "attn_v", x, v)};
+    const Value all = linear(at + "attn_qkv", x, q + k + v);
+    if (!b_.ok()) return {x, x, x};
+    const std::vector<Value> parts = split(all, 1, Dims{q, k, v});
+    return {parts[0], parts[1], parts[2]};
+  }
+
+  // The heads of a query or key, behind their norm, where there is one, and their turn.
+  Value placed(const std::string& at, std::string_view norm, Value x, int64_t heads,
+               const Rotation& rotation) {
+    x = reshape(x, {count_, heads, config_.key_width});
+    x = norm_if_there(fmt::format("{}{}", at, norm), x);
+    x = as_heads(x, heads, config_.key_width);
+    if (config_.rotation.width == 0) return x;
+    return b_.op(Opcode::rotary_embedding, {x, rotation.cosines, rotation.sines},
+                 {{"interleaved", config_.rotation.is_interleaved}});
+  }
+
+  Value cached(std::string_view name, Value rows, int64_t width, std::vector<Value>& outputs) {
+    const Value cache = b_.parameter(fmt::format("{}_cache", name), DType::f32,
+                                     {1, config_.kv_heads, places_, width});
+    const Value next = b_.op(Opcode::dynamic_update, {cache, rows, zero_, zero_, position_, zero_});
+    b_.donate(cache, static_cast<int>(outputs.size()));
+    outputs.push_back(next.named(name));
+    return next;
+  }
+
+  Value attention(int64_t i, const std::string& at, Value x, std::vector<Value>& outputs) {
+    const size_t kind = config_.has_window(i) ? 1 : 0;
+    const Heads heads = heads_of(at, x);
+    if (!b_.ok()) return x;
+    const Value query = placed(at, "attn_q_norm", heads.query, config_.heads, rotations_[kind]);
+    const Value key = placed(at, "attn_k_norm", heads.key, config_.kv_heads, rotations_[kind]);
+    const Value value = as_heads(heads.value, config_.kv_heads, config_.value_width);
+    const Value keys = cached("key", key, config_.key_width, outputs);
+    const Value values = cached("value", value, config_.value_width, outputs);
+    const Value y = b_.op(Opcode::attention, {query, keys, values, seen_[kind]},
+                          {{"scale", config_.attention_scale}, {"softcap", config_.score_cap}});
+    const int64_t width = config_.heads * config_.value_width;
+    return linear(at + "attn_output", reshape(transpose(y, {0, 2, 1, 3}), {count_, width}),
+                  config_.width);
+  }
+
+  Value feed_forward(const std::string& at, Value x) {
+    const int64_t hidden = config_.hidden;
+    if (config_.gate == Gate::none)
+      return linear(at + "ffn_down", gelu(linear(at + "ffn_up", x, hidden), true), config_.width);
+    Value gate, up;
+    if (config_.has_fused_gate) {
+      const Value both = linear(at + "ffn_up", x, 2 * hidden);
+      if (!b_.ok()) return x;
+      const std::vector<Value> parts = split(both, 1, 2);
+      gate = parts[0], up = parts[1];
+    } else {
+      gate = linear(at + "ffn_gate", x, hidden), up = linear(at + "ffn_up", x, hidden);
+    }
+    gate = config_.gate == Gate::silu ? silu(gate) : gelu(gate, true);
+    return linear(at + "ffn_down", gate * up, config_.width);
+  }
+
+  Value layer(int64_t i, Value x, std::vector<Value>& outputs) {
+    const Builder::Scope scope = b_.scope(fmt::format("layer/{}", i));
+    const std::string at = fmt::format("blk.{}.", i);
+    Value y = attention(i, at, norm(at + "attn_norm", x), outputs);
+    x = x + norm_if_there(at + "post_attention_norm", y);
+    y = feed_forward(at, norm(at + "ffn_norm", x));
+    return x + norm_if_there(at + "post_ffw_norm", y);
+  }
+
+  const DecoderConfig& config_;
+  const DecoderWeights& weights_;
+  Builder b_;
+  std::map<std::string, Value> constants_;
+  Dim count_ = 0;   // tokens of the step
+  Dim places_ = 0;  // of the caches
+  Value tokens_, position_, zero_, places_of_tokens_;
+  std::array<Value, 2> seen_;  // without a window, and with one
+  std::array<Rotation, 2> rotations_;
+};
+
+// ---- Checks
+// --------------------------------------------------------------------------------------
+
+constexpr int64_t kMostLayers = 4096, kMostWidth = 1 << 20, kMostVocabulary = 1 << 24;
+
+struct Bounded {
+  std::string_view what;
+  int64_t value;
+  int64_t most;
+};
+
+}  // namespace
+
+bool DecoderConfig::has_window(int64_t layer) const {
+  return window > 0 &&
+         (window_period == 1 || (window_period > 1 && layer % window_period < window_period - 1));
+}
+
+int64_t DecoderConfig::cache_bytes(int64_t tokens) const {
+  return 4 * layers * kv_heads * (key_width + value_width) * tokens;
+}
+
+Status check(const DecoderConfig& config) {
+  const Bounded all[] = {{"layers", config.layers, kMostLayers},
+                         {"elements of the embedding", config.width, kMostWidth},
+                         {"heads", config.heads, kMostWidth},
+                         {"key heads", config.kv_heads, config.heads},
+                         {"elements of a key head", config.key_width, kMostWidth},
+                         {"elements of a value head", config.value_width, kMostWidth},
+                         {"elements of the feed-forward part", config.hidden, kMostWidth},
+                         {"tokens of the context", config.context, kMostContext},
+                         {"tokens of the vocabulary", config.vocabulary, kMostVocabulary}};
+  for (const Bounded& one : all)
+    if (one.value < 1 || one.value > one.most)
+      return bad_input("the number of {} is {}, not 1 to {}", one.what, one.value, one.most);
+  if (config.heads % config.kv_heads != 0)
+    return bad_input("{} heads cannot share {} key heads", config.heads, config.kv_heads);
+  const RotationConfig& rotation = config.rotation;
+  if (rotation.width < 0 || rotation.width > config.key_width || rotation.width % 2 != 0)
+    return bad_input("{} elements of a head of {} cannot turn in pairs", rotation.width,
+                     config.key_width);
+  if (!rotation.divisors.empty() && std::ssize(rotation.divisors) != rotation.width / 2)
+    return bad_input("{} divisors of frequencies are given for {} pairs", rotation.divisors.size(),
+                     rotation.width / 2);
+  return {};
+}
+
+Result<Graph> build_decoder(const DecoderConfig& config, const DecoderWeights& weights) {
+  HONE_TRY(check(config));
+  return DecoderBuilder(config, weights).build();
+}
+
+}  // namespace hone
