@@ -1,0 +1,179 @@
+#include "language/language_model.h"
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "front/decoder/unpacked_weights.h"
+#include "front/gguf/gguf_model.h"
+#include "ir/op_facts.h"
+#include "session/memory.h"
+
+namespace hone {
+namespace {
+
+constexpr size_t kInputs = 3;  // before the caches: tokens, position, rows
+
+int64_t constant_bytes_of(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const NodeId n : graph.nodes())
+    if (is_constant(graph.opcode(n))) bytes += graph.constant(n).byte_size();
+  return bytes;
+}
+
+Tensor integers(std::span<const int64_t> values) {
+  return Tensor::of<int64_t>(Type::get(DType::i64, {std::ssize(values)}), values);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LanguageModel>> LanguageModel::load(const std::filesystem::path& path,
+                                                           Options options, const Face& face) {
+  const Gguf file = HONE_TRY(read_gguf(path));
+  Result<std::unique_ptr<LanguageModel>> made = make(file, std::move(options), face);
+  if (!made.ok()) return std::move(made).error().within(path.native());
+  return made;
+}
+
+Result<std::unique_ptr<LanguageModel>> LanguageModel::make(const Gguf& file, Options options,
+                                                           const Face& face) {
+  DecoderConfig config = HONE_TRY(gguf_config(file));
+  Tokenizer tokenizer = HONE_TRY(Tokenizer::make(HONE_TRY(gguf_vocabulary(file))));
+  if (tokenizer.size() > config.vocabulary)
+    return bad_input("the tokenizer has {} tokens, but the embedding has {} rows", tokenizer.size(),
+                     config.vocabulary);
+  if (options.context > config.context)
+    return usage_error("a context of {} tokens is asked for; the model takes {}", options.context,
+                       config.context);
+  Graph graph = HONE_TRY(with_unpacked_weights(HONE_TRY(build_gguf(file, config))));
+  std::unique_ptr<LanguageModel> made(new LanguageModel(
+      std::move(config), std::move(tokenizer), std::move(graph), std::move(options), face));
+  HONE_TRY(made->set_up());
+  return made;
+}
+
+Status LanguageModel::set_up() {
+  context_ = options_.context > 0 ? options_.context : config_.context;
+  // A chunk that begins within the context may end behind it.
+  places_ = round_up(context_, kChunk) + kChunk;
+  memory_ = constant_bytes_of(graph_) + config_.cache_bytes(places_);
+  HONE_TRY(check_memory());
+  const int64_t threads = options_.native.threads.value_or(options_.native.target.cores);
+  team_ = HONE_TRY(Team::create({.threads = threads}));
+  return forget();
+}
+
+Status LanguageModel::forget() {
+  tokens_.clear();
+  caches_.clear();
+  for (size_t i = kInputs; i < graph_.inputs().size(); ++i) {
+    const Type type = graph_.type(graph_.inputs()[i]);
+    caches_.push_back(Tensor::zeros(
+        HONE_TRY(type.bind({{"tokens", Dim(1)}, {"room", Dim(places_ - 1)}}))));
+  }
+  return {};
+}
+
+Status LanguageModel::check_memory() const {
+  const int64_t limit = memory_limit(face_);
+  if (memory_ <= limit) return {};
+  const int64_t weights = memory_ - config_.cache_bytes(places_);
+  const int64_t fits = (limit - weights) / config_.cache_bytes(1) - 2 * kChunk;
+  Error error = over_limit(
+      "the model needs {}: {} for weights and {} for a context of {} tokens; "
+      "the limit is {}",
+      format_bytes(memory_), format_bytes(weights), format_bytes(memory_ - weights), context_,
+      format_bytes(limit));
+  if (fits < 1) return error;
+  return std::move(error).with_hint(fmt::format("a context of {} tokens fits", fits));
+}
+
+Status LanguageModel::check_room(std::span<const TokenId> tokens) const {
+  if (tokens.empty()) return usage_error("there is no token to read");
+  const int64_t after = std::ssize(tokens_) + std::ssize(tokens);
+  if (after > context_)
+    return usage_error("{} tokens are read, and {} come, but the context has {}", tokens_.size(),
+                       tokens.size(), context_);
+  for (const TokenId token : tokens)
+    if (token < 0 || token >= config_.vocabulary)
+      return usage_error("there is no token {}; the model has {}", token, config_.vocabulary);
+  return {};
+}
+
+Result<const Executable*> LanguageModel::code_of(const Step& step) {
+  std::shared_ptr<const Executable>& made = steps_[step];
+  if (made == nullptr) {
+    const Bindings sizes = {{"tokens", Dim(step.tokens)},
+                            {"room", Dim(places_ - step.tokens)},
+                            {"rows", Dim(step.rows)}};
+    CompileOptions options = compile_options(options_.native, nullptr, face_);
+    options.team = team_;
+    Compilation compilation(
+        HONE_TRY(specialize(graph_, sizes)), options_.native.target, std::move(options));
+    made = HONE_TRY(compilation.executable());
+  }
+  return made.get();
+}
+
+// One step: a token, or a chunk that is filled up. Rows behind the tokens are written to the
+// caches, too. No token sees them, for they stand behind it; later tokens overwrite them.
+Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, bool all_rows) {
+  const int64_t count = std::ssize(tokens);
+  const int64_t size = count == 1 ? 1 : kChunk;
+  const Executable* const code = HONE_TRY(code_of({size, all_rows ? size : 1}));
+  std::vector<int64_t> ids(static_cast<size_t>(size), 0);
+  std::ranges::copy(tokens, ids.begin());
+  std::vector<int64_t> rows = {count - 1};
+  if (all_rows) {
+    rows.resize(static_cast<size_t>(size));
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
+  }
+  std::vector<Tensor> inputs = {
+      integers(ids), Tensor::from_integers(Type::scalar(DType::i64), {{std::ssize(tokens_)}}),
+      integers(rows)};
+  std::ranges::move(caches_, std::back_inserter(inputs));
+  Result<std::vector<Tensor>> ran = code->run_donating(std::move(inputs), {.cancel = face_.cancel});
+  if (!ran.ok()) {
+    HONE_TRY(forget());  // the caches were given up
+    return std::move(ran).error();
+  }
+  const std::vector<Tensor>& outputs = *ran;
+  caches_.assign(outputs.begin() + 1, outputs.end());
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  const std::span<const float> logits = outputs[0].as<float>();
+  const auto wanted = static_cast<size_t>((all_rows ? count : 1) * config_.vocabulary);
+  return std::vector<float>(logits.begin(), logits.begin() + static_cast<ptrdiff_t>(wanted));
+}
+
+Result<std::vector<float>> LanguageModel::read_by(std::span<const TokenId> tokens, bool all_rows) {
+  HONE_TRY(check_room(tokens));
+  std::vector<float> all;
+  while (!tokens.empty()) {
+    const size_t count = std::min(tokens.size(), static_cast<size_t>(kChunk));
+    std::vector<float> logits = HONE_TRY(run(tokens.first(count), all_rows));
+    tokens = tokens.subspan(count);
+    if (!all_rows)
+      all = std::move(logits);
+    else
+      all.insert(all.end(), logits.begin(), logits.end());
+  }
+  return all;
+}
+
+Status LanguageModel::prepare(int64_t prompt_tokens) {
+  if (prompt_tokens > 1) (void)HONE_TRY(code_of({kChunk, 1}));
+  (void)HONE_TRY(code_of({1, 1}));
+  return {};
+}
+
+Result<std::vector<float>> LanguageModel::read(std::span<const TokenId> tokens) {
+  return read_by(tokens, false);
+}
+
+Result<std::vector<float>> LanguageModel::read_all(std::span<const TokenId> tokens) {
+  return read_by(tokens, true);
+}
+
+void LanguageModel::keep(size_t tokens) { tokens_.resize(std::min(tokens, tokens_.size())); }
+
+}  // namespace hone

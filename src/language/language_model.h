@@ -1,0 +1,91 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "front/decoder/decoder.h"
+#include "language/tokenizer.h"
+#include "session/native.h"
+
+namespace hone {
+
+// A language model and what it has read: its caches hold the keys and values of the tokens so far.
+// One thread at a time.
+class LanguageModel {
+ public:
+  // A prompt is read in chunks of this many tokens; the last one is filled up.
+  static constexpr int64_t kChunk = 32;
+
+  struct Options {
+    NativeOptions native;
+    int64_t context = 0;  // tokens that the caches have room for; 0: all that the model takes
+  };
+  // Refused: a context that is longer than the model's, a vocabulary with more tokens than the
+  // embedding has rows, and a model that needs more memory than the face allows. The face outlives
+  // the model.
+  static Result<std::unique_ptr<LanguageModel>> load(const std::filesystem::path& path,
+                                                     Options options, const Face& face = {});
+  // The same for a file that was read before.
+  static Result<std::unique_ptr<LanguageModel>> make(const Gguf& file, Options options,
+                                                     const Face& face = {});
+
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const DecoderConfig& config() const { return config_; }
+  int64_t context() const { return context_; }
+  int64_t memory() const { return memory_; }  // bytes of weights and caches
+  std::span<const TokenId> tokens() const { return tokens_; }
+
+  // Makes the code for a prompt of this many tokens and for what follows, and unpacks the weights.
+  // Otherwise the first tokens that are read do it.
+  Status prepare(int64_t prompt_tokens);
+
+  // Reads on. Gives the logits behind the last token. At least one token; all must have room.
+  Result<std::vector<float>> read(std::span<const TokenId> tokens);
+  // The same with the logits behind each of them, one row after another.
+  Result<std::vector<float>> read_all(std::span<const TokenId> tokens);
+  // Forgets all but the first tokens. After an error it has forgotten all.
+  void keep(size_t tokens);
+
+  int64_t compiled() const { return std::ssize(steps_); }  // programs that were made so far
+
+ private:
+  LanguageModel(DecoderConfig config, Tokenizer tokenizer, Graph graph, Options options,
+                const Face& face)
+      : config_(std::move(config)),
+        tokenizer_(std::move(tokenizer)),
+        graph_(std::move(graph)),
+        options_(std::move(options)),
+        face_(face) {}
+
+  struct Step {
+    int64_t tokens;
+    int64_t rows;
+    auto operator<=>(const Step&) const = default;
+  };
+  Status set_up();
+  Status forget();
+  Status check_memory() const;
+  Status check_room(std::span<const TokenId> tokens) const;
+  Result<const Executable*> code_of(const Step& step);
+  Result<std::vector<float>> run(std::span<const TokenId> tokens, bool all_rows);
+  Result<std::vector<float>> read_by(std::span<const TokenId> tokens, bool all_rows);
+
+  const DecoderConfig config_;
+  const Tokenizer tokenizer_;
+  const Graph graph_;  // weights are unpacked
+  const Options options_;
+  const Face face_;
+  std::shared_ptr<Team> team_;
+  int64_t context_ = 0;  // what is asked for
+  int64_t places_ = 0;   // of the caches: a filled-up chunk fits behind the context
+  int64_t memory_ = 0;
+  std::map<Step, std::shared_ptr<const Executable>> steps_;
+  std::vector<Tensor> caches_;
+  std::vector<TokenId> tokens_;
+};
+
+}  // namespace hone

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "formats/gguf.h"
+#include "language/pieces.h"
+
+// The parts of a tokenizer, from any file.
+
+namespace hone {
+
+using TokenId = int32_t;
+
+enum class TokenClass : uint8_t { normal, unknown, control, user, unused, byte };
+
+struct Vocabulary {
+  struct Token {
+    std::string text;  // bytes of UTF-8; a byte token stands for one byte
+    float score = 0;   // of sentence pieces: the highest is merged first
+    TokenClass kind = TokenClass::normal;
+  };
+  std::vector<Token> tokens;
+  // Byte-level: pieces of text are cut by these rules and merged by `merges`, first ones first.
+  // Nothing: sentence pieces, which are merged by their scores, with U+2581 for a blank.
+  std::optional<PieceRules> rules = {};
+  std::vector<std::pair<TokenId, TokenId>> merges = {};
+  bool takes_whole_pieces = false;  // a piece that is a token is not merged from its bytes
+  bool adds_blank = false;          // before text that begins, or that follows a special token
+  bool adds_begin = false;
+  bool adds_end = false;
+  std::optional<TokenId> begin = {};
+  std::optional<TokenId> end = {};
+  std::optional<TokenId> unknown = {};
+  std::vector<TokenId> ends = {};  // that end a generated text
+  std::string chat_template = {};
+};
+
+// From tokenizer.ggml.*; the error says what contradicts what.
+Result<Vocabulary> gguf_vocabulary(const Gguf& file);
+
+// The bytes for which printable characters stand in a byte-level vocabulary; nothing: it has a
+// character that stands for no byte.
+std::optional<std::string> bytes_of_printable(std::string_view text);
+
+}  // namespace hone

@@ -1,0 +1,246 @@
+#include "language/generation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "target/target.h"
+#include "tests/base/says_testing.h"
+#include "tests/front/gguf_file.h"
+#include "tests/front/plain_decoder.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+using Ids = std::vector<TokenId>;
+
+struct Loaded {
+  std::string bytes;
+  Gguf file;
+  std::unique_ptr<LanguageModel> model;
+};
+
+Result<std::unique_ptr<LanguageModel>> made(const Gguf& file, int64_t context, Face face = {}) {
+  LanguageModel::Options options;
+  options.native.target = host_target().value();
+  options.native.threads = 1;
+  options.context = context;
+  return LanguageModel::make(file, std::move(options), face);
+}
+
+std::unique_ptr<Loaded> loaded(const TinyDecoder& tiny, int64_t context = 0) {
+  auto all = std::make_unique<Loaded>();
+  all->bytes = tiny_gguf(tiny);
+  all->file = parse_gguf(std::as_bytes(std::span(all->bytes)), "tiny").value();
+  all->model = made(all->file, context).value();
+  return all;
+}
+
+const TinyDecoder kTiny = {};
+
+TinyDecoder quantized() {
+  TinyDecoder tiny = {.family = "llama", .type = gguf::kQ4_1, .embedding = gguf::kQ8_0};
+  tiny.is_tied = true;
+  return tiny;
+}
+
+// Native code in chunks and steps gives the logits of plain loops over the whole text.
+TEST(LanguageModels, GiveTheLogitsOfPlainLoops) {
+  const std::unique_ptr<Loaded> all = loaded(quantized());
+  Ids tokens;
+  for (TokenId i = 0; i < 37; ++i) tokens.push_back(i * 7 % 260);
+  const std::vector<double> wanted =
+      plain::decoder_logits(all->file, {tokens.begin(), tokens.end()});
+  const size_t width = kTinyVocabulary;
+  const auto expect_last = [&](std::span<const float> logits, size_t token) {
+    ASSERT_EQ(logits.size(), width);
+    double worst = 0, largest = 0;
+    for (size_t i = 0; i < width; ++i) {
+      const double one = wanted[token * width + i];
+      largest = std::max(largest, std::abs(one));
+      worst = std::max(worst, std::abs(logits[i] - one));
+    }
+    EXPECT_LT(worst, 1e-4 * largest) << token;
+  };
+  LanguageModel& model = *all->model;
+  expect_last(model.read(std::span(tokens).first(35)).value(), 34);
+  expect_last(model.read(std::span(tokens).subspan(35, 1)).value(), 35);
+  expect_last(model.read(std::span(tokens).subspan(36, 1)).value(), 36);
+  EXPECT_EQ(model.compiled(), 2) << "a chunk and a step, whatever the length";
+  model.keep(10);
+  const std::vector<float> rows = model.read_all(std::span(tokens).subspan(10)).value();
+  ASSERT_EQ(rows.size(), 27 * width);
+  for (size_t i = 0; i < 27; ++i) expect_last(std::span(rows).subspan(i * width, width), i + 10);
+}
+
+// The token that plain loops over all tokens so far give the highest logit.
+Ids greedy_from_scratch(const Gguf& file, Ids tokens, size_t count) {
+  Ids out;
+  while (out.size() < count) {
+    const std::vector<double> logits = plain::decoder_logits(file, {tokens.begin(), tokens.end()});
+    const auto last = logits.end() - kTinyVocabulary;
+    const auto best = std::max_element(last, last + 264) - last;
+    out.push_back(static_cast<TokenId>(best));
+    tokens.push_back(out.back());
+  }
+  return out;
+}
+
+class Greedy : public testing::TestWithParam<const char*> {};
+TEST_P(Greedy, EqualsRecomputingFromScratch) {
+  TinyDecoder tiny = {.family = GetParam()};
+  if (tiny.family == "gpt2") tiny.kv_heads = tiny.heads;
+  const std::unique_ptr<Loaded> all = loaded(tiny);
+  const Ids prompt = {10, 20, 30};
+  const Ids wanted = greedy_from_scratch(all->file, prompt, 8);
+  const Generation got = generate(*all->model, prompt, {.max_tokens = 8}).value();
+  // A control token ends the text.
+  const auto end = std::ranges::find_if(wanted, [](TokenId t) { return t == 263; });
+  EXPECT_EQ(got.tokens, Ids(wanted.begin(), end));
+  EXPECT_EQ(got.log_probabilities.size(), got.tokens.size());
+}
+INSTANTIATE_TEST_SUITE_P(All, Greedy, testing::Values("llama", "gemma2", "gpt2"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST(Generations, ReuseWhatAPromptShares) {
+  const std::unique_ptr<Loaded> all = loaded(kTiny);
+  LanguageModel& model = *all->model;
+  const Ids first = {1, 2, 3, 4, 5, 6}, second = {1, 2, 3, 4, 9};
+  const Generation fresh = generate(*loaded(kTiny)->model, second, {.max_tokens = 6}).value();
+  EXPECT_EQ(generate(model, first, {.max_tokens = 6}).value().reused_tokens, 0);
+  const Generation again = generate(model, second, {.max_tokens = 6}).value();
+  EXPECT_EQ(again.reused_tokens, 4);
+  EXPECT_EQ(again.tokens, fresh.tokens);
+  EXPECT_EQ(generate(model, second, {.max_tokens = 6}).value().reused_tokens, 4)
+      << "one token is read again for its logits";
+}
+
+TEST(Generations, DrawTheSameForTheSameSeed) {
+  const std::unique_ptr<Loaded> all = loaded(kTiny);
+  const auto drawn = [&](uint64_t seed) {
+    const GenerationOptions options = {.max_tokens = 12,
+                                       .sampling = {.temperature = 1.5, .seed = seed}};
+    return generate(*all->model, Ids{1, 2}, options).value().tokens;
+  };
+  EXPECT_EQ(drawn(1), drawn(1));
+  EXPECT_NE(drawn(1), drawn(2));
+}
+
+TEST(Generations, EndWhereTheyAreTo) {
+  const std::unique_ptr<Loaded> all = loaded(kTiny, 8);
+  LanguageModel& model = *all->model;
+  EXPECT_EQ(model.context(), 8);
+  const Ids prompt = {10, 20, 30};
+  const Generation some = generate(model, prompt, {.max_tokens = 2}).value();
+  EXPECT_EQ(some.end, GenerationEnd::length);
+  EXPECT_EQ(some.tokens.size(), 2U);
+  const Generation full = generate(model, prompt, {.max_tokens = 100}).value();
+  ASSERT_EQ(full.end, GenerationEnd::context);
+  EXPECT_EQ(full.tokens.size(), 6U) << "3 of the prompt and 5 more fill it; the sixth is not read";
+
+  std::string seen;
+  GenerationOptions options = {.max_tokens = 100};
+  options.on_text = [&](std::string_view text) { seen += text; };
+  EXPECT_EQ(generate(model, prompt, options).value().text, seen);
+  EXPECT_EQ(seen, model.tokenizer().decode(full.tokens));
+  options.stops = {std::string(model.tokenizer().bytes_of(full.tokens[2]))};
+  const Generation stopped = generate(model, prompt, options).value();
+  EXPECT_EQ(stopped.end, GenerationEnd::stop);
+  EXPECT_EQ(stopped.text.find(options.stops[0]), std::string::npos);
+
+  CancelToken cancel;
+  cancel.cancel();
+  EXPECT_EQ(generate(model, prompt, {.cancel = &cancel}).value().end, GenerationEnd::cancelled);
+}
+
+TEST(Generations, RefuseWhatHasNoRoom) {
+  const std::unique_ptr<Loaded> all = loaded(kTiny, 8);
+  EXPECT_THAT(generate(*all->model, Ids(9, 1), {}), refuses(ErrorCode::usage, "9 tokens ... 8"));
+  EXPECT_THAT(generate(*all->model, Ids(), {}), refuses(ErrorCode::usage, "no token"));
+  EXPECT_THAT(all->model->read(Ids{5000}), refuses(ErrorCode::usage, "5000"));
+  EXPECT_THAT(made(all->file, 65), refuses(ErrorCode::usage, "65 ... 64"));
+  Face face;
+  face.memory_limit = 1 << 20;
+  const std::string bytes = tiny_gguf({.layers = 8, .context = 8192});
+  const Gguf large = parse_gguf(std::as_bytes(std::span(bytes)), "large").value();
+  EXPECT_THAT(made(large, 0, face), refuses(ErrorCode::limit, "context of 8192 ... limit is 1"));
+  face.memory_limit = 4 << 20;
+  EXPECT_THAT(made(large, 0, face), refuses(ErrorCode::limit, "tokens fits"));
+}
+
+// ---- Sampling
+// ------------------------------------------------------------------------------------
+
+TEST(Sampling, TakesTheBestOfTheLowestNumber) {
+  const std::vector<float> logits = {1, 5, 5, 2};
+  EXPECT_EQ(choose_token(logits, {}, {}, 0).value(), 1);
+  EXPECT_EQ(choose_token(logits, Ids{1}, {.repeat_penalty = 2}, 0).value(), 2);
+  EXPECT_THAT(choose_token(std::vector<float>{0, NAN}, {}, {}, 0),
+              refuses(ErrorCode::mismatch, "token 1"));
+}
+
+// How often each of the tokens is drawn, in parts of all.
+std::vector<double> shares(const std::vector<float>& logits, SamplingOptions options) {
+  std::vector<double> found(logits.size());
+  constexpr int kDraws = 4000;
+  for (int step = 0; step < kDraws; ++step)
+    found[static_cast<size_t>(
+        choose_token(logits, {}, options, static_cast<uint64_t>(step)).value())] += 1.0 / kDraws;
+  return found;
+}
+
+TEST(Sampling, DrawsByProbability) {
+  const std::vector<float> logits = {std::log(1.0F), std::log(2.0F), std::log(5.0F),
+                                     std::log(2.0F)};
+  const std::vector<double> all = shares(logits, {.temperature = 1});
+  EXPECT_NEAR(all[0], 0.1, 0.03);
+  EXPECT_NEAR(all[1], 0.2, 0.03);
+  EXPECT_NEAR(all[2], 0.5, 0.03);
+  const std::vector<double> flat = shares(logits, {.temperature = 100});
+  EXPECT_NEAR(flat[0], 0.25, 0.03);
+  const std::vector<double> two = shares(logits, {.top_k = 2, .temperature = 1});
+  EXPECT_NEAR(two[2], 5.0 / 7, 0.03);
+  EXPECT_EQ(two[3], 0) << "of equals the lowest number stays";
+  const std::vector<double> most = shares(logits, {.top_p = 0.6, .temperature = 1});
+  EXPECT_EQ(most[0] + most[3], 0) << "0.5 and 0.2 make more than 0.6";
+  const std::vector<double> likely = shares(logits, {.min_p = 0.3, .temperature = 1});
+  EXPECT_EQ(likely[0], 0) << "0.1 is less than 0.3 of 0.5";
+  EXPECT_GT(likely[3], 0.1);
+}
+
+TEST(Sampling, LogProbabilitiesSumToOne) {
+  const std::vector<float> logits = {1, 2, 3};
+  double sum = 0;
+  for (TokenId i = 0; i < 3; ++i) sum += std::exp(log_probability(logits, i));
+  EXPECT_NEAR(sum, 1, 1e-12);
+}
+
+// ---- Perplexity
+// ----------------------------------------------------------------------------------
+
+TEST(Perplexities, AreThoseOfPlainLoops) {
+  const std::unique_ptr<Loaded> all = loaded(kTiny);
+  Ids tokens;
+  for (TokenId i = 0; i < 27; ++i) tokens.push_back(i * 11 % 200);
+  const Perplexity found = perplexity(*all->model, tokens, 8).value();
+  EXPECT_EQ(found.windows, 3);
+  EXPECT_EQ(found.scored, 9);
+  double sum = 0;
+  for (int64_t w = 0; w < 3; ++w) {
+    const std::vector<double> logits =
+        plain::decoder_logits(all->file, {tokens.begin() + w * 8, tokens.begin() + (w + 1) * 8});
+    for (size_t i = 4; i < 7; ++i) {
+      const auto row = logits.begin() + static_cast<int64_t>(i * kTinyVocabulary);
+      double all_of = 0;
+      for (int64_t t = 0; t < 264; ++t) all_of += std::exp(row[t]);
+      sum -= row[tokens[static_cast<size_t>(w * 8) + i + 1]] - std::log(all_of);
+    }
+  }
+  EXPECT_NEAR(found.value, std::exp(sum / 9), 1e-3 * found.value);
+  EXPECT_THAT(perplexity(*all->model, tokens, 64), refuses(ErrorCode::usage, "27 tokens ... 64"));
+  EXPECT_THAT(perplexity(*all->model, tokens, 65), refuses(ErrorCode::usage, "65 ... 64"));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
