@@ -1,9 +1,11 @@
 #include "cli/commands.h"
 
 #include "base/text.h"
+#include "cli/cmd_language.h"
 #include "cli/command.h"
 #include "cli/rows_assign.h"
 #include "cli/rows_dataset.h"
+#include "cli/rows_language.h"
 #include "cli/rows_log.h"
 #include "cli/rows_machine.h"
 #include "cli/rows_memory.h"
@@ -315,6 +317,23 @@ constexpr Command kCommands[] = {
      .options = kRun,
      .examples = kRunExamples,
      .run = &cmd_run},
+    {.name = "generate",
+     .summary = "Go on with a text by a language model",
+     .text = "Reads the prompt, then makes one token after another. The text goes to the standard "
+             "output while it comes; speed and memory follow on the standard error. Ctrl-C ends it "
+             "with the text so far. docs/language_models.md says which files it takes.",
+     .positionals = kLanguageModel,
+     .options = kGenerate,
+     .examples = kGenerateExamples,
+     .run = &cmd_generate},
+    {.name = "evaluate",
+     .summary = "Tell how well a language model foresees a text",
+     .text = "Cuts the text into windows, scores the second half of each, and prints the "
+             "perplexity: e to the mean negative logarithm of the probabilities. Lower is better.",
+     .positionals = kLanguageModel,
+     .options = kEvaluate,
+     .examples = kEvaluateExamples,
+     .run = &cmd_evaluate},
     {.name = "worker",
      .summary = "Run models for callers on other hosts",
      .text = kWorkerText,

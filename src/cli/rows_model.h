@@ -13,7 +13,7 @@ namespace hone::cli::rows {
 inline constexpr Positional kModel[] = {
     {.name = "MODEL",
      .take = Take::model,
-     .doc = "a file (ONNX, StableHLO, HLO or a graph), - for the standard input, or "
+     .doc = "a file (ONNX, StableHLO, HLO, GGUF or a graph), - for the standard input, or "
             "zoo:NAME[,OPTION=VALUE]..."}};
 
 inline constexpr Option kDim = {.name = "dim",

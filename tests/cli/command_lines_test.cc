@@ -80,6 +80,8 @@ const std::map<std::string_view, Words>& lines() {
       {"rules needed", {"some.rules"}},
       {"alloc", {"buffers.csv"}},
       {"assign", {"problem.json"}},
+      {"generate", {"model.gguf", "-p", "the", "-n", "2"}},
+      {"evaluate", {"model.gguf", "--text", "small.hone", "--window", "8"}},
       {"place", {"tasks.txt", "--seconds", "0.1"}},
       {"shard", {"small.hone", "--mesh", "x=2", "--shard", "x=[x, -]"}},
       {"ops", {"add"}},
@@ -100,6 +102,7 @@ class CommandLines : public testing::Test {
     };
     put("small.hone",
         "graph @small(%x: f32[4, 8]) -> f32[4, 8] {\n  %y = exp %x\n  return %y\n}\n");
+    fs::copy_file(fs::path(HONE_TEST_DIR) / "fuzz/corpus/gguf/tiny.gguf", folder() / "model.gguf");
     put("some.rules", "rule swap: add(?a, ?b) => add(?b, ?a)\n");
     put("some.proofs", "");
     put("some.secret", "a secret of sixteen bytes and more");

@@ -1,0 +1,98 @@
+#pragma once
+
+#include "cli/rows_model.h"
+
+// Rows of the table of commands (commands.cc), which alone includes this: options of the commands
+// that run language models.
+
+namespace hone::cli::rows {
+
+inline constexpr Positional kLanguageModel[] = {
+    {.name = "MODEL", .take = Take::file, .doc = "a language model: a GGUF file"}};
+
+inline constexpr Option kContextOption = {
+    .name = "context",
+    .take = Take::integer,
+    .value = "N",
+    .doc =
+        "tokens that the caches have room for (default: as many as are needed, at most those of "
+        "the model)",
+    .low = 1,
+    .high = int64_t{1} << 24};
+
+inline constexpr Option kGenerateOwn[] = {
+    {.name = "prompt",
+     .letter = 'p',
+     .take = Take::text,
+     .value = "TEXT",
+     .doc = "the text that is gone on with"},
+    {.name = "prompt-file",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "the same from a file; - is the standard input"},
+    {.name = "control",
+     .doc = "control tokens that are spelled out in the prompt are tokens, not text"},
+    {.name = "max-tokens",
+     .letter = 'n',
+     .take = Take::integer,
+     .value = "N",
+     .doc = "tokens that are made, at most",
+     .fallback = "128",
+     .low = 1,
+     .high = int64_t{1} << 24},
+    {.name = "stop",
+     .take = Take::text,
+     .value = "TEXT",
+     .doc = "a text that ends it, and is not written",
+     .repeats = true},
+    {.name = "temperature",
+     .take = Take::real,
+     .value = "T",
+     .doc = "how freely tokens are drawn; 0: the best one is taken",
+     .fallback = "0"},
+    {.name = "top-k",
+     .take = Take::integer,
+     .value = "K",
+     .doc = "draw among the K best tokens; 0: among all",
+     .fallback = "40"},
+    {.name = "top-p",
+     .take = Take::real,
+     .value = "P",
+     .doc = "and among the fewest of them whose probabilities sum to P",
+     .fallback = "0.95"},
+    {.name = "min-p",
+     .take = Take::real,
+     .value = "P",
+     .doc = "and among those with at least this part of the best one's probability",
+     .fallback = "0.05"},
+    {.name = "repeat-penalty",
+     .take = Take::real,
+     .value = "P",
+     .doc = "divide the positive logits of the last 64 tokens by P, and multiply negative ones",
+     .fallback = "1"},
+    seed_option("seed of what is drawn"),
+    kContextOption};
+inline constexpr Option kLanguageMemory[] = {kMemoryLimit};
+inline constexpr auto kGenerate = joined(kGenerateOwn, kLanguageMemory, kNative);
+inline constexpr Example kGenerateExamples[] = {
+    {"hone generate model.gguf -p Once --max-tokens 40", "the text that the model goes on with"},
+    {"echo Once | hone generate model.gguf --prompt-file - --temperature 0.8 --seed 7",
+     "another one, drawn"}};
+
+inline constexpr Option kEvaluateOwn[] = {
+    {.name = "text",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "the text; - is the standard input"},
+    {.name = "window",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "tokens of a window; the second half of each is scored",
+     .fallback = "512",
+     .low = 4,
+     .high = int64_t{1} << 24}};
+inline constexpr auto kEvaluate = joined(kEvaluateOwn, kLanguageMemory, kNative);
+inline constexpr Example kEvaluateExamples[] = {
+    {"hone evaluate model.gguf --text words.txt --window 16", "the perplexity of a text"}};
+
+}  // namespace hone::cli::rows
