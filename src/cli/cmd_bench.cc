@@ -270,12 +270,14 @@ Status bench_divided(const Request& request, const DeviceOptions& devices,
   const RunInputs inputs = HONE_TRY(inputs_on(devices, source, arguments, Engine::native, console));
   HONE_TRY(check_all_chosen(inputs));
   BenchReport report = report_of(arguments, source, inputs, options);
+  std::vector<Tensor> parts;
   std::optional<DividedSubject> subject;
   report.first = HONE_TRY(measure_once([&]() -> Status {
-    const DividedModel divided =
-        HONE_TRY(divided_model(source.model, inputs, options, devices, processes, console));
+    const DividedModel divided = HONE_TRY(
+        divided_model(source.model, inputs, options, devices, processes, arguments, console));
     report.threads = divided.devices->threads();
-    subject.emplace(divided.devices, inputs.tensors, &console.cancel());
+    parts = divided.parts;
+    subject.emplace(divided.devices, parts, &console.cancel());
     return subject->run();
   }));
   if (request.json != "-") console.write(bench_title(report));

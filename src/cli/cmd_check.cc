@@ -149,13 +149,13 @@ Status check_on(const Processes& processes, const Arguments& arguments, Console&
 
   std::shared_ptr<const Runnable> subject;
   if (devices) {
-    const DividedModel divided =
-        HONE_TRY(divided_model(source.model, inputs, options, *devices, processes, console));
-    subject = divided.devices;
+    const DividedModel divided = HONE_TRY(
+        divided_model(source.model, inputs, options, *devices, processes, arguments, console));
+    subject = divided.runnable;
   } else {
     subject = HONE_TRY(native_model(source.model, inputs, options, console.face()));
   }
-  if (!devices || !has_collectives(source.model))
+  if (!devices || devices->shards || !has_collectives(source.model))
     return check_one(source, inputs, subject, arguments, console);
   const Face face = console.face();
   const Contest contest =

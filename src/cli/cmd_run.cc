@@ -171,8 +171,9 @@ Status run_on(const Processes& processes, const Arguments& arguments, Console& c
   std::shared_ptr<const NativeModel> compiled;
   std::shared_ptr<const Runnable> runnable;
   if (devices)
-    runnable =
-        HONE_TRY(divided_model(source.model, inputs, native, *devices, processes, console)).devices;
+    runnable = HONE_TRY(divided_model(source.model, inputs, native, *devices, processes, arguments,
+                                      console))
+                   .runnable;
   else if (is_native)
     runnable = compiled = HONE_TRY(native_model(source.model, inputs, native, face));
   std::vector<UnitTimes> times;

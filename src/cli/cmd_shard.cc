@@ -6,74 +6,17 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/machines.h"
+#include "cli/sharding.h"
 #include "cli/source.h"
 #include "ir/op_def.h"
 #include "ir/sharding.h"
+#include "session/sharding.h"
 #include "shard/partition.h"
 #include "shard/propagate.h"
 
 namespace hone::cli {
 namespace {
-
-// "x=2,y=4"
-Result<MeshRef> parse_mesh(const std::string& text) {
-  Mesh mesh = {"mesh", {}};
-  for (std::string_view axis : split(text, ',')) {
-    const size_t equals = axis.find('=');
-    const Result<int64_t> size = parse_int(
-        equals == std::string_view::npos ? std::string_view() : trim(axis.substr(equals + 1)));
-    if (!size.ok())
-      return usage_error("the axis '{}' has no size", excerpt(axis))
-          .about("--mesh")
-          .with_hint("write x=2,y=4");
-    mesh.axes.push_back({std::string(trim(axis.substr(0, equals))), *size});
-  }
-  if (Status good = check(mesh); !good.ok())
-    return std::move(good).error().as(ErrorCode::usage).about("--mesh");
-  return std::make_shared<const Mesh>(std::move(mesh));
-}
-
-Result<ValueId> value_named(const Graph& graph, std::string_view name) {
-  for (NodeId n : graph.nodes())
-    for (ValueId v : graph.results(n))
-      if (graph.name(v) == name) return v;
-  return usage_error("the graph has no value '{}'", excerpt(name)).about("--shard");
-}
-
-// The mesh of --mesh, or the only one of the graph.
-Result<MeshRef> mesh_of(const Graph& graph, const Arguments& arguments) {
-  const std::vector<MeshRef> own = meshes_of(graph);
-  if (!arguments.given("mesh")) {
-    if (own.size() == 1) return own[0];
-    return usage_error("the graph has {}", own.empty() ? "no mesh" : "several meshes")
-        .with_hint("--mesh x=2,y=4 says how many devices there are along which axes");
-  }
-  if (!own.empty())
-    return usage_error("the graph has a mesh of its own, {}", axes_text(*own[0])).about("--mesh");
-  return parse_mesh(arguments.text("mesh"));
-}
-
-// The graph, with what --shard says beside what it says itself.
-Result<Graph> stated(Graph graph, const MeshRef& mesh, const Arguments& arguments) {
-  Shardings all = graph.shardings() == nullptr ? Shardings() : *graph.shardings();
-  for (const std::string& one : arguments.list("shard")) {
-    const size_t equals = one.find('=');
-    if (equals == std::string::npos)
-      return usage_error("'{}' divides no value", excerpt(one))
-          .about("--shard")
-          .with_hint("write NAME=[x, -]");
-    const ValueId value = HONE_TRY(value_named(graph, one.substr(0, equals)));
-    Result<Sharding> sharding =
-        parse_sharding(std::string_view(one).substr(equals + 1), mesh, graph.type(value));
-    if (!sharding.ok())
-      return std::move(sharding).error().as(ErrorCode::usage).about("--shard").within(one);
-    all.add(value, std::move(*sharding));
-  }
-  if (all.empty())
-    return usage_error("no value is divided").with_hint("--shard 'NAME=[x, -]' divides one");
-  graph.set_shardings(std::make_shared<const Shardings>(std::move(all)));
-  return graph;
-}
 
 int64_t devices_along(const Sharding& sharding) {
   int64_t count = 1;
@@ -130,30 +73,86 @@ std::string losses_text(const Propagation& propagation, const Partition& partiti
   return text;
 }
 
-}  // namespace
+// Who holds what, what moves and what is computed whole.
+void tell(const Graph& graph, const Partition& partition, const std::string& losses,
+          const Arguments& arguments, Console& console) {
+  console.write(values_text(graph, arguments.given("all")));
+  console.write(messages_text(partition));
+  console.write(losses);
+}
 
-Status cmd_shard(const Arguments& arguments, Console& console) {
-  const std::string path = arguments.text("output");
-  if (!path.empty()) HONE_TRY(check_model_path(path));
-  Graph graph = HONE_TRY(given_graph(arguments.text("MODEL"), arguments, console));
-  const MeshRef mesh = HONE_TRY(mesh_of(graph, arguments));
-  graph = HONE_TRY(stated(std::move(graph), mesh, arguments));
-  const Propagation propagation = HONE_TRY(propagate_shardings(graph));
-  const Partition partition = HONE_TRY(partition_graph(graph));
-  if (path != "-") {
-    console.write(values_text(propagation.graph, arguments.given("all")));
-    console.write(messages_text(partition));
-    console.write(losses_text(propagation, partition));
-  }
+void tell_sum(const Partition& partition, Console& console) {
   int64_t received = 0, exchanges = 0;
   for (const ShardMessage& one : partition.messages) {
     received += one.bytes;
     exchanges += one.kind != ReshardKind::slice;
   }
-  console.note("{} devices, {}: {} exchange{}, {} that each device receives", mesh->device_count(),
-               axes_text(*mesh), exchanges, exchanges == 1 ? "" : "s", format_bytes(received));
+  console.note("{} devices, {}: {} exchange{}, {} that each device receives",
+               partition.mesh->device_count(), axes_text(*partition.mesh), exchanges,
+               exchanges == 1 ? "" : "s", format_bytes(received));
+}
+
+// From what is said about some values.
+Status follow(const Graph& given, const MeshRef& mesh, const ShardRequest& request,
+              const Arguments& arguments, Console& console) {
+  for (const std::string_view option : {"system", "memory", "budget"})
+    if (arguments.given(option))
+      return usage_error("--{} is for shardings that are chosen by price", option)
+          .with_hint("add --shard auto");
+  const Graph graph = HONE_TRY(stated_graph(given, mesh, request));
+  const Propagation propagation = HONE_TRY(propagate_shardings(graph));
+  const Partition partition = HONE_TRY(partition_graph(graph));
+  const std::string path = arguments.text("output");
+  if (path != "-")
+    tell(propagation.graph, partition, losses_text(propagation, partition), arguments, console);
+  tell_sum(partition, console);
+  return path.empty() ? Status() : write_model(model_of(partition.graph), path, console);
+}
+
+// Prices choose all that nobody says.
+Status choose(const Graph& graph, const MeshRef& mesh, const ShardRequest& request,
+              const Arguments& arguments, Console& console) {
+  const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
+  const std::vector<std::shared_ptr<const Cost>> costs = costs_of(system, console);
+  const AutoShardOptions options = HONE_TRY(auto_shard_options(arguments, console));
+  const ShardedModel made = HONE_TRY(sharded_model(graph, mesh, request, system, costs, options));
+  const std::string path = arguments.text("output");
+  if (path != "-")
+    tell(made.subject.graph, made.partition, losses_text({}, made.partition), arguments, console);
+  tell_sum(made.partition, console);
+  if (made.chosen) {
+    console.note("{}", step_text(*made.chosen, mesh->device_count()));
+    console.note("{}", search_text(*made.chosen));
+  } else {
+    const JudgedSharding judged =
+        HONE_TRY(judge_sharding(made.subject.graph, mesh, system, costs, &console.cancel()));
+    console.note("a step takes {} on {} devices; {} a device", format_seconds(judged.seconds),
+                 mesh->device_count(), format_bytes(judged.memory));
+  }
   if (path.empty()) return {};
-  return write_model(model_of(partition.graph), path, console);
+  if (check_model_path(path).ok())
+    return write_model(model_of(made.partition.graph), path, console);
+  return write_text(path, print_shard_plan(made.subject.graph, *mesh), console);
+}
+
+}  // namespace
+
+Status cmd_shard(const Arguments& arguments, Console& console) {
+  ShardRequest request = HONE_TRY(given_shards(arguments));
+  const std::string path = arguments.text("output");
+  const Graph graph = HONE_TRY(given_graph(arguments.text("MODEL"), arguments, console));
+  if (request.stated.empty() && graph.shardings() == nullptr) request.is_auto = true;
+  const bool is_chosen = request.is_auto || request.plan;
+  if (!is_chosen && !path.empty()) HONE_TRY(check_model_path(path));
+  MeshRef mesh = HONE_TRY(mesh_of_request(request, graph));
+  if (mesh == nullptr && is_chosen && arguments.given("system"))
+    mesh = mesh_of_system(
+        HONE_TRY(load_system(arguments.text("system"), arguments.text("target"))));
+  if (mesh == nullptr)
+    return usage_error("the graph has no mesh")
+        .with_hint("--mesh x=2,y=4 says how many devices there are along which axes");
+  return is_chosen ? choose(graph, mesh, request, arguments, console)
+                   : follow(graph, mesh, request, arguments, console);
 }
 
 }  // namespace hone::cli

@@ -745,9 +745,11 @@ constexpr Command kCommands[] = {
      .run = &cmd_place},
     {.name = "shard",
      .summary = "Divide the values of a model among the devices of a mesh",
-     .text = "Says of a few values how they are divided; the rest follows. Shows who holds what, "
-             "what devices exchange and why, and what all of them compute. -o writes the program "
-             "that each device runs. docs/sharding.md explains it.",
+     .text =
+         "Say of a few values how they are divided, and the rest follows. Say nothing, and it is "
+         "chosen by price. Shows who holds what, what devices exchange and why, and what all of "
+         "them compute. -o writes the program that each device runs, or the plan. "
+         "docs/sharding.md explains it.",
      .positionals = kModel,
      .options = kShard,
      .examples = kShardExamples,

@@ -5,7 +5,11 @@
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/processes.h"
+#include "cli/sharding.h"
+#include "cli/source.h"
 #include "compile/spmd_programs.h"
+#include "session/mesh_model.h"
+#include "session/sizes.h"
 #include "transport/threads.h"
 
 namespace hone::cli {
@@ -20,7 +24,7 @@ bool is_given(const Arguments& arguments, std::string_view name) {
 
 // The command's word for several devices; empty: there is one.
 std::string_view division_of(const Arguments& arguments) {
-  for (const std::string_view option : {"device", "devices", "hosts", "transport"})
+  for (const std::string_view option : {"device", "devices", "hosts", "transport", "shard", "mesh"})
     if (is_given(arguments, option)) return option;
   return "";
 }
@@ -42,6 +46,8 @@ Status check_devices(const Arguments& arguments) {
     if (arguments.given("batch")) return usage_error("--batch needs --devices");
     return {};
   }
+  if (names_sharding(arguments) && arguments.given("batch"))
+    return usage_error("--batch divides the batch alone; it does not go with --shard");
   for (std::string_view other :
        {"plan", "plan-seed", "trace", "profile", "donate", "vs", "backend", "numerics"})
     if (is_given(arguments, other))
@@ -53,17 +59,47 @@ Status check_devices(const Arguments& arguments) {
   return {};
 }
 
+namespace {
+
+// The mesh says how many devices there are, or they say the mesh.
+Result<std::vector<std::string>> devices_of_mesh(ShardRequest& request,
+                                                 std::vector<std::string> devices) {
+  MeshRef mesh = request.plan ? request.plan->mesh : request.mesh;
+  if (mesh == nullptr) {
+    if (devices.empty())
+      return usage_error("--shard needs devices")
+          .with_hint("--devices 2, or --mesh x=2,y=4 for a grid of them");
+    mesh = HONE_TRY(parse_mesh(fmt::format("x={}", devices.size())));
+    request.mesh = mesh;
+  }
+  if (devices.empty()) return parse_devices(std::to_string(mesh->device_count()), "--mesh");
+  if (std::ssize(devices) != mesh->device_count())
+    return usage_error("{} devices are given, and the mesh {} has {}", devices.size(),
+                       mesh_text(*mesh), mesh->device_count())
+        .with_hint(fmt::format("--devices {}", mesh->device_count()));
+  return devices;
+}
+
+}  // namespace
+
 Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
                                                     const Processes& processes) {
   HONE_TRY(check_devices(arguments));
   DeviceOptions options = {.names = {}, .batch = arguments.list("batch")};
+  if (names_sharding(arguments)) {
+    options.shards = HONE_TRY(given_shards(arguments));
+    // A mesh alone: all is chosen by price.
+    if (!options.shards->plan && options.shards->stated.empty()) options.shards->is_auto = true;
+  }
   if (processes.crew == nullptr) {
     options.names = HONE_TRY(given_devices(arguments));
+    if (options.shards) options.names = HONE_TRY(devices_of_mesh(*options.shards, options.names));
     if (options.names.empty()) return std::optional<DeviceOptions>();
     return std::optional(std::move(options));
   }
   const std::span<const std::string> names = processes.crew->names();
   options.names = {names.begin(), names.end()};
+  if (options.shards) options.names = HONE_TRY(devices_of_mesh(*options.shards, options.names));
   if (processes.devices_here == 0)
     options.threads = processes.threads_elsewhere;
   else
@@ -73,7 +109,7 @@ Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
 
 Result<RunInputs> inputs_on(const std::optional<DeviceOptions>& devices, const Source& source,
                             const Arguments& arguments, Engine engine, Console& console) {
-  if (!devices || !has_collectives(source.model))
+  if (!devices || devices->shards || !has_collectives(source.model))
     return given_inputs(signature_of(source.model), source.open, arguments, engine, console);
   const Graph signature = HONE_TRY(
       spmd_signature(*single_graph(source.model), std::ssize(devices->names), devices->batch));
@@ -84,10 +120,11 @@ namespace {
 
 // All devices of this process are one crew, too: they meet over threads.
 Result<std::shared_ptr<const ManyDevices>> with_collectives(
-    const Model& model, const RunInputs& inputs, const NativeOptions& options,
-    const DeviceOptions& devices, const Processes& processes, Console& console) {
-  const DividedCode code = HONE_TRY(collective_code(model, inputs.bindings, options, devices,
-                                                    inputs.memory_left.native, console.face()));
+    const Model& model, const Bindings& sizes, const RunInputs& inputs,
+    const NativeOptions& options, const DeviceOptions& devices, const Processes& processes,
+    Console& console) {
+  const DividedCode code = HONE_TRY(
+      collective_code(model, sizes, options, devices, inputs.memory_left.native, console.face()));
   std::shared_ptr<Crew> crew = processes.crew;
   if (crew == nullptr) {
     CrewOptions own = {.version = HONE_VERSION, .threads = options.threads};
@@ -99,15 +136,46 @@ Result<std::shared_ptr<const ManyDevices>> with_collectives(
   return crew->load(code);
 }
 
+// Values are divided as the request says.
+Result<DividedModel> on_mesh(const Model& model, const RunInputs& inputs,
+                             const NativeOptions& options, const DeviceOptions& devices,
+                             const Processes& processes, const Arguments& arguments,
+                             Console& console) {
+  const Model sized = HONE_TRY(with_sizes(model, inputs.bindings));
+  const Graph* graph = single_graph(sized);
+  if (graph == nullptr) return no_single_graph(model, "a sharding");
+  const MeshRef mesh = HONE_TRY(mesh_of_request(*devices.shards, *graph));
+  const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
+  const ShardedModel made =
+      HONE_TRY(sharded_model(*graph, mesh, *devices.shards, system, costs_of(system, console),
+                             HONE_TRY(auto_shard_options(arguments, console))));
+  if (made.chosen) console.note("{}", step_text(*made.chosen, mesh->device_count()));
+  DeviceOptions parts = devices;
+  parts.batch = divided_inputs(made.partition);
+  DividedModel divided;
+  divided.devices = HONE_TRY(with_collectives(model_of(made.partition.graph), {}, inputs, options,
+                                              parts, processes, console));
+  const auto whole = std::make_shared<const MeshModel>(*graph, made, divided.devices);
+  divided.runnable = whole;
+  divided.parts = whole->parts(inputs.tensors);
+  console.note("{} devices of {} {}, mesh {}", devices.names.size(), divided.devices->threads(),
+               divided.devices->threads() == 1 ? "thread" : "threads", mesh_text(*mesh));
+  return divided;
+}
+
 }  // namespace
 
 Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
                                    const NativeOptions& options, const DeviceOptions& devices,
-                                   const Processes& processes, Console& console) {
-  DividedModel divided;
+                                   const Processes& processes, const Arguments& arguments,
+                                   Console& console) {
+  if (devices.shards)
+    return on_mesh(model, inputs, options, devices, processes, arguments, console);
+  DividedModel divided = {.parts = inputs.tensors};
   if (has_collectives(model)) {
-    divided.devices =
-        HONE_TRY(with_collectives(model, inputs, options, devices, processes, console));
+    divided.devices = HONE_TRY(
+        with_collectives(model, inputs.bindings, inputs, options, devices, processes, console));
+    divided.runnable = divided.devices;
     console.note("{} devices of {} {}, which meet in collectives", devices.names.size(),
                  divided.devices->threads(),
                  divided.devices->threads() == 1 ? "thread" : "threads");
@@ -124,7 +192,7 @@ Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
   if (!ready.ok() && ready.error().code() == ErrorCode::unsupported && devices.batch.empty())
     return std::move(ready).error().with_hint(
         "without --devices it runs on one; --batch INPUT[:DIM] says which inputs have the batch");
-  divided.devices = HONE_TRY(std::move(ready));
+  divided.runnable = divided.devices = HONE_TRY(std::move(ready));
   const bool is_here = processes.crew == nullptr || processes.devices_here > 0;
   console.note("{}", division_text(*divided.model, *divided.devices,
                                    is_here ? options.target.cores : INT64_MAX));

@@ -6,7 +6,7 @@
 #include "session/devices.h"
 #include "session/source.h"
 
-// --devices, --device and --batch, which all commands that run models take.
+// --devices, --device, --batch, --mesh and --shard, which all commands that run models take.
 
 namespace hone::cli {
 
@@ -30,11 +30,14 @@ Result<RunInputs> inputs_on(const std::optional<DeviceOptions>& devices, const S
 // The model on these devices, with its code for these inputs. The user is told who has how many
 // rows.
 struct DividedModel {
-  std::shared_ptr<const BatchModel> model;     // null: it has collectives
-  std::shared_ptr<const ManyDevices> devices;  // for the inputs
+  std::shared_ptr<const BatchModel> model = nullptr;  // null: more than its batch is divided
+  std::shared_ptr<const ManyDevices> devices = nullptr;
+  std::shared_ptr<const Runnable> runnable = nullptr;  // takes the inputs
+  std::vector<Tensor> parts = {};                      // what the devices take for them
 };
 Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
                                    const NativeOptions& options, const DeviceOptions& devices,
-                                   const Processes& processes, Console& console);
+                                   const Processes& processes, const Arguments& arguments,
+                                   Console& console);
 
 }  // namespace hone::cli

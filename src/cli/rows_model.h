@@ -200,6 +200,18 @@ inline constexpr Option kDevices[] = {
      .doc = "an input that has the batch, along dim 0 or this one (default: the first input that "
             "has a dim, and those with the same dim 0)",
      .repeats = true}};
+inline constexpr Option kMesh[] = {
+    {.name = "mesh",
+     .take = Take::text,
+     .value = "AXES",
+     .doc = "devices as a grid with named axes, as in x=2,y=4; values are divided along them, and "
+            "not the batch alone (docs/sharding.md)"},
+    {.name = "shard",
+     .take = Take::text,
+     .value = "HOW",
+     .doc = "auto: how values are divided is chosen by price; a file: a plan of 'hone shard'; "
+            "NAME=DIMS: how one value is divided, as in 'x=[x, -]'",
+     .repeats = true}};
 inline constexpr Option kTransport[] = {
     {.name = "transport",
      .take = Take::word,
@@ -311,7 +323,7 @@ inline constexpr Option kMemoryOfDevices[] = {
          "prove that programs of devices fit the memory of this system: a system file, or a name "
          "and sizes such as ring:2 (docs/devices.md)"}};
 inline constexpr auto kRun =
-    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kDevices, kTransport,
+    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kDevices, kMesh, kTransport,
            kMemoryOfDevices, kChecked, kVerify, kTraceOption, kHosts, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
@@ -323,6 +335,7 @@ inline constexpr Example kRunExamples[] = {
     {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"},
     {"hone run zoo:mlp,batch=8 --devices 2", "each of two parts of the machine computes 4 rows"},
     {"hone run zoo:mlp,batch=8 --devices 2 --transport shared", "the same in two processes"},
+    {"hone run zoo:mlp,batch=8 --mesh x=2 --shard auto", "values divided by price"},
     {"hone run model.onnx --trace trace.json", "compiling and a run, for ui.perfetto.dev"},
     {"hone run model.honec --hosts my.hosts --secret my.secret", "on a worker"}};
 
@@ -473,8 +486,8 @@ inline constexpr Option kBenchOwn[] = {
      .value = "SPEED",
      .doc = "the least share of the recorded speed that is not an alarm",
      .fallback = "0.95"}};
-inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kDevices, kTransport, kHosts,
-                                      kBenchOwn, kTraceOption, kVerify);
+inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kTransport,
+                                      kHosts, kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
@@ -519,8 +532,9 @@ inline constexpr Option kOrigin[] = {
      .take = Take::model,
      .value = "MODEL",
      .doc = "the source of a compiled model, whose outputs are right"}};
-inline constexpr auto kCheck = joined(kInputOptions, kSizes, kExpectations, kNative, kDevices,
-                                      kTransport, kMemoryOfDevices, kHosts, kOrigin, kVerify);
+inline constexpr auto kCheck =
+    joined(kInputOptions, kSizes, kExpectations, kNative, kDevices, kMesh, kTransport,
+           kMemoryOfDevices, kHosts, kOrigin, kVerify);
 inline constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; the distance of native code from the reference"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",

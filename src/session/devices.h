@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compile/batch_model.h"
 #include "session/native.h"
+#include "session/sharding.h"
 
 // Models whose batch several devices divide.
 
@@ -20,6 +22,7 @@ struct DeviceOptions {
   // machine, which `sharing` devices have; 0: all of them.
   int64_t threads = 0;
   int64_t sharing = 0;
+  std::optional<ShardRequest> shards = {};  // values are divided, and not the batch alone
 };
 
 // "4" means as many parts of this machine. A list names each device: "cpu,cpu" are two parts.

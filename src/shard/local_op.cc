@@ -24,6 +24,17 @@ std::vector<SizeEntry> size_entries(Op op, std::span<const Type> types, std::spa
   return found;
 }
 
+void add_size_entries(Op op, size_t dim, Dim whole, Dim local, std::vector<SizeEntry>& entries) {
+  for (size_t a = 0; a < op.attrs().size(); ++a) {
+    const auto* sizes = std::get_if<Dims>(&op.attrs()[a]);
+    if (sizes == nullptr || dim >= sizes->size() || (*sizes)[dim] != whole) continue;
+    const bool is_known = std::ranges::any_of(entries, [&](const SizeEntry& one) {
+      return one.attr == a && one.entry == dim && one.local == local;
+    });
+    if (!is_known) entries.push_back({a, dim, local});
+  }
+}
+
 namespace {
 
 Op with_entries(Op op, std::span<const SizeEntry> entries, uint32_t chosen) {

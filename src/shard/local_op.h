@@ -22,6 +22,9 @@ struct SizeEntry {
 std::vector<SizeEntry> size_entries(Op op, std::span<const Type> types, std::span<const int> dims,
                                     const BatchShare& share);
 
+// Adds the entries that say the size of this dim of a value.
+void add_size_entries(Op op, size_t dim, Dim whole, Dim local, std::vector<SizeEntry>& entries);
+
 // The op for local operands that gives these results: some of its sizes are those of the batch.
 std::optional<Op> local_op(const Application& local, std::span<const SizeEntry> entries,
                            std::span<const Type> wanted);

@@ -38,11 +38,11 @@ ValueId MeshProgram::digit(const MeshPart& part) {
   return binary(Opcode::rem, binary(Opcode::div, *device_, divisor_of(mesh_, part)), part.size);
 }
 
-Ints MeshProgram::groups(const MeshPart& part) const {
-  const int64_t devices = mesh_.device_count(), divisor = divisor_of(mesh_, part);
+Ints groups_along(const Mesh& mesh, const MeshPart& part) {
+  const int64_t devices = mesh.device_count(), divisor = divisor_of(mesh, part);
   Ints ids;
   for (int64_t first = 0; first < devices; ++first)
-    if (digit_of(mesh_, part, first) == 0)
+    if (digit_of(mesh, part, first) == 0)
       for (int64_t k = 0; k < part.size; ++k) ids.push_back(first + k * divisor);
   return ids;
 }
@@ -64,25 +64,26 @@ ValueId MeshProgram::changed(ValueId value, const ReshardStep& step, std::string
       return append(Op::get(Opcode::dynamic_slice, {{"sizes", sizes}}), operands);
     }
     case ReshardKind::all_gather:
-      return append(Op::get(Opcode::all_gather,
-                            {{"axis", from}, {"group_size", size}, {"groups", groups(step.part)}}),
+      return append(Op::get(Opcode::all_gather, {{"axis", from},
+                                                 {"group_size", size},
+                                                 {"groups", groups_along(mesh_, step.part)}}),
                     operand);
     case ReshardKind::all_to_all:
       return append(Op::get(Opcode::all_to_all, {{"split_axis", to},
                                                  {"concat_axis", from},
                                                  {"group_size", size},
-                                                 {"groups", groups(step.part)}}),
+                                                 {"groups", groups_along(mesh_, step.part)}}),
                     operand);
     case ReshardKind::reduce_scatter:
       return append(Op::get(Opcode::reduce_scatter, {{"kind", std::string(kind)},
                                                      {"axis", to},
                                                      {"group_size", size},
-                                                     {"groups", groups(step.part)}}),
+                                                     {"groups", groups_along(mesh_, step.part)}}),
                     operand);
     case ReshardKind::all_reduce:
       return append(Op::get(Opcode::all_reduce, {{"kind", std::string(kind)},
                                                  {"group_size", size},
-                                                 {"groups", groups(step.part)}}),
+                                                 {"groups", groups_along(mesh_, step.part)}}),
                     operand);
   }
   return value;

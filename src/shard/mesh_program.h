@@ -22,12 +22,13 @@ class MeshProgram {
   ValueId integer(int64_t number);
   ValueId binary(Opcode opcode, ValueId a, int64_t b);
   ValueId digit(const MeshPart& part);  // the place of the device along the part
-  Ints groups(const MeshPart& part) const;
-
   Graph& graph_;
   const Mesh& mesh_;
   std::optional<ValueId> device_;
 };
+
+// The devices that differ in their place along the part alone, group by group.
+Ints groups_along(const Mesh& mesh, const MeshPart& part);
 
 // The place along the part of the device with this number.
 int64_t digit_of(const Mesh& mesh, const MeshPart& part, int64_t device);

@@ -8,6 +8,7 @@
 #include "shard/data_flow.h"
 #include "shard/local_op.h"
 #include "shard/mesh_program.h"
+#include "shard/node_division.h"
 #include "shard/propagate.h"
 #include "shard/sharding_rule.h"
 
@@ -15,49 +16,6 @@ namespace hone {
 namespace {
 
 size_t at_dim(int d) { return static_cast<size_t>(d); }
-
-// A list of axes, as far as they divide the size.
-MeshParts dividing(const MeshParts& axes, int64_t size) {
-  MeshParts made;
-  for (const MeshPart& part : axes) {
-    if (part.size == 1) continue;  // an axis of one device moves nothing
-    if (part.size < 1 || size % (count_of(made) * part.size) != 0 || size == 0) break;
-    made.push_back(part);
-  }
-  return made;
-}
-
-// Takes as much from the front of the list as a factor of this size has room for.
-MeshParts taken(MeshParts& left, int64_t size) {
-  MeshParts made;
-  int64_t room = size;
-  while (!left.empty() && room > 1) {
-    MeshPart& part = left.front();
-    if (room % part.size == 0) {
-      made.push_back(part);
-      room /= part.size;
-      left.erase(left.begin());
-      continue;
-    }
-    if (part.size % room != 0) break;
-    made.push_back({part.axis, part.before, room});
-    part = {part.axis, part.before * room, part.size / room};
-    room = 1;
-  }
-  return made;
-}
-
-// How results that lack the reduced dims combine, if devices can: "" if they cannot.
-std::string_view kind_of_partial(Op op, Type result) {
-  // Sums of narrow reals would be rounded once more.
-  if (!DTypeSet{DType::f32, DType::f64, DType::i32, DType::i64}.contains(result.dtype())) return "";
-  if (is_contraction(op.opcode())) return "sum";
-  if (class_of(op.opcode()) != OpClass::reduction || !combines_by_kind(op.opcode())) return "";
-  const std::string& kind = op.word("kind");
-  for (const std::string_view one : {"sum", "max", "min"})
-    if (kind == one) return one;
-  return "";
-}
 
 bool talks_to_devices(const Graph& graph) {
   for (const NodeId n : graph.nodes()) {
@@ -70,7 +28,8 @@ bool talks_to_devices(const Graph& graph) {
 
 class Partitioner {
  public:
-  Partitioner(const Graph& whole, MeshRef mesh) : whole_(whole), mesh_(std::move(mesh)) {
+  Partitioner(const Graph& whole, MeshRef mesh, bool is_exact = false)
+      : whole_(whole), mesh_(std::move(mesh)), is_exact_(is_exact) {
     made_.graph.set_name(whole.name());
   }
 
@@ -107,7 +66,8 @@ class Partitioner {
   struct Local {
     ValueId value = {};
     ShardLayout layout = {};
-    std::string_view kind = "";  // of a partial value
+    std::string_view kind = "";                               // of a partial value
+    std::vector<std::pair<ShardLayout, ValueId>> moved = {};  // it, divided otherwise
   };
 
   std::vector<int64_t> sizes_of(ValueId v) const {
@@ -115,10 +75,7 @@ class Partitioner {
     return {dims.begin(), dims.end()};
   }
 
-  static ShardLayout undivided(Type type) {
-    return {.dims = std::vector<MeshParts>(at_dim(type.rank()))};
-  }
-  ShardLayout undivided(ValueId v) const { return undivided(whole_.type(v)); }
+  ShardLayout whole_layout(ValueId v) const { return undivided(whole_.type(v)); }
 
   ShardLayout layout_of(const Sharding& sharding, ValueId v) const {
     ShardLayout layout;
@@ -135,16 +92,24 @@ class Partitioner {
       if (input != whole_.inputs().end())
         return given_[static_cast<size_t>(input - whole_.inputs().begin())];
     }
-    if (whole_.shardings() == nullptr) return undivided(v);
+    if (whole_.shardings() == nullptr) return whole_layout(v);
     const std::vector<const Sharding*> all = whole_.shardings()->of(v);
-    return all.empty() ? undivided(v) : layout_of(*all[0], v);
+    return all.empty() ? whole_layout(v) : layout_of(*all[0], v);
   }
 
-  Type local_type(ValueId v, const ShardLayout& layout) const {
-    const Type type = whole_.type(v);
-    Dims dims(type.dims().begin(), type.dims().end());
-    for (size_t d = 0; d < dims.size(); ++d) dims[d] = dims[d].value() / count_of(layout.dims[d]);
-    return type.with_dims(dims);
+  // The stated one, and the axes along which devices hold summands.
+  ShardLayout exact_layout(ValueId v) const {
+    ShardLayout layout = stated_layout(v);
+    if (whole_.shardings() == nullptr) return layout;
+    const std::vector<const Sharding*> all = whole_.shardings()->of(v);
+    if (all.empty()) return layout;
+    for (const MeshPart& part : mesh_parts(*mesh_, all[0]->partial))
+      if (part.size > 1) layout.partial.push_back(part);
+    return layout;
+  }
+
+  Type part_type(ValueId v, const ShardLayout& layout) const {
+    return local_type(whole_.type(v), layout);
   }
 
   // A part of copies of one number is fewer copies.
@@ -155,10 +120,10 @@ class Partitioner {
     const ValueId scalar = whole_.operands(n)[0];
     if (whole_.type(scalar).rank() != 0 || !values_[scalar.index].layout.partial.empty())
       return std::nullopt;
-    const Type types[] = {whole_.type(scalar)}, made[] = {local_type(v, wanted)};
+    const Type types[] = {whole_.type(scalar)}, made[] = {part_type(v, wanted)};
     std::vector<SizeEntry> entries;
     for (int d = 0; d < made[0].rank(); ++d)
-      add_entries(whole_.op(n), at_dim(d), whole_.type(v).dim(d), made[0].dim(d), entries);
+      add_size_entries(whole_.op(n), at_dim(d), whole_.type(v).dim(d), made[0].dim(d), entries);
     const std::optional<Op> op = local_op({whole_.op(n), types}, entries, made);
     if (!op) return std::nullopt;
     const ValueId operands[] = {values_[scalar.index].value};
@@ -167,7 +132,10 @@ class Partitioner {
 
   ValueId in_layout(ValueId v, const ShardLayout& wanted, const std::string& node) {
     if (const std::optional<ValueId> copy = copied_scalar(v, wanted)) return *copy;
-    const Local& have = values_[v.index];
+    Local& have = values_[v.index];
+    if (have.layout == wanted) return have.value;
+    for (const auto& [layout, moved] : have.moved)
+      if (layout == wanted) return moved;
     const Type type = whole_.type(v);
     const int64_t bytes =
         std::max<int64_t>(1, type.static_bytes() / std::max<int64_t>(1, type.static_elements()));
@@ -177,14 +145,15 @@ class Partitioner {
       if (step.kind != ReshardKind::slice)
         made_.messages.push_back({step.kind, whole_.label(v), node, step.bytes});
     }
-    HONE_CHECK(made_.graph.type(value) == local_type(v, wanted), "{} has the type {}, not {}",
+    HONE_CHECK(made_.graph.type(value) == part_type(v, wanted), "{} has the type {}, not {}",
                whole_.label(v), made_.graph.type(value).to_string(),
-               local_type(v, wanted).to_string());
+               part_type(v, wanted).to_string());
+    have.moved.emplace_back(wanted, value);
     return value;
   }
 
   void define(ValueId v, ValueId local, ShardLayout layout, std::string_view kind = "") {
-    values_[v.index] = {local, std::move(layout), kind};
+    values_[v.index] = {.value = local, .layout = std::move(layout), .kind = kind};
     const std::string_view name = whole_.name(v);
     if (!name.empty()) made_.graph.set_name(local, name);
   }
@@ -195,30 +164,32 @@ class Partitioner {
       const ValueId v = whole_.result(n);
       ShardLayout layout = stated_layout(v);
       made_.inputs.push_back(layout);
-      define(v, made_.graph.add_parameter(local_type(v, layout)), layout);
+      define(v, made_.graph.add_parameter(part_type(v, layout)), layout);
       return {};
     }
     if (is_constant(opcode)) {
       const ValueId v = whole_.result(n);
-      define(v, made_.graph.add_constant(whole_.constant(n)), undivided(v));
+      define(v, made_.graph.add_constant(whole_.constant(n)), whole_layout(v));
       return {};
     }
-    if (!whole_.regions(n).empty()) return with_regions(n);
+    if (!whole_.regions(n).empty()) return is_exact_ ? exact_regions(n) : stated_regions(n);
     // Elements follow from their places in the whole value.
     if (class_of(opcode) == OpClass::generator) return undivided_node(n, "it makes elements");
-    const std::vector<Type> operands = whole_.operand_types(n), results = whole_.result_types(n);
-    const ShardingRule rule = HONE_TRY(sharding_rule(Application{whole_.op(n), operands}, results));
-    std::string_view kind;
+    const NodeDivider divider = HONE_TRY(NodeDivider::make(whole_, n));
     std::string reason;
-    const std::vector<MeshParts> axes = factor_axes(n, rule, kind, reason);
-    const bool is_divided =
-        std::ranges::any_of(axes, [](const MeshParts& parts) { return !parts.empty(); });
-    if (is_divided && divided_node(n, rule, axes, kind)) {
-      if (!reason.empty()) note(n, reason);
-      return {};
-    }
-    if (is_divided) reason = "its attributes say sizes of whole values";
-    return undivided_node(n, reason);
+    std::optional<NodeDivision> division = is_exact_
+                                               ? exact_division(n, divider, reason)
+                                               : divider.division(factor_axes(n, divider, reason));
+    if (!division) return undivided_node(n, "its attributes say sizes of whole values");
+    if (!divides(*division)) return undivided_node(n, reason);
+    append_divided(n, std::move(*division));
+    if (!reason.empty()) note(n, reason);
+    return {};
+  }
+
+  static bool divides(const NodeDivision& division) {
+    return std::ranges::any_of(division.axes,
+                               [](const MeshParts& parts) { return !parts.empty(); });
   }
 
   void note(NodeId n, const std::string& reason) {
@@ -226,226 +197,173 @@ class Partitioner {
   }
 
   // The axes that the results, or the operands, have for a factor.
-  MeshParts asked(NodeId n, const ShardingRule& rule, int factor, bool by_results) const {
-    const auto look = [&](ValueId v, const TensorFactors& tensor, bool is_result) {
-      const ShardLayout layout = is_result ? stated_layout(v) : values_[v.index].layout;
-      for (size_t d = 0; d < tensor.size(); ++d) {
-        MeshParts left = layout.dims[d];
-        for (const int f : tensor[d]) {
-          const int64_t size = rule.factors[at_dim(f)].size;
-          const MeshParts own = f == tensor[d].back() ? dividing(left, size) : taken(left, size);
-          if (f == factor) return own;
-          if (count_of(own) != size) break;
-        }
-      }
-      return MeshParts();
-    };
+  MeshParts asked(NodeId n, const NodeDivider& divider, int factor, bool by_results) const {
+    const ShardingRule& rule = divider.rule();
     for (size_t i = 0; by_results && i < rule.results.size(); ++i)
-      if (MeshParts found = look(whole_.result(n, i), rule.results[i], true); !found.empty())
+      if (MeshParts found =
+              divider.axes_in(rule.results[i], stated_layout(whole_.result(n, i)), factor);
+          !found.empty())
         return found;
     for (size_t i = 0; !by_results && i < rule.operands.size(); ++i) {
       const ValueId v = whole_.operands(n)[i];
       if (v.is_none()) continue;
-      if (MeshParts found = look(v, rule.operands[i], false); !found.empty()) return found;
+      if (MeshParts found = divider.axes_in(rule.operands[i], values_[v.index].layout, factor);
+          !found.empty())
+        return found;
     }
     return {};
   }
 
-  static bool has(const std::vector<TensorFactors>& tensors, int factor) {
-    return std::ranges::any_of(tensors, [&](const TensorFactors& tensor) {
-      return std::ranges::any_of(tensor, [&](const DimFactors& dim) {
-        return std::ranges::find(dim, factor) != dim.end();
-      });
-    });
-  }
-
-  // Data says where elements go: what moves must be of the part that is written.
-  bool is_written_elsewhere(NodeId n, const ShardingRule& rule, int factor) const {
-    const int8_t updates = whole_.op(n).def().traits.updates;
-    return updates != 0 && !has({rule.operands[static_cast<size_t>(updates)]}, factor);
-  }
-
-  std::vector<MeshParts> factor_axes(NodeId n, const ShardingRule& rule, std::string_view& kind,
+  // Results say how they are divided; where they say nothing, operands stay as they are.
+  std::vector<MeshParts> factor_axes(NodeId n, const NodeDivider& divider,
                                      std::string& reason) const {
-    std::vector<MeshParts> axes(rule.factors.size());
-    const std::string_view partial = kind_of_partial(whole_.op(n), whole_.type(whole_.result(n)));
-    // Results say how they are divided; where they say nothing, operands stay as they are.
+    std::vector<MeshParts> axes(divider.rule().factors.size());
     for (const bool by_results : {true, false})
       for (size_t f = 0; f < axes.size(); ++f) {
         const int factor = static_cast<int>(f);
         if (!axes[f].empty()) continue;
-        const MeshParts wanted = asked(n, rule, factor, by_results);
+        const MeshParts wanted = asked(n, divider, factor, by_results);
         if (wanted.empty()) continue;
-        const bool is_sum = rule.factors[f].kind == FactorKind::reduction && !partial.empty() &&
-                            !has(rule.results, factor);
-        if (const std::string why = obstacle(n, rule, factor, is_sum); !why.empty()) {
-          reason = why;
+        if (std::string why = divider.obstacle(factor); !why.empty()) {
+          reason = std::move(why);
           continue;
         }
         axes[f] = without_clashes(wanted, axes);
-        if (is_sum && !axes[f].empty()) kind = partial;
       }
     return axes;
   }
 
-  // The factor is a window's: it shares a dim with the places of the window, where padding shifts
-  // elements between the parts of devices.
-  static bool meets_neighbours(const ShardingRule& rule, int factor) {
-    const auto is_place = [&](int f) {
-      return rule.factors[at_dim(f)].kind == FactorKind::permutation;
-    };
-    for (const TensorFactors& tensor : rule.operands)
-      for (const DimFactors& dim : tensor)
-        if (std::ranges::find(dim, factor) != dim.end() && std::ranges::any_of(dim, is_place))
-          return true;
-    return false;
-  }
-
-  // The reason that the factor cannot be divided; else nothing.
-  std::string obstacle(NodeId n, const ShardingRule& rule, int factor, bool is_sum) const {
-    const Factor& one = rule.factors[at_dim(factor)];
-    if ((one.kind != FactorKind::pass && !is_sum) || one.is_blocked)
-      return one.kind == FactorKind::permutation
-                 ? "neighbours would exchange data along a dim that is divided"
-                 : "it needs all of a dim that is divided";
-    // Along a factor that one side alone has, a reshape moves elements between devices.
-    if (regroups_dims(whole_.opcode(n)) &&
-        (!has(rule.operands, factor) || !has(rule.results, factor)))
-      return "it cuts and joins dims across the parts of devices";
-    if (is_sum && meets_neighbours(rule, factor))
-      return "neighbours would exchange data along a dim that is divided";
-    if (is_written_elsewhere(n, rule, factor))
-      return "data says where it writes along a dim that is divided";
-    return "";
-  }
-
-  // The axes up to the first one that divides another factor.
-  static MeshParts without_clashes(const MeshParts& wanted, const std::vector<MeshParts>& axes) {
-    MeshParts made;
-    for (const MeshPart& part : wanted) {
-      for (const MeshParts& others : axes)
-        for (const MeshPart& other : others)
-          if (clashes(part, other)) return made;
-      made.push_back(part);
-    }
+  // The division that the results state, to the letter, partial ones too.
+  std::optional<NodeDivision> exact_division(NodeId n, const NodeDivider& divider,
+                                             std::string& reason) const {
+    std::vector<ShardLayout> wanted;
+    for (const ValueId v : whole_.results(n)) wanted.push_back(exact_layout(v));
+    std::optional<NodeDivision> made = divider.division(divider.axes_of(wanted));
+    if (made && made->results == wanted) return made;
+    reason = "it cannot be divided as the plan says";
+    for (size_t f = 0; f < divider.rule().factors.size(); ++f)
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        const int factor = static_cast<int>(f);
+        if (divider.axes_in(divider.rule().results[i], wanted[i], factor).empty()) continue;
+        if (std::string why = divider.obstacle(factor); !why.empty()) reason = std::move(why);
+      }
     return made;
   }
 
-  // The axes of a tensor's dims: an inner factor counts where those before it are full.
-  static ShardLayout layout_by(const TensorFactors& tensor, const ShardingRule& rule,
-                               const std::vector<MeshParts>& axes, bool& fits) {
-    ShardLayout layout;
-    for (const DimFactors& dim : tensor) {
-      MeshParts& parts = layout.dims.emplace_back();
-      bool is_full = true;
-      for (const int f : dim) {
-        const MeshParts& own = axes[at_dim(f)];
-        if (!own.empty() && !is_full) fits = false;
-        parts.insert(parts.end(), own.begin(), own.end());
-        is_full = is_full && count_of(own) == rule.factors[at_dim(f)].size;
-      }
-    }
-    return layout;
-  }
-
-  bool divided_node(NodeId n, const ShardingRule& rule, const std::vector<MeshParts>& axes,
-                    std::string_view kind) {
-    bool fits = true;
-    std::vector<ShardLayout> operands, results;
-    for (const TensorFactors& tensor : rule.operands)
-      operands.push_back(layout_by(tensor, rule, axes, fits));
-    for (const TensorFactors& tensor : rule.results)
-      results.push_back(layout_by(tensor, rule, axes, fits));
-    if (!fits) return false;
-    std::vector<Type> types, wanted;
-    std::vector<SizeEntry> entries;
-    const auto add = [&](ValueId v, const ShardLayout& layout) {
-      const Type local = local_type(v, layout);
-      for (int d = 0; d < local.rank(); ++d)
-        if (!layout.dims[at_dim(d)].empty())
-          add_entries(whole_.op(n), at_dim(d), whole_.type(v).dim(d), local.dim(d), entries);
-      return local;
-    };
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const ValueId v = whole_.operands(n)[i];
-      types.push_back(v.is_none() ? Type() : add(v, operands[i]));
-    }
-    for (size_t i = 0; i < results.size(); ++i)
-      wanted.push_back(add(whole_.result(n, i), results[i]));
-    const std::optional<Op> op = local_op({whole_.op(n), types}, entries, wanted);
-    if (!op) return false;
+  void append_divided(NodeId n, NodeDivision division) {
     std::vector<ValueId> locals;
-    for (size_t i = 0; i < operands.size(); ++i) {
+    for (size_t i = 0; i < division.operands.size(); ++i) {
       const ValueId v = whole_.operands(n)[i];
-      locals.push_back(v.is_none() ? v : in_layout(v, operands[i], whole_.describe(n)));
+      locals.push_back(v.is_none() ? v : in_layout(v, division.operands[i], whole_.describe(n)));
     }
-    const Result<NodeId> made = made_.graph.append(*op, locals);
+    const Result<NodeId> made = made_.graph.append(division.op, locals);
     HONE_CHECK(made.ok(), "a part of {} does not fit: {}", whole_.describe(n),
                made.error().to_string());
-    MeshParts partial;
-    for (size_t f = 0; f < axes.size(); ++f)
-      if (rule.factors[f].kind == FactorKind::reduction)
-        partial.insert(partial.end(), axes[f].begin(), axes[f].end());
-    for (size_t i = 0; i < results.size(); ++i) {
-      results[i].partial = partial;
-      define(whole_.result(n, i), made_.graph.result(*made, i), std::move(results[i]), kind);
-    }
-    return true;
+    for (size_t i = 0; i < division.results.size(); ++i)
+      define(whole_.result(n, i), made_.graph.result(*made, i), std::move(division.results[i]),
+             division.kind);
   }
 
-  static void add_entries(Op op, size_t d, Dim whole, Dim local, std::vector<SizeEntry>& entries) {
-    for (size_t a = 0; a < op.attrs().size(); ++a) {
-      const auto* sizes = std::get_if<Dims>(&op.attrs()[a]);
-      if (sizes == nullptr || d >= sizes->size() || (*sizes)[d] != whole) continue;
-      const bool is_known = std::ranges::any_of(entries, [&](const SizeEntry& one) {
-        return one.attr == a && one.entry == d && one.local == local;
-      });
-      if (!is_known) entries.push_back({a, d, local});
-    }
-  }
+  // How the values of a node with regions are divided: an array alike wherever it flows.
+  struct FlowLayouts {
+    std::vector<ShardLayout> operands, results;
+    std::vector<std::vector<ShardLayout>> inputs, outputs;  // of each region
+  };
 
-  // An array is divided alike wherever it flows: as the first region says.
-  Status with_regions(NodeId n) {
-    const std::span<const ValueId> operands = whole_.operands(n);
-    const std::span<const GraphRef> regions = whole_.regions(n);
-    const ValueRange results = whole_.results(n);
-    std::vector<ShardLayout> outside, after;
-    for (const ValueId v : operands) outside.push_back(undivided(v));
-    for (const ValueId v : results) after.push_back(undivided(v));
-    std::vector<std::vector<ShardLayout>> inputs, outputs;
-    for (const GraphRef& region : regions) {
-      for (auto* list : {&inputs, &outputs}) list->emplace_back();
-      for (const Type type : region->input_types()) inputs.back().push_back(undivided(type));
-      for (const Type type : region->output_types()) outputs.back().push_back(undivided(type));
+  // `layout_of_edge` says how an array is divided, without the dim that some of its places lack.
+  template <class LayoutOfEdge>
+  FlowLayouts flow_layouts(NodeId n, const LayoutOfEdge& layout_of_edge) const {
+    FlowLayouts made;
+    for (const ValueId v : whole_.operands(n))
+      made.operands.push_back(v.is_none() ? ShardLayout() : whole_layout(v));
+    for (const ValueId v : whole_.results(n)) made.results.push_back(whole_layout(v));
+    for (const GraphRef& region : whole_.regions(n)) {
+      for (auto* list : {&made.inputs, &made.outputs}) list->emplace_back();
+      for (const Type type : region->input_types()) made.inputs.back().push_back(undivided(type));
+      for (const Type type : region->output_types()) made.outputs.back().push_back(undivided(type));
     }
-    for (const FlowEdge& edge : data_flow(whole_.op(n), operands.size(), results.size())) {
-      const auto inner =
-          std::ranges::find_if(edge, [](const FlowPlace& p) { return p.region >= 0; });
-      const Graph& region = *regions[static_cast<size_t>(inner->region)];
-      const Partitioner reader(region, mesh_);
-      const ShardLayout layout = reader.stated_layout(
-          inner->is_result ? region.outputs()[inner->index] : region.inputs()[inner->index]);
+    for (const FlowEdge& edge :
+         data_flow(whole_.op(n), whole_.operands(n).size(), whole_.results(n).size())) {
+      const ShardLayout layout = layout_of_edge(edge);
       for (const FlowPlace& place : edge) {
         const auto r = static_cast<size_t>(std::max(place.region, 0));
-        ShardLayout& own = place.region < 0 ? (place.is_result ? after : outside)[place.index]
-                                            : (place.is_result ? outputs : inputs)[r][place.index];
+        ShardLayout& own = place.region < 0
+                               ? (place.is_result ? made.results : made.operands)[place.index]
+                               : (place.is_result ? made.outputs : made.inputs)[r][place.index];
         own = layout;
         if (place.is_stacked) own.dims.insert(own.dims.begin(), MeshParts());
       }
     }
+    return made;
+  }
+
+  // As the first region says.
+  Status stated_regions(NodeId n) {
+    const std::span<const GraphRef> regions = whole_.regions(n);
+    const FlowLayouts layouts = flow_layouts(n, [&](const FlowEdge& edge) {
+      const auto inner =
+          std::ranges::find_if(edge, [](const FlowPlace& p) { return p.region >= 0; });
+      const Graph& region = *regions[static_cast<size_t>(inner->region)];
+      const Partitioner reader(region, mesh_);
+      return reader.stated_layout(inner->is_result ? region.outputs()[inner->index]
+                                                   : region.inputs()[inner->index]);
+    });
+    return with_regions(n, layouts, {regions.begin(), regions.end()});
+  }
+
+  // As the results of the node say; in regions the rest follows.
+  Status exact_regions(NodeId n) {
+    const NodeDivider divider = HONE_TRY(NodeDivider::make(whole_, n));
+    std::string reason;
+    const std::optional<NodeDivision> division = exact_division(n, divider, reason);
+    if (!division || !divides(*division)) return undivided_node(n, reason);
+    const FlowLayouts layouts = flow_layouts(n, [&](const FlowEdge& edge) {
+      const auto outer =
+          std::ranges::find_if(edge, [](const FlowPlace& p) { return p.region < 0; });
+      HONE_CHECK(outer != edge.end(), "an array flows through regions alone");
+      ShardLayout layout =
+          (outer->is_result ? division->results : division->operands)[outer->index];
+      if (outer->is_stacked) layout.dims.erase(layout.dims.begin());
+      return layout;
+    });
+    std::vector<GraphRef> regions;
+    for (size_t r = 0; r < whole_.regions(n).size(); ++r)
+      regions.push_back(
+          HONE_TRY(stated_region(*whole_.regions(n)[r], layouts.inputs[r], layouts.outputs[r])));
+    if (!reason.empty()) note(n, reason);
+    return with_regions(n, layouts, regions);
+  }
+
+  Result<GraphRef> stated_region(Graph region, const std::vector<ShardLayout>& inputs,
+                                 const std::vector<ShardLayout>& outputs) const {
+    auto stated = std::make_shared<Shardings>();
+    for (uint32_t i = 0; i < inputs.size(); ++i)
+      stated->add(region.inputs()[i], sharding_of(mesh_, inputs[i]));
+    for (uint32_t i = 0; i < outputs.size(); ++i)
+      stated->set_output(i, sharding_of(mesh_, outputs[i]));
+    const bool says_nothing = stated->empty();
+    region.set_shardings(std::move(stated));
+    if (says_nothing) return std::make_shared<const Graph>(std::move(region));
+    return std::make_shared<const Graph>(HONE_TRY(propagate_shardings(region)).graph);
+  }
+
+  Status with_regions(NodeId n, const FlowLayouts& layouts, const std::vector<GraphRef>& regions) {
     std::vector<ValueId> locals;
-    for (size_t i = 0; i < operands.size(); ++i)
-      locals.push_back(in_layout(operands[i], outside[i], whole_.describe(n)));
+    for (size_t i = 0; i < layouts.operands.size(); ++i) {
+      const ValueId v = whole_.operands(n)[i];
+      locals.push_back(v.is_none() ? v : in_layout(v, layouts.operands[i], whole_.describe(n)));
+    }
     std::vector<GraphRef> made;
     for (size_t r = 0; r < regions.size(); ++r) {
-      Partition part = HONE_TRY(Partitioner(*regions[r], mesh_, inputs[r], outputs[r]).run());
+      Partition part =
+          HONE_TRY(Partitioner(*regions[r], mesh_, layouts.inputs[r], layouts.outputs[r]).run());
       made.push_back(std::make_shared<Graph>(std::move(part.graph)));
       made_.messages.insert(made_.messages.end(), part.messages.begin(), part.messages.end());
       made_.whole.insert(made_.whole.end(), part.whole.begin(), part.whole.end());
     }
     const NodeId node = HONE_TRY(made_.graph.append(whole_.op(n), locals, std::move(made)));
-    for (size_t i = 0; i < results.size(); ++i)
-      define(results[i], made_.graph.result(node, i), after[i]);
+    for (size_t i = 0; i < layouts.results.size(); ++i)
+      define(whole_.result(n, i), made_.graph.result(node, i), layouts.results[i]);
     return {};
   }
 
@@ -458,16 +376,18 @@ class Partitioner {
         operands.push_back(v);
         continue;
       }
-      const ShardLayout whole = undivided(v);
+      const ShardLayout whole = whole_layout(v);
       was_divided = was_divided || values_[v.index].layout.dims != whole.dims;
       operands.push_back(in_layout(v, whole, whole_.describe(n)));
     }
-    if (was_divided) note(n, reason.empty() ? "its results are whole" : reason);
+    // A plan that says so gives its reason itself.
+    const bool is_told = was_divided && !(is_exact_ && reason.empty());
+    if (is_told) note(n, reason.empty() ? "its results are whole" : reason);
     const std::span<const GraphRef> regions = whole_.regions(n);
     const NodeId made =
         HONE_TRY(made_.graph.append(whole_.op(n), operands, {regions.begin(), regions.end()}));
     for (size_t i = 0; i < whole_.results(n).size(); ++i)
-      define(whole_.result(n, i), made_.graph.result(made, i), undivided(whole_.result(n, i)));
+      define(whole_.result(n, i), made_.graph.result(made, i), whole_layout(whole_.result(n, i)));
     return {};
   }
 
@@ -478,6 +398,7 @@ class Partitioner {
   Partition made_;
   MeshProgram program_{made_.graph, *mesh_};
   std::vector<Local> values_;
+  bool is_exact_ = false;  // results say all, and operands nothing
 };
 
 }  // namespace
@@ -504,19 +425,30 @@ Status check_nothing_is_partial(const Graph& graph) {
 
 }  // namespace
 
-Result<Partition> partition_graph(const Graph& graph) {
-  HONE_TRY(check_nothing_is_partial(graph));
+Status check_can_partition(const Graph& graph, const Mesh& mesh) {
   if (talks_to_devices(graph))
     return unsupported("graph '{}' talks to devices itself", excerpt(graph.name()));
+  if (!mesh.devices.empty() && !std::ranges::is_sorted(mesh.devices))
+    return unsupported("the devices of the mesh '{}' are in another order", excerpt(mesh.name));
+  if (mesh.device_count() > kMostPartitionDevices)
+    return over_limit("the mesh '{}' has {} devices; programs are made for at most {}",
+                      excerpt(mesh.name), mesh.device_count(), kMostPartitionDevices);
+  return {};
+}
+
+Result<Partition> partition_graph(const Graph& graph) {
+  HONE_TRY(check_nothing_is_partial(graph));
   const Graph spelled = HONE_TRY(expand_composites(graph, is_composite));
   const Propagation propagated = HONE_TRY(propagate_shardings(spelled));
   const MeshRef mesh = meshes_of(propagated.graph)[0];
-  if (!mesh->devices.empty() && !std::ranges::is_sorted(mesh->devices))
-    return unsupported("the devices of the mesh '{}' are in another order", excerpt(mesh->name));
-  if (mesh->device_count() > kMostPartitionDevices)
-    return over_limit("the mesh '{}' has {} devices; programs are made for at most {}",
-                      excerpt(mesh->name), mesh->device_count(), kMostPartitionDevices);
+  HONE_TRY(check_can_partition(graph, *mesh));
   return Partitioner(propagated.graph, mesh).run();
+}
+
+Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh) {
+  HONE_CHECK(graph.is_static(), "sizes are open");
+  HONE_TRY(check_can_partition(graph, *mesh));
+  return Partitioner(graph, mesh, true).run();
 }
 
 int64_t first_element(const Mesh& mesh, const MeshParts& axes, int64_t size, int64_t device) {

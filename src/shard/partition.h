@@ -44,6 +44,15 @@ inline constexpr int64_t kMostPartitionDevices = 4096;
 // Static graphs that do not talk to devices themselves, on a mesh whose devices are in order.
 Result<Partition> partition_graph(const Graph& graph);
 
+// The same by a graph whose values all say how they are divided (search/auto_shard.h): a node is
+// divided as its results say, and its operands say nothing. A result that is partial says that the
+// reduced dims are divided; whoever reads it needs the sum. If an op cannot be divided so,
+// `whole` says why. Composites are spelled out already.
+Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh);
+
+// Errors: the graph has collectives of its own, or no programs are made for such a mesh.
+Status check_can_partition(const Graph& graph, const Mesh& mesh);
+
 // The place of a device's part: how many elements of the dim stand before it.
 int64_t first_element(const Mesh& mesh, const MeshParts& axes, int64_t size, int64_t device);
 

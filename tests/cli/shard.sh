@@ -33,13 +33,51 @@ grep -q "4 devices, \[x = 4\]: 0 exchanges" err
 hone said.hone -o - >out 2>err
 grep -q "f32\[2, 6\]" out
 
+# ---- By price -----------------------------------------------------------------------------------
+
+cat >wide.hone <<'END'
+graph @wide(%x: f32[64, 256], %v: f32[256, 1024], %w: f32[1024, 256]) -> f32[64, 256] {
+  %h = dot %x, %v {lhs_contract = [1], rhs_contract = [0]}
+  %a = tanh %h
+  %y = dot %a, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+END
+hone wide.hone --mesh x=2 -o wide.shard >out 2>err
+grep -q "a step takes .* on 2 devices, and .* undivided; .* a device" err
+grep -q "bound .*, gap 0.00 %: " err
+grep -q "^mesh x=2" wide.shard
+grep -q "^shard %v = \[" wide.shard
+grep -q "^output 0 = \[" wide.shard
+# The plan gives the same; less of it is completed; a line of it stays.
+hone wide.hone --shard wide.shard >again 2>err
+cmp out again
+grep -q "a step takes .* on 2 devices; .* a device" err
+printf 'mesh x=2\nshard %%w = [-, x]\n' >part.shard
+hone wide.hone --shard part.shard -o full.shard >out 2>err
+grep -q "^shard %w = \[-, x\]$" full.shard
+grep -q "gap" err
+# It runs, and gives what one device gives.
+"$HONE" check wide.hone --shard full.shard --cache none >out 2>err
+grep -q "mesh x=2" err
+"$HONE" run wide.hone --devices 2 --shard auto --cache none -o auto.npz >out 2>err
+"$HONE" run wide.hone --mesh a=2,b=2 --shard 'x=[a, -]' --shard 'v=[-, b]' --cache none \
+  --expect auto.npz >out 2>err
+grep -q "mesh a=2,b=2" err
+"$HONE" bench wide.hone --mesh x=2 --cache none --runs 3 >out 2>err
+
 # ---- Bad input ----------------------------------------------------------------------------------
 
 fails 2 "no mesh" two.hone --shard 'x=[x, -]'
 fails 2 "a mesh of its own" said.hone --mesh x=2
-fails 2 "no value is divided" two.hone --mesh x=2
+fails 2 "chosen by price" two.hone --mesh x=2 --shard 'x=[x, -]' --budget 1s
+fails 2 "is not a number of bytes" two.hone --mesh x=2 --memory much
+fails 2 "has 2 devices, and 'ring:4' 4" two.hone --mesh x=2 --system ring:4
+fails 5 "too much" wide.hone --mesh x=2 --memory 64KiB
+fails 3 "mesh x=2 on 2 devices fits it" wide.hone --shard wide.shard --mesh x=4
+fails 3 "no decision" wide.hone --shard wide.hone
 fails 2 "has no value 'z'" two.hone --mesh x=2 --shard 'z=[x, -]'
-fails 2 "divides no value" two.hone --mesh x=2 --shard 'x'
+fails 3 "cannot read 'x'" two.hone --mesh x=2 --shard 'x'
 fails 2 "has no size" two.hone --mesh x --shard 'x=[x, -]'
 fails 2 "size" two.hone --mesh x=0 --shard 'x=[x, -]'
 fails 2 "axis" two.hone --mesh x=2 --shard 'x=[q, -]'

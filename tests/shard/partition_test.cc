@@ -5,57 +5,16 @@
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "tests/base/says_testing.h"
-#include "tests/shard/parts_testing.h"
+#include "tests/shard/mesh_testing.h"
 #include "zoo/random/random_graph.h"
 
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::judge_mesh;
 using tested::refuses;
-
-Tensor part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout, int64_t device) {
-  for (size_t d = 0; d < layout.dims.size(); ++d) {
-    if (layout.dims[d].empty()) continue;
-    const int64_t size = whole.type().dim(static_cast<int>(d)).value();
-    const int64_t count = count_of(layout.dims[d]);
-    if (count == 1) continue;
-    whole = tested::rows_of(whole, static_cast<int>(d),
-                            {.rows = size,
-                             .first = first_element(mesh, layout.dims[d], size, device),
-                             .count = size / count,
-                             .devices = count});
-  }
-  return whole;
-}
-
-// Empty: the devices together compute what the graph does.
-std::string judged(const Graph& graph, const Partition& made, uint64_t seed) {
-  if (const Status good = verify(made.graph); !good.ok()) return good.error().to_string();
-  const std::vector<Tensor> inputs = random_graph_inputs(graph, seed);
-  const int64_t devices = made.mesh->device_count();
-  std::vector<std::vector<Tensor>> given(static_cast<size_t>(devices));
-  for (size_t device = 0; device < given.size(); ++device)
-    for (size_t i = 0; i < inputs.size(); ++i)
-      given[device].push_back(
-          part_of(inputs[i], *made.mesh, made.inputs[i], static_cast<int64_t>(device)));
-  const Result<std::vector<Tensor>> want = evaluate(graph, inputs);
-  if (!want.ok()) return "";  // the graph itself cannot run
-  const Result<std::vector<std::vector<Tensor>>> have = evaluate_spmd(made.graph, given);
-  if (!have.ok()) return have.error().to_string();
-  for (size_t device = 0; device < have->size(); ++device)
-    for (size_t i = 0; i < want->size(); ++i) {
-      const Tensor part =
-          part_of((*want)[i], *made.mesh, made.outputs[i], static_cast<int64_t>(device));
-      const Tensor& own = (*have)[device][i];
-      if (own.type() != part.type()) return "an output has another type";
-      const std::string text = tested::difference({&own, 1}, {&part, 1}, 1e-5);
-      if (!text.empty()) return fmt::format("device {}, output {}: {}", device, i, text);
-    }
-  return "";
-}
 
 Partition partitioned(const Graph& graph) {
   Result<Partition> made = partition_graph(graph);
@@ -77,7 +36,7 @@ TEST(Partition, AddsUpWhatDevicesHaveOfAProduct) {
       "  return %h\n"
       "}\n");
   const Partition made = partitioned(graph);
-  EXPECT_EQ(judged(graph, made, 1), "");
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
   EXPECT_EQ(made.graph.input_types()[0].to_string(), "f32[4, 3]");
   EXPECT_EQ(made.graph.output_types()[0].to_string(), "f32[4, 4]");
   ASSERT_EQ(made.messages.size(), 1u);
@@ -95,7 +54,7 @@ TEST(Partition, SaysWhatIsNotDivided) {
       "  return %y\n"
       "}\n");
   const Partition made = partitioned(graph);
-  EXPECT_EQ(judged(graph, made, 1), "");
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
   ASSERT_GE(made.whole.size(), 1u);
   EXPECT_EQ(made.whole[0].node, "node '%h' (sort)");
   ASSERT_GE(made.messages.size(), 1u);
@@ -111,7 +70,7 @@ TEST(Partition, SendsNothingAlongAxesOfOneDevice) {
       "  return %h\n"
       "}\n");
   const Partition made = partitioned(graph);
-  EXPECT_EQ(judged(graph, made, 1), "");
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
   EXPECT_TRUE(made.messages.empty());
   EXPECT_EQ(made.graph.output_types()[0].to_string(), "f32[4, 4]");
 }
@@ -123,7 +82,7 @@ TEST(Partition, CopiesNumbersInPartsOnly) {
       "  return %y\n"
       "}\n");
   const Partition made = partitioned(graph);
-  EXPECT_EQ(judged(graph, made, 1), "");
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
   EXPECT_THAT(print(made.graph), testing::Not(testing::HasSubstr("dynamic_slice")));
   EXPECT_THAT(print(made.graph), testing::HasSubstr("broadcast"));
 }
@@ -141,7 +100,7 @@ TEST(Partition, DividesTheBodiesOfLoops) {
       "  return %a, %b\n"
       "}\n");
   const Partition made = partitioned(graph);
-  EXPECT_EQ(judged(graph, made, 1), "");
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
   EXPECT_EQ(made.graph.output_types()[0].to_string(), "f32[4]");
   EXPECT_EQ(made.graph.output_types()[1].to_string(), "f32[5, 4]");
   EXPECT_THAT(print(made.graph), testing::HasSubstr("all_reduce"));
@@ -155,7 +114,7 @@ TEST(Partition, GathersWhatAReshapeMoves) {
       "  %y = reshape %x {dims = [3, 2]} : f32[3, 2] on @m [-, y]\n"
       "  return %y\n"
       "}\n");
-  EXPECT_EQ(judged(graph, partitioned(graph), 1), "");
+  EXPECT_EQ(judge_mesh(graph, partitioned(graph), 1), "");
 }
 
 // A kernel as long as the image has a window of it at each place, over the border of devices.
@@ -166,7 +125,7 @@ TEST(Partition, GathersTheImageOfALongKernel) {
       "  %y = conv %x, %w {pad_low = [1], pad_high = [1]} : f32[1, 1, 3] on @m [-, -, -]\n"
       "  return %y\n"
       "}\n");
-  EXPECT_EQ(judged(graph, partitioned(graph), 1), "");
+  EXPECT_EQ(judge_mesh(graph, partitioned(graph), 1), "");
 }
 
 TEST(Partition, RefusesValuesThatAreStatedAsPartial) {
@@ -193,20 +152,14 @@ TEST(Partition, RefusesWhatItCannotCut) {
 
 // Shardings of inputs, and of some values inside.
 void add_random_shardings(Graph& graph, Rng& rng) {
-  constexpr std::array<std::array<int64_t, 3>, 6> kMeshes = {
-      {{2, 1, 1}, {4, 1, 1}, {2, 2, 1}, {3, 2, 1}, {2, 4, 1}, {2, 2, 2}}};
-  const auto& sizes = kMeshes[rng.below(kMeshes.size())];
-  Mesh mesh = {"m", {}};
-  for (size_t i = 0; i < sizes.size() && (i == 0 || sizes[i] > 1); ++i)
-    mesh.axes.push_back({std::string(1, static_cast<char>('x' + i)), sizes[i]});
-  const auto shared = std::make_shared<const Mesh>(mesh);
+  const MeshRef mesh = tested::random_mesh(rng);
   auto all = std::make_shared<Shardings>();
   for (uint32_t i = 0; i < graph.value_count(); ++i) {
     const bool is_input = std::ranges::find(graph.inputs(), ValueId{i}) != graph.inputs().end();
     if (!is_input && rng.below(4) != 0) continue;
-    Sharding made = {.mesh = shared};
+    Sharding made = {.mesh = mesh};
     std::vector<AxisPart> axes;
-    for (const MeshAxis& axis : mesh.axes) {
+    for (const MeshAxis& axis : mesh->axes) {
       if (axis.size == 4 && rng.below(2) == 0) {
         axes.push_back({axis.name, 1, 2});
         axes.push_back({axis.name, 2, 2});
@@ -252,7 +205,7 @@ Judged judge_random(uint64_t first, uint64_t count) {
       EXPECT_THAT(made, refuses(ErrorCode::unsupported, "talks to devices")) << seed;
       continue;
     }
-    const std::string text = judged(graph, *made, seed);
+    const std::string text = judge_mesh(graph, *made, seed);
     EXPECT_EQ(text, "") << "seed " << seed << "\n" << print(graph) << print(made->graph);
     ++total.right;
     if (!made->messages.empty()) ++total.with_messages;

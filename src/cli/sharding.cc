@@ -1,0 +1,87 @@
+#include "cli/sharding.h"
+
+#include "base/text.h"
+#include "cli/budget.h"
+#include "cli/console.h"
+#include "cli/machines.h"
+#include "cli/prices.h"
+#include "cost/analytic.h"
+#include "learn/memory_budget.h"
+
+namespace hone::cli {
+namespace {
+
+// Not all of these commands have all of these options.
+bool has_given(const Arguments& arguments, std::string_view name) {
+  const auto is_it = [&](const Option& option) { return option.name == name; };
+  return std::ranges::any_of(arguments.command().options, is_it) && arguments.given(name);
+}
+
+}  // namespace
+
+bool names_sharding(const Arguments& arguments) {
+  return has_given(arguments, "shard") || has_given(arguments, "mesh");
+}
+
+Result<ShardRequest> given_shards(const Arguments& arguments) {
+  return shard_request(arguments.list("shard"), arguments.text("mesh"));
+}
+
+Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console& console) {
+  AutoShardOptions options = {.cancel = &console.cancel()};
+  if (has_given(arguments, "budget")) {
+    const std::string budget = arguments.text("budget");
+    options.seconds = HONE_TRY(parse_budget(budget));
+  }
+  if (has_given(arguments, "seed")) options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  if (!has_given(arguments, "memory")) return options;
+  const Result<MemoryBudget> memory = parse_memory_budget(arguments.text("memory"));
+  if (!memory.ok() || memory->kind != MemoryBudget::Kind::bytes || memory->bytes < 1)
+    return usage_error("'{}' is not a number of bytes", excerpt(arguments.text("memory")))
+        .about("--memory")
+        .with_hint("write 16GiB, 500MB or a number of bytes");
+  options.memory = memory->bytes;
+  return options;
+}
+
+Result<System> system_for_mesh(const Mesh& mesh, const Arguments& arguments) {
+  if (!has_given(arguments, "system"))
+    return load_system(fmt::format("local:{}", mesh.device_count()), "");
+  const std::string target = has_given(arguments, "target") ? arguments.text("target") : "";
+  System system = HONE_TRY(load_system(arguments.text("system"), target));
+  if (system.device_count() != mesh.device_count())
+    return usage_error("the mesh {} has {} devices, and '{}' {}", axes_text(mesh),
+                       mesh.device_count(), excerpt(system.name), system.device_count())
+        .about("--mesh");
+  return system;
+}
+
+std::vector<std::shared_ptr<const Cost>> costs_of(const System& system, Console& console) {
+  const KnownPrices prices = user_prices();
+  std::vector<std::shared_ptr<const Cost>> costs;
+  for (const Target& target : system.targets) {
+    std::shared_ptr<const Cost> fitted =
+        prices.analytic(target, [&](std::string_view note) { console.note("{}", note); });
+    if (fitted == nullptr) fitted = std::make_shared<const AnalyticCost>(target);
+    costs.push_back(std::move(fitted));
+  }
+  return costs;
+}
+
+std::string step_text(const AutoSharding& chosen, int64_t devices) {
+  const std::string whole =
+      chosen.whole ? fmt::format(", and {} undivided", format_seconds(*chosen.whole)) : "";
+  return fmt::format("a step takes {} on {} devices{}; {} a device",
+                     format_seconds(chosen.best.seconds), devices, whole,
+                     format_bytes(chosen.best.memory));
+}
+
+std::string search_text(const AutoSharding& chosen) {
+  const double gap = chosen.price > 0 ? std::max(0.0, 1 - chosen.bound / chosen.price) : 0;
+  return fmt::format(
+      "sum of the parts {}, bound {}, gap {:.2f} %: {} options of {} nodes, {} sharding{} judged",
+      format_seconds(chosen.price), format_seconds(chosen.bound), 100 * gap, chosen.options,
+      chosen.nodes, chosen.judged, chosen.judged == 1 ? "" : "s");
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "cli/arguments.h"
+#include "session/sharding.h"
+
+// --mesh, --shard, --system, --memory, --budget and --seed of commands that divide the values of a
+// model.
+
+namespace hone::cli {
+
+class Console;
+
+// True if the command line says that values are divided.
+bool names_sharding(const Arguments& arguments);
+Result<ShardRequest> given_shards(const Arguments& arguments);
+Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console& console);
+// The system of --system, or else parts of this machine, as many as the mesh has devices.
+Result<System> system_for_mesh(const Mesh& mesh, const Arguments& arguments);
+// The prices that hone knows of its targets.
+std::vector<std::shared_ptr<const Cost>> costs_of(const System& system, Console& console);
+
+// "a step takes 1.2 ms on 4 devices, and 3.4 ms undivided; 16 MiB a device"
+std::string step_text(const AutoSharding& chosen, int64_t devices);
+// "sum of the parts 1.3 ms, bound 1.3 ms, gap 0.00 %: ..."
+std::string search_text(const AutoSharding& chosen);
+
+}  // namespace hone::cli

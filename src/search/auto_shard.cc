@@ -1,0 +1,221 @@
+#include "search/auto_shard.h"
+
+#include <algorithm>
+
+#include "assign/solve.h"
+#include "base/text.h"
+#include "ir/op_facts.h"
+#include "program/device_memory.h"
+#include "program/lower/lower.h"
+#include "search/shard_problem.h"
+
+namespace hone {
+namespace {
+
+// Exchanges that others hide cost less; what is judged decides.
+constexpr double kExchangeShares[] = {1, 0.3};
+constexpr int kMemoryRounds = 4;
+
+int64_t least_memory(const System& system) {
+  int64_t least = INT64_MAX;
+  for (const DeviceRun& run : system.devices)
+    if (run.memory_bytes > 0) least = std::min(least, run.memory_bytes);
+  return least;
+}
+
+bool is_divided(const Sharding& sharding) {
+  return !sharding.partial.empty() ||
+         std::ranges::any_of(sharding.dims,
+                             [](const DimSharding& dim) { return !dim.axes.empty(); });
+}
+
+class AutoSharder {
+ public:
+  AutoSharder(const Graph& graph, MeshRef mesh, const System& system,
+              std::span<const std::shared_ptr<const Cost>> costs, const AutoShardOptions& options)
+      : graph_(graph),
+        mesh_(std::move(mesh)),
+        system_(system),
+        costs_(costs),
+        options_(options),
+        prices_(system, costs, mesh_, options.cancel),
+        limit_(options.memory > 0 ? options.memory : least_memory(system)) {}
+
+  Result<AutoSharding> run() {
+    for (const double share : kExchangeShares) HONE_TRY(try_share(share));
+    HONE_TRY(try_whole());
+    if (!best_) return no_memory();
+    made_.best = std::move(*best_);
+    return std::move(made_);
+  }
+
+ private:
+  Status try_share(double share) {
+    ShardProblem problem =
+        HONE_TRY(shard_problem(graph_, mesh_, prices_, {.exchange_share = share}));
+    std::optional<AssignResult> found = HONE_TRY(solved(problem, std::nullopt));
+    if (found && share == kExchangeShares[0]) tell_sum(problem, *found);
+    for (int round = 0; found; ++round) {
+      if (found->assignment != last_) {
+        last_ = found->assignment;
+        Result<JudgedSharding> judged =
+            judge_sharding(with_assignment(graph_, mesh_, problem, found->assignment), mesh_,
+                           system_, costs_, options_.cancel);
+        if (!judged.ok()) return std::move(judged).error();
+        ++made_.judged;
+        memory_ = judged->memory;
+        take(std::move(*judged));
+      }
+      if (memory_ <= limit_ || round == kMemoryRounds) break;
+      if (round == 0) {
+        problem = HONE_TRY(shard_problem(graph_, mesh_, prices_,
+                                         {.exchange_share = share, .counts_copies = true}));
+        found = HONE_TRY(solved(problem, limit_));
+        continue;
+      }
+      const AssignValue value = HONE_TRY(evaluate(problem.problem, found->assignment));
+      const double scale = 0.97 * static_cast<double>(limit_) / static_cast<double>(memory_);
+      const auto most = static_cast<int64_t>(static_cast<double>(value.peak) * scale);
+      found = HONE_TRY(solved(problem, most));
+    }
+    return {};
+  }
+
+  // None: no solution keeps within these bytes.
+  Result<std::optional<AssignResult>> solved(ShardProblem& problem,
+                                             std::optional<int64_t> bytes) const {
+    problem.problem.usage_limit = bytes;
+    constexpr double kSolutions = std::size(kExchangeShares) + 1;
+    AssignOptions options = {.seconds = options_.seconds / kSolutions,
+                             .steps = options_.steps,
+                             .seed = options_.seed,
+                             .cancel = options_.cancel};
+    Result<AssignResult> found = solve(problem.problem, options);
+    if (!found.ok() && found.error().code() != ErrorCode::mismatch) return std::move(found).error();
+    if (!found.ok() || found->verdict == AssignVerdict::none) return std::optional<AssignResult>();
+    return std::optional(std::move(*found));
+  }
+
+  void tell_sum(const ShardProblem& problem, const AssignResult& found) {
+    made_.price = static_cast<double>(*found.bounds.cost) / kShardTicks;
+    made_.bound = static_cast<double>(found.bounds.bound) / kShardTicks;
+    made_.is_optimal = found.verdict == AssignVerdict::optimal;
+    made_.nodes = problem.problem.nodes.size();
+    made_.options = 0;
+    for (const AssignNode& node : problem.problem.nodes) made_.options += node.costs.size();
+  }
+
+  void take(JudgedSharding judged) {
+    if (judged.memory > limit_) {
+      least_memory_ = std::min(least_memory_, judged.memory);
+      return;
+    }
+    if (!best_ || judged.seconds < best_->seconds) best_ = std::move(judged);
+  }
+
+  // Each device does all of it, unless the graph says otherwise.
+  Status try_whole() {
+    const Shardings* said = graph_.shardings();
+    if (said != nullptr &&
+        (std::ranges::any_of(said->values,
+                             [](const auto& one) { return is_divided(one.second); }) ||
+         std::ranges::any_of(said->outputs,
+                             [](const auto& one) { return is_divided(one.second); })))
+      return {};
+    auto all = std::make_shared<Shardings>();
+    for (const NodeId n : graph_.nodes())
+      if (!is_constant(graph_.opcode(n)))
+        for (const ValueId v : graph_.results(n))
+          all->values.emplace_back(v, sharding_of(mesh_, undivided(graph_.type(v))));
+    for (uint32_t i = 0; i < graph_.outputs().size(); ++i)
+      all->outputs.emplace_back(i, sharding_of(mesh_, undivided(graph_.type(graph_.outputs()[i]))));
+    Graph whole = graph_;
+    whole.set_shardings(std::move(all));
+    JudgedSharding judged =
+        HONE_TRY(judge_sharding(std::move(whole), mesh_, system_, costs_, options_.cancel));
+    if (judged.memory <= limit_) made_.whole = judged.seconds;
+    take(std::move(judged));
+    return {};
+  }
+
+  Error no_memory() const {
+    std::vector<std::pair<int64_t, std::string>> values;
+    for (uint32_t i = 0; i < graph_.value_count(); ++i)
+      values.emplace_back(graph_.type({i}).static_bytes(), graph_.label({i}));
+    std::ranges::sort(values, std::greater());
+    std::vector<std::string> largest;
+    for (size_t i = 0; i < std::min<size_t>(3, values.size()); ++i)
+      largest.push_back(fmt::format("{} {}", values[i].second, format_bytes(values[i].first)));
+    return over_limit(
+               "no sharding on {} was found that keeps a device within {}: the best takes {}, {} "
+               "too much",
+               axes_text(*mesh_), format_bytes(limit_), format_bytes(least_memory_),
+               format_bytes(least_memory_ - limit_))
+        .with_hint(fmt::format("the largest values are {}", join(largest, ", ")));
+  }
+
+  const Graph& graph_;
+  const MeshRef mesh_;
+  const System& system_;
+  const std::span<const std::shared_ptr<const Cost>> costs_;
+  const AutoShardOptions& options_;
+  ShardPrices prices_;
+  const int64_t limit_;
+  AutoSharding made_;
+  std::optional<JudgedSharding> best_;
+  Assignment last_;
+  int64_t memory_ = 0;  // of the last judged one
+  int64_t least_memory_ = INT64_MAX;
+};
+
+}  // namespace
+
+Result<JudgedSharding> judge_sharding(Graph graph, const MeshRef& mesh, const System& system,
+                                      std::span<const std::shared_ptr<const Cost>> costs,
+                                      const CancelToken* cancel) {
+  JudgedSharding made = {.graph = std::move(graph)};
+  made.partition = HONE_TRY(partition_exactly(made.graph, mesh));
+  made.plans = HONE_TRY(
+      plan_for_system(made.partition.graph, system, costs, {.overlaps = false, .cancel = cancel}));
+  made.seconds = made.plans.seconds;
+  const auto devices = static_cast<int32_t>(system.device_count());
+  for (size_t i = 0; i < system.targets.size(); ++i) {
+    const Program program =
+        HONE_TRY(lower(made.plans.graphs[i], made.plans.plans[i], system.targets[i], cancel));
+    made.memory = std::max(made.memory, HONE_TRY(device_memory(program, devices)).total());
+  }
+  return made;
+}
+
+MeshRef mesh_of_system(const System& system) {
+  Mesh mesh = {"mesh", {}};
+  for (const Axis& axis : system.axes) mesh.axes.push_back({axis.name, axis.size});
+  if (mesh.axes.empty()) {
+    // The larger groups are the outer axes.
+    int64_t within = 1;
+    for (const Level& level : system.levels) {
+      mesh.axes.insert(mesh.axes.begin(), {"in_" + level.name, level.devices / within});
+      within = level.devices;
+    }
+    if (mesh.axes.empty() || within != system.device_count())
+      mesh.axes.insert(mesh.axes.begin(), {"x", system.device_count() / within});
+  }
+  return std::make_shared<const Mesh>(std::move(mesh));
+}
+
+Result<AutoSharding> auto_shard(const Graph& graph, const MeshRef& mesh, const System& system,
+                                std::span<const std::shared_ptr<const Cost>> costs,
+                                const AutoShardOptions& options) {
+  HONE_TRY(check_can_partition(graph, *mesh));
+  if (mesh->device_count() != system.device_count())
+    return bad_input("the mesh {} has {} devices, and the system '{}' {}", axes_text(*mesh),
+                     mesh->device_count(), excerpt(system.name), system.device_count());
+  const auto axes = static_cast<size_t>(
+      std::ranges::count_if(mesh->axes, [](const MeshAxis& axis) { return axis.size > 1; }));
+  if (axes > kMostSearchedAxes)
+    return over_limit("the mesh has {} axes; shardings are searched along at most {}", axes,
+                      kMostSearchedAxes);
+  return AutoSharder(graph, mesh, system, costs, options).run();
+}
+
+}  // namespace hone

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "assign/problem.h"
+#include "base/progress.h"
+#include "cost/cost.h"
+#include "search/system_plan.h"
+#include "shard/partition.h"
+#include "shard/shard_subject.h"
+#include "target/system.h"
+
+// How values of a graph are divided among the devices of a mesh, chosen by price: one option for
+// each node, which is a division of its rule (shard/node_division.h). The least sum of the prices
+// of nodes and of what moves between them is a problem of assignment (assign/problem.h). A few of
+// its solutions are judged by the timeline of the whole step, and the fastest one is taken.
+
+namespace hone {
+
+struct AutoShardOptions {
+  int64_t memory = 0;   // bytes that a device may use; 0: those that the System's devices have
+  double seconds = 10;  // for all solutions of the assignment together; 0: no limit
+  int64_t steps = 0;    // AssignOptions::steps
+  uint64_t seed = 0;
+  const CancelToken* cancel = nullptr;
+};
+
+// A graph with all that its devices do, and what that takes.
+struct JudgedSharding {
+  Graph graph = Graph();  // each value says how it is divided
+  Partition partition = {};
+  SystemPlans plans = {};
+  double seconds = 0;  // of a step, by the timeline
+  int64_t memory = 0;  // bytes that the device needs which needs most
+};
+
+struct AutoSharding {
+  JudgedSharding best = {};
+  // The sum of the prices of the assignment that was solved; none is below the bound. A step may
+  // take less than the sum: exchanges and kernels overlap, and kernels are fused.
+  double price = 0;
+  double bound = 0;
+  bool is_optimal = false;           // of the sum
+  std::optional<double> whole = {};  // seconds of a step if nothing is divided; none: no memory
+  size_t nodes = 0, options = 0;     // of the assignment
+  size_t judged = 0;                 // solutions that the timeline has seen
+};
+
+// The graph is that of shard_subject(). All that it says of values stays. `costs` are of the
+// targets of the system, which has the devices of the mesh in order. Errors: a value cannot be
+// divided as it says; no sharding keeps within the memory: how much is missing, and which values
+// are largest.
+Result<AutoSharding> auto_shard(const Graph& graph, const MeshRef& mesh, const System& system,
+                                std::span<const std::shared_ptr<const Cost>> costs,
+                                const AutoShardOptions& options = {});
+
+// The same for a graph whose values all say how they are divided.
+Result<JudgedSharding> judge_sharding(Graph graph, const MeshRef& mesh, const System& system,
+                                      std::span<const std::shared_ptr<const Cost>> costs,
+                                      const CancelToken* cancel = nullptr);
+
+// The axes or the levels of a system as a mesh; without any, one axis `x`.
+MeshRef mesh_of_system(const System& system);
+
+// Axes of more than one device that a search takes.
+inline constexpr size_t kMostSearchedAxes = 4;
+
+}  // namespace hone

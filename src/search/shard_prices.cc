@@ -1,0 +1,165 @@
+#include "search/shard_prices.h"
+
+#include <algorithm>
+
+#include "cost/program_price.h"
+#include "ir/op_facts.h"
+#include "planner/planner.h"
+#include "program/lower/lower.h"
+#include "rewrite/prepare.h"
+#include "shard/mesh_program.h"
+#include "timeline/collective_price.h"
+
+namespace hone {
+namespace {
+
+// The share of its bytes that a node moves which is fused into others.
+constexpr double kFusedShare = 0.25;
+constexpr double kTooLong = 9000;  // seconds
+
+double bytes_of(std::span<const Type> types) {
+  double bytes = 0;
+  for (const Type type : types)
+    if (type) bytes += static_cast<double>(type.static_bytes());
+  return bytes;
+}
+
+bool is_mostly_fused(Opcode opcode) {
+  const OpClass kind = class_of(opcode);
+  return kind == OpClass::elementwise || kind == OpClass::movement || kind == OpClass::generator;
+}
+
+// The bytes that the groups have together: what a device receives is all but its share of it.
+int64_t whole_bytes(const ReshardStep& step) {
+  const int64_t size = step.part.size;
+  const int64_t moved = step.kind == ReshardKind::all_reduce ? step.bytes / 2 : step.bytes;
+  return moved / (size - 1) * size;
+}
+
+CollectiveKind kind_of(ReshardKind kind) {
+  switch (kind) {
+    case ReshardKind::all_gather: return CollectiveKind::all_gather;
+    case ReshardKind::all_to_all: return CollectiveKind::all_to_all;
+    case ReshardKind::reduce_scatter: return CollectiveKind::reduce_scatter;
+    default: return CollectiveKind::all_reduce;
+  }
+}
+
+void append_layout(const ShardLayout& layout, std::vector<int64_t>& key) {
+  const auto append = [&](const MeshParts& parts) {
+    key.push_back(std::ssize(parts));
+    for (const MeshPart& part : parts)
+      key.insert(key.end(), {static_cast<int64_t>(part.axis), part.before, part.size});
+  };
+  for (const MeshParts& dim : layout.dims) append(dim);
+  append(layout.partial);
+}
+
+}  // namespace
+
+double ShardPrices::copied(double bytes) const {
+  double most = 0;
+  for (const std::shared_ptr<const Cost>& cost : costs_) most = std::max(most, cost->copy(bytes));
+  return most;
+}
+
+Result<double> ShardPrices::planned(const Graph& alone) const {
+  const Graph ready = HONE_TRY(prepare(alone));
+  double most = 0;
+  for (size_t i = 0; i < system_.targets.size(); ++i) {
+    const Plan plan =
+        HONE_TRY(complete(ready, {}, system_.targets[i], *costs_[i], {.cancel = cancel_}));
+    const Program program = HONE_TRY(lower(ready, plan, system_.targets[i], cancel_));
+    most = std::max(most, HONE_TRY(price(program, *costs_[i])).total());
+  }
+  return most;
+}
+
+Result<double> ShardPrices::node(const Graph& graph, NodeId n, const NodeDivision& division) {
+  if (is_leaf(graph.opcode(n))) return 0.0;
+  const bool has_regions = !graph.regions(n).empty();
+  Graph alone;
+  std::vector<ValueId> operands;
+  std::vector<Type> types;
+  for (size_t i = 0; i < division.operands.size(); ++i) {
+    const ValueId v = graph.operands(n)[i];
+    if (v.is_none()) {
+      operands.push_back(v);
+      continue;
+    }
+    const Type whole = graph.type(v);
+    types.push_back(has_regions ? whole : local_type(whole, division.operands[i]));
+    operands.push_back(alone.add_parameter(types.back()));
+  }
+  const std::span<const GraphRef> regions = graph.regions(n);
+  const NodeId made =
+      HONE_TRY(alone.append(division.op, operands, {regions.begin(), regions.end()}));
+  std::vector<ValueId> outputs;
+  for (const ValueId v : alone.results(made)) {
+    outputs.push_back(v);
+    types.push_back(alone.type(v));
+  }
+  alone.set_outputs(std::move(outputs));
+  const double moved = copied(bytes_of(types));
+  if (is_mostly_fused(graph.opcode(n))) return kFusedShare * moved;
+  const auto [found, is_new] = nodes_.emplace(structural_hash(alone), 0.0);
+  if (is_new) {
+    const Result<double> seconds = planned(alone);
+    if (!seconds.ok() && seconds.error().code() == ErrorCode::interrupted)
+      return Error(seconds.error());
+    found->second = seconds.ok() ? *seconds : moved;  // who cannot plan it fails later, by name
+  }
+  // The devices along all axes that divide a loop or a branch share its work.
+  int64_t share = 1;
+  if (has_regions)
+    for (const MeshParts& parts : division.axes) share *= count_of(parts);
+  return found->second / static_cast<double>(share);
+}
+
+Result<double> ShardPrices::exchange(const ReshardStep& step, int64_t element_bytes) {
+  const int64_t bytes = whole_bytes(step);
+  const ExchangeKey key = {static_cast<int>(step.kind),
+                           step.part.axis,
+                           step.part.before,
+                           step.part.size,
+                           bytes,
+                           element_bytes};
+  if (const auto known = exchanges_.find(key); known != exchanges_.end()) return known->second;
+  const Ints members = groups_along(*mesh_, step.part);
+  std::vector<Collective> groups;
+  for (auto at = members.begin(); at != members.end(); at += step.part.size)
+    groups.push_back({.kind = kind_of(step.kind),
+                      .devices = {at, at + step.part.size},
+                      .elements = std::max<int64_t>(1, bytes / element_bytes)});
+  const Result<CollectivePrice> best = best_schedule(groups, element_bytes, system_);
+  // It takes longer than a timeline lasts.
+  if (!best.ok() && best.error().code() != ErrorCode::limit) return Error(best.error());
+  const double seconds = best.ok() ? best->seconds : kTooLong;
+  exchanges_.emplace(key, seconds);
+  return seconds;
+}
+
+Result<double> ShardPrices::change(const ShardLayout& from, const ShardLayout& to,
+                                   const std::vector<int64_t>& sizes, int64_t element_bytes) {
+  if (from == to) return 0.0;
+  std::vector<int64_t> key = sizes;
+  key.push_back(element_bytes);
+  append_layout(from, key);
+  append_layout(to, key);
+  if (const auto known = changes_.find(key); known != changes_.end()) return known->second;
+  double seconds = 0;
+  for (const ReshardStep& step : reshard_steps(from, to, sizes, element_bytes)) {
+    if (step.kind != ReshardKind::slice) {
+      seconds += HONE_TRY(exchange(step, element_bytes));
+      continue;
+    }
+    double bytes = static_cast<double>(element_bytes);
+    for (size_t d = 0; d < sizes.size(); ++d)
+      bytes *= static_cast<double>(sizes[d]) / static_cast<double>(count_of(to.dims[d]));
+    seconds += kFusedShare * copied(bytes);
+  }
+  changes_.emplace(std::move(key), seconds);
+  return seconds;
+}
+
+}  // namespace hone

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "assign/problem.h"
+#include "search/shard_prices.h"
+
+// The choice of a division for each node as a problem of assignment.
+
+namespace hone {
+
+struct ShardProblem {
+  // Nodes are those of the graph, by their numbers, and behind them its outputs. Costs are in
+  // picoseconds, and usages in bytes. A node lives as long as its results are needed; moments are
+  // the nodes of the graph. Behind the outputs may stand the copies that nodes make of operands
+  // that are divided otherwise.
+  AssignProblem problem = {};
+  // The options of each node; of an input or an output, one result.
+  std::vector<std::vector<NodeDivision>> options = {};
+};
+inline constexpr double kShardTicks = 1e12;  // in a second
+
+struct ShardProblemOptions {
+  double exchange_share = 1;  // of their time that counts: 1 if nothing overlaps with them
+  // Operands take memory of their own, as far as they are larger than the least that devices may
+  // hold of them. This counts those twice that are held so, but it helps to find what fits.
+  bool counts_copies = false;
+};
+Result<ShardProblem> shard_problem(const Graph& graph, const MeshRef& mesh, ShardPrices& prices,
+                                   const ShardProblemOptions& options = {});
+
+// The graph, with what the assignment says of each value.
+Graph with_assignment(const Graph& graph, const MeshRef& mesh, const ShardProblem& problem,
+                      const Assignment& assignment);
+
+}  // namespace hone

@@ -1,0 +1,103 @@
+#include "session/sharding.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "ir/op_def.h"
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+
+Result<ValueId> value_named(const Graph& graph, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const NodeId n : graph.nodes())
+    for (const ValueId v : graph.results(n)) {
+      if (graph.name(v) == name) return v;
+      if (!graph.name(v).empty()) names.push_back(graph.name(v));
+    }
+  return usage_error("the graph has no value '{}'", excerpt(name))
+      .about("--shard")
+      .with_hint(did_you_mean(name, names));
+}
+
+}  // namespace
+
+Result<ShardRequest> shard_request(std::span<const std::string> words, const std::string& mesh) {
+  ShardRequest made;
+  if (!mesh.empty()) {
+    Result<MeshRef> parsed = parse_mesh(mesh);
+    if (!parsed.ok()) return std::move(parsed).error().as(ErrorCode::usage).about("--mesh");
+    made.mesh = std::move(*parsed);
+  }
+  for (const std::string& word : words) {
+    if (word == kAuto) {
+      made.is_auto = true;
+    } else if (word.find('=') != std::string::npos) {
+      made.stated.push_back(word);
+    } else {
+      if (made.plan) return usage_error("two plans are given").about("--shard");
+      Result<std::string> text = read_file(word, kMaxShardPlan);
+      if (!text.ok())
+        return std::move(text).error().about("--shard").with_hint(
+            "write auto, a file with a plan, or NAME=[x, -]");
+      made.plan = HONE_TRY(parse_shard_plan(*text, word));
+    }
+  }
+  if (made.plan && made.mesh != nullptr) HONE_TRY(check_mesh(*made.plan, *made.mesh));
+  return made;
+}
+
+Result<MeshRef> mesh_of_request(const ShardRequest& request, const Graph& graph) {
+  const std::vector<MeshRef> own = meshes_of(graph);
+  const MeshRef said = request.plan ? request.plan->mesh : request.mesh;
+  if (said != nullptr) {
+    if (!own.empty())
+      return usage_error("the graph has a mesh of its own, {}", axes_text(*own[0])).about("--mesh");
+    return said;
+  }
+  if (own.size() > 1)
+    return usage_error("the graph has several meshes")
+        .with_hint("--mesh x=2,y=4 says how many devices there are along which axes");
+  return own.empty() ? MeshRef() : own[0];
+}
+
+Result<Graph> stated_graph(Graph graph, const MeshRef& mesh, const ShardRequest& request) {
+  if (request.plan) graph = HONE_TRY(with_shard_plan(std::move(graph), *request.plan));
+  Shardings all = graph.shardings() == nullptr ? Shardings() : *graph.shardings();
+  for (const std::string& one : request.stated) {
+    const size_t equals = one.find('=');
+    const ValueId value = HONE_TRY(value_named(graph, trim(one.substr(0, equals))));
+    Result<Sharding> sharding =
+        parse_sharding(std::string_view(one).substr(equals + 1), mesh, graph.type(value));
+    if (!sharding.ok())
+      return std::move(sharding).error().as(ErrorCode::usage).about("--shard").within(one);
+    all.add(value, std::move(*sharding));
+  }
+  graph.set_shardings(all.empty() ? nullptr : std::make_shared<const Shardings>(std::move(all)));
+  return graph;
+}
+
+Result<ShardedModel> sharded_model(const Graph& graph, const MeshRef& mesh,
+                                   const ShardRequest& request, const System& system,
+                                   std::span<const std::shared_ptr<const Cost>> costs,
+                                   const AutoShardOptions& options) {
+  ShardedModel made = {.subject = HONE_TRY(shard_subject(graph))};
+  made.subject.graph = HONE_TRY(stated_graph(std::move(made.subject.graph), mesh, request));
+  const bool is_priced = request.is_auto || request.plan;
+  if (!is_priced) {
+    made.partition = HONE_TRY(partition_graph(made.subject.graph));
+    made.subject.graph = HONE_TRY(propagate_shardings(made.subject.graph)).graph;
+    return made;
+  }
+  if (is_all_stated(made.subject.graph)) {
+    made.partition = HONE_TRY(partition_exactly(made.subject.graph, mesh));
+    return made;
+  }
+  made.chosen = HONE_TRY(auto_shard(made.subject.graph, mesh, system, costs, options));
+  made.subject.graph = made.chosen->best.graph;
+  made.partition = made.chosen->best.partition;
+  return made;
+}
+
+}  // namespace hone

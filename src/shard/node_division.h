@@ -1,0 +1,76 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "shard/reshard.h"
+#include "shard/sharding_rule.h"
+
+// The ways to divide one node of a graph among devices.
+
+namespace hone {
+
+struct NodeDivision {
+  std::vector<MeshParts> axes = {};        // of each factor of the rule
+  std::vector<ShardLayout> operands = {};  // as the parts of a device are; absent: no dims
+  std::vector<ShardLayout> results = {};   // partial along the axes of reductions
+  std::string_view kind = "";              // that combines partial results: sum, max or min
+  Op op = {};                              // for these parts
+};
+
+class NodeDivider {
+ public:
+  // The node of a static graph without composites. The rule of a node with regions is that of what
+  // its regions compute.
+  static Result<NodeDivider> make(const Graph& graph, NodeId n);
+
+  const ShardingRule& rule() const { return rule_; }
+
+  // The reason that a factor cannot be divided; else nothing.
+  std::string obstacle(int factor) const;
+  // The parts that devices have of a reduction combine to the result.
+  bool is_combined(int factor) const;
+
+  // None: the node has no form for such parts.
+  std::optional<NodeDivision> division(std::vector<MeshParts> axes) const;
+  // The axes of factors by what the results have, as far as the node permits them. A division()
+  // has these axes itself, if its results show all of them.
+  std::vector<MeshParts> axes_of(const std::vector<ShardLayout>& results) const;
+  // The axes of a factor in a tensor that is divided so.
+  MeshParts axes_in(const TensorFactors& tensor, const ShardLayout& layout, int factor) const;
+
+ private:
+  NodeDivider(const Graph& graph, NodeId n) : graph_(&graph), node_(n) {}
+  bool is_written_elsewhere(int factor) const;
+  bool meets_neighbours(int factor) const;
+  std::optional<ShardLayout> layout_by(const TensorFactors& tensor,
+                                       const std::vector<MeshParts>& axes) const;
+  std::optional<Op> local_op(const NodeDivision& division) const;
+
+  const Graph* graph_;
+  NodeId node_;
+  ShardingRule rule_;
+  std::string_view partial_;  // how results that lack reduced dims combine; empty: they cannot
+};
+
+// A list of axes, as far as they divide the size.
+MeshParts dividing(const MeshParts& axes, int64_t size);
+// The axes up to the first one that divides another factor.
+MeshParts without_clashes(const MeshParts& wanted, const std::vector<MeshParts>& axes);
+// The type of the part that a device has.
+Type local_type(Type whole, const ShardLayout& layout);
+ShardLayout undivided(Type type);
+// A graph says this of a value with this layout: no dim is open.
+Sharding sharding_of(const MeshRef& mesh, const ShardLayout& layout, std::string_view kind = "");
+
+// All divisions by whole axes of the mesh that the results of the node show, the undivided one
+// first; at most kMostNodeOptions. Axes of one device divide nothing.
+std::vector<NodeDivision> divisions_of(const NodeDivider& divider, const Mesh& mesh);
+// All layouts of a value by whole axes.
+std::vector<ShardLayout> layouts_of(Type type, const Mesh& mesh);
+inline constexpr size_t kMostNodeOptions = 128;
+
+}  // namespace hone

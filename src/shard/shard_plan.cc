@@ -1,0 +1,212 @@
+#include "shard/shard_plan.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "base/text_lexer.h"
+#include "ir/op_facts.h"
+#include "ir/text_printer.h"
+
+namespace hone {
+
+Result<MeshRef> parse_mesh(std::string_view text) {
+  Mesh mesh = {"mesh", {}};
+  for (const std::string_view axis : split(text, ',')) {
+    const size_t equals = axis.find('=');
+    const std::string_view name = trim(axis.substr(0, equals));
+    const Result<int64_t> size = parse_int(
+        equals == std::string_view::npos ? std::string_view() : trim(axis.substr(equals + 1)));
+    if (!size.ok())
+      return bad_input("the axis '{}' has no size", excerpt(axis)).with_hint("write x=2,y=4");
+    if (!is_plain_axis(name))
+      return bad_input("'{}' is no name of an axis", excerpt(name))
+          .with_hint("letters, digits and _, as in x=2,y=4");
+    if (mesh.axes.size() == kMostMeshAxes)
+      return over_limit("a mesh has more than {} axes", kMostMeshAxes);
+    mesh.axes.push_back({std::string(name), *size});
+  }
+  HONE_TRY(check(mesh));
+  return std::make_shared<const Mesh>(std::move(mesh));
+}
+
+std::string mesh_text(const Mesh& mesh) {
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh.axes) axes.push_back(fmt::format("{}={}", axis.name, axis.size));
+  return join(axes, ",");
+}
+
+std::string print_shard_plan(const Graph& graph, const Mesh& mesh) {
+  std::string text = fmt::format("mesh {}\n", mesh_text(mesh));
+  const Shardings* all = graph.shardings();
+  if (all == nullptr) return text;
+  for (const auto& [value, sharding] : all->values) {
+    text += "shard ";
+    append_label(text, '%', graph.name(value));
+    text += fmt::format(" = {}\n", dims_text(sharding));
+  }
+  for (const auto& [output, sharding] : all->outputs)
+    text += fmt::format("output {} = {}\n", output, dims_text(sharding));
+  return text;
+}
+
+namespace {
+
+class ShardPlanParser {
+ public:
+  ShardPlanParser(std::string_view text, std::string_view file) : text_(text) {
+    plan_.file = std::string(file);
+  }
+
+  Result<ShardPlan> run() {
+    for (const std::string_view line : split(text_, '\n')) {
+      ++number_;
+      if (Status good = read(line); !good.ok())
+        return std::move(good).error().at(fmt::format("{}:{}", plan_.file, number_));
+    }
+    if (plan_.mesh == nullptr)
+      return bad_input("the plan has no mesh").at(plan_.file).with_hint("begin with: mesh x=2,y=4");
+    return std::move(plan_);
+  }
+
+ private:
+  Status read(std::string_view line) {
+    Lexer lexer(line);
+    const Token word = lexer.take();
+    if (word.kind == TokenKind::end) return {};
+    if (word.is("mesh")) {
+      if (plan_.mesh != nullptr) return bad_input("the plan has two meshes");
+      const std::string_view axes = line.substr(word.offset + word.text.size());
+      plan_.mesh = HONE_TRY(parse_mesh(trim(axes.substr(0, axes.find('#')))));
+      return {};
+    }
+    if (!word.is("shard") && !word.is("output"))
+      return bad_input("'{}' is no decision", excerpt(word.text))
+          .with_hint("lines begin with mesh, shard or output");
+    if (plan_.mesh == nullptr) return bad_input("the first line is not that of the mesh");
+    ShardPlan::Line made = {.line = number_};
+    const Token subject = lexer.take();
+    if (word.is("shard"))
+      made.name = HONE_TRY(name_of(subject));
+    else
+      made.output = HONE_TRY(output_of(subject));
+    if (!lexer.peek().is("=")) return bad_input("behind what is divided stands no '='");
+    made.dims = line.substr(lexer.peek().offset + 1);
+    plan_.lines.push_back(std::move(made));
+    return {};
+  }
+
+  static Result<std::string> name_of(const Token& token) {
+    if (token.kind != TokenKind::value || token.text.size() < 2)
+      return bad_input("'{}' is no value", excerpt(token.text))
+          .with_hint("write shard %x = [x, -]");
+    if (token.text[1] != '"') return std::string(token.text.substr(1));
+    return unescape(token.text.substr(2, token.text.size() - 3));
+  }
+
+  static Result<uint32_t> output_of(const Token& token) {
+    const Result<int64_t> number = parse_int(token.text);
+    if (!number.ok() || *number < 0 || *number >= int64_t{UINT32_MAX})
+      return bad_input("'{}' is no number of an output", excerpt(token.text));
+    return static_cast<uint32_t>(*number);
+  }
+
+  const std::string_view text_;
+  ShardPlan plan_;
+  int64_t number_ = 0;
+};
+
+// Values by name, and what the plan says of them.
+class PlanReader {
+ public:
+  PlanReader(const Graph& graph, const ShardPlan& plan) : graph_(graph), plan_(plan) {
+    for (uint32_t i = 0; i < graph.value_count(); ++i)
+      if (!graph.name({i}).empty()) values_.emplace(graph.name({i}), ValueId{i});
+  }
+
+  Result<Shardings> read() {
+    std::vector<std::pair<ValueId, Sharding>> values;
+    Shardings made;
+    for (const ShardPlan::Line& line : plan_.lines) {
+      Status good = line.name.empty() ? output(line, made) : value(line, values);
+      if (!good.ok())
+        return std::move(good).error().at(fmt::format("{}:{}", plan_.file, line.line));
+    }
+    std::ranges::sort(values, {}, [](const auto& one) { return one.first.index; });
+    made.values = std::move(values);
+    return made;
+  }
+
+ private:
+  Status value(const ShardPlan::Line& line, std::vector<std::pair<ValueId, Sharding>>& values) {
+    const auto found = values_.find(std::string_view(line.name));
+    if (found == values_.end()) {
+      std::vector<std::string_view> names;
+      for (const auto& [name, value] : values_) names.push_back(name);
+      return bad_input("the graph has no value '{}'", excerpt(line.name))
+          .with_hint(did_you_mean(line.name, names));
+    }
+    if (!said_.insert(found->second.index).second)
+      return bad_input("'{}' is divided twice", excerpt(line.name));
+    values.emplace_back(found->second, HONE_TRY(parse_sharding(line.dims, plan_.mesh,
+                                                               graph_.type(found->second))));
+    return {};
+  }
+
+  Status output(const ShardPlan::Line& line, Shardings& made) const {
+    if (line.output >= graph_.outputs().size())
+      return bad_input("there is no output {}: the graph has {}", line.output,
+                       graph_.outputs().size());
+    if (made.of_output(line.output) != nullptr)
+      return bad_input("output {} is divided twice", line.output);
+    Sharding sharding =
+        HONE_TRY(parse_sharding(line.dims, plan_.mesh, graph_.type(graph_.outputs()[line.output])));
+    if (!sharding.partial.empty()) return bad_input("an output cannot be partial");
+    made.set_output(line.output, std::move(sharding));
+    return {};
+  }
+
+  const Graph& graph_;
+  const ShardPlan& plan_;
+  std::unordered_map<std::string_view, ValueId> values_;
+  std::set<uint32_t> said_;
+};
+
+}  // namespace
+
+Result<ShardPlan> parse_shard_plan(std::string_view text, std::string_view file) {
+  if (std::ssize(text) > kMaxShardPlan)
+    return over_limit("the plan has more than {}", format_bytes(kMaxShardPlan))
+        .at(std::string(file));
+  return ShardPlanParser(text, file).run();
+}
+
+Result<Graph> with_shard_plan(Graph graph, const ShardPlan& plan) {
+  Shardings all = HONE_TRY(PlanReader(graph, plan).read());
+  graph.set_shardings(all.empty() ? nullptr : std::make_shared<const Shardings>(std::move(all)));
+  return graph;
+}
+
+Status check_mesh(const ShardPlan& plan, const Mesh& mesh) {
+  if (plan.mesh->axes == mesh.axes && mesh.devices.empty()) return {};
+  return bad_input("the plan is for the mesh {}, not for {}", mesh_text(*plan.mesh),
+                   mesh_text(mesh))
+      .at(plan.file)
+      .with_hint(fmt::format("--mesh {} on {} devices fits it", mesh_text(*plan.mesh),
+                             plan.mesh->device_count()));
+}
+
+bool is_all_stated(const Graph& graph) {
+  const Shardings* all = graph.shardings();
+  for (const NodeId n : graph.nodes()) {
+    if (is_constant(graph.opcode(n))) continue;
+    for (const ValueId v : graph.results(n))
+      if (all == nullptr || all->of(v).empty()) return false;
+  }
+  for (uint32_t i = 0; i < graph.outputs().size(); ++i)
+    if (all == nullptr || all->of_output(i) == nullptr) return false;
+  return true;
+}
+
+}  // namespace hone

@@ -1,0 +1,99 @@
+#include "tests/shard/mesh_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "ir/op_facts.h"
+#include "ir/reference/evaluate.h"
+#include "shard/node_division.h"
+#include "tests/shard/parts_testing.h"
+#include "zoo/random/random_graph.h"
+
+namespace hone::tested {
+
+Tensor part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout, int64_t device) {
+  for (size_t d = 0; d < layout.dims.size(); ++d) {
+    if (layout.dims[d].empty()) continue;
+    const int64_t size = whole.type().dim(static_cast<int>(d)).value();
+    const int64_t count = count_of(layout.dims[d]);
+    if (count == 1) continue;
+    whole = rows_of(whole, static_cast<int>(d),
+                    {.rows = size,
+                     .first = first_element(mesh, layout.dims[d], size, device),
+                     .count = size / count,
+                     .devices = count});
+  }
+  return whole;
+}
+
+std::string judge_mesh(const Graph& graph, const Partition& made, uint64_t seed) {
+  return judge_mesh(graph, made, random_graph_inputs(graph, seed));
+}
+
+std::string judge_mesh(const Graph& graph, const Partition& made, std::span<const Tensor> inputs) {
+  if (const Status good = verify(made.graph); !good.ok()) return good.error().to_string();
+  const int64_t devices = made.mesh->device_count();
+  std::vector<std::vector<Tensor>> given(static_cast<size_t>(devices));
+  for (size_t device = 0; device < given.size(); ++device)
+    for (size_t i = 0; i < inputs.size(); ++i)
+      given[device].push_back(
+          part_of(inputs[i], *made.mesh, made.inputs[i], static_cast<int64_t>(device)));
+  const Result<std::vector<Tensor>> want = evaluate(graph, inputs);
+  if (!want.ok()) return "";  // the graph itself cannot run
+  const Result<std::vector<std::vector<Tensor>>> have = evaluate_spmd(made.graph, given);
+  if (!have.ok()) return have.error().to_string();
+  for (size_t device = 0; device < have->size(); ++device)
+    for (size_t i = 0; i < want->size(); ++i) {
+      const Tensor part =
+          part_of((*want)[i], *made.mesh, made.outputs[i], static_cast<int64_t>(device));
+      const Tensor& own = (*have)[device][i];
+      if (own.type() != part.type()) return "an output has another type";
+      const std::string text = difference({&own, 1}, {&part, 1}, 1e-5);
+      if (!text.empty()) return fmt::format("device {}, output {}: {}", device, i, text);
+    }
+  return "";
+}
+
+MeshRef random_mesh(Rng& rng) {
+  constexpr std::array<std::array<int64_t, 3>, 6> kMeshes = {
+      {{2, 1, 1}, {4, 1, 1}, {2, 2, 1}, {3, 2, 1}, {2, 4, 1}, {2, 2, 2}}};
+  const auto& sizes = kMeshes[rng.below(kMeshes.size())];
+  Mesh mesh = {"m", {}};
+  for (size_t i = 0; i < sizes.size() && (i == 0 || sizes[i] > 1); ++i)
+    mesh.axes.push_back({std::string(1, static_cast<char>('x' + i)), sizes[i]});
+  return std::make_shared<const Mesh>(std::move(mesh));
+}
+
+Graph randomly_divided(Graph graph, const MeshRef& mesh, Rng& rng) {
+  auto all = std::make_shared<Shardings>();
+  for (const NodeId n : graph.nodes()) {
+    if (is_constant(graph.opcode(n))) continue;
+    std::vector<ShardLayout> results;
+    std::string_view kind;
+    if (is_parameter(graph.opcode(n))) {
+      const std::vector<ShardLayout> options = layouts_of(graph.type(graph.result(n)), *mesh);
+      results = {options[rng.below(options.size())]};
+    } else {
+      const Result<NodeDivider> divider = NodeDivider::make(graph, n);
+      if (!divider.ok()) {
+        ADD_FAILURE() << graph.describe(n) << ": " << divider.error().to_string();
+        continue;
+      }
+      const std::vector<NodeDivision> options = divisions_of(*divider, *mesh);
+      const NodeDivision& one = options[rng.below(options.size())];
+      results = one.results;
+      kind = one.kind;
+    }
+    for (size_t i = 0; i < results.size(); ++i)
+      all->add(graph.result(n, i), sharding_of(mesh, results[i], kind));
+  }
+  for (uint32_t i = 0; i < graph.outputs().size(); ++i) {
+    const std::vector<ShardLayout> options = layouts_of(graph.type(graph.outputs()[i]), *mesh);
+    all->set_output(i, sharding_of(mesh, options[rng.below(options.size())]));
+  }
+  graph.set_shardings(std::move(all));
+  return graph;
+}
+
+}  // namespace hone::tested

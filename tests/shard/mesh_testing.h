@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/rng.h"
+#include "ir/graph.h"
+#include "shard/partition.h"
+
+// Judges the programs of devices of a mesh by the reference.
+
+namespace hone::tested {
+
+// The part of a tensor that the device has.
+Tensor part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout, int64_t device);
+
+// Empty: the devices together compute what the graph does, for these inputs or for random ones.
+std::string judge_mesh(const Graph& graph, const Partition& made, uint64_t seed);
+std::string judge_mesh(const Graph& graph, const Partition& made, std::span<const Tensor> inputs);
+
+// One of a few meshes of 2 to 8 devices.
+MeshRef random_mesh(Rng& rng);
+
+// The graph, in which each value has a division of its node that is drawn at random.
+Graph randomly_divided(Graph graph, const MeshRef& mesh, Rng& rng);
+
+}  // namespace hone::tested
