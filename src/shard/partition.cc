@@ -59,6 +59,7 @@ class Partitioner {
       made_.outputs.push_back(std::move(wanted));
     }
     made_.graph.set_outputs(std::move(outputs));
+    note_axes();
     return std::move(made_);
   }
 
@@ -190,6 +191,25 @@ class Partitioner {
   static bool divides(const NodeDivision& division) {
     return std::ranges::any_of(division.axes,
                                [](const MeshParts& parts) { return !parts.empty(); });
+  }
+
+  // The axes that divide no further, since sizes do not permit it.
+  void note_axes() {
+    const Shardings* all = whole_.shardings();
+    if (all == nullptr) return;
+    for (const auto& [value, sharding] : all->values)
+      for (size_t d = 0; d < sharding.dims.size(); ++d) {
+        const int64_t size = sizes_of(value)[d];
+        MeshParts wanted = mesh_parts(*mesh_, sharding.dims[d].axes);
+        std::erase_if(wanted, [](const MeshPart& part) { return part.size == 1; });
+        const size_t taken = dividing(wanted, size).size();
+        if (taken == wanted.size()) continue;
+        made_.whole.push_back(
+            {whole_.label(value),
+             fmt::format("the axis '{}' does not divide what is left of dim {}, {}",
+                         excerpt(mesh_->axes[wanted[taken].axis].name), d,
+                         size / count_of(dividing(wanted, size)))});
+      }
   }
 
   void note(NodeId n, const std::string& reason) {

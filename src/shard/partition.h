@@ -20,7 +20,8 @@ struct ShardMessage {
   int64_t bytes = 0;  // that each device receives
 };
 
-// A node that each device computes along dims that its operands or results have divided.
+// A node that each device computes along dims that its operands or results have divided; or a
+// value, "%h", with an axis that does not divide its size.
 struct WholeNode {
   std::string node;
   std::string reason;

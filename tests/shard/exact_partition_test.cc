@@ -129,12 +129,15 @@ Tally judge_divisions(uint64_t first, uint64_t count) {
     }
     EXPECT_EQ(judge_mesh(graph, *made, seed), "") << "seed " << seed << "\n"
                                                   << print(graph) << print(made->graph);
-    EXPECT_TRUE(made->whole.empty()) << "seed " << seed << ": " << made->whole[0].node << " "
-                                     << made->whole[0].reason << print(graph);
+    bool has_regions = false;
+    for (const NodeId n : graph.nodes()) has_regions = has_regions || !graph.regions(n).empty();
+    // Within a region, what divides an array may not divide what makes it.
+    if (!has_regions && !made->whole.empty())
+      ADD_FAILURE() << "seed " << seed << ": " << made->whole[0].node << " "
+                    << made->whole[0].reason << print(graph);
     ++total.right;
     if (!made->messages.empty()) ++total.with_messages;
-    for (const NodeId n : graph.nodes())
-      if (!graph.regions(n).empty()) ++total.with_regions;
+    if (has_regions) ++total.with_regions;
   }
   return total;
 }

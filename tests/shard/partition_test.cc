@@ -62,6 +62,22 @@ TEST(Partition, SaysWhatIsNotDivided) {
   EXPECT_EQ(made.messages[0].bytes, 8 * 6 * 4 / 2);
 }
 
+// 6 rows: two parts of 3, and no axis of 2 divides these.
+TEST(Partition, NamesAxesThatDoNotDivide) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[6, 3] on @m [x y, -]) -> f32[6, 3] mesh @m = [x = 2, y = 2] {\n"
+      "  %y = neg %x : f32[6, 3] on @m [-, y]\n"
+      "  return %y\n"
+      "}\n");
+  const Partition made = partitioned(graph);
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
+  ASSERT_GE(made.whole.size(), 2u);
+  EXPECT_EQ(made.whole[0].node, "%x");
+  EXPECT_THAT(made.whole[0].reason, testing::HasSubstr("'y' does not divide"));
+  EXPECT_THAT(made.whole[0].reason, testing::HasSubstr("dim 0, 3"));
+  EXPECT_EQ(made.whole[1].node, "%y");
+}
+
 TEST(Partition, SendsNothingAlongAxesOfOneDevice) {
   const Graph graph = parsed(
       "graph @g(%x: f32[8, 6] on @m [x one, -], %w: f32[6, 4] on @m [one, -]) -> f32[8, 4] "
