@@ -11,6 +11,7 @@
 #include "cost/analytic.h"
 #include "place/partition_json.h"
 #include "place/placer.h"
+#include "place/policy.h"
 #include "place/sort_by.h"
 #include "place/task_text.h"
 #include "place/text.h"
@@ -198,6 +199,16 @@ Result<PlaceOptions> place_options(const Arguments& arguments, Console& console)
   return options;
 }
 
+// A file that is none does not stop the search: its rivals place without it.
+std::optional<PlacePolicy> given_policy(const Arguments& arguments, Console& console) {
+  if (!arguments.given("policy")) return std::nullopt;
+  Result<PlacePolicy> policy = PlacePolicy::read(arguments.text("policy"));
+  if (policy.ok()) return *std::move(policy);
+  console.note("{} ({}); the policy that comes with hone takes its place", policy.error().what(),
+               policy.error().where());
+  return std::nullopt;
+}
+
 }  // namespace
 
 Status cmd_place(const Arguments& arguments, Console& console) {
@@ -214,6 +225,8 @@ Status cmd_place(const Arguments& arguments, Console& console) {
   const std::string from = arguments.text("from");
   if (!from.empty()) options.start = HONE_TRY(load_split(from, problem));
 
+  const std::optional<PlacePolicy> policy = given_policy(arguments, console);
+  if (policy) options.policy = &*policy;
   const std::unique_ptr<Progress> progress = console.progress();
   progress->start(0, "better placements");
   options.better = [&](double value, double bound) {

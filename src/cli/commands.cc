@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/cmd_language.h"
+#include "cli/cmd_train_placement.h"
 #include "cli/command.h"
 #include "cli/rows_assign.h"
 #include "cli/rows_dataset.h"
@@ -567,6 +568,16 @@ constexpr Command kCommands[] = {
      .options = kTrainLayout,
      .examples = kTrainLayoutExamples,
      .run = &cmd_train_layout},
+    {.name = "train placement",
+     .summary = "Make a policy that places nodes on devices",
+     .text = "A network looks at the graph and the System, and scores the devices of each node. It "
+             "first copies the best placement that quick rivals and a short annealing find of "
+             "drawn problems. Then it draws placements, and makes those more likely that the "
+             "timeline finds better than the others. Interrupted training goes on where it was, "
+             "with the same bits (docs/placement.md).",
+     .options = kTrainPlacement,
+     .examples = kTrainPlacementExamples,
+     .run = &cmd_train_placement},
     {.name = "eval",
      .summary = "Judge prices by kernels that were measured",
      .text = "Prints three figures for each kind of kernel. The first says how well prices order "
@@ -584,6 +595,16 @@ constexpr Command kCommands[] = {
      .options = kEval,
      .examples = kEvalExamples,
      .run = &cmd_eval},
+    {.name = "eval placement",
+     .summary = "Judge the policy of placement by its rivals, on drawn problems",
+     .text =
+         "Prints four figures for each placer. They are its step over that of the best "
+         "quick rival, the mean gap to the bound, the time, and the problems where it is the "
+         "best. Searches begin at the best quick rival. Problems are of the families that policies "
+         "learn from, and of families and Systems that they do not see (docs/placement.md).",
+     .options = kEvalPlacement,
+     .examples = kEvalPlacementExamples,
+     .run = &cmd_eval_placement},
     {.name = "conformance",
      .summary = "Run test cases in the ONNX standard's form",
      .text = "A case is a folder with model.onnx and test_data_set_N/input_M.pb and output_M.pb. "

@@ -771,6 +771,64 @@ inline constexpr auto kTrainLayout = joined(kTrainLayoutOwn, kGraphNetwork, kTra
 inline constexpr Example kTrainLayoutExamples[] = {
     {"hone train layout set -o layouts.model", "a set of 'hone dataset build --task layout'"},
     {"hone train layout set --split my.split -o layouts.model", "from some of its programs"}};
+inline constexpr Option kTrainPlacementOwn[] = {
+    output_option("the policy"),
+    {.name = "steps",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "drawn problems to learn from, one in each step",
+     .fallback = "10000",
+     .low = 1,
+     .high = 100'000'000},
+    {.name = "save-every",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "steps between checkpoints, from which a second call goes on",
+     .fallback = "250",
+     .low = 1,
+     .high = 1'000'000},
+    seed_option("seed of first weights, problems and samples"),
+    {.name = "anew", .doc = "ignore earlier training, and begin with the first step"}};
+inline constexpr auto kTrainPlacement = joined(kTrainPlacementOwn, kTrainCostNative);
+inline constexpr Example kTrainPlacementExamples[] = {
+    {"hone train placement -o my.policy --steps 20", "a second call goes on where the first ended"},
+    {"hone train placement -o my.policy --steps 20 --seed 1 --anew", "other problems"}};
+inline constexpr Option kEvalPlacement[] = {
+    {.name = "policy",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "a file of 'hone train placement' (default: the one that comes with hone)"},
+    {.name = "graphs",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "problems of each sort: seen, and held out from training",
+     .fallback = "20",
+     .low = 1,
+     .high = 10'000},
+    {.name = "nodes",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "nodes of the largest ones",
+     .fallback = "200",
+     .low = 16,
+     .high = 100'000},
+    {.name = "trials",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "placements that each search judges",
+     .fallback = "1000",
+     .low = 1,
+     .high = 100'000'000},
+    {.name = "chips",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "compare searches on multi-chip modules of this many chips, by the trials as samples",
+     .low = 2,
+     .high = 64},
+    seed_option("seed of the problems")};
+inline constexpr Example kEvalPlacementExamples[] = {
+    {"hone eval placement --graphs 2 --nodes 60 --trials 100", "a quick look"},
+    {"hone eval placement --chips 4 --graphs 2 --nodes 60 --trials 20", "multi-chip modules"}};
 inline constexpr Positional kEvalData[] = {
     {.name = "DATA",
      .take = Take::file,

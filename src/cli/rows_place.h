@@ -39,8 +39,15 @@ inline constexpr Option kPlaceOwn[] = {
     {.name = "by",
      .take = Take::text,
      .value = "PLACER",
-     .doc = "one way to place alone: one, contiguous, heft, etf, sct, critical, ideals, annealing, "
-            "chain or genetic (default: the quick ones, then annealing)"},
+     .doc =
+         "one way to place alone: one, contiguous, heft, etf, sct, critical, multilevel, ideals, "
+         "policy, annealing, guided, chain or genetic (default: the quick ones, then "
+         "annealing)"},
+    {.name = "policy",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "weights of the learned policy, of 'hone train placement' (default: those that come "
+            "with hone)"},
     {.name = "seconds",
      .take = Take::real,
      .value = "S",

@@ -27,6 +27,7 @@ class PlaceDraft {
   double inputs_at(uint32_t node, uint32_t device) const;
   void put(uint32_t node, uint32_t device, double start);
 
+  double room(uint32_t device) const { return room_[device]; }  // bytes
   double free_at(uint32_t device) const { return free_[device]; }
   bool is_ready(uint32_t node) const { return waits_[node] == 0; }
   bool is_put(uint32_t node) const { return placement_.device[node] != kNowhere; }

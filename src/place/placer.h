@@ -18,6 +18,8 @@
 
 namespace hone {
 
+class PlacePolicy;
+
 struct PlaceOptions {
   PlaceGoal goal = PlaceGoal::step;
   std::string by = {};  // a row of placers.def; empty: the quick ones, then annealing
@@ -25,6 +27,7 @@ struct PlaceOptions {
   int64_t trials = 0;   // placements that searches judge; 0: no limit
   uint64_t seed = 0;
   std::optional<DevicePlacement> start = {};  // a placement that is known
+  const PlacePolicy* policy = nullptr;        // null: the one that comes with hone
   const CancelToken* cancel = nullptr;
   // Called when a better one is found: its value and the bound.
   std::function<void(double, double)> better = {};

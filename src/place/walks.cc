@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "place/learned.h"
 #include "place/state.h"
 
-// Walks from placement to placement: annealing, and a Markov chain at one heat.
+// Walks from placement to placement: annealing, alone and guided by the policy, and a Markov chain
+// at one heat.
 
 namespace hone {
 namespace {
@@ -14,7 +16,9 @@ constexpr double kWeakest = 1e-3;            // of the value: what a tensor cost
 
 class Walk {
  public:
-  explicit Walk(PlaceRun& run) : run_(run), neighbours_(run.units().units().size()) {
+  // `advice`: by unit and device, how likely a policy finds it; empty: there is no policy.
+  explicit Walk(PlaceRun& run, std::vector<double> advice = {})
+      : run_(run), neighbours_(run.units().units().size()), advice_(std::move(advice)) {
     back_to_best();
     const PlaceUnits& units = run.units();
     for (uint32_t t = 0; t < run.problem().tensors.size(); ++t)
@@ -55,6 +59,7 @@ class Walk {
 
  private:
   static constexpr double kOrderShare = 0.3;  // of steps that change the order
+  static constexpr double kAdvised = 0.4;     // of moves that the policy proposes
 
   struct Neighbour {
     uint32_t unit, tensor;
@@ -64,6 +69,11 @@ class Walk {
     return std::ranges::binary_search(run_.units().units()[unit].devices, device);
   }
 
+  std::span<const double> advice_of(uint32_t unit) const {
+    const size_t devices = run_.problem().devices();
+    return std::span(advice_).subspan(unit * devices, devices);
+  }
+
   void propose() {
     moves_.clear();
     Rng& rng = run_.rng();
@@ -71,7 +81,9 @@ class Walk {
     const uint32_t from = state_->device_of(unit);
     uint32_t to = rng.pick(run_.units().units()[unit].devices);
     // Mostly to where a neighbour is.
-    if (!neighbours_[unit].empty() && rng.chance(0.7))
+    if (!advice_.empty() && rng.chance(kAdvised))
+      to = static_cast<uint32_t>(rng.weighted(advice_of(unit)));
+    else if (!neighbours_[unit].empty() && rng.chance(0.7))
       to = state_->device_of(rng.pick(neighbours_[unit]).unit);
     if (to == from || !may_be_on(unit, to)) return;
     switch (rng.below(4)) {
@@ -107,20 +119,17 @@ class Walk {
   std::optional<PlaceState> state_;
   std::vector<std::vector<Neighbour>> neighbours_;
   std::vector<uint32_t> movable_;
+  std::vector<double> advice_;
   double port_ = 0;
   std::vector<PlaceMove> moves_;
 };
 
-}  // namespace
-
-void place_annealing(PlaceRun& run) {
-  if (!run.has_best()) return;
-  Walk walk(run);
+// Twice from hot to cold: the second time from the best.
+void cool(PlaceRun& run, Walk& walk) {
   if (!walk.can_move()) return;
   constexpr int64_t kPerLook = 16;  // steps between looks at the clock
   const double from = run.progress();
   const double rest = std::max(1 - from, 1e-9);
-  // Twice from hot to cold: the second time from the best.
   bool is_second = false;
   while (run.may_go_on()) {
     double done = 2 * (run.progress() - from) / rest;
@@ -132,6 +141,21 @@ void place_annealing(PlaceRun& run) {
     const double heat = kHot * std::pow(kCold / kHot, std::clamp(done, 0.0, 1.0));
     for (int64_t i = 0; i < kPerLook && run.may_go_on(); ++i) walk.step(heat);
   }
+}
+
+}  // namespace
+
+void place_annealing(PlaceRun& run) {
+  if (!run.has_best()) return;
+  Walk walk(run);
+  cool(run, walk);
+}
+
+void place_guided(PlaceRun& run) {
+  std::vector<double> advice = offer_learned(run);
+  if (!run.has_best()) return;
+  Walk walk(run, std::move(advice));
+  cool(run, walk);
 }
 
 void place_chain(PlaceRun& run) {

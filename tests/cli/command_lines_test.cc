@@ -59,6 +59,8 @@ const std::map<std::string_view, Words>& lines() {
       {"grad", {"small.hone", "-o", "-"}},
       {"train", {"small.train", "--cache", "none"}},
       {"train cost", {"set", "-o", "cost.model", "--epochs", "1"}},
+      {"train placement", {"-o", "place.policy", "--steps", "1"}},
+      {"eval placement", {"--graphs", "1", "--nodes", "16", "--trials", "20"}},
       {"train layout", {"set", "-o", "layout.model", "--epochs", "1"}},
       {"eval", {"set", "--epochs", "1"}},
       {"conformance", {"set"}},

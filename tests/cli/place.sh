@@ -24,7 +24,8 @@ fails 4 "memory, pins" again.place --problem again.txt --system ring:2
 printf '4\n0,\n0, 0,\n1, 2,\n10000000000,40000000000\n20000000000,0\n30000000000,0\n' >tasks.txt
 says "step 6 ms" tasks.txt --devices 2 --seconds 0 --problem same.txt
 says "step 6 ms" same.txt --devices 2 --seconds 0
-for placer in one contiguous heft etf sct critical ideals annealing chain genetic; do
+for placer in one contiguous heft etf sct critical multilevel ideals policy annealing guided chain \
+  genetic; do
   says "bound 4 ms (path), gap " tasks.txt --by $placer --seconds 10 --trials 200
   contains "^$placer "
 done
@@ -36,6 +37,22 @@ echo '{"fpgas": [{"nodes": [5, 1]}]}' >full.json
 fails 5 "device 0 needs 1200 B" two.json --check full.json
 sed 's/"size": 600},/"size": 1600},/; s/"maxCPUs": 1/"maxCPUs": 0/' two.json >large.json
 fails 5 "node 5 needs 1600 B, 600 B more" large.json
+# Weights of the policy: made, used, judged; what is none is refused by name.
+"$HONE" train placement -o my.policy --steps 2 >out 2>err
+grep -q "wrote my.policy" err
+[[ ! -e my.policy.training ]]
+says "bound 4 ms (path)" tasks.txt --policy my.policy --by policy --seconds 1
+for file in my.policy two.json none.policy; do
+  [[ $file == my.policy ]] && printf x | dd of=my.policy bs=1 seek=30000 conv=notrunc status=none
+  says "bound 4 ms (path)" tasks.txt --policy $file --by policy --seconds 1
+  grep -q "$file.* the policy that comes with hone takes its place" err
+done
+"$HONE" eval placement --policy my.policy >out 2>err && exit 1
+grep -q "my.policy" err
+"$HONE" eval placement --graphs 1 --nodes 20 --trials 20 >out 2>err
+contains '^1 held out +policy'
+"$HONE" eval placement --graphs 1 --nodes 20 --trials 20 --chips 3 >out 2>err
+contains '^policy.solver '
 # Errors have a place.
 sed 's/"fpgaLatency": 3/"fpgaLatency": -3/' two.json >bad.json
 fails 3 "bad.json, item 1 of 'nodes'" bad.json

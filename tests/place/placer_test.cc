@@ -11,6 +11,7 @@
 #include "place/state.h"
 #include "place/task_text.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/place/random_problem.h"
 
 // The placers: all keep the rules, those that claim to be exact are, and the same seed gives the
@@ -223,6 +224,37 @@ TEST(Placers, EndWhereTheBoundIsMet) {
   const PlaceResult result = place(PlaceJudge(problem), {.seconds = 1e30}).value();
   EXPECT_EQ(result.value, 2e-3);
   EXPECT_EQ(result.gap(PlaceGoal::step), 0);
+}
+
+// Each one ends soon behind Ctrl-C, at whatever step it is heard.
+TEST(Placers, AllHearACancelledRun) {
+  Rng rng(3);
+  const PlaceProblem problem = drawn({.nodes = 40, .devices = 4, .memory = false}, rng);
+  const PlaceJudge judge(problem);
+  for (const PlacerRow& row : placers())
+    for (const bool at_first : {true, false}) {
+      CancelToken cancel;
+      if (at_first) cancel.cancel();
+      PlaceOptions options = {.by = std::string(row.name), .seconds = 1e6, .cancel = &cancel};
+      options.better = [&](double, double) { cancel.cancel(); };
+      const Result<PlaceResult> result = place(judge, options);
+      if (result.ok())
+        EXPECT_LT(result->value, kCannotRun) << row.name;
+      else
+        EXPECT_THAT(result, refuses(ErrorCode::interrupted, "")) << row.name;
+    }
+}
+
+// A quick placer has a second at least; this one would take many.
+TEST(Placers, SayThatThereWasNoTime) {
+  HONE_ONE_RUN_OF(3);
+  PlaceProblem problem;
+  problem.name = "wide";
+  problem.system = task_system(16).value();
+  for (int64_t i = 0; i < 60'000; ++i)
+    problem.nodes.push_back({.id = i, .name = "", .seconds = {1e-3}});
+  EXPECT_THAT(place(PlaceJudge(problem), {.by = "etf", .seconds = 0.1}),
+              refuses(ErrorCode::limit, "no time ... --seconds"));
 }
 
 TEST(Placers, ACancelledRunGivesWhatItHas) {

@@ -1,0 +1,137 @@
+#include "place/chips.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "place/generate.h"
+#include "tests/base/says_testing.h"
+#include "tests/place/policy_testing.h"
+
+// Multi-chip modules: the rules against a second judge, and the solver.
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+
+// Nodes with an edge from each pair's first to its second.
+PlaceProblem graph_of(size_t nodes, std::initializer_list<std::pair<uint32_t, uint32_t>> edges,
+                      uint32_t chips) {
+  Rng rng(1);
+  PlaceProblem problem = make_place({.shape = Shape::line, .devices = chips, .nodes = 16}, rng);
+  problem.nodes.clear();
+  problem.tensors.clear();
+  for (size_t i = 0; i < nodes; ++i)
+    problem.nodes.push_back({.id = static_cast<int64_t>(i), .name = "", .seconds = {1e-3}});
+  for (const auto& [from, to] : edges) problem.tensors.push_back({from, {to}, 1000, 0});
+  return problem;
+}
+
+DevicePlacement on_chips(std::vector<uint32_t> chips) { return {std::move(chips), {}}; }
+
+TEST(Chips, RefuseWhatBreaksARule) {
+  const PlaceProblem problem = graph_of(3, {{0, 1}, {1, 2}, {0, 2}}, 4);
+  EXPECT_TRUE(check_chips(problem, on_chips({0, 0, 1})).ok());
+  EXPECT_TRUE(check_chips(problem, on_chips({0, 1, 1})).ok());
+  EXPECT_THAT(check_chips(problem, on_chips({1, 0, 1})),
+              refuses(ErrorCode::check_failed, "node 0 on chip 1 ... node 1 on chip 0"));
+  EXPECT_THAT(check_chips(problem, on_chips({0, 1, 2})),
+              refuses(ErrorCode::check_failed, "from chip 0 to chip 2, which chip 1"));
+  EXPECT_THAT(check_chips(problem, on_chips({1, 1, 1})),
+              refuses(ErrorCode::check_failed, "chip 1 is used, but chip 0 is not"));
+  EXPECT_THAT(check_chips(problem, on_chips({0, 0, 2})),
+              refuses(ErrorCode::check_failed, "chip 2 is used, but chip 1 is not"));
+}
+
+// All placements of few nodes that the rules allow, found one by one.
+std::vector<std::vector<uint32_t>> all_valid(const PlaceProblem& problem) {
+  std::vector<std::vector<uint32_t>> valid;
+  std::vector<uint32_t> chips(problem.nodes.size());
+  const std::function<void(size_t)> fill = [&](size_t at) {
+    if (at == chips.size()) {
+      if (check_chips(problem, on_chips(chips)).ok()) valid.push_back(chips);
+      return;
+    }
+    for (chips[at] = 0; chips[at] < problem.devices(); ++chips[at]) fill(at + 1);
+  };
+  fill(0);
+  return valid;
+}
+
+// Each of them comes up, and no other.
+TEST(ChipSolver, SamplesExactlyWhatTheRulesAllow) {
+  const PlaceProblem problems[] = {graph_of(3, {{0, 1}, {1, 2}, {0, 2}}, 3),
+                                   graph_of(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}, 3),
+                                   graph_of(5, {{0, 1}, {1, 2}, {2, 3}, {0, 4}}, 3)};
+  for (const PlaceProblem& problem : problems) {
+    const std::vector<std::vector<uint32_t>> valid = all_valid(problem);
+    const PlaceJudge judge(problem);
+    const PlaceOptions options = {.goal = PlaceGoal::load};
+    const PlaceRun run(judge, options);
+    ChipSolver solver(run);
+    const std::vector<double> even(solver.blocks() * solver.chips(), 1.0);
+    std::set<std::vector<uint32_t>> found;
+    Rng rng(2);
+    for (int i = 0; i < 3000; ++i) {
+      const auto chips = solver.sample(even, rng);
+      ASSERT_TRUE(chips.has_value());
+      const DevicePlacement placement = solver.placement(*chips);
+      ASSERT_TRUE(check_chips(problem, placement).ok());
+      found.insert(placement.device);
+    }
+    EXPECT_EQ(found, std::set(valid.begin(), valid.end()));
+  }
+}
+
+TEST(ChipSolver, KeepsACandidateThatIsValidAndMendsOthers) {
+  const PlaceProblem problem = graph_of(5, {{0, 1}, {1, 2}, {2, 3}, {0, 4}}, 3);
+  const PlaceJudge judge(problem);
+  const PlaceOptions options = {.goal = PlaceGoal::load};
+  const PlaceRun run(judge, options);
+  ChipSolver solver(run);
+  const std::vector<double> even(solver.blocks() * solver.chips(), 1.0);
+  Rng rng(3);
+  std::vector<uint32_t> candidate(solver.blocks());
+  for (int i = 0; i < 200; ++i) {
+    for (uint32_t& chip : candidate) chip = static_cast<uint32_t>(rng.below(3));
+    const auto fixed = solver.fix(candidate, even, rng);
+    ASSERT_TRUE(fixed.has_value());
+    EXPECT_TRUE(check_chips(problem, solver.placement(*fixed)).ok());
+    if (check_chips(problem, solver.placement(candidate)).ok()) EXPECT_EQ(*fixed, candidate);
+  }
+}
+
+TEST(ChipSolver, KeepsTheRulesAndMemoryOnDrawnGraphs) {
+  const PlacePolicy policy = PlacePolicy::make(tested::random_policy_weights(1)).value();
+  int64_t valid = 0;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Rng rng(seed);
+    const PlaceProblem problem = make_place({.family = kPlaceFamilies[seed % 6],
+                                             .shape = seed % 2 == 0 ? Shape::ring : Shape::line,
+                                             .devices = 4,
+                                             .nodes = 60,
+                                             .is_tight = true},
+                                            rng);
+    const PlaceJudge judge(problem);
+    for (const ChipSearch search : kChipSearches) {
+      const ChipOutcome found = search_chips(judge, search, 20, seed, &policy).value();
+      valid += found.valid;
+      if (found.value == kCannotRun) continue;
+      EXPECT_TRUE(check_chips(problem, found.placement).ok()) << name(search) << seed;
+      EXPECT_EQ(judge.value(found.placement, PlaceGoal::load), found.value);
+    }
+  }
+  EXPECT_GT(valid, 100);
+}
+
+TEST(ChipSearch, RefusesMoreChipsThanASetHolds) {
+  const PlaceProblem problem = graph_of(2, {{0, 1}}, kMostChips + 1);
+  EXPECT_THAT(search_chips(PlaceJudge(problem), ChipSearch::greedy, 1, 0),
+              refuses(ErrorCode::limit, "64 chips"));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
