@@ -71,6 +71,13 @@ function(hone_target target)
   endif()
 endfunction()
 
+# For what reads, decides and prints: to inline less saves a fifth of the time that it compiles, and
+# costs it nothing that a user would see. What runs in each inner loop stays as it is.
+function(hone_inline_less target)
+  target_compile_options(${target} PRIVATE
+    "$<$<AND:$<CXX_COMPILER_ID:Clang>,$<CONFIG:Release>>:SHELL:-mllvm -inline-threshold=50>")
+endfunction()
+
 # Those of SOURCES that have a planted fault: the target `planted` compiles them once more.
 function(hone_planted result)
   set(planted)
