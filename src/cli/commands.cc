@@ -1,5 +1,7 @@
 #include "cli/commands.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/cmd_language.h"
 #include "cli/cmd_train_placement.h"
@@ -22,8 +24,6 @@
 #include "session/echo.h"
 #include "session/evaluation.h"
 #include "zoo/spec.h"
-
-#include <algorithm>
 
 namespace hone::cli {
 
