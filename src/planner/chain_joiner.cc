@@ -54,6 +54,10 @@ bool ChainJoiner::has_sizes(const Step& step) const {
   return std::ranges::all_of(step.writes, [&](ValueId v) { return graph_.type(v).is_static(); });
 }
 
+bool ChainJoiner::may_be_one(const KernelBody& body) const { return simplest_chain(body).ok(); }
+
+Result<double> ChainJoiner::joined_seconds(uint32_t step) { return price_.seconds(edited_, step); }
+
 Result<bool> ChainJoiner::joins(uint32_t before, uint32_t after) {
   const Step &a = planned_.steps[before], &b = planned_.steps[after];
   if (!may_be_in_chain(a) || !reads_alone(b, a) || !may_pay(a, b)) return false;
@@ -69,8 +73,8 @@ Result<bool> ChainJoiner::joins(uint32_t before, uint32_t after) {
   if (!HONE_TRY(join(before, after))) return false;
   if (!is_new) return true;
   const uint32_t joined = planned_.step_of[both[0].index];
-  pays->second = simplest_chain(edited_.body(joined)).ok() &&
-                 HONE_TRY(price_.seconds(edited_, joined)) < paying_part() * apart;
+  pays->second = may_be_one(edited_.body(joined)) &&
+                 HONE_TRY(joined_seconds(joined)) < paying_part() * apart;
   if (!pays->second) edited_.whole().undo(as_before);
   return pays->second;
 }

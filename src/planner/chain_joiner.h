@@ -27,9 +27,15 @@ class ChainJoiner {
   // single block, saves nothing and ties more down.
   virtual double paying_part() const { return 0.999; }
 
+  // Tells whether a kernel of both can be carried out in a way that this sort is about.
+  virtual bool may_be_one(const KernelBody& body) const;
+  virtual Result<double> joined_seconds(uint32_t step);
+
   GraphView graph() const { return graph_; }
+  FrameEditor& edited() { return edited_; }
+  PlanCost& price() { return price_; }
   const Target& target() const { return edited_.whole().target(); }
-  // A chain of images needs sizes that are numbers.
+  // Tells whether all results have sizes that are numbers.
   bool has_sizes(const Step& step) const;
 
  private:

@@ -32,7 +32,8 @@ Status join_chains(PlanningFrame& frame) {
   bool is_joined = false;
   {
     PlanCost price = frame.price();
-    is_joined = HONE_TRY(ProductChains(frame, price).run());
+    if (frame.on().fuse_operands) is_joined = HONE_TRY(join_packed_weights(frame, price));
+    if (HONE_TRY(ProductChains(frame, price).run())) is_joined = true;
   }
   // Joins may not fit what is said to be in place: then all groups stay as they were.
   if (is_joined) frame.take(frame.edited_groups());

@@ -10,6 +10,7 @@
 #include "kernel/words.h"
 #include "plan/in_place.h"
 #include "plan/view.h"
+#include "planner/packed_sources.h"
 #include "planner/steps.h"
 
 namespace hone {
@@ -21,15 +22,6 @@ constexpr double kLeastGain = 0.05;
 constexpr size_t kMaxCopiedName = 1000;  // bytes of a name, to which more is added
 
 enum class Channels : uint8_t { second, in_blocks, last };  // second: row-major
-
-// The dim `last` behind all others, or only blocks of it. Others stay in order.
-Layout with_last(std::vector<int> others, int last, int64_t block) {
-  Layout layout;
-  if (block > 1) layout.parts.push_back({.dim = last, .block = block});
-  for (int dim : others) layout.parts.push_back({.dim = dim});
-  layout.parts.push_back({.dim = last, .block = block, .is_inner = block > 1});
-  return layout;
-}
 
 // Sets the layouts of values that may have any and that nobody decided, by price:
 //   * weights of dot and conv so that lanes find neighbours side by side, without packing at run
@@ -217,6 +209,21 @@ class LayoutChooser {
     if (!frame_.steps[s].is_kernel) return 0;
     double least = HONE_TRY(cost_.seconds(editor_, s));
     for (NodeId n : contractions_of(s)) least = HONE_TRY(price_with_weights(s, n));
+    if (on_.weight_layouts) least = HONE_TRY(price_with_sources(s, least));
+    return least;
+  }
+
+  // The same for constants that the kernel computes weights from.
+  Result<double> price_with_sources(uint32_t s, double least) {
+    PlanCost::Layouts best;
+    for (PlanCost::Layouts& layouts : layouts_of_sources(editor_, s, block_)) {
+      std::erase_if(layouts, [&](const auto& each) { return is_decided(each.first); });
+      const double cost = HONE_TRY(cost_.seconds_if(editor_, s, layouts));
+      if (!(cost < least)) continue;
+      least = cost;
+      best = layouts;
+    }
+    for (const auto& [v, layout] : best) HONE_TRY(editor_.set_layout(v, layout));
     return least;
   }
 

@@ -11,6 +11,9 @@ namespace hone {
 Status form_groups(PlanningFrame& frame);
 // chains.cc: kernels join the only kernel that reads them, as stages of a chain.
 Status join_chains(PlanningFrame& frame);
+// packed_weights.cc, a part of the same step: weights of a few bits join the product that alone
+// reads them. Tells whether some did.
+Result<bool> join_packed_weights(PlanningFrame& frame, PlanCost& price);
 // layouts.cc: updates in place, then how values lie in memory, and copies of weights.
 Status choose_layouts(PlanningFrame& frame);
 // image_chains.cc: convs join the kernel that alone reads their images.
