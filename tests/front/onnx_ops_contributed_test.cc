@@ -339,6 +339,121 @@ TEST(OnnxMatMulNBits, ChecksItsLayout) {
               HasSubstr("row 0 in group 2"));
 }
 
+// Rows of 40 numbers in blocks of 16, several to a byte, and what the reader makes of them.
+class BlockTable {
+ public:
+  explicit BlockTable(int64_t bits) : bits_(bits) {
+    for (int64_t r = 0; r < 3; ++r) {
+      for (int64_t k = 0; k < 48; ++k) weights_.push_back((r * 5 + k * 7) % (int64_t{1} << bits));
+      for (int64_t i = 0; i < 3; ++i) {
+        scales_.push_back(0.25 * static_cast<double>(1 + i + 3 * r));
+        zeros_.push_back((r + i * 3) % (int64_t{1} << bits));
+      }
+    }
+  }
+  Tensor data() const { return in_bytes(weights_, 48); }
+  Tensor scales() const { return reals({3, 3}, scales_); }
+  Tensor zeros() const { return in_bytes(zeros_, 3); }
+  Tensor wide(DType dtype) const { return integers({3, 48}, weights_, dtype); }
+  Tensor wide_zeros(DType dtype) const { return integers({3, 3}, zeros_, dtype); }
+  Numbers rows(const Ints& indices, const std::function<double(size_t)>& zero) const {
+    Numbers all;
+    for (int64_t index : indices)
+      for (size_t k = 0; k < 48; ++k) {
+        const size_t row = static_cast<size_t>(index < 0 ? index + 3 : index);
+        const size_t block = row * 3 + k / 16;
+        all.push_back((static_cast<double>(weights_[row * 48 + k]) - zero(block)) * scales_[block]);
+      }
+    return all;
+  }
+  double zero(size_t block) const { return static_cast<double>(zeros_[block]); }
+
+ private:
+  Tensor in_bytes(const Ints& values, size_t row) const {
+    Ints all;
+    const auto each = static_cast<size_t>(8 / bits_);
+    for (size_t start = 0; start < values.size(); start += row)
+      for (size_t i = 0; i < row; i += each) {
+        int64_t byte = 0;
+        for (size_t j = i; j < std::min(row, i + each); ++j)
+          byte |= values[start + j] << (static_cast<int64_t>(j - i) * bits_);
+        all.push_back(byte);
+      }
+    return bytes({3, std::ssize(all) / 3}, all);
+  }
+
+  int64_t bits_;
+  Ints weights_, zeros_;
+  Numbers scales_;
+};
+
+TEST(OnnxGatherBlockQuantized, LooksUpRowsOfBytes) {
+  const Ints indices = {2, -3, 1};
+  const Tensor at = integers({1, 3}, indices);
+  for (int64_t bits : {2, 4, 8}) {
+    const BlockTable t(bits);
+    const Attributes how = {
+        {"bits", bits}, {"block_size", 16}, {"gather_axis", 0}, {"quantize_axis", 1}};
+    const Numbers middle = t.rows(indices, [&](size_t) { return 1 << (bits - 1); });
+    const Numbers given = t.rows(indices, [&](size_t block) { return t.zero(block); });
+    for (const bool is_constant : {false, true}) {
+      const auto operand = [&](Tensor v) {
+        return is_constant ? constant(std::move(v)) : Operand(std::move(v));
+      };
+      const Tensor y = run("GatherBlockQuantized", {operand(t.data()), at, t.scales()}, how);
+      EXPECT_EQ(y.type().static_dims(), (Ints{1, 3, 48}));
+      EXPECT_THAT(numbers(y), near(middle));
+      EXPECT_THAT(numbers(run("GatherBlockQuantized",
+                              {operand(t.data()), at, t.scales(), operand(t.zeros())}, how)),
+                  near(given));
+    }
+  }
+}
+
+TEST(OnnxGatherBlockQuantized, LooksUpNumbersOfFourBits) {
+  const BlockTable t(4);
+  const Tensor at = integers({2}, {1, 0});
+  const Attributes how = {{"block_size", 16}};
+  // Their zero point is 0 where none is given, of those without a sign, too.
+  EXPECT_THAT(
+      numbers(run("GatherBlockQuantized", {constant(t.wide(DType::u4)), at, t.scales()}, how)),
+      near(t.rows({1, 0}, [](size_t) { return 0; })));
+  EXPECT_THAT(
+      numbers(run("GatherBlockQuantized",
+                  {constant(t.wide(DType::u4)), at, t.scales(), constant(t.wide_zeros(DType::u4))},
+                  how)),
+      near(t.rows({1, 0}, [&](size_t block) { return t.zero(block); })));
+  // Columns, with scales along rows: a row of each block.
+  const Tensor table = integers({16, 2}, Ints(32, -3), DType::i4);
+  const Tensor y =
+      run("GatherBlockQuantized", {constant(table), integers({}, {-1}), reals({1, 2}, {2, 5})},
+          {{"block_size", 16}, {"gather_axis", 1}, {"quantize_axis", 0}});
+  EXPECT_EQ(numbers(y), Numbers(16, -15));
+}
+
+TEST(OnnxGatherBlockQuantized, ChecksItsTable) {
+  const BlockTable t(4);
+  const Tensor at = integers({2}, {1, 0});
+  const auto error = [&](std::vector<Operand> operands, const Attributes& how) {
+    return error_of("GatherBlockQuantized", operands, how);
+  };
+  const Attributes usual = {{"block_size", 16}};
+  EXPECT_THAT(error({t.data(), at, t.scales()}, {{"block_size", 24}}),
+              HasSubstr("block_size is 24"));
+  EXPECT_THAT(error({t.data(), at, t.scales()}, {{"block_size", 16}, {"bits", 3}}),
+              HasSubstr("3 bits"));
+  EXPECT_THAT(error({t.data(), at, t.scales()}, {{"block_size", 16}, {"gather_axis", 1}}),
+              HasSubstr("along axis 1"));
+  EXPECT_THAT(error({reals({2, 2}, {1, 2, 3, 4}), at, t.scales()}, usual), HasSubstr("want i4"));
+  EXPECT_THAT(error({t.data(), reals({1}, {1}), t.scales()}, usual), HasSubstr("want integers"));
+  EXPECT_THAT(error({t.data(), at, reals({3}, {1, 2, 3})}, usual), HasSubstr("the table's rank"));
+  EXPECT_THAT(error({t.data(), at, reals({2, 3}, Numbers(6, 1))}, usual), HasSubstr("3 rows"));
+  EXPECT_THAT(error({t.data(), at, reals({3, 2}, Numbers(6, 1))}, usual),
+              HasSubstr("the scale is"));
+  EXPECT_THAT(error({t.data(), at, t.scales(), bytes({3, 1}, {0, 0, 0})}, usual),
+              HasSubstr("too few"));
+}
+
 // ---- Others -------------------------------------------------------------------------------------
 
 TEST(OnnxContributedShape, ExpandDims) {

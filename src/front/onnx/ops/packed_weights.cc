@@ -1,9 +1,30 @@
+#include "front/onnx/ops/indices.h"
 #include "front/onnx/ops/quantize.h"
 #include "front/onnx/registry.h"
 
-// Products with weights of a few bits, several to a byte, that share scales in blocks.
+// Weights of a few bits, several to a byte, that share scales in blocks: products, and rows of
+// tables.
 
 namespace hone::onnx_io {
+
+Value in_bytes(Node& n, size_t operand, int64_t bits, const Dims& dims) {
+  if (std::optional<Tensor> constant = n.maybe_constant(operand); constant) {
+    const DType dtype = bits == 2 ? DType::u2 : bits == 4 ? DType::u4 : DType::u8;
+    return n.builder().constant(constant->viewed_as(Type::get(dtype, dims)));
+  }
+  if (bits == 8) return reshape(n.in(operand), dims);
+  Dims each = dims;
+  each.back() = each.back().value() * bits / 8;
+  each.push_back(1);
+  Value bytes = reshape(n.in(operand), each);
+  std::vector<Value> parts;
+  for (int64_t bit = 0; bit < 8; bit += bits) {
+    Value part = binary(Opcode::shift_right, bytes, static_cast<double>(bit));
+    parts.push_back(binary(Opcode::and_, part, static_cast<double>((1 << bits) - 1)));
+  }
+  return reshape(concat(parts, static_cast<int>(dims.size())), dims);
+}
+
 namespace {
 
 struct Layout {
@@ -27,32 +48,24 @@ Layout read_layout(Node& n) {
   return l;
 }
 
-// Numbers of l.bits that stand in the bytes of an operand, the low bits first, as [columns, count]
-// of `stored` per column. They are u4 that share the bytes of a constant, else u8.
+// The operand in other dims. Products read constants as they lie, so these have the dims
+// themselves.
+Value shaped(Node& n, size_t operand, const Dims& dims) {
+  if (const std::optional<Tensor> constant = n.maybe_constant(operand))
+    return n.builder().constant(constant->viewed_as(Type::get(constant->dtype(), dims)));
+  return reshape(n.in(operand), dims);
+}
+
+// Numbers of l.bits in the bytes of an operand as [columns, count] of `stored` per column.
 Value unpacked(Node& n, size_t operand, const Layout& l, int64_t stored, int64_t count) {
-  Value bytes = n.in(operand);
+  const Value bytes = n.in(operand);
   const int64_t per_column = stored / l.per_byte();
   if (bytes.dtype() != DType::u8 ||
       !(bytes.type().elements() == Dim(l.columns) * Dim(per_column))) {
     n.bad("operand {} is {}, want u8 with {} bytes for each of {} columns", operand,
           bytes.type().to_string(), per_column, l.columns);
   }
-  Builder& b = n.builder();
-  const Dims dims = {l.columns, stored};
-  Value numbers;
-  if (std::optional<Tensor> constant = n.maybe_constant(operand); constant && l.bits == 4) {
-    numbers = b.constant(constant->viewed_as(Type::get(DType::u4, dims)));
-  } else {
-    bytes = reshape(bytes, {l.columns, per_column, 1});
-    std::vector<Value> parts;
-    for (int64_t bit = 0; bit < 8; bit += l.bits) {
-      Value part = binary(Opcode::shift_right, bytes, static_cast<double>(bit));
-      const double all = static_cast<double>((1 << l.bits) - 1);
-      parts.push_back(l.bits == 8 ? part : binary(Opcode::and_, part, all));
-    }
-    numbers = reshape(concat(parts, 2), dims);
-  }
-  return slice(numbers, 1, 0, count);
+  return slice(in_bytes(n, operand, l.bits, {l.columns, stored}), 1, 0, count);
 }
 
 // The weights [columns, rows] as reals.
@@ -65,7 +78,7 @@ Value weights(Node& n, const Layout& l) {
     n.bad("the scales are {}, want reals, {} for each of {} columns", scale.type().to_string(),
           blocks, l.columns);
   }
-  scale = reshape(scale, per_block);
+  scale = shaped(n, 2, per_block);
   Value numbers = unpacked(n, 1, l, blocks * l.block, l.rows);
   const Granularity g = {.axis = 1, .block = l.block};
   if (zero && is_real(zero.dtype())) {
@@ -119,6 +132,85 @@ void map_matmul_n_bits(Node& n) {
   Value y = dot_general(a, w, {}, {}, {a.rank() - 1}, {1});
   if (Value bias = n.optional(5)) y = y + bias;
   n.out(y);
+}
+
+namespace {
+
+// A table of numbers of 2, 4 or 8 bits, with their zero points. Bytes have several to each.
+struct PackedTable {
+  Value numbers, zero;  // zero: absent for the one of the type
+  double usual_zero = 0;
+};
+
+Dims with_longer_last(Value v, int64_t times) {
+  Dims dims = v.dims();
+  if (!dims.back().is_static()) return dims;
+  dims.back() = dims.back().value() * times;
+  return dims;
+}
+
+PackedTable read_table(Node& n, int64_t gather_axis, int64_t quantize_axis) {
+  const Value data = n.in(0), zero = n.optional(3);
+  const int64_t bits = n.integer("bits", 4);
+  if (data.dtype() == DType::i4 || data.dtype() == DType::u4) {
+    if (bits != 4) n.bad("bits is {}, and the table is {}", bits, data.type().to_string());
+    return {data, zero};
+  }
+  if (data.dtype() != DType::u8)
+    n.bad("the table is {}, want i4, u4 or u8", data.type().to_string());
+  if (bits != 2 && bits != 4 && bits != 8) n.unsupported("a table of {} bits", bits);
+  if (gather_axis != 0 || quantize_axis != data.rank() - 1)
+    n.bad(
+        "rows of bytes are gathered along axis 0 and scaled along the last; the axes are {} and {}",
+        gather_axis, quantize_axis);
+  if (!data.type().is_static()) n.unsupported("a table whose size varies");
+  PackedTable table = {in_bytes(n, 0, bits, with_longer_last(data, 8 / bits)), {}};
+  table.usual_zero = static_cast<double>(1 << (bits - 1));
+  if (!zero) return table;
+  const Value scale = n.in(2);
+  if (zero.dtype() != DType::u8 || !zero.type().is_static() || zero.rank() != data.rank())
+    n.bad("the zero points are {}, want u8 with the table's rank", zero.type().to_string());
+  Dims stored = with_longer_last(zero, 8 / bits);
+  if (scale.rank() != zero.rank() || !provably_le(scale.dim(-1), stored.back()))
+    n.bad("the zero points are {}, too few for scales of {}", zero.type().to_string(),
+          scale.type().to_string());
+  table.zero =
+      cast(slice(in_bytes(n, 3, bits, stored), -1, 0, scale.dim(-1)), table.numbers.dtype());
+  return table;
+}
+
+}  // namespace
+
+// Rows of a table, and their scales and zero points, are looked up before they are multiplied.
+void map_gather_block_quantized(Node& n) {
+  const Value indices = n.in(1), scale = n.in(2), data = n.in(0);
+  n.require_rank(data, "the table", 1);
+  if (!is_integer(indices.dtype()))
+    n.bad("the indices have type {}, want integers", indices.type().to_string());
+  const int gather_axis = n.axis("gather_axis", data.rank(), 0);
+  const int quantize_axis = n.axis("quantize_axis", data.rank(), 1);
+  const int64_t block = n.integer("block_size", 128);
+  if (block < 16 || block > kMaxElements || (block & (block - 1)) != 0)
+    n.bad("block_size is {}, want a power of 2 from 16 on", block);
+  if (gather_axis == quantize_axis)
+    n.bad("rows are gathered and scaled along axis {}", gather_axis);
+  const PackedTable table = read_table(n, gather_axis, quantize_axis);
+  if (!is_real(scale.dtype()) || scale.rank() != data.rank())
+    n.bad("the scales are {}, want reals with the table's rank", scale.type().to_string());
+  const Dim rows = table.numbers.dim(gather_axis);
+  if (!(scale.dim(gather_axis) == rows))
+    n.bad("the scales are {} for a table of {} rows", scale.type().to_string(), rows.to_string());
+  check_indices(n, indices, rows);
+  const Value at = from_back(n, indices, rows);
+  const auto row = [&](Value v) { return looked_up(v, at, gather_axis); };
+  const Value scales = row(scale);
+  Value zero = table.zero ? row(table.zero) : Value();
+  if (!zero && table.usual_zero != 0)
+    zero =
+        cast(n.builder().full(DType::u8, scales.dims(), table.usual_zero), table.numbers.dtype());
+  const int64_t axis =
+      quantize_axis > gather_axis ? quantize_axis + indices.rank() - 1 : quantize_axis;
+  n.out(dequantized(n, row(table.numbers), scales, zero, {.axis = axis, .block = block}));
 }
 
 }  // namespace hone::onnx_io

@@ -38,6 +38,9 @@ Dynamic dynamically_quantized(Node& n, Value x);
 // x, integers of at most 8 bits, as i32 with its zero point (absent, a number, or of a shape that
 // broadcasts) taken off.
 Value centered(Node& n, Value x, Value zero);
+// Numbers of 2, 4 or 8 bits that stand in the bytes of an operand, the low bits first, under dims
+// whose last one they fill. They share the bytes of a constant, else they are u8.
+Value in_bytes(Node& n, size_t operand, int64_t bits, const Dims& dims);
 // A scalar of what has one element; other values stay.
 Value as_scalar(Value v);
 
