@@ -14,6 +14,7 @@
 #include "cli/rows_memory.h"
 #include "cli/rows_model.h"
 #include "cli/rows_place.h"
+#include "cli/rows_quantize.h"
 #include "cli/rows_rules.h"
 #include "cli/rows_shard.h"
 #include "cli/rows_tests.h"
@@ -522,6 +523,18 @@ constexpr Command kCommands[] = {
      .options = kShrink,
      .examples = kShrinkExamples,
      .run = &cmd_shrink},
+    {.name = "quantize",
+     .summary = "Compute the layers of a model with fewer bits, within an error",
+     .text =
+         "A layer is a product of data by constant weights. Measures the error of the outputs if "
+         "one layer alone changes, prices its time, and chooses levels until the whole has the "
+         "error that is allowed. The model that is written is checked on runs that calibration "
+         "did not see. ONNX files get QuantizeLinear and DequantizeLinear, and other runtimes "
+         "load them. docs/quantize.md explains the table.",
+     .positionals = kConvertModel,
+     .options = kQuantize,
+     .examples = kQuantizeExamples,
+     .run = &cmd_quantize},
     {.name = "grad",
      .summary = "Make a training step of a model",
      .text =

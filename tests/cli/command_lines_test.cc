@@ -55,6 +55,7 @@ const std::map<std::string_view, Words>& lines() {
       {"report", {"small.hone", "--alone", "--seconds", "0.1"}},
       {"check", {"small.hone", "--cache", "none"}},
       {"convert", {"small.hone", "-o", "-"}},
+      {"quantize", {"small.hone", "-o", "-"}},
       {"shrink", {"small.hone", "-o", "-"}},
       {"grad", {"small.hone", "-o", "-"}},
       {"train", {"small.train", "--cache", "none"}},

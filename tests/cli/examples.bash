@@ -48,6 +48,9 @@ GRAPH
   hone run mlp.hone --input x=2x16xf32=1 -o y.npy
   printf 'graph @x(%%a: f32[2, 16]) {\n  %%x = max %%a, %%a\n  return %%x\n}\n' >x.hone
   for file in x.npy x.npz; do hone run x.hone --input a=2x16xf32=1 -o $file; done
+  printf 'graph @s(%%a: f32[2, 4]) {\n  %%x = neg %%a\n  return %%x\n}\n' >s.hone
+  mkdir samples
+  for seed in 1 2 3; do hone run s.hone --seed $seed -o samples/$seed.npy; done
   # TensorProto: two dims, type 1, and 4-byte numbers.
   hone run model.onnx --input x=2x4xf32=1 -o in_out.npy
   { printf '\x08\x02\x08\x04\x10\x01\x4a\x20'; printf '\x00\x00\x80\x3f%.0s' {1..8}; } >input_0.pb

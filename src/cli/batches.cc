@@ -1,0 +1,118 @@
+#include "cli/batches.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/text.h"
+#include "front/arrays.h"
+#include "search/graph_price.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr size_t kMostBatches = 256;  // they are all in memory
+constexpr size_t kEachUnseen = 4;
+constexpr int64_t kRandomSeen = 3, kRandomUnseen = 2;
+
+Status check_no_nan(const Tensor& tensor, std::string_view from) {
+  if (!is_real(tensor.dtype())) return {};
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    if (!std::isfinite(tensor.real_at(i)))
+      return bad_input("element {} of {} is {}, and calibration needs finite numbers", i,
+                       tensor.type().to_string(), tensor.real_at(i))
+          .at(std::string(from))
+          .with_hint("take the file out of the folder, or repair it");
+  return {};
+}
+
+// The files that have arrays, by name.
+Result<std::vector<std::filesystem::path>> files_of(const std::string& folder) {
+  std::error_code failed;
+  std::vector<std::filesystem::path> files;
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const std::string extension = at->path().extension().string();
+    if (extension == ".npz" || extension == ".npy" || extension == ".safetensors")
+      files.push_back(at->path());
+  }
+  if (failed) return bad_input("the folder cannot be read: {}", failed.message()).at(folder);
+  if (files.size() < 2)
+    return bad_input("{} files with arrays, want at least 2: one is for the check at the end",
+                     files.size())
+        .at(folder)
+        .with_hint("each .npz file has the inputs of one run by name");
+  std::ranges::sort(files);
+  if (files.size() > kMostBatches) files.resize(kMostBatches);
+  return files;
+}
+
+Result<std::vector<Tensor>> read_batch(const Graph& graph, const std::filesystem::path& path,
+                                       const Face& face) {
+  Given given;
+  if (has_named_tensors(path)) {
+    for (NamedTensor& each : HONE_TRY(read_named_tensors(path)))
+      given.inputs.push_back({.name = each.name,
+                              .tensor = std::move(each.tensor),
+                              .from = fmt::format("{}:{}", path.string(), each.name),
+                              .label = "--data"});
+  } else {
+    if (graph.inputs().size() != 1)
+      return bad_input("it has one array, and the model has {} inputs", graph.inputs().size())
+          .at(path.string())
+          .with_hint("a .npz file has arrays by the names of inputs");
+    given.inputs.push_back({.name = std::string(graph.name(graph.inputs()[0])),
+                            .tensor = HONE_TRY(read_tensor(path)),
+                            .from = path.string(),
+                            .label = "--data"});
+  }
+  for (const GivenInput& input : given.inputs) HONE_TRY(check_no_nan(input.tensor, input.from));
+  for (ValueId v : graph.inputs())
+    if (std::ranges::find(given.inputs, graph.name(v), &GivenInput::name) == given.inputs.end())
+      return bad_input("there is no array for the input '{}'", graph.name(v)).at(path.string());
+  return HONE_TRY(resolve_inputs(graph, std::move(given), 0, Engine::native, face)).tensors;
+}
+
+}  // namespace
+
+Result<quantize::Batches> batches_of(const Graph& graph, const std::string& folder, int64_t seed,
+                                     const Face& face) {
+  quantize::Batches batches;
+  if (folder.empty()) {
+    face.note("calibrated on random inputs: ranges and errors of real data may be others");
+    Face quiet = face;
+    quiet.notice = {};
+    for (int64_t i = 0; i < kRandomSeen + kRandomUnseen; ++i) {
+      RunInputs inputs = HONE_TRY(resolve_inputs(graph, {}, seed + i, Engine::native, quiet));
+      (i < kRandomSeen ? batches.calibration : batches.unseen).push_back(std::move(inputs.tensors));
+    }
+    return batches;
+  }
+  const std::vector<std::filesystem::path> files = HONE_TRY(files_of(folder));
+  for (size_t i = 0; i < files.size(); ++i) {
+    const bool is_last = i + 1 == files.size() && batches.unseen.empty();
+    const bool is_unseen = is_last || i % kEachUnseen == kEachUnseen - 1;
+    (is_unseen ? batches.unseen : batches.calibration).push_back(HONE_TRY(read_batch(graph, files[i], face)));
+  }
+  return batches;
+}
+
+quantize::QuantizeMachine native_machine(const NativeOptions& options, const Cost& cost,
+                                         const Face& face) {
+  const auto price = std::make_shared<GraphPrice>(options.target, cost,
+                                                  GraphPriceOptions{options.threads, face.cancel});
+  quantize::QuantizeMachine machine;
+  machine.seconds = [price](const Graph& graph) { return price->exact(graph); };
+  machine.compile = [&options, face](const Graph& graph) -> Result<quantize::RunGraph> {
+    const auto model = std::make_shared<const Model>(model_of(graph));
+    const std::shared_ptr<const Runnable> native =
+        HONE_TRY(native_model(*model, RunInputs(), options, face));
+    const CancelToken* cancel = face.cancel;
+    return quantize::RunGraph([model, native, cancel](std::span<const Tensor> inputs) {
+      return native->run(inputs, {.cancel = cancel});
+    });
+  };
+  return machine;
+}
+
+}  // namespace hone::cli

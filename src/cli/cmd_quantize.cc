@@ -1,0 +1,148 @@
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/arguments.h"
+#include "cli/batches.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/memory_limit.h"
+#include "cli/native.h"
+#include "cli/source.h"
+#include "cost/analytic.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr double kMostError = 1;
+
+Result<quantize::QuantizeOptions> quantize_options(const Arguments& arguments) {
+  quantize::QuantizeOptions options;
+  const std::string to = arguments.text("to");
+  if (const std::optional<quantize::Precision> level = quantize::precision_of(to)) {
+    options.levels = {*level};
+  } else {
+    for (quantize::Precision each : quantize::kPrecisions)
+      if (each != quantize::Precision::f32) options.levels.push_back(each);
+    options.only_faster = true;
+  }
+  options.error = arguments.real("error");
+  if (!(options.error > 0) || options.error > kMostError)
+    return usage_error("--error {} is outside of what is useful: above 0, at most 1", options.error)
+        .with_hint("--error 1e-2");
+  options.keep = arguments.list("keep");
+  options.group = arguments.integer("group");
+  if ((options.group & (options.group - 1)) != 0)
+    return usage_error("--group {} is not a power of 2", options.group);
+  return options;
+}
+
+struct Totals {
+  double seconds_f32 = 0, seconds = 0;
+  int64_t bytes_f32 = 0, bytes = 0;
+};
+
+Totals totals_of(const quantize::QuantizeResult& result) {
+  Totals totals;
+  for (const quantize::LayerReport& each : result.reports) {
+    totals.seconds_f32 += each.seconds_f32, totals.seconds += each.seconds;
+    totals.bytes_f32 += each.bytes_f32, totals.bytes += each.bytes;
+  }
+  return totals;
+}
+
+std::string difference_text(std::string_view what, const quantize::Difference& difference) {
+  std::string text = fmt::format("{}  error {:.3g}, largest difference {:.3g}", what,
+                                 difference.error, difference.largest);
+  if (difference.equal_best)
+    text += fmt::format(", equal best answers {:.1f} %", 100 * *difference.equal_best);
+  return text + "\n";
+}
+
+std::string table_of(const quantize::QuantizeResult& result) {
+  TextTable table("llrrrl", {"layer", "level", "error", "time saved", "weights", "stays f32"});
+  for (const quantize::LayerReport& each : result.reports) {
+    const double saved = each.seconds_f32 - each.seconds;
+    const bool is_changed = each.level != quantize::Precision::f32;
+    table.add_row({each.name, std::string(quantize::name(each.level)),
+                   is_changed ? fmt::format("{:.2g}", each.error) : "",
+                   is_changed ? (saved < 0 ? "-" : "") + format_seconds(std::abs(saved)) : "",
+                   format_bytes(each.bytes), each.why});
+  }
+  const Totals totals = totals_of(result);
+  std::string text = table.to_string() + "\n";
+  text += fmt::format("layers   {} before, {} after, by price\n",
+                      format_seconds(totals.seconds_f32), format_seconds(totals.seconds));
+  text += fmt::format("weights  {} before, {} after\n", format_bytes(totals.bytes_f32),
+                      format_bytes(totals.bytes));
+  text += difference_text("seen   ", result.calibration);
+  text += difference_text("unseen ", result.unseen);
+  return text;
+}
+
+nlohmann::ordered_json json_of(const quantize::Difference& difference) {
+  nlohmann::ordered_json json = {{"error", difference.error}, {"largest", difference.largest}};
+  if (difference.equal_best) json["equal_best"] = *difference.equal_best;
+  return json;
+}
+
+std::string json_of(const quantize::QuantizeResult& result) {
+  const Totals totals = totals_of(result);
+  nlohmann::ordered_json json = {{"seconds_f32", totals.seconds_f32},
+                                 {"seconds", totals.seconds},
+                                 {"bytes_f32", totals.bytes_f32},
+                                 {"bytes", totals.bytes},
+                                 {"seen", json_of(result.calibration)},
+                                 {"unseen", json_of(result.unseen)},
+                                 {"layers", nlohmann::ordered_json::array()}};
+  for (const quantize::LayerReport& each : result.reports)
+    json["layers"].push_back({{"layer", each.name},
+                              {"level", quantize::name(each.level)},
+                              {"error", each.error},
+                              {"seconds_f32", each.seconds_f32},
+                              {"seconds", each.seconds},
+                              {"bytes_f32", each.bytes_f32},
+                              {"bytes", each.bytes},
+                              {"stays", each.why}});
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+Status cmd_quantize(const Arguments& arguments, Console& console) {
+  const std::string path = arguments.text("output"), json = arguments.text("json");
+  if (!path.empty()) HONE_TRY(check_model_path(path));
+  quantize::QuantizeOptions options = HONE_TRY(quantize_options(arguments));
+  const ExportOptions onnx = HONE_TRY(onnx_options(arguments, path));
+  const NativeOptions native =
+      HONE_TRY(native_options(arguments, console, DefaultCache::none, LogPlans::left));
+  HONE_TRY(check_runs_here(native.target, Console::labels()));
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Model model = HONE_TRY(with_sizes(source.model, HONE_TRY(given_sizes(source, console))));
+  const Graph* graph = single_graph(model);
+  if (graph == nullptr) return no_single_graph(model, "'hone quantize'");
+  if (!graph->is_static())
+    return usage_error("times and errors depend on the open sizes, such as {}",
+                       graph->symbols()[0].name())
+        .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
+
+  const Face face = limited_face(arguments, console);
+  const quantize::Batches batches =
+      HONE_TRY(batches_of(*graph, arguments.text("data"), arguments.integer("seed"), face));
+  const AnalyticCost analytic(native.target);
+  const Cost& cost = native.cost == nullptr ? analytic : *native.cost;
+  const std::unique_ptr<Progress> progress = console.progress();
+  options.progress = progress.get();
+  options.cancel = &console.cancel();
+  const quantize::QuantizeResult result = HONE_TRY(
+      quantize::choose_levels(*graph, options, batches, native_machine(native, cost, face)));
+  if (path == "-" || json == "-")
+    console.say(trim(table_of(result)));
+  else
+    console.write(table_of(result));
+  if (!json.empty()) HONE_TRY(write_text(json, json_of(result), console));
+  if (path.empty()) return {};
+  return write_model(model_of(result.graph), path, console, onnx);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,83 @@
+# Layers of fewer bits: what is chosen, what is written, and what other runtimes make of it.
+source "$ROOT/tests/cli/expect.bash"
+hone() { "$HONE" quantize "$@"; }
+
+model="zoo:mlp,size=tiny"
+for to in w8 w4 int8 bf16 f16; do
+  hone "$model" --to $to --error 0.3 -o $to.onnx --json $to.json >out 2>err
+  grep -q "random inputs" err
+  contains "$to"
+  contains "^unseen +error [0-9.e-]+"
+  "$HONE" check $to.onnx --cache none >out 2>err || { cat out err; exit 1; }
+done
+"$HONE" convert "$model" -o f32.onnx 2>err
+size() { stat -c %s "$1"; }
+(($(size w8.onnx) < $(size f32.onnx) / 2 && $(size w4.onnx) < $(size w8.onnx)))
+(($(size bf16.onnx) < $(size f32.onnx) * 3 / 4))
+
+# Text keeps what it has.
+hone "$model" --to w4 --error 0.3 -o w4.hone >out 2>err
+"$HONE" check w4.hone --cache none >out 2>err
+hone "$model" --to w4 --error 0.3 -o - >text 2>out
+grep -q "dequantize" text && grep -q "unseen" out
+
+# Arrays of the user's: each file is a run, the last one is for the check.
+mkdir samples
+for seed in 1 2 3; do
+  "$HONE" run "zoo:mlp,size=tiny" --seed $seed -o unused.npy >/dev/null 2>err
+done
+shape=$("$HONE" inspect "$model" | sed -nE 's/^inputs +x +(f32\[.*\])$/\1/p')
+for seed in 1 2 3; do
+  echo "graph @g(%x: $shape) -> $shape { %y = neg %x return %y }" >neg.hone
+  "$HONE" run neg.hone --seed $seed -o samples/$seed.npy >/dev/null 2>err
+done
+hone "$model" --to int8 --error 0.3 --data samples >out 2>err
+never grep -q "random" err
+contains "int8"
+
+# What stays, and why.
+layer=$(sed -n 2p out | cut -d' ' -f1)
+hone "$model" --to int8 --error 0.3 --keep "$layer" >out 2>err
+contains "^$layer +f32 .*--keep"
+fails 2 "'nosuch'" "$model" --to w8 --keep nosuch
+fails 1 "the best is" "$model" --to w4 --error 1e-9
+fails 2 "--error" "$model" --error 0
+fails 2 "power of 2" "$model" --group 48
+fails 3 "at least 2" "$model" --data .
+fails 3 "nowhere" "$model" --data nowhere
+echo "graph @g(%x: f32[2]) -> f32[2] { %y = exp %x return %y }" >exp.hone
+fails 4 "no products" exp.hone
+mkdir bad
+"$HONE" run exp.hone -o bad/1.npy >/dev/null 2>err
+cp bad/1.npy bad/2.npy
+fails 3 "bad/1.npy" "$model" --data bad
+echo "graph @g(%x: $shape) -> $shape { %y = log %x return %y }" >log.hone
+"$HONE" run log.hone --input "x=${shape:4:-1}" -o bad/1.npy >/dev/null 2>err || true
+"$HONE" run neg.hone -o bad/2.npy >/dev/null 2>err
+"$HONE" run log.hone --seed 1 -o bad/1.npy >/dev/null 2>err
+fails 3 "bad/1.npy" "$model" --data bad
+grep -q "finite" err
+
+# ONNX Runtime loads what was written, and agrees.
+python=${HONE_PYTHON:-python3}
+"$python" -c "import onnxruntime" 2>/dev/null ||
+  { echo "skipped the rest: $python has no onnxruntime"; exit 0; }
+"$HONE" run neg.hone --seed 5 -o x.npy >/dev/null 2>err
+for to in w8 w4 int8 f16; do
+  "$HONE" run $to.onnx --input x=@x.npy -o $to.npy >/dev/null 2>err
+  "$python" - $to <<'END'
+import sys
+
+import numpy as np
+import onnxruntime
+
+name = sys.argv[1]
+session = onnxruntime.InferenceSession(name + ".onnx", providers=["CPUExecutionProvider"])
+theirs = session.run(None, {session.get_inputs()[0].name: np.load("x.npy")})[0]
+ours = np.load(name + ".npy")
+error = np.sqrt(((ours - theirs) ** 2).mean() / (theirs**2).mean())
+# Bytes: a sum of another order moves some numbers by a step of the grid.
+limit = {"w8": 1e-5, "w4": 1e-5, "int8": 1e-2, "f16": 2e-3}[name]
+assert error < limit, (name, error)
+END
+done
