@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "front/hlo/counted.h"
 #include "front/hlo/importer.h"
 #include "front/hlo/probes.h"
 
@@ -163,18 +164,23 @@ std::vector<Value> map_loop(Node& n) {
   const size_t carried = outside.carried().size();
   const std::vector<Value> initial = joined(joined(state, outside.carried()), probes.initial());
   if (initial.empty()) n.refuse(unsupported("a loop without a state is not handled"));
-  std::vector<Value> results = while_loop(
-      initial,
-      [&](Builder& inner, std::span<const Value> in) {
+  std::vector<Type> types;
+  for (const Value& one : initial) types.push_back(one.type());
+  Builder& b = n.builder();
+  const GraphRef condition =
+      b.region("condition", types, [&](Builder& inner, std::span<const Value> in) {
         return run_inside(n, inner, bodies[0], shapes, outside, in.first(count),
                           in.subspan(count, carried));
-      },
-      [&](Builder& inner, std::span<const Value> in) {
-        const std::vector<Value> next = run_inside(n, inner, bodies[1], shapes, outside,
-                                                   in.first(count), in.subspan(count, carried));
-        return joined(joined(next, in.subspan(count, carried)),
-                      probes.after(inner, in.subspan(count + carried)));
       });
+  const GraphRef body = b.region("body", types, [&](Builder& inner, std::span<const Value> in) {
+    const std::vector<Value> next = run_inside(n, inner, bodies[1], shapes, outside,
+                                               in.first(count), in.subspan(count, carried));
+    return joined(joined(next, in.subspan(count, carried)),
+                  probes.after(inner, in.subspan(count + carried)));
+  });
+  std::optional<std::vector<Value>> counted = as_scan(n, initial, *condition, *body);
+  std::vector<Value> results =
+      counted ? *counted : b.ops(Opcode::while_, initial, {}, {condition, body});
   probes.end(std::span(results).subspan(count + carried));
   results.resize(count);
   return results;
