@@ -234,6 +234,7 @@ class Output(NamedTuple):
     kind: str  # "out", "argument", "size", "constant"
     what: Any
     dtype: Optional[torch.dtype] = None
+    order: Optional[List[int]] = None  # hone gives the dims in this order; none: as they are
 
 
 class Lowered(NamedTuple):
@@ -241,6 +242,16 @@ class Lowered(NamedTuple):
     inputs: List[Input]
     outputs: List[Output]
     refused: Dict[torch.fx.Node, str]
+
+
+def _order(tensor: torch.Tensor) -> Optional[List[int]]:
+    """The dims from the outermost in memory; none: row by row. Code that follows in PyTorch was
+    traced with such strides."""
+    strides = [one if isinstance(one, int) else one.node.hint for one in tensor.stride()]
+    if any(one is None or (one == 0 and size != 1) for one, size in zip(strides, tensor.shape)):
+        return None
+    order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
+    return None if order == sorted(order) else order
 
 
 def _known(node: torch.fx.Node) -> List[Any]:
@@ -423,9 +434,12 @@ class _Walk:
                 self.outputs.append(Output("constant", None))
                 self.refused.setdefault(one, str(self.values.get(one)))
             else:
-                dtype = one.meta["val"].dtype
-                self.outputs.append(Output("out", len(self.results), dtype))
-                self.results.append(self.values[one])
+                known, value = one.meta["val"], self.values[one]
+                order = _order(known)
+                self.outputs.append(Output("out", len(self.results), known.dtype, order))
+                self.results.append(
+                    value if order is None else hg.transpose(value, permutation=order)
+                )
 
 
 # Largest sizes of open dims, tried one after another: a type of hone has less than 2^60 elements.

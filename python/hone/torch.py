@@ -60,7 +60,7 @@ class _Part:
 
     def _result(self, one: Output, made: Sequence[Any], args: Sequence[Any]) -> Any:
         if one.kind == "out":
-            return _taken(made[one.what], one.dtype)
+            return _taken(made[one.what], one.dtype, one.order)
         if one.kind == "argument":
             return args[one.what]
         if one.kind == "size":
@@ -85,9 +85,14 @@ def _lent(argument: Any, is_size: bool) -> Any:
     return (tensor.view(bits) if bits is not None else tensor).numpy()
 
 
-def _taken(array: Any, dtype: Optional[torch.dtype]) -> torch.Tensor:
+def _taken(
+    array: Any, dtype: Optional[torch.dtype], order: Optional[Sequence[int]]
+) -> torch.Tensor:
     tensor = torch.from_numpy(array)
-    return tensor if tensor.dtype == dtype else tensor.view(dtype)
+    tensor = tensor if tensor.dtype == dtype else tensor.view(dtype)
+    if order is None:
+        return tensor
+    return tensor.permute([order.index(dim) for dim in range(len(order))])
 
 
 class _Fused(torch.nn.Module):
@@ -97,31 +102,10 @@ class _Fused(torch.nn.Module):
         super().__init__()
         self.part = part
         self.is_single = isinstance(result, torch.fx.Node)
-        self.orders = [_order(one) for one in ([result] if self.is_single else result)]
 
     def forward(self, *args: Any) -> Any:
-        made = [_in_order(*one) for one in zip(self.part(*args), self.orders)]
+        made = self.part(*args)
         return made[0] if self.is_single else tuple(made)
-
-
-def _order(node: Any) -> Optional[List[int]]:
-    """The dims of a result, from the outermost in memory; None: row by row. What follows in
-    PyTorch was traced with such strides."""
-    known = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
-    if not isinstance(known, torch.Tensor):
-        return None
-    strides = [one if isinstance(one, int) else one.node.hint for one in known.stride()]
-    if None in strides:
-        return None
-    order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
-    return None if order == sorted(order) else order
-
-
-def _in_order(tensor: Any, order: Optional[List[int]]) -> Any:
-    if order is None:
-        return tensor
-    back = [order.index(dim) for dim in range(len(order))]
-    return tensor.permute(order).contiguous().permute(back)
 
 
 class _Good(OperatorSupportBase):

@@ -272,6 +272,20 @@ class Block(nn.Module):
         return self.head(self.layer(self.table(tokens), mask))
 
 
+class Broken(nn.Module):
+    """Two graphs: the first one ends with a permuted result, and is saved for its derivative."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(4, 6, 3, padding=1)
+        self.second = nn.Linear(6, 3)
+
+    def forward(self, x):
+        y = torch.tanh(self.first(x)).permute(0, 2, 3, 1)
+        torch._dynamo.graph_break()
+        return self.second(y).square()
+
+
 def gradients(module, run, given, loss):
     module.zero_grad()
     made = run(given)
@@ -299,6 +313,12 @@ class Training(unittest.TestCase):
     def test_network(self):
         torch.manual_seed(1)
         self.train(Network(), [reals(3, 4, 16, 16), reals(3, 4, 16, 16)])
+
+    def test_a_graph_break(self):
+        torch.manual_seed(6)
+        self.train(Broken(), [reals(2, 4, 5, 5), reals(2, 4, 5, 5)])
+        plain = reals(2, 4, 5, 5).contiguous(memory_format=torch.channels_last)
+        self.train(Broken().to(memory_format=torch.channels_last), [plain])
 
     def test_network_with_constant_statistics(self):
         torch.manual_seed(2)
@@ -422,6 +442,26 @@ class Compiling(unittest.TestCase):
         fast = self.fast(f)
         for n in (1, 2, 3):
             same(self, fast(X, n, scale=0.5), f(X, n, scale=0.5))
+
+    def test_results_lie_in_memory_as_those_of_pytorch(self):
+        channels_last = IMAGE.contiguous(memory_format=torch.channels_last)
+        several = nn.Conv2d(4, 3, 3).to(memory_format=torch.channels_last)
+        for function, given in (
+            (lambda x: (x * 2).t(), X),
+            (lambda x: (x + 1).permute(1, 3, 0, 2).relu(), IMAGE),
+            (lambda x: x.sum(1, keepdim=True).exp().expand(4, 6), X),
+            (several, channels_last),
+            (lambda x: torch.lgamma(x.abs() + 1).t() * 2, X),  # PyTorch computes a part
+        ):
+            want = function(given)
+            with torch.no_grad():
+                for got in (
+                    self.fast(function)(given),
+                    hone.torch.compile(Of(function), (given,), **OPTIONS)(given),
+                ):
+                    same(self, got, want)
+                    if 0 not in want.stride():
+                        self.assertEqual(got.stride(), want.stride())
 
     def test_no_grad(self):
         module = nn.Linear(6, 2)
