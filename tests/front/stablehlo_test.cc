@@ -135,6 +135,10 @@ TEST(Stablehlo, ReducesByKnownAndUnknownBodies) {
   EXPECT_EQ(reduced("%s = stablehlo.add %a, %b : tensor<i32>"), "106 115");
   EXPECT_EQ(reduced("%s = stablehlo.maximum %b, %a : tensor<i32>"), "100 100");
   EXPECT_EQ(reduced("%s = stablehlo.subtract %a, %b : tensor<i32>"), "94 85");
+  // The constant stands outside of the body.
+  EXPECT_EQ(reduced("%t = stablehlo.subtract %a, %b : tensor<i32>\n"
+                    "%s = stablehlo.add %t, %c : tensor<i32>"),
+            "394 385");
 }
 
 // argmax as JAX writes it: NaN wins, and among equals the lower place. Any body that picks so is
@@ -195,6 +199,18 @@ TEST(Stablehlo, SpellsOutFunctionsOfChlo) {
   EXPECT_FLOAT_EQ(value("erfc", "5.0"), 1.5374597944280349e-12);
   EXPECT_FLOAT_EQ(value("erfc", "3.0"), 2.2090496998585445e-05);
   EXPECT_FLOAT_EQ(value("erfc", "-4.0"), 1.999999984582742);
+  const auto wide = [](std::string_view x) {
+    return std::stod(
+        result_of(main_of(fmt::format("%x = stablehlo.constant dense<{}> : tensor<f64>\n"
+                                      "%r = chlo.erfc %x : tensor<f64> -> tensor<f64>",
+                                      x),
+                          "tensor<f64>")));
+  };
+  EXPECT_DOUBLE_EQ(wide("0.1"), 0.8875370839817151);
+  EXPECT_DOUBLE_EQ(wide("1.5"), 0.033894853524689273);
+  EXPECT_DOUBLE_EQ(wide("-0.7"), 1.6778011938374184);
+  EXPECT_DOUBLE_EQ(wide("10.0"), 2.0884875837625447e-45);
+  EXPECT_EQ(wide("0x7FF0000000000000"), 0);
   EXPECT_FLOAT_EQ(value("erf_inv", "0.5"), 0.4769362762044699);
   EXPECT_FLOAT_EQ(value("lgamma", "0.25"), 1.2880225246980774);
   EXPECT_FLOAT_EQ(value("lgamma", "-1.5"), 0.8600470153764810);

@@ -21,6 +21,13 @@ Opcode opcode_of(std::string_view kind);
 // True if the tensor is one number, which changes nothing when it is combined.
 bool is_identity(std::string_view kind, const Tensor& number);
 
+// The greatest or smallest element along an axis and its place, where a reduction of two operands
+// finds them. Empty: it does something else.
+std::vector<Value> extreme_and_place(Node& n, const Body& body, const Ints& axes);
+
+// Integers in the total order of the reals with these bits: -NaN < -inf < ... < NaN.
+Value total_order(Value x);
+
 // The scalar for each element of these dims.
 Value spread(Value scalar, const Dims& dims);
 

@@ -12,6 +12,12 @@
 namespace hone::hlo {
 namespace {
 
+// Their attributes are those of the library that is called.
+bool is_call_of_others(std::string_view name) {
+  return name == "stablehlo.custom_call" || name.starts_with("interpreter.") ||
+         name.starts_with("check.");
+}
+
 // An error of the builder, on its way to the instruction that caused it.
 struct BuildFailure {
   Error error;
@@ -457,6 +463,7 @@ void Importer::step(Frame& frame, const Instruction& instruction) {
   Node node(*this, frame, instruction);
   check_sizes(node, *row, instruction);
   const std::vector<Value> made = row->import(node);
+  if (!is_call_of_others(instruction.name)) node.refuse_unread();
   std::span<const Value> leaves = made;
   for (size_t i = 0; i < instruction.results.size(); ++i) {
     Held held = packed(instruction.results[i], leaves, instruction, frame.lifted != nullptr);

@@ -79,6 +79,8 @@ class Node {
   Ints field(std::string_view record, std::string_view names, const Ints& fallback);
   int64_t field(std::string_view record, std::string_view names, int64_t fallback);
   Ints ints_of(const Attribute& attribute);
+  // An attribute that nothing asked for could change numbers: an error, unless it is known not to.
+  void refuse_unread() const;
 
   // ---- Results ----
   // The type of a tensor, tuples written out, as the text states it: sizes may be open.
@@ -91,8 +93,8 @@ class Node {
   // The results of a body. Its scalars stand for tensors of `lifted`, if that is given.
   std::vector<Value> apply(const Body& body, std::span<const Value> arguments,
                            const Dims* lifted = nullptr);
-  // The same in a graph of its own, such as the body of a loop. The body must not read values from
-  // outside of it.
+  // The same in a graph of its own, such as the body of a loop. The body may read scalars from
+  // outside of it that are known.
   std::vector<Value> apply_in(Builder& inner, const Body& body, std::span<const Value> arguments,
                               const Dims& lifted);
 
@@ -103,6 +105,7 @@ class Node {
   Frame& frame_;
   const Instruction& instruction_;
   std::vector<Value> operands_;
+  mutable uint64_t asked_ = 0;  // bit i: the attribute i was asked for
 };
 
 using ImportFunction = std::vector<Value> (*)(Node&);

@@ -62,9 +62,57 @@ void Node::make_equal(Dim a, Dim b) { importer_.make_equal(a, b, instruction_.of
 
 const Attribute* Node::find(std::string_view names) const {
   for (const std::string_view name : split(names, '|'))
-    for (const auto& [key, value] : instruction_.attributes)
-      if (key == name) return &value;
+    for (size_t i = 0; i < instruction_.attributes.size(); ++i) {
+      const auto& [key, value] = instruction_.attributes[i];
+      if (key != name) continue;
+      if (i < 64) asked_ |= uint64_t{1} << i;
+      return &value;
+    }
   return nullptr;
+}
+
+void Node::refuse_unread() const {
+  // Hints, promises, marks for other tools, and what ops read on some of their ways only.
+  constexpr std::string_view kSilent[] = {"accuracy",
+                                          "algorithm",
+                                          "backend_config",
+                                          "channel_handle",
+                                          "channel_id",
+                                          "compare_type",
+                                          "constrain_layout",
+                                          "exact",
+                                          "frontend_attributes",
+                                          "has_side_effect",
+                                          "indices_are_sorted",
+                                          "inferred_dimension",
+                                          "is_stable",
+                                          "kind",
+                                          "known_expanding_dimensions",
+                                          "known_nonexpanding_dimensions",
+                                          "metadata",
+                                          "operand_precision",
+                                          "origin",
+                                          "precision",
+                                          "precision_config",
+                                          "result_accuracy",
+                                          "sharding",
+                                          "split_count",
+                                          "statistics",
+                                          "type",
+                                          "unique_indices",
+                                          "use_global_device_ids"};
+  for (size_t i = 0; i < instruction_.attributes.size(); ++i) {
+    const std::string_view name = instruction_.attributes[i].first;
+    const bool is_of_others = name.find('.') != name.npos || name.find('-') != name.npos;
+    if ((i < 64 && (asked_ >> i & 1) != 0) || is_of_others ||
+        std::ranges::find(kSilent, name) != std::ranges::end(kSilent))
+      continue;
+    const size_t at = instruction_.attributes[i].second.offset;
+    importer_.refuse(
+        at == 0 ? instruction_.offset : at,
+        bad_input("'{}' has no attribute '{}'", excerpt(instruction_.name), excerpt(name))
+            .with_hint("delete it if it changes no number"));
+  }
 }
 
 Ints Node::ints_of(const Attribute& attribute) {
@@ -183,10 +231,19 @@ std::vector<Value> Node::apply(const Body& body, std::span<const Value> argument
 
 std::vector<Value> Node::apply_in(Builder& inner, const Body& body,
                                   std::span<const Value> arguments, const Dims& lifted) {
-  if (body.region != &body.function->body && !free_values(*body.region).empty())
-    refuse(unsupported("a body that reads values from outside is not handled"));
   Importer::leave_on_failure(inner);
   std::unordered_map<uint32_t, Held> held;
+  if (body.region != &body.function->body)
+    for (const uint32_t id : free_values(*body.region)) {
+      const auto found = frame_.held->find(id);
+      const Value outer = found == frame_.held->end() ? Value() : found->second.value;
+      const std::optional<Tensor> number = outer ? known(outer) : std::nullopt;
+      if (!number || outer.rank() != 0)
+        refuse(
+            unsupported("a body that reads other values from outside than constants is not "
+                        "handled"));
+      held[id].value = inner.constant(*number);
+    }
   Frame frame = {&inner, frame_.function, &held, &lifted};
   std::vector<Held> values;
   for (const Value& one : arguments) values.push_back({.value = one});

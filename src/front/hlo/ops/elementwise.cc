@@ -58,7 +58,12 @@ Value bitcast(Value x, DType type) {
   return x.dtype() == type ? x : x.builder().op(Opcode::bitcast, {x}, {{"dtype", type}});
 }
 
-// Integers in the total order of the reals with these bits: -NaN < -inf < ... < NaN.
+Value integer(Builder& b, DType type, int64_t number) {
+  return b.constant(Tensor::from_integers(Type::scalar(type), std::vector<int64_t>{number}));
+}
+
+}  // namespace
+
 Value total_order(Value x) {
   const DType type = signed_of(x.dtype());
   const Value number = bitcast(x, type);
@@ -68,12 +73,6 @@ Value total_order(Value x) {
       Type::scalar(type), std::vector<int64_t>{integer_limits(type).highest}));
   return binary(Opcode::xor_, number, binary(Opcode::and_, sign, lowest));
 }
-
-Value integer(Builder& b, DType type, int64_t number) {
-  return b.constant(Tensor::from_integers(Type::scalar(type), std::vector<int64_t>{number}));
-}
-
-}  // namespace
 
 std::vector<Value> elementwise_op(Node& n, Opcode of_numbers, Opcode of_bools) {
   const auto count = static_cast<size_t>(operand_arity(op_def(of_numbers)).min);

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "front/hlo/bodies.h"
 #include "front/hlo/importer.h"
-#include "ir/reference/evaluate.h"
 
 // Reductions: of whole dims, of windows, and of elements side by side.
 
@@ -53,92 +52,6 @@ std::vector<Value> stepwise(Node& n, const Body& body, size_t count, const Ints&
   return scan(initial, scanned, [&](Builder& b, std::span<const Value> arguments) {
     return n.apply_in(b, body, arguments, rest);
   });
-}
-
-// ---- Places of extremes -------------------------------------------------------------------------
-
-// Counts along the axis, from 0.
-bool counts_along(Value x, int64_t axis) {
-  const Graph& graph = x.builder().graph();
-  NodeId node = graph.producer(x.id());
-  if (graph.opcode(node) == Opcode::broadcast) {
-    if (graph.op(node).ints("map") != Ints{axis}) return false;
-    const ValueId inner = graph.operands(node)[0];
-    if (graph.type(inner).dim(0) != x.type().dim(static_cast<int>(axis))) return false;
-    node = graph.producer(inner);
-    axis = 0;
-  }
-  return graph.opcode(node) == Opcode::iota && graph.op(node).integer("axis") == axis;
-}
-
-// A body of comparisons and choices alone depends on the order of its operands and on nothing else,
-// so trying all orders shows what it does. The left place is the lower one.
-bool picks_extreme(Node& n, const Body& body, bool greatest) {
-  constexpr std::string_view kOrders[] = {"stablehlo.compare", "stablehlo.select", "stablehlo.and",
-                                          "stablehlo.or", "stablehlo.not"};
-  for (const Instruction& one : body.region->instructions)
-    if (std::ranges::find(kOrders, one.name) == std::ranges::end(kOrders)) return false;
-  const DType value = n.in(0).dtype();
-  std::vector<double> numbers = {0, 1, 2};
-  if (is_real(value)) numbers.push_back(-0.0);
-  if (is_real(value))
-    for (const double special :
-         {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
-          std::numeric_limits<double>::quiet_NaN()})
-      numbers.push_back(special);
-  std::vector<double> left, right;
-  for (const double a : numbers)
-    for (const double b : numbers) {
-      left.push_back(a);
-      right.push_back(b);
-    }
-  const auto count = static_cast<int64_t>(left.size());
-  const Type values = Type::get(value, {count});
-  const Type places = Type::get(n.in(1).dtype(), {count});
-  Builder b("body");
-  const std::vector<Value> arguments = {b.parameter("", values), b.parameter("", places),
-                                        b.parameter("", values), b.parameter("", places)};
-  const std::vector<Value> picked = n.apply_in(b, body, arguments, {count});
-  if (picked.size() != 2 || picked[0].type() != values || picked[1].type() != places) return false;
-  const Result<Graph> graph = b.finish(picked);
-  if (!graph.ok()) return false;
-  const std::vector<Tensor> inputs = {
-      Tensor::from_reals(values, left),
-      Tensor::from_integers(places, Ints(left.size(), 1)),
-      Tensor::from_reals(values, right),
-      Tensor::from_integers(places, Ints(left.size(), 2)),
-  };
-  const Result<std::vector<Tensor>> results = evaluate(*graph, inputs);
-  if (!results.ok()) return false;
-  for (size_t i = 0; i < left.size(); ++i) {
-    const bool beyond = greatest ? left[i] > right[i] : left[i] < right[i];
-    const bool stays = beyond || left[i] == right[i] || left[i] != left[i];
-    const double want = stays ? left[i] : right[i];
-    const double got = (*results)[0].real_at(static_cast<int64_t>(i));
-    if ((got != want && (got == got || want == want)) ||
-        (*results)[1].integer_at(static_cast<int64_t>(i)) != (stays ? 1 : 2))
-      return false;
-  }
-  return true;
-}
-
-// The greatest or smallest element and its place, as JAX writes them. Empty: something else.
-std::vector<Value> extreme_and_place(Node& n, const Body& body, const Ints& axes) {
-  const DType value = n.in(0).dtype();
-  const DType place = n.in(1).dtype();
-  const bool fits = axes.size() == 1 && (is_real(value) || is_integer(value)) &&
-                    is_integer(place) && !is_storage_only(value) && !is_storage_only(place) &&
-                    n.in(0).type().elements().range().low > 0 && counts_along(n.in(1), axes[0]);
-  if (!fits) return {};
-  const std::optional<Tensor> first = n.known(n.in(2));
-  const std::optional<Tensor> first_place = n.known(n.in(3));
-  if (!first || !first_place || first_place->integer_at(0) != 0) return {};
-  for (const std::string_view kind : {"max", "min"})
-    if (is_identity(kind, *first) && picks_extreme(n, body, kind == "max"))
-      return {reduce(kind, n.in(0), axes),
-              n.builder().op(Opcode::arg_reduce, {n.in(0)},
-                             {{"kind", std::string(kind)}, {"axis", axes[0]}, {"dtype", place}})};
-  return {};
 }
 
 // A window that ends at each element and reaches back to the first: cumulative sums as JAX writes

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "front/hlo/bodies.h"
 #include "front/hlo/importer.h"
 
 // Sorting with a comparator of any form. The known ones, lexicographic orders of some operands,
@@ -10,18 +11,21 @@
 namespace hone::hlo {
 namespace {
 
-// The operands that decide, the first one first.
-struct Keys {
-  std::vector<uint32_t> operands;
+// An operand that decides, and how.
+struct Key {
+  uint32_t operand = 0;
   bool descending = false;
+  bool total = false;  // reals by their total order, in which zeros and NaN of both signs differ
 };
+using Keys = std::vector<Key>;  // the first one first
 
 // Reads a comparator of 2N scalars, a0 b0 a1 b1.
 class Comparator {
  public:
-  explicit Comparator(const Region& region) : region_(region) {
-    for (const Instruction& one : region.instructions)
-      if (one.results.size() == 1) by_result_.emplace(one.first_result, &one);
+  explicit Comparator(const Body& body) : region_(*body.region) {
+    add(region_, false);
+    // Constants may stand outside, where other tools have moved them.
+    if (!free_values(region_).empty()) add(body.function->body, true);
   }
 
   std::optional<Keys> keys() const {
@@ -31,6 +35,12 @@ class Comparator {
   }
 
  private:
+  void add(const Region& region, bool constants_alone) {
+    for (const Instruction& one : region.instructions)
+      if (one.results.size() == 1 && (!constants_alone || one.name == "stablehlo.constant"))
+        by_result_.emplace(one.first_result, &one);
+  }
+
   const Instruction* made_by(uint32_t value, std::string_view name) const {
     const auto found = by_result_.find(value);
     return found != by_result_.end() && found->second->name == name ? found->second : nullptr;
@@ -76,8 +86,9 @@ class Comparator {
     return number.ok() && *number == 0;
   }
 
-  // The operand that a comparison with one of these words compares.
-  std::optional<uint32_t> compared(uint32_t value, std::string_view word) const {
+  // The key that a comparison with this word compares. Plain comparisons of reals order no NaN:
+  // there any place is right, and hone's sort puts them last.
+  std::optional<Key> compared(uint32_t value, std::string_view word) const {
     const Instruction* compare = made_by(value, "stablehlo.compare");
     if (compare == nullptr || !has_word(*compare, word) || compare->operands.size() != 2)
       return std::nullopt;
@@ -87,45 +98,89 @@ class Comparator {
       return std::nullopt;
     const ValueType& type = region_.parameters[left->parameter];
     if (type.kind != ValueType::Kind::tensor) return std::nullopt;
-    const bool total = has_word(*compare, "TOTALORDER");
-    const bool known =
-        !is_real(type.type.dtype()) || (left->canonical && right->canonical && total);
-    return known ? std::optional(left->parameter / 2) : std::nullopt;
+    const bool is_of_reals = is_real(type.type.dtype());
+    if (is_of_reals && left->canonical != right->canonical) return std::nullopt;
+    return Key{.operand = left->parameter / 2,
+               .descending = word == "GT",
+               .total = is_of_reals && !left->canonical && has_word(*compare, "TOTALORDER")};
   }
 
-  // lt(a, b), or lt(a, b) or (eq(a, b) and the rest)
+  // lt(a, b)
+  std::optional<Key> strictly(uint32_t value) const {
+    const std::optional<Key> ascending = compared(value, "LT");
+    return ascending ? ascending : compared(value, "GT");
+  }
+
+  bool is_tie(uint32_t value, const Key& key) const {
+    const std::optional<Key> tie = compared(value, "EQ");
+    return tie && tie->operand == key.operand && tie->total == key.total;
+  }
+
+  // lt(a, b); lt(a, b) or (eq(a, b) and the rest); or eq(a, b) ? the rest : lt(a, b)
   bool before(uint32_t value, Keys& keys) const {
-    for (const bool descending : {false, true})
-      if (const std::optional<uint32_t> key = compared(value, descending ? "GT" : "LT")) {
-        if (!keys.operands.empty() && keys.descending != descending) return false;
-        keys.operands.push_back(*key);
-        keys.descending = descending;
-        return true;
-      }
+    if (const std::optional<Key> key = strictly(value)) {
+      keys.push_back(*key);
+      return true;
+    }
+    if (keys.size() > 16) return false;
+    if (const Instruction* choice = made_by(value, "stablehlo.select");
+        choice != nullptr && choice->operands.size() == 3) {
+      const std::optional<Key> key = strictly(choice->operands[2]);
+      return key && is_tie(choice->operands[0], *key) && goes_on(keys, *key, choice->operands[1]);
+    }
     const Instruction* either = made_by(value, "stablehlo.or");
-    if (either == nullptr || either->operands.size() != 2 || keys.operands.size() > 16)
-      return false;
+    if (either == nullptr || either->operands.size() != 2) return false;
     for (const size_t first : {size_t{0}, size_t{1}}) {
+      const std::optional<Key> key = strictly(either->operands[first]);
       const Instruction* rest = made_by(either->operands[1 - first], "stablehlo.and");
-      if (rest == nullptr || rest->operands.size() != 2) continue;
-      Keys tried = keys;
-      if (made_by(either->operands[first], "stablehlo.compare") == nullptr ||
-          !before(either->operands[first], tried))
-        continue;
-      for (const size_t equal : {size_t{0}, size_t{1}}) {
-        if (compared(rest->operands[equal], "EQ") != tried.operands.back()) continue;
-        Keys whole = tried;
-        if (!before(rest->operands[1 - equal], whole)) continue;
-        keys = whole;
-        return true;
-      }
+      if (!key || rest == nullptr || rest->operands.size() != 2) continue;
+      for (const size_t equal : {size_t{0}, size_t{1}})
+        if (is_tie(rest->operands[equal], *key) && goes_on(keys, *key, rest->operands[1 - equal]))
+          return true;
     }
     return false;
+  }
+
+  // The key, then those of the rest.
+  bool goes_on(Keys& keys, const Key& key, uint32_t rest) const {
+    Keys whole = keys;
+    whole.push_back(key);
+    if (!before(rest, whole)) return false;
+    keys = std::move(whole);
+    return true;
   }
 
   const Region& region_;
   std::unordered_map<uint32_t, const Instruction*> by_result_;
 };
+
+// Numbers whose ascending order is the descending one of these.
+Value inverted(Value x) {
+  if (!is_real(x.dtype())) return unary(Opcode::not_, x);
+  const Value plain =
+      total_order(select(compare("eq", x, 0.0), x.builder().scalar(x.dtype(), 0), x));
+  const auto greatest = integer_limits(plain.dtype()).highest;
+  const Value nan =
+      x.builder().constant(Tensor::from_integers(Type::scalar(plain.dtype()), Ints{greatest}));
+  return unary(Opcode::not_, select(compare("ne", x, x), nan, plain));
+}
+
+// Hone's sort has one direction: where keys differ in theirs, all become ascending.
+std::vector<Value> by_keys(Node& n, const Keys& keys, int64_t axis) {
+  const bool mixed = std::ranges::any_of(
+      keys, [&](const Key& key) { return key.descending != keys[0].descending; });
+  std::vector<Value> operands;
+  for (const Key& key : keys) {
+    const Value x = key.total ? total_order(n.in(key.operand)) : n.in(key.operand);
+    operands.push_back(mixed && key.descending ? inverted(x) : x);
+  }
+  operands.insert(operands.end(), n.operands().begin(), n.operands().end());
+  std::vector<Value> sorted = n.builder().ops(Opcode::sort, operands,
+                                              {{"axis", axis},
+                                               {"descending", !mixed && keys[0].descending},
+                                               {"keys", static_cast<int64_t>(keys.size())}});
+  return {sorted.begin() + static_cast<int64_t>(keys.size()), sorted.end()};
+}
 
 Value shifted(Value x, int axis, int64_t size, bool to_next) {
   return to_next ? concat({slice(x, axis, 1, size), slice(x, axis, size - 1, size)}, axis)
@@ -183,22 +238,14 @@ std::vector<Value> map_sort(Node& n) {
   if (body.region->parameters.size() != 2 * count)
     n.refuse(bad_input("the comparator takes {} values, but must take two for each of {} operands",
                        body.region->parameters.size(), count));
-  const std::optional<Keys> keys = Comparator(*body.region).keys();
-  const bool storage = keys && std::ranges::any_of(keys->operands, [&](uint32_t key) {
-                         return is_storage_only(n.in(key).dtype());
+  const std::optional<Keys> keys = Comparator(body).keys();
+  const bool storage = keys && std::ranges::any_of(*keys, [&](const Key& key) {
+                         return is_storage_only(n.in(key.operand).dtype());
                        });
-  if ((!keys || storage) && !n.in().dim(static_cast<int>(axis)).is_static())
+  if (keys && !storage) return by_keys(n, *keys, axis);
+  if (!n.in().dim(static_cast<int>(axis)).is_static())
     n.refuse(unsupported("by such a comparator along an open size is not handled"));
-  if (!keys || storage) return by_neighbours(n, body, static_cast<int>(axis));
-  std::vector<Value> operands;
-  for (const uint32_t key : keys->operands) operands.push_back(n.in(key));
-  operands.insert(operands.end(), n.operands().begin(), n.operands().end());
-  std::vector<Value> sorted =
-      n.builder().ops(Opcode::sort, operands,
-                      {{"axis", axis},
-                       {"descending", keys->descending},
-                       {"keys", static_cast<int64_t>(keys->operands.size())}});
-  return {sorted.begin() + static_cast<int64_t>(keys->operands.size()), sorted.end()};
+  return by_neighbours(n, body, static_cast<int>(axis));
 }
 
 // The largest along the last dim, and their places: among equals the lower place comes first.
