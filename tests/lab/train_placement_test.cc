@@ -107,7 +107,7 @@ TEST(TrainPlacement, GoesOnWithTheSameBits) {
   options.told = [&](std::string_view) {
     if (++lines == 4) cancel.cancel();  // behind the fourth step: copies, then samples
   };
-  EXPECT_THAT(train_placement(options), refuses(ErrorCode::interrupted, ""));
+  EXPECT_THAT(train_placement(options), refuses(ErrorCode::interrupted, "stopped"));
   options.compile.cancel = nullptr;
   const std::vector<NamedTensor> resumed = train_placement(options).value();
   EXPECT_EQ(lines, 6);

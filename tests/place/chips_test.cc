@@ -37,13 +37,13 @@ TEST(Chips, RefuseWhatBreaksARule) {
   EXPECT_TRUE(check_chips(problem, on_chips({0, 0, 1})).ok());
   EXPECT_TRUE(check_chips(problem, on_chips({0, 1, 1})).ok());
   EXPECT_THAT(check_chips(problem, on_chips({1, 0, 1})),
-              refuses(ErrorCode::check_failed, "node 0 on chip 1 ... node 1 on chip 0"));
+              refuses(ErrorCode::mismatch, "node 0 on chip 1 ... node 1 on chip 0"));
   EXPECT_THAT(check_chips(problem, on_chips({0, 1, 2})),
-              refuses(ErrorCode::check_failed, "from chip 0 to chip 2, which chip 1"));
+              refuses(ErrorCode::mismatch, "from chip 0 to chip 2, which chip 1"));
   EXPECT_THAT(check_chips(problem, on_chips({1, 1, 1})),
-              refuses(ErrorCode::check_failed, "chip 1 is used, but chip 0 is not"));
+              refuses(ErrorCode::mismatch, "chip 1 is used, but chip 0 is not"));
   EXPECT_THAT(check_chips(problem, on_chips({0, 0, 2})),
-              refuses(ErrorCode::check_failed, "chip 2 is used, but chip 1 is not"));
+              refuses(ErrorCode::mismatch, "chip 2 is used, but chip 1 is not"));
 }
 
 // All placements of few nodes that the rules allow, found one by one.

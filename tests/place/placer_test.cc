@@ -241,7 +241,7 @@ TEST(Placers, AllHearACancelledRun) {
       if (result.ok())
         EXPECT_LT(result->value, kCannotRun) << row.name;
       else
-        EXPECT_THAT(result, refuses(ErrorCode::interrupted, "")) << row.name;
+        EXPECT_THAT(result, refuses(ErrorCode::interrupted, "stopped")) << row.name;
     }
 }
 
