@@ -7,11 +7,13 @@
 #include <set>
 #include <unordered_map>
 
+#include "cost/program_price.h"
 #include "cost/task_seconds.h"
 #include "ir/op_def.h"
 #include "plan/collectives.h"
 #include "plan/edit.h"
 #include "plan/planned_kernels.h"
+#include "program/lower/lower.h"
 #include "program/tasks.h"
 #include "timeline/step_jobs.h"
 #include "timeline/task_jobs.h"
@@ -118,6 +120,23 @@ struct TargetTasks {
   std::map<std::string, size_t> exchanges;  // tasks, by the names of their results
 };
 
+// planned_kernels() leaves out names that several regions use; the program has all kernels.
+Status add_hidden_launches(const TargetPlan& plan, const Target& target, const Tasks& tasks,
+                           std::unordered_map<uint64_t, double>& launches) {
+  const auto is_known = [&](const Task& task) {
+    return std::ranges::all_of(task.kernels,
+                               [&](uint64_t kernel) { return launches.contains(kernel); });
+  };
+  const bool are_all_known = std::ranges::all_of(
+      tasks.lists, [&](const TaskList& list) { return std::ranges::all_of(list.tasks, is_known); });
+  if (are_all_known) return {};
+  const Program program = HONE_TRY(lower(*plan.graph, *plan.plan, target));
+  const ProgramPrice priced = HONE_TRY(price(program, *plan.cost));
+  for (size_t k = 0; k < program.kernels.size(); ++k)
+    launches.emplace(task_kernel(program.kernels[k]), priced.kernel[k]);
+  return {};
+}
+
 Result<TargetTasks> tasks_for(const TargetPlan& plan, const Target& target) {
   const Graph& graph = *plan.graph;
   if (has_exchanges_in_regions(graph))
@@ -131,6 +150,7 @@ Result<TargetTasks> tasks_for(const TargetPlan& plan, const Target& target) {
           plan.cost->launch(kernel.body, *kernel.schedule, plan.plan->threads.value_or(1));
   const auto editor = HONE_TRY(PlanEditor::open(graph, *plan.plan, target));
   Tasks tasks = plan.program != nullptr ? tasks_of(*plan.program) : tasks_of(*editor);
+  HONE_TRY(add_hidden_launches(plan, target, tasks, launches));
   const std::vector<TaskSeconds> seconds = HONE_TRY(task_seconds(tasks, launches, *plan.cost));
   TargetTasks made = {.list = std::move(tasks.lists.back()), .seconds = {}, .exchanges = {}};
   std::set<std::string_view> names;  // of steps: those of commands are the names of values

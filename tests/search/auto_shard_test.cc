@@ -154,6 +154,18 @@ TEST(AutoShard, TakesTheMeshOfASystem) {
   EXPECT_EQ(mesh_text(*mesh_of_system(preset_system("package:3", sample()).value())), "x=3");
 }
 
+// Two layers of one form: the values of their loops have the same names.
+TEST(AutoShard, DividesTheLoopsOfARecurrentModel) {
+  const Graph graph = build_zoo_model("lstm", {.size = ZooSize::tiny, .batch = 64}).value();
+  const ShardSubject model = shard_subject(graph).value();
+  const Result<AutoSharding> made = sharded(model.graph, "x=2", ring(2));
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  std::vector<Tensor> inputs = random_inputs(graph, 1).value();
+  inputs.insert(inputs.end(), model.constants.begin(), model.constants.end());
+  EXPECT_EQ(judge_mesh(model.graph, made->best.partition, inputs), "");
+  EXPECT_LT(made->best.seconds, *made->whole);
+}
+
 // ---- Models -------------------------------------------------------------------------------------
 
 // Tiny models of the zoo with an even batch: whatever is chosen computes the same.
