@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "transport/exchange.h"
 
 // The transports between processes. Each pair of processes has a stream of bytes both ways, which
@@ -27,9 +28,10 @@ Status check(const ProcessGroup& group);
 
 struct StreamOptions {
   ExchangeOptions exchange = {};
-  double beat_seconds = 0.5;   // between heartbeats
-  double silence_seconds = 4;  // after which a peer counts as lost
-  double join_seconds = 30;    // until all have to be there
+  double beat_seconds = 0.5;            // between heartbeats
+  double silence_seconds = 3;           // after which a peer counts as lost
+  double join_seconds = 30;             // until all have to be there
+  const CancelToken* cancel = nullptr;  // of the joining
 };
 
 // The streams to all other processes.

@@ -172,7 +172,7 @@ Result<std::unique_ptr<Transport>> join_tcp(const TcpListener& listener, const T
   FileDescriptor bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!bell.is_open()) return over_limit("cannot make an eventfd: {}", std::strerror(errno));
   std::vector<FileDescriptor> sockets =
-      HONE_TRY(connect_all(listener, group, options.join_seconds));
+      HONE_TRY(connect_all(listener, group, options.join_seconds, options.cancel));
   std::vector<HostPort> addresses = group.addresses;
   for (size_t i = 0; i < sockets.size(); ++i) {
     const FileDescriptor& each = sockets[i];

@@ -79,9 +79,11 @@ std::span<const std::byte> bytes_of(const T& value) {
 
 class Joining {
  public:
-  Joining(const TcpListener& listener, const TcpGroup& group, double seconds)
+  Joining(const TcpListener& listener, const TcpGroup& group, double seconds,
+          const CancelToken* cancel)
       : listener_(listener),
         group_(group),
+        cancel_(cancel),
         end_(Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000))),
         sockets_(group.addresses.size()),
         retry_(group.addresses.size(), Clock::now()) {}
@@ -90,6 +92,7 @@ class Joining {
     for (int32_t i = 0; i < own(); ++i) addresses_.push_back(HONE_TRY(resolve(address(i))));
     while (const std::optional<int32_t> missing = first_missing()) {
       if (Clock::now() > end_) return too_late(*missing);
+      if (cancel_ != nullptr) HONE_TRY(cancel_->check());
       HONE_TRY(connect_missing());
       wait();
       accept_new();
@@ -335,6 +338,7 @@ class Joining {
 
   const TcpListener& listener_;
   const TcpGroup& group_;
+  const CancelToken* const cancel_;
   const Clock::time_point end_;
   std::vector<FileDescriptor> sockets_;
   std::vector<std::vector<SocketAddress>> addresses_;  // of those that this process calls
@@ -346,8 +350,8 @@ class Joining {
 }  // namespace
 
 Result<std::vector<FileDescriptor>> connect_all(const TcpListener& listener, const TcpGroup& group,
-                                                double seconds) {
-  return Joining(listener, group, seconds).run();
+                                                double seconds, const CancelToken* cancel) {
+  return Joining(listener, group, seconds, cancel).run();
 }
 
 }  // namespace hone

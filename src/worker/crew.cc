@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <system_error>
 
@@ -13,7 +14,8 @@
 namespace hone {
 namespace {
 
-// Does it for each of the members at the same time. Error: the first one's, in front of the others.
+// Does it for each of the members at the same time. Error: the first one's by number, in front of
+// the others.
 Status for_all(size_t count, const std::function<Status(size_t)>& work) {
   std::vector<Status> ends(count);
   std::vector<std::thread> threads;
@@ -39,6 +41,26 @@ Status for_all(size_t count, const std::function<Status(size_t)>& work) {
   if (others.empty()) return *first;
   return Error(first->code(), fmt::format("{}; {}", first->what(), join(others, "; ")))
       .with_hint(first->hint());
+}
+
+// The same for workers that have answered. The first failure ends the work of all others, whose
+// errors only repeat it: a worker may wait for the one that is lost.
+Status for_all_or_none(size_t count, const std::function<Status(size_t)>& work,
+                       const std::function<void(size_t, const Error&)>& give_up) {
+  std::mutex mutex;
+  std::optional<Error> first;
+  const Status all = for_all(count, [&](size_t i) -> Status {
+    const Status own = work(i);
+    if (own.ok()) return {};
+    const std::scoped_lock lock(mutex);
+    if (first) return {};
+    first = own.error();
+    for (size_t other = 0; other < count; ++other)
+      if (other != i) give_up(other, *first);
+    return {};
+  });
+  if (first) return *first;
+  return all;  // there was no thread
 }
 
 WorkerOptions rank_options(const CrewOptions& options) {
@@ -208,14 +230,15 @@ Status Crew::start(bool meet) {
     for (const Member& member : members_) group.hosts.push_back(member.host);
     group.work = HONE_TRY(random_digest());
   }
-  HONE_TRY(for_all(
+  HONE_TRY(for_all_or_none(
       members_.size(),
       [&](size_t i) -> Status {
         WorkerGroup own = group;
         own.process = static_cast<int32_t>(i);
         const Member& member = members_[i];
         return member.worker->start(member.host.devices, group.hosts.empty() ? nullptr : &own);
-      }));
+      },
+      [&](size_t i, const Error& reason) { members_[i].worker->give_up(reason); }));
   met_ = meet;
   return {};
 }
@@ -240,14 +263,15 @@ Result<std::vector<DeviceShare>> Crew::send(std::span<const Image> images,
                                                    static_cast<int32_t>(i) - members_[member].first,
                                                    sent[of_device[i]].program)});
   }
-  HONE_TRY(for_all(
+  HONE_TRY(for_all_or_none(
       members_.size(),
       [&](size_t i) -> Status {
         for (const size_t program : needed[i])
           HONE_TRY(members_[i].worker->load(std::as_bytes(std::span(sent[program].bytes)),
                                             sent[program].program->hash));
         return {};
-      }));
+      },
+      [&](size_t i, const Error& reason) { members_[i].worker->give_up(reason); }));
   return shares;
 }
 

@@ -72,6 +72,9 @@ class Worker {
   Status load(std::span<const std::byte> file, const Digest& hash);
   int64_t sent_bytes() const { return sent_bytes_; }  // of programs
 
+  // The worker is told why, and all that wait for it return.
+  void give_up(const Error& reason) { transport_->cancel(reason); }
+
   // A program that was loaded, on tensors that fit its inputs. The outputs fit `ports`, and have at
   // most `limit` bytes.
   Result<std::vector<Tensor>> run(const Digest& program, std::span<const Tensor> inputs,

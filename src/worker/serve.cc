@@ -42,7 +42,8 @@ class Served {
   int32_t devices() const { return devices_; }
   DevicePlace place(int32_t device) const { return {place_.device + device, place_.transport}; }
   // Before the other devices take part.
-  Status start(int32_t devices, uint32_t number, const Digest& work, std::string_view hosts);
+  Status start(int32_t devices, uint32_t number, const Digest& work, std::string_view hosts,
+               const CancelToken& cancel);
 
   // True: the program is here, and stays as long as the caller.
   bool use(const Digest& hash);
@@ -67,7 +68,8 @@ class Served {
   std::list<Used> used_;
 };
 
-Status Served::start(int32_t devices, uint32_t number, const Digest& work, std::string_view text) {
+Status Served::start(int32_t devices, uint32_t number, const Digest& work, std::string_view text,
+                     const CancelToken& cancel) {
   if (seat.devices != 0 && devices != seat.devices)
     return bad_input("{} devices are asked of a rank with {}", devices, seat.devices);
   devices_ = devices;
@@ -84,7 +86,9 @@ Status Served::start(int32_t devices, uint32_t number, const Digest& work, std::
     return bad_input("process {} of {} hosts has other devices than {}", number,
                      group.addresses.size(), devices);
   std::memcpy(&group.run, work.data(), sizeof group.run);
-  joined_ = HONE_TRY(join_tcp(*seat.listener, group, options.streams));
+  StreamOptions streams = options.streams;
+  streams.cancel = &cancel;
+  joined_ = HONE_TRY(join_tcp(*seat.listener, group, streams));
   place_ = {group.group.first_device(group.group.process), joined_.get()};
   return {};
 }
@@ -213,7 +217,12 @@ class Conversation {
       HONE_TRY(talk_.receive(std::as_writable_bytes(std::span(hosts.data(), hosts.size())),
                              "receives hosts"));
     const auto devices = static_cast<int32_t>(request.count);
-    Status started = served_.start(devices, request.number, request.program, hosts);
+    HONE_TRY(await_next());
+    CancelToken cancel;
+    std::unique_ptr<Watch> watch = HONE_TRY(watch_caller(cancel));
+    Status started = served_.start(devices, request.number, request.program, hosts, cancel);
+    watch = nullptr;
+    if (lost_) return *lost_;
     if (!started.ok()) return answer(started.error());
     for (int32_t i = 1; i < devices; ++i) {
       try {
@@ -297,7 +306,15 @@ class Conversation {
   Result<std::vector<Tensor>> run_watched(const LoadedModel& program,
                                           std::span<const Tensor> inputs, RunOptions options) {
     CancelToken cancel;
-    const std::unique_ptr<Watch> watch = HONE_TRY(Watch::make([&] {
+    const std::unique_ptr<Watch> watch = HONE_TRY(watch_caller(cancel));
+    options.cancel = &cancel;
+    return program.run(inputs, options);
+  }
+
+  // While it lives, a caller that is gone cancels what is done for it, and lost_ says why. After
+  // await_next().
+  Result<std::unique_ptr<Watch>> watch_caller(CancelToken& cancel) {
+    return Watch::make([this, &cancel] {
       const Result<bool> has_come = talk_.transport().test(next_);
       if (has_come.ok() && !*has_come) return true;
       next_ = Ticket();
@@ -305,9 +322,7 @@ class Conversation {
                             : Error(has_come.error());
       cancel.cancel();
       return false;
-    }));
-    options.cancel = &cancel;
-    return program.run(inputs, options);
+    });
   }
 
   Talk talk_;
@@ -316,7 +331,7 @@ class Conversation {
   bool has_begun_ = false;
   WorkerRequest request_;  // the next one comes here
   Ticket next_;
-  std::optional<Error> lost_;        // written by the watch of a run, read when that has ended
+  std::optional<Error> lost_;        // written by watch_caller(), read when that has ended
   std::vector<std::thread> others_;  // of the first device: those of the others
 };
 

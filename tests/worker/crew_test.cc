@@ -83,6 +83,29 @@ Result<std::vector<Tensor>> run_on(Crew& crew, const SpmdCase& drawn) {
   return outputs;
 }
 
+const SpmdCase& long_case() {
+  static const SpmdCase made = [] {
+    SpmdCase drawn;
+    drawn.devices = 3;
+    drawn.graph = parse_graph(R"(
+      graph @sums(%x: f32[30000]) -> f32[30000] {
+        %s = all_reduce %x {kind = sum, group_size = 3}
+        %y = all_reduce %s {kind = max, group_size = 3}
+        return %y
+      })")
+                      .value();
+    for (int i = 0; i < 3; ++i) drawn.inputs.push_back(*random_inputs(drawn.graph, 5));
+    return drawn;
+  }();
+  return made;
+}
+
+// Compiled before anybody forks.
+const DividedCode& long_programs() {
+  static const DividedCode made = *programs_of(long_case());
+  return made;
+}
+
 using RunCrew = std::function<Result<std::vector<Tensor>>(Crew& crew)>;
 
 // All ranks of a group; those other than the first serve in threads.
@@ -313,6 +336,40 @@ TEST(Crew, NamesEachWorkerThatDoesNotAnswer) {
               refuses(ErrorCode::limit, "127.0.0.1:1 ... 127.0.0.1:2"));
 }
 
+// A worker that answers, and is gone when it is to meet the other one, which waits for it.
+TEST(Crew, EndsAtOnceWhereAWorkerIsLostWhileTheyMeet) {
+  const RunningWorker there({.version = "", .streams = {.join_seconds = 20}});
+  const TcpListener listener = *TcpListener::open();
+  const HostPort lost = {"127.0.0.1", listener.port()};
+  std::thread worker([&] {
+    const TcpGroup group = {.group = {kWorkerDevice, {1, 1}},
+                            .addresses = {lost, {}},
+                            .secret = tested::kWorkerSecret,
+                            .run = kWorkerProtocol};
+    const auto joined = join_tcp(listener, group, {});
+    ASSERT_TRUE(joined.ok()) << joined.error().to_string();
+    Talk talk(**joined, kWorkerDevice);
+    EXPECT_TRUE(talk.say(greeting_of(tested::kWorkerVersion, *host_instructions(), 1), "").ok());
+    WorkerRequest request;
+    EXPECT_TRUE(talk.hear(request, "").ok());
+  });
+  const auto seconds = [](Clock::time_point since) {
+    return std::chrono::duration<double>(Clock::now() - since).count();
+  };
+  {
+    const auto crew =
+        Crew::call({{there.address(), 1}, {lost, 2}}, tested::kWorkerSecret, kOfHosts).value();
+    const Clock::time_point begin = Clock::now();
+    EXPECT_THAT(crew->load(long_programs()), refuses(ErrorCode::limit, to_string(lost)));
+    EXPECT_LT(seconds(begin), 2);
+  }
+  worker.join();
+  // The other one has given up, and takes the next caller.
+  const Clock::time_point begin = Clock::now();
+  EXPECT_EQ(there.call()->name(), to_string(there.address()));
+  EXPECT_LT(seconds(begin), 2);
+}
+
 TEST(Crew, RefusesMoreDevicesThanThereMayBe) {
   const std::vector<Host> hosts = {{{"127.0.0.1", 1}, 200}, {{"127.0.0.1", 2}, 57}};
   EXPECT_THAT(Crew::call(hosts, tested::kWorkerSecret, kOfHosts),
@@ -365,29 +422,6 @@ TEST(NoThreads, AreToldByACrew) {
 
 // ---- Processes that are killed or stopped
 // --------------------------------------------------------
-
-const SpmdCase& long_case() {
-  static const SpmdCase made = [] {
-    SpmdCase drawn;
-    drawn.devices = 3;
-    drawn.graph = parse_graph(R"(
-      graph @sums(%x: f32[30000]) -> f32[30000] {
-        %s = all_reduce %x {kind = sum, group_size = 3}
-        %y = all_reduce %s {kind = max, group_size = 3}
-        return %y
-      })")
-                      .value();
-    for (int i = 0; i < 3; ++i) drawn.inputs.push_back(*random_inputs(drawn.graph, 5));
-    return drawn;
-  }();
-  return made;
-}
-
-// Compiled before anybody forks.
-const DividedCode& long_programs() {
-  static const DividedCode made = *programs_of(long_case());
-  return made;
-}
 
 // Runs again and again, and tells how that ended, and how long after the last good run.
 void run_until_lost(const std::function<Result<std::shared_ptr<Crew>>()>& make, const Tell& tell) {
