@@ -111,6 +111,7 @@ hone_code guarded(hone_error** out, const Call& call) noexcept {
 
 // Options as they were when struct_size was this.
 constexpr size_t kFirstOptions = offsetof(hone_load_options, verify) + sizeof(int32_t);
+constexpr size_t kDeviceOptions = offsetof(hone_load_options, devices) + sizeof(int64_t);
 
 Result<HonecOptions> options_of(const hone_load_options* given) {
   HonecOptions options;
@@ -125,6 +126,24 @@ Result<HonecOptions> options_of(const hone_load_options* given) {
   if (given->threads > 0) options.threads = given->threads;
   if (given->memory_limit > 0) options.memory_limit = given->memory_limit;
   return options;
+}
+
+// Devices that run the file.
+int64_t devices_in(const HonecFile& file) {
+  return file.division() == nullptr ? 1 : std::ssize(file.division()->shares);
+}
+
+// The file is for as many devices as the options say.
+Status check_devices_in(const HonecFile& file, const hone_load_options* given) {
+  if (given == nullptr || given->struct_size < kDeviceOptions || given->devices == 0) return {};
+  if (given->devices < 0) return usage_error("{} devices", given->devices);
+  if (given->devices == devices_in(file)) return {};
+  return unsupported("the file is for {} devices, and {} are asked for", devices_in(file),
+                     given->devices)
+      .within(file.path())
+      .with_hint(fmt::format("it has no graph that could be divided; 'hone compile MODEL "
+                             "--devices {} -o FILE.honec' makes one that fits",
+                             given->devices));
 }
 
 }  // namespace
@@ -183,6 +202,7 @@ hone_code hone_load(const char* path, const hone_load_options* options, hone_mod
     *model = nullptr;
     const hone::HonecOptions wanted = HONE_TRY(hone::options_of(options));
     const hone::HonecFile file = HONE_TRY(hone::HonecFile::open(path));
+    HONE_TRY(hone::check_devices_in(file, options));
     if (options != nullptr && options->verify != 0) HONE_TRY(file.verify());
     auto loaded = HONE_TRY(hone::LoadedModel::load(file, wanted));
     *model = std::make_unique<hone_model>(std::move(loaded)).release();
@@ -191,6 +211,10 @@ hone_code hone_load(const char* path, const hone_load_options* options, hone_mod
 }
 
 void hone_free(hone_model* model) { delete model; }
+
+int64_t hone_device_count(const hone_model* model) {
+  return model == nullptr ? 0 : hone::devices_in(model->loaded->file());
+}
 
 const char* hone_model_name(const hone_model* model) {
   return model == nullptr ? "" : model->loaded->file().name().c_str();

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Of this header: it grows when something is added. */
-#define HONE_API_VERSION 4
+#define HONE_API_VERSION 5
 
 /* What a function returns. The numbers are the exit codes of the command line. */
 typedef int32_t hone_code;
@@ -82,6 +82,7 @@ typedef struct hone_load_options {
   int64_t memory_limit; /* bytes of memory of all runs at once for the same sizes, without inputs,
                            outputs and weights; 0: none */
   int32_t verify;       /* not 0: reads all weights, and checks them */
+  int64_t devices;      /* that divide the batch; 0: as many as the file is for. Since version 5 */
 } hone_load_options;
 
 /* The HONE_API_VERSION of the library, which may be newer than that of the header. */
@@ -90,8 +91,8 @@ int32_t hone_api_version(void);
 /* Loads the file; `options` may be null. On success `*model` is to be freed by hone_free.
  * Returns HONE_OK; HONE_USAGE: a null path or model, options of no size that is known, negative
  * numbers in them; HONE_BAD_INPUT: no such file, or it is damaged; HONE_UNSUPPORTED: another
- * version, or instructions that this machine lacks; HONE_LIMIT: too little memory, or threads;
- * HONE_INTERNAL. */
+ * version, instructions that this machine lacks, or another number of devices than the file is for;
+ * HONE_LIMIT: too little memory, or threads; HONE_INTERNAL. */
 hone_code hone_load(const char* path, const hone_load_options* options, hone_model** model,
                     hone_error** error);
 
@@ -99,6 +100,10 @@ hone_code hone_load(const char* path, const hone_load_options* options, hone_mod
 void hone_free(hone_model* model);
 
 /* What functions say of a null model, or of null outputs: "", 0, null or -1. */
+
+/* How many devices run the model: 1, unless it was compiled for several (hone compile --devices).
+ * Since version 5. */
+int64_t hone_device_count(const hone_model* model);
 
 /* The name of the model. Never null. */
 const char* hone_model_name(const hone_model* model);

@@ -96,6 +96,41 @@ TEST(DividedFile, RunsFromC) {
   EXPECT_EQ(difference(outputs, evaluate(two(), inputs).value(), 1e-5), "");
 }
 
+// The number of devices is in the file: whoever counts on another one is told.
+TEST(DividedFile, TellsCForHowManyDevicesItIs) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::string path = folder.path() / "two.honec";
+  const auto load = [&](hone_load_options options, std::string_view words = "") {
+    hone_model* model = nullptr;
+    hone_error* error = nullptr;
+    const hone_code code = hone_load(path.c_str(), &options, &model, &error);
+    EXPECT_EQ(hone_error_code(error), code);
+    EXPECT_THAT(hone_error_text(error), testing::HasSubstr(words));
+    const int64_t devices = hone_device_count(model);
+    hone_error_free(error);
+    hone_free(model);
+    return code == HONE_OK ? devices : -code;
+  };
+  for (const int64_t devices : {1, 3}) {
+    const Made one = made(devices);
+    ASSERT_TRUE(write_honec(path, one.model, one.programs(), "1.2.3").ok());
+    hone_load_options options = {};
+    options.struct_size = sizeof options;
+    options.threads = 1;
+    EXPECT_EQ(load(options), devices);
+    options.devices = devices;
+    EXPECT_EQ(load(options), devices);
+    options.devices = 2;
+    EXPECT_EQ(load(options, fmt::format("for {} devices, and 2", devices)), -HONE_UNSUPPORTED);
+    options.devices = -1;
+    EXPECT_EQ(load(options, "-1 devices"), -HONE_USAGE);
+    // A caller of an older header has no such field.
+    options.struct_size = offsetof(hone_load_options, verify) + sizeof options.verify;
+    EXPECT_EQ(load(options), devices);
+  }
+  EXPECT_EQ(hone_device_count(nullptr), 0);
+}
+
 TEST(DividedFile, RefusesWhatDoesNotFit) {
   struct Case {
     std::string_view says;
