@@ -308,7 +308,8 @@ Status note_denormals(const BenchModel& of, Console& console) {
 
 Status bench_on(const Processes& processes, const Request& request, const Arguments& arguments,
                 Console& console) {
-  if (const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, processes)))
+  if (const std::optional<DeviceOptions> devices =
+          HONE_TRY(device_options(arguments, processes, console)))
     return bench_divided(request, *devices, processes, arguments, console);
   if (names_compiled(arguments)) return bench_compiled(request, arguments, console);
   HONE_TRY(refuse_verify(arguments));

@@ -132,8 +132,8 @@ Status check_programs(const Processes& processes, const Arguments& arguments, Co
 
 Status check_on(const Processes& processes, const Arguments& arguments, Console& console) {
   if (names_programs(arguments)) return check_programs(processes, arguments, console);
-  HONE_TRY(refuse_system(arguments));
-  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, processes));
+  const std::optional<DeviceOptions> devices =
+      HONE_TRY(device_options(arguments, processes, console));
   if (names_compiled(arguments)) return check_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   if (arguments.given("model"))

@@ -5,18 +5,18 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/deploy.h"
+#include "cli/division.h"
 #include "cli/machines.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "cli/writable.h"
-#include "cost/analytic.h"
 #include "cost/learned_cost.h"
 #include "ir/summary.h"
 #include "report/pass_times.h"
 #include "runtime/honec.h"
-#include "search/system_plan.h"
 #include "session/build_library.h"
+#include "session/devices.h"
 #include "session/stages.h"
 #include "session/unknown_kernels.h"
 
@@ -75,8 +75,8 @@ Result<CompileRequest> compile_request_of(const Arguments& arguments) {
             "a name that ends in .honec is a compiled model. --emit plan, program, tiles, mlir, "
             "llvm or asm writes text; --emit object fills a folder; --emit library makes one for "
             "C");
-  if (request.is_deployed && arguments.given("system"))
-    return usage_error("-o {} is for one device; --system goes with --emit or a summary",
+  if (request.is_deployed && arguments.given("system") && !names_devices(arguments))
+    return usage_error("-o {} is for one device; --system goes with --devices, --emit or a summary",
                        request.output);
   if (request.is_deployed) HONE_TRY(check_writable(request.output));
   if (request.form == "object" && request.output == "-")
@@ -251,15 +251,7 @@ Status plan_by_system(NativeOptions& options, const System& system, const Graph&
   SystemPlanOptions wanted = {
       .prepare = options.prepare, .heuristics = options.heuristics, .cancel = &console.cancel()};
   wanted.said.emplace_back().threads = options.threads;
-  if (options.cost == nullptr) options.cost = std::make_shared<AnalyticCost>(options.target);
-  SystemPlans found = HONE_TRY(plan_for_system(graph, system, {{options.cost}}, wanted));
-  for (const ChosenOverlap& one : found.overlaps)
-    if (!one.overlap.empty())
-      console.note("{} is in steps by {}: alone {} in place of {}", escape(one.value), one.overlap,
-                   format_seconds(one.after), format_seconds(one.before));
-  options.best_plan = [plan = std::move(found.plans[0])](const Graph&, const Target&, int64_t) {
-    return std::optional(plan);
-  };
+  options.best_plan = HONE_TRY(best_plan_on(system, graph, wanted, options.cost, console.face()));
   return {};
 }
 

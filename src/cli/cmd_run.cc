@@ -136,8 +136,8 @@ Status run_programs(const Processes& processes, const Arguments& arguments, Cons
 
 Status run_on(const Processes& processes, const Arguments& arguments, Console& console) {
   if (names_programs(arguments)) return run_programs(processes, arguments, console);
-  HONE_TRY(refuse_system(arguments));
-  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, processes));
+  const std::optional<DeviceOptions> devices =
+      HONE_TRY(device_options(arguments, processes, console));
   if (names_compiled(arguments)) return run_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   // Numerics are the reference's.

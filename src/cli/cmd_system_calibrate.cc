@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/machines.h"
+#include "cli/prices.h"
 #include "cli/processes.h"
 #include "cli/source.h"
 #include "transport/calibrate_links.h"
@@ -82,6 +83,8 @@ Status cmd_system_calibrate(const Arguments& arguments, Console& console) {
   if (!(seconds > 0) || seconds > kMostSeconds)
     return usage_error("--seconds {}; it is above 0 and at most {}", seconds, kMostSeconds);
   const Target target = HONE_TRY(load_target(arguments.text("target")));
+  if (arguments.text("output").empty())  // what is wrong is found before the work
+    HONE_TRY(user_prices().check_keeps(HONE_TRY(host_target())));
   const std::string transport = arguments.text("transport");
   const std::unique_ptr<Progress> progress = console.progress();
   const MeasureLinkOptions options = {.progress = progress.get(), .cancel = &console.cancel()};
@@ -99,10 +102,14 @@ Status cmd_system_calibrate(const Arguments& arguments, Console& console) {
     console.print("copies of memory: {} by one thread, {} by two\n", gigabytes(one_copy),
                   gigabytes(two_copies));
   }
-  if (output.empty()) return {};
   const System system =
       HONE_TRY(calibrated_system(calibrations.front(), arguments.integer("devices"), target));
-  return write_text(output, print(system), console);
+  if (!output.empty()) return write_text(output, print(system), console);
+  const Target host = HONE_TRY(host_target());
+  HONE_TRY(user_prices().keep_links(host, system));
+  console.note("wrote {}; --devices plans by the links of {} from now on",
+               HONE_TRY(user_prices().links_file(host)), name(calibrations.front().transport));
+  return {};
 }
 
 }  // namespace hone::cli

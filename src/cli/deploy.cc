@@ -201,7 +201,7 @@ Status write_library(std::span<const HonecProgram> programs, const std::string& 
 
 Status deploy(const Arguments& arguments, const std::string& path, Console& console) {
   const bool is_library = arguments.text("emit") == kLibraryForm;
-  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, {}));
+  const std::optional<DeviceOptions> devices = HONE_TRY(device_options(arguments, {}, console));
   if (devices && is_library)
     return usage_error("a library computes on the thread that calls it, not on several devices");
   if (devices && arguments.given("sizes"))

@@ -4,6 +4,8 @@
 #include "cli/compiled.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
+#include "cli/machines.h"
+#include "cli/prices.h"
 #include "cli/processes.h"
 #include "cli/sharding.h"
 #include "cli/source.h"
@@ -59,6 +61,11 @@ Status check_devices(const Arguments& arguments) {
   return {};
 }
 
+Result<System> own_system(int64_t devices, Console& console) {
+  return user_prices().system(devices, HONE_TRY(host_target()),
+                              [&](std::string_view line) { console.note("{}", line); });
+}
+
 namespace {
 
 // The mesh says how many devices there are, or they say the mesh.
@@ -80,11 +87,8 @@ Result<std::vector<std::string>> devices_of_mesh(ShardRequest& request,
   return devices;
 }
 
-}  // namespace
-
-Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
-                                                    const Processes& processes) {
-  HONE_TRY(check_devices(arguments));
+// The names of the devices, and the threads of each.
+Result<DeviceOptions> named_devices(const Arguments& arguments, const Processes& processes) {
   DeviceOptions options = {.names = {}, .batch = arguments.list("batch")};
   if (names_sharding(arguments)) {
     options.shards = HONE_TRY(given_shards(arguments));
@@ -94,8 +98,7 @@ Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
   if (processes.crew == nullptr) {
     options.names = HONE_TRY(given_devices(arguments));
     if (options.shards) options.names = HONE_TRY(devices_of_mesh(*options.shards, options.names));
-    if (options.names.empty()) return std::optional<DeviceOptions>();
-    return std::optional(std::move(options));
+    return options;
   }
   const std::span<const std::string> names = processes.crew->names();
   options.names = {names.begin(), names.end()};
@@ -104,6 +107,25 @@ Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
     options.threads = processes.threads_elsewhere;
   else
     options.sharing = processes.devices_here;
+  return options;
+}
+
+}  // namespace
+
+Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
+                                                    const Processes& processes, Console& console) {
+  HONE_TRY(check_devices(arguments));
+  DeviceOptions options = HONE_TRY(named_devices(arguments, processes));
+  const bool is_said = is_given(arguments, "system");
+  if (options.names.empty() && is_said)
+    return usage_error("--system says how devices are linked; a model needs --devices")
+        .with_hint("'hone explain MODEL --system SYSTEM' says how long a model takes on it");
+  if (options.names.empty()) return std::optional<DeviceOptions>();
+  if (is_said)
+    HONE_TRY(take_system(options, HONE_TRY(load_system(arguments.text("system"), ""))));
+  else
+    options.system = std::make_shared<const System>(
+        HONE_TRY(own_system(std::ssize(options.names), console)));
   return std::optional(std::move(options));
 }
 

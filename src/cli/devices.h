@@ -19,9 +19,11 @@ Result<std::vector<std::string>> given_devices(const Arguments& arguments);
 // Options that are of one device alone are refused, and so is a compiled model, if --devices,
 // --hosts or --transport say that there are several.
 Status check_devices(const Arguments& arguments);
-// None, if no devices are given.
+// None, if no devices are given. Their exchanges are planned for --system, else for own_system().
 Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
-                                                    const Processes& processes);
+                                                    const Processes& processes, Console& console);
+// This machine as that number of devices, with its measured links (KnownPrices::system).
+Result<System> own_system(int64_t devices, Console& console);
 
 // As given_inputs(); of a model with collectives, those of all devices (compile/spmd_programs.h).
 Result<RunInputs> inputs_on(const std::optional<DeviceOptions>& devices, const Source& source,

@@ -11,8 +11,8 @@ namespace hone::cli {
 namespace {
 
 // Parts of this machine, unless a system is said.
-Result<System> system_of(int64_t devices, const Arguments& arguments) {
-  if (!arguments.given("system")) return load_system(fmt::format("local:{}", devices), "");
+Result<System> system_of(int64_t devices, const Arguments& arguments, Console& console) {
+  if (!arguments.given("system")) return own_system(devices, console);
   System system = HONE_TRY(load_system(arguments.text("system"), ""));
   if (system.device_count() != devices)
     return usage_error("--devices {}: '{}' has {} devices", devices, excerpt(system.name),
@@ -45,7 +45,7 @@ bool names_devices(const Arguments& arguments) {
 Result<Division> given_division(const Graph& graph, const Arguments& arguments, Console& console) {
   const std::vector<std::string> names = HONE_TRY(given_devices(arguments));
   const int64_t devices = std::ssize(names);
-  Division division = {HONE_TRY(system_of(devices, arguments)), graph};
+  Division division = {HONE_TRY(system_of(devices, arguments, console)), graph};
   if (!has_exchanges(graph)) {
     division.graph = HONE_TRY(largest_part(graph, devices, arguments, console));
   }

@@ -61,12 +61,6 @@ bool names_programs(const Arguments& arguments) {
   return begins_like_programs(file_beginning(arguments.text("MODEL")));
 }
 
-Status refuse_system(const Arguments& arguments) {
-  if (!arguments.given("system")) return {};
-  return usage_error("--system is for texts of programs: it says the memory of each device")
-      .with_hint("'hone explain MODEL --system SYSTEM' says how long a model takes on it");
-}
-
 Result<GivenPrograms> given_programs(const Processes& processes, const Arguments& arguments,
                                      Console& console) {
   HONE_TRY(check_options(arguments));

@@ -15,8 +15,6 @@ struct Processes;
 
 // True if MODEL is one.
 bool names_programs(const Arguments& arguments);
-// For models: an error if --system is given.
-Status refuse_system(const Arguments& arguments);
 
 // MODEL on the devices that it is for, with their inputs. All is proved that can be proved before a
 // run. Options that say how to plan a model are refused.

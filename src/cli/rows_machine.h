@@ -97,8 +97,9 @@ inline constexpr std::string_view kSystemCalibrateText =
     "Measures copies of memory and messages of 1 byte to 64 MiB between two devices, which are "
     "threads of this process, and fits a latency and a bandwidth. A line does not fit all sizes: "
     "the errors are printed. Windows are 32 messages at once; their gap is the least time from one "
-    "to the next. With -o it writes this machine as a system with the measured links. With all "
-    "transports, these are those of threads.";
+    "to the next. The links of the first transport that is measured are kept: commands plan by "
+    "them "
+    "what --devices exchange. With -o they go to a file instead, as a system of this machine.";
 inline constexpr Option kSystemCalibrate[] = {
     {.name = "transport",
      .take = Take::word,
@@ -119,13 +120,13 @@ inline constexpr Option kSystemCalibrate[] = {
      .value = "S",
      .doc = "seconds to measure, at most 60; some samples are always taken",
      .fallback = "6"},
-    output_option("where the system goes; - is the standard output"),
+    output_option("where the system goes instead; - is the standard output"),
     {.name = "target",
      .take = Take::file,
      .value = "FILE",
      .doc = "this machine as a target, as 'hone target probe' writes it (default: estimated)"}};
 inline constexpr Example kSystemCalibrateExamples[] = {
-    {"hone system calibrate", "the cost of a message over each transport"},
+    {"hone system calibrate", "the cost of a message over each transport, kept for --devices"},
     {"hone system calibrate --transport tcp --devices 4 -o my.system",
      "this machine as four devices that speak over TCP"}};
 inline constexpr Example kSystemPresetsExamples[] = {{"hone system presets", "names and sizes"}};

@@ -315,16 +315,15 @@ inline constexpr Option kChecked[] = {
     {.name = "checked",
      .doc = "stop at values for which the ONNX standard has no result, such as indices out of "
             "range, and name the node"}};
-inline constexpr Option kMemoryOfDevices[] = {
+inline constexpr Option kSystemOfDevices[] = {
     {.name = "system",
      .take = Take::file,
      .value = "SYSTEM",
-     .doc =
-         "prove that programs of devices fit the memory of this system: a system file, or a name "
-         "and sizes such as ring:2 (docs/devices.md)"}};
+     .doc = "plan what devices exchange for this system, and prove that programs of devices fit "
+            "its memory: a system file, or a name and sizes such as ring:2 (docs/devices.md)"}};
 inline constexpr auto kRun =
     joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kDevices, kMesh, kTransport,
-           kMemoryOfDevices, kChecked, kVerify, kTraceOption, kHosts, kRunOutput, kExpectations);
+           kSystemOfDevices, kChecked, kVerify, kTraceOption, kHosts, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "a compiled model, its weights checked"},
@@ -486,8 +485,9 @@ inline constexpr Option kBenchOwn[] = {
      .value = "SPEED",
      .doc = "the least share of the recorded speed that is not an alarm",
      .fallback = "0.95"}};
-inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kTransport,
-                                      kHosts, kBenchOwn, kTraceOption, kVerify);
+inline constexpr auto kBench =
+    joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kTransport, kSystemOfDevices, kHosts,
+           kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
@@ -534,7 +534,7 @@ inline constexpr Option kOrigin[] = {
      .doc = "the source of a compiled model, whose outputs are right"}};
 inline constexpr auto kCheck =
     joined(kInputOptions, kSizes, kExpectations, kNative, kDevices, kMesh, kTransport,
-           kMemoryOfDevices, kHosts, kOrigin, kVerify);
+           kSystemOfDevices, kHosts, kOrigin, kVerify);
 inline constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; the distance of native code from the reference"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",

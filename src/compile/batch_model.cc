@@ -19,7 +19,8 @@ Result<DividedCode> BatchModel::code_for(std::span<const Type> types) const {
   const BatchInputs batch = HONE_TRY(batch_inputs(graph_, types, batch_.inputs));
   CompileOptions options = options_;
   options.plan.threads = batch_.threads;
-  return divided_code(whole, batch, std::ssize(batch_.devices), target_, options);
+  return divided_code(whole, batch, std::ssize(batch_.devices), target_, options,
+                      batch_.system.get());
 }
 
 Result<std::shared_ptr<const ManyDevices>> BatchModel::make(std::span<const Type> types) const {

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "cost/system_timeline.h"
 #include "plan/planned.h"
 #include "rewrite/passes.h"
 #include "shard/batch_part.h"
@@ -24,11 +25,13 @@ void keep_order(const Graph& graph, Plan& plan) {
   }
 }
 
-Status add_code(BatchPart part, const Target& target, CompileOptions options, DividedCode& made) {
+Status add_code(BatchPart part, const Target& target, CompileOptions options, const System* system,
+                DividedCode& made) {
   Graph graph = std::move(part.graph);
   if (part.has_sums) {
     graph = HONE_TRY(name_values(graph));
     keep_order(graph, options.plan);
+    if (system != nullptr) HONE_TRY(add_best_schedules(graph, *system, options.plan));
     options.drops_unfit = true;  // passes may have moved a loop; the order is checked below
   }
   Compilation compilation(std::move(graph), target, std::move(options));
@@ -52,18 +55,20 @@ std::vector<image::Port> ports_of(const Graph& graph, std::span<const ValueId> v
 }
 
 Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, int64_t devices,
-                                 const Target& target, const CompileOptions& options) {
+                                 const Target& target, const CompileOptions& options,
+                                 const System* system) {
   DividedCode made = {.division = {.rows = batch.rows},
                       .inputs = ports_of(whole, whole.inputs(), "input"),
                       .outputs = ports_of(whole, whole.outputs(), "output")};
   made.division.inputs.assign(made.inputs.size(), kWhole);
   made.division.outputs.assign(made.outputs.size(), kWhole);
   const std::vector<BatchShare> shares = batch_shares(batch.rows, devices);
+  if (system != nullptr && system->device_count() != std::ssize(shares)) system = nullptr;
   const auto add = [&](const BatchShare& share, uint32_t code) {
     made.division.shares.push_back({share.first, share.count, code});
   };
   if (shares.size() == 1) {
-    HONE_TRY(add_code({.graph = whole}, target, options, made));
+    HONE_TRY(add_code({.graph = whole}, target, options, nullptr, made));
     add(shares[0], 0);
     return made;
   }
@@ -78,7 +83,7 @@ Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, i
     made.division.outputs = part.outputs;
     const auto code = static_cast<uint32_t>(made.images.size());
     if (!part.depends_on_first) known.emplace(share.count, code);
-    HONE_TRY(add_code(std::move(part), target, options, made));
+    HONE_TRY(add_code(std::move(part), target, options, system, made));
     add(share, code);
   }
   return made;

@@ -8,6 +8,7 @@
 #include "compile/compilation.h"
 #include "runtime/division.h"
 #include "shard/batch_inputs.h"
+#include "target/system.h"
 
 // Code for devices that divide the batch of a graph.
 
@@ -27,9 +28,11 @@ struct DividedCode {
 // it is. The plan of the options says threads and nothing else.
 //
 // Devices meet in the order in which they begin to add up sums. So the plan of each keeps them in
-// the order of the graph.
+// the order of the graph. The system has the devices, and its timeline schedules the sums. Null, or
+// if some of its devices have no rows: their sizes do.
 Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, int64_t devices,
-                                 const Target& target, const CompileOptions& options);
+                                 const Target& target, const CompileOptions& options,
+                                 const System* system = nullptr);
 
 // The inputs, or the outputs, of a graph. One without a name is called by kind and number.
 std::vector<image::Port> ports_of(const Graph& graph, std::span<const ValueId> values,

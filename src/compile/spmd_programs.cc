@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cost/analytic.h"
+#include "cost/system_timeline.h"
 #include "plan/collectives.h"
+#include "planner/planner.h"
 #include "program/devices.h"
 
 namespace hone {
@@ -121,10 +124,37 @@ std::vector<Tensor> tensors_of_all(std::span<const std::vector<Tensor>> each) {
   return all;
 }
 
+namespace {
+
+// The planner's plan with the schedules that are the best on the system, unless a better one is
+// known. Whoever plans without it tells what is wrong.
+decltype(CompileOptions::best_plan) scheduled_on(const System& system,
+                                                 const CompileOptions& options) {
+  return [&system, known = options.best_plan, cost = options.cost, heuristics = options.heuristics,
+          cancel = options.cancel](const Graph& graph, const Target& target, int64_t threads) {
+    std::optional<Plan> plan;
+    if (known) plan = known(graph, target, threads);
+    if (plan) return plan;
+    Plan said;
+    said.threads = threads;
+    if (!add_best_schedules(graph, system, said).ok()) return plan;
+    const AnalyticCost otherwise(target);
+    Result<Plan> made = complete(graph, std::move(said), target, cost ? *cost : otherwise,
+                                 {.cancel = cancel, .heuristics = heuristics});
+    if (made.ok()) plan = std::move(*made);
+    return plan;
+  };
+}
+
+}  // namespace
+
 Result<DividedCode> spmd_programs(const Graph& graph, const Target& target, CompileOptions options,
-                                  int64_t devices, std::span<const std::string> divided) {
+                                  int64_t devices, std::span<const std::string> divided,
+                                  const System* system) {
   HONE_TRY(check_devices(graph, static_cast<int32_t>(devices)));
   HONE_TRY(check_names(graph, divided));
+  if (system != nullptr && !options.find_rewrites)
+    options.best_plan = scheduled_on(*system, options);
   DividedCode made = {.division = {.rows = devices}};
   for (int64_t i = 0; i < devices; ++i) made.division.shares.push_back({i, 1, 0});
   std::vector<bool> differ;

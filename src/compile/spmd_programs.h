@@ -25,7 +25,11 @@ std::vector<std::vector<Tensor>> tensors_of_each(std::span<const Tensor> all, co
 std::vector<Tensor> tensors_of_all(std::span<const std::vector<Tensor>> each);
 // One program for all devices, of which each has one row of as many. Static graphs only. Error: it
 // is for another number of devices, or its devices would wait for each other for ever.
+//
+// The system has the devices. Its timeline schedules collectives where neither a plan nor rewrites
+// are known; null: their sizes do.
 Result<DividedCode> spmd_programs(const Graph& graph, const Target& target, CompileOptions options,
-                                  int64_t devices, std::span<const std::string> divided);
+                                  int64_t devices, std::span<const std::string> divided,
+                                  const System* system = nullptr);
 
 }  // namespace hone

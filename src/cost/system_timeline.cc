@@ -97,12 +97,63 @@ Result<Exchange> exchange_of(const Graph& graph, NodeId n, CollectiveKind kind,
   return made;
 }
 
-Result<CollectivePrice> best_of(const Graph& graph, NodeId n, const Exchange& exchange,
-                                const System& system) {
-  Result<CollectivePrice> best = best_schedule(exchange.groups, exchange.element_bytes, system);
-  if (!best.ok()) return Error(best.error()).about(graph.describe(n));
-  return best;
-}
+// Equal exchanges are priced once: gradients of layers are alike.
+class BestSchedules {
+ public:
+  explicit BestSchedules(const System& system) : system_(system) {}
+
+  Status add(const Graph& graph, Plan& plan) {
+    for (const NodeId n : graph.nodes()) {
+      const auto kind = kind_of(graph, n);
+      if (!kind || !exchanges_data(graph.op(n)) || !has_size(graph, n)) continue;
+      if (plan.collective.contains(step_name(graph, n))) continue;
+      const Exchange exchange = HONE_TRY(exchange_of(graph, n, *kind, system_));
+      const std::optional<CollectiveSchedule> best = HONE_TRY(best_of(graph, n, exchange));
+      if (best) plan.collective[step_name(graph, n)] = *best;
+    }
+    for (const RegionRef& region : regions_of(graph)) {
+      const auto said = plan.region.find(region.key);
+      Plan inner = said == plan.region.end() ? Plan() : said->second;
+      HONE_TRY(add(*region.graph, inner));
+      if (inner != Plan()) plan.region[region.key] = std::move(inner);
+    }
+    return {};
+  }
+
+ private:
+  struct Asked {
+    std::vector<Collective> groups;
+    int64_t element_bytes = 1;
+    std::optional<CollectiveSchedule> best;
+  };
+
+  static bool is_same(const Collective& a, const Collective& b) {
+    return a.kind == b.kind && a.devices == b.devices && a.elements == b.elements &&
+           a.pairs == b.pairs;
+  }
+
+  static bool has_size(const Graph& graph, NodeId n) {
+    return graph.type(graph.operands(n)[0]).is_static() && graph.type(graph.result(n)).is_static();
+  }
+
+  Result<std::optional<CollectiveSchedule>> best_of(const Graph& graph, NodeId n,
+                                                    const Exchange& exchange) {
+    for (const Asked& one : asked_)
+      if (one.element_bytes == exchange.element_bytes &&
+          std::ranges::equal(one.groups, exchange.groups, is_same))
+        return one.best;
+    Result<CollectivePrice> best = best_schedule(exchange.groups, exchange.element_bytes, system_);
+    if (!best.ok() && best.error().code() != ErrorCode::limit)
+      return Error(best.error()).about(graph.describe(n));
+    Asked one = {exchange.groups, exchange.element_bytes, std::nullopt};
+    if (best.ok()) one.best = best->schedule;
+    asked_.push_back(std::move(one));
+    return asked_.back().best;
+  }
+
+  const System& system_;
+  std::vector<Asked> asked_;
+};
 
 bool has_exchanges_in_regions(const Graph& graph) {
   for (const NodeId n : graph.nodes())
@@ -270,15 +321,8 @@ Result<SystemTimeline> system_timeline(const System& system, std::span<const Tar
   return Devices(system, plans).timed();
 }
 
-Result<std::map<std::string, CollectiveSchedule>> best_schedules(const Graph& graph,
-                                                                 const System& system) {
-  std::map<std::string, CollectiveSchedule> best;
-  for (const NodeId n : graph.nodes())
-    if (const auto kind = kind_of(graph, n); kind && exchanges_data(graph.op(n))) {
-      const Exchange exchange = HONE_TRY(exchange_of(graph, n, *kind, system));
-      best[step_name(graph, n)] = HONE_TRY(best_of(graph, n, exchange, system)).schedule;
-    }
-  return best;
+Status add_best_schedules(const Graph& graph, const System& system, Plan& plan) {
+  return BestSchedules(system).add(graph, plan);
 }
 
 }  // namespace hone

@@ -58,9 +58,10 @@ bool has_exchanges(const Graph& graph);
 Result<SystemTimeline> system_timeline(const System& system, std::span<const TargetPlan> plans);
 inline constexpr size_t kMostTimedJobs = 2'000'000;
 
-// The schedule of each collective of a graph that is the best on the system by price, alone, by the
-// names of their results. Regions have none.
-Result<std::map<std::string, CollectiveSchedule>> best_schedules(const Graph& graph,
-                                                                 const System& system);
+// Gives each collective of the graph and of its regions that has no schedule in the plan the one
+// that is the best on the system by price, alone. Left open are those whose size is open, and those
+// of too many messages to be priced. Error: a collective names devices that the system does not
+// have.
+Status add_best_schedules(const Graph& graph, const System& system, Plan& plan);
 
 }  // namespace hone

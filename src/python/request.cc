@@ -89,11 +89,16 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
   return options;
 }
 
-Result<DeviceOptions> device_options(const Words& words) {
+Result<DeviceOptions> device_options(const Words& words, const Face& face) {
   if (!words.devices && !words.batch.empty()) return usage_error("batch needs devices");
   if (!words.devices) return DeviceOptions();
   const std::vector<std::string> names = HONE_TRY(parse_devices(*words.devices, "devices"));
-  return DeviceOptions{.names = names, .batch = words.batch};
+  const System system = HONE_TRY(KnownPrices(words.prices, words.takes_shipped)
+                                     .system(
+                                         std::ssize(names), HONE_TRY(host_target()),
+                                         [&](std::string_view line) { face.note(line); }));
+  return DeviceOptions{
+      .names = names, .batch = words.batch, .system = std::make_shared<const System>(system)};
 }
 
 Result<Source> source_of(const Words& words, const SourceOptions& how) {
@@ -141,7 +146,7 @@ std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
     Source source = HONE_TRY(source_of(words, how));
     HONE_TRY(refuse_missing_calls(signature_of(source.model)));
     if (!words.donate.empty()) source.model = HONE_TRY(with_donations(source.model, words.donate));
-    return Request{std::move(source), std::move(options), HONE_TRY(device_options(words))};
+    return Request{std::move(source), std::move(options), HONE_TRY(device_options(words, face))};
   };
 }
 

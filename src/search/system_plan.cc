@@ -101,8 +101,7 @@ class SystemPlanner {
       made.graphs.push_back(HONE_TRY(prepare(
           HONE_TRY(rewritten(given, rewriting, std::span<const Rule>())), options_.prepare)));
       const Graph& graph = made.graphs.back();
-      for (const auto& [name, schedule] : HONE_TRY(best_schedules(graph, system_)))
-        partial.collective.try_emplace(name, schedule);
+      HONE_TRY(add_best_schedules(graph, system_, partial));
       made.plans.push_back(
           HONE_TRY(complete(graph, std::move(partial), system_.targets[i], *costs_[i],
                             {.cancel = options_.cancel, .heuristics = options_.heuristics})));

@@ -92,8 +92,8 @@ Result<DeployedDevices> deployed_devices(const Graph& open, const Graph& graph,
                                          const DeviceOptions& devices, const Target& target,
                                          const CompileOptions& options) {
   const BatchInputs batch = HONE_TRY(batch_inputs(open, graph.input_types(), devices.batch));
-  DividedCode code =
-      HONE_TRY(divided_code(graph, batch, std::ssize(devices.names), target, options));
+  DividedCode code = HONE_TRY(
+      divided_code(graph, batch, std::ssize(devices.names), target, options, devices.system.get()));
   DeployedDevices made = {.division = std::move(code.division), .graphs = {}};
   for (size_t i = 0; i < code.images.size(); ++i) {
     DeployedGraph& one = made.graphs.emplace_back();

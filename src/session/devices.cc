@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "compile/spmd_programs.h"
+#include "cost/analytic.h"
 #include "plan/collectives.h"
 #include "session/source.h"
 
@@ -98,13 +99,68 @@ Result<std::shared_ptr<const BatchModel>> batch_model(const Model& model,
       *graph, options.target, std::move(compile),
       BatchOptions{.devices = devices.names,
                    .inputs = devices.batch,
-                   .threads = threads_per_device(options, devices)});
+                   .threads = threads_per_device(options, devices),
+                   .system = devices.system});
+}
+
+Status take_system(DeviceOptions& options, System system) {
+  const auto count = std::ssize(options.names);
+  if (system.device_count() != count)
+    return usage_error("{} devices: '{}' has {} devices", count, excerpt(system.name),
+                       system.device_count());
+  if (system.targets.size() != 1)
+    return unsupported("the devices of system '{}' are of {} sorts", excerpt(system.name),
+                       system.targets.size())
+        .with_hint("code is for devices of one sort; 'hone explain --system' takes them all");
+  options.system = std::make_shared<const System>(std::move(system));
+  options.is_system_said = true;
+  return {};
+}
+
+Result<decltype(CompileOptions::best_plan)> best_plan_on(const System& system, const Graph& graph,
+                                                         const SystemPlanOptions& options,
+                                                         std::shared_ptr<const Cost> cost,
+                                                         const Face& face) {
+  if (cost == nullptr) cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  SystemPlans found = HONE_TRY(plan_for_system(graph, system, {{cost}}, options));
+  for (const ChosenOverlap& one : found.overlaps)
+    if (!one.overlap.empty())
+      face.note(fmt::format("{} is in steps by {}: alone {} in place of {}", escape(one.value),
+                            one.overlap, format_seconds(one.after), format_seconds(one.before)));
+  decltype(CompileOptions::best_plan) best = [plan = std::move(found.plans[0])](
+                                                 const Graph&, const Target&, int64_t) {
+    return std::optional(plan);
+  };
+  return best;
 }
 
 bool has_collectives(const Model& model) {
   const Graph* const graph = single_graph(model);
   return graph != nullptr && exchanges_data(*graph);
 }
+
+namespace {
+
+// A plan that is known to be better stays. A timeline that cannot show the graph leaves its
+// products whole.
+Status plan_by_system(CompileOptions& compile, System system, const Graph& graph,
+                      const Target& target, const Face& face) {
+  system.targets[0] = target;
+  SystemPlanOptions wanted = {
+      .prepare = compile.prepare, .heuristics = compile.heuristics, .cancel = compile.cancel};
+  wanted.said.emplace_back().threads = compile.plan.threads;
+  auto best = best_plan_on(system, graph, wanted, compile.cost, face);
+  if (!best.ok() && best.error().code() == ErrorCode::unsupported) return {};
+  compile.best_plan = [known = std::move(compile.best_plan), found = HONE_TRY(std::move(best))](
+                          const Graph& given, const Target& of, int64_t threads) {
+    std::optional<Plan> plan;
+    if (known) plan = known(given, of, threads);
+    return plan ? plan : found(given, of, threads);
+  };
+  return {};
+}
+
+}  // namespace
 
 Result<DividedCode> collective_code(const Model& model, const Bindings& sizes,
                                     const NativeOptions& options, const DeviceOptions& devices,
@@ -114,8 +170,11 @@ Result<DividedCode> collective_code(const Model& model, const Bindings& sizes,
   CompileOptions compile = compile_options(options, nullptr, face);
   compile.memory_limit = memory_limit;
   compile.plan.threads = threads_per_device(options, devices);
-  return spmd_programs(*single_graph(sized), options.target, std::move(compile),
-                       std::ssize(devices.names), devices.batch);
+  const Graph& graph = *single_graph(sized);
+  if (devices.is_system_said)
+    HONE_TRY(plan_by_system(compile, *devices.system, graph, options.target, face));
+  return spmd_programs(graph, options.target, std::move(compile), std::ssize(devices.names),
+                       devices.batch, devices.system.get());
 }
 
 std::string division_text(const BatchModel& model, const ManyDevices& made, int64_t cores) {

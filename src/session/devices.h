@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "compile/batch_model.h"
+#include "search/system_plan.h"
 #include "session/native.h"
 #include "session/sharding.h"
+#include "target/system.h"
 
 // Models whose batch several devices divide.
 
@@ -23,7 +25,14 @@ struct DeviceOptions {
   int64_t threads = 0;
   int64_t sharing = 0;
   std::optional<ShardRequest> shards = {};  // values are divided, and not the batch alone
+  // As many devices, and their links, which schedule what they exchange; null: sizes do. One that
+  // the user has said also decides which products move while they compute.
+  std::shared_ptr<const System> system = nullptr;
+  bool is_system_said = false;
 };
+
+// The system of a user, for these devices. Error: it has other devices, or several sorts.
+Status take_system(DeviceOptions& options, System system);
 
 // "4" means as many parts of this machine. A list names each device: "cpu,cpu" are two parts.
 // `label` is what the user wrote it for.
@@ -41,6 +50,14 @@ Result<std::shared_ptr<const BatchModel>> batch_model(const Model& model,
                                                       const NativeOptions& options,
                                                       const DeviceOptions& devices,
                                                       int64_t memory_limit, const Face& face = {});
+
+// The plan of a graph that is the best on the system, for CompileOptions::best_plan. The devices
+// are of one sort, and the cost is of it; null: analytic. The face is told which products are
+// divided.
+Result<decltype(CompileOptions::best_plan)> best_plan_on(const System& system, const Graph& graph,
+                                                         const SystemPlanOptions& options,
+                                                         std::shared_ptr<const Cost> cost,
+                                                         const Face& face);
 
 // True if the model is for several devices, for it has collectives (compile/spmd_programs.h).
 bool has_collectives(const Model& model);

@@ -5,6 +5,7 @@
 #include "cost/learned_cost.h"
 #include "cost/shipped_models.h"
 #include "target/fingerprint.h"
+#include "target/presets.h"
 
 namespace hone {
 namespace fs = std::filesystem;
@@ -21,6 +22,10 @@ Result<std::string> KnownPrices::fitted_file(const Target& target) const {
 
 Result<std::string> KnownPrices::model_file(const Target& target) const {
   return file_of(target, "model");
+}
+
+Result<std::string> KnownPrices::links_file(const Target& target) const {
+  return file_of(target, "system");
 }
 
 Result<std::string> KnownPrices::data_folder(const Target& target) const {
@@ -99,6 +104,37 @@ Status KnownPrices::check_keeps(const Target& target) const {
                      failed.message())
         .with_hint("HONE_PRICES names another folder, and -o a file");
   return {};
+}
+
+Result<std::optional<System>> KnownPrices::measured_links(const Target& target) const {
+  std::error_code failed;
+  if (!folder_) return std::optional<System>();
+  const std::string file = HONE_TRY(links_file(target));
+  if (!fs::exists(file, failed)) return std::optional<System>();
+  return std::optional(HONE_TRY(parse_system(HONE_TRY(read_file(file, kMaxSystemText)), file)));
+}
+
+Result<System> KnownPrices::system(int64_t devices, const Target& target,
+                                   const std::function<void(std::string_view)>& note) const {
+  System parts = HONE_TRY(preset_system(fmt::format("local:{}", devices), target));
+  const Result<std::optional<System>> found = measured_links(target);
+  const auto without = [&](const Error& error) {
+    note(fmt::format("measured links are not used: {}", error.to_string()));
+    return parts;
+  };
+  if (!found.ok()) return without(found.error());
+  if (!*found) return parts;
+  System measured = parts;
+  measured.links = (*found)->links;
+  if (Status good = hone::check(measured); !good.ok())
+    return without(std::move(good).error().within(HONE_TRY(links_file(target))));
+  note(fmt::format("links measured on this machine, {}", HONE_TRY(links_file(target))));
+  return measured;
+}
+
+Status KnownPrices::keep_links(const Target& target, const System& measured) const {
+  HONE_TRY(check_keeps(target));
+  return write_file_atomic(HONE_TRY(links_file(target)), print(measured));
 }
 
 Status KnownPrices::keep(const Target& target, const Prices& prices) const {

@@ -11,10 +11,12 @@
 #include "cost/cost.h"
 #include "cost/kernel_model.h"
 #include "cost/prices.h"
+#include "target/system.h"
 #include "target/target.h"
 
-// The prices that hone has of a target. 'hone calibrate' fits prices and 'hone train cost' learns a
-// model; a folder has a file of each per target. hone ships some models, too.
+// The prices that hone has of a target. 'hone calibrate' fits prices, 'hone train cost' learns a
+// model and 'hone system calibrate' measures messages; a folder has a file of each per target. hone
+// ships some models, too.
 
 namespace hone {
 
@@ -62,6 +64,14 @@ class KnownPrices {
                                        const std::function<void(std::string_view)>& note,
                                        const PriceLabels& labels = {}) const;
 
+  // The target as several devices: its parts, and the links that were measured between them, else
+  // plausible ones. A file that cannot be used costs speed: the note says so, as it says which file
+  // counts.
+  Result<System> system(int64_t devices, const Target& target,
+                        const std::function<void(std::string_view)>& note) const;
+  Status keep_links(const Target& target, const System& measured) const;
+  Result<std::string> links_file(const Target& target) const;
+
   Result<std::string> fitted_file(const Target& target) const;
   Result<std::string> model_file(const Target& target) const;
   // The folder of measurements that a model is trained on.
@@ -74,6 +84,7 @@ class KnownPrices {
 
  private:
   Result<std::string> file_of(const Target& target, std::string_view ending) const;
+  Result<std::optional<System>> measured_links(const Target& target) const;
 
   const std::optional<std::filesystem::path> folder_;
   const bool takes_shipped_;

@@ -106,8 +106,8 @@ contains "^ok y against the interpreter"
 fails 2 "--threads is for models" run square.program --threads 2
 fails 2 "--plan-seed is for models" check square.program --plan-seed 2
 fails 2 "no input" run square.program --input "x@1=4xf32=1 2 3 4"
-fails 2 "--system is for texts of programs" run neg.hone --system ring:2
-fails 2 "--system is for texts of programs" check neg.hone --system ring:2
+fails 2 "a model needs --devices" run neg.hone --system ring:2
+fails 2 "a model needs --devices" check neg.hone --system ring:2
 fails 4 "is a text of programs" compile square.program
 fails 4 "is a text of programs" bench - <square.program
 echo 'graph @open(%x: f32[N]) -> f32[N] where N in 1..8 { %y = neg %x return %y }' >open.hone

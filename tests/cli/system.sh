@@ -63,3 +63,45 @@ grep -q '^  link memory = bus over all, ' out
 fails 2 "'smoke'" system calibrate --transport smoke
 fails 2 "--seconds" system calibrate --seconds 0
 fails 2 "--seconds" system calibrate --seconds 61
+
+# Without -o the links are kept, and devices plan by them.
+export HONE_PRICES=$PWD/prices
+cat >sum.hone <<'END'
+graph @sum(%x: f32[8, 128]) -> f32[128, 128] {
+  %g = dot %x, %x {lhs_contract = [0], rhs_contract = [0]}
+  return %g
+}
+END
+"$HONE" run sum.hone --devices 2 -o before.npz 2>told
+never grep -q "links measured" told
+"$HONE" explain sum.hone --devices 2 --top 20 >before
+says "--devices plans by the links of threads" system calibrate --transport threads --seconds 0.1
+kept=$(echo prices/*.system)
+"$HONE" system show "$kept" | grep -q '^  link threads = star over all, '
+"$HONE" run sum.hone --devices 2 --expect before.npz --rtol 1e-5 2>told
+grep -q "links measured on this machine, .*system" told
+sed -i 's/\(star over all, full duplex\), .*/\1, 1 GB\/s, 1 s/' "$kept"
+"$HONE" explain sum.hone --devices 2 --top 20 >after 2>/dev/null
+grep -qE ", by price [0-9.]+ [mu]s" before
+grep -qE ", by price [0-9.]+ s" after
+echo "none" >"$kept"
+says "measured links are not used" run sum.hone --devices 2
+HONE_PRICES=/proc/none fails 3 "cannot be kept" system calibrate --seconds 0.1
+
+# Or by a system that is said, whose products may be in steps.
+cat >steps.hone <<'END'
+graph @steps(%x: f32[256, 512], %w: f32[512, 512]) -> f32[512, 512] {
+  %all = all_gather %x {axis = 0, group_size = 2}
+  %y = dot %all, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+END
+"$HONE" system show ring:2 | sed 's/\(link ring = .*duplex\), .*/\1, 0.2 GB\/s, 1 us/' >slow.system
+"$HONE" run steps.hone --devices 2 --batch x -o whole.npz
+says "is in steps by overlap" run steps.hone --devices 2 --batch x --system slow.system \
+  --expect whole.npz --rtol 1e-4
+"$HONE" check steps.hone --devices 2 --batch x --system slow.system >/dev/null
+says "for 2 devices" compile sum.hone --devices 2 --system slow.system -o sum.honec
+fails 2 "3 devices: 'ring:2' has 2" run steps.hone --devices 3 --batch x --system slow.system
+fails 2 "a model needs --devices" run steps.hone --system slow.system
+fails 2 "--system goes with --devices" compile sum.hone --system slow.system -o sum.honec

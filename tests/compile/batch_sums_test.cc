@@ -9,6 +9,7 @@
 #include "ir/functional.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
+#include "target/presets.h"
 #include "tests/base/says_testing.h"
 #include "tests/shard/parts_testing.h"
 #include "zoo/inputs.h"
@@ -188,6 +189,38 @@ TEST(BatchSums, AreBegunInOneOrder) {
     EXPECT_THAT(results, testing::ElementsAre("s", "g"));
   }
   EXPECT_EQ(code.division.shares[1], (BatchDivision::Share{.first = 3, .count = 2, .code = 1}));
+}
+
+// A sum of many bytes is a ring, unless the devices are far from each other.
+TEST(BatchSums, AreScheduledByTheSystem) {
+  const Graph whole = parse_graph(R"(
+    graph @wide(%x: f32[8, 128]) -> f32[128, 128] {
+      %g = dot %x, %x {lhs_contract = [0], rhs_contract = [0]}
+      return %g
+    })")
+                          .value();
+  const Target target = host_target().value();
+  const auto schedule = [&](const System* system) {
+    CompileOptions options;
+    options.plan.threads = 1;
+    const DividedCode code =
+        divided_code(whole, {.rows = 8, .dims = {0}}, 4, target, options, system).value();
+    const Plan plan = parse_plan(code.plans[0]).value();
+    EXPECT_EQ(plan.collective.size(), 1U);
+    const std::vector<Tensor> inputs = random_inputs(whole, 3).value();
+    const auto devices = ManyDevices::load(code.division, code.inputs, code.outputs, code.images,
+                                           {.names = names(4), .threads = 1})
+                             .value();
+    EXPECT_EQ(difference(devices->run(inputs).value(), evaluate(whole, inputs).value(), 1e-5), "");
+    return plan.collective.begin()->second.algorithm;
+  };
+  EXPECT_EQ(schedule(nullptr), CollectiveAlgorithm::ring);
+  System far = preset_system("ring:4", target).value();
+  for (Links& each : far.links) each.latency = 1;
+  EXPECT_NE(schedule(&far), CollectiveAlgorithm::ring);
+  // A system of another number of devices says nothing.
+  const System other = preset_system("ring:5", target).value();
+  EXPECT_EQ(schedule(&other), CollectiveAlgorithm::ring);
 }
 
 }  // namespace

@@ -109,6 +109,54 @@ TEST(SystemPlan, CollectivesHaveTheBestScheduleOfTheSystem) {
   EXPECT_EQ(to_string(planned(kSum, slow, options).plans[0].collective.at("s")), "tree");
 }
 
+// In a loop, where the timeline does not look; and the same size is asked about once.
+TEST(SystemPlan, CollectivesInRegionsHaveTheBestScheduleToo) {
+  const Graph graph = parse_graph(R"(
+    graph @sums(%x: f32[1000, 100], %o: f32[N]) -> (f32[1000, 100], f32[N]) where N in 1..9 {
+      %zero = constant 0 : f32[]
+      %y, %n = while %x, %zero
+        condition(%a: f32[1000, 100], %i: f32[]) {
+          %c = compare %i, 3 {direction = lt}
+          return %c
+        }
+        body(%a: f32[1000, 100], %i: f32[]) {
+          %s = all_reduce %a {kind = sum, group_size = 4}
+          %j = add %i, 1
+          return %s, %j
+        }
+      %p = all_reduce %o {kind = sum, group_size = 4}
+      return %y, %p
+    })")
+                          .value();
+  const Collective collective = {CollectiveKind::all_reduce, {0, 1, 2, 3}, 100'000};
+  for (const double latency : {1e-7, 1e-1}) {
+    System system = ring(4, 1e9);
+    system.links[0].latency = latency;
+    Plan plan;
+    ASSERT_TRUE(add_best_schedules(graph, system, plan).ok());
+    EXPECT_TRUE(plan.collective.empty());  // the size of %p is open
+    ASSERT_EQ(plan.region.size(), 1U);
+    EXPECT_EQ(plan.region.begin()->second.collective.at("s"),
+              best_schedule({&collective, 1}, 4, system).value().schedule);
+    plan.region.begin()->second.collective["s"] = parse_collective_schedule("tree").value();
+    ASSERT_TRUE(add_best_schedules(graph, system, plan).ok());
+    EXPECT_EQ(to_string(plan.region.begin()->second.collective.at("s")), "tree");
+  }
+}
+
+// Too many messages to price: it stays open, and its size decides.
+TEST(SystemPlan, CollectivesOfManyDevicesStayOpen) {
+  const Graph graph = parse_graph(
+                          "graph @sum(%x: f32[1000]) {\n"
+                          "  %s = all_reduce %x {kind = sum}\n  return %s\n}\n")
+                          .value();
+  Plan plan;
+  ASSERT_TRUE(add_best_schedules(graph, ring(256, 1e9), plan).ok());
+  EXPECT_TRUE(plan.collective.empty());
+  ASSERT_TRUE(add_best_schedules(graph, ring(8, 1e9), plan).ok());
+  EXPECT_EQ(plan.collective.size(), 1U);
+}
+
 TEST(SystemPlan, ConstantsOfAProductStay) {
   const System system = ring(2, 1e9);
   const SystemPlans plans = planned(

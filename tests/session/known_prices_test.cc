@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cost/analytic.h"
 #include "cost/learned_cost.h"
+#include "target/presets.h"
 #include "tests/cost/kernel_model_testing.h"
 #include "tests/target/target_testing.h"
 
@@ -74,6 +75,36 @@ TEST_F(KnownPricesTest, AModelCountsBesideFittedPrices) {
   ASSERT_EQ(both->learned(), both.get());
   EXPECT_EQ(both->baseline()->version(), AnalyticCost(target(), prices).version());
   EXPECT_THAT(lines_, ElementsAre(StartsWith("prices fitted"), StartsWith("prices learned")));
+}
+
+// They were measured between two devices, and are those of any number.
+TEST_F(KnownPricesTest, LinksThatWereKeptAreThoseOfThisMachine) {
+  const KnownPrices known(folder_, false);
+  const auto system = [&](int64_t devices) {
+    lines_.clear();
+    return known
+        .system(devices, target(), [&](std::string_view line) { lines_.emplace_back(line); })
+        .value();
+  };
+  EXPECT_EQ(system(3), preset_system("local:3", target()).value());
+  EXPECT_THAT(lines_, IsEmpty());
+
+  System measured = preset_system("local:2", target()).value();
+  measured.links[0].latency = 0.25;
+  ASSERT_TRUE(known.keep_links(target(), measured).ok());
+  EXPECT_EQ(system(3).device_count(), 3);
+  EXPECT_EQ(system(3).links, measured.links);
+  EXPECT_EQ(system(1).links, measured.links);
+  EXPECT_THAT(lines_, ElementsAre(StartsWith("links measured on this machine, ")));
+
+  // Links that do not join three devices, and a file that is none.
+  measured.links = {{.name = "cable", .over = "", .from = 0, .to = 1, .bytes_per_second = 1e9}};
+  ASSERT_TRUE(known.keep_links(target(), measured).ok());
+  EXPECT_EQ(system(3), preset_system("local:3", target()).value());
+  EXPECT_THAT(lines_, ElementsAre(StartsWith("measured links are not used: ")));
+  ASSERT_TRUE(write_file_atomic(known.links_file(target()).value(), "no system").ok());
+  EXPECT_EQ(system(2), preset_system("local:2", target()).value());
+  EXPECT_THAT(lines_, ElementsAre(StartsWith("measured links are not used: ")));
 }
 
 TEST_F(KnownPricesTest, WhatCannotBeUsedIsToldAndLeftOut) {
