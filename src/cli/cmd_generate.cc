@@ -6,7 +6,6 @@
 #include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/source.h"
-#include "front/gguf/gguf_model.h"
 #include "language/generation.h"
 
 namespace hone::cli {
@@ -39,24 +38,10 @@ Result<SamplingOptions> sampling_of(const Arguments& arguments) {
   return options;
 }
 
-// A model's parts that are read before anything is compiled.
-struct LanguageFile {
-  Gguf file;
-  DecoderConfig config;
-  Tokenizer tokenizer;
-};
-Result<LanguageFile> read_language(const std::string& path) {
-  const auto read = [&]() -> Result<LanguageFile> {
-    Gguf file = HONE_TRY(read_gguf(path));
-    Result<DecoderConfig> config = gguf_config(file);
-    if (!config.ok()) return std::move(config).error().within(path);
-    Result<Vocabulary> vocabulary = gguf_vocabulary(file);
-    if (!vocabulary.ok()) return std::move(vocabulary).error().within(path);
-    Result<Tokenizer> tokenizer = Tokenizer::make(*std::move(vocabulary));
-    if (!tokenizer.ok()) return std::move(tokenizer).error().within(path);
-    return LanguageFile{std::move(file), *std::move(config), *std::move(tokenizer)};
-  };
-  return read();
+std::vector<TokenId> prompt_tokens(const LanguageSource& read, const std::string& text,
+                                   const Arguments& arguments) {
+  return read.tokenizer.prompt(text, arguments.given("control") ? Tokenizer::Control::is_token
+                                                                : Tokenizer::Control::is_text);
 }
 
 // Room for all tokens that can come, as far as the model has it.
@@ -65,11 +50,11 @@ int64_t context_for(int64_t tokens, const DecoderConfig& config, const Arguments
   return std::min(tokens, config.context);
 }
 
-Result<std::unique_ptr<LanguageModel>> loaded(const LanguageFile& read, int64_t context,
+Result<std::unique_ptr<LanguageModel>> loaded(LanguageSource read, int64_t context,
                                               const Arguments& arguments, Console& console) {
   const Face face = limited_face(arguments, console);
   Result<std::unique_ptr<LanguageModel>> model = LanguageModel::make(
-      read.file,
+      std::move(read),
       {.native = HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left)),
        .context = context},
       face);
@@ -88,18 +73,26 @@ std::string speed_text(int64_t tokens, double seconds, double rate) {
 
 }  // namespace
 
+Status cmd_tokens(const Arguments& arguments, Console& console) {
+  const std::string text = HONE_TRY(given_prompt(arguments));
+  LanguageSource read = HONE_TRY(read_language(arguments.text("MODEL")));
+  const std::vector<Vocabulary::Token>& all = read.tokenizer.vocabulary().tokens;
+  for (const TokenId token : prompt_tokens(read, text, arguments))
+    console.print("{} {}\n", token, hone::quoted(all[static_cast<size_t>(token)].text));
+  return {};
+}
+
 Status cmd_generate(const Arguments& arguments, Console& console) {
   const std::string text = HONE_TRY(given_prompt(arguments));
   GenerationOptions options = {.max_tokens = arguments.integer("max-tokens"),
                                .sampling = HONE_TRY(sampling_of(arguments)),
                                .stops = arguments.list("stop")};
-  const LanguageFile read = HONE_TRY(read_language(arguments.text("MODEL")));
-  const std::vector<TokenId> prompt =
-      read.tokenizer.prompt(text, arguments.given("control") ? Tokenizer::Control::is_token
-                                                             : Tokenizer::Control::is_text);
+  LanguageSource read = HONE_TRY(read_language(arguments.text("MODEL")));
+  const std::vector<TokenId> prompt = prompt_tokens(read, text, arguments);
   const int64_t context =
       context_for(std::ssize(prompt) + options.max_tokens, read.config, arguments);
-  const std::unique_ptr<LanguageModel> model = HONE_TRY(loaded(read, context, arguments, console));
+  const std::unique_ptr<LanguageModel> model =
+      HONE_TRY(loaded(std::move(read), context, arguments, console));
 
   HONE_TRY(model->prepare(std::ssize(prompt)));
   const Console::Keeping keeping(console);
@@ -120,11 +113,12 @@ Status cmd_generate(const Arguments& arguments, Console& console) {
 Status cmd_evaluate(const Arguments& arguments, Console& console) {
   if (!arguments.given("text")) return usage_error("--text says which text is scored");
   const std::string text = HONE_TRY(text_at(arguments.text("text")));
-  const LanguageFile read = HONE_TRY(read_language(arguments.text("MODEL")));
+  LanguageSource read = HONE_TRY(read_language(arguments.text("MODEL")));
   const std::vector<TokenId> tokens = read.tokenizer.prompt(text);
   const int64_t window = arguments.integer("window");
+  const int64_t context = std::min(window, read.config.context);
   const std::unique_ptr<LanguageModel> model =
-      HONE_TRY(loaded(read, std::min(window, read.config.context), arguments, console));
+      HONE_TRY(loaded(std::move(read), context, arguments, console));
   const std::unique_ptr<Progress> progress = console.progress();
   const Perplexity found = HONE_TRY(perplexity(*model, tokens, window, *progress));
   console.print("perplexity {:.4f} of {} tokens in {} windows of {}\n", found.value, found.scored,

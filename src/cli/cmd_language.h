@@ -10,6 +10,7 @@ class Arguments;
 class Console;
 
 Status cmd_generate(const Arguments& arguments, Console& console);
+Status cmd_tokens(const Arguments& arguments, Console& console);
 Status cmd_evaluate(const Arguments& arguments, Console& console);
 
 }  // namespace hone::cli

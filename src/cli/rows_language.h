@@ -8,7 +8,9 @@
 namespace hone::cli::rows {
 
 inline constexpr Positional kLanguageModel[] = {
-    {.name = "MODEL", .take = Take::file, .doc = "a language model: a GGUF file"}};
+    {.name = "MODEL",
+     .take = Take::file,
+     .doc = "a language model: a GGUF file, or a folder of Hugging Face"}};
 
 inline constexpr Option kContextOption = {
     .name = "context",
@@ -20,7 +22,7 @@ inline constexpr Option kContextOption = {
     .low = 1,
     .high = int64_t{1} << 24};
 
-inline constexpr Option kGenerateOwn[] = {
+inline constexpr Option kPromptOptions[] = {
     {.name = "prompt",
      .letter = 'p',
      .take = Take::text,
@@ -31,7 +33,9 @@ inline constexpr Option kGenerateOwn[] = {
      .value = "FILE",
      .doc = "the same from a file; - is the standard input"},
     {.name = "control",
-     .doc = "control tokens that are spelled out in the prompt are tokens, not text"},
+     .doc = "control tokens that are spelled out in the prompt are tokens, not text"}};
+
+inline constexpr Option kGenerateOwn[] = {
     {.name = "max-tokens",
      .letter = 'n',
      .take = Take::integer,
@@ -73,11 +77,14 @@ inline constexpr Option kGenerateOwn[] = {
     seed_option("seed of what is drawn"),
     kContextOption};
 inline constexpr Option kLanguageMemory[] = {kMemoryLimit};
-inline constexpr auto kGenerate = joined(kGenerateOwn, kLanguageMemory, kNative);
+inline constexpr auto kGenerate = joined(kPromptOptions, kGenerateOwn, kLanguageMemory, kNative);
 inline constexpr Example kGenerateExamples[] = {
     {"hone generate model.gguf -p Once --max-tokens 40", "the text that the model goes on with"},
     {"echo Once | hone generate model.gguf --prompt-file - --temperature 0.8 --seed 7",
      "another one, drawn"}};
+
+inline constexpr Example kTokensExamples[] = {
+    {"hone tokens model.gguf -p Once", "the number of each token, and its text"}};
 
 inline constexpr Option kEvaluateOwn[] = {
     {.name = "text",

@@ -5,7 +5,6 @@
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "front/decoder/unpacked_weights.h"
-#include "front/gguf/gguf_model.h"
 #include "ir/op_facts.h"
 #include "session/memory.h"
 
@@ -27,27 +26,15 @@ Tensor integers(std::span<const int64_t> values) {
 
 }  // namespace
 
-Result<std::unique_ptr<LanguageModel>> LanguageModel::load(const std::filesystem::path& path,
-                                                           Options options, const Face& face) {
-  const Gguf file = HONE_TRY(read_gguf(path));
-  Result<std::unique_ptr<LanguageModel>> made = make(file, std::move(options), face);
-  if (!made.ok()) return std::move(made).error().within(path.native());
-  return made;
-}
-
-Result<std::unique_ptr<LanguageModel>> LanguageModel::make(const Gguf& file, Options options,
+Result<std::unique_ptr<LanguageModel>> LanguageModel::make(LanguageSource source, Options options,
                                                            const Face& face) {
-  DecoderConfig config = HONE_TRY(gguf_config(file));
-  Tokenizer tokenizer = HONE_TRY(Tokenizer::make(HONE_TRY(gguf_vocabulary(file))));
-  if (tokenizer.size() > config.vocabulary)
-    return bad_input("the tokenizer has {} tokens, but the embedding has {} rows", tokenizer.size(),
-                     config.vocabulary);
-  if (options.context > config.context)
+  if (options.context > source.config.context)
     return usage_error("a context of {} tokens is asked for; the model takes {}", options.context,
-                       config.context);
-  Graph graph = HONE_TRY(with_unpacked_weights(HONE_TRY(build_gguf(file, config))));
-  std::unique_ptr<LanguageModel> made(new LanguageModel(
-      std::move(config), std::move(tokenizer), std::move(graph), std::move(options), face));
+                       source.config.context);
+  Graph graph = HONE_TRY(with_unpacked_weights(HONE_TRY(source.graph())));
+  std::unique_ptr<LanguageModel> made(
+      new LanguageModel(std::move(source.config), std::move(source.tokenizer), std::move(graph),
+                        std::move(options), face));
   HONE_TRY(made->set_up());
   return made;
 }
@@ -56,7 +43,8 @@ Status LanguageModel::set_up() {
   context_ = options_.context > 0 ? options_.context : config_.context;
   // A chunk that begins within the context may end behind it.
   places_ = round_up(context_, kChunk) + kChunk;
-  memory_ = constant_bytes_of(graph_) + config_.cache_bytes(places_);
+  // Chunks read the weights packed, single tokens as they lie.
+  memory_ = 2 * constant_bytes_of(graph_) + config_.cache_bytes(places_);
   HONE_TRY(check_memory());
   const int64_t threads = options_.native.threads.value_or(options_.native.target.cores);
   team_ = HONE_TRY(Team::create({.threads = threads}));

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "front/decoder/decoder.h"
-#include "language/tokenizer.h"
+#include "language/language_source.h"
 #include "session/native.h"
 
 namespace hone {
@@ -24,13 +22,9 @@ class LanguageModel {
     NativeOptions native;
     int64_t context = 0;  // tokens that the caches have room for; 0: all that the model takes
   };
-  // Refused: a context that is longer than the model's, a vocabulary with more tokens than the
-  // embedding has rows, and a model that needs more memory than the face allows. The face outlives
-  // the model.
-  static Result<std::unique_ptr<LanguageModel>> load(const std::filesystem::path& path,
-                                                     Options options, const Face& face = {});
-  // The same for a file that was read before.
-  static Result<std::unique_ptr<LanguageModel>> make(const Gguf& file, Options options,
+  // Refused: a context that is longer than the model's, and a model that needs more memory than
+  // the face allows. The pointers of the face outlive the model.
+  static Result<std::unique_ptr<LanguageModel>> make(LanguageSource source, Options options,
                                                      const Face& face = {});
 
   const Tokenizer& tokenizer() const { return tokenizer_; }

@@ -126,7 +126,7 @@ Status Tokenizer::set_up() {
       };
       return size(a) != size(b) ? size(a) > size(b) : a < b;
     });
-  for (size_t byte = 0; byte < bytes_.size(); ++byte)
+  for (size_t byte = 0; byte < bytes_.size() && !is_byte_level; ++byte)
     if (bytes_[byte] < 0 && !vocabulary_.unknown)
       return bad_input("the vocabulary has no token for byte {}, and none for what is unknown",
                        byte);
@@ -218,9 +218,13 @@ void Tokenizer::add_piece(std::string_view piece, std::vector<TokenId>& out) con
     if (found == joins_.end()) return std::nullopt;
     return Candidate{static_cast<double>(found->second.rank), 0, 0, found->second.token};
   });
-  for (const Symbol& symbol : symbols)
-    if (!symbol.text.empty())
-      out.push_back(symbol.token >= 0 ? symbol.token : *vocabulary_.unknown);
+  for (const Symbol& symbol : symbols) {
+    if (symbol.text.empty()) continue;
+    if (symbol.token >= 0)
+      out.push_back(symbol.token);
+    else if (vocabulary_.unknown)
+      out.push_back(*vocabulary_.unknown);
+  }
 }
 
 void Tokenizer::add_sentence(std::string text, std::vector<TokenId>& out) const {

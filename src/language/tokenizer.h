@@ -18,7 +18,7 @@ class Tokenizer {
   // must not.
   enum class Control : uint8_t { is_text, is_token };
 
-  // Refused: a vocabulary that has no token for some byte and none for what is unknown.
+  // Refused: sentence pieces that have no token for some byte and none for what is unknown.
   static Result<Tokenizer> make(Vocabulary vocabulary);
 
   std::vector<TokenId> encode(std::string_view text, Control control = Control::is_text) const;

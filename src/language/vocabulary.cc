@@ -148,18 +148,11 @@ class GgufVocabulary {
     return {};
   }
 
-  // "<0xE4>"
   static Status read_byte(size_t i, Vocabulary::Token& token) {
-    std::string_view text = token.text;
-    const auto digit = [](char c) {
-      const size_t found = std::string_view("0123456789ABCDEF").find(c);
-      return found == std::string_view::npos ? -1 : static_cast<int>(found);
-    };
-    const bool is_long = text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
-    const int high = is_long ? digit(text[3]) : -1, low = is_long ? digit(text[4]) : -1;
-    if (high < 0 || low < 0)
-      return bad_input("token {} is a byte, but reads {}", i, hone::quoted(excerpt(text)));
-    token.text = static_cast<char>(high * 16 + low);
+    const std::optional<char> byte = byte_of_name(token.text);
+    if (!byte)
+      return bad_input("token {} is a byte, but reads {}", i, hone::quoted(excerpt(token.text)));
+    token.text = *byte;
     return {};
   }
 
@@ -175,7 +168,8 @@ class GgufVocabulary {
   Status read_specials() {
     made_.begin = HONE_TRY(special("bos_token_id"));
     made_.end = HONE_TRY(special("eos_token_id"));
-    made_.unknown = HONE_TRY(special("unknown_token_id"));
+    // Where bytes are merged, the key often names a token that ends a text.
+    if (!made_.rules) made_.unknown = HONE_TRY(special("unknown_token_id"));
     made_.adds_end = HONE_TRY(flag("add_eos_token", false));
     const std::optional<TokenId> turn = HONE_TRY(special("eot_token_id"));
     for (size_t i = 0; i < made_.tokens.size(); ++i) {
@@ -211,6 +205,17 @@ std::optional<std::string> bytes_of_printable(std::string_view text) {
     }
   }
   return bytes;
+}
+
+std::optional<char> byte_of_name(std::string_view text) {
+  const auto digit = [](char c) {
+    const size_t found = std::string_view("0123456789ABCDEF").find(c);
+    return found == std::string_view::npos ? -1 : static_cast<int>(found);
+  };
+  if (text.size() != 6 || !text.starts_with("<0x") || !text.ends_with('>')) return std::nullopt;
+  const int high = digit(text[3]), low = digit(text[4]);
+  if (high < 0 || low < 0) return std::nullopt;
+  return static_cast<char>(high * 16 + low);
 }
 
 Result<Vocabulary> gguf_vocabulary(const Gguf& file) { return GgufVocabulary(file).read(); }

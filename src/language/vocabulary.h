@@ -35,8 +35,8 @@ struct Vocabulary {
   bool adds_end = false;
   std::optional<TokenId> begin = {};
   std::optional<TokenId> end = {};
-  std::optional<TokenId> unknown = {};
-  std::vector<TokenId> ends = {};  // that end a generated text
+  std::optional<TokenId> unknown = {};  // nothing: bytes that have no token are left out
+  std::vector<TokenId> ends = {};       // that end a generated text
   std::string chat_template = {};
 };
 
@@ -46,5 +46,7 @@ Result<Vocabulary> gguf_vocabulary(const Gguf& file);
 // The bytes for which printable characters stand in a byte-level vocabulary; nothing: it has a
 // character that stands for no byte.
 std::optional<std::string> bytes_of_printable(std::string_view text);
+// The byte that a piece such as "<0xE4>" stands for; nothing: it stands for none.
+std::optional<char> byte_of_name(std::string_view text);
 
 }  // namespace hone

@@ -24,14 +24,19 @@ never cmp -s a c
 # The context ends it.
 says "the end: the context is full" generate model.gguf -p the -n 100 --context 8 --threads 1
 # It is a graph as others are.
-says "" inspect model.gguf
+hone inspect model.gguf >out 2>err
 contains 'logits +f32.rows, 264.'
-says "" run model.gguf --threads 1
+hone run model.gguf --threads 1 >out 2>err
 contains "logits"
 
 printf 'the other one is on the other one, and the other on a third one' >text.txt
-says "" evaluate model.gguf --text text.txt --window 16 --threads 1
+hone evaluate model.gguf --text text.txt --window 16 --threads 1 >out 2>err
 contains '^perplexity [0-9.]+ of [0-9]+ tokens in [0-9]+ windows of 16$'
+
+hone tokens model.gguf -p "the a</s>" >out 2>err
+printf '257 "the"\n258 " a"\n60 "<"\n47 "/"\n115 "s"\n62 ">"\n' | cmp - out
+hone tokens model.gguf -p "the</s>" --control >out 2>err
+printf '257 "the"\n263 "</s>"\n' | cmp - out
 
 # Errors say what is wrong and what to do.
 fails 2 "--prompt-file" generate model.gguf

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "language/characters.h"
 #include "tensor/dtype.h"
 
 namespace hone {
@@ -121,14 +120,20 @@ namespace {
 
 constexpr size_t kBytes = 256;
 
+// A character below U+0800.
+std::string short_utf8(size_t code) {
+  if (code < 0x80) return {static_cast<char>(code)};
+  return {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))};
+}
+
 std::string printable(size_t byte) {
   const auto is_printable = [](size_t b) {
     return (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || (b >= 0xAE && b <= 0xFF);
   };
-  if (is_printable(byte)) return utf8(static_cast<char32_t>(byte));
+  if (is_printable(byte)) return short_utf8(byte);
   size_t before = 0;
   for (size_t b = 0; b < byte; ++b) before += is_printable(b) ? 0 : 1;
-  return utf8(static_cast<char32_t>(0x100 + before));
+  return short_utf8(0x100 + before);
 }
 
 class TinyWriter {

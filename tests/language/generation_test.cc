@@ -26,7 +26,7 @@ Result<std::unique_ptr<LanguageModel>> made(const Gguf& file, int64_t context, F
   options.native.target = host_target().value();
   options.native.threads = 1;
   options.context = context;
-  return LanguageModel::make(file, std::move(options), face);
+  return LanguageModel::make(language_of(file).value(), std::move(options), face);
 }
 
 std::unique_ptr<Loaded> loaded(const TinyDecoder& tiny, int64_t context = 0) {
@@ -38,6 +38,13 @@ std::unique_ptr<Loaded> loaded(const TinyDecoder& tiny, int64_t context = 0) {
 }
 
 const TinyDecoder kTiny = {};
+
+// One for several tests, since compiling takes most of their time. It has forgotten all.
+Loaded& shared() {
+  static const std::unique_ptr<Loaded> kShared = loaded(kTiny);
+  kShared->model->keep(0);
+  return *kShared;
+}
 
 TinyDecoder quantized() {
   TinyDecoder tiny = {.family = "llama", .type = gguf::kQ4_1, .embedding = gguf::kQ8_0};
@@ -104,10 +111,10 @@ INSTANTIATE_TEST_SUITE_P(All, Greedy, testing::Values("llama", "gemma2", "gpt2")
                          [](const auto& one) { return std::string(one.param); });
 
 TEST(Generations, ReuseWhatAPromptShares) {
-  const std::unique_ptr<Loaded> all = loaded(kTiny);
-  LanguageModel& model = *all->model;
+  LanguageModel& model = *shared().model;
   const Ids first = {1, 2, 3, 4, 5, 6}, second = {1, 2, 3, 4, 9};
-  const Generation fresh = generate(*loaded(kTiny)->model, second, {.max_tokens = 6}).value();
+  const Generation fresh = generate(model, second, {.max_tokens = 6}).value();
+  model.keep(0);
   EXPECT_EQ(generate(model, first, {.max_tokens = 6}).value().reused_tokens, 0);
   const Generation again = generate(model, second, {.max_tokens = 6}).value();
   EXPECT_EQ(again.reused_tokens, 4);
@@ -117,11 +124,11 @@ TEST(Generations, ReuseWhatAPromptShares) {
 }
 
 TEST(Generations, DrawTheSameForTheSameSeed) {
-  const std::unique_ptr<Loaded> all = loaded(kTiny);
+  Loaded& all = shared();
   const auto drawn = [&](uint64_t seed) {
     const GenerationOptions options = {.max_tokens = 12,
                                        .sampling = {.temperature = 1.5, .seed = seed}};
-    return generate(*all->model, Ids{1, 2}, options).value().tokens;
+    return generate(*all.model, Ids{1, 2}, options).value().tokens;
   };
   EXPECT_EQ(drawn(1), drawn(1));
   EXPECT_NE(drawn(1), drawn(2));
@@ -220,16 +227,16 @@ TEST(Sampling, LogProbabilitiesSumToOne) {
 // ----------------------------------------------------------------------------------
 
 TEST(Perplexities, AreThoseOfPlainLoops) {
-  const std::unique_ptr<Loaded> all = loaded(kTiny);
+  Loaded& all = shared();
   Ids tokens;
   for (TokenId i = 0; i < 27; ++i) tokens.push_back(i * 11 % 200);
-  const Perplexity found = perplexity(*all->model, tokens, 8).value();
+  const Perplexity found = perplexity(*all.model, tokens, 8).value();
   EXPECT_EQ(found.windows, 3);
   EXPECT_EQ(found.scored, 9);
   double sum = 0;
   for (int64_t w = 0; w < 3; ++w) {
     const std::vector<double> logits =
-        plain::decoder_logits(all->file, {tokens.begin() + w * 8, tokens.begin() + (w + 1) * 8});
+        plain::decoder_logits(all.file, {tokens.begin() + w * 8, tokens.begin() + (w + 1) * 8});
     for (size_t i = 4; i < 7; ++i) {
       const auto row = logits.begin() + static_cast<int64_t>(i * kTinyVocabulary);
       double all_of = 0;
@@ -238,8 +245,8 @@ TEST(Perplexities, AreThoseOfPlainLoops) {
     }
   }
   EXPECT_NEAR(found.value, std::exp(sum / 9), 1e-3 * found.value);
-  EXPECT_THAT(perplexity(*all->model, tokens, 64), refuses(ErrorCode::usage, "27 tokens ... 64"));
-  EXPECT_THAT(perplexity(*all->model, tokens, 65), refuses(ErrorCode::usage, "65 ... 64"));
+  EXPECT_THAT(perplexity(*all.model, tokens, 64), refuses(ErrorCode::usage, "27 tokens ... 64"));
+  EXPECT_THAT(perplexity(*all.model, tokens, 65), refuses(ErrorCode::usage, "65 ... 64"));
 }
 
 }  // namespace

@@ -139,6 +139,13 @@ TEST(ByteLevel, GivesBackAnyBytes) {
   EXPECT_EQ(tokenizer.decode(tokenizer.encode(all)), all);
 }
 
+TEST(ByteLevel, LeavesOutBytesWithoutAToken) {
+  Vocabulary made = {.tokens = {{"a"}, {"b"}}, .rules = PieceRules()};
+  EXPECT_THAT(Tokenizer::make(made).value().encode("axb"), ElementsAre(0, 1));
+  made.unknown = 1;
+  EXPECT_THAT(Tokenizer::make(made).value().encode("axb"), ElementsAre(0, 1, 1));
+}
+
 TEST(ByteLevel, TextIsNoControlToken) {
   const Tokenizer tokenizer = tiny();
   EXPECT_THAT(tokenizer.encode("a</s>"), ElementsAre('a', '<', '/', 's', '>'));

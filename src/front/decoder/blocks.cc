@@ -21,7 +21,7 @@ Value shift_down(Value x, double bits) { return binary(Opcode::shift_right, x, b
 Value shift_up(Value x, double bits) { return binary(Opcode::shift_left, x, bits); }
 Value bits_or(Value x, Value y) { return binary(Opcode::or_, x, y); }
 Value as_f32(Value x) { return cast(x, DType::f32); }
-Value bits_as(Value x, DType dtype) {
+Value pattern_as(Value x, DType dtype) {
   return x.builder().op(Opcode::bitcast, {x}, {{"dtype", dtype}});
 }
 
@@ -37,7 +37,7 @@ Value with_last(Value x, int count, std::initializer_list<Dim> last) {
 Value nibbles(Value x) { return concat({low_bits(x, 15), shift_down(x, 4)}, -1); }
 
 // [..., n] -> [..., count, n]: part i is shifted down by i * step bits.
-Value bits_of(Value x, int64_t count, double step) {
+Value shifted_bits(Value x, int64_t count, double step) {
   Value by = iota(x.builder(), DType::u8, {count, 1}, 0);
   if (step != 1) by = by * step;
   const Dim size = x.dim(-1);
@@ -53,7 +53,7 @@ struct Blocks {
   // An f16 in two bytes: f32[..., blocks, 1].
   Value half(int64_t at) const {
     const Value low = cast(part(at, 1), DType::u16), high = cast(part(at + 1, 1), DType::u16);
-    return as_f32(bits_as(bits_or(low, shift_up(high, 8)), DType::f16));
+    return as_f32(pattern_as(bits_or(low, shift_up(high, 8)), DType::f16));
   }
 
   // Bit j of four bytes for element j of 32, as 16 or 0.
@@ -81,7 +81,7 @@ Value q5_0(const Blocks& b) {
 Value q5_1(const Blocks& b) {
   return b.half(0) * as_f32(bits_or(nibbles(b.part(8, 16)), b.fifth_bits(4))) + b.half(2);
 }
-Value q8_0(const Blocks& b) { return b.half(0) * as_f32(bits_as(b.part(2, 32), DType::i8)); }
+Value q8_0(const Blocks& b) { return b.half(0) * as_f32(pattern_as(b.part(2, 32), DType::i8)); }
 
 // ---- Blocks of 256 ------------------------------------------------------------------------------
 
@@ -114,14 +114,14 @@ Value scaled_k(const Blocks& b, Value q) {
 
 Value q4_k(const Blocks& b) { return scaled_k(b, eight_parts(b.part(16, 128))); }
 Value q5_k(const Blocks& b) {
-  const Value fifth = shift_up(low_bits(bits_of(b.part(16, 32), 8, 1), 1), 4);
+  const Value fifth = shift_up(low_bits(shifted_bits(b.part(16, 32), 8, 1), 1), 4);
   return scaled_k(b, bits_or(eight_parts(b.part(48, 128)), fifth));
 }
 Value q6_k(const Blocks& b) {
   const Value low = nibbles(with_last(b.part(0, 128), 1, {2, 64}));
-  const Value two = low_bits(bits_of(with_last(b.part(128, 64), 1, {2, 32}), 4, 2), 3);
+  const Value two = low_bits(shifted_bits(with_last(b.part(128, 64), 1, {2, 32}), 4, 2), 3);
   const Value q = bits_or(low, shift_up(with_last(two, 2, {128}), 4));
-  const Value scales = b.half(208) * as_f32(bits_as(b.part(192, 16), DType::i8));
+  const Value scales = b.half(208) * as_f32(pattern_as(b.part(192, 16), DType::i8));
   return with_last(scales, 1, {16, 1}) * (as_f32(with_last(q, 2, {16, 16})) - 32);
 }
 
