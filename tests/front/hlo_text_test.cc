@@ -116,6 +116,9 @@ TEST(HloTextErrors, HaveAPlace) {
               refuses(ErrorCode::bad_input, "p.txt:2:7 ... no parameter 0"));
   EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  a = f32[2]{0} constant({1})\n}"),
               refuses(ErrorCode::bad_input, "p.txt:3 ... f32[2]"));
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  x = f32[2] parameter(0)\n"
+                     "  ROOT a = f32[2] add(x, x), dimentions={0}\n}"),
+              refuses(ErrorCode::bad_input, "p.txt:4 ... no attribute 'dimentions'"));
   EXPECT_THAT(parsed("HloModule f\nENTRY main {\n a = f32[] foo()\n b = f32[] foo()\n}"),
               refuses(ErrorCode::unsupported, "p.txt:3:12 ... 'foo' ... 2 uses"));
 }

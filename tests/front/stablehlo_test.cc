@@ -282,6 +282,12 @@ TEST(StablehloErrors, NameWhatIsLacking) {
               refuses(ErrorCode::unsupported, "p.mlir:3:6 ... 'stablehlo.foo' ... 2 uses"));
   EXPECT_THAT(parsed("func.func @main(%a: tensor<2xcomplex<f32>>) {\n  return\n}"),
               refuses(ErrorCode::unsupported, "p.mlir ... complex numbers"));
+  EXPECT_THAT(
+      parsed(main_of("%c = stablehlo.constant dense<1> : tensor<2xi32>\n"
+                     "%r = \"stablehlo.negate\"(%c) {mhlo.a = 1 : i64, colour = 3 : i64} : "
+                     "(tensor<2xi32>) -> tensor<2xi32>",
+                     "tensor<2xi32>")),
+      refuses(ErrorCode::bad_input, "p.mlir:3 ... 'stablehlo.negate' ... no attribute 'colour'"));
   EXPECT_THAT(parsed("ML\xEFR..."),
               refuses(ErrorCode::unsupported, "p.mlir ... bytecode ... print it"));
   EXPECT_THAT(parsed("func.func @a() {\n  return\n}\nfunc.func @b() {\n  return\n}\n"),
