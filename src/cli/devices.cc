@@ -167,7 +167,7 @@ Result<DividedModel> on_mesh(const Model& model, const RunInputs& inputs,
   const Graph* graph = single_graph(sized);
   if (graph == nullptr) return no_single_graph(model, "a sharding");
   const MeshRef mesh = HONE_TRY(mesh_of_request(*devices.shards, *graph));
-  const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
+  const System& system = *devices.system;
   const ShardedModel made =
       HONE_TRY(sharded_model(*graph, mesh, *devices.shards, system, costs_of(system, console),
                              HONE_TRY(auto_shard_options(arguments, console))));

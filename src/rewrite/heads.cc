@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "rewrite/constants.h"
 #include "rewrite/passes.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 // How many elements of each line the slice takes, if these are the first ones.
 std::optional<int64_t> head_of(const Graph& graph, NodeId n, size_t axis) {
-  if (graph.opcode(n) != Opcode::slice) return {};
+  if (!takes_part(graph.opcode(n))) return {};
   const Op op = graph.op(n);
   const Ints& stride = op.ints("stride");
   const Dim limit = op.dims("limit")[axis];
@@ -45,7 +46,7 @@ Result<Graph> sort_heads(const Graph& graph) {
   const Users users(graph);
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
-    if (graph.opcode(n) == Opcode::slice) {
+    if (takes_part(graph.opcode(n))) {
       const ValueId whole = graph.operands(n)[0], head = copy(whole);
       const Type type = graph.type(graph.result(n));
       if (type != graph.type(whole) && type == copy.target().type(head)) {

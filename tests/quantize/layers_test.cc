@@ -35,7 +35,8 @@ TEST(Layers, AreProductsByConstantWeights) {
 
 TEST(Layers, SayWhyTheyStayAsTheyAre) {
   const std::vector<Layer> found = layers(
-      R"(graph @g(%x: f32[2, 2], %d: f64[2, 2], %q: i8[2, 2]) -> (f32[2, 2], f64[2, 2], f32[2, 2], f32[2, 2]) {
+      R"(graph @g(%x: f32[2, 2], %d: f64[2, 2], %q: i8[2, 2])
+             -> (f32[2, 2], f64[2, 2], f32[2, 2], f32[2, 2]) {
     %a = dot %x, %x {lhs_contract = [1], rhs_contract = [0]}
     %w = constant [1, 2, 3, 4] : f64[2, 2]
     %b = dot %d, %w {lhs_contract = [1], rhs_contract = [0]}
