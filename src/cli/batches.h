@@ -13,7 +13,7 @@
 namespace hone::cli {
 
 // Whole runs of a static graph. Each .npz or .safetensors file of a folder has the inputs of one
-// run by name, each .npy file the only input; they are taken in the order of their names. Every
+// run by name, each .npy file the only input. Files are taken in the order of their names. Every
 // fourth file, at least the last, is for the check at the end. Without a folder inputs are random,
 // of this seed; the face is told. Refuses arrays of other shapes, and NaN.
 Result<quantize::Batches> batches_of(const Graph& graph, const std::string& folder, int64_t seed,

@@ -21,7 +21,7 @@ inline constexpr Option kQuantizeOwn[] = {
      .take = Take::file,
      .value = "DIR",
      .doc = "arrays to calibrate and check on: a .npz or .safetensors file with the inputs of one "
-            "run by name, or a .npy file with the only input; every fourth file is for the check "
+            "run by name, or a .npy file with the only input. Every fourth file is for the check "
             "(default: random inputs)"},
     {.name = "error",
      .take = Take::real,

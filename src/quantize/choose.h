@@ -28,7 +28,7 @@ struct Batches {
   std::vector<std::vector<Tensor>> unseen;  // for the check at the end
 };
 
-// What runs graphs, and says how long they take.
+// Runs graphs, and says how long they take.
 using RunGraph = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>;
 struct QuantizeMachine {
   std::function<Result<RunGraph>(const Graph&)> compile;

@@ -10,8 +10,8 @@ namespace hone::quantize {
 
 // How far outputs are from those of the f32 model.
 struct Difference {
-  // The root mean square of the difference over that of the f32 output; the worst output counts. Of
-  // integers and bools: the share of elements that differ.
+  // The root mean square of the difference over that of the f32 output; the worst output counts.
+  // For integers and bools: the share of elements that differ.
   double error = 0;
   double largest = 0;  // of a single element, of all reals
   // For outputs of two dims: rows whose largest element is at the same place, of all rows.

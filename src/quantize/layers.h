@@ -34,7 +34,7 @@ struct Layer {
   std::string why_not = "";   // empty: it may be quantized
 };
 
-// All contractions of the graph itself, in its order. Those in regions are not listed.
+// All contractions of the graph itself, in its order. Layers in regions are not listed.
 Result<std::vector<Layer>> layers_of(const Graph& graph);
 
 // Why a level is not for the layer; success: it is. `group`: weights that share a scale.
@@ -47,7 +47,7 @@ struct PackedWeights {
   int axis = 0;       // of the scales, as dequantize has it
   int64_t block = 0;  // 0: one per feature
 };
-// Of a layer for which check_level() has no objection: w8, w4 or int8. Scales have the least
+// For a layer for which check_level() has no objection: w8, w4 or int8. Scales have the least
 // squared error of 16 clips of the largest weight.
 PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group);
 // The weights as that level reads them, in f32.

@@ -11,7 +11,7 @@
 namespace hone::quantize {
 namespace {
 
-// What becomes of data and result in a probe.
+// How data and result change in a probe.
 constexpr double kAsTheyAre = 0, kOnGrid = 1, kAsF16 = 2, kAsBf16 = 3;
 
 Value with_operands(const Graph& graph, const Layer& layer, Value data, Value weights) {

@@ -7,7 +7,7 @@
 
 namespace hone::quantize {
 
-// What a layer's data were seen to be, 0 included.
+// The range that a layer's data were seen to have, 0 included.
 struct DataRange {
   double low = 0, high = 0;
 };

@@ -35,7 +35,7 @@ hone "$model" --to int8 --error 0.3 --data samples >out 2>err
 never grep -q "random" err
 contains "int8"
 
-# What stays, and why.
+# Layers that stay, and why.
 layer=$(sed -n 2p out | cut -d' ' -f1)
 hone "$model" --to int8 --error 0.3 --keep "$layer" >out 2>err
 contains "^$layer +f32 .*--keep"

@@ -74,7 +74,7 @@ TEST(Quantized, ComputesWhatTheProbeMeasures) {
       // Sums of another order, and what they move across a step of the grid.
       const double error = difference(run(written, inputs).value(), expected).value().error;
       EXPECT_LT(error, 2e-3) << name(level);
-      // It is no copy of the f32 model.
+      // It differs from the f32 model.
       EXPECT_GT(error_between(written, graph, inputs), 1e-5) << name(level);
     }
   }

@@ -6,7 +6,7 @@
 namespace hone::HONE_FILE {
 namespace {
 
-// What each sort of the graph keeps, after the pass.
+// How many elements each sort of the graph keeps, after the pass.
 Ints kept(const Graph& graph) {
   const Graph made = sort_heads(graph).value();
   EXPECT_TRUE(verify(made).ok());
