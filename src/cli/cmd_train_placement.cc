@@ -50,7 +50,7 @@ Status cmd_eval_placement(const Arguments& arguments, Console& console) {
   if (arguments.given("chips")) {
     const ChipVerdicts verdicts = HONE_TRY(judge_chips(*policy, arguments.integer("chips"), trial));
     console.write(verdicts_text(verdicts));
-    console.note("{} of {} problems are compared: all searches found a placement there",
+    console.note("{} of {} problems are compared: some search found a placement there",
                  verdicts.compared, verdicts.count);
     return {};
   }

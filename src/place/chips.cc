@@ -277,14 +277,19 @@ std::optional<std::vector<uint32_t>> ChipSolver::sample(std::span<const double> 
 std::optional<std::vector<uint32_t>> ChipSolver::fix(std::span<const uint32_t> candidate,
                                                      std::span<const double> probabilities,
                                                      Rng& rng) {
-  begin();
   std::vector<uint32_t> order(blocks());
   std::iota(order.begin(), order.end(), 0);
   rng.shuffle(order);
-  for (const uint32_t block : order)
-    if ((open(block) & chip_bit(candidate[block])) != 0) decide(block, candidate[block]);
-  if (!finish(probabilities, rng)) return std::nullopt;
-  return chosen();
+  // Chips that are kept may leave others none, which propagation does not always see: then half as
+  // many are kept.
+  for (;;) {
+    begin();
+    for (const uint32_t block : order)
+      if ((open(block) & chip_bit(candidate[block])) != 0) decide(block, candidate[block]);
+    if (finish(probabilities, rng)) return chosen();
+    if (order.empty()) return std::nullopt;
+    order.resize(order.size() / 2);
+  }
 }
 
 // ---- Searches ----------------------------------------------------------------------------------
@@ -328,6 +333,18 @@ class ChipHunt {
     return keep(solver_.fix(candidate, even_, rng_));
   }
 
+  // Some blocks of the best get other chips by the probabilities, and the rest is fixed.
+  void draw_again(std::span<const double> probabilities) {
+    if (outcome.value == kCannotRun) return sample(probabilities);
+    const double share = std::pow(static_cast<double>(solver_.blocks()), -rng_.uniform());
+    std::vector<uint32_t> candidate = best_;
+    for (size_t b = 0; b < candidate.size(); ++b)
+      if (rng_.chance(share))
+        candidate[b] = static_cast<uint32_t>(
+            rng_.weighted(probabilities.subspan(b * solver_.chips(), solver_.chips())));
+    keep(solver_.fix(candidate, probabilities, rng_));
+  }
+
   void anneal(int64_t samples) {
     constexpr double kHottest = 0.1, kColdest = 1e-3;  // of the value
     std::vector<uint32_t> now = equal_parts();
@@ -357,7 +374,7 @@ class ChipHunt {
     const double value = run_.judged(placement);
     if (value == kCannotRun) return value;
     ++outcome.valid;
-    if (value < outcome.value) outcome.value = value, outcome.placement = placement;
+    if (value < outcome.value) outcome.value = value, outcome.placement = placement, best_ = *last_;
     return value;
   }
 
@@ -366,6 +383,7 @@ class ChipHunt {
   Rng& rng_;
   std::vector<double> even_;
   std::optional<std::vector<uint32_t>> last_;
+  std::vector<uint32_t> best_;  // chips of blocks
 };
 
 // The probability of each chip for each block, from what the policy says of all nodes at once.
@@ -407,7 +425,11 @@ Result<ChipOutcome> search_chips(const PlaceJudge& judge, ChipSearch search, int
     case ChipSearch::policy: {
       HONE_CHECK(policy != nullptr, "no policy");
       const std::vector<double> probabilities = chip_probabilities(run, *policy);
-      for (int64_t i = 0; i < samples; ++i) hunt.sample(probabilities);
+      for (int64_t i = 0; i < samples; ++i)
+        if (3 * i < samples)
+          hunt.sample(probabilities);
+        else
+          hunt.draw_again(probabilities);
       break;
     }
   }

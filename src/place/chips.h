@@ -80,7 +80,7 @@ enum class ChipSearch : uint8_t {
   greedy,     // equal parts of the order
   random,     // samples of equal probabilities
   annealing,  // one block at a time gets another chip, and the rest is fixed
-  policy,     // samples of the policy's probabilities
+  policy,     // samples of the policy's probabilities, then some blocks of the best drawn again
 };
 inline constexpr ChipSearch kChipSearches[] = {ChipSearch::greedy, ChipSearch::random,
                                                ChipSearch::annealing, ChipSearch::policy};

@@ -85,7 +85,7 @@ class Stepper {
     for (size_t r = 0; r < offsets.size(); ++r)
       keys_.push_back(options_.follow != nullptr
                           ? -options_.starts[view_.node_of[r]]
-                          : view_.urgency[r] + static_cast<double>(offsets[r]));
+                          : view_.urgency[r] + view_.order_scale * static_cast<double>(offsets[r]));
     if (options_.steps == nullptr) return;
     options_.steps->offset = std::move(offsets);
     options_.steps->chance = std::move(chances);

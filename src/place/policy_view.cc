@@ -9,6 +9,8 @@
 namespace hone {
 namespace {
 
+constexpr double kOrderedNodes = 30;  // mean ones, on the longest way: offsets count whole
+
 float log_more(double x) { return static_cast<float>(std::log1p(std::max(x, 0.0))); }
 
 double part_of(double a, double b) { return b > 0 ? a / b : 0; }
@@ -104,6 +106,7 @@ class ViewMaker {
           head_[user] = std::max(head_[user], head_[i] + least_[i]);
     std::vector<double> urgency = run_.judge().urgency();
     const double highest = std::max(std::ranges::max(urgency), 1e-300);
+    view_.order_scale = std::min(1.0, kOrderedNodes * view_.unit / highest);
     for (const uint32_t i : view_.node_of) {
       view_.urgency.push_back(urgency[i] / highest);
       path_ = std::max(path_, head_[i] + least_[i]);

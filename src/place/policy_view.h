@@ -27,6 +27,8 @@ struct PolicyView {
   std::vector<uint32_t> sources, targets;  // edges, by rows: as many as tensors have users
   std::vector<double> urgency;             // by row, 1 for the most urgent one
   double unit = 1;                         // seconds
+  // Offsets of the urgency count by it: so a long graph is ordered as finely as a short one.
+  double order_scale = 1;
 
   explicit PolicyView(PlaceRun& run);
 

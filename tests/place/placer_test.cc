@@ -229,7 +229,7 @@ TEST(Placers, EndWhereTheBoundIsMet) {
 // Each one ends soon behind Ctrl-C, at whatever step it is heard.
 TEST(Placers, AllHearACancelledRun) {
   Rng rng(3);
-  const PlaceProblem problem = drawn({.nodes = 40, .devices = 4, .memory = false}, rng);
+  const PlaceProblem problem = drawn({.nodes = 18, .devices = 3, .memory = false}, rng);
   const PlaceJudge judge(problem);
   for (const PlacerRow& row : placers())
     for (const bool at_first : {true, false}) {

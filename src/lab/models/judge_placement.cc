@@ -140,7 +140,7 @@ Result<ChipVerdicts> judge_chips(const PlacePolicy& policy, int64_t chips,
     const PlaceProblem problem = make_place(drawn, rng);
     const PlaceJudge judge(problem);
     std::vector<double> values;
-    double best = kCannotRun;
+    double best = kCannotRun, worst = 0;
     for (size_t s = 0; s < std::size(kChipSearches); ++s) {
       if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
       const ChipOutcome found =
@@ -153,12 +153,13 @@ Result<ChipVerdicts> judge_chips(const PlacePolicy& policy, int64_t chips,
       verdicts.searches[s].found += found.value == kCannotRun ? 0 : 1;
       values.push_back(found.value);
       best = std::min(best, found.value);
+      if (found.value != kCannotRun) worst = std::max(worst, found.value);
     }
     ++verdicts.count;
-    if (std::ranges::max(values) == kCannotRun || best <= 0) continue;
+    if (best <= 0 || worst == 0) continue;
     ++verdicts.compared;
     for (size_t s = 0; s < values.size(); ++s)
-      verdicts.searches[s].over_best += std::log(values[s] / best);
+      verdicts.searches[s].over_best += std::log(std::min(values[s], worst) / best);
   }
   const auto compared = static_cast<double>(std::max<int64_t>(verdicts.compared, 1));
   for (ChipVerdict& one : verdicts.searches) one.over_best = std::exp(one.over_best / compared);

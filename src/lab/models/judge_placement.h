@@ -42,12 +42,14 @@ std::string verdicts_text(const std::vector<PlacementVerdicts>& verdicts);
 // Searches for placements on multi-chip modules, by equal samples.
 struct ChipVerdict {
   std::string search;
-  double over_best = 0;  // geometric mean of its load over the best of all, where all found one
-  double valid = 0;      // mean share of its samples that kept the rules and fitted
-  int64_t found = 0;     // problems where it found one
+  // Geometric mean of its load over the best of all. A search that found no placement of a problem
+  // counts as the worst one that did.
+  double over_best = 0;
+  double valid = 0;   // mean share of its samples that kept the rules and fitted
+  int64_t found = 0;  // problems where it found one
 };
 struct ChipVerdicts {
-  int64_t count = 0, compared = 0;  // problems; those where all found a placement
+  int64_t count = 0, compared = 0;  // problems; those where some search found a placement
   std::vector<ChipVerdict> searches = {};
 };
 // `trials` are samples. Graphs of all families on rings and lines of chips with little memory.
