@@ -46,11 +46,12 @@ class Walk {
         part_(whole.name()),
         dims_(whole.value_count(), kWhole),
         local_(whole.value_count()),
-        users_(whole) {
+        users_(whole),
+        stays_(whole.value_count()) {
     for (size_t i = 0; i < parameters.size(); ++i) dims_[whole.inputs()[i].index] = parameters[i];
   }
 
-  // wanted: kWhole for an output that may be as it comes.
+  // wanted: kWhole for an output that may be as it comes; kPartialSum for one that stays in parts.
   Status run(std::span<const int> wanted);
 
   Graph take_graph() { return std::move(part_); }
@@ -58,6 +59,10 @@ class Walk {
   const std::vector<Demand>& demands() const { return demands_; }
   bool depends_on_first() const { return depends_on_first_; }
   bool has_sums() const { return has_sums_; }
+  // True if the parameter is a partial sum, and was never added up.
+  bool is_kept(size_t parameter) const {
+    return dims_[whole_.inputs()[parameter].index] == kPartialSum;
+  }
 
  private:
   Type local_type(Type type, int dim) const;
@@ -101,6 +106,7 @@ class Walk {
   std::vector<int> dims_;       // by value of the whole graph
   std::vector<ValueId> local_;  // what stands for it, along that dim
   const Users users_;
+  std::vector<bool> stays_;  // by value: an output that is wanted in parts, and read by nobody else
   std::map<std::pair<ValueId, int>, ValueId> cuts_;  // of whole values
   std::vector<Demand> demands_;
   std::vector<int> outputs_;
@@ -114,6 +120,7 @@ struct Walked {
   std::vector<int> outputs;
   bool depends_on_first = false;
   bool has_sums = false;
+  std::vector<bool> kept;  // of each parameter: Walk::is_kept
 };
 
 // Cuts parameters until no op asks for more of them.
@@ -122,8 +129,11 @@ Result<Walked> walk(const Graph& graph, std::vector<int>& parameters, std::span<
   for (;;) {
     Walk one(graph, parameters, share);
     HONE_TRY(one.run(wanted));
-    if (one.demands().empty())
-      return Walked{one.take_graph(), one.outputs(), one.depends_on_first(), one.has_sums()};
+    if (one.demands().empty()) {
+      std::vector<bool> kept;
+      for (size_t i = 0; i < parameters.size(); ++i) kept.push_back(one.is_kept(i));
+      return Walked{one.take_graph(), one.outputs(), one.depends_on_first(), one.has_sums(), kept};
+    }
     for (const Demand& demand : one.demands()) parameters[demand.parameter] = demand.dim;
   }
 }
@@ -363,8 +373,10 @@ Status Walk::sum_of_sums(NodeId n) {
 // A sum stays in parts if its one reader may keep it so. Else it is added up at once, so that it is
 // on its way while later ops compute.
 Status Walk::finish_sums(NodeId n) {
-  for (ValueId v : whole_.results(n))
-    if (!users_.has_one_use(v) || !keeps_sums(whole_, users_.of(v)[0])) HONE_TRY(add_up(v));
+  for (ValueId v : whole_.results(n)) {
+    const bool meets_sums = users_.has_one_use(v) && keeps_sums(whole_, users_.of(v)[0]);
+    if (dims_[v.index] == kPartialSum && !meets_sums && !stays_[v.index]) HONE_TRY(add_up(v));
+  }
   return {};
 }
 
@@ -440,12 +452,19 @@ Status Walk::run(std::span<const int> wanted) {
   for (NodeId n : whole_.nodes())
     if (live[n.index] && talks(whole_, n))
       return mixes(name(whole_.opcode(n)), "it talks to other devices").at(whole_.describe(n));
+  const auto is_wanted_in_parts = [&](size_t i) {
+    return i < wanted.size() && wanted[i] == kPartialSum;
+  };
+  for (size_t i = 0; i < whole_.outputs().size(); ++i) {
+    const ValueId v = whole_.outputs()[i];
+    if (is_wanted_in_parts(i) && users_.of(v).empty()) stays_[v.index] = true;
+  }
   for (NodeId n : whole_.nodes())
     if (live[n.index]) HONE_TRY(node(n));
   std::vector<ValueId> outputs;
   for (size_t i = 0; i < whole_.outputs().size(); ++i) {
     const ValueId v = whole_.outputs()[i];
-    if (dims_[v.index] == kPartialSum) HONE_TRY(add_up(v));
+    if (dims_[v.index] == kPartialSum && !is_wanted_in_parts(i)) HONE_TRY(add_up(v));
     const int dim = i < wanted.size() && wanted[i] != kWhole ? wanted[i] : dims_[v.index];
     outputs.push_back(HONE_TRY(at(v, dim)));
     outputs_.push_back(dim);
@@ -572,11 +591,61 @@ class Regions {
     return {};
   }
 
+  // A state that each step only adds to stays in parts: it is added up once, after the loop. After
+  // settle().
+  Status keep_sums() {
+    const bool have_sums = std::ranges::any_of(walked_, &Walked::has_sums);
+    std::vector<bool> may(flow_.is_loop && have_sums ? flow_.carried : 0);
+    for (size_t i = 0; i < may.size(); ++i) may[i] = may_stay_in_parts(i);
+    // Fewer of them each time.
+    for (int round = 0; round < kMostRounds && std::ranges::find(may, true) != may.end(); ++round)
+      if (HONE_TRY(walk_in_parts(may))) return {};
+    return {};
+  }
+
   const std::vector<int>& parameters() const { return parameters_; }
   const std::vector<int>& results() const { return results_; }
   std::vector<Walked>& walked() { return walked_; }
 
  private:
+  static constexpr int kMostRounds = 3;  // loops may stand in loops
+
+  // Numbers of 16 bits are added up in a type that is not the state's. To a state that stays as it
+  // is nothing is added.
+  bool may_stay_in_parts(size_t i) const {
+    const DType dtype = graph_.type(graph_.result(n_, i)).dtype();
+    const Graph& body = *graph_.regions(n_).back();
+    return body.outputs()[i] != body.inputs()[i] && results_[i] == kWhole &&
+           parameters_[i] == kWhole && sum_type(dtype) == dtype;
+  }
+
+  // With these states in parts. True: it is so from now on. False: some of them may not.
+  Result<bool> walk_in_parts(std::vector<bool>& may) {
+    std::vector<int> parameters = parameters_, results = results_;
+    for (size_t i = 0; i < may.size(); ++i)
+      if (may[i]) parameters[i] = results[i] = kPartialSum;
+    std::vector<Walked> walked;
+    std::vector<bool> kept = may;
+    const size_t count = graph_.regions(n_).size();
+    for (size_t region = 0; region < count; ++region) {
+      const bool is_condition = count > 1 && region == 0;
+      std::vector<int> own = parameters;
+      Result<Walked> one =
+          walk(*graph_.regions(n_)[region], own,
+               is_condition ? std::span<const int>() : std::span<const int>(results), share_);
+      if (!one.ok() || own != parameters) return may.clear(), false;  // others would change
+      walked.push_back(std::move(*one));
+      for (size_t i = 0; i < may.size(); ++i) kept[i] = kept[i] && walked.back().kept[i];
+    }
+    const bool is_good = kept == may;
+    may = std::move(kept);
+    if (!is_good) return false;
+    parameters_ = std::move(parameters);
+    results_ = std::move(results);
+    walked_ = std::move(walked);
+    return true;
+  }
+
   Result<bool> take_results(std::span<const int> outputs) {
     bool changed = false;
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -648,6 +717,8 @@ Status Walk::control(NodeId n) {
   }
   Regions regions(whole_, n, flow, std::move(parameters), share_);
   HONE_TRY(regions.settle());
+  const bool have_sums = std::ranges::any_of(regions.walked(), &Walked::has_sums);
+  HONE_TRY(regions.keep_sums());
 
   for (size_t i = 0; i < regions.parameters().size(); ++i) {
     const int dim = regions.parameters()[i];
@@ -659,7 +730,6 @@ Status Walk::control(NodeId n) {
     for (size_t i = flow.carried; i < results.size(); ++i)
       if (results[i] != kWhole) ++results[i];
   std::vector<GraphRef> bodies;
-  const bool have_sums = std::ranges::any_of(regions.walked(), &Walked::has_sums);
   if (have_sums && is_while(whole_.opcode(n)))
     HONE_TRY(agree_on_output(regions.walked()[0].graph, share_.devices));
   for (Walked& one : regions.walked()) {
@@ -673,7 +743,7 @@ Status Walk::control(NodeId n) {
   has_sums_ = has_sums_ || have_sums;
   const NodeId made = HONE_TRY(append(n, local, dims, results, std::move(bodies)));
   for (size_t i = 0; i < results.size(); ++i) define(n, i, part_.result(made, i), results[i]);
-  return {};
+  return finish_sums(n);
 }
 
 }  // namespace

@@ -180,6 +180,68 @@ TEST(BatchSums, InALoopAreMadeInEachStep) {
   }
 }
 
+// In the loop there is no message: one sum of the states of all devices comes after it.
+TEST(BatchSums, AStateThatStepsOnlyAddToIsAddedUpOnce) {
+  Builder b("loop");
+  const Value x = b.parameter("x", DType::f32, {3, 4, 2});  // time, batch, features
+  const Value w = b.parameter("w", DType::f32, {2, 2});
+  // The gradient of a weight that all steps share, beside a state of rows and a whole one.
+  const std::vector<Value> all =
+      scan({{b.full(DType::f32, {2, 2}, 0), b.full(DType::f32, {4, 2}, 0), w}}, {{x}},
+           [](Builder&, std::span<const Value> in) -> std::vector<Value> {
+             const Value h = tanh(in[1] + in[3]);
+             return {in[0] + matmul(transpose(h, {1, 0}), in[3]), h, in[2] * 0.5};
+           });
+  const Graph graph = *b.finish({all[0], all[1], all[2]});
+  const BatchPart part = batch_part(graph, {1, kWhole}, {4, 0, 2, 2}).value();
+  const std::string text = print(part.graph);
+  const size_t at = text.find("all_reduce");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_EQ(text.find("all_reduce", at + 1), std::string::npos) << text;
+  EXPECT_LT(text.find("scan"), at) << text;
+  EXPECT_LT(text.find("tanh"), at) << text;
+  EXPECT_TRUE(part.has_sums);
+  EXPECT_THAT(part.outputs, testing::ElementsAre(kWhole, 0, kWhole));
+  const std::vector<Tensor> inputs = *random_inputs(graph, 3);
+  for (const int64_t devices : {2, 4}) {
+    bool is_refused = false;
+    EXPECT_EQ(judge_parts(graph, inputs, {1, kWhole}, 4, devices, is_refused), "");
+    EXPECT_FALSE(is_refused);
+  }
+}
+
+// It counts once, though each device has it at first; and data may end the loop.
+TEST(BatchSums, AStateThatIsNotZeroAtFirstCountsOnce) {
+  const Graph graph = parsed(R"(
+graph @rounds(%x: f32[4, 3], %t: f32[3]) -> (f32[3], f32[]) {
+  %one = constant 1 : f32[]
+  %a, %b, %n = while %x, %t, %one
+    condition(%x: f32[4, 3], %s: f32[3], %n: f32[]) {
+      %c = compare %n, 20 {direction = lt}
+      return %c
+    }
+    body(%x: f32[4, 3], %s: f32[3], %n: f32[]) {
+      %w = broadcast %n {dims = [4, 3], map = []}
+      %d = mul %x, %w
+      %e = reduce %d {kind = sum, axes = [0]}
+      %u = add %s, %e
+      %m = mul %n, 3
+      return %x, %u, %m
+    }
+  return %b, %n
+}
+)");
+  const std::vector<Tensor> inputs = *random_inputs(graph, 3);
+  for (const int64_t devices : {2, 4}) {
+    bool is_refused = false;
+    EXPECT_EQ(judge_parts(graph, inputs, {0, kWhole}, 4, devices, is_refused), "");
+    EXPECT_FALSE(is_refused);
+  }
+  const std::string text = print(batch_part(graph, {0, kWhole}, {4, 0, 2, 2})->graph);
+  EXPECT_THAT(text, HasSubstr("all_reduce")) << text;
+  EXPECT_GT(text.find("kind = sum, group_size"), text.find("kind = max, group_size")) << text;
+}
+
 // Devices exchange what decides, too.
 TEST(BatchSums, WhereDataDecidesWhatRuns) {
   const Graph graph = parsed(R"(
