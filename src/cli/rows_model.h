@@ -485,9 +485,8 @@ inline constexpr Option kBenchOwn[] = {
      .value = "SPEED",
      .doc = "the least share of the recorded speed that is not an alarm",
      .fallback = "0.95"}};
-inline constexpr auto kBench =
-    joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kTransport, kSystemOfDevices, kHosts,
-           kBenchOwn, kTraceOption, kVerify);
+inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kTransport,
+                                      kSystemOfDevices, kHosts, kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},

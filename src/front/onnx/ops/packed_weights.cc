@@ -91,11 +91,12 @@ Value weights(Node& n, const Layout& l) {
   }
   if (zero) {
     const int64_t bytes = (blocks + l.per_byte() - 1) / l.per_byte();
-    zero = unpacked(n, 3, l, bytes * l.per_byte(), blocks);
+    zero = cast(unpacked(n, 3, l, bytes * l.per_byte(), blocks), numbers.dtype());
   } else {
-    zero = b.full(DType::u8, per_block, static_cast<double>(1 << (l.bits - 1)));
+    // In the type of the weights: a product that unpacks the weights has it in its code.
+    zero = b.full(numbers.dtype(), per_block, static_cast<double>(1 << (l.bits - 1)));
   }
-  return dequantized(n, numbers, scale, cast(zero, numbers.dtype()), g);
+  return dequantized(n, numbers, scale, zero, g);
 }
 
 // The groups that the rows are in must be the blocks themselves.
