@@ -154,7 +154,8 @@ Result<std::unique_ptr<DecoderWeights>> hf_weights(const std::filesystem::path& 
                                                    const DecoderConfig& config) {
   std::error_code ignored;
   std::vector<std::string> names = {std::string(kOneFile)};
-  if (!std::filesystem::exists(folder / kOneFile, ignored)) names = HONE_TRY(files_of_index(folder / kIndex));
+  const bool is_one = std::filesystem::exists(folder / kOneFile, ignored);
+  if (!is_one) names = HONE_TRY(files_of_index(folder / kIndex));
   std::vector<Safetensors> files;
   for (const std::string& name : names) files.push_back(HONE_TRY(read_safetensors(folder / name)));
   return std::unique_ptr<DecoderWeights>(new HfWeights(std::move(files), config));
