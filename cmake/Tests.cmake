@@ -169,9 +169,10 @@ hone_target(train_guide)
 # workshops, workers and the log read.
 hone_glob(fuzz_sources tests/fuzz/*.cc)
 hone_glob(read_too src/lab/tpu/*.cc src/worker/*.cc src/place/*.cc src/timeline/*.cc
-  src/log/json_fields.cc src/log/hash_text.cc src/log/outcome.cc)
-list(FILTER read_too EXCLUDE REGEX "/(crew|each_device)\\.cc$")  # they compile, and read nothing
-add_executable(fuzz ${fuzz_sources} ${read_too} src/log/pages.cc)
+  src/language/*.cc src/log/json_fields.cc src/log/hash_text.cc src/log/outcome.cc)
+# These compile, and read nothing.
+list(FILTER read_too EXCLUDE REGEX "/(crew|each_device|language_model|generation)\\.cc$")
+add_executable(fuzz ${fuzz_sources} ${read_too} ${policies_source} src/log/pages.cc)
 target_link_libraries(fuzz PRIVATE hone_prove -fsanitize=fuzzer)
 target_include_directories(fuzz PRIVATE ${PROJECT_SOURCE_DIR})
 hone_target(fuzz)

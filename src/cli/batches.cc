@@ -26,6 +26,16 @@ Status check_no_nan(const Tensor& tensor, std::string_view from) {
   return {};
 }
 
+Status check_shape(const Graph& graph, const GivenInput& given) {
+  for (const ValueId v : graph.inputs())
+    if (graph.name(v) == given.name &&
+        !std::ranges::equal(graph.type(v).dims(), given.tensor.type().dims()))
+      return bad_input("input '{}' is {}, and the array is {}", given.name,
+                       graph.type(v).to_string(), given.tensor.type().to_string())
+          .at(given.from);
+  return {};
+}
+
 // The files that have arrays, by name.
 Result<std::vector<std::filesystem::path>> files_of(const std::string& folder) {
   std::error_code failed;
@@ -66,7 +76,10 @@ Result<std::vector<Tensor>> read_batch(const Graph& graph, const std::filesystem
                             .from = path.string(),
                             .label = "--data"});
   }
-  for (const GivenInput& input : given.inputs) HONE_TRY(check_no_nan(input.tensor, input.from));
+  for (const GivenInput& input : given.inputs) {
+    HONE_TRY(check_shape(graph, input));
+    HONE_TRY(check_no_nan(input.tensor, input.from));
+  }
   for (ValueId v : graph.inputs())
     if (std::ranges::find(given.inputs, graph.name(v), &GivenInput::name) == given.inputs.end())
       return bad_input("there is no array for the input '{}'", graph.name(v)).at(path.string());
