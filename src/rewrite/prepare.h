@@ -12,8 +12,8 @@ namespace hone {
 // The passes of prepare(), in order. Names are given twice, so that what `unshare` adds is called
 // after its readers.
 inline constexpr std::string_view kPreparation[] = {
-    "widen",  "integers", "expand", "phases", "bytes",   "fold",  "sink",   "fold",
-    "splats", "cse",      "heads",  "names",  "unshare", "names", "donate", "transforms"};
+    "widen",  "integers", "expand", "phases",  "bytes", "fold",   "sink",      "fold",
+    "splats", "cse",      "names",  "unshare", "names", "donate", "transforms"};
 
 // Graphs are verified in debug builds of hone alone: it takes as long as preparing them.
 PassOptions passes_of_prepare();
@@ -28,13 +28,12 @@ struct PrepareOptions {
 // Makes the graph that plans are for. Composites are spelled out, those of 16-bit reals in f32.
 // Convs of elements that lie apart become convs of their phases. Constants are folded, and a
 // constant that a region is always given is in the region. Nothing is dead, nothing is computed
-// twice, no sort goes on behind what is read of it, and every value has a name. All of it holds in
-// regions too. Values that have a name keep it; others are called after the first named value that
-// is computed from them and their op: "ln1.sub", "ln1.mul_2". Small constants of equal elements are
-// broadcasts of one element, which kernels have in their code. Each reader of a broadcast has its
-// own. Bodies of loops may store each new state where the old one is. Convs say by how many points
-// their products may be transformed (ir/winograd.h). Preparing twice changes nothing but names of
-// such elements.
+// twice, and every value has a name. All of it holds in regions too. Values that have a name keep
+// it; others are called after the first named value that is computed from them and their op:
+// "ln1.sub", "ln1.mul_2". Small constants of equal elements are broadcasts of one element, which
+// kernels have in their code. Each reader of a broadcast has its own. Bodies of loops may store
+// each new state where the old one is. Convs say by how many points their products may be
+// transformed (ir/winograd.h). Preparing twice changes nothing but names of such elements.
 Result<Graph> prepare(const Graph& graph, const PrepareOptions& options = {});
 
 // Optional passes can be left out; an error lists them.

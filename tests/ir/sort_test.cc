@@ -94,38 +94,6 @@ TEST(Sort, EqualsInsertion) {
   }
 }
 
-TEST(Sort, KeepsTheFirstOfEachLine) {
-  expect_eval("sort {axis = 0, kept = 2}", {"f32[5] 3 nan 1 2 0"}, {"f32[2] 0 1"});
-  expect_eval("sort {axis = 0, descending = true, kept = 2}", {"f32[5] 3 nan 1 2 0"},
-              {"f32[2] nan 3"});
-  expect_eval("sort {axis = 0, kept = 3}", {"f32[4] 1 0 1 1", "i64[4] 0 1 2 3"},
-              {"f32[3] 0 1 1", "i64[3] 1 0 2"});
-  expect_eval("sort {axis = 0, kept = 1}", {"f32[2,3] 3 1 6 2 5 4"}, {"f32[1,3] 2 1 4"});
-  expect_eval("sort {axis = 1, kept = 3}", {"f32[2,3] 3 1 2 6 5 4"}, {"f32[2,3] 1 2 3 4 5 6"});
-  expect_eval("sort {axis = 1, kept = 2}", {"f32[0,3]"}, {"f32[0,2]"});
-}
-
-TEST(Sort, KeepsAsManyAsASliceOfAllHas) {
-  Rng rng(2);
-  for (int trial = 0; trial < 100; ++trial) {
-    const Ints dims = {rng.between(1, 3), rng.between(1, 40), rng.between(1, 3)};
-    const int64_t kept = rng.between(1, dims[1]);
-    const std::vector<Tensor> operands = {small_integers(type_with(DType::f32, dims), rng),
-                                          small_integers(type_with(DType::i32, dims), rng)};
-    const Attrs attrs = {
-        {"axis", int64_t{1}}, {"keys", rng.between(1, 2)}, {"descending", rng.chance(0.5)}};
-    Attrs fewer = attrs;
-    fewer.emplace_back("kept", kept);
-    const std::vector<Tensor> all = *evaluate_op(Op::get(Opcode::sort, attrs), operands);
-    const std::vector<Tensor> some = *evaluate_op(Op::get(Opcode::sort, fewer), operands);
-    const Op head =
-        Op::get(Opcode::slice, {{"start", Dims{0, 0, 0}}, {"limit", Dims{dims[0], kept, dims[2]}}});
-    for (size_t i = 0; i < 2; ++i)
-      EXPECT_EQ(numbers_of<double>(some[i]),
-                numbers_of<double>((*evaluate_op(head, std::vector{all[i]}))[0]));
-  }
-}
-
 TEST(Sort, DependsOnAllKeysOfItsLine) {
   std::vector<Tensor> operands = {tensor_of("i32[2,2] 2 1 3 4"), tensor_of("f32[2,2] 5 6 7 8")};
   Graph graph = *graph_of(op_of("sort {axis = 1}"), {type_of("i32[2,2]"), type_of("f32[2,2]")});
@@ -155,11 +123,7 @@ TEST(Sort, RejectsIllTypedApplications) {
   expect_infer_error("sort {axis = 0}", {"f32[N]", "f32[M]"}, "which are not equal");
   expect_infer_error("sort {axis = 0, keys = 2}", {"f32[2]", "i4[2]"}, "key 1 ... i4 ... order");
   expect_infer_error("sort {axis = 0}", {"u4[2]"}, "element type u4");
-  expect_infer_error("sort {axis = 0, kept = 3}", {"f32[2]"}, "kept 3 exceeds size 2");
-  expect_infer_error("sort {axis = 0, kept = -1}", {"f32[2]"}, "kept is -1");
-  expect_infer_error("sort {axis = 0, kept = 2}", {"f32[N]"}, "kept 2 ... size N");
   expect_infer("sort {axis = 0}", {"f32[N, 3]", "i4[N, 3]"}, {"f32[N, 3]", "i4[N, 3]"});
-  expect_infer("sort {axis = 1, kept = 2}", {"f32[N, 3]", "i4[N, 3]"}, {"f32[N, 2]", "i4[N, 2]"});
 }
 
 }  // namespace

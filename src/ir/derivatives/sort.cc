@@ -1,5 +1,4 @@
 #include "ir/derivatives/rules.h"
-#include "ir/functional.h"
 
 namespace hone {
 
@@ -22,13 +21,8 @@ Value take_along(Value x, Value index, int64_t axis) {
 
 // The order is found apart, from keys that count as constants; then everything follows it.
 std::vector<Value> spell_sort(Builder& b, Op op, std::span<const Value> in) {
-  const int64_t axis = op.integer("axis"), keys = op.integer("keys"), kept = op.integer("kept");
-  if (in[0].type().elements().is(0)) {
-    std::vector<Value> nothing(in.begin(), in.end());
-    if (kept > 0)
-      for (Value& x : nothing) x = slice(x, static_cast<int>(axis), 0, kept);
-    return nothing;
-  }
+  if (in[0].type().elements().is(0)) return {in.begin(), in.end()};
+  const int64_t axis = op.integer("axis"), keys = op.integer("keys");
   std::vector<Value> sorted;
   for (int64_t k = 0; k < keys; ++k) {
     Value key = in[static_cast<size_t>(k)];

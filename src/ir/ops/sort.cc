@@ -15,9 +15,7 @@ constexpr AttrSpec kSortAttrs[] = {
     {"axis", AttrKind::integer, "", "The dim along which elements are sorted."},
     {"descending", AttrKind::flag, "false", "The greatest first."},
     {"keys", AttrKind::integer, "1",
-     "The number of first operands that decide, the first one first."},
-    {"kept", AttrKind::integer, "0",
-     "The elements of each line that are results, from the first on; 0: all."}};
+     "The number of first operands that decide, the first one first."}};
 
 Result<std::vector<Type>> infer_sort(const Application& app) {
   Type first = app.operand(0);
@@ -33,16 +31,7 @@ Result<std::vector<Type>> infer_sort(const Application& app) {
     if (i < keys && !kComputable.contains(operand.dtype()))
       return bad_input("key {} has element type {}, which has no order", i, name(operand.dtype()));
   }
-  std::vector<Type> results(app.operands.begin(), app.operands.end());
-  const int64_t kept = app.op.integer("kept");
-  if (kept == 0) return results;
-  if (kept < 0) return bad_input("kept is {}, must not be negative", kept);
-  const auto axis = static_cast<size_t>(app.op.integer("axis"));
-  HONE_TRY(expect_le(kept, "kept", first.dims()[axis], "size", axis));
-  Dims dims(first.dims().begin(), first.dims().end());
-  dims[axis] = kept;
-  for (Type& result : results) result = result.with_dims(dims);
-  return results;
+  return std::vector<Type>(app.operands.begin(), app.operands.end());
 }
 
 AccessRelation access_sort(const Application& app, std::span<const Type> results) {
@@ -59,13 +48,11 @@ AccessRelation access_sort(const Application& app, std::span<const Type> results
   return relation;
 }
 
-// The order of one lane: order[i] is the position of the element that comes i-th, of the first
-// `kept` ones.
+// The order of one lane: order[i] is the position of the element that comes i-th.
 class LaneSort {
  public:
-  LaneSort(int64_t length, int64_t kept, int64_t keys)
+  LaneSort(int64_t length, int64_t keys)
       : length_(static_cast<size_t>(length)),
-        kept_(kept),
         keys_(static_cast<size_t>(keys)),
         key_(length_ * keys_),
         order_(length_) {}
@@ -74,25 +61,21 @@ class LaneSort {
     return key_[static_cast<size_t>(k) * length_ + static_cast<size_t>(position)];
   }
 
-  std::span<const int64_t> sort() {
-    const auto comes_first = [this](int64_t a, int64_t b) {
+  const std::vector<int64_t>& sort() {
+    std::iota(order_.begin(), order_.end(), int64_t{0});
+    std::sort(order_.begin(), order_.end(), [this](int64_t a, int64_t b) {
       for (size_t k = 0; k < keys_; ++k) {
         uint64_t left = key_[k * length_ + static_cast<size_t>(a)];
         uint64_t right = key_[k * length_ + static_cast<size_t>(b)];
         if (left != right) return left < right;
       }
       return a < b;  // stable
-    };
-    std::iota(order_.begin(), order_.end(), int64_t{0});
-    const auto end = order_.begin() + kept_;
-    if (end != order_.end()) std::nth_element(order_.begin(), end, order_.end(), comes_first);
-    std::sort(order_.begin(), end, comes_first);
-    return std::span(order_).first(static_cast<size_t>(kept_));
+    });
+    return order_;
   }
 
  private:
   size_t length_;
-  int64_t kept_;
   size_t keys_;
   std::vector<uint64_t> key_;  // [keys, length]
   std::vector<int64_t> order_;
@@ -107,22 +90,18 @@ struct EvalSort {
       if (!is_ordered_real<typename D::Real> && call.operand(static_cast<int>(k)).holds_reals())
         return no_field_meaning(call.op);
     }
-    const int64_t axis = call.op.integer("axis"), kept = call.op.integer("kept");
-    const Lanes lanes(call.operand(0).dims(), axis);
-    Lanes sorted = lanes;
-    if (kept > 0) sorted.length = kept;
+    const Lanes lanes(call.operand(0).dims(), call.op.integer("axis"));
     lanes.parallel_for(call.context.pool, [&](int64_t begin, int64_t end) {
-      LaneSort sort(lanes.length, sorted.length, keys);
+      LaneSort sort(lanes.length, keys);
       for (int64_t lane = begin; lane < end; ++lane) {
         Int compared(0);  // what the order depends on
         for (int64_t k = 0; k < keys; ++k) {
           read_key(call.operand(static_cast<int>(k)), lanes, lane, k, call.op.flag("descending"),
                    sort, compared);
         }
-        const std::span<const int64_t> order = sort.sort();
+        const std::vector<int64_t>& order = sort.sort();
         for (size_t i = 0; i < call.operands.size(); ++i) {
-          move_lane(*call.operands[i], lanes.first(lane), call.results[i], sorted.first(lane),
-                    lanes.step, order, compared);
+          move_lane(*call.operands[i], call.results[i], lanes, lane, order, compared);
         }
       }
     });
@@ -145,16 +124,15 @@ struct EvalSort {
     });
   }
 
-  // From and to a lane that begins at this element.
   template <class D, class Int>
-  static void move_lane(const Buffer<D>& from, int64_t from_first, Buffer<D>& to, int64_t to_first,
-                        int64_t step, std::span<const int64_t> order, const Int& compared) {
+  static void move_lane(const Buffer<D>& from, Buffer<D>& to, const Lanes& lanes, int64_t lane,
+                        const std::vector<int64_t>& order, const Int& compared) {
     with_elements(from, [&]<class T>(std::type_identity<T>) {
-      const T* in = from.template as<T>().data() + from_first;
-      T* out = to.template as<T>().data() + to_first;
+      const T* in = from.template as<T>().data() + lanes.first(lane);
+      T* out = to.template as<T>().data() + lanes.first(lane);
       for (int64_t position : order) {
-        *out = depending_on(in[position * step], compared);
-        out += step;
+        *out = depending_on(in[position * lanes.step], compared);
+        out += lanes.step;
       }
     });
   }
@@ -171,8 +149,7 @@ const OpDef op_def_sort = {
     .semantics =
         "The order is stable and lexicographic over the keys. NaN is greater than all numbers, all "
         "NaN are equal, and so are -0 and +0; false comes before true. Operands have the same dims "
-        "and any element types, but storage-only types cannot be keys. Where fewer elements are "
-        "kept than a line has, the results are those that come first, and the dim is shorter.",
+        "and any element types, but storage-only types cannot be keys.",
     .operands = "operands*",
     .results = "sorted*",
     .attrs = kSortAttrs,

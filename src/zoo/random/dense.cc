@@ -255,12 +255,9 @@ void sorted(Generator& g, Opcode opcode, DType dtype) {
   while (keys < static_cast<int64_t>(operands.size()) &&
          kComputable.contains(operands[static_cast<size_t>(keys)].dtype()) && g.rng().chance(0.3))
     ++keys;
-  const int64_t axis = g.axis(operands[0]);
-  const Dim length = operands[0].dim(static_cast<int>(axis));
-  const int64_t kept = length.is_static() && g.rng().chance(0.3) ? g.number(0, length.value()) : 0;
   std::vector<Value> results = g.builder().ops(
       opcode, operands,
-      {{"axis", axis}, {"descending", g.rng().chance(0.5)}, {"keys", keys}, {"kept", kept}});
+      {{"axis", g.axis(operands[0])}, {"descending", g.rng().chance(0.5)}, {"keys", keys}});
   for (size_t i = 0; i < results.size(); ++i) g.keep_like(results[i], operands[i]);
 }
 

@@ -225,25 +225,9 @@ uint32_t comparable(GraphToProgram& w, uint32_t x, DType type) {
   return w.op("stablehlo.select", {is_nan, nan, number}, scalar);
 }
 
-// The first elements of each dim, as many as the type has.
-uint32_t first_of(Emit& e, uint32_t x, Type type) {
-  const auto rank = static_cast<size_t>(type.rank());
-  const Ints zeros(rank, 0), ones(rank, 1);
-  if (type.is_static())
-    return e.op("stablehlo.slice", {x}, type,
-                {{"start_indices", list_of(zeros)},
-                 {"limit_indices", list_of(type.static_dims())},
-                 {"strides", list_of(ones)}});
-  const auto sizes = [&](const auto& list) {
-    return e.writer().sizes(Dims(list.begin(), list.end()));
-  };
-  return e.op("stablehlo.real_dynamic_slice", {x, sizes(zeros), sizes(type.dims()), sizes(ones)},
-              type);
-}
-
 }  // namespace
 
-// lt(a0, b0) or (eq(a0, b0) and (lt(a1, b1) or ...)). All is sorted, and cut where less is kept.
+// lt(a0, b0) or (eq(a0, b0) and (lt(a1, b1) or ...)).
 Ids write_sort(Emit& e) {
   const Op op = e.op();
   const auto keys = static_cast<size_t>(op.integer("keys"));
@@ -279,14 +263,9 @@ Ids write_sort(Emit& e) {
     }
     return {before};
   }));
-  std::vector<Type> types;
-  for (size_t i = 0; i < e.all().size(); ++i) types.push_back(e.type(i));
-  Ids sorted = w.ops("stablehlo.sort", e.all(), types,
-                     {{"dimension", number_of(op.integer("axis"))}, {"is_stable", number_of(1)}},
-                     std::move(regions));
-  if (op.integer("kept") > 0)
-    for (size_t i = 0; i < sorted.size(); ++i) sorted[i] = first_of(e, sorted[i], e.result_type(i));
-  return sorted;
+  return w.ops("stablehlo.sort", e.all(), e.result_types(),
+               {{"dimension", number_of(op.integer("axis"))}, {"is_stable", number_of(1)}},
+               std::move(regions));
 }
 
 }  // namespace hone::hlo

@@ -409,8 +409,6 @@ bool export_sort(Emit& e) {
     sort_by(e.node("Where", {is_nan, e.scalar(wide, 0), key}));
     sort_by(e.cast(is_nan, DType::i32));
   }
-  if (const int64_t kept = e.op().integer("kept"); kept > 0)
-    order = e.node("Slice", {order, e.ints({0}), e.ints({kept}), e.ints({axis})});
   for (size_t i = 0; i < e.operands(); ++i)
     e.result_is(e.node("GatherElements", {e.in(i), order}, {{"axis", axis}}), i);
   return true;
