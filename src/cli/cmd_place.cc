@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -199,14 +200,17 @@ Result<PlaceOptions> place_options(const Arguments& arguments, Console& console)
   return options;
 }
 
-// A file that is none does not stop the search: its rivals place without it.
-std::optional<PlacePolicy> given_policy(const Arguments& arguments, Console& console) {
-  if (!arguments.given("policy")) return std::nullopt;
-  Result<PlacePolicy> policy = PlacePolicy::read(arguments.text("policy"));
-  if (policy.ok()) return *std::move(policy);
+// A damaged or foreign file does not stop the search: its rivals place without it.
+Result<std::optional<PlacePolicy>> given_policy(const Arguments& arguments, Console& console) {
+  if (!arguments.given("policy")) return std::optional<PlacePolicy>();
+  const std::string file = arguments.text("policy");
+  Result<PlacePolicy> policy = PlacePolicy::read(file);
+  if (policy.ok()) return std::optional(*std::move(policy));
+  std::error_code failed;
+  if (!std::filesystem::exists(file, failed)) return std::move(policy).error();
   console.note("{} ({}); the policy that comes with hone takes its place", policy.error().what(),
                policy.error().where());
-  return std::nullopt;
+  return std::optional<PlacePolicy>();
 }
 
 }  // namespace
@@ -225,7 +229,7 @@ Status cmd_place(const Arguments& arguments, Console& console) {
   const std::string from = arguments.text("from");
   if (!from.empty()) options.start = HONE_TRY(load_split(from, problem));
 
-  const std::optional<PlacePolicy> policy = given_policy(arguments, console);
+  const std::optional<PlacePolicy> policy = HONE_TRY(given_policy(arguments, console));
   if (policy) options.policy = &*policy;
   const std::unique_ptr<Progress> progress = console.progress();
   progress->start(0, "better placements");

@@ -77,10 +77,14 @@ inline constexpr Option kGenerateOwn[] = {
     seed_option("seed of what is drawn"),
     kContextOption};
 inline constexpr Option kLanguageMemory[] = {kMemoryLimit};
-inline constexpr auto kGenerate = joined(kPromptOptions, kGenerateOwn, kLanguageMemory, kNative);
+inline constexpr Option kLanguageNative[] = {kTargetOption,  kIsaOption,         kPricesOption,
+                                             kCostOption,    kThreadsOption,     kPlanSeedOption,
+                                             kWithoutOption, kNativeCacheOption, kFlushOption};
+inline constexpr auto kGenerate =
+    joined(kPromptOptions, kGenerateOwn, kLanguageMemory, kLanguageNative);
 inline constexpr Example kGenerateExamples[] = {
     {"hone generate model.gguf -p Once --max-tokens 40", "the text that the model goes on with"},
-    {"echo Once | hone generate model.gguf --prompt-file - --temperature 0.8 --seed 7",
+    {"hone generate model.gguf --prompt-file words.txt --temperature 0.8 --seed 7",
      "another one, drawn"}};
 
 inline constexpr Example kTokensExamples[] = {
@@ -98,7 +102,7 @@ inline constexpr Option kEvaluateOwn[] = {
      .fallback = "512",
      .low = 4,
      .high = int64_t{1} << 24}};
-inline constexpr auto kEvaluate = joined(kEvaluateOwn, kLanguageMemory, kNative);
+inline constexpr auto kEvaluate = joined(kEvaluateOwn, kLanguageMemory, kLanguageNative);
 inline constexpr Example kEvaluateExamples[] = {
     {"hone evaluate model.gguf --text words.txt --window 16", "the perplexity of a text"}};
 

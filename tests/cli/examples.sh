@@ -37,7 +37,7 @@ shortened() { # shortened EXAMPLE
     /^hone system calibrate/ s/\$/ --seconds 0.1/
     /^hone (compare|explain) .* log/ { /--threads/! s/\$/ --threads 1/ }
     /^hone dataset build/ { s/--kernels [0-9]+//; s/\$/ --kernels 2 --schedules 4/ }
-    /^hone (train cost|eval)/ s/\$/ --members 2 --epochs 1/
+    /^hone (train cost|eval [^p])/ s/\$/ --members 2 --epochs 1/
     /^hone train layout/ s/\$/ --epochs 1/
     /^hone worker/ s/--listen [0-9.:]+/--listen 0/
     /^hone worker/ s/.*/timeout -s INT 1 & || [[ \$? == 124 ]]/
