@@ -95,7 +95,7 @@ void tell_sum(const Partition& partition, Console& console) {
 // From what is said about some values.
 Status follow(const Graph& given, const MeshRef& mesh, const ShardRequest& request,
               const Arguments& arguments, Console& console) {
-  for (const std::string_view option : {"system", "memory", "budget"})
+  for (const std::string_view option : {"system", "target", "memory", "budget"})
     if (arguments.given(option))
       return usage_error("--{} is for shardings that are chosen by price", option)
           .with_hint("add --shard auto");

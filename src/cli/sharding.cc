@@ -45,9 +45,9 @@ Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console&
 }
 
 Result<System> system_for_mesh(const Mesh& mesh, const Arguments& arguments) {
-  if (!has_given(arguments, "system"))
-    return load_system(fmt::format("local:{}", mesh.device_count()), "");
   const std::string target = has_given(arguments, "target") ? arguments.text("target") : "";
+  if (!has_given(arguments, "system"))
+    return load_system(fmt::format("local:{}", mesh.device_count()), target);
   System system = HONE_TRY(load_system(arguments.text("system"), target));
   if (system.device_count() != mesh.device_count())
     return usage_error("the mesh {} has {} devices, and '{}' {}", axes_text(mesh),

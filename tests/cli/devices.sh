@@ -108,3 +108,27 @@ fails 4 "op 'reduce' mixes the rows" compile most.hone --devices 2 -o no.honec
 fails 2 "not on several devices" compile rows.hone --dim N=4 --devices 2 --emit library -o libno.so
 head -c 3000 three.honec >cut.honec
 fails 3 "cut.honec" run cut.honec
+
+# A state that a loop adds to, and that is not zero at first, counts once.
+cat >rounds.hone <<'GRAPH'
+graph @rounds(%x: f32[4, 3], %t: f32[3]) -> (f32[3], f32[]) {
+  %one = constant 1 : f32[]
+  %a, %b, %n = while %x, %t, %one
+    condition(%x: f32[4, 3], %s: f32[3], %n: f32[]) {
+      %c = compare %n, 20 {direction = lt}
+      return %c
+    }
+    body(%x: f32[4, 3], %s: f32[3], %n: f32[]) {
+      %w = broadcast %n {dims = [4, 3], map = []}
+      %d = mul %x, %w
+      %e = reduce %d {kind = sum, axes = [0]}
+      %u = add %s, %e
+      %m = mul %n, 3
+      return %x, %u, %m
+    }
+  return %b, %n
+}
+GRAPH
+for devices in 2 3 4; do
+  "$HONE" check rounds.hone --devices $devices --batch x >out 2>err || { cat out err; exit 1; }
+done

@@ -82,8 +82,9 @@ double scale_at(const PackedWeights& packed, Type weights, int64_t at) {
 }
 
 TEST(PackedWeights, AreTheNearestNumbersOfTheirScale) {
-  for (const Graph& graph : {tested::two_products(3), tested::conv_and_product(4)})
-    for (const Layer& layer : layers_of(graph).value())
+  for (const Graph& graph : {tested::two_products(3), tested::conv_and_product(4)}) {
+    const std::vector<Layer> found = layers_of(graph).value();
+    for (const Layer& layer : found)
       for (Precision level : {Precision::w8, Precision::w4, Precision::int8}) {
         const PackedWeights packed = packed_weights(layer, level, 32);
         const Tensor rounded = rounded_weights(layer, level, 32);
@@ -100,6 +101,7 @@ TEST(PackedWeights, AreTheNearestNumbersOfTheirScale) {
         }
         EXPECT_LT(clipped, rounded.elements() / 4);
       }
+  }
 }
 
 TEST(PackedWeights, OfZerosAreZeros) {

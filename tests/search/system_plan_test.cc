@@ -146,14 +146,17 @@ TEST(SystemPlan, CollectivesInRegionsHaveTheBestScheduleToo) {
 
 // Too many messages to price: it stays open, and its size decides.
 TEST(SystemPlan, CollectivesOfManyDevicesStayOpen) {
-  const Graph graph = parse_graph(
-                          "graph @sum(%x: f32[1000]) {\n"
-                          "  %s = all_reduce %x {kind = sum}\n  return %s\n}\n")
-                          .value();
+  const auto sum_of = [](int64_t devices) {
+    return parse_graph(fmt::format("graph @sum(%x: f32[1000]) {{\n"
+                                   "  %s = all_reduce %x {{kind = sum, group_size = {}}}\n"
+                                   "  return %s\n}}\n",
+                                   devices))
+        .value();
+  };
   Plan plan;
-  ASSERT_TRUE(add_best_schedules(graph, ring(256, 1e9), plan).ok());
+  ASSERT_TRUE(add_best_schedules(sum_of(256), ring(256, 1e9), plan).ok());
   EXPECT_TRUE(plan.collective.empty());
-  ASSERT_TRUE(add_best_schedules(graph, ring(8, 1e9), plan).ok());
+  ASSERT_TRUE(add_best_schedules(sum_of(8), ring(8, 1e9), plan).ok());
   EXPECT_EQ(plan.collective.size(), 1U);
 }
 

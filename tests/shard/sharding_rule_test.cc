@@ -241,6 +241,16 @@ bool is_left_out(const std::string& name) {
          left_out().contains(name);
 }
 
+// Some convolutions have dilations of 1 beside their window, by names that StableHLO has not. They
+// are marked as attributes of others.
+std::string without_strays(std::string program) {
+  constexpr std::string_view kMark = "shardy.";
+  for (const std::string_view word : {"lhs_dilations = dense<1>", "rhs_dilations = dense<1>"})
+    for (size_t at = 0; (at = program.find(word, at)) != program.npos; at += word.size())
+      at = program.insert(at, kMark).find(word, at);
+  return program;
+}
+
 TEST(ShardingRule, IsAtLeastAsFineAsThoseOfShardy) {
   int compared = 0;
   std::map<std::string, std::string> found;
@@ -254,7 +264,7 @@ TEST(ShardingRule, IsAtLeastAsFineAsThoseOfShardy) {
         if (const size_t at = line.find("op_sharding_rule<"); at != line.npos)
           text = line.substr(at + 17);
       if (text.empty()) continue;
-      const Result<Model> model = parse_hlo(one.program, one.name);
+      const Result<Model> model = parse_hlo(without_strays(one.program), one.name);
       if (!model.ok()) {
         found[one.name] = fmt::format("refused: {}", model.error().what());
         continue;
