@@ -105,8 +105,8 @@ Result<quantize::Batches> batches_of(const Graph& graph, const std::string& fold
   for (size_t i = 0; i < files.size(); ++i) {
     const bool is_last = i + 1 == files.size() && batches.unseen.empty();
     const bool is_unseen = is_last || i % kEachUnseen == kEachUnseen - 1;
-    (is_unseen ? batches.unseen : batches.calibration)
-        .push_back(HONE_TRY(read_batch(graph, files[i], face)));
+    auto& batch = is_unseen ? batches.unseen : batches.calibration;
+    batch.push_back(HONE_TRY(read_batch(graph, files[i], face)));
   }
   return batches;
 }
