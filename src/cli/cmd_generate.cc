@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
-#include "cli/cmd_language.h"
+#include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/memory_limit.h"
 #include "cli/native.h"

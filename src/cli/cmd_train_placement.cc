@@ -1,8 +1,7 @@
-#include "cli/cmd_train_placement.h"
-
 #include <filesystem>
 
 #include "cli/arguments.h"
+#include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/native.h"
 #include "lab/models/judge_placement.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cli/cmd_language.h"
-#include "cli/cmd_train_placement.h"
 #include "cli/command.h"
 #include "cli/rows_assign.h"
 #include "cli/rows_dataset.h"

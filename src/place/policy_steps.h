@@ -31,7 +31,7 @@ struct PolicyStepOptions {
 };
 inline constexpr double kOrderDeviation = 0.05;  // of the most urgent node's urgency
 
-// None: a node has no room, or there is no time.
+// Gives none where a node has no room, or no time is left.
 std::optional<DevicePlacement> place_by_steps(PlaceRun& run, const PolicyView& view,
                                               const PlacePolicy& policy,
                                               const PlacePolicy::Said& said,

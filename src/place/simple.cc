@@ -21,7 +21,7 @@ std::vector<uint32_t> fastest_first(const PlaceRun& run) {
 }
 
 // Fills the devices with units in the order of blocks. It goes on to the next device at a cut, or
-// where there is no room. A unit without room on its device goes to any device that has room.
+// where this one is full. A unit that its device cannot hold goes to any device that can.
 std::optional<DevicePlacement> filled(const PlaceRun& run, const std::vector<uint32_t>& devices,
                                       const std::vector<size_t>& cuts, double share) {
   const std::vector<PlaceUnit>& units = run.units().units();

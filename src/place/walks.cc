@@ -16,7 +16,7 @@ constexpr double kWeakest = 1e-3;            // of the value: what a tensor cost
 
 class Walk {
  public:
-  // `advice`: by unit and device, how likely a policy finds it; empty: there is no policy.
+  // `advice` says by unit and device how likely a policy finds it. Without a policy it is empty.
   explicit Walk(PlaceRun& run, std::vector<double> advice = {})
       : run_(run), neighbours_(run.units().units().size()), advice_(std::move(advice)) {
     back_to_best();
