@@ -7,7 +7,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 if [[ $1 != *.py ]]; then
-  bash -euo pipefail "$1"
+  # A script that ends without a word says at least where.
+  bash -Eeuo pipefail -c 'trap "echo \"\${BASH_SOURCE[0]##*/}:\$LINENO: \$BASH_COMMAND\" >&2" ERR
+    source "$0"' "$1"
 elif [[ ! -e $BUILD/python/hone.stamp ]]; then
   echo "there is no Python package in $BUILD"
   exit 77

@@ -33,7 +33,7 @@ bench zoo:mlp,size=tiny --seconds 0.01 --json - >only.json 2>/dev/null
 # Layers go by the names of the file's nodes.
 "$HONE" zoo export resnet18 --size tiny -o net.onnx 2>/dev/null
 bench net.onnx --seconds 0.01 --threads 1 --profile >profile 2>/dev/null
-grep -Eq "^value[_0-9]*_node .*%$" profile
+grep -Eq "^value_[0-9]+_(node)?(:| |\.\.).*%$" profile
 
 # Open sizes are part of what is measured.
 code=0

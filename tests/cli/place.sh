@@ -42,8 +42,9 @@ fails 5 "node 5 needs 1600 B, 600 B more" large.json
 grep -q "wrote my.policy" err
 [[ ! -e my.policy.training ]]
 says "bound 4 ms (path)" tasks.txt --policy my.policy --by policy --seconds 1
-for file in my.policy two.json none.policy; do
-  [[ $file == my.policy ]] && printf x | dd of=my.policy bs=1 seek=30000 conv=notrunc status=none
+fails 3 "none.policy" tasks.txt --policy none.policy --by policy --seconds 1
+printf x | dd of=my.policy bs=1 seek=30000 conv=notrunc status=none
+for file in my.policy two.json; do
   says "bound 4 ms (path)" tasks.txt --policy $file --by policy --seconds 1
   grep -q "$file.* the policy that comes with hone takes its place" err
 done
