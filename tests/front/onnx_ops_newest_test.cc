@@ -5,7 +5,7 @@
 #include "tests/base/says_testing.h"
 #include "tests/front/onnx_testing.h"
 
-// Ops of opsets 25 to 27.
+// Ops of opsets 25 to 28.
 
 namespace hone::onnx_testing::HONE_FILE {
 namespace {
@@ -69,6 +69,52 @@ TEST(OnnxNewest, CausalConvRemembersItsInputs) {
   y = run_outputs("CausalConvWithState", 27, {x, w, none(), reals({1, 2, 1}, {9, 9})}, {},
                   {.outputs = 2});
   EXPECT_THAT(numbers(y[0]), ElementsAre(91, 12, 23, 4, 5, 6));
+}
+
+TEST(OnnxNewest, ModOfRealsHasTheSignOfTheDivisor) {
+  const double inf = HUGE_VAL;
+  const Tensor a = reals({9}, {5.5, -5.5, 5.5, -5.5, -0.0, 4, 3, -3, inf});
+  const Tensor b = reals({9}, {2, 2, -2, -2, 2, -2, -inf, -inf, 2});
+  const Numbers mod = numbers(run_node("Mod", 28, {a, b}));
+  EXPECT_EQ(Numbers(mod.begin(), mod.end() - 1), Numbers({1.5, .5, -.5, -1.5, 0, 0, -inf, -3}));
+  EXPECT_FALSE(std::signbit(mod[4]));
+  EXPECT_TRUE(std::signbit(mod[5]));
+  EXPECT_TRUE(std::isnan(mod[8]));
+  EXPECT_THAT(import_error("Mod", 27, {a, b}), HasSubstr("fmod = 1"));
+}
+
+TEST(OnnxNewest, BitShiftsOfSignedNumbersKeepTheSign) {
+  const Tensor a = integers({5}, {-8, -8, 8, -8, 1}, DType::i32);
+  const Tensor by = integers({5}, {1, 40, 40, -1, 31}, DType::i32);
+  EXPECT_THAT(numbers(run_node("BitShift", 28, {a, by}, {{"direction", "RIGHT"}})),
+              ElementsAre(-4, -1, 0, -1, 0));
+  EXPECT_THAT(numbers(run_node("BitShift", 28, {a, by}, {{"direction", "LEFT"}})),
+              ElementsAre(-16, 0, 0, 0, -2147483648.));
+}
+
+// Two channels of one block.
+TEST(OnnxNewest, SpaceToDepthOrdersByColumnsFirst) {
+  const Tensor x = reals({1, 2, 2, 2}, {0, 1, 2, 3, 10, 11, 12, 13});
+  const Attributes block = {{"blocksize", 2}};
+  EXPECT_THAT(numbers(run_node("SpaceToDepth", 28, {x}, block)),
+              ElementsAre(0, 10, 1, 11, 2, 12, 3, 13));
+  EXPECT_THAT(numbers(run_node("SpaceToDepth", 28, {x}, {{"blocksize", 2}, {"mode", "CRD"}})),
+              ElementsAre(0, 1, 2, 3, 10, 11, 12, 13));
+  EXPECT_THAT(import_error("SpaceToDepth", 28, {x}, {{"blocksize", 2}, {"mode", "RCD"}}),
+              HasSubstr("RCD"));
+}
+
+TEST(OnnxNewest, SwiGluMultipliesByTheGate) {
+  const Tensor gate = reals({2}, {1, -2}), x = reals({2}, {3, 5});
+  const Numbers y = numbers(run_node("SwiGLU", 28, {gate, x}, {{"alpha", 2.0}}));
+  EXPECT_NEAR(y[0], 3 / (1 + std::exp(-2.)), 1e-6);
+  EXPECT_NEAR(y[1], -10 / (1 + std::exp(4.)), 1e-6);
+  EXPECT_THAT(import_error("SwiGLU", 28, {gate, reals({1}, {3})}), HasSubstr("f32[1]"));
+  EXPECT_THAT(import_error("SwiGLU", 27, {gate, x}), says("opset 27"));
+}
+
+TEST(OnnxNewest, TypesOfSixBitsAreRefusedByName) {
+  EXPECT_THAT(import_error("Cast", 28, {reals({1}, {1})}, {{"to", 27}}), HasSubstr("FLOAT6E2M3"));
 }
 
 }  // namespace

@@ -720,12 +720,12 @@ TEST(OnnxWire, SurvivesEachTruncationAndFlip) {
 
 TEST(OnnxNewer, ChecksTheIrVersion) {
   onnx::ModelProto model = empty_model();
-  for (int64_t version : {0, 2, 14}) {
+  for (int64_t version : {0, 2, 15}) {
     model.set_ir_version(version);
     EXPECT_THAT(parse_error(model.SerializeAsString()),
-                says(fmt::format("IR version {} ... 3 to 13", version)));
+                says(fmt::format("IR version {} ... 3 to 14", version)));
   }
-  model.set_ir_version(13);
+  model.set_ir_version(14);
   EXPECT_EQ(parse_error(model.SerializeAsString()), "no error");
   model.clear_graph();
   EXPECT_THAT(parse_error(model.SerializeAsString()), says("model ... graph"));

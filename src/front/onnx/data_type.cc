@@ -14,7 +14,7 @@ struct TypeRow {
 };
 
 // In the order of TensorProto.DataType.
-constexpr std::array<TypeRow, 27> kTypeRows = {{
+constexpr std::array<TypeRow, 29> kTypeRows = {{
     {"UNDEFINED", {}},
     {"FLOAT", DType::f32},
     {"UINT8", DType::u8},
@@ -42,6 +42,8 @@ constexpr std::array<TypeRow, 27> kTypeRows = {{
     {"FLOAT8E8M0", DType::f8e8m0},
     {"UINT2", DType::u2},
     {"INT2", DType::i2},
+    {"FLOAT6E2M3", {}},
+    {"FLOAT6E3M2", {}},
 }};
 
 bool is_row(int32_t data_type) {

@@ -11,7 +11,7 @@
 namespace hone::onnx_io {
 
 inline constexpr int64_t kOldestIrVersion = 3;  // the first with operator sets
-inline constexpr int64_t kNewestIrVersion = 13;
+inline constexpr int64_t kNewestIrVersion = 14;
 
 // Tells functions of one domain and name apart; empty if there is none.
 std::string overload_of(const onnx::NodeProto& node);

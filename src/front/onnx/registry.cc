@@ -21,7 +21,7 @@ constexpr Row kRows[] = {
 constexpr struct {
   std::string_view domain;
   int newest;
-} kDomains[] = {{default_domain, 27}, {microsoft, 1}, {ml, 5}, {training, 1}};
+} kDomains[] = {{default_domain, 28}, {microsoft, 1}, {ml, 5}, {training, 1}};
 
 std::string full_name(std::string_view domain, std::string_view name) {
   return domain.empty() ? std::string(name) : fmt::format("{}.{}", domain, name);

@@ -185,8 +185,7 @@ std::vector<Value> extreme_and_place(Node& n, const Body& body, const Ints& axes
                     is_integer(place) && !is_storage_only(x.dtype()) && !is_storage_only(place) &&
                     x.type().elements().range().low > 0 && counts_along(n.in(1), axes[0]) &&
                     n.in(2).type() == Type::scalar(x.dtype()) &&
-                    n.in(3).type() == Type::scalar(place) &&
-                    only_orders(*body.region);
+                    n.in(3).type() == Type::scalar(place) && only_orders(*body.region);
   if (!fits) return {};
   const std::optional<Tensor> first = n.known(n.in(2));
   const std::optional<Tensor> first_place = n.known(n.in(3));

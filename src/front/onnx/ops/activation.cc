@@ -35,10 +35,20 @@ void map_gelu(Node& n) {
   n.out(gelu(n.in(), approximate == "tanh"));
 }
 
-void map_swish(Node& n) {
-  Value x = n.in();
-  double alpha = n.real("alpha", 1);
-  n.out(alpha == 1 ? silu(x) : x * logistic(x * alpha));
+namespace {
+
+Value swish(Value x, double alpha) { return alpha == 1 ? silu(x) : x * logistic(x * alpha); }
+
+}  // namespace
+
+void map_swish(Node& n) { n.out(swish(n.in(), n.real("alpha", 1))); }
+
+// The operands do not broadcast.
+void map_swiglu(Node& n) {
+  Value gate = n.in(), x = n.in(1);
+  if (gate.dims() != x.dims())
+    n.bad("operands {} and {} differ", gate.type().to_string(), x.type().to_string());
+  n.out(swish(gate, n.real("alpha", 1)) * x);
 }
 
 void map_hard_sigmoid(Node& n) {

@@ -163,17 +163,26 @@ void map_bit_shift(Node& n) {
   map_bits(n, direction == "LEFT" ? Opcode::shift_left : Opcode::shift_right, false);
 }
 
-// The remainder has the sign of the dividend with fmod, that of the divisor without.
+// The remainder has the sign of the dividend with fmod, that of the divisor without. A zero has it
+// too. Reals without fmod came with version 28.
 void map_mod(Node& n) {
   check_divisor(n);
   auto [a, b] = operands(n);
   Value remainder = binary(Opcode::rem, a, b);
   if (n.flag("fmod")) return n.out(remainder);
-  if (is_real(a.dtype())) n.bad("operands of type {} need fmod = 1", a.type().to_string());
-  if (!is_signed(a.dtype())) return n.out(remainder);
-  Value other_sign = compare("ne", compare("lt", remainder, 0), compare("lt", b, 0));
+  const bool is_of_reals = is_real(a.dtype());
+  if (is_of_reals && n.version() < 28)
+    n.bad("operands of type {} need fmod = 1", a.type().to_string());
+  if (!is_of_reals && !is_signed(a.dtype())) return n.out(remainder);
+  Value is_below = compare("lt", b, 0);
+  Value other_sign = compare("ne", compare("lt", remainder, 0), is_below);
   Value moves = binary(Opcode::and_, compare("ne", remainder, 0), other_sign);
-  n.out(select(moves, remainder + b, remainder));
+  Value result = select(moves, remainder + b, remainder);
+  if (!is_of_reals) return n.out(result);
+  const auto zero = [&](double of) {
+    return broadcast_to(n.builder().scalar(a.dtype(), of), result.dims());
+  };
+  n.out(select(compare("eq", remainder, 0), select(is_below, zero(-0.0), zero(0)), result));
 }
 
 namespace {

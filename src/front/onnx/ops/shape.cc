@@ -471,20 +471,36 @@ int64_t block_of(Node& n, Value x) {
   return block;
 }
 
+// How the channels of an element are ordered: depth, column, row, or column, row, depth. `since`:
+// the version from which there is a choice.
+bool columns_first(Node& n, int since) {
+  const std::string mode = n.version() < since ? "DCR" : n.word("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") n.bad("mode is '{}', want DCR or CRD", mode);
+  return mode == "CRD";
+}
+
 }  // namespace
 
 void map_depth_to_space(Node& n) {
   Value x = n.in();
   const int64_t block = block_of(n, x);
-  const std::string mode = n.version() < 11 ? "DCR" : n.word("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") n.bad("mode is '{}', want DCR or CRD", mode);
+  const bool columns = columns_first(n, 11);
   n.out(n.builder().op(Opcode::depth_to_space, {x},
-                       {{"block", block}, {"mode", mode == "CRD" ? "crd" : "dcr"}}));
+                       {{"block", block}, {"mode", columns ? "crd" : "dcr"}}));
 }
 
+// space_to_depth orders a result's channels by the place in the block, then by the channel of x;
+// with columns first it is the other way round.
 void map_space_to_depth(Node& n) {
   Value x = n.in();
-  n.out(n.builder().op(Opcode::space_to_depth, {x}, {{"block", block_of(n, x)}}));
+  const int64_t block = block_of(n, x);
+  Value y = n.builder().op(Opcode::space_to_depth, {x}, {{"block", block}});
+  if (columns_first(n, 28)) {
+    const Dims dims = y.dims();
+    y = reshape(y, {dims[0], block * block, x.dim(1), dims[2], dims[3]});
+    y = reshape(transpose(y, {0, 2, 1, 3, 4}), dims);
+  }
+  n.out(y);
 }
 
 }  // namespace hone::onnx_io
