@@ -165,15 +165,9 @@ hone_target(train_guide)
 
 # All fuzz targets are one binary. `./dev fuzz` runs them with sanitizers, guided by what inputs
 # reach. `./test` runs them briefly with the library that is there: seeds, and changes of them.
-# Untrusted bytes end where programs are made, so it links no more than that, but for what the
-# workshops, workers and the log read.
 hone_glob(fuzz_sources tests/fuzz/*.cc)
-hone_glob(read_too src/lab/tpu/*.cc src/worker/*.cc src/place/*.cc src/timeline/*.cc
-  src/language/*.cc src/log/json_fields.cc src/log/hash_text.cc src/log/outcome.cc)
-# These compile, and read nothing.
-list(FILTER read_too EXCLUDE REGEX "/(crew|each_device|language_model|generation)\\.cc$")
-add_executable(fuzz ${fuzz_sources} ${read_too} ${policies_source} src/log/pages.cc)
-target_link_libraries(fuzz PRIVATE hone_prove -fsanitize=fuzzer)
+add_executable(fuzz ${fuzz_sources})
+target_link_libraries(fuzz PRIVATE hone_lab hone_prove -fsanitize=fuzzer)
 target_include_directories(fuzz PRIVATE ${PROJECT_SOURCE_DIR})
 hone_target(fuzz)
 if(NOT HONE_SANITIZE)

@@ -1,6 +1,7 @@
 #include "report/explain.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "kernel/kernel_name.h"
 #include "kernel/schedule_space.h"
@@ -58,9 +59,32 @@ class Explainer {
     std::vector<ScheduleFigures> found;
     for (const auto& [algorithm, start] : starts)
       if (algorithm != planned.schedule->algorithm())
-        found.push_back(descend(space, *price, start));
+        found.push_back(descend(space, *price, start, [by = algorithm](const Schedule& next) {
+          return next.algorithm() == by;
+        }));
     std::ranges::sort(found, {}, &ScheduleFigures::priced);
     return found;
+  }
+
+  // The search starts from the chosen schedule with its outermost loops divided.
+  std::optional<Undivided> undivided(const PlannedKernel& planned) const {
+    if (threads_ < 2 || planned.schedule->threads > 0) return {};
+    const auto facts = std::make_shared<const KernelFacts>(planned.body, planned.hash);
+    const std::unique_ptr<PricedKernel> price = cost_.kernel(facts, threads_);
+    const ScheduleSpace space(facts->body, *facts, target_);
+    const auto is_divided = [](const Schedule& schedule) { return schedule.threads > 0; };
+    Schedules starts = space.neighbours(*planned.schedule);
+    Schedule outer = *planned.schedule;
+    outer.threads = 1;
+    const Status may_be = check_schedule(facts->body, *facts, outer, target_);
+    if (may_be.ok()) starts.push_back(outer);
+    std::erase_if(starts, [&](const Schedule& start) { return !is_divided(start); });
+    if (starts.empty()) return Undivided{.divided = {}, .why = may_be.error().what()};
+    const Schedule start = *std::ranges::min_element(
+        starts, {}, [&](const Schedule& one) { return price->seconds(one); });
+    ScheduleFigures divided = descend(space, *price, start, is_divided);
+    divided.terms = price->terms(divided.schedule);
+    return Undivided{.divided = std::move(divided), .why = ""};
   }
 
  private:
@@ -86,16 +110,16 @@ class Explainer {
     return figures;
   }
 
-  // From neighbour to the cheapest neighbour of the same algorithm, until none is cheaper.
-  static ScheduleFigures descend(const ScheduleSpace& space, PricedKernel& price, Schedule start) {
+  // From neighbour to the cheapest neighbour of the same kind, until none is cheaper.
+  static ScheduleFigures descend(const ScheduleSpace& space, PricedKernel& price, Schedule start,
+                                 const std::function<bool(const Schedule&)>& is_of_kind) {
     ScheduleFigures best = {.schedule = std::move(start)};
     best.priced = price.seconds(best.schedule);
-    const Algorithm algorithm = best.schedule.algorithm();
     bool is_better = true;
     for (size_t priced = 0; is_better && priced < kMostPriced;) {
       is_better = false;
       for (Schedule& next : space.neighbours(best.schedule)) {
-        if (next.algorithm() != algorithm) continue;
+        if (!is_of_kind(next)) continue;
         ++priced;
         const double seconds = price.seconds(next, best.priced);
         if (seconds >= best.priced) continue;
@@ -167,8 +191,11 @@ Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& 
   std::ranges::sort(explanation.kernels, {}, [](const ExplainedKernel& kernel) {
     return std::pair(-kernel.priced(), kernel.hash);
   });
-  for (size_t i = 0; i < std::min(options.most, explanation.kernels.size()); ++i)
-    explanation.kernels[i].others = explainer.others(*by_hash[explanation.kernels[i].hash]);
+  for (size_t i = 0; i < std::min(options.most, explanation.kernels.size()); ++i) {
+    ExplainedKernel& kernel = explanation.kernels[i];
+    kernel.others = explainer.others(*by_hash[kernel.hash]);
+    kernel.undivided = explainer.undivided(*by_hash[kernel.hash]);
+  }
   return explanation;
 }
 

@@ -24,6 +24,12 @@ struct ScheduleFigures {
   std::map<std::string, double> measured = {};  // by conditions, of this very code
 };
 
+// Why one thread computes a kernel though there are more.
+struct Undivided {
+  std::optional<ScheduleFigures> divided;  // the cheapest found of what threads divide
+  std::string why;                         // without one: what forbids it
+};
+
 struct ExplainedKernel {
   uint64_t hash = 0;
   std::string name;  // of its ops
@@ -37,6 +43,7 @@ struct ExplainedKernel {
   // read or written once at the rate of memory. 0: the target does not say.
   double arithmetic_roof = 0, memory_roof = 0;
   std::optional<ScheduleFigures> planned;   // by the planner, which has decided otherwise
+  std::optional<Undivided> undivided;       // none: threads divide it, or there is one
   std::optional<LearnedCost::Trust> trust;  // in the chosen schedule's price, if that is learned
 
   double priced() const { return launches * chosen.priced; }
@@ -56,7 +63,7 @@ struct ExplainOptions {
   const Log* log = nullptr;       // of measurements; null: none
   const Plan* planned = nullptr;  // the planner's, to compare with; null: none
   LayerNames layers = {};
-  size_t most = SIZE_MAX;  // how many of the dearest kernels show the other algorithms
+  size_t most = SIZE_MAX;  // how many of the dearest kernels show what else there was
 };
 
 // Explains a complete plan of a prepared graph whose sizes are numbers.

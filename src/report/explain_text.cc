@@ -74,7 +74,18 @@ std::string planned_text(const ExplainedKernel& kernel) {
   return text + line("", parts);
 }
 
-std::string kernel_text(const ExplainedKernel& kernel, size_t number, double all) {
+std::string undivided_text(const Undivided& undivided, int64_t threads) {
+  if (!undivided.divided) return line("threads", std::vector{"one: " + undivided.why});
+  const ScheduleFigures& divided = *undivided.divided;
+  std::vector<std::string> parts = {fmt::format("one: divided among {} it is priced {}", threads,
+                                                format_seconds(divided.priced))};
+  for (const PriceTerm& term : divided.terms)
+    if (term.name == "fork_join" && term.seconds > 0)
+      parts.push_back(fmt::format("{} to start and join them", format_seconds(term.seconds)));
+  return line("threads", parts);
+}
+
+std::string kernel_text(const ExplainedKernel& kernel, size_t number, double all, int64_t threads) {
   std::vector<std::string> title = {excerpt(kernel_label(kernel.layers, kernel.name))};
   if (!kernel.layers.empty()) title.push_back(excerpt(kernel.name));
   title.push_back(kernel.steps == 1 ? "1 step" : fmt::format("{} steps", kernel.steps));
@@ -92,6 +103,7 @@ std::string kernel_text(const ExplainedKernel& kernel, size_t number, double all
     others.push_back(
         fmt::format("{} {}", name(other.schedule.algorithm()), format_seconds(other.priced)));
   if (!others.empty()) text += line("others", others);
+  if (kernel.undivided) text += undivided_text(*kernel.undivided, threads);
   return kernel.planned ? text + planned_text(kernel) : text;
 }
 
@@ -151,7 +163,8 @@ std::string explanation_text(const Explanation& explanation, size_t most) {
                   explanation.kernels.size(), explanation.threads, format_seconds(all));
   text += rewrites_text(explanation.rewrites, most);
   const size_t shown = std::min(most, explanation.kernels.size());
-  for (size_t i = 0; i < shown; ++i) text += "\n" + kernel_text(explanation.kernels[i], i + 1, all);
+  for (size_t i = 0; i < shown; ++i)
+    text += "\n" + kernel_text(explanation.kernels[i], i + 1, all, explanation.threads);
   if (shown < explanation.kernels.size())
     text +=
         fmt::format("\n{} cheaper ones (--top N shows more)\n", explanation.kernels.size() - shown);
@@ -204,6 +217,10 @@ std::string explanation_json(const Explanation& explanation) {
     for (const ScheduleFigures& other : kernel.others) one["others"].push_back(json_of(other));
     if (kernel.planned) one["planner"] = json_of(*kernel.planned);
     if (kernel.trust) one["trust"] = json_of(*kernel.trust);
+    if (kernel.undivided && kernel.undivided->divided)
+      one["divided"] = json_of(*kernel.undivided->divided);
+    else if (kernel.undivided)
+      one["undivided"] = kernel.undivided->why;
     json["kernels"].push_back(std::move(one));
   }
   return json.dump(1) + "\n";

@@ -124,6 +124,40 @@ TEST_F(Explain, EqualKernelsAreToldOnceTheDearestFirst) {
   EXPECT_THAT(text, HasSubstr("\n1 cheaper ones"));
 }
 
+// A product that is too small for two threads, a sum to one number, and a sort of one line.
+TEST_F(Explain, SaysWhyOneThreadComputesAKernel) {
+  const Graph graph = prepare(parse_graph(R"(
+graph @g(%x: f32[16, 32], %w: f32[32, 32], %l: f32[4096]) -> (f32[16, 32], f32[], f32[4096]) {
+  %a = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %s = reduce %l {kind = sum, axes = [0]}
+  %o = sort %l {axis = 0}
+  return %a, %s, %o
+})")
+                                  .value())
+                          .value();
+  Plan partial;
+  partial.threads = 2;
+  const Plan plan = complete(graph, partial, target_, cost_, {}).value();
+  const Explanation explanation = explain(graph, plan, target_, cost_).value();
+  bool has_divided = false, has_reason = false;
+  for (const ExplainedKernel& kernel : explanation.kernels) {
+    ASSERT_EQ(kernel.undivided.has_value(), kernel.chosen.schedule.threads == 0) << kernel.name;
+    if (!kernel.undivided) continue;
+    const std::optional<ScheduleFigures>& divided = kernel.undivided->divided;
+    EXPECT_NE(divided.has_value(), !kernel.undivided->why.empty()) << kernel.name;
+    if (divided) EXPECT_GT(divided->schedule.threads, 0) << kernel.name;
+    has_divided |= divided.has_value();
+    has_reason |= !divided.has_value();
+  }
+  EXPECT_TRUE(has_divided);
+  EXPECT_TRUE(has_reason);
+  const std::string text = explanation_text(explanation, SIZE_MAX);
+  EXPECT_THAT(text, ContainsRegex("\n  threads +one: divided among 2 it is priced [0-9.]+ .s"));
+  EXPECT_THAT(explanation_json(explanation), HasSubstr("\"undivided\": "));
+  for (const ExplainedKernel& kernel : explained(plan_).kernels)
+    EXPECT_FALSE(kernel.undivided) << "there is one thread";
+}
+
 TEST_F(Explain, TellsWhatThePlannerWouldHaveDecided) {
   const uint64_t changed = plan_.schedule.begin()->first;
   ExplainOptions options;
