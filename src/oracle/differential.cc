@@ -111,6 +111,8 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Der
                                 .first = first,
                                 .continuous = one.judge == Judge::accurate,
                                 .repeats_outputs = seed / 2 % 8 == 3};
+  // Products whose sizes are open have rests of tiles that nothing else has.
+  if (options.symbolic && !first && Rng(seed).chance(0.5)) options.first = Opcode::dot;
   if (is_special) {
     Rng own(seed);  // so that what else is drawn is as without
     options.specials = Specials::drawn(own);
