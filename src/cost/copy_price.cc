@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "cost/kernel_nest.h"
@@ -46,12 +47,49 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
         if ((access.loops >> l & 1) != 0) elements *= nest.block[l];
       slots += elements * panel_slots(nest, access);
     }
-    // It is written and read where there is room for it beside all else.
-    const double bytes = elements * access.element;
-    for (size_t c = 0; c + 1 < target_.caches.size(); ++c)
-      if (4 * bytes > static_cast<double>(target_.caches[c].bytes))
-        slots += 2 * bytes / target_.caches[c + 1].bytes_per_second / slot_;
+    slots += slots_behind_cache(elements * access.element);
   }
+  return slots;
+}
+
+// Slots of computing what a block needs from an operand that the kernel makes.
+double KernelPrice::made_by_block(const Schedule& schedule, const Nest& nest, int side) const {
+  Loops all = 0, rows = 0, apart = 0;
+  for (const Access& access : accesses_) {
+    if (access.side != side) continue;
+    all |= access.loops;
+    rows |= access.contiguous & access.loops;
+    apart |= access.loops & ~access.contiguous;
+  }
+  for (const Work& work : work_)
+    if (work.side == side) all |= work.loops;
+  // A window has rows of neighbours in lanes, a panel the lanes of the gemm.
+  const bool is_window = nest.packings[static_cast<size_t>(side)] == Packing::window;
+  const Loops in_lanes = schedule.lanes.empty() ? 0
+                         : is_window            ? rows & ~((1U << parallel_) - 1)
+                                                : (1U << nest.lanes) & rows & ~apart;
+  const auto slots_for = [&](Loops loops, double each) {
+    double slots = each;
+    for (Loops left = loops; left != 0; left &= left - 1)
+      slots *= nest.block[static_cast<size_t>(std::countr_zero(left))];
+    return (loops & in_lanes) != 0 ? slots / vector_ : slots;
+  };
+  double slots = slots_for(all, prices_.panel_copy), bytes = sizeof(float);
+  for (Loops left = all; left != 0; left &= left - 1)
+    bytes *= nest.block[static_cast<size_t>(std::countr_zero(left))];
+  for (const Work& work : work_)
+    if (work.side == side) slots += slots_for(work.loops, work.slots);
+  for (const Access& access : accesses_)
+    if (access.side == side) slots += slots_for(access.loops, prices_.load);
+  return slots + slots_behind_cache(bytes);
+}
+
+// Packed numbers are written and read where there is room for them beside all else.
+double KernelPrice::slots_behind_cache(double bytes) const {
+  double slots = 0;
+  for (size_t c = 0; c + 1 < target_.caches.size(); ++c)
+    if (4 * bytes > static_cast<double>(target_.caches[c].bytes))
+      slots += 2 * bytes / target_.caches[c + 1].bytes_per_second / slot_;
   return slots;
 }
 

@@ -108,18 +108,52 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
 
 // ---- Facts, as the target sees them ------------------------------------------------------------
 
+namespace {
+
+// For each node the operand of the contraction that alone needs it; -1: none, or others need it.
+std::vector<int> sides_of(const KernelFacts& facts) {
+  constexpr int kUnknown = -2;
+  const Graph& graph = facts.body.graph;
+  std::vector<int> sides(graph.node_count(), -1);
+  if (!facts.contraction.ok()) return sides;
+  std::vector<int> of_value(graph.value_count(), kUnknown);
+  for (ValueId v : graph.outputs()) of_value[v.index] = -1;
+  for (size_t i = graph.node_count(); i-- > 0;) {
+    const NodeId n{static_cast<uint32_t>(i)};
+    int side = kUnknown;
+    for (ValueId v : graph.results(n)) {
+      const int other = of_value[v.index];
+      if (other != kUnknown) side = side == kUnknown || side == other ? other : -1;
+    }
+    sides[i] = side == kUnknown ? -1 : side;
+    const std::span<const ValueId> operands = graph.operands(n);
+    for (size_t o = 0; o < operands.size(); ++o) {
+      if (operands[o].is_none()) continue;
+      int& known = of_value[operands[o].index];
+      const int needed = n == facts.space.anchor ? static_cast<int>(o) : sides[i];
+      known = known == kUnknown || known == needed ? needed : -1;
+    }
+  }
+  return sides;
+}
+
+}  // namespace
+
 void KernelPrice::add_work(const KernelFacts& facts) {
   const Graph& graph = facts.body.graph;
+  const std::vector<int> sides = sides_of(facts);
   for (const KernelFacts::Arithmetic& each : facts.arithmetic) {
     const DType dtype = graph.type(graph.result(each.node)).dtype();
     const double slots = slots_of_step(graph, each.node, dtype) * slots_in(dtype);
     if (slots == 0) continue;
+    const int side = sides[each.node.index];
+    if (side >= 0) is_made_[static_cast<size_t>(side)] = true;
     const auto known = std::ranges::find_if(work_, [&](const Work& work) {
       return work.loops == each.loops && work.cut == each.cut && work.share == each.share &&
-             !work.is_sum && !each.is_sum;
+             work.side == side && !work.is_sum && !each.is_sum;
     });
     if (known == work_.end())
-      work_.push_back({each.loops, slots, each.is_sum, each.cut, each.share});
+      work_.push_back({each.loops, slots, each.is_sum, each.cut, each.share, side});
     else
       known->slots += slots;
   }
@@ -368,7 +402,8 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
     }
     if (nest.word && nest.packings[static_cast<size_t>(side)] == Packing::panels)
       times *= kWordCopies;
-    nest.copies += times * copied_by_block(schedule, nest, side);
+    nest.copies += times * (is_made(side) ? made_by_block(schedule, nest, side)
+                                          : copied_by_block(schedule, nest, side));
   }
 }
 
@@ -512,6 +547,8 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
       to_all = 1;
   }
   for (const Work& work : work_) {
+    if (work.side >= 0 && nest.packings[static_cast<size_t>(work.side)] != Packing::no)
+      continue;  // among the copies
     const bool are_words = work.is_sum && nest.word;
     const double needed = nest.is_cut(work.cut) ? work.share : 1;
     const double count = needed * runs(nest, work.loops) / (are_words ? in_word_ : 1);

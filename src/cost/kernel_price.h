@@ -75,6 +75,7 @@ class KernelPrice {
     bool is_sum = false;  // each trip of a reduction waits for the one before
     Loops cut = 0;        // whose cuts tell where it is needed,
     double share = 1;     // for this share of the points
+    int side = -1;        // the operand of the contraction that it makes
   };
   // An array that is read or written, as far as this target sees it.
   struct Access {
@@ -138,6 +139,9 @@ class KernelPrice {
   void add_nest(const Schedule& schedule, Nest& nest) const;
   double slots_on_matrix_unit(const Schedule& schedule, const Nest& nest) const;
   double copied_by_block(const Schedule& schedule, const Nest& nest, int side) const;
+  double made_by_block(const Schedule& schedule, const Nest& nest, int side) const;
+  double slots_behind_cache(double bytes) const;
+  bool is_made(int side) const { return side >= 0 && is_made_[static_cast<size_t>(side)]; }
   double panel_slots(const Nest& nest, const Access& access) const;
   double filled_up(const Nest& nest) const;
   double slots_of_sums(const Nest& nest) const;
@@ -197,6 +201,7 @@ class KernelPrice {
   int parallel_ = 0;
   bool is_whole_ = true;  // not a part of the results
   std::vector<Work> work_;
+  std::array<bool, 2> is_made_ = {};  // by operand of the contraction: the kernel computes it
   std::vector<Access> accesses_;
   double work_slots_ = 0;  // of all points, one after another
   double bytes_ = 0;       // of all arrays

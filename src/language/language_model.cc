@@ -4,7 +4,6 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
-#include "front/decoder/unpacked_weights.h"
 #include "ir/op_facts.h"
 #include "session/memory.h"
 
@@ -13,10 +12,15 @@ namespace {
 
 constexpr size_t kInputs = 3;  // before the caches: tokens, position, rows
 
-int64_t constant_bytes_of(const Graph& graph) {
+// Blocks are read as they lie in their file. Single tokens read reals as they lie, too, and chunks
+// read a copy that lies as they take it.
+int64_t weight_bytes_of(const Graph& graph) {
   int64_t bytes = 0;
-  for (const NodeId n : graph.nodes())
-    if (is_constant(graph.opcode(n))) bytes += graph.constant(n).byte_size();
+  for (const NodeId n : graph.nodes()) {
+    if (!is_constant(graph.opcode(n))) continue;
+    const Tensor& weight = graph.constant(n);
+    bytes += (weight.dtype() == DType::u8 ? 1 : 2) * weight.byte_size();
+  }
   return bytes;
 }
 
@@ -31,7 +35,7 @@ Result<std::unique_ptr<LanguageModel>> LanguageModel::make(LanguageSource source
   if (options.context > source.config.context)
     return usage_error("a context of {} tokens is asked for; the model takes {}", options.context,
                        source.config.context);
-  Graph graph = HONE_TRY(with_unpacked_weights(HONE_TRY(source.graph())));
+  Graph graph = HONE_TRY(source.graph());
   std::unique_ptr<LanguageModel> made(
       new LanguageModel(std::move(source.config), std::move(source.tokenizer), std::move(graph),
                         std::move(options), face));
@@ -43,8 +47,7 @@ Status LanguageModel::set_up() {
   context_ = options_.context > 0 ? options_.context : config_.context;
   // A chunk that begins within the context may end behind it.
   places_ = round_up(context_, kChunk) + kChunk;
-  // Chunks read the weights packed, single tokens as they lie.
-  memory_ = 2 * constant_bytes_of(graph_) + config_.cache_bytes(places_);
+  memory_ = weight_bytes_of(graph_) + config_.cache_bytes(places_);
   HONE_TRY(check_memory());
   const int64_t threads = options_.native.threads.value_or(options_.native.target.cores);
   team_ = HONE_TRY(Team::create({.threads = threads}));

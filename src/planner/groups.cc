@@ -13,7 +13,7 @@ namespace hone {
 namespace {
 
 constexpr size_t kMaxNodes = 64;
-constexpr size_t kMaxOperands = 64;  // of one node
+constexpr size_t kMaxOperands = 64;         // of one node
 // How often elements may be computed, at most.
 constexpr double kCheapRepetition = 2;
 constexpr double kRowRepetition = 4;  // counted by paths that lead to the same row
@@ -115,8 +115,8 @@ class Fuser {
     group.nodes.push_back(n);
     group.has_contraction = group.has_contraction || kind == Kind::contraction;
     group.has_reduction = group.has_reduction || kind == Kind::row || kind == Kind::window;
-    group.is_full = group.is_full || group.nodes.size() >= kMaxNodes ||
-                    graph_.operands(n).size() > kMaxOperands;
+    group.is_full =
+        group.is_full || group.nodes.size() >= kMaxNodes || graph_.operands(n).size() > kMaxOperands;
     feeds_contraction_[n.index] = group.nodes.size() > 1 && feeds_contraction(n);
     is_elementwise_on_[n.index] =
         is_elementwise(graph_.opcode(n)) && (group.nodes.size() == 1 || is_elementwise_behind(n));
@@ -250,10 +250,19 @@ class Fuser {
                         : kind == Kind::row ? (on_.repeat_rows ? kRowRepetition : 1)
                                             : 1;
     const double own = after.inherent - before.work.inherent;
-    const bool is_little = after.operations - before.work.operations <= most * own + 1 &&
-                           (check_work(after).ok() || is_chain_with(n, group));
+    const bool is_little =
+        (after.operations - before.work.operations <= most * own + 1 || is_one_number(n)) &&
+        (check_work(after).ok() || is_chain_with(n, group));
     if (!is_little) work.return_to(before);
     return is_little;
+  }
+
+  // Kernels have the number in their code, however often they need it.
+  bool is_one_number(NodeId n) const {
+    if (!repeats_elements(graph_.opcode(n))) return false;
+    const ValueId repeated = graph_.operands(n)[0];
+    return is_constant(graph_.opcode(graph_.producer(repeated))) &&
+           graph_.type(repeated).static_elements() == 1;
   }
 
   // Work that is too much at one point may be done in stages.

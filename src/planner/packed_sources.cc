@@ -1,7 +1,6 @@
 #include "planner/packed_sources.h"
 
 #include <algorithm>
-#include <set>
 #include <span>
 
 #include "ir/op_facts.h"
@@ -54,15 +53,18 @@ std::vector<PlanCost::Layouts> layouts_of_sources(const FrameEditor& frame, uint
   if (!facts.contraction.ok()) return {};
   const std::span<const ValueId> inputs = facts.body.graph.inputs();
   PlanCost::Layouts as_they_are, columns_last, in_blocks;
-  std::set<ValueId> seen;
+  // An array that is read at several places has fields of blocks: neighbours lie in a field.
+  const auto has_fields = [&](ValueId v) {
+    return std::ranges::count(facts.arrays, v, &KernelFacts::Array::value) > 1;
+  };
   for (const KernelFacts::Array& array : facts.arrays) {
-    if (array.side != 1 || array.is_store) continue;
+    if (array.side != 1 || array.is_store || has_fields(array.value)) continue;
     const ValueId v =
         planned.steps[step]
             .reads[static_cast<size_t>(std::ranges::find(inputs, array.value) - inputs.begin())];
     const Type type = frame.view().type(v);
     if (planned.home[v.index] != Home::constant || !planned.has_layout(v) || type.rank() < 2 ||
-        frame.users().of(v).size() != 1 || !seen.insert(v).second)
+        frame.users().of(v).size() != 1)
       continue;
     const int last = dim_of_columns(facts, array, type);
     if (last < 0) continue;

@@ -21,8 +21,12 @@ class PackedWeights : public ChainJoiner {
     return has_sizes(first) && is_unpacking(first) && reads_as_weights(second, first);
   }
   bool may_be_one(const KernelBody& /*body*/) const override { return true; }
+  // The price of a kernel does not see that wide weights take the place of what others keep in
+  // caches, and memory.
+  double paying_part() const override { return 1.25; }
 
-  // Moves and elementwise ops on constants that take less memory than what is made of them.
+  // Moves and elementwise ops on constants that take less memory than what is made of them, and on
+  // places in them.
   bool is_unpacking(const Step& step) const {
     int64_t read = 0, written = 0;
     for (ValueId v : step.reads) {
@@ -31,8 +35,9 @@ class PackedWeights : public ChainJoiner {
     }
     for (ValueId v : step.writes) written += graph().type(v).static_bytes();
     const auto is_simple = [&](NodeId n) {
-      return is_elementwise(graph().opcode(n)) || only_moves(graph().opcode(n)) ||
-             is_constant(graph().opcode(n));
+      const Opcode opcode = graph().opcode(n);
+      return is_elementwise(opcode) || only_moves(opcode) || is_constant(opcode) ||
+             opcode == Opcode::iota;
     };
     return !step.reads.empty() && read < written && std::ranges::all_of(step.nodes, is_simple);
   }

@@ -197,11 +197,24 @@ class Chooser {
   // ---- Nest -------------------------------------------------------------------------------------
 
   void improve_nest() {
+    const Schedule start = *best_;
+    const double least = least_;
+    improve_nest(lane_dims());
+    if (!on_.reduction_lanes || !computes_weights()) return;
+    // Fields of packed weights have neighbours along the sum alone.
+    const std::optional<Schedule> other = std::exchange(best_, start);
+    const double least_other = std::exchange(least_, least);
+    improve_nest({});
+    if (!(least_ < least_other)) best_ = other, least_ = least_other;
+  }
+
+  // Lanes along one of these dims of the results, or along the sum.
+  void improve_nest(const std::vector<int>& lanes) {
     std::vector<int> all(static_cast<size_t>(dims())), reduction;
     std::iota(all.begin(), all.end(), 0);
     for (int dim = space_.parallel; dim < dims(); ++dim) reduction.push_back(dim);
     for (int round = 0; round < rounds(); ++round) {
-      try_lanes(lane_dims());
+      try_lanes(lanes);
       if (on_.reduction_lanes) try_lanes(reduction);
       for (int row = 0; on_.rows && row <= space_.parallel; ++row) {
         Schedule next = *best_;
@@ -288,13 +301,16 @@ class Chooser {
     else
       consider(start);
     if (best_) improve_gemm(contraction);
-    if (on_.window_packing && reads_windows() && !on_matrix_unit) {
-      const std::optional<Schedule> panels = std::exchange(best_, std::nullopt);
-      const double least_panels = std::exchange(least_, std::numeric_limits<double>::infinity());
-      own.pack_lhs = Packing::window;
+    // From whole rows of the first operand: of images, or of data by weights that are unpacked.
+    const bool has_windows = reads_windows() && !on_matrix_unit;
+    if (on_.window_packing &&
+        (has_windows || (computes_weights() && products == Products::plain))) {
+      (has_windows ? own.pack_lhs : own.pack_rhs) = Packing::window;
       for (int dim = 0; dim < space_.parallel; ++dim)
         if (contraction.sides[0][static_cast<size_t>(dim)] && !site_.is_open(dim))
           own.block.push_back({dim, extent(dim)});
+      const std::optional<Schedule> panels = std::exchange(best_, std::nullopt);
+      const double least_panels = std::exchange(least_, std::numeric_limits<double>::infinity());
       consider(start);
       if (best_) improve_gemm(contraction);
       if (!(least_ < least_panels)) best_ = panels, least_ = least_panels;
@@ -302,6 +318,14 @@ class Chooser {
     if (least_ < (on_.gemm_ahead ? kGemmAhead : 1) * least) return;
     best_ = before;
     least_ = least;
+  }
+
+  // True if the second operand is made here, as weights are that are unpacked. In a window its
+  // neighbours in memory are neighbours in lanes.
+  bool computes_weights() const {
+    if (!facts_.contraction.ok()) return false;
+    const NodeId maker = body_.graph.producer(body_.graph.operands(space_.anchor)[1]);
+    return is_dot(body_.graph.opcode(space_.anchor)) && !is_parameter(body_.graph.opcode(maker));
   }
 
   // Tiles of a matrix unit: they have columns in lanes from the start.
@@ -399,6 +423,7 @@ class Chooser {
     for (Packing lhs : kUsualLhs) {
       if (lhs == Packing::window && !on_.window_packing) continue;
       for (Packing rhs : kUsualRhs) {
+        if (rhs == Packing::window && !(on_.window_packing && computes_weights())) continue;
         Schedule next = *best_;
         next.get<GemmFields>().pack_lhs = lhs;
         next.get<GemmFields>().pack_rhs = rhs;

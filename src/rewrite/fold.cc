@@ -45,6 +45,16 @@ bool is_quick(const Graph& graph, NodeId n) {
          kMaxFoldedFlops;
 }
 
+// True for a field of blocks of bytes, as packed weights have several. A kernel reads fields where
+// they lie; cut out, they would be a copy of the file.
+bool is_field_of_blocks(const Graph& graph, NodeId n) {
+  if (!takes_part(graph.opcode(n))) return false;
+  const Type bytes = graph.type(graph.operands(n)[0]), field = graph.type(graph.result(n));
+  const int last = bytes.rank() - 1;
+  return bytes.dtype() == DType::u8 && last >= 2 && bytes.dim(last) != field.dim(last) &&
+         bytes.static_bytes() > kAlwaysFoldBytes;
+}
+
 bool is_worth_folding(const Graph& graph, NodeId n) {
   if (graph.operands(n).empty() || has_effect(graph, n)) return false;
   int64_t in = 0, out = 0;
@@ -57,7 +67,8 @@ bool is_worth_folding(const Graph& graph, NodeId n) {
     if (!graph.type(v).is_static()) return false;
     out += graph.type(v).static_bytes();
   }
-  return out <= std::max(in, kAlwaysFoldBytes) && is_quick(graph, n);
+  return out <= std::max(in, kAlwaysFoldBytes) && is_quick(graph, n) &&
+         !is_field_of_blocks(graph, n);
 }
 
 // The same bytes with other dims: nothing is computed, and weights stay in their file.

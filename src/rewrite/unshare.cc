@@ -8,10 +8,11 @@
 namespace hone {
 namespace {
 
-constexpr int kMaxRepeated = 4;  // nodes of a chain
+constexpr int kMaxRepeated = 4;               // nodes of a chain
+constexpr int64_t kMaxRepeatedElements = 64;  // that are computed again
 
-// Gives each reader of broadcasts, iotas and barriers nodes of its own: kernels then compute them
-// where they are read, and nothing is written to memory.
+// Gives each reader of broadcasts, iotas, barriers and small tables nodes of its own: kernels then
+// compute them where they are read, and nothing is written to memory.
 class Unsharing {
  public:
   explicit Unsharing(const Graph& graph)
@@ -47,8 +48,22 @@ class Unsharing {
   }
 
   bool is_source(NodeId n) const {
+    return repeats_elements(graph_.opcode(n)) || is_barrier(graph_.op(n)) || is_small_table(n, 0);
+  }
+
+  // True for a few numbers that their places alone decide, as the shifts of packed weights are.
+  bool is_small_table(NodeId n, int depth) const {
     const Opcode opcode = graph_.opcode(n);
-    return repeats_elements(opcode) || opcode == Opcode::iota || is_barrier(graph_.op(n));
+    if (opcode == Opcode::iota) return true;
+    if (is_constant(opcode)) return depth > 0 && graph_.constant(n).elements() == 1;
+    if (depth == kMaxRepeated) return false;
+    if (!is_elementwise(opcode) && !repeats_elements(opcode) && !regroups_dims(opcode))
+      return false;
+    const Type type = graph_.type(graph_.result(n));
+    return type.is_static() && type.static_elements() <= kMaxRepeatedElements &&
+           std::ranges::all_of(graph_.operands(n), [&](ValueId v) {
+             return !v.is_none() && is_small_table(graph_.producer(v), depth + 1);
+           });
   }
 
   const Graph& graph_;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "front/decoder/unpacked_weights.h"
+#include "front/decoder/blocks.h"
 #include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
@@ -28,48 +28,72 @@ Gguf parsed(const std::string& file) {
 // ---- Blocks
 // --------------------------------------------------------------------------------------
 
-// Both ways to unpack give the numbers of the table; they may round twice.
+struct BlocksOf {
+  BlockFormat format;
+  gguf::TypeBytes type;
+  Tensor data;  // u8[rows, bytes]
+  int64_t elements;
+
+  double number(int64_t i) const {
+    const auto each = static_cast<int64_t>(type.elements);
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(data.bytes().data());
+    return plain::block_number(type.name, bytes + i / each * static_cast<int64_t>(type.bytes),
+                               static_cast<int>(i % each));
+  }
+};
+
+BlocksOf random_blocks(int format, int64_t rows, int64_t blocks) {
+  const gguf::TypeBytes& type = gguf::type_bytes(kBlockTypes[format]);
+  const int64_t elements = rows * blocks * static_cast<int64_t>(type.elements);
+  const std::string bytes = gguf::random_bytes(type.type, static_cast<uint64_t>(elements), 1, 7);
+  const Type stored = Type::get(DType::u8, {rows, blocks * static_cast<int64_t>(type.bytes)});
+  return {static_cast<BlockFormat>(format), type,
+          Tensor::copy_of(stored, std::as_bytes(std::span(bytes))), elements};
+}
+
+// The table of the format has no rounding.
 TEST(Blocks, AreUnpackedByThePublishedFormulas) {
   for (int i = 0; i < kBlockFormats; ++i) {
-    const auto format = static_cast<BlockFormat>(i);
-    const gguf::TypeBytes& type = gguf::type_bytes(kBlockTypes[i]);
-    SCOPED_TRACE(type.name);
-    ASSERT_EQ(layout_of(format).bytes, static_cast<int64_t>(type.bytes));
-    ASSERT_EQ(layout_of(format).elements, static_cast<int64_t>(type.elements));
-    constexpr int64_t kRows = 3, kBlocks = 2;
-    const auto elements = static_cast<uint64_t>(kRows * kBlocks) * type.elements;
-    const std::string bytes = gguf::random_bytes(type.type, elements, 1, 7);
-    const Type blocks = Type::get(DType::u8, {kRows, kBlocks * static_cast<int64_t>(type.bytes)});
+    const BlocksOf blocks = random_blocks(i, 3, 2);
+    SCOPED_TRACE(blocks.type.name);
+    ASSERT_EQ(layout_of(blocks.format).bytes, static_cast<int64_t>(blocks.type.bytes));
+    ASSERT_EQ(layout_of(blocks.format).elements, static_cast<int64_t>(blocks.type.elements));
     Builder b;
-    const Graph graph = b.finish({unpacked(b.parameter("x", blocks), format)}).value();
-    const Tensor data = Tensor::copy_of(blocks, std::as_bytes(std::span(bytes)));
-    const Tensor made = evaluate(graph, {{data}}, {.numerics = Numerics::rounded}).value()[0];
-    ASSERT_EQ(made.type(),
-              Type::get(DType::f32, {kRows, kBlocks * static_cast<int64_t>(type.elements)}));
-    std::vector<float> plain(elements);
-    unpack_blocks(format, data.bytes(), plain);
-    const auto* const at = reinterpret_cast<const unsigned char*>(bytes.data());
-    for (uint64_t e = 0; e < elements; ++e) {
-      const double wanted = plain::block_number(type.name, at + e / type.elements * type.bytes,
-                                                static_cast<int>(e % type.elements));
-      ASSERT_NEAR(plain[e], wanted, 4e-6) << e;
-      ASSERT_EQ(static_cast<double>(plain[e]), made.real_at(static_cast<int64_t>(e))) << e;
-    }
+    const Value x = b.parameter("x", blocks.data.type());
+    const Graph graph = b.finish({unpacked(x, blocks.format)}).value();
+    const EvalOptions options = {.numerics = Numerics::rounded};
+    const Tensor made = evaluate(graph, {{blocks.data}}, options).value()[0];
+    ASSERT_EQ(made.type(), Type::get(DType::f32, {3, blocks.elements / 3}));
+    for (int64_t e = 0; e < blocks.elements; ++e)
+      ASSERT_NEAR(made.real_at(e), blocks.number(e), 4e-6) << e;
   }
 }
 
-TEST(Blocks, ACallIsKnownByWhatItComputes) {
-  Builder b;
-  const Value x = b.parameter("x", DType::u8, {2, 36});
-  const Graph graph = b.finish({call_of_unpack(x, BlockFormat::q4_0)}).value();
-  const NodeId call = graph.producer(graph.outputs()[0]);
-  EXPECT_EQ(unpacked_by(*graph.regions(call)[0]), BlockFormat::q4_0);
-  // The name alone says nothing.
-  Builder other("unpack_q4_0");
-  const Value y = other.parameter("", DType::u8, {2, 36});
-  const Graph same_name = other.finish({cast(y, DType::f32)}).value();
-  EXPECT_EQ(unpacked_by(same_name), std::nullopt);
-  EXPECT_EQ(unpacked_by(graph), std::nullopt);
+TEST(Blocks, AreMultipliedInTheOrderOfTheirNumbers) {
+  for (int i = 0; i < kBlockFormats; ++i) {
+    constexpr int64_t kRows = 2, kColumns = 3;
+    const BlocksOf blocks = random_blocks(i, kColumns, 2);
+    SCOPED_TRACE(blocks.type.name);
+    const int64_t depth = blocks.elements / kColumns;
+    std::vector<double> data(static_cast<size_t>(kRows * depth));
+    for (size_t k = 0; k < data.size(); ++k) data[k] = static_cast<double>(k * k % 19) - 9;
+    Builder b;
+    const Value x = b.parameter("x", DType::f32, {kRows, depth});
+    const Value w = b.constant(blocks.data);
+    const Graph graph = b.finish({product_of_blocks(x, w, blocks.format)}).value();
+    const Tensor in = Tensor::from_reals(Type::get(DType::f32, {kRows, depth}), data);
+    const Tensor made = evaluate(graph, {{in}}, {.numerics = Numerics::wide}).value()[0];
+    ASSERT_EQ(made.type(), Type::get(DType::f32, {kRows, kColumns}));
+    for (int64_t r = 0; r < kRows; ++r)
+      for (int64_t c = 0; c < kColumns; ++c) {
+        double sum = 0, size = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          const double term = in.real_at(r * depth + k) * blocks.number(c * depth + k);
+          sum += term, size += std::abs(term);
+        }
+        ASSERT_NEAR(made.real_at(r * kColumns + c), sum, 1e-6 * size) << r << ", " << c;
+      }
+  }
 }
 
 // ---- Families
@@ -149,20 +173,14 @@ TEST(GgufModel, KeepsBlocksAsBytesOfTheFile) {
   const Gguf file = parsed(bytes);
   const Graph graph = build_gguf(file, gguf_config(file).value()).value();
   int blocks = 0;
-  for (const NodeId n : graph.nodes())
-    if (is_constant(graph.opcode(n)) && graph.constant(n).dtype() == DType::u8) ++blocks;
+  int64_t packed = 0;
+  for (const NodeId n : graph.nodes()) {
+    if (!is_constant(graph.opcode(n)) || graph.constant(n).dtype() != DType::u8) continue;
+    if (graph.constant(n).elements() > 1) ++blocks, packed += graph.constant(n).byte_size();
+  }
   EXPECT_EQ(blocks, 8) << "q, k, v, output, gate, up, down and the head";
-  // 64 x 64 twice, 32 x 64 twice, 96 x 64 three times, 268 x 64 once, of 4 bytes
-  EXPECT_EQ(unpacked_bytes(graph), 4 * 64 * (2 * 64 + 2 * 32 + 3 * 96 + 268));
-
-  const Graph loaded = with_unpacked_weights(graph).value();
-  EXPECT_EQ(unpacked_bytes(loaded), 0);
-  const std::vector<int64_t> tokens = {5, 6, 7};
-  const std::vector<Tensor> inputs = inputs_for(graph, tokens);
-  const EvalOptions options = {.numerics = Numerics::rounded};
-  EXPECT_TRUE(evaluate(graph, inputs, options)
-                  .value()[0]
-                  .same_bytes(evaluate(loaded, inputs, options).value()[0]));
+  // 64 x 64 twice, 32 x 64 twice, 96 x 64 three times, 268 x 64 once, 18 bytes for 32 of them
+  EXPECT_EQ(packed, 64 * (2 * 64 + 2 * 32 + 3 * 96 + 268) / 32 * 18);
 }
 
 // ---- What is refused

@@ -52,6 +52,38 @@ TEST(FoldConstants, LeavesLongComputationsToTheProgram) {
   EXPECT_EQ(fold_constants(g).value().node_count(), g.node_count());
 }
 
+TEST(FoldConstants, LeavesFieldsOfBlocksWhereTheyLie) {
+  const auto slices_left = [](DType dtype, Dims dims) {
+    Builder b;
+    const Value blocks = b.constant(Tensor::zeros(Type::get(dtype, dims)));
+    const Graph graph =
+        b.finish({b.parameter("x", DType::f32, {}) + 1.0, slice(blocks, -1, 2, 18)}).value();
+    int slices = 0;
+    const Graph folded = fold_constants(graph).value();
+    for (NodeId n : folded.nodes()) slices += folded.opcode(n) == Opcode::slice ? 1 : 0;
+    return slices;
+  };
+  EXPECT_EQ(slices_left(DType::u8, {512, 16, 18}), 1);
+  EXPECT_EQ(slices_left(DType::u8, {8, 16, 18}), 0) << "small ones";
+  EXPECT_EQ(slices_left(DType::i8, {512, 16, 18}), 0) << "other numbers";
+  EXPECT_EQ(slices_left(DType::u8, {512 * 16, 18}), 0) << "rows that are no blocks";
+}
+
+TEST(UnshareSources, GivesEachReaderItsSmallTable) {
+  const auto tables_with = [](int64_t size) {
+    Builder b;
+    const Value x = b.parameter("x", DType::u8, {4, size});
+    const Value table = iota(b, DType::u8, {size}, 0) * 2;
+    const Graph graph = b.finish({x + table, binary(Opcode::xor_, x, table)}).value();
+    const Graph apart = unshare_sources(graph).value();
+    int tables = 0;
+    for (NodeId n : apart.nodes()) tables += apart.opcode(n) == Opcode::mul ? 1 : 0;
+    return tables;
+  };
+  EXPECT_EQ(tables_with(8), 2);
+  EXPECT_EQ(tables_with(128), 1) << "large ones are computed once";
+}
+
 TEST(RunPasses, ReportsEveryPassInOrder) {
   Builder b;
   Value x = b.parameter("x", DType::f32, {3});

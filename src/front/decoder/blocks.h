@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string_view>
 
 #include "ir/builder.h"
@@ -27,12 +24,9 @@ const BlockLayout& layout_of(BlockFormat format);
 // graph computes them by the format's formula, each step rounded to f32.
 Value unpacked(Value blocks, BlockFormat format);
 
-// unpacked() as a region, which a call reads: "unpack_q4_k".
-Value call_of_unpack(Value blocks, BlockFormat format);
-// The format that the region unpacks, if it is one of call_of_unpack().
-std::optional<BlockFormat> unpacked_by(const Graph& region);
-
-// The same numbers, bit for bit, by plain code: `out` has the elements of all blocks.
-void unpack_blocks(BlockFormat format, std::span<const std::byte> blocks, std::span<float> out);
+// x[rows, inputs] by the numbers of blocks u8[outputs, bytes] along each output: [rows, outputs].
+// The sum goes over the dims in which the bits lie, so that a kernel can unpack them where it needs
+// them.
+Value product_of_blocks(Value x, Value blocks, BlockFormat format);
 
 }  // namespace hone

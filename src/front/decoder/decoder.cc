@@ -70,7 +70,7 @@ class DecoderBuilder {
   // All of a weight as f32.
   Value numbers(const std::string& name, const Weight& weight) {
     const Value data = constant(name, weight);
-    if (weight.format) return call_of_unpack(data, *weight.format);
+    if (weight.format) return unpacked(data, *weight.format);
     return weight.data.dtype() == DType::f32 ? data : cast(data, DType::f32);
   }
   // A tensor is one constant, however often it is read.
@@ -91,7 +91,8 @@ class DecoderBuilder {
     if (!b_.ok()) return x;
     const std::optional<Weight> found = weight(matrix, {outputs, x.dim(1).value()});
     if (!found) return x;
-    const Value y = dot_general(x, numbers(matrix, *found), {}, {}, {1}, {1});
+    const Value y = found->format ? product_of_blocks(x, constant(matrix, *found), *found->format)
+                                  : dot_general(x, numbers(matrix, *found), {}, {}, {1}, {1});
     return has(bias) ? y + vector(bias, outputs) : y;
   }
 

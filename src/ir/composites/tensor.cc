@@ -173,7 +173,13 @@ std::vector<Value> expand_dequantize(Builder& b, Op op, In in) {
   const DType inner = kShortReal.contains(x.dtype()) ? scale.dtype()
                       : x.dtype() == DType::i32      ? DType::i64
                                                      : DType::i32;
-  Value y = zero ? cast(x, inner) - spread(b, "zero_point", cast(zero, inner), x, op) : x;
+  // One zero point of a block is cast for each element: a kernel that unpacks weights reads it as
+  // it is stored.
+  const auto zeros = [&] {
+    if (op.integer("block") == 0) return spread(b, "zero_point", cast(zero, inner), x, op);
+    return cast(spread(b, "zero_point", zero, x, op), inner);
+  };
+  Value y = zero ? cast(x, inner) - zeros() : x;
   return {cast(y, scale.dtype()) * spread(b, "scale", scale, x, op)};
 }
 

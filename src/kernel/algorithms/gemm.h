@@ -16,7 +16,7 @@ Result<double> gemm_scratch(const ScheduleSite& site, const Schedule& schedule);
 // ---- What is worth a look first -----------------------------------------------------------------
 
 inline constexpr Packing kUsualLhs[] = {Packing::no, Packing::panels, Packing::window};
-inline constexpr Packing kUsualRhs[] = {Packing::no, Packing::panels};
+inline constexpr Packing kUsualRhs[] = {Packing::no, Packing::panels, Packing::window};
 // Rows of a register tile whose lanes go along another dim; vectors of lanes that stand side by
 // side.
 std::vector<int64_t> usual_rows(const ScheduleSite& site, int dim);
