@@ -27,7 +27,8 @@ Status check_frame_complete(const FrameEditor& frame) {
   for (size_t s = 0; s < stands.size(); ++s)
     if (!stands[s])
       return bad_input("{} is missing", label(graph, planned.steps[s])).within("order");
-  for (uint32_t i = 0; graph.is_static() && i < graph.value_count(); ++i)
+  const uint32_t placed = graph.is_static() ? static_cast<uint32_t>(graph.value_count()) : 0;
+  for (uint32_t i = 0; i < placed; ++i)
     if (planned.home[i] == Home::temporary && planned.offset[i] == kNoOffset)
       return none("offset", ValueId{i});
   for (const auto& [key, inner] : frame.regions()) {

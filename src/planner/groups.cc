@@ -13,6 +13,7 @@ namespace hone {
 namespace {
 
 constexpr size_t kMaxNodes = 64;
+constexpr size_t kMaxUnpackingNodes = 128;  // of constants alone: formulas of packed weights
 constexpr size_t kMaxOperands = 64;         // of one node
 // How often elements may be computed, at most.
 constexpr double kCheapRepetition = 2;
@@ -52,7 +53,18 @@ class Fuser {
         group_of_(graph.node_count(), kNoGroup),
         feeds_contraction_(graph.node_count()),
         is_elementwise_on_(graph.node_count()),
-        is_joined_(graph.value_count()) {}
+        is_joined_(graph.value_count()),
+        is_of_constants_(graph.node_count()) {
+    for (NodeId n : graph.nodes()) {
+      const std::span<const ValueId> operands = graph.operands(n);
+      const bool is_source =
+          is_constant(graph.opcode(n)) || class_of(graph.opcode(n)) == OpClass::generator;
+      is_of_constants_[n.index] =
+          operands.empty() ? is_source : std::ranges::all_of(operands, [&](ValueId v) {
+            return v.is_none() || is_of_constants_[graph.producer(v).index];
+          });
+    }
+  }
 
   Fusion run() {
     for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;)
@@ -115,8 +127,9 @@ class Fuser {
     group.nodes.push_back(n);
     group.has_contraction = group.has_contraction || kind == Kind::contraction;
     group.has_reduction = group.has_reduction || kind == Kind::row || kind == Kind::window;
+    const size_t most = is_of_constants_[group.nodes[0].index] ? kMaxUnpackingNodes : kMaxNodes;
     group.is_full =
-        group.is_full || group.nodes.size() >= kMaxNodes || graph_.operands(n).size() > kMaxOperands;
+        group.is_full || group.nodes.size() >= most || graph_.operands(n).size() > kMaxOperands;
     feeds_contraction_[n.index] = group.nodes.size() > 1 && feeds_contraction(n);
     is_elementwise_on_[n.index] =
         is_elementwise(graph_.opcode(n)) && (group.nodes.size() == 1 || is_elementwise_behind(n));
@@ -282,6 +295,7 @@ class Fuser {
   std::vector<bool> feeds_contraction_;  // by node: in the group of the contraction
   std::vector<bool> is_elementwise_on_;  // by node: it is, and so is all behind it in its group
   std::vector<bool> is_joined_;          // by value: in a concat that is a view
+  std::vector<bool> is_of_constants_;    // by node: constants and places alone decide it
   std::vector<NodeId> views_;
   size_t counted_ = 0;  // as Fusion::counted
 };

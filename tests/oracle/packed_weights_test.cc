@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "front/decoder/blocks.h"
 #include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "kernel/schedule_space.h"
@@ -10,6 +13,8 @@
 #include "plan/planned.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
+#include "tests/front/gguf_file.h"
+#include "tests/front/onnx_testing.h"
 #include "tests/oracle/host_testing.h"
 #include "zoo/inputs.h"
 
@@ -58,24 +63,111 @@ Plan one_kernel(const Graph& prepared, const Target& target, Rng& rng) {
   return plan;
 }
 
-void check(uint64_t seed) {
-  Rng rng(seed);
-  DifferentialCase one = {.graph = product(rng), .inputs = {}, .judge = Judge::accurate};
-  one.inputs = random_inputs(one.graph, seed).value();
+// In one kernel.
+void check(DifferentialCase one, Rng& rng) {
+  one.judge = Judge::accurate;
   one.isa = kIsas[rng.below(static_cast<uint64_t>(host().isa) + 1)];
   const Graph prepared = prepare(one.graph).value();
   one.plan = one_kernel(prepared, restricted(host(), one.isa), rng);
   EXPECT_EQ(one.plan.fuse.size(), 1U);
   const DifferentialOutcome outcome = run_case(one, host(), team());
-  EXPECT_FALSE(is_failure(outcome.verdict)) << seed << ": " << outcome.reason << "\n" << print(one);
+  EXPECT_FALSE(is_failure(outcome.verdict)) << outcome.reason << "\n" << print(one);
 }
+
+void check(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  DifferentialCase one = {.graph = product(rng), .inputs = {}};
+  one.inputs = random_inputs(one.graph, seed).value();
+  check(std::move(one), rng);
+}
+
+// ---- MatMulNBits --------------------------------------------------------------------------------
+
+constexpr int64_t kRows[] = {1, 3, 16};
+
+// The weights are constants that are too large to be unpacked ahead.
+DifferentialCase n_bits(Rng& rng) {
+  using namespace onnx_testing;  // NOLINT: operands of a node
+  const int64_t bits = int64_t{2} << rng.below(3), block = int64_t{16} << rng.below(3);
+  const int64_t rows = kRows[rng.below(3)], columns = rng.between(100, 130);
+  const int64_t depth = rng.chance(0.5) ? 192 : rng.between(170, 260);
+  const int64_t blocks = (depth + block - 1) / block, zero_bytes = (blocks * bits + 7) / 8;
+  const auto random = [&](const Ints& dims) {
+    const Type type = type_of(DType::u8, dims);
+    std::vector<int64_t> values(static_cast<size_t>(type.static_elements()));
+    for (int64_t& value : values) value = rng.between(0, 255);
+    return Tensor::from_integers(type, values);
+  };
+  Numbers scales(static_cast<size_t>(columns * blocks));
+  for (double& scale : scales) scale = std::ldexp(static_cast<double>(rng.between(1, 9)), -6);
+  const Tensor x = reals({rows, depth}, Numbers(static_cast<size_t>(rows * depth)));
+  std::vector<Operand> operands = {x, random({columns, blocks, block * bits / 8}),
+                                   reals({columns * blocks}, scales)};
+  if (rng.chance(0.6)) operands.emplace_back(random({columns, zero_bytes}));
+  for (size_t i = 1; i < operands.size(); ++i) operands[i].is_constant = true;
+  const std::string model =
+      node_model("MatMulNBits", 1, operands,
+                 {{"K", depth}, {"N", columns}, {"bits", bits}, {"block_size", block}},
+                 {.domain = "com.microsoft"});
+  DifferentialCase one = {
+      .graph = *single_graph(parse_onnx(std::as_bytes(std::span(model)), "n.onnx", ".").value()),
+      .inputs = {}};
+  one.inputs = random_inputs(one.graph, rng.below(1000)).value();
+  return one;
+}
+
+void check_n_bits(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  DifferentialCase one = n_bits(rng);
+  check(std::move(one), rng);
+}
+
+TEST(PackedWeights, OfMatMulNBitsAreUnpackedInTheProduct) {
+  for (uint64_t seed = 0; seed < 14; ++seed) check_n_bits(seed);
+}
+
+// ---- Blocks of language models ------------------------------------------------------------------
+
+void check_blocks(uint64_t seed) {
+  SCOPED_TRACE(seed);
+  constexpr uint32_t kTypes[kBlockFormats] = {gguf::kQ4_0, gguf::kQ4_1, gguf::kQ5_0, gguf::kQ5_1,
+                                              gguf::kQ8_0, gguf::kQ4_K, gguf::kQ5_K, gguf::kQ6_K};
+  Rng rng(seed);
+  const uint64_t number = rng.below(kBlockFormats);
+  const BlockLayout& layout = layout_of(static_cast<BlockFormat>(number));
+  const int64_t rows = kRows[rng.below(3)], columns = rng.between(1, 20);
+  const int64_t blocks = rng.between(1, layout.elements > 32 ? 2 : 5);
+  Builder b("blocks");
+  const Value x = b.parameter("x", DType::f32, {rows, blocks * layout.elements});
+  const Type stored = Type::get(DType::u8, {columns, blocks * layout.bytes});
+  const Value w = b.parameter("w", stored);
+  DifferentialCase one = {
+      .graph = b.finish({product_of_blocks(x, w, static_cast<BlockFormat>(number))}).value(),
+      .inputs = {}};
+  one.inputs = random_inputs(one.graph, seed).value();
+  const std::string bytes = gguf::random_bytes(
+      kTypes[number], static_cast<uint64_t>(columns * blocks * layout.elements), 1, seed);
+  one.inputs[1] = Tensor::copy_of(stored, std::as_bytes(std::span(bytes)));
+  check(std::move(one), rng);
+}
+
+TEST(PackedWeights, OfBlocksAreUnpackedInTheProduct) {
+  for (uint64_t seed = 0; seed < 16; ++seed) check_blocks(seed);
+}
+
+// ---- Dequantized ones ---------------------------------------------------------------------------
 
 TEST(PackedWeights, AreUnpackedInTheProduct) {
   for (uint64_t seed = 0; seed < 60; ++seed) check(seed);
 }
 
 TEST(PackedWeights, DISABLED_SweepOfProducts) {
-  for (uint64_t seed = 1000; seed < 6000; ++seed) check(seed);
+  for (uint64_t seed = 1000; seed < 6000; ++seed) {
+    check(seed);
+    if (seed % 5 == 0) check_n_bits(seed), check_blocks(seed);
+  }
 }
 
 }  // namespace
