@@ -275,8 +275,11 @@ Result<TrainingStep> training_step(const Graph& model, const StepOptions& option
   Lifted lifted = HONE_TRY(with_gradients(model, loss, options.frozen));
   if (lifted.weights.empty())
     return bad_input(
-        "the model has no weights to train: no real constant of rank 1 or more "
-        "decides the loss");
+               "the model has no weights to train: no real constant of rank 1 or more "
+               "decides the loss")
+        .with_hint(
+            "weights that are inputs, as in programs of JAX, are not trained: take the gradient "
+            "before the program is written");
   const Graph forward = HONE_TRY(loss_graph(std::move(lifted.graph), model.inputs().size(), loss));
   Mask wanted(forward.inputs().size() - lifted.weights.size(), false);
   wanted.resize(forward.inputs().size(), true);

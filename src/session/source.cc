@@ -46,6 +46,21 @@ Status check_none(const SourceOptions& options, std::string_view name) {
                      name);
 }
 
+bool has_sizes(const Given& given) {
+  const Sizes sizes = all_sizes(given);
+  return !sizes.dims.empty() || !sizes.shapes.empty();
+}
+
+// True if its inputs have these shapes, and no size of it is left open.
+bool takes(const Model& model, const Sizes& sizes) {
+  for (const ModelValue& input : model.inputs) {
+    const auto shape = sizes.shapes.find(input.name);
+    if (!input.type.is_static()) return false;
+    if (shape != sizes.shapes.end() && input.type.static_dims() != shape->second) return false;
+  }
+  return true;
+}
+
 // Reads by `read(options)`.
 template <class Read>
 Result<Source> read_by(const FrontEnd& front, std::string_view name, Given given,
@@ -54,7 +69,17 @@ Result<Source> read_by(const FrontEnd& front, std::string_view name, Given given
     HONE_TRY(check_none(options, name));
     ImportOptions plain;
     plain.notice = options.notice;
-    return Source{HONE_TRY(read(plain)), std::move(given)};
+    Result<Model> model = read(plain);
+    if (model.ok() || model.error().code() != ErrorCode::unsupported || !has_sizes(given))
+      return Source{HONE_TRY(std::move(model)), std::move(given)};
+    // A program that cannot be read for all sizes may be readable for these.
+    const Sizes sizes = all_sizes(given);
+    plain.dims = sizes.dims;
+    plain.shapes = sizes.shapes;
+    Result<Model> sized = read(plain);
+    if (!sized.ok() || !takes(*sized, sizes)) return std::move(model).error();
+    given.sizes = {};
+    return Source{std::move(*sized), std::move(given)};
   }
   Source source;
   ImportOptions import = HONE_TRY(import_options(given, options));

@@ -32,6 +32,11 @@ for format in mlir hlo onnx hone; do
 done
 grep -q "^module @" written.mlir && grep -q "^HloModule " written.hlo
 
+# Weights of such programs are inputs.
+code=0
+"$HONE" grad layer.txt -o step.hone 2>err || code=$?
+[[ $code == 3 ]] && grep -q "hint: weights that are inputs" err
+
 printf 'ML\xefR\x01' >bytecode.mlir
 code=0
 "$HONE" inspect bytecode.mlir 2>err || code=$?
@@ -44,6 +49,25 @@ head -c 200 layer.txt >cut.mlir
 code=0
 "$HONE" inspect cut.mlir 2>err || code=$?
 [[ $code == 3 ]] && grep -q "cut.mlir:5:" err
+
+# A size that follows from no open one may follow from the numbers that are given.
+cat >sizes.mlir <<'END'
+func.func @main(%x: tensor<?xf32>) -> tensor<?xi32> {
+  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+  %k = stablehlo.popcnt %n : tensor<i32>
+  %s = stablehlo.reshape %k : (tensor<i32>) -> tensor<1xi32>
+  %r = stablehlo.dynamic_iota %s, dim = 0 : (tensor<1xi32>) -> tensor<?xi32>
+  return %r : tensor<?xi32>
+}
+END
+for given in "" "--dim y=7"; do
+  code=0
+  # shellcheck disable=SC2086  # an option, or none
+  "$HONE" run sizes.mlir $given 2>err || code=$?
+  [[ $code == 4 ]] && grep -q "sizes.mlir:5:8" err
+done
+"$HONE" run sizes.mlir --dim x_0=7 | grep -q "i32\[3\]"
+"$HONE" check sizes.mlir --shape x=7 >out
 
 "$HONE" ops --hlo reduce-window | grep -q "^stablehlo.reduce_window  *reduce-window"
 code=0

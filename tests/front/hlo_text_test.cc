@@ -107,6 +107,76 @@ TEST(HloText, LooksAtCallsOfOtherLibraries) {
   EXPECT_EQ(model->inputs[1].name, "missing call of gpu_kernel");
 }
 
+// A computation that applies itself, or another one that applies it.
+TEST(HloTextErrors, RefusesRecursion) {
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  x = f32[] parameter(0)\n"
+                     "  ROOT y = f32[] call(x), to_apply=main\n}"),
+              refuses(ErrorCode::bad_input, "p.txt:2 ... 'main' calls itself"));
+  EXPECT_THAT(parsed("HloModule f\n"
+                     "a {\n  x = f32[] parameter(0)\n  ROOT y = f32[] call(x), to_apply=b\n}\n"
+                     "b {\n  z = f32[] parameter(0)\n"
+                     "  ROOT w = f32[] fusion(z), kind=kLoop, calls=a\n}\n"
+                     "ENTRY main {\n  v = f32[] parameter(0)\n"
+                     "  ROOT r = f32[] call(v), to_apply=a\n}"),
+              refuses(ErrorCode::bad_input, "p.txt:2 ... 'a' calls itself"));
+  EXPECT_THAT(parsed("HloModule f\n"
+                     "c {\n  u = s32[] parameter(0)\n  ROOT p = pred[] compare(u, u), "
+                     "direction=LT\n}\n"
+                     "again {\n  s = s32[] parameter(0)\n"
+                     "  ROOT w = s32[] while(s), condition=c, body=again\n}\n"
+                     "ENTRY main {\n  v = s32[] parameter(0)\n"
+                     "  ROOT r = s32[] while(v), condition=c, body=again\n}"),
+              refuses(ErrorCode::bad_input, "p.txt:6 ... 'again' calls itself"));
+}
+
+// A type may name a billion elements; only those that are there take memory.
+TEST(HloTextErrors, TakesNoMemoryForLongLiterals) {
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  ROOT a = f32[1000000000] constant({1, 2})\n}"),
+              refuses(ErrorCode::bad_input, "p.txt:3 ... 2 elements ... 1000000000"));
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  ROOT a = f32[1000,1000,1000] constant({})\n}"),
+              refuses(ErrorCode::bad_input, "p.txt:3"));
+  EXPECT_THAT(
+      parsed("func.func @main() -> tensor<1000000000xf32> {\n"
+             "  %r = stablehlo.constant dense<\"0x0000803F00000040\"> : tensor<1000000000xf32>\n"
+             "  return %r : tensor<1000000000xf32>\n}"),
+      refuses(ErrorCode::bad_input, "p.txt:2 ... 8 bytes ... takes 4000000000"));
+  EXPECT_THAT(parsed("HloModule f\nENTRY main {\n"
+                     "  ROOT a = f32[4000000000,4000000000,4000000000] constant({...})\n}"),
+              refuses(ErrorCode::limit, "p.txt:3"));
+}
+
+// Wherever a text ends, the reader says so, and where.
+TEST(HloTextErrors, SayWhereATextEnds) {
+  constexpr std::string_view kHlo =
+      "HloModule m, num_partitions=2\n\n"
+      "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n\n"
+      "ENTRY main {\n  x = f32[2,3]{1,0} parameter(0), sharding={devices=[2,1]<=[2]}, "
+      "metadata={op_name=\"x\"}\n  z = f32[] constant(0)\n"
+      "  ROOT r = f32[2]{0} reduce(x, z), dimensions={1}, to_apply=add\n}";
+  constexpr std::string_view kStablehlo =
+      "module @m {\n  sdy.mesh @mesh = <[\"a\"=2]>\n"
+      "  func.func @main(%x: tensor<2x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\"}, {}]>}) "
+      "-> tensor<2xf32> {\n"
+      "    %z = stablehlo.constant dense<\"0x00000000\"> : tensor<f32>\n"
+      "    %r = \"stablehlo.reduce\"(%x, %z) <{dimensions = array<i64: 1>}> ({\n"
+      "    ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+      "      %c = stablehlo.add %a, %b : tensor<f32>\n"
+      "      stablehlo.return %c : tensor<f32>\n"
+      "    }) : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>\n"
+      "    return %r : tensor<2xf32>\n  }\n}";
+  for (const std::string_view whole : {kHlo, kStablehlo}) {
+    ASSERT_TRUE(parsed(whole).ok()) << parsed(whole).error().to_string();
+    const size_t head = whole.find('\n');
+    for (size_t size = head; size < whole.size(); ++size) {
+      const Result<Model> model = parsed(whole.substr(0, size));
+      ASSERT_FALSE(model.ok()) << whole.substr(0, size);
+      const std::string text = model.error().to_string();
+      EXPECT_NE(model.error().code(), ErrorCode::internal) << text;
+      EXPECT_THAT(text, testing::HasSubstr("p.txt")) << whole.substr(0, size);
+    }
+  }
+}
+
 TEST(HloTextErrors, HaveAPlace) {
   EXPECT_THAT(parsed("HloModule f\nENTRY main {\n  ROOT a = f32[] add(b, b)\n}"),
               refuses(ErrorCode::bad_input, "p.txt:3:22 ... 'b' ... not defined"));

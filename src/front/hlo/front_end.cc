@@ -43,6 +43,7 @@ Model import_program(std::string_view text, std::string_view where, const Import
                        "answers")};
   const hlo::Module& module = program.modules.front();
   hlo::Importer importer(program, module);
+  importer.given = &options;
   Graph graph = importer.import(hlo::entry_of(program, module));
   if (importer.checks_left_out > 0 && options.notice)
     options.notice(fmt::format("{} checks of {} are left out; 'hone conformance' runs them",

@@ -32,6 +32,7 @@ class HloReader {
   void attribute(Instruction& made);
   void window(Instruction& made);
   void padding(Instruction& made);
+  void bitcast(Instruction& made, std::string_view layout);
   void metadata(Instruction& made);
   ValueType shape();
   std::string_view name();
@@ -48,10 +49,20 @@ class HloReader {
   int depth_ = 0;
   Module* module_ = nullptr;
   std::unordered_map<std::string_view, uint32_t> values_;
+  // The layouts that the text states of values, where they are not row-major.
+  std::unordered_map<uint32_t, std::string_view> layouts_;
+  std::string_view layout_;  // of the shape that was read last: "1,0"
   // The result of the computation at hand, and whether ROOT says so.
   std::optional<uint32_t> root_;
   bool root_is_named_ = false;
 };
+
+// "2,1,0", or none is stated.
+bool is_row_major(std::string_view layout) {
+  for (size_t i = 0; i + 2 < layout.size(); i += 2)
+    if (layout[i + 1] != ',' || layout[i] != layout[i + 2] + 1) return false;
+  return layout.empty() || layout.back() == '0';
+}
 
 // ---- Words --------------------------------------------------------------------------------------
 
@@ -111,7 +122,11 @@ ValueType HloReader::shape() {
     if (!cursor_.accept(",") && cursor_.peek() != ']') cursor_.expect("]", "the sizes");
   }
   const size_t end = cursor_.at();
-  if (end < cursor_.text().size() && cursor_.text()[end] == '{') cursor_.brackets(false);
+  layout_ = {};
+  if (end < cursor_.text().size() && cursor_.text()[end] == '{') {
+    layout_ = cursor_.brackets(false);
+    layout_ = layout_.substr(1, layout_.size() - 2);
+  }
   const std::string_view text = cursor_.text().substr(begin, end - begin);
   if (element == "token") return {.kind = ValueType::Kind::token, .text = text};
   const std::optional<DType> type = hlo_element(element);
@@ -189,6 +204,7 @@ void HloReader::computation() {
   }
   cursor_.expect("{", "the name of a computation");
   values_.clear();
+  layouts_.clear();
   made.values = kFirstValue;
   made.body.offset = made.offset;
   root_.reset();
@@ -215,6 +231,7 @@ void HloReader::instruction(Function& function) {
   const std::string_view result = name();
   cursor_.expect("=", "the name of a value");
   ValueType type = shape();
+  const std::string_view layout = layout_;
   (void)cursor_.peek();
   made.offset = cursor_.at();
   const std::string_view opcode = cursor_.need_word("the name of an op", true);
@@ -244,6 +261,7 @@ void HloReader::instruction(Function& function) {
     made.name = row == nullptr ? opcode : row->name;
     made.results = {std::move(type)};
     operands(made);
+    if (opcode == "bitcast") bitcast(made, layout);
     attributes(made);
     if (function.values >= kMostValues)
       cursor_.refuse(over_limit("a computation has more than {} values", kMostValues));
@@ -251,11 +269,32 @@ void HloReader::instruction(Function& function) {
     made.first_result = id;
     function.body.instructions.push_back(std::move(made));
   }
+  if (!is_row_major(layout)) layouts_.emplace(id, layout);
   if (!values_.emplace(result, id).second)
     cursor_.refuse(at, bad_input("the value '{}' is defined twice", excerpt(result)));
   // Without ROOT the last one is the result.
   if (is_root || !root_is_named_) root_ = id;
   root_is_named_ = root_is_named_ || is_root;
+}
+
+// A bitcast reads memory, so it gets both layouts as attributes.
+void HloReader::bitcast(Instruction& made, std::string_view layout) {
+  const auto add = [&](std::string_view key, std::string_view text) {
+    if (is_row_major(text)) return;
+    Attribute list = {.kind = Kind::list, .offset = made.offset};
+    for (const std::string_view digits : split(text, ',')) {
+      const Result<int64_t> dim = parse_int(trim(digits));
+      if (!dim.ok())  // tiles, spaces of memory: "1,0:T(8,128)"
+        cursor_.refuse(made.offset,
+                       unsupported("a bitcast of the layout {{{}}} is not handled", excerpt(text)));
+      list.items.push_back({.kind = Kind::integer, .integer = *dim, .offset = made.offset});
+    }
+    made.attributes.emplace_back(key, std::move(list));
+  };
+  add("result_layout", layout);
+  if (made.operands.size() != 1) return;
+  const auto found = layouts_.find(made.operands[0]);
+  if (found != layouts_.end()) add("operand_layout", found->second);
 }
 
 uint32_t HloReader::used() {

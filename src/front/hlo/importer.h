@@ -12,6 +12,7 @@
 #include "front/hlo/program.h"
 #include "front/hlo/reader.h"
 #include "front/hlo/sharding_text.h"
+#include "front/options.h"
 #include "ir/contents.h"
 #include "ir/functional.h"
 
@@ -75,12 +76,15 @@ class Node {
   int64_t integer(std::string_view names, int64_t fallback);
   bool flag(std::string_view names) { return integer(names, 0) != 0; }
   std::string_view word(std::string_view names, std::string_view fallback = "");
+  double real(std::string_view names, double fallback);
   // A field of a record as integers.
   Ints field(std::string_view record, std::string_view names, const Ints& fallback);
   int64_t field(std::string_view record, std::string_view names, int64_t fallback);
   Ints ints_of(const Attribute& attribute);
   // An attribute that nothing asked for could change numbers: an error, unless it is known not to.
   void refuse_unread() const;
+  // All attributes are those of a call of something else.
+  void read_all() const { asked_ = ~uint64_t{0}; }
 
   // ---- Results ----
   // The type of a tensor, tuples written out, as the text states it: sizes may be open.
@@ -133,6 +137,8 @@ class Importer {
 
   // Constants with several elements become parameters, whose values import knows.
   bool opens_constants = false;
+  // Sizes that are known before the import: of inputs, and of symbols.
+  const ImportOptions* given = nullptr;
   // Gets the checks of the entry; null: they are left out.
   std::vector<Check>* checks = nullptr;
   std::vector<Tensor> opened;  // the values of the parameters
@@ -185,6 +191,7 @@ class Importer {
   Graph built(const Function& entry);
   Held parameters(Builder& builder, const Function& entry, size_t i);
   Type sized(const Function& entry, size_t parameter, std::string_view name, Type type);
+  Dim refined(const Function& entry, std::string_view input, size_t axis, Dim size) const;
   static void add_donations(Builder& builder, const Function& entry,
                             const std::unordered_map<uint32_t, Held>& held,
                             std::span<const Value> outputs);

@@ -138,6 +138,8 @@ Attribute MlirReader::list() {
           range.items.push_back({.kind = Kind::integer, .integer = cursor.integer(), .offset = at});
       }
       item = range.items.size() == 1 ? Attribute(range.items.front()) : std::move(range);
+    } else if (cursor.accept(":")) {  // dense<[0, 1]> : tensor<2xindex>
+      item.type = type();
     }
     made.items.push_back(std::move(item));
     if (!cursor.accept(",") && cursor.peek() != ']') cursor.expect("]", "a list");

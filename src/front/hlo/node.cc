@@ -168,6 +168,16 @@ std::string_view Node::word(std::string_view names, std::string_view fallback) {
   return found == nullptr ? fallback : found->text;
 }
 
+double Node::real(std::string_view names, double fallback) {
+  const Attribute* found = find(names);
+  if (found == nullptr) return fallback;
+  if (found->kind == Attribute::Kind::real) return found->real;
+  if (found->kind == Attribute::Kind::integer) return static_cast<double>(found->integer);
+  const Result<double> number = parse_double(found->text);
+  if (!number.ok()) refuse(bad_input("the attribute '{}' must be a number", names));
+  return *number;
+}
+
 Ints Node::field(std::string_view record, std::string_view names, const Ints& fallback) {
   const Attribute* found = find(record);
   if (found == nullptr) return ints(names, fallback);

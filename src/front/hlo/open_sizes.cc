@@ -48,6 +48,26 @@ std::string symbol_name_of(std::string_view parameter, int axis) {
 
 }  // namespace
 
+// As the user says, if at all.
+Dim Importer::refined(const Function& entry, std::string_view input, size_t axis, Dim size) const {
+  if (given == nullptr) return size;
+  Bindings numbers;
+  const auto bind = [&](Symbol symbol, int64_t number) {
+    Status fits = check_binding(symbol, number);
+    if (!fits.ok()) refuse(entry.offset, std::move(fits).error());
+    numbers.emplace(symbol.name(), number);
+  };
+  const std::vector<Symbol> symbols = size.symbols();
+  const auto shape = given->shapes.find(input);
+  const bool is_shaped = shape != given->shapes.end() && axis < shape->second.size();
+  for (const Symbol symbol : symbols)
+    if (const auto found = given->dims.find(symbol.name()); found != given->dims.end())
+      bind(symbol, found->second);
+    else if (is_shaped && Dim(symbol) == size)
+      bind(symbol, shape->second[axis]);
+  return size.bind(numbers);
+}
+
 // Each open size becomes a symbol, unless the attribute hone.dims says what it is.
 Type Importer::sized(const Function& entry, size_t parameter, std::string_view name, Type type) {
   if (type.is_static()) return type;
@@ -78,7 +98,7 @@ Type Importer::sized(const Function& entry, size_t parameter, std::string_view n
       if (!dim.ok()) refuse(entry.offset, std::move(dim).error());
       dims[i] = *dim;
     }
-    dims[i] = dims[i].bind(merged_);
+    dims[i] = refined(entry, name, i, dims[i]).bind(merged_);
   }
   Result<Type> made = Type::make(type.dtype(), dims);
   if (!made.ok()) refuse(entry.offset, std::move(made).error());

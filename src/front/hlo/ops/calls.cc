@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "front/hlo/importer.h"
+#include "front/hlo/library_calls.h"
 #include "front/hlo/literal.h"
 
 // Calls of what a program does not contain: the checks of tests, and annotations.
@@ -16,12 +17,6 @@ constexpr std::string_view kIdentities[] = {"Sharding",
                                             "LayoutConstraint",
                                             "MoveToDevice",
                                             "MoveToHost"};
-
-double real_attribute(Node& n, std::string_view name, double fallback) {
-  const Attribute* found = n.find(name);
-  if (found == nullptr) return fallback;
-  return found->kind == Attribute::Kind::real ? found->real : static_cast<double>(found->integer);
-}
 
 std::vector<Value> expect(Node& n, CheckRule rule, double most) {
   const Value got = n.in(0);
@@ -68,6 +63,7 @@ std::vector<Value> foreign_call(Node& n, std::string_view target) {
   };
   if (target.empty() || n.importer().checks != nullptr || n.frame().lifted != nullptr)
     n.refuse(refusal());
+  n.read_all();
   std::vector<Value> results;
   const auto add = [&](const ValueType& type, const auto& self) -> void {
     if (type.kind == ValueType::Kind::foreign) n.refuse(refusal());
@@ -88,12 +84,12 @@ std::vector<Value> foreign_call(Node& n, std::string_view target) {
 std::vector<Value> map_expect_eq(Node& n) { return expect(n, CheckRule::equal, 0); }
 
 std::vector<Value> map_expect_close(Node& n) {
-  return expect(n, CheckRule::close, real_attribute(n, "max_ulp_difference", 1));
+  return expect(n, CheckRule::close, n.real("max_ulp_difference", 1));
 }
 
 std::vector<Value> map_expect_almost_eq(Node& n) {
   const bool with_literal = n.instruction().name.ends_with("_const");
-  return expect(n, CheckRule::almost, real_attribute(n, "tolerance", with_literal ? 1e-4 : 1e-3));
+  return expect(n, CheckRule::almost, n.real("tolerance", with_literal ? 1e-4 : 1e-3));
 }
 
 std::vector<Value> map_custom_call(Node& n) {
@@ -103,6 +99,9 @@ std::vector<Value> map_custom_call(Node& n) {
   if (target == "check.expect_almost_eq") return expect(n, CheckRule::almost, 1e-3);
   if (std::ranges::find(kIdentities, target) != std::ranges::end(kIdentities)) return n.operands();
   if (target == "shape_assertion") return asserted(n);
+  if (target == "stablehlo.dynamic_reduce_window") return dynamic_reduce_window(n);
+  if (target == "lapack_spotrf_ffi" || target == "lapack_dpotrf_ffi") return lapack_cholesky(n);
+  if (target == "lapack_strsm_ffi" || target == "lapack_dtrsm_ffi") return lapack_triangle(n);
   return foreign_call(n, target);
 }
 

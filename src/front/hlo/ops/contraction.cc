@@ -271,8 +271,43 @@ std::vector<Value> map_dot(Node& n) {
   return {dot_general(a, b, {}, {}, {a.rank() - 1}, {0})};
 }
 
-std::vector<Value> map_convolution(Node& n) {
-  n.need(2);
+namespace {
+
+// The padding of a convolution that is an operand: one row of low and high for each spatial dim. It
+// may speak of open sizes. The input is padded by it.
+Value padded_by_operand(Node& n, Value x, const Order& order, size_t operand) {
+  const Dims given = n.known_dims(operand);
+  if (given.size() != 2 * static_cast<size_t>(order.spatial))
+    n.refuse(bad_input("there are {} numbers of padding, but {} spatial dims", given.size(),
+                       order.spatial));
+  Dims low(static_cast<size_t>(x.rank()), 0), high = low;
+  for (int i = 0; i < order.spatial; ++i) {
+    const auto axis = static_cast<size_t>(axis_of(order.input, static_cast<char>('0' + i)));
+    low[axis] = given[2 * static_cast<size_t>(i)];
+    high[axis] = given[2 * static_cast<size_t>(i) + 1];
+  }
+  return n.builder().op(Opcode::pad, {x, n.builder().scalar(x.dtype(), 0)},
+                        {{"low", low}, {"high", high}, {"interior", Ints(low.size(), 0)}});
+}
+
+// Zeros between the elements of spatial dims.
+Value dilated(Node& n, Value x, const Order& order, const Ints& dilation) {
+  Ints interior(static_cast<size_t>(x.rank()), 0);
+  bool any = false;
+  for (size_t i = 0; i < dilation.size(); ++i) {
+    if (dilation[i] < 1)
+      n.refuse(bad_input("a dilation is {}, but must be at least 1", dilation[i]));
+    any = any || dilation[i] > 1;
+    interior[static_cast<size_t>(axis_of(order.input, static_cast<char>('0' + i)))] =
+        dilation[i] - 1;
+  }
+  if (!any) return x;
+  const Dims none(static_cast<size_t>(x.rank()), 0);
+  return n.builder().op(Opcode::pad, {x, n.builder().scalar(x.dtype(), 0)},
+                        {{"low", none}, {"high", none}, {"interior", interior}});
+}
+
+std::vector<Value> convolved(Node& n, std::optional<size_t> padding_operand) {
   auto [x, w] = in_type_of_result(n);
   const Order order = order_of(n);
   const auto spatial = static_cast<size_t>(order.spatial);
@@ -285,8 +320,9 @@ std::vector<Value> map_convolution(Node& n) {
     return found;
   };
   const Ints stride = numbers("window_strides|stride", ones);
-  const Ints padding = numbers("padding|pad", Ints(2 * spatial, 0));
-  const Ints lhs = numbers("lhs_dilation|lhs_dilate", ones);
+  const Ints padding =
+      padding_operand ? Ints(2 * spatial, 0) : numbers("padding|pad", Ints(2 * spatial, 0));
+  Ints lhs = numbers("lhs_dilation|lhs_dilate", ones);
   const Ints rhs = numbers("rhs_dilation|rhs_dilate", ones);
   const Ints turned = numbers("window_reversal|reverse|rhs_reversal", Ints(spatial, 0));
   const int64_t batch_groups = n.integer("batch_group_count", 1);
@@ -298,6 +334,11 @@ std::vector<Value> map_convolution(Node& n) {
     if (turned[i] != 0) axes.push_back(axis_of(order.kernel, static_cast<char>('0' + i)));
   std::ranges::sort(axes);
   if (!axes.empty()) w = reverse(w, axes);
+  if (padding_operand) {  // the dilation comes before the padding
+    x = dilated(n, x, order, lhs);
+    lhs = ones;
+    x = padded_by_operand(n, x, order, *padding_operand);
+  }
   if (batch_groups > 1) {
     if (!x.type().is_static()) n.refuse(unsupported("with groups of an open batch is not handled"));
     x = batch_to_features(n, x, order, batch_groups);
@@ -320,6 +361,18 @@ std::vector<Value> map_convolution(Node& n) {
                           {"input_dilation", lhs},
                           {"kernel_dilation", rhs},
                           {"groups", groups}})};
+}
+
+}  // namespace
+
+std::vector<Value> map_convolution(Node& n) {
+  n.need(2);
+  return convolved(n, std::nullopt);
+}
+
+std::vector<Value> map_dynamic_conv(Node& n) {
+  n.need(3);
+  return convolved(n, 2);
 }
 
 }  // namespace hone::hlo

@@ -94,6 +94,15 @@ std::vector<Value> map_square(Node& n) {
   return {n.in() * n.in()};
 }
 
+std::vector<Value> map_is_positive_infinity(Node& n) {
+  n.need(1);
+  return {compare("eq", n.in(), std::numeric_limits<double>::infinity())};
+}
+std::vector<Value> map_is_negative_infinity(Node& n) {
+  n.need(1);
+  return {compare("eq", n.in(), -std::numeric_limits<double>::infinity())};
+}
+
 // Halves go away from zero: x without its fraction, and a step on if the fraction is a half or
 // more.
 std::vector<Value> map_round_from_zero(Node& n) {

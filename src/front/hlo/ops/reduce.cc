@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "front/hlo/bodies.h"
 #include "front/hlo/importer.h"
+#include "front/hlo/library_calls.h"
 
 // Reductions: of whole dims, of windows, and of elements side by side.
 
@@ -148,6 +149,65 @@ std::vector<Value> map_reduce_window(Node& n) {
     state = n.apply(body, arguments, &dims);
   });
   return state;
+}
+
+namespace {
+
+Ints known_numbers(Node& n, size_t operand) {
+  Ints numbers;
+  for (const Dim dim : n.known_dims(operand)) {
+    if (!dim.is_static()) n.refuse(unsupported("operand {} must be numbers", operand));
+    numbers.push_back(dim.value());
+  }
+  return numbers;
+}
+
+}  // namespace
+
+// The operands behind the two are those of the window: its dims, strides, both dilations, and the
+// padding. A window as long as an open dim must be a cumulative one.
+std::vector<Value> dynamic_reduce_window(Node& n) {
+  n.need(7);
+  const Value x = n.in(0), init = n.in(1);
+  const Body body = n.body(0, "called_computations");
+  const std::optional<std::string_view> kind = combiner(body);
+  n.read_all();
+  if (init.rank() != 0 || !kind || !has_op(*kind, x.dtype()) || *kind == "and" || *kind == "or")
+    n.refuse(unsupported("by such a body of sizes that are open is not handled"));
+  const auto count = static_cast<size_t>(x.rank());
+  const Dims size = n.known_dims(2), padding = n.known_dims(6);
+  Windows w;
+  w.stride = known_numbers(n, 3);
+  w.base_dilation = known_numbers(n, 4);
+  w.window_dilation = known_numbers(n, 5);
+  for (const size_t have : {size.size(), w.stride.size(), w.base_dilation.size(),
+                            w.window_dilation.size(), padding.size() / 2})
+    if (have != count) n.refuse(bad_input("a window of {} dims for an operand of {}", have, count));
+  std::optional<int> axis;
+  bool reverse = false;
+  for (size_t i = 0; i < count; ++i) {
+    const Dim low = padding[2 * i], high = padding[2 * i + 1];
+    if (!size[i].is_static() || !low.is_static() || !high.is_static()) {
+      const bool forward = low == size[i] - 1 && high.is(0);
+      const bool backward = high == size[i] - 1 && low.is(0);
+      if (axis || size[i] != x.dim(static_cast<int>(i)) || (!forward && !backward))
+        n.refuse(unsupported("of windows of an open size that are not cumulative is not handled"));
+      axis = static_cast<int>(i);
+      reverse = backward;
+    }
+    const bool is_open = axis == static_cast<int>(i);
+    w.size.push_back(is_open ? 1 : size[i].value());
+    w.low.push_back(is_open ? 0 : low.value());
+    w.high.push_back(is_open ? 0 : high.value());
+  }
+  if (!axis) return {windows_by_op(n, *kind, x, init, w)};
+  const Ints ones(count, 1), none(count, 0);
+  const std::optional<Tensor> known = n.known(init);
+  const bool is_neutral = known && is_identity(*kind, *known);
+  if (!is_neutral || w.size != ones || w.stride != ones || w.base_dilation != ones ||
+      w.window_dilation != ones || w.low != none || w.high != none)
+    n.refuse(unsupported("of windows of an open size that are not cumulative is not handled"));
+  return {cumulative(*kind, x, *axis, false, reverse)};
 }
 
 std::vector<Value> map_map(Node& n) {

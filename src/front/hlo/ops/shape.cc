@@ -110,10 +110,68 @@ std::vector<Value> map_dynamic_broadcast_in_dim(Node& n) {
   return broadcast_to_dims(n, result_dims(n, 1));
 }
 
+// An older op: the new dims come first.
+std::vector<Value> map_broadcast(Node& n) {
+  n.need(1);
+  Dims dims;
+  for (const int64_t size : n.ints("broadcast_sizes")) dims.emplace_back(size);
+  Ints map;
+  for (int i = 0; i < n.in().rank(); ++i) {
+    map.push_back(static_cast<int64_t>(dims.size()));
+    dims.push_back(n.in().dim(i));
+  }
+  return {broadcast(n.in(), dims, map)};
+}
+
 std::vector<Value> map_reshape(Node& n) { return reshaped(n, result_dims(n, std::nullopt)); }
 std::vector<Value> map_dynamic_reshape(Node& n) {
   n.need(2);
   return reshaped(n, result_dims(n, 1));
+}
+
+namespace {
+
+// The dims in memory, the outermost one first: `layout` names the innermost one first, as HLO does.
+// Empty: row-major.
+Ints major_first(Node& n, Ints layout, int rank) {
+  if (layout.empty())
+    for (int i = rank; i-- > 0;) layout.push_back(i);
+  need_rank(n, layout, rank, "dims in the layout");
+  check_axes(n, layout, rank);
+  return {layout.rbegin(), layout.rend()};
+}
+
+}  // namespace
+
+// The same bytes in memory as another tensor: in the order of the one layout they are those of the
+// other.
+std::vector<Value> map_bitcast(Node& n) {
+  n.need(1);
+  const Type to = n.static_result();
+  const Value x = n.in();
+  if (to.dtype() != x.dtype() && (bits(to.dtype()) != bits(x.dtype()) || is_bool(to.dtype()) ||
+                                  is_bool(x.dtype()) || is_storage_only(x.dtype())))
+    n.refuse(unsupported("from {} to {} is not handled", name(x.dtype()), name(to.dtype())));
+  const auto in_type = [&](Value made) {
+    if (to.dtype() == made.dtype()) return made;
+    return n.builder().op(Opcode::bitcast, {made}, {{"dtype", to.dtype()}});
+  };
+  if (n.frame().lifted != nullptr) {  // of scalars, each of which stands for a tensor
+    if (to.rank() != 0) n.refuse(unsupported("within a body of scalars is not handled"));
+    return {in_type(x)};
+  }
+  const Ints from_order = major_first(n, n.ints("operand_layout", {}), x.rank());
+  const Ints to_order = major_first(n, n.ints("result_layout", {}), to.rank());
+  if (x.type().static_elements() != to.static_elements())
+    n.refuse(bad_input("{} has {} elements, but {} has {}", x.type().to_string(),
+                       x.type().static_elements(), to.to_string(), to.static_elements()));
+  Dims in_memory;
+  Ints back(to_order.size());
+  for (size_t i = 0; i < to_order.size(); ++i) {
+    in_memory.push_back(to.dim(static_cast<int>(to_order[i])));
+    back[static_cast<size_t>(to_order[i])] = static_cast<int64_t>(i);
+  }
+  return {in_type(transpose(reshape(transpose(x, from_order), in_memory), back))};
 }
 
 // The number of elements along a dim.

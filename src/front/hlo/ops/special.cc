@@ -54,8 +54,9 @@ Value polynomial(Value x, std::span<const double> factors) {
 
 }  // namespace
 
-std::vector<Value> map_lgamma(Node& n) {
-  const Value x = real_operand(n);
+namespace {
+
+Value lgamma(Value x) {
   const Value reflects = compare("lt", x, 0.5);
   const Value z = select(reflects, -x, x - 1.0);
   const Value t = z + (kLanczos + 0.5);
@@ -69,11 +70,10 @@ std::vector<Value> map_lgamma(Node& n) {
   const Value pole =
       binary(Opcode::and_, compare("le", x, 0.0), compare("eq", unary(Opcode::floor, x), x));
   const Value finite_pole = binary(Opcode::and_, pole, unary(Opcode::is_finite, x));
-  return {cast(select(finite_pole, infinite, made), n.in().dtype())};
+  return select(finite_pole, infinite, made);
 }
 
-std::vector<Value> map_digamma(Node& n) {
-  const Value x = real_operand(n);
+Value digamma(Value x) {
   const Value reflects = compare("lt", x, 0.5);
   const Value z = select(reflects, -x, x - 1.0);
   const Value t = z + (kLanczos + 0.5);
@@ -85,8 +85,87 @@ std::vector<Value> map_digamma(Node& n) {
   const Value nan = x * 0.0 + std::numeric_limits<double>::quiet_NaN();
   Value made = select(pole, nan, select(reflects, left, right));
   // At +-0 it is infinite, with the other sign.
-  made = select(compare("eq", x, 0.0), -1.0 / x, made);
-  return {cast(made, n.in().dtype())};
+  return select(compare("eq", x, 0.0), -1.0 / x, made);
+}
+
+Value is_whole(Value x) { return compare("eq", unary(Opcode::floor, x), x); }
+Value spread_nan(Value x) { return x * 0.0 + std::numeric_limits<double>::quiet_NaN(); }
+Value power_of(Value x, Value exponent) { return binary(Opcode::pow, x, exponent); }
+
+// The sum of (q + k)^-x over all k >= 0: the first terms, and the rest by the formula of Euler and
+// Maclaurin.
+Value hurwitz_zeta(Value x, Value q) {
+  constexpr int kTerms = 10;
+  // (2 j)! / B_2j, with the numbers of Bernoulli.
+  constexpr double kBernoulli[] = {12,
+                                   -720,
+                                   30240,
+                                   -1209600,
+                                   47900160,
+                                   -1307674368000.0 / 691,
+                                   74724249600,
+                                   -10670622842880000.0 / 3617,
+                                   5109094217170944000.0 / 43867,
+                                   -802857662698291200000.0 / 174611,
+                                   14101100039391805440000.0 / 77683,
+                                   -1693824136731743669452800000.0 / 236364091};
+  Value sum = power_of(q, -x);
+  Value last = q;
+  for (int k = 1; k < kTerms; ++k) {
+    last = q + static_cast<double>(k);
+    sum = sum + power_of(last, -x);
+  }
+  const Value term = power_of(last, -x);
+  sum = sum + term * last / (x - 1.0) - term * 0.5;
+  Value rising = x;  // x (x + 1) ... over (2 j)! / B_2j
+  Value inverse = term / last;
+  double next = 1;
+  for (const double divisor : kBernoulli) {
+    sum = sum + rising * inverse / divisor;
+    rising = rising * (x + next) * (x + (next + 1));
+    inverse = inverse / (last * last);
+    next += 2;
+  }
+  const Value infinite = x * 0.0 + std::numeric_limits<double>::infinity();
+  const Value is_left = compare("le", q, 0.0);
+  // A pole, if x is even; a negative base has no real power by a fraction.
+  const Value is_even = is_whole(x * 0.5);
+  const Value at_pole = binary(Opcode::and_, is_left, is_whole(q));
+  sum = select(binary(Opcode::and_, is_left, unary(Opcode::not_, is_whole(x))), spread_nan(x), sum);
+  sum = select(at_pole, select(is_even, infinite, spread_nan(x)), sum);
+  sum = select(compare("lt", x, 1.0), spread_nan(x), sum);
+  sum = select(compare("eq", x, 1.0), infinite, sum);
+  return select(binary(Opcode::or_, unary(Opcode::is_nan, x), unary(Opcode::is_nan, q)), x + q,
+                sum);
+}
+
+std::pair<Value, Value> real_operands(Node& n) {
+  n.need(2);
+  const DType type = n.in().dtype();
+  if (!is_real(type) || is_storage_only(type))
+    n.refuse(bad_input("of {} is not defined", name(type)));
+  return {cast(n.in(0), DType::f64), cast(n.in(1), DType::f64)};
+}
+
+}  // namespace
+
+std::vector<Value> map_lgamma(Node& n) { return {cast(lgamma(real_operand(n)), n.in().dtype())}; }
+std::vector<Value> map_digamma(Node& n) { return {cast(digamma(real_operand(n)), n.in().dtype())}; }
+
+std::vector<Value> map_zeta(Node& n) {
+  const auto [x, q] = real_operands(n);
+  return {cast(hurwitz_zeta(x, q), n.in().dtype())};
+}
+
+// The derivative of digamma, taken so often.
+std::vector<Value> map_polygamma(Node& n) {
+  const auto [order, x] = real_operands(n);
+  const Value is_odd = unary(Opcode::not_, is_whole(order * 0.5));
+  const Value size = exp(lgamma(order + 1.0)) * hurwitz_zeta(order + 1.0, x);
+  Value made = select(is_odd, size, -size);
+  made = select(compare("eq", order, 0.0), digamma(x), made);
+  const Value is_order = binary(Opcode::and_, is_whole(order), compare("ge", order, 0.0));
+  return {cast(select(is_order, made, spread_nan(x)), n.in().dtype())};
 }
 
 // exp(-|x|) times the modified Bessel function of order 1: its power series, whose terms have one
