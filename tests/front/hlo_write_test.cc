@@ -156,6 +156,34 @@ TEST(HloWrite, KeepsDonations) {
   EXPECT_TRUE(std::ranges::equal(single_graph(model)->donations(), graph.donations()));
 }
 
+// An op that StableHLO lacks keeps its name, and equal ones share the function that spells it out.
+TEST(HloWrite, NamesComposites) {
+  const Graph graph = parse_graph(
+                          "graph @main(%x: f32[2, 3], %y: f32[2, 3]) -> f32[2, 3] {\n"
+                          "  %a = softmax %x {axis = 1}\n  %b = softmax %y {axis = 1}\n"
+                          "  %c = softmax %b {axis = 0}\n"
+                          "  %d = add %a, %c\n  return %d\n}\n")
+                          .value();
+  const std::string text = print_stablehlo(model_of(graph)).value();
+  const auto count = [&](std::string_view part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(count("\"stablehlo.composite\"("), 3u) << text;
+  EXPECT_EQ(count("name = \"hone.softmax\""), 3u);
+  EXPECT_EQ(count("op = \"softmax {axis = 0}\""), 1u);
+  EXPECT_EQ(count("func.func private @hone.softmax_"), 2u);
+  const Result<Model> again = parse_hlo(text, "written");
+  ASSERT_TRUE(again.ok()) << again.error().to_string() << text;
+  const std::vector<Tensor> inputs = {
+      Tensor::from_reals(Type::get(DType::f32, {2, 3}), std::vector<double>{1, 2, 3, 4, 5, 7}),
+      Tensor::from_reals(Type::get(DType::f32, {2, 3}), std::vector<double>{0, -1, 3, 2, 5, 1})};
+  expect_same_bits(spelled_out(graph), *single_graph(*again), inputs, Numerics::wide);
+  EXPECT_EQ(print_hlo(model_of(graph)).value().find("composite"), std::string::npos);
+}
+
 TEST(HloWrite, RefusesOpenSizesInHlo) {
   const Graph graph = parse_graph(
                           "graph @g(%x: f32[N]) -> f32[N] where N in 1..8 {\n"

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "front/hlo/importer.h"
 #include "front/hlo/write/literal_text.h"
-#include "ir/application.h"
 
 namespace hone::hlo {
 
@@ -145,7 +144,44 @@ Ids GraphToProgram::node(const Graph& graph, NodeId n, std::span<const uint32_t>
   if (!is_composite(opcode)) emit.unsupported("StableHLO and HLO have no form for it");
   Result<Graph> spelled_out = expansion(graph.op(n), graph.operand_types(n));
   if (!spelled_out.ok()) throw Refusal{std::move(spelled_out).error()};
+  const bool is_static = spelled_out->is_static();
+  if (language == Language::stablehlo && is_static && !is_spelling_)
+    return composite(graph, n, *spelled_out, std::move(operands));
   return inlined(*spelled_out, operands);
+}
+
+// An op of hone that StableHLO lacks keeps its name: a function says what it is in ops of the
+// language. Equal ones share it.
+Ids GraphToProgram::composite(const Graph& graph, NodeId n, const Graph& spelled_out,
+                              Ids operands) {
+  const Op op = graph.op(n);
+  const auto [found, is_new] =
+      composites_.try_emplace({op, graph.operand_types(n)}, std::string_view());
+  if (is_new) {
+    Function& made = program_.modules.back().functions.emplace_back();
+    made.name = kept(fmt::format("hone.{}_{}", op.name(), composites_.size()));
+    made.is_private = true;
+    GraphToProgram writer(program_, made, language);
+    writer.is_spelling_ = true;
+    Ids arguments;
+    for (const ValueId v : spelled_out.inputs()) {
+      made.body.parameters.push_back(
+          {.kind = ValueType::Kind::tensor, .type = spelled_out.type(v)});
+      made.body.names.emplace_back();
+      arguments.push_back(writer.add_value());
+    }
+    made.body.results = writer.inlined(spelled_out, arguments);
+    for (const ValueId v : spelled_out.outputs())
+      made.results.push_back({.kind = ValueType::Kind::tensor, .type = spelled_out.type(v)});
+    found->second = made.name;
+  }
+  const std::string attributes = op.attrs_to_string();
+  const std::string text =
+      fmt::format("{}{}{}", op.name(), attributes.empty() ? "" : " ", attributes);
+  return ops("stablehlo.composite", std::move(operands), graph.result_types(n),
+             {{"composite_attributes", record_of({{"op", word_of(kept(text))}})},
+              {"decomposition", word_of(found->second)},
+              {"name", word_of(kept(fmt::format("hone.{}", op.name())))}});
 }
 
 // ---- One node -----------------------------------------------------------------------------------

@@ -5,10 +5,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "front/hlo/program.h"
 #include "front/hlo/reader.h"
+#include "ir/application.h"
 #include "ir/builder.h"
 
 // Writing graphs as programs of StableHLO or HLO: what the export of one op sees. Exports are one
@@ -71,6 +73,7 @@ class GraphToProgram {
 
  private:
   Ids node(const Graph& graph, NodeId n, std::span<const uint32_t> values);
+  Ids composite(const Graph& graph, NodeId n, const Graph& spelled_out, Ids operands);
   // shardings.cc. Writes the shardings of a value; `is_own`: the last instruction makes it alone.
   uint32_t sharded(const Graph& graph, ValueId v, uint32_t value, bool is_own);
 
@@ -78,6 +81,8 @@ class GraphToProgram {
   Function& function_;
   Region* region_;                           // that gets the instructions
   std::map<std::string, uint32_t> symbols_;  // what they are, i64[]
+  bool is_spelling_ = false;                 // the function says what a composite is
+  std::unordered_map<ApplicationKey, std::string_view, ApplicationHash> composites_;
 };
 
 // ---- One node -----------------------------------------------------------------------------------

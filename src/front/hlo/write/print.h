@@ -15,7 +15,19 @@ std::string print_hlo(const Module& module);
 // ---- Shared by both -----------------------------------------------------------------------------
 
 // A row of fields.def.
-enum class FieldForm : uint8_t { number, flag, mark, numbers, pairs, enumeration, record, order };
+enum class FieldForm : uint8_t {
+  number,
+  flag,
+  mark,
+  numbers,
+  pairs,
+  enumeration,
+  record,
+  order,
+  text,
+  symbol,
+  dictionary,
+};
 struct Field {
   std::string_view stablehlo;
   FieldForm form;

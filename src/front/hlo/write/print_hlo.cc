@@ -371,6 +371,9 @@ class HloPrinter {
       case FieldForm::order: return fmt::format(", {}={}", name, value.text);
       case FieldForm::pairs:
         return name.empty() ? "" : fmt::format(", {}={}", name, rows_text(value));
+      case FieldForm::text:
+      case FieldForm::symbol:
+      case FieldForm::dictionary: break;  // of composites, which HLO spells out
     }
     return "";
   }

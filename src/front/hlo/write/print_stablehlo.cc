@@ -78,6 +78,14 @@ std::string attribute_text(std::string_view key, const Attribute& value) {
     case FieldForm::record:
       return fmt::format("#stablehlo{}<{}>", field.mlir_type, record_text(value));
     case FieldForm::order: return fmt::format("#stablehlo.conv<{}>", order_text(value.text));
+    case FieldForm::text: return quoted(value.text);
+    case FieldForm::symbol: return fmt::format("@{}", plain_name(value.text));
+    case FieldForm::dictionary: {
+      std::vector<std::string> fields;
+      for (size_t i = 0; i < value.keys.size(); ++i)
+        fields.push_back(fmt::format("{} = {}", value.keys[i], quoted(value.items[i].text)));
+      return fmt::format("{{{}}}", join(fields, ", "));
+    }
   }
   HONE_CHECK(false, "a form of attributes has no text");
 }
@@ -134,7 +142,8 @@ class StablehloPrinter {
             {"jax.result_info", {.kind = Attribute::Kind::word, .text = function.result_names[i]}});
       results.push_back(tensor_type_text(function.results[i].type) + given_text(given));
     }
-    text_ += fmt::format("  func.func public @{}({}) -> ({}) {{\n", plain_name(function.name),
+    text_ += fmt::format("  func.func {} @{}({}) -> ({}) {{\n",
+                         function.is_private ? "private" : "public", plain_name(function.name),
                          join(parameters, ", "), join(results, ", "));
     region(body, 4, "return");
     text_ += "  }\n";
