@@ -165,7 +165,7 @@ void StablehloReader::function(Module& module) {
   parameters(made.body, ")");
   if (cursor.accept("->")) results(made);
   if (cursor.accept_word("attributes")) (void)dictionary();
-  if (cursor.at_end()) cursor.expect("{", "the head of a function");
+  if (cursor.at_end() || cursor.peek() == '-') cursor.expect("{", "the head of a function");
   if (cursor.peek() != '{')
     cursor.refuse(made.offset, unsupported("the function '{}' has no body", excerpt(made.name)));
   cursor.accept("{");
