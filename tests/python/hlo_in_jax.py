@@ -78,10 +78,11 @@ assert "?x" in str(parsed("open.mlir"))
 
 # Shardings are those of Shardy, and ops of hone's own are composites.
 with open("sharded.hone", "w") as file:
-    file.write("graph @main(%x: f32[8, 6] on @m [a open, b:(2)2], %w: f32[6, 4]) -> f32[8, 4] on "
-               "@m [a, -] mesh @m = [a = 2, b = 4] {\n"
+    file.write("graph @main(%x: f32[8, 6] on @m [a open, b:(2)2], %w: f32[6, 4]) -> f32[8, 4] "
+               "mesh @m = [a = 2, b = 4] {\n"
                "  %s = softmax %x {axis = 1} : f32[8, 6] on @m [a, -]\n"
-               "  %y = dot %s, %w {lhs_contract = [1], rhs_contract = [0]}\n  return %y\n}\n")  # fmt: skip
+               "  %y = dot %s, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+               "  return %y on @m [a, -]\n}\n")  # fmt: skip
 convert("sharded.hone", "sharded.mlir")
 text = str(parsed("sharded.mlir"))
 for part in ('sdy.mesh @m = <["a"=2, "b"=4]>', '[{"a", ?}, {"b":(2)2}]', '"hone.softmax"'):
