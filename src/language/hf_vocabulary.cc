@@ -50,8 +50,10 @@ class HfVocabulary {
     const VocabularyJson* const model = member(file_, "model");
     if (model == nullptr) return bad_input("'model' is missing");
     const std::string type = word(*model, "type");
+    if (type == "Unigram") return read_unigram(*model);
     if (!type.empty() && type != "BPE")
-      return unsupported("the tokenizer is {}; hone knows BPE", hone::quoted(excerpt(type)));
+      return unsupported("the tokenizer is {}; hone knows BPE and Unigram",
+                         hone::quoted(excerpt(type)));
     has_pieces_ = is_set(*model, "byte_fallback");
     if (!has_pieces_) HONE_TRY(read_rules());
     HONE_TRY(read_tokens(*model));
@@ -69,6 +71,53 @@ class HfVocabulary {
   }
 
  private:
+  Result<Vocabulary> read_unigram(const VocabularyJson& model) {
+    made_.is_unigram = has_pieces_ = true;
+    const VocabularyJson* const all = member(model, "vocab");
+    if (all == nullptr || !all->is_array() || all->empty() || all->size() > kMostTokens)
+      return bad_input("'vocab' of the model is missing");
+    for (const VocabularyJson& one : *all) {
+      if (!one.is_array() || one.size() != 2 || !one[0].is_string() || !one[1].is_number())
+        return bad_input("{} is no piece and its score", excerpt(one.dump()));
+      const auto id = static_cast<TokenId>(made_.tokens.size());
+      HONE_TRY(put(id, one[0].get<std::string>(), TokenClass::normal));
+      made_.tokens.back().score = one[1].get<float>();
+    }
+    HONE_TRY(read_unknown(model));
+    HONE_TRY(read_added());
+    HONE_TRY(read_marks());
+    if (is_set(model, "byte_fallback")) finish_texts();
+    return std::move(made_);
+  }
+
+  Status read_unknown(const VocabularyJson& model) {
+    const VocabularyJson* const unknown = member(model, "unk_id");
+    if (unknown == nullptr) return {};
+    const TokenId id = HONE_TRY(number(*unknown, "unk_id"));
+    if (id >= std::ssize(made_.tokens))
+      return bad_input("'unk_id' is {}, but there are {} pieces", id, made_.tokens.size());
+    made_.unknown = id;
+    made_.tokens[static_cast<size_t>(id)].kind = TokenClass::unknown;
+    return {};
+  }
+
+  // How blanks become U+2581, and if one is put in front.
+  Status read_marks() {
+    const VocabularyJson* const step = member(file_, "pre_tokenizer");
+    if (step == nullptr) return {};
+    if (word(*step, "type") != "Metaspace")
+      return unsupported("the pre-tokenizer of the unigram vocabulary is {}; hone knows Metaspace",
+                         hone::quoted(excerpt(word(*step, "type"))));
+    const std::string scheme = word(*step, "prepend_scheme");
+    const VocabularyJson* const old = member(*step, "add_prefix_space");
+    made_.adds_blank =
+        scheme.empty() ? old == nullptr || is_set(*step, "add_prefix_space") : scheme != "never";
+    made_.adds_no_second = true;
+    const VocabularyJson* const splits = member(*step, "split");
+    made_.splits_words = splits == nullptr || is_set(*step, "split");
+    return {};
+  }
+
   // Each step of the pre-tokenizer, which may be a sequence.
   Status read_rules() {
     const VocabularyJson* const top = member(file_, "pre_tokenizer");
@@ -213,6 +262,19 @@ std::optional<TokenId> token_named(const Vocabulary& vocabulary, const Vocabular
   return static_cast<TokenId>(found - vocabulary.tokens.begin());
 }
 
+// A file of its own, or a text in the configuration, or the one of several that is named "default".
+Result<std::string> hf_chat_template(const std::filesystem::path& folder,
+                                     const VocabularyJson& said) {
+  const std::filesystem::path file = folder / "chat_template.jinja";
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(file, ignored)) return read_file(file, kMostOtherBytes);
+  if (const VocabularyJson* const all = member(said, "chat_template");
+      all != nullptr && all->is_array())
+    for (const VocabularyJson& one : *all)
+      if (word(one, "name") == "default") return word(one, "template");
+  return word(said, "chat_template");
+}
+
 // A number, or a list of them.
 void add_ends(Vocabulary& vocabulary, const VocabularyJson* value) {
   if (value == nullptr) return;
@@ -244,7 +306,7 @@ Result<Vocabulary> hf_vocabulary(const std::filesystem::path& folder) {
   made.end = token_named(made, member(said, "eos_token"));
   made.adds_begin = is_set(said, "add_bos_token");
   made.adds_end = is_set(said, "add_eos_token");
-  made.chat_template = word(said, "chat_template");
+  made.chat_template = HONE_TRY(hf_chat_template(folder, said));
   if (made.end) made.ends.push_back(*made.end);
   for (const char* file : {"generation_config.json", "config.json"}) {
     const VocabularyJson other = HONE_TRY(json_of(folder / file));

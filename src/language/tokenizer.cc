@@ -80,6 +80,16 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
+std::vector<std::string_view> split_words_at_spaces(std::string_view text) {
+  std::vector<std::string_view> words = split(text, ' ');
+  std::erase(words, std::string_view());
+  return words;
+}
+
+std::string with_single_blanks(std::string_view text) {
+  return join(split_words_at_spaces(text), " ");
+}
+
 std::string with_blanks_as_marks(std::string_view text) {
   std::string marked;
   for (const char c : text)
@@ -130,6 +140,7 @@ Status Tokenizer::set_up() {
     if (bytes_[byte] < 0 && !vocabulary_.unknown)
       return bad_input("the vocabulary has no token for byte {}, and none for what is unknown",
                        byte);
+  if (vocabulary_.is_unigram) unigram_ = HONE_TRY(Unigram::make(vocabulary_));
   return set_up_merges();
 }
 
@@ -149,18 +160,23 @@ Status Tokenizer::set_up_merges() {
 // ---- Text to tokens
 // ------------------------------------------------------------------------------
 
-const TokenId* Tokenizer::special_at(std::string_view text, Control control) const {
-  const auto found = specials_.find(text[0]);
+const TokenId* Tokenizer::special_at(std::string_view text, size_t at,
+                                     const Allowed& allowed) const {
+  const auto found = specials_.find(text[at]);
   if (found == specials_.end()) return nullptr;
   for (const TokenId& id : found->second) {
     const Vocabulary::Token& token = vocabulary_.tokens[static_cast<size_t>(id)];
-    const bool counts = token.kind == TokenClass::user || control == Control::is_token;
-    if (counts && text.starts_with(token.text)) return &id;
+    if (!text.substr(at).starts_with(token.text)) continue;
+    if (token.kind == TokenClass::user || allowed(at, token.text.size())) return &id;
   }
   return nullptr;
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, Control control) const {
+  return encode_where(text, [&](size_t, size_t) { return control == Control::is_token; });
+}
+
+std::vector<TokenId> Tokenizer::encode_where(std::string_view text, const Allowed& allowed) const {
   std::vector<TokenId> out;
   size_t begin = 0;
   bool begins = true;  // or follows a special token
@@ -168,7 +184,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, Control control) c
     if (end > begin) add_text(text.substr(begin, end - begin), begins, out);
   };
   for (size_t at = 0; at < text.size();) {
-    const TokenId* const special = special_at(text.substr(at), control);
+    const TokenId* const special = special_at(text, at, allowed);
     if (special == nullptr) {
       ++at;
       continue;
@@ -185,16 +201,31 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, Control control) c
 
 std::vector<TokenId> Tokenizer::prompt(std::string_view text, Control control) const {
   std::vector<TokenId> out = encode(text, control);
-  const bool has_begin = !out.empty() && vocabulary_.begin && out[0] == *vocabulary_.begin;
-  if (vocabulary_.adds_begin && vocabulary_.begin && !has_begin)
-    out.insert(out.begin(), *vocabulary_.begin);
+  add_begin(out);
   if (vocabulary_.adds_end && vocabulary_.end) out.push_back(*vocabulary_.end);
   return out;
 }
 
+std::vector<TokenId> Tokenizer::conversation(const MarkedText& text) const {
+  std::vector<TokenId> out =
+      encode_where(text.bytes(), [&](size_t at, size_t size) { return !text.is_given(at, size); });
+  add_begin(out);
+  return out;
+}
+
+// As the model wants it, and not twice.
+void Tokenizer::add_begin(std::vector<TokenId>& tokens) const {
+  if (!vocabulary_.adds_begin || !vocabulary_.begin) return;
+  if (tokens.empty() || tokens[0] != *vocabulary_.begin)
+    tokens.insert(tokens.begin(), *vocabulary_.begin);
+}
+
 void Tokenizer::add_text(std::string_view text, bool begins, std::vector<TokenId>& out) const {
-  const std::string spaced =
-      vocabulary_.adds_blank && begins ? " " + std::string(text) : std::string(text);
+  const std::string joined =
+      vocabulary_.joins_blanks ? with_single_blanks(text) : std::string(text);
+  if (joined.empty()) return;
+  const bool has_blank = vocabulary_.adds_no_second && joined.starts_with(' ');
+  const std::string spaced = vocabulary_.adds_blank && begins && !has_blank ? " " + joined : joined;
   if (!vocabulary_.rules) return add_sentence(with_blanks_as_marks(spaced), out);
   each_piece(spaced, *vocabulary_.rules, [&](std::string_view piece) { add_piece(piece, out); });
 }
@@ -232,6 +263,7 @@ void Tokenizer::add_sentence(std::string text, std::vector<TokenId>& out) const 
     const auto found = ids_.find(std::string(part));
     return found == ids_.end() ? -1 : found->second;
   };
+  if (vocabulary_.is_unigram) return add_best_pieces(text, out);
   std::vector<Symbol> symbols;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view one = rest.substr(0, first_character(rest).bytes);
@@ -251,6 +283,21 @@ void Tokenizer::add_sentence(std::string text, std::vector<TokenId>& out) const 
     else
       add_bytes(symbol.text, out);
   }
+}
+
+void Tokenizer::add_best_pieces(std::string_view text, std::vector<TokenId>& out) const {
+  bool was_unknown = false;  // neighbours without a token are one unknown token
+  unigram_.each(text, vocabulary_, [&](std::string_view part, TokenId token) {
+    if (token >= 0) {
+      out.push_back(token);
+    } else if (std::ranges::all_of(
+                   part, [&](char c) { return bytes_[static_cast<unsigned char>(c)] >= 0; })) {
+      return add_bytes(part, out);
+    } else if (!was_unknown) {
+      out.push_back(*vocabulary_.unknown);
+    }
+    was_unknown = token < 0;
+  });
 }
 
 // ---- Tokens to text

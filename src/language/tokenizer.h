@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "language/chat/marked_text.h"
+#include "language/unigram.h"
 #include "language/vocabulary.h"
 
 namespace hone {
@@ -24,6 +27,8 @@ class Tokenizer {
   std::vector<TokenId> encode(std::string_view text, Control control = Control::is_text) const;
   // With the tokens that begin and end a text, as the model wants them.
   std::vector<TokenId> prompt(std::string_view text, Control control = Control::is_text) const;
+  // A conversation that a chat template wrote: what comes from messages spells no control token.
+  std::vector<TokenId> conversation(const MarkedText& text) const;
 
   // The bytes that the token stands for; none for a control token.
   std::string_view bytes_of(TokenId token) const;
@@ -47,12 +52,18 @@ class Tokenizer {
   void add_text(std::string_view text, bool begins, std::vector<TokenId>& out) const;
   void add_piece(std::string_view piece, std::vector<TokenId>& out) const;
   void add_sentence(std::string text, std::vector<TokenId>& out) const;
+  void add_best_pieces(std::string_view text, std::vector<TokenId>& out) const;
   void add_bytes(std::string_view text, std::vector<TokenId>& out) const;
-  const TokenId* special_at(std::string_view text, Control control) const;
+  // Decides if a control token may stand at these bytes.
+  using Allowed = std::function<bool(size_t at, size_t size)>;
+  std::vector<TokenId> encode_where(std::string_view text, const Allowed& allowed) const;
+  const TokenId* special_at(std::string_view text, size_t at, const Allowed& allowed) const;
+  void add_begin(std::vector<TokenId>& tokens) const;
 
   Vocabulary vocabulary_;
-  std::unordered_map<std::string, TokenId> ids_;             // of normal tokens, by their bytes
-  std::vector<TokenId> bytes_;                               // by byte; -1: none
+  std::unordered_map<std::string, TokenId> ids_;  // of normal tokens, by their bytes
+  std::vector<TokenId> bytes_;                    // by byte; -1: none
+  Unigram unigram_;
   Joins joins_;                                              // by the two tokens
   std::unordered_map<char, std::vector<TokenId>> specials_;  // by first byte, the longest first
   std::vector<std::string> shown_;                           // what tokens stand for

@@ -45,10 +45,11 @@ class GgufVocabulary {
     HONE_TRY(read_tokens());
     if (*model == "gpt2") {
       HONE_TRY(read_byte_level());
-    } else if (*model == "llama") {
+    } else if (*model == "llama" || *model == "t5") {
+      made_.is_unigram = *model == "t5";
       HONE_TRY(read_sentence_pieces());
     } else {
-      return unsupported("the tokenizer is {}; hone knows gpt2 and llama",
+      return unsupported("the tokenizer is {}; hone knows gpt2, llama and t5",
                          hone::quoted(excerpt(*model)));
     }
     HONE_TRY(read_specials());
@@ -139,8 +140,9 @@ class GgufVocabulary {
     const std::vector<double>* const scores = HONE_TRY(by_token<double>("scores", true));
     for (size_t i = 0; i < scores->size(); ++i)
       made_.tokens[i].score = static_cast<float>((*scores)[i]);
-    made_.adds_begin = HONE_TRY(flag("add_bos_token", true));
+    made_.adds_begin = HONE_TRY(flag("add_bos_token", !made_.is_unigram));
     made_.adds_blank = HONE_TRY(flag("add_space_prefix", true));
+    made_.joins_blanks = HONE_TRY(flag("remove_extra_whitespaces", false));
     for (size_t i = 0; i < made_.tokens.size(); ++i) {
       Vocabulary::Token& token = made_.tokens[i];
       if (token.kind == TokenClass::byte) HONE_TRY(read_byte(i, token));

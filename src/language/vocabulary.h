@@ -26,11 +26,16 @@ struct Vocabulary {
   };
   std::vector<Token> tokens;
   // Byte-level: pieces of text are cut by these rules and merged by `merges`, first ones first.
-  // Nothing: sentence pieces, which are merged by their scores, with U+2581 for a blank.
+  // Nothing: sentence pieces, with U+2581 for a blank. They are merged by their scores, or, in a
+  // unigram vocabulary, are those whose scores sum to the most.
   std::optional<PieceRules> rules = {};
   std::vector<std::pair<TokenId, TokenId>> merges = {};
   bool takes_whole_pieces = false;  // a piece that is a token is not merged from its bytes
-  bool adds_blank = false;          // before text that begins, or that follows a special token
+  bool is_unigram = false;
+  bool splits_words = false;    // no piece of a unigram vocabulary goes beyond a blank
+  bool joins_blanks = false;    // several blanks are one, and none is left at both ends
+  bool adds_blank = false;      // before text that begins, or that follows a special token
+  bool adds_no_second = false;  // and not before a text that begins with a blank
   bool adds_begin = false;
   bool adds_end = false;
   std::optional<TokenId> begin = {};

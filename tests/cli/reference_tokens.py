@@ -1,6 +1,8 @@
 """Prints the numbers of the tokens of a text by the library `tokenizers`, for a byte-level vocabulary
-of a GGUF file: reference_tokens.py MODEL.gguf TEXT_FILE. Writes a random text with --random SEED SIZE."""
+of a GGUF file, or for a tokenizer.json: reference_tokens.py MODEL TEXT_FILE. Writes a random text with
+--random SEED SIZE, and a random unigram vocabulary with --unigram plain|bytes FILE."""
 
+import json
 import random
 import struct
 import sys
@@ -63,10 +65,35 @@ def tokenizer(keys):
     return made
 
 
-if sys.argv[1] == "--random":
+def random_unigram(has_bytes, path):
+    """Pieces of a random text. Scores are quarters, so that sums are exact and often equal."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    rng = random.Random(4)
+    text = random_text(99, 2000).encode("utf-8", "ignore").decode().replace(" ", "\u2581")
+    pieces = {"<unk>": 0.0}
+    for _ in range(600):
+        at = rng.randrange(len(text))
+        pieces.setdefault(text[at : at + rng.choice([1, 1, 2, 3, 4, 7])], -rng.randrange(4, 60) / 4)
+    if has_bytes:
+        pieces.update({f"<0x{byte:02X}>": 0.0 for byte in range(256)})
+    made = Tokenizer(models.Unigram(list(pieces.items()), unk_id=0, byte_fallback=has_bytes))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.save(path)
+
+
+if sys.argv[1] == "--unigram":
+    random_unigram(sys.argv[2] == "bytes", sys.argv[3])
+elif sys.argv[1] == "--random":
     text = random_text(int(sys.argv[2]), int(sys.argv[3]))
     sys.stdout.buffer.write(text.encode("utf-8", "ignore"))
 else:
     text = open(sys.argv[2], newline="", encoding="utf-8").read()
-    for number in tokenizer(metadata(sys.argv[1])).encode(text).ids:
+    if sys.argv[1].endswith(".json"):
+        from tokenizers import Tokenizer
+
+        made = Tokenizer.from_file(sys.argv[1])
+    else:
+        made = tokenizer(metadata(sys.argv[1]))
+    for number in made.encode(text, add_special_tokens=False).ids:
         print(number)

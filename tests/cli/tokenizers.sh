@@ -12,3 +12,16 @@ for seed in 1 2 3; do
   hone tokens "$model" --prompt-file text >out
   cut -d' ' -f1 out | cmp - wanted
 done
+
+# Random unigram vocabularies, from a folder.
+mkdir pieces
+cp "$ROOT/tests/cli/tiny_config.json" pieces/config.json
+for fallback in plain bytes; do
+  "$python" "$ROOT/tests/cli/reference_tokens.py" --unigram $fallback pieces/tokenizer.json
+  for seed in 1 2 3; do
+    "$python" "$ROOT/tests/cli/reference_tokens.py" --random $seed 3000 >text
+    "$python" "$ROOT/tests/cli/reference_tokens.py" pieces/tokenizer.json text >wanted
+    hone tokens pieces --prompt-file text >out
+    cut -d' ' -f1 out | cmp - wanted
+  done
+done

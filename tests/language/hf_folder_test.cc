@@ -224,11 +224,24 @@ TEST(HfTokenizers, OfBytesAreThoseOfGguf) {
       refuses(ErrorCode::unsupported, "\"x+\" ... llama-bpe"));
 }
 
+TEST(HfTokenizers, OfUnigramPiecesTakeTheBestSum) {
+  constexpr std::string_view kUnigram = R"({"added_tokens": [{"id": 4, "content": "</s>",
+      "special": true}], "pre_tokenizer": {"type": "Metaspace", "replacement": "▁",
+      "prepend_scheme": "always", "split": true},
+    "model": {"type": "Unigram", "unk_id": 0, "byte_fallback": false,
+      "vocab": [["<unk>", 0.0], ["▁", -2.0], ["a", -3.0], ["▁a", -4.5], ["</s>", 0.0]]}})";
+  const Tokenizer tokenizer = Tokenizer::make(parse_hf_vocabulary(kUnigram, "t").value()).value();
+  EXPECT_THAT(tokenizer.encode("a aa</s>x", Tokenizer::Control::is_token),
+              ElementsAre(3, 3, 2, 4, 1, 0));
+}
+
 TEST(HfTokenizers, SayWhatIsWrong) {
   EXPECT_THAT(parse_hf_vocabulary("{", "t"), refuses(ErrorCode::bad_input, "t: ... object"));
   EXPECT_THAT(parse_hf_vocabulary("{}", "t"), refuses(ErrorCode::bad_input, "'model' ... missing"));
-  EXPECT_THAT(parse_hf_vocabulary(R"({"model": {"type": "Unigram"}})", "t"),
-              refuses(ErrorCode::unsupported, "\"Unigram\" ... BPE"));
+  EXPECT_THAT(parse_hf_vocabulary(R"({"model": {"type": "WordPiece"}})", "t"),
+              refuses(ErrorCode::unsupported, "\"WordPiece\" ... BPE"));
+  EXPECT_THAT(parse_hf_vocabulary(R"({"model": {"type": "Unigram", "vocab": [["a"]]}})", "t"),
+              refuses(ErrorCode::bad_input, "score"));
   EXPECT_THAT(
       parse_hf_vocabulary(
           R"({"model": {"byte_fallback": true, "vocab": {"a": 0}, "merges": ["a b"]}})", "t"),
