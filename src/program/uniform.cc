@@ -32,9 +32,12 @@ Same gathered(const SpmdCollective& spmd, const Same& from) {
   const bool is_for_all =
       spmd.kind == CollectiveKind::all_reduce || spmd.kind == CollectiveKind::all_gather;
   if (!is_for_all) return {1, fmt::format("'{}'", to_string(spmd))};
-  if (from.devices != 1) return from;
-  if (spmd.groups.empty() || std::ssize(spmd.groups) == spmd.group_size)
-    return {spmd.group_size, fmt::format("'{}'", to_string(spmd))};
+  const bool is_of_all = spmd.groups.empty() || std::ssize(spmd.groups) == spmd.group_size;
+  // Groups of 2 and then of 4 are for runs on a multiple of 4: only 4 devices are sure to agree.
+  const bool is_wider =
+      from.devices > 1 && spmd.group_size > from.devices && spmd.group_size % from.devices == 0;
+  if (from.devices != 1 && !(is_of_all && is_wider)) return from;
+  if (is_of_all) return {spmd.group_size, fmt::format("'{}'", to_string(spmd))};
   return {1, fmt::format("'{}', of several groups", to_string(spmd))};
 }
 
