@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/devices.h"
+#include "cli/machines.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cli/writable.h"
@@ -74,6 +75,22 @@ Status write_network(const Declaration& declaration, const TensorDataset& data, 
   return write_model(model_of(graph), (folder / "model.hone").native(), console);
 }
 
+// It schedules what the devices exchange.
+Result<std::shared_ptr<const System>> system_for(const std::vector<std::string>& devices,
+                                                 const Arguments& arguments, Console& console) {
+  const bool is_said = arguments.given("system");
+  if (devices.empty() && is_said)
+    return usage_error("--system says how devices are linked; training needs --devices");
+  if (devices.empty()) return std::shared_ptr<const System>();
+  if (!is_said) {
+    System own = HONE_TRY(own_system(std::ssize(devices), console));
+    return std::make_shared<const System>(std::move(own));
+  }
+  DeviceOptions options = {.names = devices};
+  HONE_TRY(take_system(options, HONE_TRY(load_system(arguments.text("system"), ""))));
+  return options.system;
+}
+
 }  // namespace
 
 Status cmd_train(const Arguments& arguments, Console& console) {
@@ -97,6 +114,7 @@ Status cmd_train(const Arguments& arguments, Console& console) {
   options.folder = folder;
   options.compile = compile_options(native, nullptr);
   options.devices = HONE_TRY(given_devices(arguments));
+  options.system = HONE_TRY(system_for(options.devices, arguments, console));
   if (const size_t devices = options.devices.size(); devices > 0) {
     const int64_t threads = threads_per_device(native, {.names = options.devices});
     options.compile.plan.threads = threads;

@@ -158,6 +158,12 @@ Result<std::shared_ptr<const ManyDevices>> with_collectives(
   return crew->load(code);
 }
 
+// That all devices share; those of other machines have their own.
+int64_t cores_of(const Processes& processes, const Target& target) {
+  const bool are_here = processes.crew == nullptr || processes.devices_here > 0;
+  return are_here ? target.cores : INT64_MAX;
+}
+
 // Values are divided as the request says.
 Result<DividedModel> on_mesh(const Model& model, const RunInputs& inputs,
                              const NativeOptions& options, const DeviceOptions& devices,
@@ -180,8 +186,9 @@ Result<DividedModel> on_mesh(const Model& model, const RunInputs& inputs,
   const auto whole = std::make_shared<const MeshModel>(*graph, made, divided.devices);
   divided.runnable = whole;
   divided.parts = whole->parts(inputs.tensors);
-  console.note("{} devices of {} {}, mesh {}", devices.names.size(), divided.devices->threads(),
-               divided.devices->threads() == 1 ? "thread" : "threads", mesh_text(*mesh));
+  console.note("mesh {}: {}", mesh_text(*mesh),
+               meeting_text(devices.names.size(), divided.devices->threads(),
+                            cores_of(processes, options.target)));
   return divided;
 }
 
@@ -198,9 +205,8 @@ Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
     divided.devices = HONE_TRY(
         with_collectives(model, inputs.bindings, inputs, options, devices, processes, console));
     divided.runnable = divided.devices;
-    console.note("{} devices of {} {}, which meet in collectives", devices.names.size(),
-                 divided.devices->threads(),
-                 divided.devices->threads() == 1 ? "thread" : "threads");
+    console.note("{}", meeting_text(devices.names.size(), divided.devices->threads(),
+                                    cores_of(processes, options.target)));
     return divided;
   }
   divided.model =
@@ -215,9 +221,8 @@ Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
     return std::move(ready).error().with_hint(
         "without --devices it runs on one; --batch INPUT[:DIM] says which inputs have the batch");
   divided.runnable = divided.devices = HONE_TRY(std::move(ready));
-  const bool is_here = processes.crew == nullptr || processes.devices_here > 0;
-  console.note("{}", division_text(*divided.model, *divided.devices,
-                                   is_here ? options.target.cores : INT64_MAX));
+  console.note(
+      "{}", division_text(*divided.model, *divided.devices, cores_of(processes, options.target)));
   return divided;
 }
 

@@ -641,7 +641,14 @@ inline constexpr Option kTrainOwn[] = {
     {.name = "anew", .doc = "ignore the checkpoints, and begin with the first step"}};
 inline constexpr Option kTrainNative[] = {kIsaOption, kPricesOption, kThreadsOption, kWithoutOption,
                                           kNativeCacheOption};
-inline constexpr Option kTrainDevices[] = {kDevicesOption, kDeviceOption};
+inline constexpr Option kTrainDevices[] = {
+    kDevicesOption,
+    kDeviceOption,
+    {.name = "system",
+     .take = Take::file,
+     .value = "SYSTEM",
+     .doc = "plan the sums of gradients for this system: a system file, or a name and sizes such "
+            "as ring:2 (default: the links of this machine)"}};
 inline constexpr auto kTrain = joined(kTrainOwn, kTrainDevices, kTrainNative);
 inline constexpr Example kTrainExamples[] = {
     {"hone train digits.train", "writes digits/model.hone; a second call trains on"},

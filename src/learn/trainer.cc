@@ -134,7 +134,8 @@ Result<std::shared_ptr<const ManyDevices>> Trainer::divided(const Compiled& comp
   const int64_t threads =
       options.plan.threads.value_or(std::max<int64_t>(1, target_.cores / devices));
   options.plan.threads = threads;
-  const DividedCode code = HONE_TRY(divided_code(graph, batch, devices, target_, options));
+  const DividedCode code =
+      HONE_TRY(divided_code(graph, batch, devices, target_, options, options_.system.get()));
   return ManyDevices::load(
       code.division, code.inputs, code.outputs, code.images,
       {.names = options_.devices, .threads = threads, .memory_limit = options.memory_limit});

@@ -18,6 +18,7 @@
 #include "learn/network_step.h"
 #include "learn/schedule.h"
 #include "runtime/many_devices.h"
+#include "target/system.h"
 
 // Trains a network: each kind of batch gets a step of its own, compiled like any graph.
 //
@@ -25,8 +26,8 @@
 //   TrainingResult result = HONE_TRY(trainer.train(&validation));
 //
 // The same seed gives the same bits on the same machine with the same number of threads and of
-// devices, also if training was interrupted and resumed. A checkpoint does not say how many devices
-// wrote it: any number goes on from it.
+// devices, and the same system, also if training was interrupted and resumed. A checkpoint does not
+// say how many devices wrote it: any number goes on from it.
 
 namespace hone {
 
@@ -67,6 +68,8 @@ struct TrainingOptions {
   // The names of devices of this machine, which divide each batch along dim 0 of its tensors; none:
   // one device has all of it. The threads of the plan are those of each device.
   std::vector<std::string> devices = {};
+  // As many devices, and their links, which schedule the sums of gradients; null: sizes do.
+  std::shared_ptr<const System> system = nullptr;
   std::function<void(const StepResult&)> on_step = {};
   std::function<void(const EpochResult&)> on_epoch = {};
 };

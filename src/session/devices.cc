@@ -191,10 +191,22 @@ std::string division_text(const BatchDivision& division, int64_t threads, int64_
   return rows_text(rows, threads, turns_text(std::ssize(rows) * threads, cores));
 }
 
-std::string training_text(size_t devices, int64_t threads, int64_t cores) {
+namespace {
+
+std::string doing_text(size_t devices, int64_t threads, std::string_view what, int64_t cores) {
   const auto count = static_cast<int64_t>(devices);
-  return fmt::format("{}, which share the samples of each batch{}", devices_text(count, threads),
+  return fmt::format("{}, {}{}", devices_text(count, threads), what,
                      turns_text(count * threads, cores));
+}
+
+}  // namespace
+
+std::string training_text(size_t devices, int64_t threads, int64_t cores) {
+  return doing_text(devices, threads, "which share the samples of each batch", cores);
+}
+
+std::string meeting_text(size_t devices, int64_t threads, int64_t cores) {
+  return doing_text(devices, threads, "which meet in collectives", cores);
 }
 
 }  // namespace hone

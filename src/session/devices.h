@@ -75,4 +75,7 @@ std::string division_text(const BatchDivision& division, int64_t threads, int64_
 // For training: "2 devices of 1 thread, which share the samples of each batch".
 std::string training_text(size_t devices, int64_t threads, int64_t cores);
 
+// For collectives of a model: "2 devices of 1 thread, which meet in collectives".
+std::string meeting_text(size_t devices, int64_t threads, int64_t cores);
+
 }  // namespace hone

@@ -71,6 +71,15 @@ fails 4 "op 'reduce' mixes the rows" run most.hone --devices 2
 fails 4 "node '%m' (reduce)" check most.hone --devices 2
 "$HONE" run most.hone --devices 2 --batch x:1 >/dev/null
 
+# Devices that meet in collectives take turns, too.
+cat >meet.hone <<'END'
+graph @meet(%x: f32[8]) -> f32[8] {
+  %s = all_reduce %x {kind = sum, group_size = 64}
+  return %s
+}
+END
+says "64 devices of 1 thread, which meet in collectives; they take turns" run meet.hone --devices 64
+
 # One device by its name.
 "$HONE" run rows.hone --dim N=5 --device cpu --expect one.npz --rtol 1e-5 2>told
 grep -q "1 device of" told

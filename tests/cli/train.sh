@@ -54,6 +54,12 @@ says "3 devices of 1 thread, which share the samples" train small.train -o share
 says "goes on after step 20" train xor.train -o shared --devices 2 --threads 1
 contains '^best loss 0\.[012]'
 fails 2 "there is no device 'cuda:0'" train xor.train --device cuda:0
+# A system schedules their sums, and any other one goes on from there.
+says "2 devices of 1 thread" train small.train -o planned --devices 2 --threads 1 --system tree:1x2
+says "goes on after step 20" train xor.train -o planned --devices 2 --threads 1 --system ring:2
+contains '^best loss 0\.[012]'
+fails 2 "'ring:3' has 3 devices" train small.train --devices 2 --system ring:3
+fails 2 "needs --devices" train small.train --system ring:2
 
 # More epochs go on from there; another batch size would be another training.
 sed -i 's/^epochs 12/epochs 14/' xor.train
