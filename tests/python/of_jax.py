@@ -256,12 +256,18 @@ NUMPY = {
 }  # fmt: skip
 # StableHLO calls them, and hone has no op for them: they are refused by name.
 UNKNOWN = {
-    "polygamma": lambda x: lax.polygamma(jnp.float32(1.0), jnp.abs(x) + 1),
-    "zeta": lambda x: lax.zeta(jnp.abs(x) + 2, jnp.float32(1.5)),
     "ApproxTopK": lambda x: lax.approx_max_k(x, 2)[0],
 }
 PLACES = jnp.array([[1], [3], [1]])
 LAX = {
+    "polygamma": lambda x: lax.polygamma(jnp.float32(1.0), jnp.abs(x) + 1),
+    "zeta": lambda x: lax.zeta(jnp.abs(x) + 2, jnp.float32(1.5)),
+    "cholesky": lambda x: (lax.linalg.cholesky(x @ x.T + jnp.eye(4)),
+                           lax.linalg.cholesky(x[:, :4] - 9 * jnp.eye(4))),
+    "cho_solve": lambda x: jax.scipy.linalg.cho_solve(
+        jax.scipy.linalg.cho_factor(x @ x.T + 4 * jnp.eye(4)), x),
+    "triangular_solve": lambda x: lax.linalg.triangular_solve(
+        x[:, :4] + 8 * jnp.eye(4), x, left_side=True, lower=True),
     "batch_matmul": lambda x: lax.batch_matmul(x.reshape(2, 2, 6), x.reshape(2, 6, 2)),
     "betainc": lambda x: lax.betainc(jnp.abs(x) + 0.5, jnp.abs(x) + 1, lax.logistic(x)),
     "igamma": lambda x: (lax.igamma(jnp.abs(x) + 0.5, jnp.abs(x[::-1])),
