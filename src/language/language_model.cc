@@ -110,7 +110,7 @@ Result<const Executable*> LanguageModel::code_of(const Step& step) {
 // caches, too. No token sees them, for they stand behind it; later tokens overwrite them.
 Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, bool all_rows) {
   const int64_t count = std::ssize(tokens);
-  const int64_t size = count == 1 ? 1 : kChunk;
+  const int64_t size = count == 1 || count == kLongChunk ? count : kChunk;
   const Executable* const code = HONE_TRY(code_of({size, all_rows ? size : 1}));
   std::vector<int64_t> ids(static_cast<size_t>(size), 0);
   std::ranges::copy(tokens, ids.begin());
@@ -140,7 +140,8 @@ Result<std::vector<float>> LanguageModel::read_by(std::span<const TokenId> token
   HONE_TRY(check_room(tokens));
   std::vector<float> all;
   while (!tokens.empty()) {
-    const size_t count = std::min(tokens.size(), static_cast<size_t>(kChunk));
+    const int64_t left = std::ssize(tokens);
+    const auto count = static_cast<size_t>(left < kLongChunk ? std::min(left, kChunk) : kLongChunk);
     std::vector<float> logits = HONE_TRY(run(tokens.first(count), all_rows));
     tokens = tokens.subspan(count);
     if (!all_rows)
@@ -152,7 +153,8 @@ Result<std::vector<float>> LanguageModel::read_by(std::span<const TokenId> token
 }
 
 Status LanguageModel::prepare(int64_t prompt_tokens) {
-  if (prompt_tokens > 1) (void)HONE_TRY(code_of({kChunk, 1}));
+  if (prompt_tokens >= kLongChunk) (void)HONE_TRY(code_of({kLongChunk, 1}));
+  if (prompt_tokens % kLongChunk > 1) (void)HONE_TRY(code_of({kChunk, 1}));
   (void)HONE_TRY(code_of({1, 1}));
   return {};
 }

@@ -15,8 +15,9 @@ namespace hone {
 // One thread at a time.
 class LanguageModel {
  public:
-  // A prompt is read in chunks of this many tokens; the last one is filled up.
-  static constexpr int64_t kChunk = 32;
+  // A prompt is read in long chunks, since each unpacks all weights, and the rest of it in short
+  // ones; the last one is filled up.
+  static constexpr int64_t kChunk = 32, kLongChunk = 128;
 
   struct Options {
     NativeOptions native;
@@ -33,8 +34,8 @@ class LanguageModel {
   int64_t memory() const { return memory_; }  // bytes of weights and caches
   std::span<const TokenId> tokens() const { return tokens_; }
 
-  // Makes the code for a prompt of this many tokens and for what follows, and unpacks the weights.
-  // Otherwise the first tokens that are read do it.
+  // Makes the code for a prompt of this many tokens and for what follows. Otherwise the first tokens
+  // that are read do it.
   Status prepare(int64_t prompt_tokens);
 
   // Reads on. Gives the logits behind the last token. At least one token; all must have room.
@@ -70,7 +71,7 @@ class LanguageModel {
 
   const DecoderConfig config_;
   const Tokenizer tokenizer_;
-  const Graph graph_;  // weights are unpacked
+  const Graph graph_;
   const Options options_;
   const Face face_;
   std::shared_ptr<Team> team_;
