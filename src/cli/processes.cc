@@ -4,15 +4,20 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/devices.h"
+#include "cli/division.h"
 #include "cli/hosts.h"
 #include "cli/local_processes.h"
 #include "cli/memory_limit.h"
+#include "cli/program_texts.h"
+#include "cli/sharding.h"
+#include "cli/wait_teller.h"
 #include "session/memory.h"
 
 namespace hone::cli {
@@ -176,11 +181,19 @@ Status with_processes(const Arguments& arguments, Console& console,
                       const std::function<Status(const Processes&)>& work) {
   HONE_TRY(check_processes(arguments));
   HONE_TRY(check_devices(arguments));
-  if (arguments.given("hosts")) return work(HONE_TRY(processes_of_hosts(arguments, console)));
+  // Other processes are made before: a copy of this one must not have its threads.
+  const auto told_work = [&](const Processes& processes) {
+    const bool are_several = processes.crew != nullptr || names_devices(arguments) ||
+                             names_sharding(arguments) || names_programs(arguments);
+    std::optional<WaitTeller> teller;
+    if (are_several) teller.emplace(*console.face().progress);
+    return work(processes);
+  };
+  if (arguments.given("hosts")) return told_work(HONE_TRY(processes_of_hosts(arguments, console)));
   const std::string transport = transport_of(arguments);
-  if (transport == kMpi) return with_mpi(arguments, console, work);
-  if (transport != "threads") return with_local_processes(arguments, console, work);
-  return work(Processes());
+  if (transport == kMpi) return with_mpi(arguments, console, told_work);
+  if (transport != "threads") return with_local_processes(arguments, console, told_work);
+  return told_work(Processes());
 }
 
 }  // namespace hone::cli

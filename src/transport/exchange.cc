@@ -14,7 +14,9 @@ Exchange::Exchange(int32_t devices, const ExchangeOptions& options)
     : Exchange(std::vector<bool>(static_cast<size_t>(devices), true), options) {}
 
 Exchange::Exchange(std::vector<bool> is_here, const ExchangeOptions& options)
-    : options_(options), is_here_(std::move(is_here)) {
+    : options_(options),
+      is_here_(std::move(is_here)),
+      listed_([this](uint64_t number, std::vector<OpenTransfer>& all) { add_open(number, all); }) {
   if (options_.links != nullptr) flows_.emplace(*options_.links);
   for (const bool here : is_here_)
     wakes_.push_back(here ? std::make_unique<std::condition_variable>() : nullptr);
@@ -29,6 +31,37 @@ std::vector<Peer> Exchange::peers() const {
   for (int32_t i = 0; i < devices(); ++i)
     if (owns(i)) peer.devices.push_back(i);
   return {peer};
+}
+
+// ---- For people --------------------------------------------------------------------------------
+
+void Exchange::name_processes(std::vector<std::string> of_device) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  process_of_ = std::move(of_device);
+}
+
+void Exchange::add_open(uint64_t number, std::vector<OpenTransfer>& all) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (reason_) return;
+  std::vector<bool> is_free(transfers_.size());
+  for (const uint32_t slot : free_) is_free[slot] = true;
+  for (uint32_t slot = 0; slot < transfers_.size(); ++slot) {
+    const Transfer& transfer = transfers_[slot];
+    if (is_free[slot] || transfer.state.load(std::memory_order_acquire) == State::failed) continue;
+    const bool is_done = transfer.state.load(std::memory_order_acquire) == State::done;
+    // Over emulated links a message may be here and not be seen yet.
+    if (is_done && (transfer.flow == 0 || Clock::now() >= visible_at(transfer))) continue;
+    const Channel& channel = transfer.channel;
+    OpenTransfer& open = all.emplace_back();
+    open.exchange = number;
+    open.ticket = ticket_of(slot).id;
+    open.sends = transfer.sends;
+    open.device = transfer.sends ? channel.from : channel.to;
+    open.peer = transfer.sends ? channel.to : channel.from;
+    if (static_cast<size_t>(open.peer) < process_of_.size())
+      open.peer_process = process_of_[static_cast<size_t>(open.peer)];
+    open.command = transfer.command;
+  }
 }
 
 // ---- Starting ----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "transport/emulated_links.h"
 #include "transport/transport.h"
+#include "transport/waits.h"
 
 namespace hone {
 
@@ -79,6 +80,9 @@ class Exchange : public Transport {
   // Owns the devices for which `is_here` is true.
   Exchange(std::vector<bool> is_here, const ExchangeOptions& options);
 
+  // What people call the process of each device; empty for this one.
+  void name_processes(std::vector<std::string> of_device);
+
   // ---- What a transport of several processes adds. All are called with the lock held.
 
   // A send to a device of another process has begun.
@@ -136,6 +140,7 @@ class Exchange : public Transport {
   Ticket ticket_of(uint32_t slot) const;
   uint32_t slot_of(Ticket ticket) const;
   Error error_of(const Transfer& transfer) const;
+  void add_open(uint64_t number, std::vector<OpenTransfer>& all);
   void wake(int32_t device);
   void wake_all();
   void emulate(Transfer& transfer);
@@ -152,6 +157,8 @@ class Exchange : public Transport {
   std::optional<Error> reason_;  // why the run has ended
   std::optional<FlowTable> flows_;
   const Clock::time_point start_ = Clock::now();  // of the table's seconds
+  std::vector<std::string> process_of_;           // of each device, its name; or empty
+  const ListedExchange listed_;                   // the last one: it looks at the others
 };
 
 }  // namespace hone

@@ -84,6 +84,10 @@ class StreamTransport : public Exchange {
                            ? nullptr
                            : std::make_unique<Line>(*this, i, wires_->can_be_damaged()));
     }
+    std::vector<std::string> names;
+    for (const int32_t process : process_of_)
+      names.push_back(process == group_.process ? "" : wires_->name(process));
+    name_processes(std::move(names));
     mover_ = std::thread([this] { move(); });
   }
 

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "runtime/memory.h"
 #include "transport/hosts.h"
+#include "worker/idle.h"
 #include "worker/watch.h"
 
 namespace hone {
@@ -187,7 +188,7 @@ class Conversation {
   Status await_next() {
     if (next_.id != 0) return {};
     const auto bytes = std::as_writable_bytes(std::span(&request_, 1));
-    next_ = HONE_TRY(talk_.await(bytes, "waits for a request"));
+    next_ = HONE_TRY(talk_.await(bytes, kAwaitsRequest));
     return {};
   }
 
