@@ -19,6 +19,7 @@ from ._errors import (
     UsageError,
 )
 from ._jax import JaxFunction, jax
+from ._language import LanguageModel, Text
 from ._model import Bound, Model, Port
 from ._progress import Progress
 from ._report import Report, report
@@ -37,11 +38,11 @@ from ._session import (
 
 __all__ = [
     "BadInput", "Bound", "Cost", "Error", "ExecutionMode", "GraphOptimizationLevel",
-    "InferenceSession", "InternalError", "Interrupted", "JaxFunction", "LimitError", "Mismatch",
-    "Model", "NodeArg", "Port", "Progress", "Report", "RunOptions", "Search", "SessionOptions",
-    "Tuned", "Unsupported", "UsageError", "__version__", "compile", "default_cache",
-    "default_log", "get_available_providers", "get_device", "graph", "jax", "load", "report",
-    "tune",
+    "InferenceSession", "InternalError", "Interrupted", "JaxFunction", "LanguageModel",
+    "LimitError", "Mismatch", "Model", "NodeArg", "Port", "Progress", "Report", "RunOptions",
+    "Search", "SessionOptions", "Text", "Tuned", "Unsupported", "UsageError", "__version__",
+    "compile", "default_cache", "default_log", "get_available_providers", "get_device", "graph",
+    "jax", "load", "report", "tune",
 ]  # fmt: skip
 
 

@@ -326,6 +326,16 @@ constexpr Command kCommands[] = {
      .options = kGenerate,
      .examples = kGenerateExamples,
      .run = &cmd_generate},
+    {.name = "chat",
+     .summary = "Talk with a language model",
+     .text = "Reads a line, and answers it. The chat template of the model says how it reads a "
+             "conversation. Ctrl-C ends an answer with the text so far. /exit, the end of the "
+             "input, or Ctrl-C while no answer comes ends the conversation. /new begins another "
+             "one. Messages that no longer fit in the context are left out, the oldest first.",
+     .positionals = kLanguageModel,
+     .options = kChat,
+     .examples = kChatExamples,
+     .run = &cmd_chat},
     {.name = "tokens",
      .summary = "Show the tokens of a text, as a language model reads it",
      .text = "Prints a line for each token: its number and the text that it stands for, escaped.",

@@ -82,6 +82,7 @@ Status cmd_assign(const Arguments& arguments, Console& console);
 Status cmd_place(const Arguments& arguments, Console& console);
 Status cmd_shard(const Arguments& arguments, Console& console);
 Status cmd_generate(const Arguments& arguments, Console& console);
+Status cmd_chat(const Arguments& arguments, Console& console);
 Status cmd_tokens(const Arguments& arguments, Console& console);
 Status cmd_evaluate(const Arguments& arguments, Console& console);
 Status cmd_ops(const Arguments& arguments, Console& console);

@@ -20,7 +20,7 @@ namespace {
 // Soon: it leaves a part of a second for giving up.
 constexpr std::chrono::milliseconds kGrace(600);
 
-CancelToken* token = nullptr;
+std::atomic<CancelToken*> token = nullptr;
 std::atomic<int> first = 0;         // signal
 std::atomic<bool> insists = false;  // another one came
 sem_t came;
@@ -38,20 +38,20 @@ void on_signal(int signal) {
   const int error = errno;
   int none = 0;
   if (first.compare_exchange_strong(none, signal))
-    token->cancel();
+    token.load()->cancel();
   else if (!is_watched || insists.exchange(true))
     ::_exit(128 + first);
   ::sem_post(&came);
   errno = error;
 }
 
-// Waits for signals beside the work, where anything may be called.
-void watch(const Console& console) {
-  const auto wait = [] {
-    while (::sem_wait(&came) != 0) {
-    }
-  };
-  wait();
+void wait_for_signal() {
+  while (::sem_wait(&came) != 0) {
+  }
+}
+
+// Until the grace is over, or another signal comes.
+void wait_for_grace() {
   timespec until = {};
   ::clock_gettime(CLOCK_REALTIME, &until);
   until.tv_nsec += std::chrono::nanoseconds(kGrace).count();
@@ -59,17 +59,27 @@ void watch(const Console& console) {
   until.tv_nsec %= 1'000'000'000;
   while (::sem_timedwait(&came, &until) != 0 && errno == EINTR) {
   }
-  // Behind the ^C of a terminal, or a bar.
-  if (!insists && ::isatty(STDERR_FILENO) == 1) write_text("\n");
-  if (!insists && console.keeps()) {
-    write_text(
-        "hone: stops when the current step is done; Ctrl-C again ends it at once, and loses "
-        "results that were not kept yet\n");
-    wait();
-  } else if (!insists) {
-    write_text("hone: error: stopped by the user\n");
+}
+
+// Waits for signals beside the work, where anything may be called.
+void watch(const Console& console) {
+  for (;;) {
+    while (first == 0) wait_for_signal();
+    wait_for_grace();
+    if (first == 0) continue;  // the part that it ended is over
+    // Behind the ^C of a terminal, or a bar.
+    if (!insists && ::isatty(STDERR_FILENO) == 1) write_text("\n");
+    if (!insists && console.keeps()) {
+      write_text(
+          "hone: stops when the current step is done; Ctrl-C again ends it at once, and loses "
+          "results that were not kept yet\n");
+      while (!insists && first != 0) wait_for_signal();
+      if (!insists) continue;
+    } else if (!insists) {
+      write_text("hone: error: stopped by the user\n");
+    }
+    end_now();
   }
-  end_now();
 }
 
 }  // namespace
@@ -95,6 +105,17 @@ void Interruption::handle(Console& console) {
   } catch (const std::system_error&) {
     // The system gives no thread: the work ends when it looks at the token, or by a second signal.
   }
+}
+
+Interruption::Part::Part(Console& console) : console_(console) { token = &cancel_; }
+
+Interruption::Part::~Part() {
+  token = &console_.cancel();
+  int came_first = SIGINT;
+  if (first.compare_exchange_strong(came_first, 0))
+    ::sem_post(&came);  // the watcher looks again
+  else if (first != 0)
+    console_.cancel().cancel();  // others end the process
 }
 
 int Interruption::exit_code(int code) {

@@ -33,7 +33,34 @@ inline constexpr Option kPromptOptions[] = {
      .value = "FILE",
      .doc = "the same from a file; - is the standard input"},
     {.name = "control",
-     .doc = "control tokens that are spelled out in the prompt are tokens, not text"}};
+     .doc = "control tokens that are spelled out in the prompt are tokens, not text"},
+    {.name = "chat",
+     .doc = "the prompt is what a user says: the chat template of the model is put around it"},
+    {.name = "system",
+     .take = Take::text,
+     .value = "TEXT",
+     .doc = "a message of the system before the prompt, with --chat"}};
+
+inline constexpr Option kGenerateEnd[] = {
+    {.name = "drop-start",
+     .doc = "a prompt that is too long for the context loses tokens behind its first one; else it "
+            "is refused"},
+    {.name = "log-probabilities",
+     .take = Take::output,
+     .value = "FILE",
+     .doc = "write a line for each token that was made: its number, the logarithm of its "
+            "probability, its text"},
+    {.name = "prompts",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "a prompt in each line: all of them in turns, each as if alone; the texts come at the "
+            "end, a line for each, escaped; - is the standard input"},
+    {.name = "lookup",
+     .doc = "guess what comes from what followed the last tokens before; the text stays the same"},
+    {.name = "draft",
+     .take = Take::file,
+     .value = "MODEL",
+     .doc = "guess what comes by a smaller model of the same vocabulary; the text stays the same"}};
 
 inline constexpr Option kGenerateOwn[] = {
     {.name = "max-tokens",
@@ -81,11 +108,19 @@ inline constexpr Option kLanguageNative[] = {kTargetOption,  kIsaOption,        
                                              kCostOption,    kThreadsOption,     kPlanSeedOption,
                                              kWithoutOption, kNativeCacheOption, kFlushOption};
 inline constexpr auto kGenerate =
-    joined(kPromptOptions, kGenerateOwn, kLanguageMemory, kLanguageNative);
+    joined(kPromptOptions, kGenerateOwn, kGenerateEnd, kLanguageMemory, kLanguageNative);
 inline constexpr Example kGenerateExamples[] = {
     {"hone generate model.gguf -p Once --max-tokens 40", "the text that the model goes on with"},
     {"hone generate model.gguf --prompt-file words.txt --temperature 0.8 --seed 7",
      "another one, drawn"}};
+
+inline constexpr Option kChatOwn[] = {{.name = "system",
+                                       .take = Take::text,
+                                       .value = "TEXT",
+                                       .doc = "a message of the system before the conversation"}};
+inline constexpr auto kChat = joined(kChatOwn, kGenerateOwn, kLanguageMemory, kLanguageNative);
+inline constexpr Example kChatExamples[] = {
+    {"hone chat model.gguf --max-tokens 40", "a conversation, line by line"}};
 
 inline constexpr Example kTokensExamples[] = {
     {"hone tokens model.gguf -p Once", "the number of each token, and its text"}};

@@ -9,50 +9,23 @@
 namespace hone {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 double rate(double tokens, double seconds) { return seconds > 0 ? tokens / seconds : 0; }
 
-// Keeps what the prompt shares with what was read, but reads one token again for its logits.
-size_t keep_shared(LanguageModel& model, std::span<const TokenId> prompt) {
-  const std::span<const TokenId> known = model.tokens();
-  const auto shared = std::ranges::mismatch(known, prompt).in1 - known.begin();
-  const size_t kept = std::min(static_cast<size_t>(shared), prompt.size() - 1);
-  model.keep(kept);
+// The prompt as it fits: its first token, which may begin the text, and its end.
+std::vector<TokenId> fitting_prompt(std::span<const TokenId> prompt, int64_t context,
+                                    const GenerationOptions& options) {
+  std::vector<TokenId> kept(prompt.begin(), prompt.end());
+  const int64_t room = std::max(context - std::min(options.max_tokens, context / 2), int64_t{1});
+  if (const int64_t over = std::ssize(prompt) - room; options.drops_start && over > 0) {
+    const int64_t first = room > 1 ? 1 : 0;
+    kept.erase(kept.begin() + first, kept.begin() + first + over);
+  }
   return kept;
 }
-
-bool is_cancelled(const GenerationOptions& options) {
-  return options.cancel != nullptr && options.cancel->cancelled();
-}
-
-// The text of a generation while it comes.
-class Writer {
- public:
-  Writer(Generation& made, const GenerationOptions& options)
-      : made_(made), options_(options), stream_(options.stops) {}
-
-  // False: a text that ends the generation has come.
-  bool add(std::string_view bytes) {
-    give(stream_.add(bytes));
-    return !stream_.is_stopped();
-  }
-  void finish() { give(stream_.finish()); }
-
- private:
-  void give(const std::string& text) {
-    made_.text += text;
-    if (options_.on_text && !text.empty()) options_.on_text(text);
-  }
-
-  Generation& made_;
-  const GenerationOptions& options_;
-  TextStream stream_;
-};
 
 }  // namespace
 
@@ -70,60 +43,122 @@ double Generation::decode_rate() const {
   return rate(static_cast<double>(tokens.size()) - 1, decode_seconds);
 }
 
-Result<Generation> generate(LanguageModel& model, std::span<const TokenId> prompt,
-                            const GenerationOptions& options) {
+Result<TextMaker> TextMaker::begin(LanguageModel& model, std::span<const TokenId> prompt,
+                                   GenerationOptions options) {
   if (prompt.empty())
     return usage_error("the prompt has no token").with_hint("give at least one character");
-  if (std::ssize(prompt) > model.context())
+  TextMaker made(model, std::move(options));
+  made.past_ = fitting_prompt(prompt, model.context(), made.options_);
+  if (std::ssize(made.past_) > model.context())
     return usage_error("the prompt has {} tokens, but the context has room for {}", prompt.size(),
                        model.context());
-  Generation made;
-  made.prompt_tokens = std::ssize(prompt);
-  made.reused_tokens = static_cast<int64_t>(keep_shared(model, prompt));
-  Writer writer(made, options);
-  std::vector<TokenId> past(prompt.begin(), prompt.end());
+  made.made_.prompt_tokens = std::ssize(made.past_);
+  made.made_.dropped_tokens = std::ssize(prompt) - std::ssize(made.past_);
+  made.made_.reused_tokens = static_cast<int64_t>(model.keep_shared(made.past_));
+  made.start_ = Clock::now();
+  return made;
+}
 
-  Clock::time_point start = Clock::now();
-  std::span<const TokenId> next = prompt.subspan(static_cast<size_t>(made.reused_tokens));
-  for (int64_t step = 0; step < options.max_tokens; ++step) {
-    if (std::ssize(model.tokens()) + std::ssize(next) > model.context()) {
-      made.end = GenerationEnd::context;
-      break;
-    }
-    Result<std::vector<float>> logits = model.read(next);
-    if (!logits.ok() && is_cancelled(options)) {
-      made.end = GenerationEnd::cancelled;
-      break;
-    }
-    if (!logits.ok()) return std::move(logits).error();
-    // The embedding may have more rows than there are tokens.
-    const auto real =
-        std::span<const float>(*logits).first(static_cast<size_t>(model.tokenizer().size()));
-    const TokenId token =
-        HONE_TRY(choose_token(real, past, options.sampling, static_cast<uint64_t>(step)));
-    if (step == 0) {
-      made.prompt_seconds = seconds_since(start);
-      start = Clock::now();
-    }
-    if (model.tokenizer().ends_text(token)) {
-      made.end = GenerationEnd::model;
-      break;
-    }
-    made.tokens.push_back(token);
-    made.log_probabilities.push_back(log_probability(real, token));
-    past.push_back(token);
-    made.decode_seconds = seconds_since(start);
-    if (!writer.add(model.tokenizer().bytes_of(token))) {
-      made.end = GenerationEnd::stop;
-      break;
-    }
-    if (is_cancelled(options)) {
-      made.end = GenerationEnd::cancelled;
-      break;
-    }
-    next = std::span<const TokenId>(past).last(1);
+void TextMaker::give(const std::string& text) {
+  made_.text += text;
+  if (options_.on_text && !text.empty()) options_.on_text(text);
+}
+
+bool TextMaker::is_cancelled() const {
+  return options_.cancel != nullptr && options_.cancel->cancelled();
+}
+
+Result<bool> TextMaker::end(GenerationEnd why) {
+  made_.end = why;
+  has_ended_ = true;
+  give(stream_.finish());
+  return false;
+}
+
+Result<bool> TextMaker::take(std::span<const float> logits) {
+  // The embedding may have more rows than there are tokens.
+  const auto real = logits.first(static_cast<size_t>(model_->tokenizer().size()));
+  const TokenId token = HONE_TRY(choose_token(real, past_, options_.sampling, number()));
+  if (number() == 0) {
+    made_.prompt_seconds = seconds_since(start_);
+    start_ = Clock::now();
   }
-  writer.finish();
+  if (model_->tokenizer().ends_text(token)) return end(GenerationEnd::model);
+  made_.tokens.push_back(token);
+  made_.log_probabilities.push_back(log_probability(real, token));
+  past_.push_back(token);
+  made_.decode_seconds = seconds_since(start_);
+  give(stream_.add(model_->tokenizer().bytes_of(token)));
+  if (stream_.is_stopped()) return end(GenerationEnd::stop);
+  return is_cancelled() ? end(GenerationEnd::cancelled) : Result<bool>(true);
+}
+
+// None for the first token, which the prompt is read for.
+Result<std::vector<TokenId>> TextMaker::guesses(int64_t unread) const {
+  if (options_.drafter == nullptr || unread != 1 || number() == 0) return std::vector<TokenId>();
+  const int64_t left = options_.max_tokens - static_cast<int64_t>(number()) - 1;
+  const int64_t room = model_->context() - std::ssize(model_->tokens()) - unread;
+  const int64_t most = std::min({LanguageModel::kFew - 1, left, room});
+  if (most < 1) return std::vector<TokenId>();
+  return options_.drafter->draft(past_, most, options_.sampling, number());
+}
+
+Result<bool> TextMaker::step() {
+  if (has_ended_) return false;
+  if (std::ssize(made_.tokens) >= options_.max_tokens) return end(GenerationEnd::length);
+  const size_t read = model_->tokens().size();
+  std::vector<TokenId> next(past_.begin() + static_cast<ptrdiff_t>(read), past_.end());
+  if (std::ssize(past_) > model_->context()) return end(GenerationEnd::context);
+  const std::vector<TokenId> guessed = HONE_TRY(guesses(std::ssize(next)));
+  next.insert(next.end(), guessed.begin(), guessed.end());
+  Result<std::vector<float>> logits = guessed.empty() ? model_->read(next) : model_->read_all(next);
+  if (!logits.ok() && is_cancelled()) return end(GenerationEnd::cancelled);
+  if (!logits.ok()) return std::move(logits).error();
+  // Row i tells what follows the tokens up to guess i. It counts as long as these were right.
+  const auto width = static_cast<size_t>(model_->config().vocabulary);
+  made_.guessed_tokens += std::ssize(guessed);
+  for (size_t i = 0;; ++i) {
+    const bool goes_on = HONE_TRY(take(std::span<const float>(*logits).subspan(i * width, width)));
+    const bool was_right = goes_on && i < guessed.size() && past_.back() == guessed[i];
+    if (was_right) ++made_.right_guesses;
+    if (goes_on && was_right) continue;
+    // Tokens behind the first wrong guess are forgotten.
+    model_->keep(read + next.size() - guessed.size() + i);
+    return goes_on;
+  }
+}
+
+Result<Generation> generate(LanguageModel& model, std::span<const TokenId> prompt,
+                            const GenerationOptions& options) {
+  TextMaker maker = HONE_TRY(TextMaker::begin(model, prompt, options));
+  while (HONE_TRY(maker.step())) {
+  }
+  return maker.made();
+}
+
+Result<std::vector<Generation>> generate_all(LanguageModel& model,
+                                             std::span<const std::vector<TokenId>> prompts,
+                                             const GenerationOptions& options) {
+  // The first text has the caches of the model itself.
+  if (prompts.empty()) return std::vector<Generation>();
+  std::vector<LanguageModel::Memory> others = HONE_TRY(model.new_memories(prompts.size() - 1));
+  const auto in_turn = [&](size_t i, const auto& work) {
+    if (i > 0) model.swap_memory(others[i - 1]);
+    auto done = work();
+    if (i > 0) model.swap_memory(others[i - 1]);
+    return done;
+  };
+  std::vector<TextMaker> texts;
+  for (size_t i = 0; i < prompts.size(); ++i)
+    texts.push_back(
+        HONE_TRY(in_turn(i, [&] { return TextMaker::begin(model, prompts[i], options); })));
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (size_t i = 0; i < texts.size(); ++i)
+      if (HONE_TRY(in_turn(i, [&] { return texts[i].step(); }))) goes_on = true;
+  }
+  std::vector<Generation> made;
+  for (const TextMaker& text : texts) made.push_back(text.made());
   return made;
 }
 

@@ -54,15 +54,32 @@ Status LanguageModel::set_up() {
   return forget();
 }
 
-Status LanguageModel::forget() {
-  tokens_.clear();
-  caches_.clear();
+Result<std::vector<Tensor>> LanguageModel::empty_caches() const {
+  std::vector<Tensor> made;
   for (size_t i = kInputs; i < graph_.inputs().size(); ++i) {
     const Type type = graph_.type(graph_.inputs()[i]);
-    caches_.push_back(Tensor::zeros(
+    made.push_back(Tensor::zeros(
         HONE_TRY(type.bind({{"tokens", Dim(1)}, {"room", Dim(places_ - 1)}}))));
   }
+  return made;
+}
+
+Status LanguageModel::forget() {
+  tokens_.clear();
+  caches_ = HONE_TRY(empty_caches());
   return {};
+}
+
+Result<std::vector<LanguageModel::Memory>> LanguageModel::new_memories(size_t count) const {
+  const int64_t limit = memory_limit(face_), each = config_.cache_bytes(places_);
+  const std::optional<int64_t> more = checked_mul(static_cast<int64_t>(count), each);
+  if (!more || *more > limit - memory_)
+    return over_limit("{} more texts need {} each beside {}; the limit is {}", count,
+                      format_bytes(each), format_bytes(memory_), format_bytes(limit))
+        .with_hint("choose a shorter context, or fewer texts");
+  std::vector<Memory> made(count);
+  for (Memory& one : made) one.caches = HONE_TRY(empty_caches());
+  return made;
 }
 
 Status LanguageModel::check_memory() const {
@@ -110,7 +127,9 @@ Result<const Executable*> LanguageModel::code_of(const Step& step) {
 // caches, too. No token sees them, for they stand behind it; later tokens overwrite them.
 Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, bool all_rows) {
   const int64_t count = std::ssize(tokens);
-  const int64_t size = count == 1 || count == kLongChunk ? count : kChunk;
+  const int64_t size = count == 1 || count == kLongChunk ? count
+                       : all_rows && count <= kFew       ? kFew
+                                                         : kChunk;
   const Executable* const code = HONE_TRY(code_of({size, all_rows ? size : 1}));
   std::vector<int64_t> ids(static_cast<size_t>(size), 0);
   std::ranges::copy(tokens, ids.begin());
@@ -168,5 +187,12 @@ Result<std::vector<float>> LanguageModel::read_all(std::span<const TokenId> toke
 }
 
 void LanguageModel::keep(size_t tokens) { tokens_.resize(std::min(tokens, tokens_.size())); }
+
+size_t LanguageModel::keep_shared(std::span<const TokenId> tokens) {
+  const auto shared = std::ranges::mismatch(tokens_, tokens).in1 - tokens_.begin();
+  const size_t most = tokens.empty() ? 0 : tokens.size() - 1;
+  keep(std::min(static_cast<size_t>(shared), most));
+  return tokens_.size();
+}
 
 }  // namespace hone

@@ -18,6 +18,8 @@ class LanguageModel {
   // A prompt is read in long chunks, since each unpacks all weights, and the rest of it in short
   // ones; the last one is filled up.
   static constexpr int64_t kChunk = 32, kLongChunk = 128;
+  // The most tokens that are read together with the logits of each, if guesses are checked.
+  static constexpr int64_t kFew = 8;
 
   struct Options {
     NativeOptions native;
@@ -44,6 +46,25 @@ class LanguageModel {
   Result<std::vector<float>> read_all(std::span<const TokenId> tokens);
   // Forgets all but the first tokens. After an error it has forgotten all.
   void keep(size_t tokens);
+  // Keeps what the tokens begin with, but not the last one of them: it is read again for its
+  // logits. Says how many.
+  size_t keep_shared(std::span<const TokenId> tokens);
+
+  // A text that was read, with its caches: several texts share the weights and the code.
+  struct Memory {
+    std::vector<Tensor> caches;
+    std::vector<TokenId> tokens;
+  };
+  // They hold nothing yet. Refused: more memory than the face allows.
+  Result<std::vector<Memory>> new_memories(size_t count) const;
+  void swap_memory(Memory& other) {
+    caches_.swap(other.caches);
+    tokens_.swap(other.tokens);
+  }
+
+  // The face for what is read from now on. Its pointers outlive that.
+  void set_face(const Face& face) { face_ = face; }
+  const Face& face() const { return face_; }
 
   int64_t compiled() const { return std::ssize(steps_); }  // programs that were made so far
 
@@ -63,6 +84,7 @@ class LanguageModel {
   };
   Status set_up();
   Status forget();
+  Result<std::vector<Tensor>> empty_caches() const;
   Status check_memory() const;
   Status check_room(std::span<const TokenId> tokens) const;
   Result<const Executable*> code_of(const Step& step);
@@ -73,7 +95,7 @@ class LanguageModel {
   const Tokenizer tokenizer_;
   const Graph graph_;
   const Options options_;
-  const Face face_;
+  Face face_;
   std::shared_ptr<Team> team_;
   int64_t context_ = 0;  // what is asked for
   int64_t places_ = 0;   // of the caches: a filled-up chunk fits behind the context

@@ -6,6 +6,7 @@
 #include "python/error.h"
 #include "python/graph.h"
 #include "python/job.h"
+#include "python/language.h"
 #include "python/report.h"
 #include "python/request.h"
 #include "report/tune_text.h"
@@ -169,4 +170,5 @@ PYBIND11_MODULE(_compiler, module) {
   define_graph(module);
   define_cost(module);
   define_report(module);
+  define_language(module);
 }

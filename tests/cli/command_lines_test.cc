@@ -84,6 +84,7 @@ const std::map<std::string_view, Words>& lines() {
       {"alloc", {"buffers.csv"}},
       {"assign", {"problem.json"}},
       {"generate", {"model.gguf", "-p", "the", "-n", "2"}},
+      {"chat", {"model.gguf", "-n", "2"}},
       {"tokens", {"model.gguf", "-p", "the"}},
       {"evaluate", {"model.gguf", "--text", "small.hone", "--window", "8"}},
       {"place", {"tasks.txt", "--seconds", "0.1"}},

@@ -258,6 +258,9 @@ void add_tiny_tokenizer(GgufWriter& writer) {
   writer.texts("tokenizer.ggml.merges", lines);
   writer.integer("tokenizer.ggml.bos_token_id", static_cast<uint32_t>(kBytes + merges.size()));
   writer.integer("tokenizer.ggml.eos_token_id", static_cast<uint32_t>(kBytes + merges.size() + 1));
+  writer.text("tokenizer.chat_template",
+              "{% for m in messages %}{{ bos_token + m.role + ': ' + m.content + eos_token }}"
+              "{% endfor %}{{ bos_token }}assistant:");
 }
 
 std::string tiny_gguf(const TinyDecoder& tiny) { return TinyWriter(tiny).write(); }

@@ -1,4 +1,4 @@
-#include "language/generation.h"
+#include "language/speculation.h"
 
 #include <gtest/gtest.h>
 
@@ -178,6 +178,107 @@ TEST(Generations, RefuseWhatHasNoRoom) {
   EXPECT_THAT(made(large, 0, face), refuses(ErrorCode::limit, "context of 8192 ... limit is 1"));
   face.memory_limit = 4 << 20;
   EXPECT_THAT(made(large, 0, face), refuses(ErrorCode::limit, "tokens fits"));
+}
+
+TEST(Generations, MayLoseTheStartOfThePrompt) {
+  const std::unique_ptr<Loaded> all = loaded(kTiny, 8);
+  Ids prompt;
+  for (TokenId i = 0; i < 20; ++i) prompt.push_back(i + 1);
+  const GenerationOptions options = {.max_tokens = 3, .drops_start = true};
+  const Generation made = generate(*all->model, prompt, options).value();
+  EXPECT_EQ(made.dropped_tokens, 15);
+  EXPECT_EQ(made.prompt_tokens, 5);
+  EXPECT_EQ(made.tokens,
+            generate(*all->model, Ids{1, 17, 18, 19, 20}, {.max_tokens = 3}).value().tokens);
+  EXPECT_EQ(generate(*all->model, Ids{1, 2}, options).value().dropped_tokens, 0);
+}
+
+// ---- Batches
+// --------------------------------------------------------------------------------------
+
+TEST(Batches, EqualSingleTexts) {
+  LanguageModel& model = *shared().model;
+  const std::vector<Ids> prompts = {{1, 2, 3}, {200}, {1, 2, 3, 4, 5, 6, 7}, {1, 2, 3}};
+  GenerationOptions options = {.max_tokens = 9, .sampling = {.temperature = 1, .seed = 5}};
+  const std::vector<Generation> all = generate_all(model, prompts, options).value();
+  ASSERT_EQ(all.size(), prompts.size());
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    model.keep(0);
+    const Generation single = generate(model, prompts[i], options).value();
+    EXPECT_EQ(all[i].tokens, single.tokens) << i;
+    EXPECT_EQ(all[i].log_probabilities, single.log_probabilities) << i;
+    EXPECT_EQ(all[i].end, single.end) << i;
+  }
+  LookupDrafter lookup;
+  options.drafter = &lookup;
+  EXPECT_EQ(generate_all(model, prompts, options).value()[2].tokens, all[2].tokens);
+  EXPECT_TRUE(generate_all(model, {}, options).value().empty());
+  EXPECT_THAT(generate_all(model, std::vector<Ids>{{1}, {}}, options),
+              refuses(ErrorCode::usage, "no token"));
+}
+
+TEST(Batches, NeedTheirMemory) {
+  const std::string bytes = tiny_gguf({.context = 8192});
+  const Gguf large = parse_gguf(std::as_bytes(std::span(bytes)), "large").value();
+  Face face;
+  face.memory_limit = 20 << 20;
+  const std::unique_ptr<LanguageModel> model = made(large, 8192, face).value();
+  EXPECT_THAT(generate_all(*model, std::vector<Ids>(64, Ids{1}), {.max_tokens = 1}),
+              refuses(ErrorCode::limit, "63 more texts ... limit"));
+}
+
+// ---- Speculation
+// ----------------------------------------------------------------------------------
+
+TEST(Speculation, ChangesNoToken) {
+  LanguageModel& model = *shared().model;
+  const std::unique_ptr<Loaded> other = loaded({.layers = 1, .seed = 7});
+  const std::unique_ptr<ModelDrafter> small =
+      ModelDrafter::make(std::move(other->model), model.tokenizer()).value();
+  const std::unique_ptr<Loaded> same = loaded(kTiny);
+  const std::unique_ptr<ModelDrafter> twin =
+      ModelDrafter::make(std::move(same->model), model.tokenizer()).value();
+  LookupDrafter lookup;
+  const Ids prompt = {10, 20, 30, 10, 20, 30, 10, 20};
+  for (const double temperature : {0.0, 0.3, 1.5}) {
+    GenerationOptions options = {.max_tokens = 20,
+                                 .sampling = {.temperature = temperature, .seed = 3}};
+    const Generation plain = generate(model, prompt, options).value();
+    for (Drafter* const drafter :
+         std::initializer_list<Drafter*>{&lookup, small.get(), twin.get()}) {
+      options.drafter = drafter;
+      const Generation guessed = generate(model, prompt, options).value();
+      EXPECT_EQ(guessed.tokens, plain.tokens) << temperature;
+      EXPECT_EQ(guessed.text, plain.text);
+      EXPECT_EQ(guessed.end, plain.end);
+      EXPECT_LE(guessed.right_guesses, guessed.guessed_tokens);
+      if (drafter == twin.get() && plain.end == GenerationEnd::length) {
+        EXPECT_GT(guessed.guessed_tokens, 10);
+        EXPECT_EQ(guessed.right_guesses, guessed.guessed_tokens) << "it draws the same numbers";
+      }
+    }
+  }
+}
+
+TEST(Speculation, LooksUpWhatFollowedBefore) {
+  LookupDrafter lookup;
+  const auto draft = [&](const Ids& past, int64_t most) {
+    return lookup.draft(past, most, {}, 0).value();
+  };
+  EXPECT_EQ(draft({1, 2, 3, 4, 9, 1, 2, 3}, 7), (Ids{4, 9, 1, 2, 3}));
+  EXPECT_EQ(draft({1, 2, 3, 4, 9, 1, 2, 3}, 2), (Ids{4, 9}));
+  EXPECT_EQ(draft({5, 7, 5, 8, 5}, 1), Ids{8}) << "the nearest place";
+  EXPECT_EQ(draft({1, 2, 3}, 4), Ids());
+  EXPECT_EQ(draft({1}, 4), Ids());
+}
+
+TEST(Speculation, RefusesAnotherVocabulary) {
+  std::unique_ptr<Loaded> other = loaded({.layers = 1});
+  Vocabulary vocabulary = shared().model->tokenizer().vocabulary();
+  vocabulary.tokens[0].text = "other";
+  const Tokenizer tokenizer = Tokenizer::make(vocabulary).value();
+  EXPECT_THAT(ModelDrafter::make(std::move(other->model), tokenizer),
+              refuses(ErrorCode::bad_input, "another vocabulary"));
 }
 
 // ---- Sampling
