@@ -36,8 +36,8 @@ class LanguageModel {
   int64_t memory() const { return memory_; }  // bytes of weights and caches
   std::span<const TokenId> tokens() const { return tokens_; }
 
-  // Makes the code for a prompt of this many tokens and for what follows. Otherwise the first tokens
-  // that are read do it.
+  // Makes the code for a prompt of this many tokens and for what follows. Otherwise the first
+  // tokens that are read do it.
   Status prepare(int64_t prompt_tokens);
 
   // Reads on. Gives the logits behind the last token. At least one token; all must have room.
