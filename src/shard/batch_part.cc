@@ -291,8 +291,12 @@ Result<ValueId> Walk::sliced(ValueId v, int dim) {
 
 // ---- Partial sums -------------------------------------------------------------------------------
 
-// The type in which parts of a sum are added up. Rounded once, as on one device.
-DType sum_type(DType dtype) { return is_real(dtype) && bits(dtype) == 16 ? DType::f32 : dtype; }
+// The type in which parts of a sum are added up. Rounded once, as on one device. Types that are for
+// storage alone cannot be added up.
+DType sum_type(DType dtype) {
+  if (is_real(dtype)) return bits(dtype) <= 16 ? DType::f32 : dtype;
+  return is_storage_only(dtype) ? DType::i32 : dtype;
+}
 
 Result<ValueId> Walk::cast_to(ValueId local, DType dtype) {
   if (part_.type(local).dtype() == dtype) return local;

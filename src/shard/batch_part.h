@@ -38,8 +38,8 @@ struct BatchPart {
 //
 // An op that adds up rows makes a partial sum on each device, and so does what adds or moves
 // partial sums alone. Where the value is needed, an all_reduce of all devices makes it whole. The
-// graphs of all shares have the same all_reduces in the same order. Numbers of 16 bits are added up
-// in f32.
+// graphs of all shares have the same all_reduces in the same order. Numbers of 16 bits and less are
+// added up in f32, and integers of less than a byte in i32.
 //
 // Regions and composites are followed into. A composite whose local form means the same stays one.
 // Where a branch or a while loop has sums, devices agree on its condition by another all_reduce.

@@ -384,6 +384,23 @@ TEST(BatchPart, EqualsTheWholeGraphOrIsRefusedRightly) {
   EXPECT_GT(refused, 20);
 }
 
+// A state of a loop may be of a type that no collective adds up.
+TEST(BatchPart, KeepsStatesOfTypesThatAreForStorage) {
+  for (const std::string_view type : {"f8e5m2fnuz", "i4", "bf16"}) {
+    const Graph graph = parsed(fmt::format(
+        "graph @small(%x: f32[4]) -> (f32[4], {0}[2]) {{\n"
+        "  %y = tanh %x\n  %a = constant [2, 1] : {0}[2]\n  %z = constant 0 : i32[]\n"
+        "  %b, %n = while %a, %z\n"
+        "    condition(%s: {0}[2], %i: i32[]) {{\n"
+        "      %e = constant 3 : i32[] %go = compare %i, %e {{direction = lt}} return %go }}\n"
+        "    body(%s: {0}[2], %i: i32[]) {{ %c = constant [1, -3] : {0}[2]\n"
+        "      %o = constant 1 : i32[] %j = add %i, %o return %c, %j }}\n"
+        "  return %y, %b\n}}\n",
+        type));
+    EXPECT_TRUE(holds(graph, *random_inputs(graph, 1), {0}, 4, 2)) << type;
+  }
+}
+
 // All ops, along any dim of any input.
 void run_random_graphs(uint64_t begin, uint64_t end, std::set<Opcode>& seen, int& held) {
   for (uint64_t seed = begin; seed < end; ++seed) {
