@@ -104,7 +104,9 @@ Status tell_system(Subject& subject, const System& system, const Arguments& argu
   const SystemTimeline explanation = HONE_TRY(system_timeline(system, plans));
   if (arguments.given("trace")) {
     Trace trace;
-    add_timeline(trace, explanation.timeline, explanation.jobs.jobs(), names_of(explanation));
+    const SystemTimeline drawn =
+        HONE_TRY(system_timeline(system, plans, system.device_count() > kMostDrawnDevices));
+    add_timeline(trace, drawn.timeline, drawn.jobs(), names_of(drawn));
     if (const int64_t lost = trace.lost(); lost > 0)
       console.note("{} jobs have no room in the trace", lost);
     HONE_TRY(write_file_atomic(arguments.text("trace"), trace.json("hone explain")));

@@ -115,7 +115,8 @@ Status draw_system(ModelReport& report, const Model& model, const NativeOptions&
     wanted.said.emplace_back().threads = options.threads;
   }
   const SystemPlans plans = HONE_TRY(plan_for_system(graph, system, costs, wanted));
-  report.devices = timeline_picture(system, HONE_TRY(timeline_of(plans, system, costs)));
+  const bool merge = system.device_count() > kMostDrawnDevices;
+  report.devices = timeline_picture(system, HONE_TRY(timeline_of(plans, system, costs, merge)));
   return {};
 }
 

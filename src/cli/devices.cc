@@ -158,7 +158,7 @@ Result<std::shared_ptr<const ManyDevices>> with_collectives(
   return crew->load(code);
 }
 
-// That all devices share; those of other machines have their own.
+// The cores that all devices share; those of other machines have their own.
 int64_t cores_of(const Processes& processes, const Target& target) {
   const bool are_here = processes.crew == nullptr || processes.devices_here > 0;
   return are_here ? target.cores : INT64_MAX;

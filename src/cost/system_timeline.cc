@@ -39,7 +39,7 @@ Status check_ids(const Graph& graph, NodeId n, const Ints& ids, int64_t devices)
   return {};
 }
 
-// The groups that exchange something at once.
+// The groups that exchange something at once, which do the same.
 Result<std::vector<Collective>> groups_of(const Graph& graph, NodeId n, CollectiveKind kind,
                                           int64_t elements, int64_t devices) {
   std::vector<int32_t> all(static_cast<size_t>(devices));
@@ -216,16 +216,36 @@ Result<TargetTasks> tasks_for(const TargetPlan& plan, const Target& target) {
   return made;
 }
 
+GroupedCollective grouped(const std::vector<Collective>& groups) {
+  GroupedCollective made = {.collective = groups.front()};
+  for (const Collective& group : groups) made.groups.push_back(group.devices);
+  std::iota(made.collective.devices.begin(), made.collective.devices.end(), 0);
+  const auto members = static_cast<int64_t>(made.collective.devices.size());
+  if (members > kExactMembers)
+    made.collective.elements = (made.collective.elements + members - 1) / members * members;
+  return made;
+}
+
 class Devices {
  public:
-  Devices(const System& system, std::span<const TargetPlan> plans)
-      : system_(system), plans_(plans), jobs_(system) {}
+  Devices(const System& system, std::span<const TargetPlan> plans, bool merge)
+      : system_(system),
+        plans_(plans),
+        merge_(merge),
+        devices_(static_cast<size_t>(system.device_count())),
+        jobs_(devices_) {
+    for (const Target& target : system.targets) {
+      const StepRates rates = step_rates(target);
+      rates_.copy.push_back(rates.copy);
+      rates_.add.push_back(rates.add);
+    }
+  }
 
   Result<SystemTimeline> timed() {
     for (size_t i = 0; i < plans_.size(); ++i)
       targets_.push_back(HONE_TRY(tasks_for(plans_[i], system_.targets[i])));
-    HONE_TRY(add_devices());
-    const auto first_step = static_cast<uint32_t>(jobs_.jobs().jobs.size());
+    for (size_t i = 0; i < plans_.size(); ++i) add_tasks(i);
+    const auto first_step = static_cast<uint32_t>(jobs_.program().jobs.size());
     std::vector<TimedExchange> exchanges;
     const Graph& graph = *plans_.front().graph;
     for (const NodeId n : graph.nodes())
@@ -234,80 +254,140 @@ class Devices {
         const auto said = plans_.front().plan->collective.find(exchange.timed.name);
         if (said == plans_.front().plan->collective.end())
           return bad_input("the plan has no schedule of {}", graph.describe(n));
-        exchange.timed.schedule = {
-            said->second, HONE_TRY(collective_seconds(exchange.groups, said->second,
-                                                      exchange.element_bytes, system_))};
-        HONE_TRY(add(exchange));
+        const GroupedCollective groups = grouped(exchange.groups);
+        exchange.timed.schedule = {said->second, HONE_TRY(alone(exchange, groups, said->second))};
+        HONE_TRY(add(exchange, groups));
         exchanges.push_back(exchange.timed);
       }
-    Timeline timeline = HONE_TRY(Timeline::open(jobs_.jobs()));
-    std::vector<HeldMemory> memory = HONE_TRY(held(timeline));
-    return SystemTimeline{std::move(jobs_), std::move(timeline), first_step, std::move(exchanges),
+    ClassJobs classes = HONE_TRY(class_jobs(jobs_.program(), system_, merge_, kMostTimedJobs));
+    Timeline timeline = HONE_TRY(Timeline::open(classes.jobs));
+    std::vector<HeldMemory> memory = HONE_TRY(held(timeline, classes));
+    return SystemTimeline{Topology(system_),   std::move(jobs_), std::move(classes),
+                          std::move(timeline), first_step,       std::move(exchanges),
                           std::move(memory)};
   }
 
  private:
-  size_t target_of(int64_t device) const { return system_.device(device).target; }
-
-  Status add_devices() {
-    size_t count = 0;
-    for (int64_t d = 0; d < system_.device_count(); ++d) {
-      const TargetTasks& tasks = targets_[target_of(d)];
-      rates_.push_back(step_rates(system_.targets[target_of(d)]));
-      count += tasks.list.tasks.size();
-      if (count > kMostTimedJobs)
-        return over_limit("{} devices with {} tasks each are more than {} jobs",
-                          system_.device_count(), tasks.list.tasks.size(), kMostTimedJobs);
-      devices_.push_back(add_tasks(jobs_, d, tasks.list, tasks.seconds));
+  // Each device of a target runs its tasks on one queue, which takes the ready one that stands
+  // first. An exchange is a join, which its steps let wait.
+  void add_tasks(size_t target) {
+    std::vector<bool> set(devices_);
+    for (size_t d = 0; d < devices_; ++d)
+      set[d] = system_.device(static_cast<int64_t>(d)).target == target;
+    const uint32_t doers = jobs_.set(std::move(set));
+    const TargetTasks& tasks = targets_[target];
+    std::vector<uint32_t>& made = tasks_.emplace_back();
+    for (size_t i = 0; i < tasks.list.tasks.size(); ++i) {
+      const Task& task = tasks.list.tasks[i];
+      std::vector<uint32_t> after;
+      for (const uint32_t before : task.after) after.push_back(made[before]);
+      jobs_.name(task.name);
+      made.push_back(tasks.seconds[i] ? jobs_.compute(doers, {*tasks.seconds[i]}, std::move(after))
+                                      : jobs_.join(doers, std::move(after)));
     }
-    return {};
   }
 
-  Status add(const Exchange& exchange) {
-    std::vector<DeviceProgram> programs;
-    for (const Collective& group : exchange.groups)
-      for (DeviceProgram& one : HONE_TRY(step_programs(group, exchange.timed.schedule.schedule)))
-        programs.push_back(std::move(one));
-    std::vector<uint32_t> joins;
-    std::vector<std::vector<uint32_t>> begins;
-    for (const DeviceProgram& program : programs) {
-      const TargetTasks& tasks = targets_[target_of(program.device)];
+  // The seconds of an exchange if nothing else happens. Gradients of layers are alike.
+  Result<double> alone(const Exchange& exchange, const GroupedCollective& groups,
+                       const CollectiveSchedule& schedule) {
+    const auto is_same = [&](const Alone& one) {
+      return one.schedule == schedule && one.element_bytes == exchange.element_bytes &&
+             one.collective.kind == groups.collective.kind &&
+             one.collective.elements == groups.collective.elements &&
+             one.collective.pairs == groups.collective.pairs && one.groups == groups.groups;
+    };
+    for (const Alone& one : alone_)
+      if (is_same(one)) return one.seconds;
+    SharedJobs jobs(devices_);
+    HONE_TRY(add_steps(jobs, groups, schedule, exchange.element_bytes, rates_));
+    const ClassJobs classes = HONE_TRY(class_jobs(jobs.program(), system_, true, kMostTimedJobs));
+    const double seconds = hone::seconds_of(HONE_TRY(Timeline::open(classes.jobs)).end());
+    alone_.push_back({schedule, exchange.element_bytes, groups.collective, groups.groups, seconds});
+    return seconds;
+  }
+
+  Status add(const Exchange& exchange, const GroupedCollective& groups) {
+    std::vector<uint32_t> joins, begin;
+    for (size_t target = 0; target < targets_.size(); ++target) {
+      const TargetTasks& tasks = targets_[target];
       const auto task = tasks.exchanges.find(exchange.timed.name);
       if (task == tasks.exchanges.end())
         return bad_input("the plan of another target has no '{}'", exchange.timed.name);
-      const std::vector<uint32_t>& jobs = devices_[static_cast<size_t>(program.device)].tasks;
-      joins.push_back(jobs[task->second]);
-      std::vector<uint32_t>& begin = begins.emplace_back();
+      joins.push_back(tasks_[target][task->second]);
       for (const uint32_t before : tasks.list.tasks[task->second].after)
-        begin.push_back(jobs[before]);
+        begin.push_back(tasks_[target][before]);
     }
     jobs_.name(fmt::format("{} {}", name(exchange.timed.kind), exchange.timed.name));
     const std::vector<uint32_t> ends = HONE_TRY(add_steps(
-        jobs_, programs, {.element_bytes = exchange.element_bytes, .rates = rates_}, begins));
-    for (size_t i = 0; i < ends.size(); ++i) jobs_.wait(joins[i], ends[i]);
+        jobs_, groups, exchange.timed.schedule.schedule, exchange.element_bytes, rates_, begin));
+    for (const uint32_t join : joins)
+      jobs_.job(join).after.insert(jobs_.job(join).after.end(), ends.begin(), ends.end());
     return {};
   }
 
-  Result<std::vector<HeldMemory>> held(const Timeline& timeline) const {
+  Result<std::vector<HeldMemory>> held(const Timeline& timeline, const ClassJobs& classes) const {
     std::vector<HeldBuffer> buffers;
-    for (uint32_t d = 0; d < devices_.size(); ++d) {
-      const Program* program = plans_[target_of(d)].program;
+    std::vector<bool> seen(classes.classes.devices);
+    for (size_t d = 0; d < devices_; ++d) {
+      const uint32_t one = classes.classes.of_device[d];
+      if (seen[one]) continue;
+      seen[one] = true;
+      const size_t target = system_.device(static_cast<int64_t>(d)).target;
+      const Program* program = plans_[target].program;
       if (program == nullptr) return std::vector<HeldMemory>();
-      for (HeldBuffer& buffer : HONE_TRY(held_buffers(*program, d, devices_[d].tasks)))
+      std::vector<uint32_t> commands;
+      for (const uint32_t task : tasks_[target])
+        commands.push_back(classes.job(static_cast<int64_t>(d), task));
+      for (HeldBuffer& buffer : HONE_TRY(held_buffers(*program, one, commands)))
         buffers.push_back(std::move(buffer));
     }
-    return held_memory(timeline, buffers, static_cast<uint32_t>(devices_.size()));
+    return held_memory(timeline, buffers, classes.classes.devices);
   }
+
+  struct Alone {
+    CollectiveSchedule schedule;
+    int64_t element_bytes = 1;
+    Collective collective;
+    std::vector<std::vector<int32_t>> groups;
+    double seconds = 0;
+  };
 
   const System& system_;
   const std::span<const TargetPlan> plans_;
+  const bool merge_;
+  const size_t devices_;
   std::vector<TargetTasks> targets_;
-  SystemJobs jobs_;
-  std::vector<TaskJobs> devices_;
-  std::vector<StepRates> rates_;
+  SharedJobs jobs_;
+  std::vector<std::vector<uint32_t>> tasks_;  // by target: the job with which each one ends
+  SharedRates rates_;
+  std::vector<Alone> alone_;
 };
 
 }  // namespace
+
+std::string SystemTimeline::devices_name(uint32_t of_class) const {
+  constexpr int kMostRanges = 3;
+  const std::vector<uint32_t>& classes_of = classes.classes.of_device;
+  std::string name;
+  int ranges = 0;
+  for (size_t d = 0; d < classes_of.size(); ++d) {
+    if (classes_of[d] != of_class) continue;
+    if (ranges++ == kMostRanges) return name + ", ...";
+    const size_t begin = d;
+    while (d + 1 < classes_of.size() && classes_of[d + 1] == of_class) ++d;
+    name += name.empty() ? "" : ", ";
+    name += begin == d ? std::to_string(d) : fmt::format("{}-{}", begin, d);
+  }
+  return name;
+}
+
+std::string SystemTimeline::link_name(uint32_t of_class) const {
+  const std::vector<uint32_t>& classes_of = classes.classes.of_link;
+  const auto first = std::ranges::find(classes_of, of_class);
+  const auto count = std::ranges::count(classes_of, of_class);
+  std::string name = topology.link_name(static_cast<uint32_t>(first - classes_of.begin()));
+  return count == 1 ? name : fmt::format("{} and {} alike", name, count - 1);
+}
 
 bool has_exchanges(const Graph& graph) {
   for (const NodeId n : graph.nodes())
@@ -315,10 +395,11 @@ bool has_exchanges(const Graph& graph) {
   return has_exchanges_in_regions(graph);
 }
 
-Result<SystemTimeline> system_timeline(const System& system, std::span<const TargetPlan> plans) {
+Result<SystemTimeline> system_timeline(const System& system, std::span<const TargetPlan> plans,
+                                       bool merge) {
   HONE_CHECK(plans.size() == system.targets.size(), "{} plans, {} targets", plans.size(),
              system.targets.size());
-  return Devices(system, plans).timed();
+  return Devices(system, plans, merge).timed();
 }
 
 Status add_best_schedules(const Graph& graph, const System& system, Plan& plan) {

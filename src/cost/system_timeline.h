@@ -12,7 +12,7 @@
 #include "target/system.h"
 #include "timeline/collective_price.h"
 #include "timeline/held_memory.h"
-#include "timeline/system_jobs.h"
+#include "timeline/shared_jobs.h"
 #include "timeline/timeline.h"
 
 // When each job of a program starts and ends that runs on all devices of a System. Each device runs
@@ -41,12 +41,24 @@ struct TimedExchange {
   CollectivePrice schedule;  // of the plan; and its time alone
 };
 
+// Devices that do the same at the same time are simulated once: queues and links are those of their
+// classes (timeline/alike.h).
 struct SystemTimeline {
-  SystemJobs jobs;
+  Topology topology;
+  SharedJobs shared;
+  ClassJobs classes;
   Timeline timeline;
-  uint32_t first_step = 0;  // the first job of an exchange
+  uint32_t first_step = 0;  // of the shared jobs, the first one of an exchange
   std::vector<TimedExchange> exchanges;
-  std::vector<HeldMemory> memory;  // of each device; empty: not known
+  std::vector<HeldMemory> memory;  // of each class of devices; empty: not known
+
+  const Jobs& jobs() const { return classes.jobs; }
+  const std::string& name_of(uint32_t job) const { return shared.name_of(classes.numbers[job]); }
+  bool is_step(uint32_t job) const { return classes.numbers[job] >= first_step; }
+  // "3", "0-7", "0-3, 8, 12-15, ..."
+  std::string devices_name(uint32_t of_class) const;
+  // "ring 0 > 1", "ring 0 > 1 and 7 alike"
+  std::string link_name(uint32_t of_class) const;
 };
 
 // True if devices exchange something in the graph: it cannot be lowered for one device alone.
@@ -54,8 +66,13 @@ bool has_exchanges(const Graph& graph);
 
 // `plans` are those of the system's targets; the first one has the schedules of collectives, and
 // the others say the same. Errors: sizes are open; a collective names devices that the system does
-// not have, or stands in a region; there are more than kMostTimedJobs.
-Result<SystemTimeline> system_timeline(const System& system, std::span<const TargetPlan> plans);
+// not have, or stands in a region; there are more than kMostTimedJobs. Shards of groups of more
+// than kExactMembers devices are all as long as the first one.
+Result<SystemTimeline> system_timeline(const System& system, std::span<const TargetPlan> plans,
+                                       bool merge = true);
+inline constexpr int64_t kExactMembers = 64;
+// Traces and pictures have a track for each device up to here, and else for devices that are alike.
+inline constexpr int64_t kMostDrawnDevices = 64;
 inline constexpr size_t kMostTimedJobs = 2'000'000;
 
 // Gives each collective of the graph and of its regions that has no schedule in the plan the one

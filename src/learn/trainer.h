@@ -26,8 +26,8 @@
 //   TrainingResult result = HONE_TRY(trainer.train(&validation));
 //
 // The same seed gives the same bits on the same machine with the same number of threads and of
-// devices, and the same system, also if training was interrupted and resumed. A checkpoint does not
-// say how many devices wrote it: any number goes on from it.
+// devices, and the same system. So it does if training was interrupted and resumed. A checkpoint
+// does not say how many devices wrote it: any number goes on from it.
 
 namespace hone {
 

@@ -21,7 +21,7 @@ class Tables {
  public:
   Tables(const SystemTimeline& explanation, size_t most)
       : explanation_(explanation),
-        jobs_(explanation.jobs.jobs()),
+        jobs_(explanation.jobs()),
         timeline_(explanation.timeline),
         most_(most) {}
 
@@ -53,14 +53,13 @@ class Tables {
       const Job& job = jobs_.jobs[number];
       const Ticks whole = timeline_.end(number) - timeline_.start(number);
       if (job.queue != Job::kNoQueue) {
-        parts[number < explanation_.first_step ? "computing" : "sums and copies"] += whole;
+        parts[explanation_.is_step(number) ? "sums and copies" : "computing"] += whole;
         continue;
       }
       const Ticks latency = ticks_of(job.seconds);
       if (latency > 0) parts["latency"] += latency;
       if (whole > latency)
-        parts["link " + explanation_.jobs.topology().link_name(slowest_link(job))] +=
-            whole - latency;
+        parts["link " + explanation_.link_name(slowest_link(job))] += whole - latency;
     }
     std::vector<std::pair<std::string, Ticks>> order(parts.begin(), parts.end());
     std::ranges::sort(order, {},
@@ -75,7 +74,7 @@ class Tables {
   std::string most_waited(const QueueTime& time) const {
     std::map<std::string, Ticks> causes;
     for (const QueueWait& wait : time.waits)
-      causes[explanation_.jobs.name_of(wait.cause)] += wait.end - wait.begin;
+      causes[explanation_.name_of(wait.cause)] += wait.end - wait.begin;
     if (causes.empty()) return "";
     const auto most =
         std::ranges::max_element(causes, {}, [](const auto& cause) { return cause.second; });
@@ -85,20 +84,21 @@ class Tables {
   std::string devices() const {
     const std::vector<QueueTime> times = queue_times(timeline_, jobs_);
     const bool has_memory = !explanation_.memory.empty();
-    std::vector<std::string> titles = {"device", "computing", "waiting", "done at"};
+    std::vector<std::string> titles = {"devices", "computing", "waiting", "done at"};
     if (has_memory) titles.push_back("memory");
     titles.push_back("waits most for");
-    TextTable table(has_memory ? "rrrrrl" : "rrrrl", titles);
+    TextTable table(has_memory ? "lrrrrl" : "lrrrl", titles);
     for (size_t d = 0; d < std::min(times.size(), most_); ++d) {
       Ticks waiting = 0;
       for (const QueueWait& wait : times[d].waits) waiting += wait.end - wait.begin;
-      std::vector<std::string> row = {std::to_string(d), seconds_text(times[d].computing),
-                                      seconds_text(waiting), seconds_text(times[d].end)};
+      std::vector<std::string> row = {explanation_.devices_name(static_cast<uint32_t>(d)),
+                                      seconds_text(times[d].computing), seconds_text(waiting),
+                                      seconds_text(times[d].end)};
       if (has_memory) row.push_back(format_bytes(explanation_.memory[d].peak));
       row.push_back(most_waited(times[d]));
       table.add_row(std::move(row));
     }
-    return table.to_string() + rest(times.size(), "devices");
+    return table.to_string() + rest(times.size(), "sorts of devices");
   }
 
   std::string links() const {
@@ -110,7 +110,7 @@ class Tables {
     std::ranges::sort(used, {}, [&](uint32_t link) { return std::pair(-times[link].busy, link); });
     TextTable table("lrrr", {"link", "busy", "share", "bytes"});
     for (const uint32_t link : std::span(used).first(std::min(used.size(), most_)))
-      table.add_row({explanation_.jobs.topology().link_name(link), seconds_text(times[link].busy),
+      table.add_row({explanation_.link_name(link), seconds_text(times[link].busy),
                      share_text(times[link].busy, timeline_.end()), bytes_text(times[link].bytes)});
     return table.to_string() + rest(used.size(), "links");
   }
@@ -162,12 +162,13 @@ std::string overlaps_text(const SystemPlans& plans, size_t most) {
 
 TimelineNames names_of(const SystemTimeline& explanation) {
   TimelineNames names;
-  const SystemJobs& jobs = explanation.jobs;
-  for (int64_t d = 0; d < jobs.devices(); ++d) names.queues.push_back(fmt::format("device {}", d));
-  for (uint32_t link = 0; link < jobs.jobs().links.size(); ++link)
-    names.links.push_back(jobs.topology().link_name(link));
-  for (uint32_t job = 0; job < jobs.jobs().jobs.size(); ++job)
-    names.jobs.push_back(jobs.name_of(job));
+  const Classes& classes = explanation.classes.classes;
+  for (uint32_t one = 0; one < classes.devices; ++one)
+    names.queues.push_back("device " + explanation.devices_name(one));
+  for (uint32_t one = 0; one < classes.links; ++one)
+    names.links.push_back(explanation.link_name(one));
+  for (uint32_t job = 0; job < explanation.jobs().jobs.size(); ++job)
+    names.jobs.push_back(explanation.name_of(job));
   return names;
 }
 

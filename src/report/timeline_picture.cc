@@ -6,12 +6,12 @@ namespace hone {
 
 TimelinePicture timeline_picture(const System& system, const SystemTimeline& timeline,
                                  const TimelineBounds& bounds) {
-  const Jobs& jobs = timeline.jobs.jobs();
+  const Jobs& jobs = timeline.jobs();
   std::vector<TimelinePicture::Track> tracks;
   for (uint32_t d = 0; d < jobs.queues; ++d)
-    tracks.push_back({fmt::format("device {}", d), false, {}});
+    tracks.push_back({"device " + timeline.devices_name(d), false, {}});
   for (uint32_t link = 0; link < jobs.links.size(); ++link)
-    tracks.push_back({timeline.jobs.topology().link_name(link), true, {}});
+    tracks.push_back({timeline.link_name(link), true, {}});
 
   std::vector<uint32_t> order;  // the longest first
   for (uint32_t job = 0; job < jobs.jobs.size(); ++job)
@@ -30,7 +30,7 @@ TimelinePicture timeline_picture(const System& system, const SystemTimeline& tim
       ++picture.left_out_spans;
       continue;
     }
-    const TimelinePicture::Span span = {timeline.jobs.name_of(order[i]),
+    const TimelinePicture::Span span = {timeline.name_of(order[i]),
                                         seconds_of(timeline.timeline.start(order[i])),
                                         seconds_of(timeline.timeline.end(order[i]))};
     if (job.queue != Job::kNoQueue) tracks[job.queue].spans.push_back(span);

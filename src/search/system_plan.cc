@@ -137,11 +137,11 @@ class SystemPlanner {
 }  // namespace
 
 Result<SystemTimeline> timeline_of(const SystemPlans& plans, const System& system,
-                                   std::span<const std::shared_ptr<const Cost>> costs) {
+                                   std::span<const std::shared_ptr<const Cost>> costs, bool merge) {
   std::vector<TargetPlan> each;
   for (size_t i = 0; i < plans.plans.size(); ++i)
     each.push_back({&plans.graphs[i], &plans.plans[i], costs[i].get(), nullptr});
-  return system_timeline(system, each);
+  return system_timeline(system, each, merge);
 }
 
 Result<SystemPlans> plan_for_system(const Graph& given, const System& system,

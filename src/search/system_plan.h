@@ -49,9 +49,10 @@ Result<SystemPlans> plan_for_system(const Graph& given, const System& system,
                                     std::span<const std::shared_ptr<const Cost>> costs,
                                     const SystemPlanOptions& options = {});
 
-// The timeline of these plans.
+// The timeline of these plans; `merge` is that of system_timeline().
 Result<SystemTimeline> timeline_of(const SystemPlans& plans, const System& system,
-                                   std::span<const std::shared_ptr<const Cost>> costs);
+                                   std::span<const std::shared_ptr<const Cost>> costs,
+                                   bool merge = true);
 
 // The share of the time that a division must save: prices are not exact.
 inline constexpr double kLeastGain = 0.03;

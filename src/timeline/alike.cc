@@ -9,31 +9,45 @@
 namespace hone {
 namespace {
 
+uint32_t job_in(const ClassJobs& made, uint32_t one, uint32_t number) {
+  const auto begin = made.numbers.begin() + made.first[one];
+  const auto end = made.numbers.begin() + made.first[one + 1];
+  const auto found = std::lower_bound(begin, end, number);
+  HONE_CHECK(found != end && *found == number, "a device of class {} has no job {}", one, number);
+  return static_cast<uint32_t>(found - made.numbers.begin());
+}
+
 // The program on the devices and links of a system.
 class Spread {
  public:
   Spread(const SharedProgram& program, const System& system)
       : program_(program), system_(system), topology_(system), devices_(system.device_count()) {}
 
-  Result<ClassJobs> spread(bool merge) {
+  Result<ClassJobs> spread(bool merge, size_t most) {
     HONE_TRY(check());
     find_routes();
     if (merge)
       find_classes();
     else
       number_all();
-    ClassJobs made;
-    made.per_device = static_cast<uint32_t>(program_.jobs.size());
-    made.jobs = class_jobs();
-    made.classes = std::move(classes_);
-    HONE_TRY(hone::check(made.jobs));
-    return made;
+    first_device_ = first_of(classes_.of_device, classes_.devices);
+    HONE_TRY(number_jobs(most));
+    made_.jobs = class_jobs();
+    made_.classes = std::move(classes_);
+    HONE_TRY(hone::check(made_.jobs));
+    return std::move(made_);
   }
 
  private:
   // ---- Checks
 
   Status check() const {
+    if (program_.patterns.size() * devices_ > kMostSends)
+      return over_limit("{} devices send by {} patterns, and {} messages are the most", devices_,
+                        program_.patterns.size(), kMostSends);
+    for (const std::vector<bool>& set : program_.sets)
+      if (set.size() != devices_)
+        return bad_input("a set is of {} devices, not {}", set.size(), devices_);
     for (size_t i = 0; i < program_.patterns.size(); ++i) HONE_TRY(check_pattern(i));
     for (size_t i = 0; i < program_.jobs.size(); ++i) HONE_TRY(check_job(i));
     return {};
@@ -59,11 +73,13 @@ class Spread {
   Status check_job(size_t number) const {
     const DeviceJob& job = program_.jobs[number];
     const size_t jobs = program_.jobs.size();
+    if (job.doers != DeviceJob::kAll && job.doers >= program_.sets.size())
+      return bad_input("job {} is of set {} of {}", number, job.doers, program_.sets.size());
     if (job.pattern != DeviceJob::kNoPattern) {
       if (job.pattern >= program_.patterns.size())
         return bad_input("job {} has pattern {} of {}", number, job.pattern,
                          program_.patterns.size());
-    } else {
+    } else if (job.queue != Job::kNoQueue) {
       if (job.queue >= program_.queues)
         return bad_input("job {} is on queue {} of {}", number, job.queue, program_.queues);
       if (job.seconds.size() != 1 && job.seconds.size() != system_.targets.size())
@@ -75,7 +91,14 @@ class Spread {
     for (uint32_t got : job.got)
       if (got >= jobs || program_.jobs[got].pattern == DeviceJob::kNoPattern)
         return bad_input("job {} waits for message {}, which is none", number, got);
+    for (uint32_t there : job.there)
+      if (there >= jobs || job.pattern == DeviceJob::kNoPattern)
+        return bad_input("job {} waits for job {} of {} elsewhere", number, there, jobs);
     return {};
+  }
+
+  bool does(size_t device, const DeviceJob& job) const {
+    return job.doers == DeviceJob::kAll || program_.sets[job.doers][device];
   }
 
   // ---- Routes
@@ -108,7 +131,12 @@ class Spread {
   void find_classes() {
     std::vector<uint64_t> devices, links;
     for (const DeviceRun& run : system_.devices)
-      devices.insert(devices.end(), static_cast<size_t>(run.count), run.target);
+      for (int64_t i = 0; i < run.count; ++i) {
+        Hasher hash;
+        hash.add(run.target);
+        for (const std::vector<bool>& set : program_.sets) hash.add(bool{set[devices.size()]});
+        devices.push_back(hash.value());
+      }
     for (const Link& link : topology_.links()) {
       Hasher hash;
       hash.add(link.bytes_per_second);
@@ -158,7 +186,9 @@ class Spread {
   // Messages are added up, so their order does not count.
   std::vector<uint64_t> signs_of_links() const {
     std::vector<uint64_t> signs(topology_.links().size());
-    for (size_t link = 0; link < signs.size(); ++link) signs[link] = mix(classes_.of_link[link]);
+    // A class of links is never taken for a message.
+    for (size_t link = 0; link < signs.size(); ++link)
+      signs[link] = mix(uint64_t{1} << 63 | classes_.of_link[link]);
     for (size_t pattern = 0; pattern < routes_.size(); ++pattern)
       for (size_t device = 0; device < devices_; ++device)
         for (uint32_t link : routes_[pattern][device])
@@ -174,17 +204,30 @@ class Spread {
 
   // ---- Jobs of the classes
 
+  Status number_jobs(size_t most) {
+    for (uint32_t one = 0; one < classes_.devices; ++one) {
+      made_.first.push_back(static_cast<uint32_t>(made_.numbers.size()));
+      for (uint32_t job = 0; job < program_.jobs.size(); ++job)
+        if (does(first_device_[one], program_.jobs[job])) made_.numbers.push_back(job);
+      if (made_.numbers.size() > std::min(most, kMaxJobs))
+        return over_limit("{} devices of {} kinds have more than {} jobs", devices_,
+                          classes_.devices, std::min(most, kMaxJobs));
+    }
+    made_.first.push_back(static_cast<uint32_t>(made_.numbers.size()));
+    return {};
+  }
+
   Jobs class_jobs() {
     Jobs made;
     made.queues = program_.queues * classes_.devices;
     made.links.resize(classes_.links);
     for (size_t link = 0; link < classes_.of_link.size(); ++link)
       made.links[classes_.of_link[link]] = topology_.links()[link];
-    const std::vector<uint32_t> first = first_of(classes_.of_device, classes_.devices);
     count_flows();
+    made.jobs.reserve(made_.numbers.size());
     for (uint32_t one = 0; one < classes_.devices; ++one)
-      for (uint32_t job = 0; job < program_.jobs.size(); ++job)
-        made.jobs.push_back(job_of(one, first[one], program_.jobs[job]));
+      for (uint32_t at = made_.first[one]; at < made_.first[one + 1]; ++at)
+        made.jobs.push_back(job_of(one, first_device_[one], program_.jobs[made_.numbers[at]]));
     return made;
   }
 
@@ -223,11 +266,15 @@ class Spread {
 
   Job job_of(uint32_t one, uint32_t device, const DeviceJob& from) {
     Job job;
-    for (uint32_t before : from.after) job.after.push_back(number(one, before));
+    for (uint32_t before : from.after) wait(job, device, before);
     for (uint32_t got : from.got) {
       const uint32_t sender = senders_[program_.jobs[got].pattern][device];
-      if (sender != kNobody) job.after.push_back(number(classes_.of_device[sender], got));
+      if (sender != kNobody) wait(job, sender, got);
     }
+    if (from.pattern != DeviceJob::kNoPattern)
+      if (const uint32_t to = program_.patterns[from.pattern][device]; to != kNobody)
+        for (uint32_t there : from.there) wait(job, to, there);
+    if (from.pattern == DeviceJob::kNoPattern && from.queue == Job::kNoQueue) return job;
     if (from.pattern == DeviceJob::kNoPattern) {
       job.queue = one * program_.queues + from.queue;
       job.priority = from.priority;
@@ -248,8 +295,9 @@ class Spread {
     return job;
   }
 
-  uint32_t number(uint32_t one, uint32_t job) const {
-    return one * static_cast<uint32_t>(program_.jobs.size()) + job;
+  void wait(Job& job, uint32_t device, uint32_t before) const {
+    if (does(device, program_.jobs[before]))
+      job.after.push_back(job_in(made_, classes_.of_device[device], before));
   }
 
   const SharedProgram& program_;
@@ -259,13 +307,20 @@ class Spread {
   std::vector<std::vector<std::vector<uint32_t>>> routes_;  // by pattern and sender
   std::vector<std::vector<uint32_t>> senders_;              // by pattern and receiver
   Classes classes_;
+  std::vector<uint32_t> first_device_;  // of each class
   std::vector<std::map<std::pair<uint32_t, uint32_t>, uint32_t>> flows_;
+  ClassJobs made_;
 };
 
 }  // namespace
 
-Result<ClassJobs> class_jobs(const SharedProgram& program, const System& system, bool merge) {
-  return Spread(program, system).spread(merge);
+uint32_t ClassJobs::job(int64_t device, uint32_t number) const {
+  return job_in(*this, classes.of_device[static_cast<size_t>(device)], number);
+}
+
+Result<ClassJobs> class_jobs(const SharedProgram& program, const System& system, bool merge,
+                             size_t most) {
+  return Spread(program, system).spread(merge, most);
 }
 
 }  // namespace hone

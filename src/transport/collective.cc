@@ -1,6 +1,7 @@
 #include "transport/collective.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "base/text.h"
 #include "transport/moves.h"
 #include "transport/transport.h"
+#include "transport/turned.h"
 
 namespace hone {
 namespace {
@@ -234,11 +236,15 @@ Status check(const Collective& collective, const CollectiveSchedule& schedule) {
   return {};
 }
 
-Result<std::vector<DeviceProgram>> step_programs(const Collective& collective,
-                                                 const CollectiveSchedule& schedule, uint32_t tag) {
+namespace {
+
+// The first program is all that is asked for if `first_alone`.
+Result<std::vector<DeviceProgram>> woven(const Collective& collective,
+                                         const CollectiveSchedule& schedule, uint32_t tag,
+                                         bool first_alone) {
   HONE_TRY(check(collective));
   HONE_TRY(check(collective, schedule));
-  Moves moves(collective);
+  Moves moves(collective, first_alone);
   const bool is_alone = collective.devices.size() == 1;
   if (is_alone && collective.kind != CollectiveKind::permute)
     keep_own(moves);
@@ -247,6 +253,37 @@ Result<std::vector<DeviceProgram>> step_programs(const Collective& collective,
   std::vector<DeviceProgram> programs = weave(moves, schedule.pieces, tag);
   if (collective.kind == CollectiveKind::permute) add_zeros(collective, programs);
   return programs;
+}
+
+}  // namespace
+
+Result<std::vector<DeviceProgram>> step_programs(const Collective& collective,
+                                                 const CollectiveSchedule& schedule, uint32_t tag) {
+  return woven(collective, schedule, tag, false);
+}
+
+Result<DeviceProgram> first_program(const Collective& collective,
+                                    const CollectiveSchedule& schedule) {
+  return HONE_TRY(woven(collective, schedule, 0, true)).front();
+}
+
+bool turns(const Collective& collective, const CollectiveSchedule& schedule) {
+  using enum CollectiveAlgorithm;
+  if (collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::permute)
+    return false;
+  if (collective.elements % std::ssize(collective.devices) != 0) return false;
+  return schedule.algorithm == ring || schedule.algorithm == two_rings ||
+         schedule.algorithm == direct;
+}
+
+int64_t most_messages(const Collective& collective, const CollectiveSchedule& schedule) {
+  using enum CollectiveAlgorithm;
+  const auto members = static_cast<int64_t>(collective.devices.size());
+  const int64_t rounds = 2 * (std::bit_width(static_cast<uint64_t>(members)) + 1);
+  const bool has_few = schedule.algorithm == halving || schedule.algorithm == doubling ||
+                       schedule.algorithm == tree || collective.kind == CollectiveKind::broadcast ||
+                       collective.kind == CollectiveKind::permute;
+  return members * (has_few ? rounds : 2 * members) * schedule.pieces;
 }
 
 }  // namespace hone

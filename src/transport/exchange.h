@@ -80,7 +80,7 @@ class Exchange : public Transport {
   // Owns the devices for which `is_here` is true.
   Exchange(std::vector<bool> is_here, const ExchangeOptions& options);
 
-  // What people call the process of each device; empty for this one.
+  // The name of the process of each device, for people; empty for this one.
   void name_processes(std::vector<std::string> of_device);
 
   // ---- What a transport of several processes adds. All are called with the lock held.

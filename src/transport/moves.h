@@ -31,9 +31,12 @@ struct StepVector {
 
 class Moves {
  public:
-  explicit Moves(const Collective& collective) : collective_(collective) {}
+  // With `first_alone` it keeps the moves of the first member, and no others.
+  explicit Moves(const Collective& collective, bool first_alone = false)
+      : collective_(collective), first_alone_(first_alone) {}
 
   const Collective& collective() const { return collective_; }
+  bool keeps(int32_t member) const { return member == 0 || !first_alone_; }
   int32_t members() const { return static_cast<int32_t>(collective_.devices.size()); }
   Shard shard(int64_t member) const { return shard_of(collective_, member); }
   // From the first element of a shard to the last one of another.
@@ -42,11 +45,11 @@ class Moves {
 
   void next_round() { rounds_.emplace_back(); }
   void store(int32_t from, int32_t to, const StepPart& source, const StepPart& target) {
-    rounds_.back().push_back({from, to, source, target, false, {}});
+    if (keeps(from) || keeps(to)) rounds_.back().push_back({from, to, source, target, false, {}});
   }
   void add(int32_t from, int32_t to, const StepPart& source, const StepPart& target,
            const StepPart& own) {
-    rounds_.back().push_back({from, to, source, target, true, own});
+    if (keeps(from) || keeps(to)) rounds_.back().push_back({from, to, source, target, true, own});
   }
   void copy(int32_t member, const StepPart& source, const StepPart& target) {
     store(member, member, source, target);
@@ -59,10 +62,12 @@ class Moves {
 
  private:
   const Collective& collective_;
+  const bool first_alone_;
   std::vector<std::vector<Move>> rounds_;
   int64_t scratch_ = 0;
 };
 
+// Programs of the members that are kept; those of others are empty.
 std::vector<DeviceProgram> weave(const Moves& moves, int32_t pieces, uint32_t tag);
 
 // The algorithms, for the collectives that their row names. The group has at least two members.

@@ -125,13 +125,16 @@ void two_rings_reduce(Moves& moves, const StepVector& sums) {
     moves.next_round();
     const bool is_first_below = round == 0, is_last = round + 1 == below;
     const int32_t down = round - (below - above);  // the round of the chain from above
-    for (int32_t c = 0; c < p; ++c) {
-      const StepPart input = kInput.part(moves.shard(c)), sum = sums.part(moves.shard(c));
-      const int32_t from = wrap(c - below + round, p);
+    // The senders one by one: all members do the same in the same order.
+    for (int32_t from = 0; from < p; ++from) {
+      const Shard chunk = moves.shard(wrap(from + below - round, p));
+      const StepPart input = kInput.part(chunk), sum = sums.part(chunk);
       moves.add(from, wrap(from + 1, p), is_first_below ? input : sum, sum, input);
-      if (down < 0) continue;
-      const int32_t other = wrap(c + above - down, p);
-      moves.add(other, wrap(other - 1, p), down == 0 ? input : sum, sum, is_last ? sum : input);
+    }
+    for (int32_t from = 0; from < p && down >= 0; ++from) {
+      const Shard chunk = moves.shard(wrap(from - above + down, p));
+      const StepPart input = kInput.part(chunk), sum = sums.part(chunk);
+      moves.add(from, wrap(from - 1, p), down == 0 ? input : sum, sum, is_last ? sum : input);
     }
   }
 }

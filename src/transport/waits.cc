@@ -32,7 +32,7 @@ uint64_t listed(AddTransfers add) {
   return list().next++;
 }
 
-// Of several transfers of a device that wait for the same, one is enough.
+// One of several transfers of a device that wait for the same is enough.
 using Cause = std::tuple<int32_t, int32_t, std::string_view, std::string_view>;
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-// What the devices of this process wait for, over all of its transports: for people who look at a
-// run that takes long. Transfers themselves do nothing for it.
+// Lists the transfers that devices of this process wait for, over all of its transports: for people
+// who look at a run that takes long. Transfers themselves do nothing for it.
 
 namespace hone {
 

@@ -174,11 +174,13 @@ std::vector<DeviceProgram> weave(const Moves& moves, int32_t pieces, uint32_t ta
   };
   for (const std::vector<Move>& round : moves.rounds()) {
     const std::vector<Move> cut_round = cut(round, pieces);
-    for (Weaver& each : weavers) each.begin_round();
+    for (int32_t i = 0; i < moves.members() && moves.keeps(i); ++i) weaver(i).begin_round();
     for (const Move& move : cut_round)
-      if (move.from != move.to) weaver(move.to).receive(move, device(move.from), tag);
+      if (move.from != move.to && moves.keeps(move.to))
+        weaver(move.to).receive(move, device(move.from), tag);
     for (const Move& move : cut_round)
-      if (move.from != move.to) weaver(move.from).send(move, device(move.to), tag);
+      if (move.from != move.to && moves.keeps(move.from))
+        weaver(move.from).send(move, device(move.to), tag);
     for (const Move& move : cut_round)
       if (move.from == move.to) weaver(move.from).copy(move);
   }

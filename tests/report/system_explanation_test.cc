@@ -62,11 +62,11 @@ std::string with_sum(std::string_view attributes) {
 TEST(SystemExplanation, OfAProgramAloneIsItsPrice) {
   const System system = preset("ring:3");
   const Planned planned(kAlone, system);
-  const SystemTimeline explained = system_timeline(system, planned.plans()).value();
+  const SystemTimeline explained = system_timeline(system, planned.plans(), false).value();
   const TargetPlan& plan = planned.plans()[0];
   const double price = hone::price(*plan.program, *plan.cost).value().total();
   EXPECT_NEAR(seconds_of(explained.timeline.end()), price, 1e-12);
-  for (const QueueTime& time : queue_times(explained.timeline, explained.jobs.jobs())) {
+  for (const QueueTime& time : queue_times(explained.timeline, explained.jobs())) {
     EXPECT_EQ(time.computing, explained.timeline.end());
     EXPECT_TRUE(time.waits.empty());
   }
@@ -74,14 +74,14 @@ TEST(SystemExplanation, OfAProgramAloneIsItsPrice) {
   EXPECT_GE(explained.memory[2].peak, 4 * (64 * 256 + 256 * 256 + 64 * 256));
   const std::string text = explanation_text(system, explained, "alone", 2);
   EXPECT_THAT(text, HasSubstr("computing"));
-  EXPECT_THAT(text, HasSubstr("and 1 more devices"));
+  EXPECT_THAT(text, HasSubstr("and 1 more sorts of devices"));
   EXPECT_THAT(text, testing::Not(HasSubstr("busy")));  // no link is used
 }
 
 TEST(SystemExplanation, HasTheCollectivesOfAGraph) {
   const System system = preset("ring:4");
   const Planned planned(with_sum("kind = sum, group_size = 4"), system);
-  const SystemTimeline explained = system_timeline(system, planned.plans()).value();
+  const SystemTimeline explained = system_timeline(system, planned.plans(), false).value();
   ASSERT_EQ(explained.exchanges.size(), 1);
   const TimedExchange& sum = explained.exchanges[0];
   EXPECT_EQ(sum.name, "z");
@@ -90,8 +90,8 @@ TEST(SystemExplanation, HasTheCollectivesOfAGraph) {
   EXPECT_EQ(sum.members, 4);
   // All begin at once and wait for the sum alone: the parts follow each other.
   Ticks computing = 0;
-  for (uint32_t job = 0; job < explained.first_step; ++job)
-    if (explained.jobs.jobs().jobs[job].queue == 0)
+  for (uint32_t job = 0; job < explained.jobs().jobs.size(); ++job)
+    if (explained.jobs().jobs[job].queue == 0 && !explained.is_step(job))
       computing += explained.timeline.end(job) - explained.timeline.start(job);
   EXPECT_NEAR(seconds_of(explained.timeline.end()), seconds_of(computing) + sum.schedule.seconds,
               1e-11);
@@ -102,8 +102,9 @@ TEST(SystemExplanation, HasTheCollectivesOfAGraph) {
   EXPECT_THAT(text, HasSubstr(to_string(sum.schedule.schedule)));
   // The same once more.
   const Planned again(with_sum("kind = sum, group_size = 4"), system);
-  EXPECT_EQ(explanation_text(system, system_timeline(system, again.plans()).value(), "sum", 10),
-            text);
+  EXPECT_EQ(
+      explanation_text(system, system_timeline(system, again.plans(), false).value(), "sum", 10),
+      text);
 }
 
 TEST(SystemExplanation, LetsFastDevicesWaitForSlowOnes) {
@@ -119,19 +120,53 @@ TEST(SystemExplanation, LetsFastDevicesWaitForSlowOnes) {
   system.devices[1].target = 1;
   ASSERT_TRUE(check(system).ok());
   const Planned planned(with_sum("kind = sum, group_size = 2"), system);
-  const SystemTimeline explained = system_timeline(system, planned.plans()).value();
-  const std::vector<QueueTime> times = queue_times(explained.timeline, explained.jobs.jobs());
+  const SystemTimeline explained = system_timeline(system, planned.plans(), false).value();
+  const std::vector<QueueTime> times = queue_times(explained.timeline, explained.jobs());
   EXPECT_GT(times[1].computing, times[0].computing);
   ASSERT_FALSE(times[0].waits.empty());
-  EXPECT_EQ(explained.jobs.name_of(times[0].waits.front().cause), "all_reduce z");
+  EXPECT_EQ(explained.name_of(times[0].waits.front().cause), "all_reduce z");
+}
+
+// ---- Devices that do the same ------------------------------------------------------------------
+
+TEST(SystemExplanation, TellsOfDevicesThatAreAlikeOnce) {
+  const System system = preset("ring:4");
+  const Planned planned(with_sum("kind = sum, group_size = 4"), system);
+  const SystemTimeline few = system_timeline(system, planned.plans()).value();
+  const SystemTimeline all = system_timeline(system, planned.plans(), false).value();
+  EXPECT_EQ(few.classes.classes.devices, 1);
+  EXPECT_NEAR(seconds_of(few.timeline.end()), seconds_of(all.timeline.end()), 1e-9);
+  EXPECT_EQ(few.devices_name(0), "0-3");
+  const std::string text = explanation_text(system, few, "sum", 10);
+  EXPECT_THAT(text, HasSubstr("\n0-3 "));
+  EXPECT_THAT(text, HasSubstr(" and 3 alike"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("more sorts of devices")));
+}
+
+// Each host of a system does what the others do, so more hosts are no more to simulate.
+TEST(SystemExplanation, SimulatesThousandsOfDevicesAsAFew) {
+  const auto events = [](std::string_view name, int64_t group) {
+    const System system = preset(name);
+    const Planned planned(with_sum(fmt::format("kind = sum, group_size = {}", group)), system);
+    const SystemTimeline timed = system_timeline(system, planned.plans()).value();
+    return std::pair(timed.timeline.events(), seconds_of(timed.timeline.end()));
+  };
+  const auto [few, short_time] = events("tree:1x8", 8);
+  const auto [many, long_time] = events("tree:512x8", 8);
+  EXPECT_EQ(many, few);
+  EXPECT_NEAR(long_time, short_time, 1e-9);
+  // A group of all devices has more rounds, and its members are as many kinds.
+  const auto [one_group, whole_time] = events("ring:1024", 1024);
+  EXPECT_LT(one_group, 1024 * 8);
+  EXPECT_GT(whole_time, short_time);
 }
 
 TEST(SystemExplanation, CanBeDrawn) {
   const System system = preset("ring:2");
   const Planned planned(with_sum("kind = sum, group_size = 2"), system);
-  const SystemTimeline explained = system_timeline(system, planned.plans()).value();
+  const SystemTimeline explained = system_timeline(system, planned.plans(), false).value();
   Trace trace;
-  add_timeline(trace, explained.timeline, explained.jobs.jobs(), names_of(explained));
+  add_timeline(trace, explained.timeline, explained.jobs(), names_of(explained));
   const std::string json = trace.json("t");
   for (std::string_view what : {"device 1", "ring 0 > 1", "all_reduce z"})
     EXPECT_THAT(json, HasSubstr(std::string(what)));

@@ -102,6 +102,10 @@ TEST(ClassJobs, RefusesProgramsThatMakeNoSense) {
   EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].after = {9}; }), says("job 0 ... job 9 of 4"));
   EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].got = {2}; }), says("job 0 ... message 2"));
   EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].got = {3}; }), says("waits"));
+  EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].there = {1}; }), says("job 0 ... job 1 of 4"));
+  EXPECT_THAT(with([](SharedProgram& p) { p.jobs[0].doers = 0; }), says("job 0 ... set 0 of 0"));
+  EXPECT_THAT(with([](SharedProgram& p) { p.sets = {{true}}; }), says("set ... 1 devices ... 4"));
+  EXPECT_THAT(class_jobs(halo(4, 2), system, false, 15), says("4 devices ... 15 jobs"));
 }
 
 // ---- Against all devices one by one ------------------------------------------------------------
@@ -118,8 +122,15 @@ SharedProgram random_program(Rng& rng, const System& system) {
     if (rng.chance(0.2)) pattern[rng.below(pattern.size())] = kNobody;
     program.patterns.push_back(pattern);
   }
+  if (rng.chance(0.3)) {
+    std::vector<bool>& set = program.sets.emplace_back(devices);
+    const size_t step = rng.chance(0.8) ? 2 : 3;
+    for (size_t d = 0; d < set.size(); ++d) set[d] = d % step != 0;
+  }
   for (uint32_t number = 0; number < 14; ++number) {
     DeviceJob job;
+    if (!program.sets.empty() && rng.chance(0.3))
+      job.doers = static_cast<uint32_t>(rng.below(program.sets.size()));
     if (rng.chance(0.5)) {
       job.queue = static_cast<uint32_t>(rng.below(program.queues));
       job.priority = static_cast<int32_t>(rng.below(2));
@@ -133,6 +144,7 @@ SharedProgram random_program(Rng& rng, const System& system) {
       if (rng.chance(0.2)) job.after.push_back(before);
       if (program.jobs[before].pattern != DeviceJob::kNoPattern && rng.chance(0.4))
         job.got.push_back(before);
+      if (job.pattern != DeviceJob::kNoPattern && rng.chance(0.1)) job.there.push_back(before);
     }
     program.jobs.push_back(job);
   }
@@ -160,9 +172,11 @@ TEST(ClassJobs, HaveTheTimesOfAllDevices) {
     const Timeline long_one = Timeline::open(all.jobs).value();
     for (int64_t device = 0; device < system.device_count(); ++device)
       for (uint32_t job = 0; job < program.jobs.size(); ++job)
-        ASSERT_NEAR(seconds_of(short_one.end(few.job(device, job))),
-                    seconds_of(long_one.end(all.job(device, job))), 1e-9)
-            << system.name << ", case " << i << ", device " << device << ", job " << job;
+        if (const uint32_t set = program.jobs[job].doers;
+            set == DeviceJob::kAll || program.sets[set][static_cast<size_t>(device)])
+          ASSERT_NEAR(seconds_of(short_one.end(few.job(device, job))),
+                      seconds_of(long_one.end(all.job(device, job))), 1e-9)
+              << system.name << ", case " << i << ", device " << device << ", job " << job;
   }
   EXPECT_GT(merged, 200);
 }
