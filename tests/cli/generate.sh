@@ -89,7 +89,7 @@ fails 2 "goes with --chat" generate model.gguf --system a -p a
 printf 'the\n\nother\n/new\nthe\n/exit\nnot read\n' >lines
 hone chat model.gguf -n 3 --context 64 --threads 1 <lines >out 2>err
 [[ $(wc -l <out) -ge 3 ]]
-grep -q '^hone: 3 answers, 9 tokens in ' err
+grep -q '^3 answers, 9 tokens in ' err
 printf 'the\nother\none\nthe other\n' >lines
 hone chat model.gguf -n 3 --context 64 --threads 1 <lines >out 2>err
 grep -q "oldest messages are left out: the context has room for 64" err
@@ -105,6 +105,7 @@ wait_for() { # wait_for COMMAND...: until it succeeds
     ((++turns < 1200)) || { echo "it does not come: $*"; return 1; }
   done
 }
+rm out err
 "$HONE" generate long.gguf -p the -n 65000 --context 65536 --threads 1 >out 2>err &
 wait_for test -s out
 kill -INT $!
@@ -113,6 +114,7 @@ wait $! || code=$?
 [[ $code == 130 ]] || { echo "exit code $code"; cat err; exit 1; }
 grep -q "the end: interrupted" err
 # In a conversation it ends the answer alone.
+rm out err
 mkfifo talk
 "$HONE" chat long.gguf -n 60000 --context 65536 --threads 1 <talk >out 2>err &
 chat=$!
