@@ -10,11 +10,13 @@
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
+#include "session/duels.h"
 
 namespace hone::cli {
 namespace {
 
 constexpr double kMostError = 1;
+constexpr double kDuelSeconds = 0.15;  // for each side
 
 Result<quantize::QuantizeOptions> quantize_options(const Arguments& arguments) {
   quantize::QuantizeOptions options;
@@ -59,7 +61,39 @@ std::string difference_text(std::string_view what, const quantize::Difference& d
   return text + "\n";
 }
 
-std::string table_of(const quantize::QuantizeResult& result) {
+// The choice, and how long the model and the new one take in turns: the second is b.
+struct Measured {
+  quantize::QuantizeResult result;
+  Duel times;
+};
+
+// Both stay where they lie in memory: this is for large differences.
+Result<Duel> in_turns(const Graph& graph, const quantize::QuantizeResult& result,
+                      std::span<const Tensor> inputs, const quantize::QuantizeMachine& machine,
+                      const CancelToken& cancel) {
+  const quantize::RunGraph before = HONE_TRY(machine.compile(graph));
+  const quantize::RunGraph after = HONE_TRY(machine.compile(result.graph));
+  const auto runs = [&](const quantize::RunGraph& run) {
+    return DuelRuns{.run = [&]() -> Status {
+                      (void)HONE_TRY(run(inputs));
+                      return {};
+                    },
+                    .leave = [] {},
+                    .place = [] { return Status(); }};
+  };
+  return duel_of_runs({.seconds = kDuelSeconds}, cancel, runs(before), runs(after));
+}
+
+std::string turns_text(const Duel& times) {
+  std::string text =
+      fmt::format("time     {} before, {} after, measured in turns",
+                  format_seconds(times.a.median()), format_seconds(times.b.median()));
+  if (times.ratio > 0) text += fmt::format(": {:.2f}x as fast", 1 / times.ratio);
+  return text + "\n";
+}
+
+std::string table_of(const Measured& measured) {
+  const quantize::QuantizeResult& result = measured.result;
   TextTable table("llrrrl", {"layer", "level", "error", "time saved", "weights", "stays f32"});
   for (const quantize::LayerReport& each : result.reports) {
     const double saved = each.seconds_f32 - each.seconds;
@@ -75,6 +109,7 @@ std::string table_of(const quantize::QuantizeResult& result) {
                       format_seconds(totals.seconds_f32), format_seconds(totals.seconds));
   text += fmt::format("weights  {} before, {} after\n", format_bytes(totals.bytes_f32),
                       format_bytes(totals.bytes));
+  text += turns_text(measured.times);
   text += difference_text("seen   ", result.calibration);
   text += difference_text("unseen ", result.unseen);
   return text;
@@ -86,10 +121,13 @@ nlohmann::ordered_json json_of(const quantize::Difference& difference) {
   return json;
 }
 
-std::string json_of(const quantize::QuantizeResult& result) {
+std::string json_of(const Measured& measured) {
+  const quantize::QuantizeResult& result = measured.result;
   const Totals totals = totals_of(result);
   nlohmann::ordered_json json = {{"seconds_f32", totals.seconds_f32},
                                  {"seconds", totals.seconds},
+                                 {"measured_f32", measured.times.a.median()},
+                                 {"measured", measured.times.b.median()},
                                  {"bytes_f32", totals.bytes_f32},
                                  {"bytes", totals.bytes},
                                  {"seen", json_of(result.calibration)},
@@ -134,15 +172,22 @@ Status cmd_quantize(const Arguments& arguments, Console& console) {
   const std::unique_ptr<Progress> progress = console.progress();
   options.progress = progress.get();
   options.cancel = &console.cancel();
-  const quantize::QuantizeResult result = HONE_TRY(
-      quantize::choose_levels(*graph, options, batches, native_machine(native, cost, face)));
+  const quantize::QuantizeMachine machine = native_machine(native, cost, face);
+  Measured measured = {.result =
+                           HONE_TRY(quantize::choose_levels(*graph, options, batches, machine)),
+                       .times = {}};
+  measured.times =
+      HONE_TRY(in_turns(*graph, measured.result, batches.unseen[0], machine, console.cancel()));
   if (path == "-" || json == "-")
-    console.say(trim(table_of(result)));
+    console.say(trim(table_of(measured)));
   else
-    console.write(table_of(result));
-  if (!json.empty()) HONE_TRY(write_text(json, json_of(result), console));
+    console.write(table_of(measured));
+  if (measured.times.b_is_slower())
+    console.note("{} it takes longer than before on this machine",
+                 console.styled_talk(Style::red, "slower:"));
+  if (!json.empty()) HONE_TRY(write_text(json, json_of(measured), console));
   if (path.empty()) return {};
-  return write_model(model_of(result.graph), path, console, onnx);
+  return write_model(model_of(measured.result.graph), path, console, onnx);
 }
 
 }  // namespace hone::cli

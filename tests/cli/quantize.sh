@@ -21,6 +21,17 @@ hone "$model" --to w4 --error 0.3 -o w4.hone >out 2>err
 hone "$model" --to w4 --error 0.3 -o - >text 2>out
 grep -q "dequantize" text && grep -q "unseen" out
 
+# Levels are chosen by time within an error. Large weights are read in less time with fewer bits,
+# whatever the processor.
+hone zoo:mlp --to auto --error 0.05 -o auto.onnx >out 2>err
+contains "^%2 +(int8|w8|w4|bf16|f16) "
+contains "^layers +[0-9.]+ us before, [0-9.]+ us after, by price$"
+contains "^unseen +error 0.0[0-4]"
+contains "^time +[0-9.]+ .s before, [0-9.]+ .s after, measured in turns: [0-9.]+x as fast$"
+"$HONE" check auto.onnx --cache none >out 2>err
+hone zoo:mlp --to auto --error 0.05 --keep %2 -o kept.onnx >out 2>err
+contains "^%2 +f32 .*--keep"
+
 # Arrays of the user's: each file is a run, the last one is for the check.
 mkdir samples
 shape=$("$HONE" inspect "$model" | sed -nE 's/^inputs +x +(f32\[.*\])$/\1/p')
