@@ -96,9 +96,8 @@ void run_product(benchmark::State& state, bool is_gathered, int64_t devices, dou
 // ------------------------------------------------------------------
 
 System random_system(Rng& rng) {
-  const int64_t devices = rng.between(2, 8);
-  const std::string preset =
-      rng.chance(0.5) ? fmt::format("ring:{}", devices) : fmt::format("mesh:{}", devices);
+  const std::string preset = rng.chance(0.5) ? fmt::format("ring:{}", rng.between(2, 8))
+                                             : fmt::format("mesh:2x{}", rng.between(2, 4));
   System system = preset_system(preset, core()).value();
   for (Links& links : system.links) {
     links.bytes_per_second = std::pow(10, rng.uniform(7.5, 8.7));
