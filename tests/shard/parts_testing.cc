@@ -169,6 +169,14 @@ Result<FromParts> by_parts(const Graph& graph, std::span<const Tensor> inputs,
   return all;
 }
 
+// How far the next number of the type is from 1.
+double step_of(DType dtype) {
+  double step = 1;
+  while (round_to(dtype, 1 + step / 2) != 1) step /= 2;
+  return step;
+}
+
+// Sums of another order are rounded otherwise, in small types by whole steps.
 std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected,
                        double tolerance) {
   if (actual.size() != expected.size()) return "another number of outputs";
@@ -177,6 +185,7 @@ std::string difference(std::span<const Tensor> actual, std::span<const Tensor> e
     if (a.type() != b.type()) return fmt::format("output {} has another type", i);
     if (a.same_bytes(b)) continue;
     if (!is_real(a.dtype()) || tolerance == 0) return fmt::format("output {} has other bits", i);
+    const double allowed = std::max(tolerance, 2 * step_of(a.dtype()));
     double scale = 1;
     for (int64_t e = 0; e < b.elements(); ++e)
       if (std::isfinite(b.real_at(e))) scale = std::max(scale, std::abs(b.real_at(e)));
@@ -184,7 +193,7 @@ std::string difference(std::span<const Tensor> actual, std::span<const Tensor> e
       const double x = a.real_at(e), y = b.real_at(e);
       const bool are_special = !std::isfinite(x) || !std::isfinite(y);
       const bool is_alike = are_special ? x == y || (std::isnan(x) && std::isnan(y))
-                                        : std::abs(x - y) <= scale * tolerance;
+                                        : std::abs(x - y) <= scale * allowed;
       if (!is_alike) return fmt::format("output {}, element {}: {}, not {}", i, e, x, y);
     }
   }
