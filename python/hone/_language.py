@@ -141,32 +141,19 @@ class LanguageModel:
     def generate(
         self,
         prompt: Union[str, Sequence[int]],
-        *,
-        max_tokens: int = 128,
-        temperature: float = 0.0,
-        top_k: int = 40,
-        top_p: float = 0.95,
-        min_p: float = 0.05,
-        repeat_penalty: float = 1.0,
-        seed: int = 0,
-        stop: Union[str, Sequence[str], None] = None,
-        drop_start: bool = False,
-        lookup: bool = False,
+        **options: Any,
     ) -> Text:
         """Goes on after a text, or after tokens.
 
-        temperature     0: the best token; above: drawn, by `seed` and the number of the token
+        max_tokens      how many tokens at most (128)
+        temperature     0: the best token (0); above: drawn, by `seed` and the number of the token
         top_k, top_p, min_p, repeat_penalty  as `hone generate` has them
         stop            texts that end it
         drop_start      a prompt that is too long loses its start; else it is refused
         lookup          guesses what comes from what came before; the text stays the same
         """
         tokens = self.tokenize(prompt, begins=True) if isinstance(prompt, str) else list(prompt)
-        options = _options(
-            max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, seed, stop, drop_start,
-            lookup,
-        )  # fmt: skip
-        return Text(self._core.begin(tokens, options))
+        return Text(self._core.begin(tokens, _options(**options)))
 
     def generate_all(
         self, prompts: Sequence[Union[str, Sequence[int]]], **options: Any

@@ -84,15 +84,6 @@ class TemplateParser {
                      made->line);
     return made;
   }
-  class Level {
-   public:
-    explicit Level(int& depth) : depth_(++depth) {}
-    ~Level() { --depth_; }
-    Level(const Level&) = delete;
-
-   private:
-    int& depth_;
-  };
   Status check_level() const {
     if (level_ <= kDeepestTemplate) return {};
     return error_here(over_limit("the template is nested deeper than {}", kDeepestTemplate));
@@ -102,7 +93,7 @@ class TemplateParser {
 
   // Up to a block of one of the names, which is not taken; without names up to the end.
   Node block(std::initializer_list<std::string_view> ends) {
-    const Level level(level_);
+    const TemplateLevel level(level_);
     HONE_TRY(check_level());
     TemplateNodePtr made = node(Syntax::block);
     for (;;) {
@@ -215,7 +206,7 @@ class TemplateParser {
 
   // "a", "a, b" or "(a, b)"; with `has_members` "a.b" as well.
   Node target(bool has_members) {
-    const Level level(level_);
+    const TemplateLevel level(level_);
     HONE_TRY(check_level());
     const auto one = [&]() -> Node {
       if (take_sign("(")) {
@@ -309,7 +300,7 @@ class TemplateParser {
   }
 
   Node expression() {
-    const Level level(level_);
+    const TemplateLevel level(level_);
     HONE_TRY(check_level());
     TemplateNodePtr value = HONE_TRY(either());
     while (take_word("if")) {
@@ -337,7 +328,7 @@ class TemplateParser {
   }
 
   Node negation() {
-    const Level level(level_);
+    const TemplateLevel level(level_);
     HONE_TRY(check_level());
     if (take_word("not")) return node_of(Syntax::unary, "not", HONE_TRY(negation()));
     return comparison();
@@ -391,7 +382,7 @@ class TemplateParser {
   }
 
   Node signed_value(bool has_filters) {
-    const Level level(level_);
+    const TemplateLevel level(level_);
     HONE_TRY(check_level());
     TemplateNodePtr value;
     if (is_sign("-") || is_sign("+")) {

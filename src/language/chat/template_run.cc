@@ -36,16 +36,6 @@ class TemplateRun {
   };
   enum class Jump : uint8_t { none, leave, next };
 
-  // One level of the tree: their number is bounded.
-  class Level {
-   public:
-    explicit Level(int& depth) : depth_(++depth) {}
-    ~Level() { --depth_; }
-    Level(const Level&) = delete;
-
-   private:
-    int& depth_;
-  };
   Status enter(const TemplateNode& node) {
     if (depth_ > kDeepestRun)
       return at_line(over_limit("the template runs deeper than {}", kDeepestRun), node.line);
@@ -122,7 +112,7 @@ class TemplateRun {
   }
 
   Status statement(const TemplateNode& node) {
-    const Level level(depth_);
+    const TemplateLevel level(depth_);
     HONE_TRY(enter(node));
     switch (node.kind) {
       case Syntax::text: return write(node.value, node);
@@ -209,7 +199,7 @@ class TemplateRun {
   // ---- Expressions
 
   Made value_of(const TemplateNode& node) {
-    const Level level(depth_);
+    const TemplateLevel level(depth_);
     HONE_TRY(enter(node));
     return placed(plain_value_of(node), node);
   }

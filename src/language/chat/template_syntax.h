@@ -61,4 +61,15 @@ using TemplateNodePtr = std::unique_ptr<TemplateNode>;
 inline constexpr int kDeepestTemplate = 120;
 Result<TemplateNodePtr> parse_template(std::string_view text);
 
+// Counts a level of recursion while it lives; whoever opens one checks the count.
+class TemplateLevel {
+ public:
+  explicit TemplateLevel(int& depth) : depth_(++depth) {}
+  ~TemplateLevel() { --depth_; }
+  TemplateLevel(const TemplateLevel&) = delete;
+
+ private:
+  int& depth_;
+};
+
 }  // namespace hone
