@@ -105,7 +105,8 @@ class Tuner {
   }
 
  private:
-  // A plan with what it was made from.
+  // A plan with what it was made from. Each step to its image may be stopped, so that plan(),
+  // program() and image() are for those whose image was made.
   struct Contender {
     std::shared_ptr<Compilation> code;
     Heuristics heuristics;
@@ -200,10 +201,9 @@ class Tuner {
     default_ = default_by(cost_);
     prepared_ = *HONE_TRY(default_->code->graph());
     given_hash_ = hash_without_weights(prepared_);
-    HONE_TRY(default_->code->plan());
+    HONE_TRY(check_memory(HONE_TRY(default_->code->image())->arena_bytes));
     // The time of two runs, by a price that may be twice too high.
     run_seconds_ = HONE_TRY(price(default_->program(), *cost_)).total();
-    HONE_TRY(check_memory(HONE_TRY(default_->code->image())->arena_bytes));
     inputs_ = HONE_TRY(random_inputs(graph_, options_.seed));
     result_.defaults.push_back({.prices = prices_of(*cost_, target_), .is_best = true});
     HONE_TRY(race_defaults());
