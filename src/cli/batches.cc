@@ -57,15 +57,42 @@ Result<std::vector<std::filesystem::path>> files_of(const std::string& folder) {
   return files;
 }
 
-Result<std::vector<Tensor>> read_batch(const Graph& graph, const std::filesystem::path& path,
-                                       const Face& face) {
+// Labels are integers, one per row of the first output of two dims, each the number of a column.
+Status check_labels(const Graph& graph, const Tensor& labels, const std::string& from) {
+  for (ValueId v : graph.outputs()) {
+    const Type type = graph.type(v);
+    if (!is_real(type.dtype()) || type.rank() != 2 || type.dim(1).value() < 2) continue;
+    const int64_t rows = type.dim(0).value(), columns = type.dim(1).value();
+    if (is_real(labels.dtype()) || labels.elements() != rows)
+      return bad_input("labels are {}, want an integer for each of {} rows of {}",
+                       labels.type().to_string(), rows, type.to_string())
+          .at(from);
+    for (int64_t i = 0; i < rows; ++i)
+      if (labels.integer_at(i) < 0 || labels.integer_at(i) >= columns)
+        return bad_input("label {} is {}, and rows have {} elements", i, labels.integer_at(i),
+                         columns)
+            .at(from);
+    return {};
+  }
+  return bad_input("the model has no output of two dims, so labels say nothing of it").at(from);
+}
+
+Result<quantize::Batch> read_batch(const Graph& graph, const std::filesystem::path& path,
+                                   const std::string& labels, const Face& face) {
   Given given;
+  quantize::Batch batch;
   if (has_named_tensors(path)) {
-    for (NamedTensor& each : HONE_TRY(read_named_tensors(path)))
+    for (NamedTensor& each : HONE_TRY(read_named_tensors(path))) {
+      if (!labels.empty() && each.name == labels) {
+        HONE_TRY(check_labels(graph, each.tensor, fmt::format("{}:{}", path.string(), labels)));
+        batch.labels = std::move(each.tensor);
+        continue;
+      }
       given.inputs.push_back({.name = each.name,
                               .tensor = std::move(each.tensor),
                               .from = fmt::format("{}:{}", path.string(), each.name),
                               .label = "--data"});
+    }
   } else {
     if (graph.inputs().size() != 1)
       return bad_input("it has one array, and the model has {} inputs", graph.inputs().size())
@@ -83,13 +110,16 @@ Result<std::vector<Tensor>> read_batch(const Graph& graph, const std::filesystem
   for (ValueId v : graph.inputs())
     if (std::ranges::find(given.inputs, graph.name(v), &GivenInput::name) == given.inputs.end())
       return bad_input("there is no array for the input '{}'", graph.name(v)).at(path.string());
-  return HONE_TRY(resolve_inputs(graph, std::move(given), 0, Engine::native, face)).tensors;
+  if (!labels.empty() && !batch.labels)
+    return bad_input("there is no array of labels, '{}'", labels).at(path.string());
+  batch.inputs = HONE_TRY(resolve_inputs(graph, std::move(given), 0, Engine::native, face)).tensors;
+  return batch;
 }
 
 }  // namespace
 
-Result<quantize::Batches> batches_of(const Graph& graph, const std::string& folder, int64_t seed,
-                                     const Face& face) {
+Result<quantize::Batches> batches_of(const Graph& graph, const std::string& folder,
+                                     const std::string& labels, int64_t seed, const Face& face) {
   quantize::Batches batches;
   if (folder.empty()) {
     face.note("calibrated on random inputs: ranges and errors of real data may be others");
@@ -97,7 +127,8 @@ Result<quantize::Batches> batches_of(const Graph& graph, const std::string& fold
     quiet.notice = {};
     for (int64_t i = 0; i < kRandomSeen + kRandomUnseen; ++i) {
       RunInputs inputs = HONE_TRY(resolve_inputs(graph, {}, seed + i, Engine::native, quiet));
-      (i < kRandomSeen ? batches.calibration : batches.unseen).push_back(std::move(inputs.tensors));
+      (i < kRandomSeen ? batches.calibration : batches.unseen)
+          .push_back({std::move(inputs.tensors)});
     }
     return batches;
   }
@@ -106,7 +137,7 @@ Result<quantize::Batches> batches_of(const Graph& graph, const std::string& fold
     const bool is_last = i + 1 == files.size() && batches.unseen.empty();
     const bool is_unseen = is_last || i % kEachUnseen == kEachUnseen - 1;
     auto& batch = is_unseen ? batches.unseen : batches.calibration;
-    batch.push_back(HONE_TRY(read_batch(graph, files[i], face)));
+    batch.push_back(HONE_TRY(read_batch(graph, files[i], labels, face)));
   }
   return batches;
 }

@@ -10,12 +10,27 @@
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
+#include "report/quantize_page.h"
 #include "session/duels.h"
 
 namespace hone::cli {
 namespace {
 
 constexpr double kMostError = 1;
+
+// "0.5%", or the share: 0.005.
+Result<double> drop_of(const Arguments& arguments) {
+  const std::string given = arguments.text("drop");
+  std::string_view text = given;
+  const bool is_percent = text.ends_with('%');
+  if (is_percent) text.remove_suffix(1);
+  const Result<double> number = parse_double(text);
+  const double share = number.ok() ? *number / (is_percent ? 100 : 1) : -1;
+  if (!(share >= 0) || share >= 1)
+    return usage_error("--drop {} is not a share from 0% to 100%", given).with_hint("--drop 0.5%");
+  return share;
+}
+
 constexpr double kDuelSeconds = 0.15;  // for each side
 
 Result<quantize::QuantizeOptions> quantize_options(const Arguments& arguments) {
@@ -32,6 +47,16 @@ Result<quantize::QuantizeOptions> quantize_options(const Arguments& arguments) {
   if (!(options.error > 0) || options.error > kMostError)
     return usage_error("--error {} is outside of what is useful: above 0, at most 1", options.error)
         .with_hint("--error 1e-2");
+  if (arguments.given("drop")) {
+    if (arguments.given("error"))
+      return usage_error("--drop and --error are two ways to say how much may be lost")
+          .with_hint("take one of them");
+    options.drop = HONE_TRY(drop_of(arguments));
+  }
+  if (arguments.given("labels") && !arguments.given("data"))
+    return usage_error("--labels names an array of the files of --data");
+  options.trials = arguments.integer("trials");
+  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   options.keep = arguments.list("keep");
   options.group = arguments.integer("group");
   if ((options.group & (options.group - 1)) != 0)
@@ -53,11 +78,20 @@ Totals totals_of(const quantize::QuantizeResult& result) {
   return totals;
 }
 
+double share_of(int64_t part, int64_t all) {
+  return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(all, 1));
+}
+
 std::string difference_text(std::string_view what, const quantize::Difference& difference) {
   std::string text = fmt::format("{}  error {:.3g}, largest difference {:.3g}", what,
                                  difference.error, difference.largest);
-  if (difference.equal_best)
-    text += fmt::format(", equal best answers {:.1f} %", 100 * *difference.equal_best);
+  if (const std::optional<double> equal = difference.equal_best())
+    text += fmt::format(", equal best answers {:.1f} %", 100 * *equal);
+  const quantize::Answers& answers = difference.answers;
+  if (answers.are_labelled)
+    text += fmt::format(", right answers {:.2f} % (f32 {:.2f} %)",
+                        100 * share_of(answers.right, answers.rows),
+                        100 * share_of(answers.right_of_f32, answers.rows));
   return text + "\n";
 }
 
@@ -92,16 +126,33 @@ std::string turns_text(const Duel& times) {
   return text + "\n";
 }
 
-std::string table_of(const Measured& measured) {
+// The front near what is allowed, the taken one marked.
+std::string front_text(const quantize::QuantizeResult& result, bool is_by_seconds) {
+  constexpr size_t kMostLines = 6;
+  const auto taken = std::ranges::find(result.front, true, &quantize::FrontPoint::is_taken);
+  const auto at = static_cast<size_t>(taken - result.front.begin());
+  const size_t begin = at < kMostLines / 2 ? 0 : at - kMostLines / 2;
+  std::string text;
+  for (size_t i = begin; i < std::min(result.front.size(), begin + kMostLines); ++i) {
+    const quantize::FrontPoint& point = result.front[i];
+    const std::string cost =
+        is_by_seconds ? format_seconds(point.cost) : format_bytes(static_cast<int64_t>(point.cost));
+    text += fmt::format("{}  {}, error {:.3g}{}\n", i == begin ? "front  " : "       ", cost,
+                        point.error, point.is_taken ? ", taken" : "");
+  }
+  return text;
+}
+
+std::string table_of(const Measured& measured, bool is_by_seconds) {
   const quantize::QuantizeResult& result = measured.result;
-  TextTable table("llrrrl", {"layer", "level", "error", "time saved", "weights", "stays f32"});
+  TextTable table("llrrrl", {"layer", "level", "error", "time saved", "weights", "remarks"});
   for (const quantize::LayerReport& each : result.reports) {
     const double saved = each.seconds_f32 - each.seconds;
     const bool is_changed = each.level != quantize::Precision::f32;
     table.add_row({each.name, std::string(quantize::name(each.level)),
                    is_changed ? fmt::format("{:.2g}", each.error) : "",
                    is_changed ? (saved < 0 ? "-" : "") + format_seconds(std::abs(saved)) : "",
-                   format_bytes(each.bytes), each.why});
+                   format_bytes(each.bytes), remark(each)});
   }
   const Totals totals = totals_of(result);
   std::string text = table.to_string() + "\n";
@@ -112,12 +163,16 @@ std::string table_of(const Measured& measured) {
   text += turns_text(measured.times);
   text += difference_text("seen   ", result.calibration);
   text += difference_text("unseen ", result.unseen);
-  return text;
+  return text + front_text(result, is_by_seconds);
 }
 
 nlohmann::ordered_json json_of(const quantize::Difference& difference) {
   nlohmann::ordered_json json = {{"error", difference.error}, {"largest", difference.largest}};
-  if (difference.equal_best) json["equal_best"] = *difference.equal_best;
+  if (const std::optional<double> equal = difference.equal_best()) json["equal_best"] = *equal;
+  if (difference.answers.are_labelled) {
+    json["right"] = share_of(difference.answers.right, difference.answers.rows);
+    json["right_f32"] = share_of(difference.answers.right_of_f32, difference.answers.rows);
+  }
   return json;
 }
 
@@ -132,7 +187,8 @@ std::string json_of(const Measured& measured) {
                                  {"bytes", totals.bytes},
                                  {"seen", json_of(result.calibration)},
                                  {"unseen", json_of(result.unseen)},
-                                 {"layers", nlohmann::ordered_json::array()}};
+                                 {"layers", nlohmann::ordered_json::array()},
+                                 {"front", nlohmann::ordered_json::array()}};
   for (const quantize::LayerReport& each : result.reports)
     json["layers"].push_back({{"layer", each.name},
                               {"level", quantize::name(each.level)},
@@ -141,7 +197,12 @@ std::string json_of(const Measured& measured) {
                               {"seconds", each.seconds},
                               {"bytes_f32", each.bytes_f32},
                               {"bytes", each.bytes},
+                              {"smoothed", each.is_smoothed},
+                              {"corrected", each.is_corrected},
                               {"stays", each.why}});
+  for (const quantize::FrontPoint& point : result.front)
+    json["front"].push_back(
+        {{"cost", point.cost}, {"error", point.error}, {"taken", point.is_taken}});
   return json.dump(2) + "\n";
 }
 
@@ -149,6 +210,7 @@ std::string json_of(const Measured& measured) {
 
 Status cmd_quantize(const Arguments& arguments, Console& console) {
   const std::string path = arguments.text("output"), json = arguments.text("json");
+  const std::string page = arguments.text("page");
   if (!path.empty()) HONE_TRY(check_model_path(path));
   quantize::QuantizeOptions options = HONE_TRY(quantize_options(arguments));
   const ExportOptions onnx = HONE_TRY(onnx_options(arguments, path));
@@ -165,8 +227,8 @@ Status cmd_quantize(const Arguments& arguments, Console& console) {
         .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
 
   const Face face = limited_face(arguments, console);
-  const quantize::Batches batches =
-      HONE_TRY(batches_of(*graph, arguments.text("data"), arguments.integer("seed"), face));
+  const quantize::Batches batches = HONE_TRY(batches_of(
+      *graph, arguments.text("data"), arguments.text("labels"), arguments.integer("seed"), face));
   const AnalyticCost analytic(native.target);
   const Cost& cost = native.cost == nullptr ? analytic : *native.cost;
   const std::unique_ptr<Progress> progress = console.progress();
@@ -176,16 +238,25 @@ Status cmd_quantize(const Arguments& arguments, Console& console) {
   Measured measured = {.result =
                            HONE_TRY(quantize::choose_levels(*graph, options, batches, machine)),
                        .times = {}};
-  measured.times =
-      HONE_TRY(in_turns(*graph, measured.result, batches.unseen[0], machine, console.cancel()));
-  if (path == "-" || json == "-")
-    console.say(trim(table_of(measured)));
+  measured.times = HONE_TRY(
+      in_turns(*graph, measured.result, batches.unseen[0].inputs, machine, console.cancel()));
+  const std::string table = table_of(measured, options.only_faster);
+  if (path == "-" || json == "-" || page == "-")
+    console.say(trim(table));
   else
-    console.write(table_of(measured));
+    console.write(table);
   if (measured.times.b_is_slower())
     console.note("{} it takes longer than before on this machine",
                  console.styled_talk(Style::red, "slower:"));
   if (!json.empty()) HONE_TRY(write_text(json, json_of(measured), console));
+  if (!page.empty())
+    HONE_TRY(write_text(page,
+                        quantize_page({.model = graph->name(),
+                                       .result = measured.result,
+                                       .times = measured.times,
+                                       .error = options.error,
+                                       .is_by_seconds = options.only_faster}),
+                        console));
   if (path.empty()) return {};
   return write_model(model_of(measured.result.graph), path, console, onnx);
 }

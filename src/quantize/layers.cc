@@ -37,6 +37,16 @@ bool all_finite(const Tensor& tensor) {
   return true;
 }
 
+// The dim of an access whose index is that of `dim` in `other`, with nothing added; -1: none is.
+int dim_that_meets(const Access& access, const Access& other, int dim) {
+  if (dim < 0) return -1;
+  const IndexExpr& index = other.index[static_cast<size_t>(dim)];
+  const auto at = std::ranges::find(access.index, index);
+  // A constant index meets everything.
+  if (at == access.index.end() || index.as_constant()) return -1;
+  return static_cast<int>(at - access.index.begin());
+}
+
 // The dims of the weights by what the product does with them.
 void find_axes(const Graph& graph, Layer& layer) {
   const std::vector<Type> operands = graph.operand_types(layer.node);
@@ -55,6 +65,13 @@ void find_axes(const Graph& graph, Layer& layer) {
     int& axis = has_result ? layer.feature_axis : layer.group_axis;
     if (is_longer(dim, axis)) axis = dim;
   }
+  const Access& data = relation.operands[1 - layer.side].at(0);
+  layer.data_axis = dim_that_meets(data, access, layer.group_axis);
+  layer.result_axis = dim_that_meets(relation.results[0], access, layer.feature_axis);
+  const Type result = graph.type(graph.result(layer.node));
+  if (layer.result_axis >= 0 && result.is_static())
+    layer.rows =
+        result.static_elements() / std::max<int64_t>(result.dim(layer.result_axis).value(), 1);
 }
 
 bool are_quantized(const Graph& graph, ValueId v) {
@@ -179,6 +196,19 @@ Status check_level(const Layer& layer, Precision level, int64_t group) {
       if (std::abs(layer.weights.real_at(i)) > kMostF16)
         return unsupported("a weight is {}, beyond f16", layer.weights.real_at(i));
   return {};
+}
+
+Layer with_factors(const Layer& layer, std::span<const double> factors) {
+  const Counts counts = counts_of(layer.weights.type(), layer.group_axis);
+  HONE_CHECK(static_cast<int64_t>(factors.size()) == counts.along, "{} factors for {} indices",
+             factors.size(), counts.along);
+  std::vector<double> values(static_cast<size_t>(layer.weights.elements()));
+  layer.weights.read_reals(0, std::span<double>(values));
+  for (size_t at = 0; at < values.size(); ++at)
+    values[at] *= factors[at / static_cast<size_t>(counts.inner) % factors.size()];
+  Layer result = layer;
+  result.weights = Tensor::from_reals(layer.weights.type(), values);
+  return result;
 }
 
 PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,12 @@ struct Layer {
   Tensor weights = Tensor();  // as the op reads them
   int feature_axis = -1;      // of the weights: the results' dim of most features
   int group_axis = -1;        // the longest dim that is summed over
-  std::string why_not = "";   // empty: it may be quantized
+  // The dims whose elements those of group_axis and feature_axis meet one by one; -1: there is
+  // none.
+  int data_axis = -1;
+  int result_axis = -1;
+  int64_t rows = 0;          // results that each feature has in a run
+  std::string why_not = "";  // empty: it may be quantized
 };
 
 // All contractions of the graph itself, in its order. Layers in regions are not listed.
@@ -39,6 +45,9 @@ Result<std::vector<Layer>> layers_of(const Graph& graph);
 
 // Why a level is not for the layer; success: it is. `group`: weights that share a scale.
 Status check_level(const Layer& layer, Precision level, int64_t group);
+
+// The layer with its weights multiplied along group_axis, one factor per index.
+Layer with_factors(const Layer& layer, std::span<const double> factors);
 
 // Weights of few bits with their scales: symmetric, so that 0 stays 0.
 struct PackedWeights {

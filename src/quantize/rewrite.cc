@@ -23,6 +23,21 @@ ValueId data_of(const Graph& graph, const Layer& layer) {
   return graph.operands(layer.node)[1 - layer.side];
 }
 
+// Numbers as a vector along one dim of x.
+Tensor vector_of(std::span<const double> numbers) {
+  return Tensor::from_reals(Type::get(DType::f32, {static_cast<int64_t>(numbers.size())}), numbers);
+}
+Value along(Value x, Value vector, int axis) {
+  const auto dims = x.type().dims();
+  return broadcast(vector, Dims(dims.begin(), dims.end()), {axis});
+}
+
+std::vector<double> inverse_of(std::span<const double> factors) {
+  std::vector<double> inverse;
+  for (double factor : factors) inverse.push_back(1 / factor);
+  return inverse;
+}
+
 Value dequantized_weights(Builder& b, const Layer& layer, Precision level, int64_t group) {
   const PackedWeights packed = packed_weights(layer, level, group);
   const Attrs attrs = {{"axis", int64_t{packed.axis}}, {"block", packed.block}};
@@ -32,9 +47,9 @@ Value dequantized_weights(Builder& b, const Layer& layer, Precision level, int64
               attrs);
 }
 
-// The layer's result from its data.
-Value computed(const Graph& graph, const Layer& layer, const LayerChoice& choice, int64_t group,
-               Value data) {
+// The layer's result from its data, without the correction.
+Value uncorrected(const Graph& graph, const Layer& layer, const LayerChoice& choice, int64_t group,
+                  Value data) {
   Builder& b = data.builder();
   switch (choice.level) {
     case Precision::f32: return with_operands(graph, layer, data, b.constant(layer.weights));
@@ -52,9 +67,37 @@ Value computed(const Graph& graph, const Layer& layer, const LayerChoice& choice
   const Grid grid = grid_of(choice.data);
   const Value scale = b.constant(Tensor::scalar(DType::f32, grid.scale));
   const Value zero = b.constant(Tensor::scalar(DType::u8, static_cast<double>(grid.zero)));
-  const Value bytes = b.op(Opcode::quantize, {data, scale, zero}, {{"dtype", DType::u8}});
+  Value smooth = data;
+  if (!choice.smoothing.empty())
+    smooth =
+        data * along(data, b.constant(vector_of(inverse_of(choice.smoothing))), layer.data_axis);
+  const Value bytes = b.op(Opcode::quantize, {smooth, scale, zero}, {{"dtype", DType::u8}});
+  const Layer& read = choice.smoothing.empty() ? layer : with_factors(layer, choice.smoothing);
   return with_operands(graph, layer, b.op(Opcode::dequantize, {bytes, scale, zero}),
-                       dequantized_weights(b, layer, choice.level, group));
+                       dequantized_weights(b, read, choice.level, group));
+}
+
+// The layer's result from its data.
+Value computed(const Graph& graph, const Layer& layer, const LayerChoice& choice, int64_t group,
+               Value data) {
+  const Value y = uncorrected(graph, layer, choice, group, data);
+  if (choice.correction.empty()) return y;
+  return y + along(y, data.builder().constant(vector_of(choice.correction)), layer.result_axis);
+}
+
+// The type of the numbers along a dim; without the dim there is one.
+Type along_type(Type type, int axis) {
+  return axis < 0 ? Type::get(DType::f32, {}) : Type::get(DType::f32, {type.dim(axis)});
+}
+Value spread(Value x, Value numbers, int axis) {
+  return axis < 0 ? numbers : along(x, numbers, axis);
+}
+Value reduced_but(std::string_view kind, Value x, int axis) {
+  Ints axes;
+  for (int d = 0; d < x.rank(); ++d)
+    if (d != axis) axes.push_back(d);
+  if (axes.empty()) return x;
+  return kind == "mean" ? reduce_mean(x, axes) : reduce(kind, x, axes);
 }
 
 // x, or x rounded as the mode says to one of the short reals.
@@ -122,13 +165,19 @@ Result<Graph> quantized(const Graph& graph, std::span<const Layer> layers,
 }
 
 Result<Graph> probe(const Graph& graph, std::span<const Layer> layers) {
-  std::vector<ValueId> ranges;
+  std::vector<ValueId> seen;
   GraphCopy copy = HONE_TRY(copied(
       graph, layers,
       [&](GraphCopy& to, const Layer& layer) -> Result<bool> {
         const ValueId data = data_of(graph, layer);
-        const Type number = Type::get(DType::f32, {});
-        const Type types[] = {layer.weights.type(), number, number, number};
+        const Type number = Type::get(DType::f32, {}),
+                   result = graph.type(graph.result(layer.node));
+        const Type types[] = {layer.weights.type(),
+                              number,
+                              number,
+                              number,
+                              along_type(graph.type(data), layer.data_axis),
+                              along_type(result, layer.result_axis)};
         std::vector<ValueId> arguments = {to(data)};
         Builder b;
         const Value x = b.parameter("data", graph.type(data));
@@ -138,20 +187,20 @@ Result<Graph> probe(const Graph& graph, std::span<const Layer> layers) {
           arguments.push_back(
               to.target().add_parameter(type, fmt::format("{}.probe{}", layer.name, in.size())));
         }
-        Ints axes;
-        for (int d = 0; d < x.rank(); ++d) axes.push_back(d);
-        const Value given = rounded_by(x, in[1], in[2], in[3]);
-        const Value y = with_operands(graph, layer, given, in[0]);
-        const Graph body = HONE_TRY(
-            b.finish({rounded_by(y, in[1]), reduce("min", x, axes), reduce("max", x, axes)}));
+        const Value smooth = x * spread(x, in[4], layer.data_axis);
+        const Value y = with_operands(graph, layer, rounded_by(smooth, in[1], in[2], in[3]), in[0]);
+        const Graph body = HONE_TRY(b.finish(
+            {rounded_by(y, in[1]) + spread(y, in[5], layer.result_axis),
+             reduced_but("min", x, layer.data_axis), reduced_but("max", x, layer.data_axis),
+             reduced_but("mean", y, layer.result_axis)}));
         const std::vector<ValueId> results = HONE_TRY(to.append(body, arguments));
         to.replace(graph.result(layer.node), results[0]);
-        ranges.insert(ranges.end(), results.begin() + 1, results.end());
+        seen.insert(seen.end(), results.begin() + 1, results.end());
         return true;
       }));
   Graph result = copy.finish();
   std::vector<ValueId> outputs(result.outputs().begin(), result.outputs().end());
-  outputs.insert(outputs.end(), ranges.begin(), ranges.end());
+  outputs.insert(outputs.end(), seen.begin(), seen.end());
   result.set_outputs(std::move(outputs));
   return remove_dead_code(result);
 }
@@ -162,9 +211,23 @@ std::vector<Tensor> probe_inputs(const Layer& layer, const LayerChoice& choice, 
                       : choice.level == Precision::f16  ? kAsF16
                       : choice.level == Precision::bf16 ? kAsBf16
                                                         : kAsTheyAre;
-  return {rounded_weights(layer, choice.level, group), Tensor::scalar(DType::f32, mode),
+  // As many numbers as the dim has indices, all the same.
+  const auto filled = [](int64_t count, int axis, double number) {
+    if (axis < 0) return Tensor::scalar(DType::f32, number);
+    return vector_of(std::vector<double>(static_cast<size_t>(count), number));
+  };
+  const Type weights = layer.weights.type();
+  const bool is_smooth = !choice.smoothing.empty();
+  return {is_smooth ? rounded_weights(with_factors(layer, choice.smoothing), choice.level, group)
+                    : rounded_weights(layer, choice.level, group),
+          Tensor::scalar(DType::f32, mode),
           Tensor::scalar(DType::f32, static_cast<double>(grid.scale)),
-          Tensor::scalar(DType::f32, static_cast<double>(grid.zero))};
+          Tensor::scalar(DType::f32, static_cast<double>(grid.zero)),
+          is_smooth ? vector_of(inverse_of(choice.smoothing))
+                    : filled(weights.dim(layer.group_axis).value(), layer.data_axis, 1),
+          choice.correction.empty()
+              ? filled(weights.dim(layer.feature_axis).value(), layer.result_axis, 0)
+              : vector_of(choice.correction)};
 }
 
 Result<Graph> layer_alone(const Graph& graph, const Layer& layer, Precision level, int64_t group) {

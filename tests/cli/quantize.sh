@@ -40,9 +40,40 @@ done
 hone "$model" --to int8 --error 0.3 --data samples >out 2>err
 never grep -q "random" err
 contains "int8"
+cp out table
+
+# A drop of answers, with labels and without.
+mkdir labelled
+python3 - <<'END'
+import struct, zipfile
+
+def npy(dims, code, data):
+    head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (code, dims)
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
+
+for run in range(3):
+    values = [((i * 37 + run * 11) % 101) / 50 - 1 for i in range(32)]
+    with zipfile.ZipFile(f"labelled/{run}.npz", "w") as file:
+        file.writestr("x.npy", npy((2, 16), "<f4", struct.pack("<32f", *values)))
+        file.writestr("right.npy", npy((2,), "<i8", struct.pack("<2q", 0, 1)))
+END
+[[ $shape == "f32[2, 16]" ]]
+hone "$model" --to w4 --drop 50% --data labelled --labels right --page page.html >out 2>err
+contains "^unseen +error .*right answers [0-9.]+ % \(f32 [0-9.]+ %\)$"
+contains "^front +.*error"
+grep -q "<svg" page.html && grep -q "<td>w4</td>" page.html
+never grep -q "<script" page.html
+hone "$model" --to w8 --drop 0.5 --trials 0 >out 2>err
+contains "equal best answers"
+fails 2 "--drop" "$model" --drop 0.5% --error 0.1
+fails 2 "from 0%" "$model" --drop many
+fails 2 "--data" "$model" --labels right
+fails 3 "'wrong'" "$model" --data labelled --labels wrong
+fails 3 "want an integer for each" "$model" --data labelled --labels x
 
 # Layers that stay, and why.
-layer=$(sed -n 2p out | cut -d' ' -f1)
+layer=$(sed -n 2p table | cut -d' ' -f1)
 hone "$model" --to int8 --error 0.3 --keep "$layer" >out 2>err
 contains "^$layer +f32 .*--keep"
 fails 2 "'nosuch'" "$model" --to w8 --keep nosuch

@@ -15,10 +15,10 @@ inline Tensor normal(Rng& rng, const Dims& dims, double scale = 1) {
 }
 
 // Two products with relu between them: "first" of 48 to 40, "second" of 40 to 8.
-inline Graph two_products(uint64_t seed, double scale_of_second = 1) {
+inline Graph two_products(uint64_t seed, double scale_of_second = 1, int64_t rows = 6) {
   Rng rng(seed);
   Builder b("two");
-  const Value x = b.parameter("x", DType::f32, {6, 48});
+  const Value x = b.parameter("x", DType::f32, {rows, 48});
   const Value first = matmul(x, b.constant(normal(rng, {48, 40}), "w1")).named("first");
   const Value second =
       matmul(relu(first), b.constant(normal(rng, {40, 8}, scale_of_second), "w2")).named("second");
