@@ -27,14 +27,15 @@ int32_t device_number(int64_t id) {
   return static_cast<int32_t>(std::min<int64_t>(id, Transport::kMaxDevices));
 }
 
-// Calls fn for each node that exchanges data, until it returns an error.
-Status each_exchange(const Graph& graph, const std::function<Status(const SpmdCollective&)>& fn) {
+// Calls fn for each collective, until it returns an error. Collectives that exchange nothing may
+// still be for a number of devices.
+Status each_collective(const Graph& graph, const std::function<Status(const SpmdCollective&)>& fn) {
   for (NodeId n : graph.nodes()) {
-    if (exchanges_data(graph.op(n)))
+    if (is_collective(graph.op(n)))
       if (Status good = fn(spmd_of(graph.op(n))); !good.ok())
         return std::move(good).error().within(graph.describe(n));
     for (const GraphRef& region : graph.regions(n))
-      if (Status good = each_exchange(*region, fn); !good.ok())
+      if (Status good = each_collective(*region, fn); !good.ok())
         return std::move(good).error().within(graph.describe(n));
   }
   return {};
@@ -50,10 +51,32 @@ bool exchanges_data(Op op) {
   return op.integer("group_size") != 1 || std::ranges::any_of(op.ints("groups"), is_other);
 }
 
+namespace {
+
+// True if `wanted` holds for an op of the graph or of its regions.
+// True if `wanted` holds for a collective or a device_index of the graph or of its regions.
+template <class Wanted>
+bool has_collective(const Graph& graph, const Wanted& wanted) {
+  for (NodeId n : graph.nodes()) {
+    if (class_of(graph.opcode(n)) == OpClass::collective && wanted(graph.op(n))) return true;
+    for (const GraphRef& region : graph.regions(n))
+      if (has_collective(*region, wanted)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool exchanges_data(const Graph& graph) {
-  return !each_exchange(graph, [](const SpmdCollective&) -> Status {
-            return bad_input("it exchanges data");
-          }).ok();
+  return has_collective(graph, [](Op op) { return exchanges_data(op); });
+}
+
+bool knows_devices(const Graph& graph) {
+  return has_collective(graph, [](Op op) {
+    if (!is_collective(op)) return true;
+    return exchanges_data(op) ||
+           (kind_of(op) == CollectiveKind::permute && !op.ints("pairs").empty());
+  });
 }
 
 SpmdCollective spmd_of(Op op) {
@@ -104,7 +127,7 @@ Status check_schedule(Op op, const CollectiveSchedule& schedule) {
 
 Result<int32_t> least_devices(const Graph& graph) {
   int64_t step = 1, named = 1;
-  HONE_TRY(each_exchange(
+  HONE_TRY(each_collective(
       graph,
       [&](const SpmdCollective& spmd) -> Status {
         HONE_TRY(check(spmd));
@@ -123,7 +146,7 @@ Result<int32_t> least_devices(const Graph& graph) {
 }
 
 Status check_devices(const Graph& graph, int32_t devices) {
-  return each_exchange(graph, [&](const SpmdCollective& spmd) -> Status {
+  return each_collective(graph, [&](const SpmdCollective& spmd) -> Status {
     HONE_TRY(check(spmd));
     return check_devices(spmd, devices);
   });

@@ -15,8 +15,11 @@ namespace hone {
 // True if a device that runs the op exchanges data with others. A group of one device, and a
 // permute of device 0 with itself, exchange nothing.
 bool exchanges_data(Op op);
-// True if an op of the graph or of its regions does: the graph is for several devices.
+// True if an op of the graph or of its regions does.
 bool exchanges_data(const Graph& graph);
+// True if it does, or if devices compute different values of equal inputs without an exchange, as
+// by device_index: the graph is for several devices.
+bool knows_devices(const Graph& graph);
 
 // The collective of an op that exchanges data, by the default schedule.
 SpmdCollective spmd_of(Op op);

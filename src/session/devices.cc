@@ -136,7 +136,7 @@ Result<decltype(CompileOptions::best_plan)> best_plan_on(const System& system, c
 
 bool has_collectives(const Model& model) {
   const Graph* const graph = single_graph(model);
-  return graph != nullptr && exchanges_data(*graph);
+  return graph != nullptr && knows_devices(*graph);
 }
 
 namespace {

@@ -59,7 +59,8 @@ Result<decltype(CompileOptions::best_plan)> best_plan_on(const System& system, c
                                                          std::shared_ptr<const Cost> cost,
                                                          const Face& face);
 
-// True if the model is for several devices, for it has collectives (compile/spmd_programs.h).
+// True if the model is for several devices: it exchanges data, or asks which device it runs on
+// (compile/spmd_programs.h).
 bool has_collectives(const Model& model);
 // Its code, for these sizes.
 Result<DividedCode> collective_code(const Model& model, const Bindings& sizes,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/reference/evaluate.h"
+#include "plan/collectives.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
 #include "program/devices.h"
@@ -15,6 +16,7 @@
 #include "tests/program/spmd_testing.h"
 #include "tests/transport/processes.h"
 #include "transport/threads.h"
+#include "zoo/inputs.h"
 
 // Programs of several devices: what lowering makes of collectives, what verification refuses, and
 // random ones against the reference of several devices.
@@ -87,6 +89,37 @@ TEST(Spmd, GroupsOfOneDeviceCopy) {
       "return %d, %y }"));
   EXPECT_THAT(text, testing::Not(HasSubstr("start")));
   EXPECT_THAT(text, says("device_index (%d) ... copy (%x) -> (%y)"));
+}
+
+// It gives all devices but the first zeros, and no message is sent.
+TEST(Spmd, APermuteOfDevice0WithItselfDependsOnTheDevice) {
+  for (const std::string_view type : {"f32[3, 5]", "bool[9]", "i4[8]", "f16[]", "u8[0]"}) {
+    SCOPED_TRACE(type);
+    const Graph graph = prepared(
+        fmt::format("graph @g(%x: {}) {{ %y = permute %x {{pairs = [0, 0]}} return %y }}", type));
+    EXPECT_FALSE(exchanges_data(graph));
+    EXPECT_TRUE(knows_devices(graph));
+    const Program program = lowered(graph, complete(graph, {}, two_cores()).value());
+    EXPECT_FALSE(exchanges_data(program));
+    DeviceTensors inputs;
+    for (int32_t device = 0; device < 3; ++device)
+      inputs.push_back(random_inputs(graph, static_cast<uint64_t>(device)).value());
+    const DeviceTensors made = run_by_threads(3, by_interpreter(program, inputs)).value();
+    EXPECT_TRUE(made[0][0].same_bytes(inputs[0][0]));
+    EXPECT_TRUE(made[1][0].same_bytes(Tensor::zeros(inputs[1][0].type())));
+    EXPECT_TRUE(made[2][0].same_bytes(made[1][0]));
+    EXPECT_TRUE(run(program, inputs[0]).value()[0].same_bytes(inputs[0][0]));
+  }
+}
+
+TEST(Spmd, AGroupOfOneNamedDeviceIsForOneDevice) {
+  const Graph graph = prepared(
+      "graph @g(%x: f32[4]) { %y = all_to_all %x {split_axis = 0, concat_axis = 0, "
+      "group_size = 1, groups = [0]} return %y }");
+  EXPECT_FALSE(knows_devices(graph));
+  EXPECT_TRUE(check_devices(graph, 1).ok());
+  EXPECT_THAT(check_devices(graph, 2),
+              refuses(ErrorCode::bad_input, "node '%y' ... 1 devices ... 2"));
 }
 
 TEST(Spmd, HasTasksOfLinks) {
@@ -409,8 +442,10 @@ void check_random(uint64_t first, uint64_t count, uint64_t every_process) {
 TEST(Spmd, RandomProgramsOnEachTransport) { check_random(0, 150, 10); }
 // A condition over all four devices, made of what pairs have in common.
 TEST(Spmd, RandomProgramThatSumsPairsBeforeAll) { check_random(11'438, 1, 1); }
+// Its only collective is a permute of device 0 with itself, on two devices.
+TEST(Spmd, RandomProgramThatExchangesNothing) { check_random(11'956, 1, 1); }
 TEST(Spmd, DISABLED_SweepRandomProgramsOnEachTransport) { check_random(10'000, 1'500, 2); }
-TEST(Spmd, DISABLED_SweepMoreRandomProgramsOnEachTransport) { check_random(11'500, 1'500, 2); }
+TEST(Spmd, DISABLED_SweepMoreRandomProgramsOnEachTransport) { check_random(11'500, 3'500, 2); }
 
 }  // namespace
 }  // namespace hone::HONE_FILE

@@ -1,5 +1,6 @@
 #include "plan/collectives.h"
 
+#include "ir/functional.h"
 #include "ir/op_def.h"
 #include "program/lower/lowering.h"
 
@@ -7,15 +8,38 @@ namespace hone::program {
 
 namespace {
 
-// ---- For one device -----------------------------------------------------------------------------
+// ---- Without exchange ---------------------------------------------------------------------------
 
-// Every exchange is with itself; a permute without pairs gives zeros.
-Status add_alone(FrameBuilder& frame, const NodeCommand& command, bool is_permute) {
+// A permute of device 0 with itself exchanges nothing, but other devices get zeros. It asks for
+// the device in place of a transport, so that one device runs it alone.
+Status add_permute_of_first(Lowering& whole, FrameBuilder& outer, const NodeCommand& command) {
+  const Type type = outer.type(command.inputs[0]);
+  FrameBuilder inner(whole, whole.frame_name(fmt::format("{}.{}", outer.name(), command.name)));
+  const BufferId x = inner.add("x", type, Role::input);
+  const BufferId y = inner.add(outer.name(command.outputs[0]), type, Role::output);
+  const BufferId device = inner.add("device", Type::scalar(DType::i64), Role::temporary);
+  inner.command(inner.name(device), DeviceIndex{device});
+
+  Builder b;
+  const Value own = b.parameter("x", type);
+  const Value is_first = compare("eq", b.parameter("device", DType::i64, {}), 0);
+  const Value chosen = select(is_first, own, b.scalar(type.dtype(), 0));
+  const KernelId kernel = HONE_TRY(whole.kernel(HONE_TRY(b.finish({chosen}))));
+  inner.command(inner.name(y), Launch{kernel, {x, device}, {y}});
+  outer.command(command.name,
+                Call{std::move(inner).finish(), {command.inputs[0]}, {command.outputs[0]}});
+  return {};
+}
+
+// A group of one device has its own; a permute without pairs gives zeros.
+Status add_alone(Lowering& whole, FrameBuilder& frame, const NodeCommand& command) {
   const BufferId result = command.outputs[0];
-  if (!is_permute || !command.op().ints("pairs").empty()) {
+  const SpmdCollective spmd = spmd_of(command.op());
+  if (spmd.kind != CollectiveKind::permute) {
     frame.copy(command.inputs[0], result);
     return {};
   }
+  if (!spmd.pairs.empty()) return add_permute_of_first(whole, frame, command);
   const BufferId zero =
       frame.add_constant(frame.name(result) + ".zero", Tensor::zeros(frame.type(result)));
   frame.copy(zero, result);
@@ -115,7 +139,7 @@ Status check_bytes(const NodeCommand& command, Type type, int64_t parts) {
 Status add_exchange(Lowering& whole, FrameBuilder& frame, const NodeCommand& command) {
   const Op op = command.op();
   SpmdCollective spmd = spmd_of(op);
-  if (exchanges_data(op)) spmd.schedule = command.schedule;
+  spmd.schedule = command.schedule;
   const Type from = frame.type(command.inputs[0]), to = frame.type(command.outputs[0]);
   const auto parts_of = [&](Type type, std::string_view axis) -> std::optional<Parts> {
     const Parts parts = Parts::of(type, op.integer(axis), spmd.group_size);
@@ -145,11 +169,8 @@ Status add_collective(Lowering& whole, FrameBuilder& frame, const NodeCommand& c
     frame.command(command.name, DeviceIndex{command.outputs[0]});
     return {};
   }
-  const bool is_permute = spmd_of(command.op()).kind == CollectiveKind::permute;
-  // Among several devices a permute of device 0 with itself gives the others zeros.
-  if (!exchanges_data(command.op()) && (whole.is_alone() || !is_permute))
-    return add_alone(frame, command, is_permute);
-  return add_exchange(whole, frame, command);
+  return exchanges_data(command.op()) ? add_exchange(whole, frame, command)
+                                      : add_alone(whole, frame, command);
 }
 
 }  // namespace hone::program

@@ -291,7 +291,7 @@ Result<FrameRef> Lowering::frame(const Graph& graph, const Plan& plan, std::stri
 Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target,
                       const CancelToken* cancel) {
   HONE_TRY(check_complete(plan, graph, target));
-  program::Lowering lowering(plan, !exchanges_data(graph), cancel);
+  program::Lowering lowering(plan, cancel);
   Program program;
   program.name = graph.name();
   program.threads = *plan.threads;

@@ -26,11 +26,7 @@ class Names {
 // The parts that a program has once: its kernels, and the names of its frames.
 class Lowering {
  public:
-  // `is_alone`: the graph exchanges no data, and is for one device.
-  Lowering(const Plan& plan, bool is_alone, const CancelToken* cancel)
-      : plan_(plan), is_alone_(is_alone), cancel_(cancel) {}
-
-  bool is_alone() const { return is_alone_; }
+  Lowering(const Plan& plan, const CancelToken* cancel) : plan_(plan), cancel_(cancel) {}
 
   // The kernel of a group; those of equal tiles by equal schedules are one.
   Result<KernelId> kernel(const KernelBody& body) { return kernel(body, schedule(body)); }
@@ -54,7 +50,6 @@ class Lowering {
   Result<KernelId> kernel(const KernelBody& body, const Schedule& schedule);
 
   const Plan& plan_;  // of the whole graph
-  const bool is_alone_;
   const CancelToken* cancel_;
   std::vector<Kernel> kernels_;
   Names kernel_names_, frame_names_;
