@@ -3,10 +3,12 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/division.h"
+#include "cli/explain_sharding.h"
 #include "cli/log.h"
 #include "cli/machines.h"
 #include "cli/named_plan.h"
 #include "cli/native.h"
+#include "cli/sharding.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
 #include "report/explain.h"
@@ -127,12 +129,21 @@ Status tell_division(const Graph& graph, const Arguments& arguments, Console& co
   return tell_system(subject, division.system, arguments, console);
 }
 
+// The model on several devices, which divide its values.
+Status tell_mesh(const Graph& graph, const Arguments& arguments, Console& console) {
+  const ToldSharding told = HONE_TRY(tell_sharding(graph, arguments, console));
+  const Source source = {.model = model_of(told.partition.graph)};
+  const Bindings no_sizes;
+  Subject subject = {source, no_sizes, told.partition.graph, {}};
+  return tell_system(subject, told.system, arguments, console);
+}
+
 Status check_options(const Arguments& arguments) {
   if (arguments.given("diff") && arguments.given("json"))
     return usage_error("--diff is for people; it does not go with --json");
   if (arguments.given("why") && arguments.given("diff"))
     return usage_error("--why tells of one plan; it does not go with --diff");
-  for (std::string_view several : {"system", "devices", "device"}) {
+  for (std::string_view several : {"system", "devices", "device", "mesh", "shard"}) {
     if (!arguments.given(several)) continue;
     for (std::string_view other : {"diff", "why", "json"})
       if (arguments.given(other))
@@ -143,7 +154,9 @@ Status check_options(const Arguments& arguments) {
                          several)
           .with_hint("'hone system show NAME --target FILE' prints it with another target");
   }
-  const bool are_devices = names_devices(arguments);
+  const bool are_devices = names_devices(arguments) || names_sharding(arguments);
+  if (names_sharding(arguments) && arguments.given("batch"))
+    return usage_error("--batch divides the batch alone; it does not go with --shard");
   if (arguments.given("batch") && !are_devices) return usage_error("--batch needs --devices");
   if (are_devices && !arguments.text("PLAN").empty() && arguments.text("PLAN") != "default")
     return usage_error("a plan is of one device; it does not go with --devices");
@@ -173,6 +186,7 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
     if (!found.ok()) console.note("the log is not used: {}", found.error().what());
     if (found.ok()) subject.log = *std::move(found);
   }
+  if (names_sharding(arguments)) return tell_mesh(*graph, arguments, console);
   if (names_devices(arguments)) return tell_division(*graph, arguments, console);
   if (arguments.given("system")) {
     const System system = HONE_TRY(load_system(arguments.text("system"), ""));

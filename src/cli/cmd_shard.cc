@@ -1,16 +1,11 @@
-#include <algorithm>
-
-#include "base/checked_math.h"
 #include "base/text.h"
-#include "base/text_table.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/machines.h"
+#include "cli/shard_tables.h"
 #include "cli/sharding.h"
 #include "cli/source.h"
-#include "ir/op_def.h"
-#include "ir/sharding.h"
 #include "session/sharding.h"
 #include "shard/partition.h"
 #include "shard/propagate.h"
@@ -18,66 +13,11 @@
 namespace hone::cli {
 namespace {
 
-int64_t devices_along(const Sharding& sharding) {
-  int64_t count = 1;
-  for (const DimSharding& dim : sharding.dims)
-    for (const AxisPart& part : dim.axes)
-      count *= part.size != 0 ? part.size : sharding.mesh->find(part.axis)->size;
-  return count;
-}
-
-// "[x, -]": that a dim could take more axes is of no interest any more.
-std::string closed_text(Sharding sharding) {
-  for (DimSharding& dim : sharding.dims) dim.is_open = false;
-  return dims_text(sharding);
-}
-
-// Who holds what: inputs, constants and outputs, or all values.
-std::string values_text(const Graph& graph, bool all) {
-  TextTable table("lllr", {"value", "type", "divided", "a device"});
-  const Shardings none;
-  const Shardings& shardings = graph.shardings() == nullptr ? none : *graph.shardings();
-  for (NodeId n : graph.nodes()) {
-    for (ValueId v : graph.results(n)) {
-      const bool is_output = std::ranges::find(graph.outputs(), v) != graph.outputs().end();
-      if (!all && !is_output && !is_leaf(graph.opcode(n))) continue;
-      const std::vector<const Sharding*> said = shardings.of(v);
-      const Type type = graph.type(v);
-      const int64_t bytes = type.static_bytes();
-      table.add_row(
-          {graph.label(v), type.to_string(), said.empty() ? "whole" : closed_text(*said[0]),
-           format_bytes(said.empty() ? bytes : ceil_div(bytes, devices_along(*said[0])))});
-    }
-  }
-  return table.to_string();
-}
-
-std::string messages_text(const Partition& partition) {
-  TextTable table("lllr", {"exchange", "value", "needed by", "a device receives"});
-  for (const ShardMessage& one : partition.messages)
-    if (one.kind != ReshardKind::slice)
-      table.add_row({std::string(name(one.kind)), one.value, one.node, format_bytes(one.bytes)});
-  return table.empty() ? std::string() : "\n" + table.to_string();
-}
-
-// The nodes that no axis divides although one could, and the divisions that do not fit together.
-std::string losses_text(const Propagation& propagation, const Partition& partition) {
-  TextTable table("ll", {"computed whole", "because"});
-  for (const WholeNode& one : partition.whole) table.add_row({one.node, one.reason});
-  std::string text = table.empty() ? std::string() : "\n" + table.to_string();
-  TextTable conflicts("llllr", {"conflict at", "kept", "because", "against", "bytes"});
-  for (const ShardingConflict& one : propagation.conflicts)
-    conflicts.add_row({one.node, one.kept.value + " " + one.kept.dims, one.kept.because,
-                       one.other.value + " " + one.other.dims, format_bytes(one.bytes)});
-  if (!conflicts.empty()) text += "\n" + conflicts.to_string();
-  return text;
-}
-
 // Who holds what, what moves and what is computed whole.
 void tell(const Graph& graph, const Partition& partition, const std::string& losses,
           const Arguments& arguments, Console& console) {
-  console.write(values_text(graph, arguments.given("all")));
-  console.write(messages_text(partition));
+  console.write(sharding_values_text(graph, arguments.given("all")));
+  console.write(sharding_messages_text(partition));
   console.write(losses);
 }
 
@@ -104,7 +44,8 @@ Status follow(const Graph& given, const MeshRef& mesh, const ShardRequest& reque
   const Partition partition = HONE_TRY(partition_graph(graph));
   const std::string path = arguments.text("output");
   if (path != "-")
-    tell(propagation.graph, partition, losses_text(propagation, partition), arguments, console);
+    tell(propagation.graph, partition, sharding_losses_text(propagation, partition), arguments,
+         console);
   tell_sum(partition, console);
   return path.empty() ? Status() : write_model(model_of(partition.graph), path, console);
 }
@@ -118,7 +59,8 @@ Status choose(const Graph& graph, const MeshRef& mesh, const ShardRequest& reque
   const ShardedModel made = HONE_TRY(sharded_model(graph, mesh, request, system, costs, options));
   const std::string path = arguments.text("output");
   if (path != "-")
-    tell(made.subject.graph, made.partition, losses_text({}, made.partition), arguments, console);
+    tell(made.subject.graph, made.partition, sharding_losses_text({}, made.partition), arguments,
+         console);
   tell_sum(made.partition, console);
   if (made.chosen) {
     console.note("{}", step_text(*made.chosen, mesh->device_count()));

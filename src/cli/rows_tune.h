@@ -116,11 +116,13 @@ inline constexpr Option kExplainOwn[] = {
     json_option("write the explanation as data; - is the standard output, without the report"),
     log_option("the log of measured times, and of the plan 'log'"),
     {.name = "no-log", .doc = "do not read the log"}};
-inline constexpr auto kExplain = joined(kExplainOwn, kDevices, kSizesOfInputs, kTuneNative);
+inline constexpr auto kExplain = joined(kExplainOwn, kDevices, kMesh, kSizesOfInputs, kTuneNative);
 inline constexpr Example kExplainExamples[] = {
     {"hone explain model.onnx --threads 1", "the ten dearest kernels"},
     {"hone explain model.onnx default --diff log", "the changes of tuning"},
     {"hone explain model.onnx --system ring:4", "the model on four devices at once"},
-    {"hone explain zoo:mlp,batch=8 --devices 2", "two parts of this machine divide the batch"}};
+    {"hone explain zoo:mlp,batch=8 --devices 2", "two parts of this machine divide the batch"},
+    {"hone explain zoo:mlp,batch=8 --mesh x=2 --shard auto",
+     "who holds what, what moves and why, and what other shardings cost"}};
 
 }  // namespace hone::cli::rows

@@ -173,8 +173,14 @@ class AutoSharder {
 Result<JudgedSharding> judge_sharding(Graph graph, const MeshRef& mesh, const System& system,
                                       std::span<const std::shared_ptr<const Cost>> costs,
                                       const CancelToken* cancel) {
-  JudgedSharding made = {.graph = std::move(graph)};
-  made.partition = HONE_TRY(partition_exactly(made.graph, mesh));
+  Partition partition = HONE_TRY(partition_exactly(graph, mesh));
+  return judge_partition(std::move(graph), std::move(partition), system, costs, cancel);
+}
+
+Result<JudgedSharding> judge_partition(Graph graph, Partition partition, const System& system,
+                                       std::span<const std::shared_ptr<const Cost>> costs,
+                                       const CancelToken* cancel) {
+  JudgedSharding made = {.graph = std::move(graph), .partition = std::move(partition)};
   made.plans = HONE_TRY(
       plan_for_system(made.partition.graph, system, costs, {.overlaps = false, .cancel = cancel}));
   made.seconds = made.plans.seconds;

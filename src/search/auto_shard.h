@@ -63,6 +63,11 @@ Result<JudgedSharding> judge_sharding(Graph graph, const MeshRef& mesh, const Sy
                                       std::span<const std::shared_ptr<const Cost>> costs,
                                       const CancelToken* cancel = nullptr);
 
+// The same for a partition that is made already.
+Result<JudgedSharding> judge_partition(Graph graph, Partition partition, const System& system,
+                                       std::span<const std::shared_ptr<const Cost>> costs,
+                                       const CancelToken* cancel = nullptr);
+
 // The axes or the levels of a system as a mesh; without any, one axis `x`.
 MeshRef mesh_of_system(const System& system);
 

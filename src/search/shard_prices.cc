@@ -125,7 +125,7 @@ Result<double> ShardPrices::exchange(const ReshardStep& step, int64_t element_by
                            bytes,
                            element_bytes};
   if (const auto known = exchanges_.find(key); known != exchanges_.end()) return known->second;
-  const Ints members = groups_along(*mesh_, step.part);
+  const Ints members = groups_along(*mesh_, {step.part});
   std::vector<Collective> groups;
   for (auto at = members.begin(); at != members.end(); at += step.part.size)
     groups.push_back({.kind = kind_of(step.kind),

@@ -33,25 +33,31 @@ class PartCopy {
   }
 
   // `run(offset in the whole, offset in the part, elements)` for each run of elements that lie side
-  // by side in both.
+  // by side in both. Padding is in no run.
   template <class Run>
   void each_run(int64_t device, const Run& run) const {
-    if (part_elements() == 0) return;
+    const std::vector<int64_t> begins = begin(device);
+    Ints have = part_;
+    for (size_t d = 0; d < whole_.size(); ++d)
+      have[d] = std::clamp<int64_t>(whole_[d] - begins[d], 0, part_[d]);
+    if (std::ranges::any_of(have, [](int64_t size) { return size == 0; })) return;
     // Dims from here on are whole: they are one run.
     size_t outer = whole_.size();
     int64_t length = 1;
     while (outer > 0) {
-      length *= part_[--outer];
-      if (part_[outer] != whole_[outer]) break;
+      length *= have[--outer];
+      if (have[outer] != whole_[outer]) break;
     }
-    const std::vector<int64_t> begins = begin(device);
     std::vector<int64_t> index(whole_.size(), 0);
-    for (int64_t at = 0;; at += length) {
-      int64_t offset = 0;
-      for (size_t d = 0; d < whole_.size(); ++d) offset = offset * whole_[d] + begins[d] + index[d];
-      run(offset, at, length);
+    while (true) {
+      int64_t in_whole = 0, in_part = 0;
+      for (size_t d = 0; d < whole_.size(); ++d) {
+        in_whole = in_whole * whole_[d] + begins[d] + index[d];
+        in_part = in_part * part_[d] + index[d];
+      }
+      run(in_whole, in_part, length);
       size_t d = outer;
-      while (d > 0 && ++index[d - 1] == part_[d - 1]) index[--d] = 0;
+      while (d > 0 && ++index[d - 1] == have[d - 1]) index[--d] = 0;
       if (d == 0) return;
     }
   }

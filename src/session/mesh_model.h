@@ -11,7 +11,7 @@
 namespace hone {
 
 // The parts of all devices, one behind the other along dim 0, as the program of a device has them
-// (compile/spmd_programs.h). A tensor without a dim is one for all.
+// (compile/spmd_programs.h). A tensor without a dim is one for all. Padding is 0.
 Tensor parts_of_all(const Tensor& whole, const ShardLayout& layout, const Mesh& mesh);
 // Back again. Devices that have the same part have the same elements; the first one counts.
 Tensor whole_of_parts(const Tensor& parts, Type whole, const ShardLayout& layout, const Mesh& mesh);

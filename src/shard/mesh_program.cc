@@ -1,6 +1,7 @@
 #include "shard/mesh_program.h"
 
 #include <algorithm>
+#include <map>
 
 namespace hone {
 namespace {
@@ -38,14 +39,155 @@ ValueId MeshProgram::digit(const MeshPart& part) {
   return binary(Opcode::rem, binary(Opcode::div, *device_, divisor_of(mesh_, part)), part.size);
 }
 
-Ints groups_along(const Mesh& mesh, const MeshPart& part) {
-  const int64_t devices = mesh.device_count(), divisor = divisor_of(mesh, part);
+ValueId MeshProgram::place(const MeshParts& parts) {
+  ValueId at = digit(parts[0]);
+  for (const MeshPart& part : std::span(parts).subspan(1)) {
+    const ValueId operands[] = {binary(Opcode::mul, at, part.size), digit(part)};
+    at = append(Op::get(Opcode::add), operands);
+  }
+  return at;
+}
+
+ValueId MeshProgram::number(DType dtype, std::variant<int64_t, double> value) {
+  const Type type = Type::scalar(dtype);
+  if (const auto* integer = std::get_if<int64_t>(&value))
+    return graph_.add_constant(is_real(dtype) ? Tensor::scalar(dtype, static_cast<double>(*integer))
+                                              : Tensor::from_integers(type, {integer, 1}));
+  return graph_.add_constant(Tensor::scalar(dtype, std::get<double>(value)));
+}
+
+Ints groups_along(const Mesh& mesh, const MeshParts& parts) {
+  int64_t count = 1;
+  for (const MeshPart& part : parts) count *= part.size;
+  std::map<int64_t, Ints> groups;  // by the device at place 0
+  for (int64_t device = 0; device < mesh.device_count(); ++device) {
+    int64_t first = device, at = 0;
+    for (const MeshPart& part : parts) {
+      const int64_t own = digit_of(mesh, part, device);
+      first -= own * divisor_of(mesh, part);
+      at = at * part.size + own;
+    }
+    Ints& group = groups[first];
+    group.resize(static_cast<size_t>(count));
+    group[static_cast<size_t>(at)] = device;
+  }
   Ints ids;
-  for (int64_t first = 0; first < devices; ++first)
-    if (digit_of(mesh, part, first) == 0)
-      for (int64_t k = 0; k < part.size; ++k) ids.push_back(first + k * divisor);
+  for (const auto& [first, group] : groups) ids.insert(ids.end(), group.begin(), group.end());
   return ids;
 }
+
+// ---- Parts that are not alike -------------------------------------------------------------------
+
+ValueId MeshProgram::stretch(ValueId value, size_t dim, ValueId begin, int64_t size) {
+  const Type type = graph_.type(value);
+  Dims sizes(type.dims().begin(), type.dims().end());
+  sizes[dim] = size;
+  std::vector<ValueId> operands = {value};
+  for (size_t d = 0; d < sizes.size(); ++d) operands.push_back(d == dim ? begin : integer(0));
+  return append(Op::get(Opcode::dynamic_slice, {{"sizes", sizes}}), operands);
+}
+
+ValueId MeshProgram::stretch(ValueId value, size_t dim, int64_t begin, int64_t end) {
+  const Type type = graph_.type(value);
+  Dims starts(static_cast<size_t>(type.rank()), 0), limits(type.dims().begin(), type.dims().end());
+  if (begin == 0 && limits[dim].is(end)) return value;
+  starts[dim] = begin;
+  limits[dim] = end;
+  const ValueId operand[] = {value};
+  return append(Op::get(Opcode::slice, {{"start", starts}, {"limit", limits}}), operand);
+}
+
+ValueId MeshProgram::resized(ValueId value, size_t dim, int64_t size) {
+  const Type type = graph_.type(value);
+  const int64_t have = type.dim(static_cast<int>(dim)).value();
+  if (have >= size) return stretch(value, dim, 0, size);
+  Dims low(static_cast<size_t>(type.rank()), 0), high = low;
+  high[dim] = size - have;
+  const ValueId operands[] = {value, number(type.dtype(), int64_t{0})};
+  return append(Op::get(Opcode::pad, {{"low", low}, {"high", high}}), operands);
+}
+
+// The elements whose place in the whole dim, `first` and their own, is below 0 or not below `size`
+// become `fill`.
+ValueId MeshProgram::filled(ValueId value, size_t dim, ValueId first, bool at_low,
+                            std::optional<int64_t> size, ValueId fill) {
+  const Type type = graph_.type(value);
+  const Dims along = {type.dim(static_cast<int>(dim))};
+  const auto spread = [&](ValueId v, const Dims& dims, const Ints& map) {
+    const ValueId operand[] = {v};
+    return append(Op::get(Opcode::broadcast, {{"dims", dims}, {"map", map}}), operand);
+  };
+  const ValueId own = append(
+      Op::get(Opcode::iota, {{"dtype", DType::i64}, {"dims", along}, {"axis", int64_t{0}}}), {});
+  const ValueId sum[] = {own, spread(first, along, {})};
+  const ValueId places = append(Op::get(Opcode::add), sum);
+  const auto holds = [&](std::string_view direction, int64_t limit) {
+    const ValueId operands[] = {places, spread(integer(limit), along, {})};
+    return append(Op::get(Opcode::compare, {{"direction", std::string(direction)}}), operands);
+  };
+  std::optional<ValueId> has;
+  if (at_low) has = holds("ge", 0);
+  if (size) {
+    const ValueId below = holds("lt", *size);
+    const ValueId both[] = {has.value_or(below), below};
+    has = has ? append(Op::get(Opcode::and_), both) : below;
+  }
+  if (!has) return value;
+  const Dims dims(type.dims().begin(), type.dims().end());
+  const ValueId operands[] = {spread(*has, dims, {static_cast<int64_t>(dim)}), value,
+                              spread(fill, dims, {})};
+  return append(Op::get(Opcode::select), operands);
+}
+
+ValueId MeshProgram::without_padding(ValueId value, size_t dim, const MeshParts& axes, int64_t size,
+                                     ValueId fill) {
+  const int64_t part = graph_.type(value).dim(static_cast<int>(dim)).value();
+  return filled(value, dim, binary(Opcode::mul, place(axes), part), false, size, fill);
+}
+
+// To the device `hop` places further along the axes; those that nobody sends to get zeros.
+ValueId MeshProgram::sent(ValueId value, const MeshParts& axes, int64_t hop) {
+  const int64_t count = count_of(axes);
+  Ints pairs;
+  for (int64_t from = 0; from < count; ++from)
+    if (from + hop >= 0 && from + hop < count) pairs.insert(pairs.end(), {from, from + hop});
+  const ValueId operand[] = {value};
+  return append(
+      Op::get(Opcode::permute,
+              {{"pairs", pairs}, {"group_size", count}, {"groups", groups_along(mesh_, axes)}}),
+      operand);
+}
+
+ValueId MeshProgram::with_neighbours(ValueId value, const Halo& halo, std::optional<ValueId> fill) {
+  const auto dim = static_cast<size_t>(halo.window.operand_dim);
+  std::vector<ValueId> parts = {value};
+  for (int64_t got = 0, hop = 1; got < halo.left; got += halo.part, ++hop) {
+    const int64_t length = std::min(halo.part, halo.left - got);
+    const ValueId last = stretch(value, dim, halo.part - length, halo.part);
+    parts.insert(parts.begin(), sent(last, halo.axes, hop));
+  }
+  for (int64_t got = 0, hop = 1; got < halo.right; got += halo.part, ++hop) {
+    const int64_t length = std::min(halo.part, halo.right - got);
+    parts.push_back(sent(stretch(value, dim, 0, length), halo.axes, -hop));
+  }
+  ValueId all = value;
+  if (parts.size() > 1)
+    all = append(Op::get(Opcode::concat, {{"axis", static_cast<int64_t>(dim)}}), parts);
+  const ValueId at = place(halo.axes);
+  if (halo.step() == 0) {
+    all = stretch(all, dim, halo.first(), halo.first() + halo.length());
+  } else {
+    const ValueId begin = binary(Opcode::add, binary(Opcode::mul, at, halo.step()), halo.first());
+    all = stretch(all, dim, begin, halo.length());
+  }
+  if (!fill || !(halo.passes_low() || halo.passes_high())) return all;
+  const ValueId first = binary(
+      Opcode::sub, binary(Opcode::mul, at, halo.results * halo.window.stride), halo.window.low);
+  return filled(all, dim, first, halo.passes_low(),
+                halo.passes_high() ? std::optional(halo.size) : std::nullopt, *fill);
+}
+
+// ---- Ways between layouts -----------------------------------------------------------------------
 
 ValueId MeshProgram::changed(ValueId value, const ReshardStep& step, std::string_view kind) {
   const auto from = static_cast<int64_t>(step.from), to = static_cast<int64_t>(step.to);
@@ -53,40 +195,34 @@ ValueId MeshProgram::changed(ValueId value, const ReshardStep& step, std::string
   const ValueId operand[] = {value};
   switch (step.kind) {
     case ReshardKind::slice: {
-      const Type type = graph_.type(value);
-      Dims sizes(type.dims().begin(), type.dims().end());
-      const int64_t local = sizes[step.to].value() / size;
-      sizes[step.to] = local;
-      std::vector<ValueId> operands = {value};
-      for (size_t d = 0; d < sizes.size(); ++d)
-        operands.push_back(d == step.to ? binary(Opcode::mul, digit(step.part), local)
-                                        : integer(0));
-      return append(Op::get(Opcode::dynamic_slice, {{"sizes", sizes}}), operands);
+      const int64_t local = graph_.type(value).dim(static_cast<int>(step.to)).value() / size;
+      return stretch(value, step.to, binary(Opcode::mul, digit(step.part), local), local);
     }
     case ReshardKind::all_gather:
       return append(Op::get(Opcode::all_gather, {{"axis", from},
                                                  {"group_size", size},
-                                                 {"groups", groups_along(mesh_, step.part)}}),
+                                                 {"groups", groups_along(mesh_, {step.part})}}),
                     operand);
     case ReshardKind::all_to_all:
       return append(Op::get(Opcode::all_to_all, {{"split_axis", to},
                                                  {"concat_axis", from},
                                                  {"group_size", size},
-                                                 {"groups", groups_along(mesh_, step.part)}}),
+                                                 {"groups", groups_along(mesh_, {step.part})}}),
                     operand);
     case ReshardKind::reduce_scatter:
       return append(Op::get(Opcode::reduce_scatter, {{"kind", std::string(kind)},
                                                      {"axis", to},
                                                      {"group_size", size},
-                                                     {"groups", groups_along(mesh_, step.part)}}),
+                                                     {"groups", groups_along(mesh_, {step.part})}}),
                     operand);
     case ReshardKind::all_reduce:
       return append(Op::get(Opcode::all_reduce, {{"kind", std::string(kind)},
                                                  {"group_size", size},
-                                                 {"groups", groups_along(mesh_, step.part)}}),
+                                                 {"groups", groups_along(mesh_, {step.part})}}),
                     operand);
+    case ReshardKind::permute: break;
   }
-  return value;
+  HONE_CHECK(false, "no step between layouts is a permute");
 }
 
 }  // namespace hone

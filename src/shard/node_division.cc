@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "ir/op_facts.h"
 #include "shard/local_op.h"
 
@@ -83,6 +84,21 @@ MeshParts dividing(const MeshParts& axes, int64_t size) {
   return made;
 }
 
+MeshParts covering(const MeshParts& axes, int64_t size) {
+  MeshParts made, found;
+  for (const MeshPart& part : axes) {
+    if (part.size == 1) continue;
+    if (part.size < 1 || part.size > size) break;
+    made.push_back(part);
+    const int64_t count = count_of(made);
+    if (count > size) break;
+    if ((count - 1) * ceil_div(size, count) < size) found = made;
+  }
+  return found;
+}
+
+bool has_padding(const MeshParts& axes, int64_t size) { return size % count_of(axes) != 0; }
+
 MeshParts without_clashes(const MeshParts& wanted, const std::vector<MeshParts>& axes) {
   MeshParts made;
   for (const MeshPart& part : wanted) {
@@ -96,7 +112,8 @@ MeshParts without_clashes(const MeshParts& wanted, const std::vector<MeshParts>&
 
 Type local_type(Type whole, const ShardLayout& layout) {
   Dims dims(whole.dims().begin(), whole.dims().end());
-  for (size_t d = 0; d < dims.size(); ++d) dims[d] = dims[d].value() / count_of(layout.dims[d]);
+  for (size_t d = 0; d < dims.size(); ++d)
+    dims[d] = ceil_div(dims[d].value(), count_of(layout.dims[d]));
   return whole.with_dims(dims);
 }
 
@@ -122,6 +139,7 @@ Result<NodeDivider> NodeDivider::make(const Graph& graph, NodeId n) {
   const std::vector<Type> operands = graph.operand_types(n), results = graph.result_types(n);
   made.rule_ = HONE_TRY(sharding_rule(Application{graph.op(n), operands}, results));
   if (!results.empty()) made.partial_ = kind_of_partial(graph.op(n), results[0]);
+  if (results.size() == 1) made.windows_ = dim_windows({graph.op(n), operands}, results[0]);
   return made;
 }
 
@@ -166,6 +184,44 @@ std::string NodeDivider::obstacle(int factor) const {
   return "";
 }
 
+// No dim has another factor beside it.
+bool NodeDivider::stands_alone(int factor) const {
+  const auto shares = [&](const TensorFactors& tensor) {
+    return std::ranges::any_of(tensor, [&](const DimFactors& dim) {
+      return dim.size() > 1 && std::ranges::find(dim, factor) != dim.end();
+    });
+  };
+  return std::ranges::none_of(rule_.operands, shares) &&
+         std::ranges::none_of(rule_.results, shares);
+}
+
+// The factor is the place of a window in a dim of the result.
+const DimWindow* NodeDivider::window_of(int factor) const {
+  for (const DimWindow& window : windows_) {
+    const DimFactors& dim = rule_.results[0][static_cast<size_t>(window.result_dim)];
+    if (dim.size() == 1 && dim[0] == factor) return &window;
+  }
+  return nullptr;
+}
+
+MeshParts NodeDivider::fitting(int factor, const MeshParts& wanted, std::string& reason) const {
+  std::string why = obstacle(factor);
+  const int64_t size = rule_.factors[at_factor(factor)].size;
+  if (why.empty()) return stands_alone(factor) ? covering(wanted, size) : dividing(wanted, size);
+  const DimWindow* window = window_of(factor);
+  if (window != nullptr) {
+    const int64_t elements =
+        graph_->type(graph_->operands(node_)[0]).dim(window->operand_dim).value();
+    const int64_t results = graph_->type(graph_->result(node_)).dim(window->result_dim).value();
+    const MeshParts axes = covering(wanted, std::min(elements, results));
+    const bool covers_both = covering(axes, elements) == axes && covering(axes, results) == axes;
+    if (!axes.empty() && covers_both && halo_of(*window, axes, elements, results)) return axes;
+    why = "a device would need most of what all others have";
+  }
+  reason = std::move(why);
+  return {};
+}
+
 // The axes of a tensor's dims: an inner factor counts where those before it are full.
 std::optional<ShardLayout> NodeDivider::layout_by(const TensorFactors& tensor,
                                                   const std::vector<MeshParts>& axes) const {
@@ -200,7 +256,13 @@ std::optional<Op> NodeDivider::local_op(const NodeDivision& division) const {
   }
   for (size_t i = 0; i < division.results.size(); ++i)
     wanted.push_back(add(graph_->result(node_, i), division.results[i]));
-  return hone::local_op({op, types}, entries, wanted);
+  if (division.halos.empty()) return hone::local_op({op, types}, entries, wanted);
+  Dims fetched(types[0].dims().begin(), types[0].dims().end());
+  for (const Halo& halo : division.halos)
+    fetched[static_cast<size_t>(halo.window.operand_dim)] = halo.length();
+  types[0] = types[0].with_dims(fetched);
+  return hone::local_op({without_borders(op, types[0].rank(), division.halos), types}, entries,
+                        wanted);
 }
 
 std::optional<NodeDivision> NodeDivider::division(std::vector<MeshParts> axes) const {
@@ -214,6 +276,16 @@ std::optional<NodeDivision> NodeDivider::division(std::vector<MeshParts> axes) c
     std::optional<ShardLayout> layout = layout_by(tensor, axes);
     if (!layout) return std::nullopt;
     made.results.push_back(std::move(*layout));
+  }
+  for (const DimWindow& window : windows_) {
+    const DimFactors& dim = rule_.results[0][static_cast<size_t>(window.result_dim)];
+    if (dim.size() != 1 || axes[at_factor(dim[0])].empty()) continue;
+    const std::optional<Halo> halo =
+        halo_of(window, axes[at_factor(dim[0])],
+                graph_->type(graph_->operands(node_)[0]).dim(window.operand_dim).value(),
+                graph_->type(graph_->result(node_)).dim(window.result_dim).value());
+    if (!halo) return std::nullopt;
+    made.halos.push_back(*halo);
   }
   made.op = graph_->op(node_);
   const bool is_whole =
@@ -239,7 +311,9 @@ MeshParts NodeDivider::axes_in(const TensorFactors& tensor, const ShardLayout& l
     MeshParts left = layout.dims[d];
     for (const int f : tensor[d]) {
       const int64_t size = rule_.factors[at_factor(f)].size;
-      const MeshParts own = f == tensor[d].back() ? dividing(left, size) : taken(left, size);
+      const MeshParts own = tensor[d].size() == 1   ? covering(left, size)
+                            : f == tensor[d].back() ? dividing(left, size)
+                                                    : taken(left, size);
       if (f == factor) return own;
       if (count_of(own) != size) break;
     }

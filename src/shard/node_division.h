@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "shard/halo.h"
 #include "shard/reshard.h"
 #include "shard/sharding_rule.h"
 
@@ -18,7 +19,8 @@ struct NodeDivision {
   std::vector<ShardLayout> operands = {};  // as the parts of a device are; absent: no dims
   std::vector<ShardLayout> results = {};   // partial along the axes of reductions
   std::string_view kind = "";              // that combines partial results: sum, max or min
-  Op op = {};                              // for these parts
+  std::vector<Halo> halos = {};            // what is fetched for operand 0
+  Op op = {};                              // for these parts, and what is fetched
 };
 
 class NodeDivider {
@@ -29,8 +31,11 @@ class NodeDivider {
 
   const ShardingRule& rule() const { return rule_; }
 
-  // The reason that a factor cannot be divided; else nothing.
+  // The reason that a factor cannot be divided without an exchange before the node; else nothing.
   std::string obstacle(int factor) const;
+  // As many of the axes as may divide the factor, if devices may have padding and fetch what their
+  // neighbours have; else nothing, and the reason.
+  MeshParts fitting(int factor, const MeshParts& wanted, std::string& reason) const;
   // The parts that devices have of a reduction combine to the result.
   bool is_combined(int factor) const;
 
@@ -46,6 +51,8 @@ class NodeDivider {
   NodeDivider(const Graph& graph, NodeId n) : graph_(&graph), node_(n) {}
   bool is_written_elsewhere(int factor) const;
   bool meets_neighbours(int factor) const;
+  bool stands_alone(int factor) const;
+  const DimWindow* window_of(int factor) const;
   std::optional<ShardLayout> layout_by(const TensorFactors& tensor,
                                        const std::vector<MeshParts>& axes) const;
   std::optional<Op> local_op(const NodeDivision& division) const;
@@ -53,14 +60,19 @@ class NodeDivider {
   const Graph* graph_;
   NodeId node_;
   ShardingRule rule_;
+  std::vector<DimWindow> windows_;
   std::string_view partial_;  // how results that lack reduced dims combine; empty: they cannot
 };
 
 // A list of axes, as far as they divide the size.
 MeshParts dividing(const MeshParts& axes, int64_t size);
+// The same as far as each device has an element. Parts are of one size: where the last ones have
+// fewer elements, padding stands behind these. Its contents are not known.
+MeshParts covering(const MeshParts& axes, int64_t size);
+bool has_padding(const MeshParts& axes, int64_t size);
 // The axes up to the first one that divides another factor.
 MeshParts without_clashes(const MeshParts& wanted, const std::vector<MeshParts>& axes);
-// The type of the part that a device has.
+// The type of the part that a device has, padding included.
 Type local_type(Type whole, const ShardLayout& layout);
 ShardLayout undivided(Type type);
 // A graph says this of a value with this layout: no dim is open.

@@ -1,8 +1,11 @@
 #include "shard/partition.h"
 
 #include <algorithm>
+#include <ranges>
 
+#include "base/checked_math.h"
 #include "base/text.h"
+#include "ir/op_def.h"
 #include "ir/op_facts.h"
 #include "rewrite/expand.h"
 #include "shard/data_flow.h"
@@ -82,8 +85,13 @@ class Partitioner {
     ShardLayout layout;
     const std::vector<int64_t> sizes = sizes_of(v);
     for (size_t d = 0; d < sizes.size(); ++d)
-      layout.dims.push_back(dividing(mesh_parts(*mesh_, sharding.dims[d].axes), sizes[d]));
+      layout.dims.push_back(held(mesh_parts(*mesh_, sharding.dims[d].axes), sizes[d]));
     return layout;
+  }
+
+  // As many of the axes as divide a dim of this size. Prices are known for even parts alone.
+  MeshParts held(const MeshParts& axes, int64_t size) const {
+    return is_exact_ ? dividing(axes, size) : covering(axes, size);
   }
 
   // The layout that the graph states or that follows.
@@ -138,18 +146,52 @@ class Partitioner {
     for (const auto& [layout, moved] : have.moved)
       if (layout == wanted) return moved;
     const Type type = whole_.type(v);
-    const int64_t bytes =
-        std::max<int64_t>(1, type.static_bytes() / std::max<int64_t>(1, type.static_elements()));
-    ValueId value = have.value;
-    for (const ReshardStep& step : reshard_steps(have.layout, wanted, sizes_of(v), bytes)) {
-      value = program_.changed(value, step, have.kind);
-      if (step.kind != ReshardKind::slice)
-        made_.messages.push_back({step.kind, whole_.label(v), node, step.bytes});
-    }
+    const int64_t bytes = type.static_bytes() / std::max<int64_t>(1, type.static_elements());
+    const ValueId value = changed(v, have, wanted, std::max<int64_t>(1, bytes), node);
     HONE_CHECK(made_.graph.type(value) == part_type(v, wanted), "{} has the type {}, not {}",
                whole_.label(v), made_.graph.type(value).to_string(),
                part_type(v, wanted).to_string());
     have.moved.emplace_back(wanted, value);
+    return value;
+  }
+
+  // Parts with padding have the whole dim between: their neighbours begin elsewhere if it is
+  // divided otherwise.
+  ValueId changed(ValueId v, const Local& have, const ShardLayout& wanted, int64_t element_bytes,
+                  const std::string& node) {
+    std::vector<int64_t> sizes = sizes_of(v);
+    ShardLayout at = have.layout, next = wanted;
+    ValueId value = have.value;
+    const auto step = [&](const ReshardStep& one) {
+      value = program_.changed(value, one, have.kind);
+      if (one.kind != ReshardKind::slice)
+        made_.messages.push_back({one.kind, whole_.label(v), node, one.bytes});
+    };
+    std::vector<size_t> divided_last;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const bool stays = at.dims[d] == wanted.dims[d];
+      if (!stays && has_padding(at.dims[d], sizes[d])) {
+        for (const MeshPart& part : at.dims[d] | std::views::reverse)
+          step({.kind = ReshardKind::all_gather,
+                .part = part,
+                .from = d,
+                .bytes = made_.graph.type(value).static_bytes() * (part.size - 1)});
+        value = program_.resized(value, d, sizes[d]);
+        at.dims[d].clear();
+      }
+      if (!stays && has_padding(wanted.dims[d], sizes[d])) {
+        divided_last.push_back(d);
+        next.dims[d].clear();
+      }
+      if (stays) sizes[d] = ceil_div(sizes[d], count_of(at.dims[d])) * count_of(at.dims[d]);
+    }
+    for (const ReshardStep& one : reshard_steps(at, next, sizes, element_bytes)) step(one);
+    for (const size_t d : divided_last) {
+      const int64_t count = count_of(wanted.dims[d]);
+      value = program_.resized(value, d, ceil_div(sizes[d], count) * count);
+      for (const MeshPart& part : wanted.dims[d])
+        step({.kind = ReshardKind::slice, .part = part, .to = d});
+    }
     return value;
   }
 
@@ -183,7 +225,7 @@ class Partitioner {
                                                : divider.division(factor_axes(n, divider, reason));
     if (!division) return undivided_node(n, "its attributes say sizes of whole values");
     if (!divides(*division)) return undivided_node(n, reason);
-    append_divided(n, std::move(*division));
+    append_divided(n, divider.rule(), std::move(*division));
     if (!reason.empty()) note(n, reason);
     return {};
   }
@@ -202,13 +244,13 @@ class Partitioner {
         const int64_t size = sizes_of(value)[d];
         MeshParts wanted = mesh_parts(*mesh_, sharding.dims[d].axes);
         std::erase_if(wanted, [](const MeshPart& part) { return part.size == 1; });
-        const size_t taken = dividing(wanted, size).size();
+        const size_t taken = held(wanted, size).size();
         if (taken == wanted.size()) continue;
         made_.whole.push_back(
             {whole_.label(value),
              fmt::format("the axis '{}' does not divide what is left of dim {}, {}",
                          excerpt(mesh_->axes[wanted[taken].axis].name), d,
-                         size / count_of(dividing(wanted, size)))});
+                         ceil_div(size, count_of(held(wanted, size))))});
       }
   }
 
@@ -244,11 +286,7 @@ class Partitioner {
         if (!axes[f].empty()) continue;
         const MeshParts wanted = asked(n, divider, factor, by_results);
         if (wanted.empty()) continue;
-        if (std::string why = divider.obstacle(factor); !why.empty()) {
-          reason = std::move(why);
-          continue;
-        }
-        axes[f] = without_clashes(wanted, axes);
+        axes[f] = divider.fitting(factor, without_clashes(wanted, axes), reason);
       }
     return axes;
   }
@@ -270,12 +308,55 @@ class Partitioner {
     return made;
   }
 
-  void append_divided(NodeId n, NodeDivision division) {
+  // The number that changes no result: none if it does not matter.
+  std::optional<ValueId> filling(NodeId n, const std::vector<ValueId>& locals, size_t operand) {
+    const Op op = whole_.op(n);
+    const DType dtype = made_.graph.type(locals[operand]).dtype();
+    if (is_contraction(op.opcode())) return program_.number(dtype, int64_t{0});
+    if (combines_by_kind(op.opcode()))
+      return program_.number(dtype, identity_of(combine_of(op.word("kind")), dtype));
+    if (puts_around(op.opcode())) return locals[1];
+    return std::nullopt;
+  }
+
+  // Operand 0 gets what neighbours have.
+  void fetch(NodeId n, const std::vector<Halo>& halos, std::vector<ValueId>& locals) {
+    const ValueId v = whole_.operands(n)[0];
+    for (const Halo& halo : halos) {
+      // Where nobody sends, there are zeros already.
+      const bool has_zeros = is_contraction(whole_.opcode(n)) && !has_padding(halo.axes, halo.size);
+      const std::optional<ValueId> fill = has_zeros ? std::nullopt : filling(n, locals, 0);
+      if (const int64_t fetched = halo.left + halo.right; fetched > 0)
+        made_.messages.push_back(
+            {ReshardKind::permute, whole_.label(v), whole_.describe(n),
+             made_.graph.type(locals[0]).static_bytes() / halo.part * fetched});
+      locals[0] = program_.with_neighbours(locals[0], halo, fill);
+    }
+  }
+
+  // Along dims that the results lack, padding must not count.
+  void drop_padding(NodeId n, const ShardingRule& rule, const NodeDivision& division,
+                    std::vector<ValueId>& locals) {
+    for (size_t f = 0; f < rule.factors.size(); ++f) {
+      const Factor& factor = rule.factors[f];
+      if (factor.kind != FactorKind::reduction || !has_padding(division.axes[f], factor.size))
+        continue;
+      for (size_t i = 0; i < locals.size(); ++i)
+        for (size_t d = 0; d < rule.operands[i].size(); ++d)
+          if (rule.operands[i][d] == DimFactors{static_cast<int>(f)})
+            locals[i] = program_.without_padding(locals[i], d, division.axes[f], factor.size,
+                                                 filling(n, locals, i).value());
+    }
+  }
+
+  void append_divided(NodeId n, const ShardingRule& rule, NodeDivision division) {
     std::vector<ValueId> locals;
     for (size_t i = 0; i < division.operands.size(); ++i) {
       const ValueId v = whole_.operands(n)[i];
       locals.push_back(v.is_none() ? v : in_layout(v, division.operands[i], whole_.describe(n)));
     }
+    drop_padding(n, rule, division, locals);
+    fetch(n, division.halos, locals);
     const Result<NodeId> made = made_.graph.append(division.op, locals);
     HONE_CHECK(made.ok(), "a part of {} does not fit: {}", whole_.describe(n),
                made.error().to_string());
@@ -474,7 +555,7 @@ Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh) {
 int64_t first_element(const Mesh& mesh, const MeshParts& axes, int64_t size, int64_t device) {
   int64_t place = 0;
   for (const MeshPart& part : axes) place = place * part.size + digit_of(mesh, part, device);
-  return place * (size / count_of(axes));
+  return place * ceil_div(size, count_of(axes));
 }
 
 }  // namespace hone

@@ -21,7 +21,7 @@ struct ShardMessage {
 };
 
 // A node that each device computes along dims that its operands or results have divided; or a
-// value, "%h", with an axis that does not divide its size.
+// value, "%h", with an axis that its size has no room for.
 struct WholeNode {
   std::string node;
   std::string reason;
@@ -38,9 +38,11 @@ struct Partition {
 
 inline constexpr int64_t kMostPartitionDevices = 4096;
 
-// Composites are spelled out first, and shardings propagated. An axis that does not divide the size
-// of its dim divides it no further. Values that are not divided are computed on all devices; where
-// the graph says otherwise, `whole` says why.
+// Composites are spelled out first, and shardings propagated. Where axes do not divide the size of
+// a dim, the last devices have padding behind their elements. Each device has at least one element:
+// an axis that would leave one without divides the dim no further. Windows, slices and pads fetch
+// what neighbours have. Values that are not divided are computed on all devices; where the graph
+// says otherwise, `whole` says why.
 //
 // Static graphs that do not talk to devices themselves, on a mesh whose devices are in order.
 Result<Partition> partition_graph(const Graph& graph);

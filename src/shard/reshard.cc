@@ -10,8 +10,8 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kKindNames[] = {"slice", "all_gather", "all_to_all", "reduce_scatter",
-                                           "all_reduce"};
+constexpr std::string_view kKindNames[] = {"slice",          "all_gather", "all_to_all",
+                                           "reduce_scatter", "all_reduce", "permute"};
 
 // Cuts axes where one of the layouts cuts them, so that steps move whole parts.
 class CutAxes {

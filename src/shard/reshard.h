@@ -22,6 +22,7 @@ enum class ReshardKind : uint8_t {
   all_to_all,      // the innermost axis of a dim goes to another dim
   reduce_scatter,  // a partial value becomes whole, and is divided at once
   all_reduce,
+  permute,  // neighbours' elements for windows: no step between layouts
 };
 std::string_view name(ReshardKind kind);  // "all_gather"
 

@@ -169,3 +169,20 @@ fails 2 "5 of them have some" mean.hone --devices 6
 fails 2 "--batch needs --devices" mean.hone --batch x
 fails 2 "a plan is of one device" mean.hone mean.plan --devices 2
 fails 2 "does not go with --isa" mean.hone --devices 2 --isa avx2
+
+# Devices divide values: who holds what, what moves and for whom, and what else it might cost.
+hone mean.hone --mesh r=2 --shard 'x=[r, -]' >out 2>err
+contains '^%x +f32\[5, 64\] +\[r, -\] +640 B'
+contains '^all_reduce +%s '
+contains '^this one +[0-9.]+ .s +[0-9.]+ '
+contains '^nothing divided +[0-9.]+ .s +[0-9.]+ '
+contains '^the batch alone +[0-9.]+ .s +[0-9.]+ '
+contains '^by price \(--shard auto\) +[0-9.]+ .s +[0-9.]+ '
+contains '^mean on each of the 2 devices of local:2, by price '
+hone mean.hone --devices 2 --shard auto >out 2>err
+contains '^this one '
+never grep -q '^by price (--shard' out
+fails 2 "--shard needs devices" mean.hone --shard auto
+fails 2 "3 devices are given" mean.hone --devices 3 --mesh r=2
+fails 2 "does not go with --shard" mean.hone --mesh r=2 --batch x
+fails 2 "--mesh tells when" mean.hone --mesh r=2 --why

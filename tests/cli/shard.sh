@@ -33,6 +33,22 @@ grep -q "4 devices, \[x = 4\]: 0 exchanges" err
 hone said.hone -o - >out 2>err
 grep -q "f32\[2, 6\]" out
 
+# Sizes that do not divide have padding, and windows ask neighbours for what they need.
+cat >image.hone <<'END'
+graph @image(%x: f32[2, 1, 7, 5], %k: f32[3, 1, 3, 3]) -> (f32[2, 3, 7, 5], f32[2, 3, 5]) {
+  %y = conv %x, %k {pad_low = [1, 1], pad_high = [1, 1]}
+  %s = reduce %y {kind = max, axes = [2]}
+  return %y, %s
+}
+END
+rows="--mesh r=3 --shard x=[-,-,r,-] --shard y=[-,-,r,-]"
+hone image.hone $rows >out 2>err
+contains '^%x +f32\[2, 1, 7, 5\] +\[-, -, r, -\] +120 B'
+contains "^permute +%x +node '%y' \\(conv\\)"
+never grep -q "all_gather" out
+"$HONE" check image.hone $rows --cache none >out 2>err
+"$HONE" check image.hone $rows --cache none --transport tcp >out 2>err
+
 # ---- By price -----------------------------------------------------------------------------------
 
 cat >wide.hone <<'END'

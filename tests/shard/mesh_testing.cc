@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 
+#include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "shard/node_division.h"
@@ -12,19 +14,57 @@
 
 namespace hone::tested {
 
-Tensor part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout, int64_t device) {
+namespace {
+
+// The first elements along a dim; behind the end of the tensor, numbers that spoil what reads them.
+Tensor resized(const Tensor& tensor, int dim, int64_t size) {
+  Builder b;
+  const Value x = b.parameter("x", tensor.type());
+  const int64_t have = x.dim(dim).value();
+  Ints low(static_cast<size_t>(x.rank())), high = low;
+  high[static_cast<size_t>(dim)] = size - have;
+  const double spoils = is_real(x.dtype()) ? std::numeric_limits<double>::quiet_NaN() : 1;
+  const Value made = have >= size ? slice(x, dim, 0, size) : pad(x, low, high, spoils);
+  return (*evaluate(*b.finish({made}), {{tensor}}))[0];
+}
+
+// Calls fn(dim, the first element of the device, the elements that it has, those of a part) for
+// the divided dims.
+template <class Fn>
+void each_divided(Type whole, const Mesh& mesh, const ShardLayout& layout, int64_t device,
+                  const Fn& fn) {
   for (size_t d = 0; d < layout.dims.size(); ++d) {
-    if (layout.dims[d].empty()) continue;
-    const int64_t size = whole.type().dim(static_cast<int>(d)).value();
     const int64_t count = count_of(layout.dims[d]);
     if (count == 1) continue;
-    whole = rows_of(whole, static_cast<int>(d),
-                    {.rows = size,
-                     .first = first_element(mesh, layout.dims[d], size, device),
-                     .count = size / count,
-                     .devices = count});
+    const int dim = static_cast<int>(d);
+    const int64_t size = whole.dim(dim).value(), part = (size + count - 1) / count;
+    const int64_t first = first_element(mesh, layout.dims[d], size, device);
+    fn(dim, first, std::min(part, size - first), part);
   }
+}
+
+}  // namespace
+
+Tensor part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout, int64_t device) {
+  const Type type = whole.type();
+  each_divided(type, mesh, layout, device, [&](int dim, int64_t first, int64_t has, int64_t) {
+    whole = rows_of(whole, dim, {.rows = type.dim(dim).value(), .first = first, .count = has});
+  });
   return whole;
+}
+
+Tensor padded_part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout, int64_t device) {
+  Tensor made = part_of(whole, mesh, layout, device);
+  each_divided(whole.type(), mesh, layout, device,
+               [&](int dim, int64_t, int64_t, int64_t part) { made = resized(made, dim, part); });
+  return made;
+}
+
+Tensor without_padding(Tensor part, Type whole, const Mesh& mesh, const ShardLayout& layout,
+                       int64_t device) {
+  each_divided(whole, mesh, layout, device,
+               [&](int dim, int64_t, int64_t has, int64_t) { part = resized(part, dim, has); });
+  return part;
 }
 
 std::string judge_mesh(const Graph& graph, const Partition& made, uint64_t seed) {
@@ -38,7 +78,7 @@ std::string judge_mesh(const Graph& graph, const Partition& made, std::span<cons
   for (size_t device = 0; device < given.size(); ++device)
     for (size_t i = 0; i < inputs.size(); ++i)
       given[device].push_back(
-          part_of(inputs[i], *made.mesh, made.inputs[i], static_cast<int64_t>(device)));
+          padded_part_of(inputs[i], *made.mesh, made.inputs[i], static_cast<int64_t>(device)));
   const Result<std::vector<Tensor>> want = evaluate(graph, inputs);
   if (!want.ok()) return "";  // the graph itself cannot run
   const Result<std::vector<std::vector<Tensor>>> have = evaluate_spmd(made.graph, given);
@@ -47,8 +87,11 @@ std::string judge_mesh(const Graph& graph, const Partition& made, std::span<cons
     for (size_t i = 0; i < want->size(); ++i) {
       const Tensor part =
           part_of((*want)[i], *made.mesh, made.outputs[i], static_cast<int64_t>(device));
-      const Tensor& own = (*have)[device][i];
-      if (own.type() != part.type()) return "an output has another type";
+      const Tensor& padded = (*have)[device][i];
+      if (padded.type() != local_type((*want)[i].type(), made.outputs[i]))
+        return "an output has another type";
+      const Tensor own = without_padding(padded, (*want)[i].type(), *made.mesh, made.outputs[i],
+                                         static_cast<int64_t>(device));
       const std::string text = difference({&own, 1}, {&part, 1}, 1e-5);
       if (!text.empty()) return fmt::format("device {}, output {}: {}", device, i, text);
     }

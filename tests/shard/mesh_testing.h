@@ -11,8 +11,13 @@
 
 namespace hone::tested {
 
-// The part of a tensor that the device has.
+// The elements of a tensor that the device has; and with what stands behind them, where the size of
+// a dim does not divide: NaN, or 1.
 Tensor part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout, int64_t device);
+Tensor padded_part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout, int64_t device);
+// The elements of part_of(), from a part with something behind them.
+Tensor without_padding(Tensor part, Type whole, const Mesh& mesh, const ShardLayout& layout,
+                       int64_t device);
 
 // Empty: the devices together compute what the graph does, for these inputs or for random ones.
 std::string judge_mesh(const Graph& graph, const Partition& made, uint64_t seed);

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/op_def.h"
+#include "shard/mesh_parts.h"
+
+// Ops of which a result needs elements around its place: a device asks its neighbours for some.
+
+namespace hone {
+
+// How the results along a dim read a dim of operand 0: result i needs the elements from
+// i * stride - low on, `extent` of them. Elements that the operand lacks hold a fixed number.
+struct DimWindow {
+  int result_dim = 0;
+  int operand_dim = 0;
+  int64_t stride = 1;
+  int64_t extent = 1;
+  int64_t low = 0;
+};
+
+// Puts operand 1, a number, around the elements of operand 0: pad.
+bool puts_around(Opcode opcode);
+// The windows of convolutions, pools, slices and pads without holes in their operands. Static types
+// only.
+std::vector<DimWindow> dim_windows(const Application& application, Type result);
+
+// The elements that device number k along `axes` fetches, for results k * results and on.
+struct Halo {
+  DimWindow window;
+  MeshParts axes;
+  int64_t size = 0;     // of the whole dim of the operand
+  int64_t part = 0;     // that a device has of it, the last ones with padding
+  int64_t results = 0;  // that a device makes
+  int64_t left = 0;     // that it fetches from those before it
+  int64_t right = 0;    // and behind it
+
+  // All that its results need.
+  int64_t length() const { return (results - 1) * window.stride + window.extent; }
+  // Where that begins, in what is fetched and its own: first + k * step.
+  int64_t first() const { return left - window.low; }
+  int64_t step() const { return results * window.stride - part; }
+  // Elements that the operand does not have are needed, where devices have padding or others
+  // would send.
+  bool passes_low() const { return window.low > 0; }
+  bool passes_high() const;
+};
+// None: a device would need most of what all others have.
+std::optional<Halo> halo_of(const DimWindow& window, const MeshParts& axes, int64_t size,
+                            int64_t results);
+
+// The op for operands that have all elements that are needed along these dims, and no more.
+Op without_borders(Op op, int operand_rank, const std::vector<Halo>& halos);
+
+}  // namespace hone
