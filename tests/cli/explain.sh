@@ -172,7 +172,7 @@ fails 2 "does not go with --isa" mean.hone --devices 2 --isa avx2
 
 # Devices divide values: who holds what, what moves and for whom, and what else it might cost.
 hone mean.hone --mesh r=2 --shard 'x=[r, -]' >out 2>err
-contains '^%x +f32\[5, 64\] +\[r, -\] +640 B'
+contains '^%x +f32\[5, 64\] +\[r, -\] +768 B'
 contains '^all_reduce +%s '
 contains '^this one +[0-9.]+ .s +[0-9.]+ '
 contains '^nothing divided +[0-9.]+ .s +[0-9.]+ '
