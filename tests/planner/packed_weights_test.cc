@@ -1,5 +1,6 @@
 // Weights of a few bits that the product which reads them unpacks.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
@@ -10,6 +11,7 @@
 #include "ir/op_facts.h"
 #include "plan/edit.h"
 #include "plan/planned.h"
+#include "plan/planned_kernels.h"
 #include "planner/planner.h"
 #include "planner/schedules.h"
 #include "rewrite/prepare.h"
@@ -162,6 +164,28 @@ TEST(PackedWeights, BlocksStayAsTheyLie) {
       EXPECT_EQ(kernels_of(graph), 1U);
       EXPECT_EQ(largest_written(graph, plan), rows * kColumns);
     }
+}
+
+// Halves of a byte come out together, so that each shift is by a constant.
+TEST(PackedWeights, AllFieldsOfAByteAreUnpackedAtOnce) {
+  for (const BlockFormat format : {BlockFormat::q4_0, BlockFormat::q4_1}) {
+    const BlockLayout& layout = layout_of(format);
+    SCOPED_TRACE(layout.name);
+    Builder b("blocks");
+    const Value x = b.parameter("x", DType::f32, {1, kDepth});
+    const Type stored = Type::get(DType::u8, {kColumns, kDepth / layout.elements * layout.bytes});
+    const Value y = product_of_blocks(x, b.constant(bytes_of(stored), "w"), format);
+    const Graph graph = prepare(b.finish({y}).value()).value();
+    const Plan plan = plan_of(graph);
+    const std::map<std::string, PlannedKernel> kernels = planned_kernels(graph, plan).value();
+    ASSERT_EQ(kernels.size(), 1U);
+    const Schedule& schedule = *kernels.begin()->second.schedule;
+    // Dims: rows, columns, blocks, halves, and the numbers of a half.
+    ASSERT_NE(schedule.if_is<NestFields>(), nullptr);
+    ASSERT_EQ(schedule.lanes.size(), 1U);
+    EXPECT_EQ(schedule.lanes[0].dim, 4);
+    EXPECT_THAT(schedule.unroll, testing::Contains(Tile{3, 2}));
+  }
 }
 
 }  // namespace
