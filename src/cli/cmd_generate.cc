@@ -5,6 +5,7 @@
 #include "cli/language.h"
 #include "cli/source.h"
 #include "language/conversation.h"
+#include "language/embedding_model.h"
 #include "language/speculation.h"
 
 namespace hone::cli {
@@ -19,7 +20,7 @@ Result<std::string> given_prompt(const Arguments& arguments) {
 }
 
 // As text, or with --chat as what a user says to the model.
-Result<std::vector<TokenId>> prompt_tokens(const LanguageSource& read, const std::string& text,
+Result<std::vector<TokenId>> prompt_tokens(const Tokenizer& tokenizer, const std::string& text,
                                            const Arguments& arguments) {
   if (arguments.given("chat")) {
     if (arguments.given("control"))
@@ -27,11 +28,20 @@ Result<std::vector<TokenId>> prompt_tokens(const LanguageSource& read, const std
     std::vector<ChatMessage> messages;
     if (arguments.given("system")) messages.push_back({"system", arguments.text("system")});
     messages.push_back({"user", text});
-    return HONE_TRY(Conversation::make(read.tokenizer)).tokens(messages);
+    return HONE_TRY(Conversation::make(tokenizer)).tokens(messages);
   }
   if (arguments.given("system")) return usage_error("--system goes with --chat");
-  return read.tokenizer.prompt(text, arguments.given("control") ? Tokenizer::Control::is_token
-                                                                : Tokenizer::Control::is_text);
+  return tokenizer.prompt(text, arguments.given("control") ? Tokenizer::Control::is_token
+                                                           : Tokenizer::Control::is_text);
+}
+
+// The model makes texts, or gives them vectors.
+Result<Tokenizer> tokenizer_at(const std::string& path) {
+  Result<LanguageSource> read = read_language(path);
+  if (read.ok()) return std::move(read->tokenizer);
+  Result<EmbeddingSource> other = read_embedding(path);
+  if (other.ok()) return std::move(other->tokenizer);
+  return std::move(read).error();
 }
 
 // A line for each token: its number, the logarithm of its probability, and its text.
@@ -70,7 +80,7 @@ Result<GenerationOptions> generation_options(const Arguments& arguments) {
 
 // --prompts: several texts.
 Status generate_lines(const Arguments& arguments, Console& console) {
-  for (const char* one : {"prompt", "prompt-file", "draft", "log-probabilities"})
+  for (const char* one : {"prompt", "prompt-file", "draft", "log-probabilities", "profile"})
     if (arguments.given(one)) return usage_error("--prompts does not go with --{}", one);
   const std::string text = HONE_TRY(language_text_at(arguments.text("prompts")));
   GenerationOptions options = HONE_TRY(generation_options(arguments));
@@ -78,7 +88,7 @@ Status generate_lines(const Arguments& arguments, Console& console) {
   std::vector<std::vector<TokenId>> prompts;
   size_t longest = 0;
   for (const std::string_view line : split_lines(text)) {
-    prompts.push_back(HONE_TRY(prompt_tokens(read, std::string(line), arguments)));
+    prompts.push_back(HONE_TRY(prompt_tokens(read.tokenizer, std::string(line), arguments)));
     longest = std::max(longest, prompts.back().size());
   }
   const int64_t context =
@@ -103,9 +113,9 @@ Status generate_lines(const Arguments& arguments, Console& console) {
 
 Status cmd_tokens(const Arguments& arguments, Console& console) {
   const std::string text = HONE_TRY(given_prompt(arguments));
-  LanguageSource read = HONE_TRY(read_language(arguments.text("MODEL")));
-  const std::vector<Vocabulary::Token>& all = read.tokenizer.vocabulary().tokens;
-  for (const TokenId token : HONE_TRY(prompt_tokens(read, text, arguments)))
+  const Tokenizer tokenizer = HONE_TRY(tokenizer_at(arguments.text("MODEL")));
+  const std::vector<Vocabulary::Token>& all = tokenizer.vocabulary().tokens;
+  for (const TokenId token : HONE_TRY(prompt_tokens(tokenizer, text, arguments)))
     console.print("{} {}\n", token, hone::quoted(all[static_cast<size_t>(token)].text));
   return {};
 }
@@ -115,7 +125,7 @@ Status cmd_generate(const Arguments& arguments, Console& console) {
   const std::string text = HONE_TRY(given_prompt(arguments));
   GenerationOptions options = HONE_TRY(generation_options(arguments));
   LanguageSource read = HONE_TRY(read_language(arguments.text("MODEL")));
-  const std::vector<TokenId> prompt = HONE_TRY(prompt_tokens(read, text, arguments));
+  const std::vector<TokenId> prompt = HONE_TRY(prompt_tokens(read.tokenizer, text, arguments));
   const int64_t context =
       context_for(std::ssize(prompt) + options.max_tokens, read.config, arguments);
   const std::unique_ptr<LanguageModel> model =
@@ -125,6 +135,7 @@ Status cmd_generate(const Arguments& arguments, Console& console) {
   options.drafter = drafter.get();
 
   HONE_TRY(model->prepare(std::ssize(prompt)));
+  if (arguments.given("profile")) model->start_profile();
   const Console::Keeping keeping(console);
   options.cancel = &console.cancel();
   options.on_text = [&](std::string_view part) {
@@ -134,6 +145,7 @@ Status cmd_generate(const Arguments& arguments, Console& console) {
   const Generation made = HONE_TRY(generate(*model, prompt, options));
   console.write("\n");
   note_generation(made, *model, console);
+  if (arguments.given("profile")) HONE_TRY(print_step_profile(*model, console));
   if (arguments.given("log-probabilities"))
     HONE_TRY(write_text(arguments.text("log-probabilities"), log_probability_lines(made, *model),
                         console));

@@ -351,6 +351,15 @@ constexpr Command kCommands[] = {
      .options = kEvaluate,
      .examples = kEvaluateExamples,
      .run = &cmd_evaluate},
+    {.name = "embed",
+     .summary = "Give texts vectors by a language model",
+     .text =
+         "Prints a line of numbers for each text. Texts that mean alike have vectors that point "
+         "alike. docs/language_models.md says which models it takes.",
+     .positionals = kEncoder,
+     .options = kEmbed,
+     .examples = kEmbedExamples,
+     .run = &cmd_embed},
     {.name = "worker",
      .summary = "Run models for callers on other hosts",
      .text = kWorkerText,

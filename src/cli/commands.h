@@ -85,6 +85,7 @@ Status cmd_generate(const Arguments& arguments, Console& console);
 Status cmd_chat(const Arguments& arguments, Console& console);
 Status cmd_tokens(const Arguments& arguments, Console& console);
 Status cmd_evaluate(const Arguments& arguments, Console& console);
+Status cmd_embed(const Arguments& arguments, Console& console);
 Status cmd_ops(const Arguments& arguments, Console& console);
 Status cmd_completions(const Arguments& arguments, Console& console);
 Status cmd_man(const Arguments& arguments, Console& console);

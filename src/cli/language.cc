@@ -7,6 +7,7 @@
 #include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "report/profile.h"
 
 namespace hone::cli {
 namespace {
@@ -48,11 +49,13 @@ Result<std::unique_ptr<LanguageModel>> load_language_model(LanguageSource read, 
                                                            const Arguments& arguments,
                                                            Console& console) {
   const Face face = limited_face(arguments, console);
-  Result<std::unique_ptr<LanguageModel>> model = LanguageModel::make(
-      std::move(read),
-      {.native = HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left)),
-       .context = context},
-      face);
+  LanguageModel::Options options = {
+      .native = HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left)),
+      .context = context,
+      .cache = *cache_type_of(arguments.text("cache-type"))};
+  if (arguments.given("to")) options.weights = *quantize::precision_of(arguments.text("to"));
+  Result<std::unique_ptr<LanguageModel>> model =
+      LanguageModel::make(std::move(read), std::move(options), face);
   if (!model.ok())
     return name_memory_limit(std::move(model).error().within(arguments.text("MODEL")), arguments)
         .error();
@@ -69,6 +72,32 @@ void note_generation(const Generation& made, const LanguageModel& model, Console
                speed_text(made.prompt_tokens, made.prompt_seconds, made.prompt_rate()),
                speed_text(std::ssize(made.tokens), made.decode_seconds, made.decode_rate()),
                format_bytes(model.memory()), name(made.end));
+  if (made.decode_rate() == 0 || model.bandwidth() == 0) return;
+  const double speed = made.decode_rate() * static_cast<double>(model.step_bytes());
+  console.note("a token reads {}: {} a second, {:.0f} % of what the memory delivers",
+               format_bytes(model.step_bytes()), format_bytes(static_cast<int64_t>(speed)),
+               100 * speed / model.bandwidth());
+}
+
+Status print_step_profile(const LanguageModel& model, Console& console) {
+  std::optional<LanguageModel::StepProfile> profile = model.profile();
+  if (!profile) {
+    console.note("no step of one token was measured");
+    return {};
+  }
+  Compilation& code = *profile->code;
+  const Graph& graph = *HONE_TRY(code.graph());
+  LayerNames layers;
+  for (const NodeId n : graph.nodes())
+    for (const ValueId value : graph.results(n))
+      if (const std::string_view name = graph.name(value); name.starts_with("layer/"))
+        layers.emplace(name, name.substr(0, name.find('/', std::string_view("layer/").size())));
+  const SegmentProfile made =
+      HONE_TRY(profile_of(profile->times, profile->runs, graph, *HONE_TRY(code.plan()),
+                          code.target(), code.cost(), layers, profile->sizes));
+  constexpr size_t kRows = 20;
+  console.say(trim(profile_text(std::span(&made, 1), kRows)));
+  return {};
 }
 
 }  // namespace hone::cli

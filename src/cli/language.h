@@ -18,7 +18,9 @@ int64_t context_for(int64_t tokens, const DecoderConfig& config, const Arguments
 Result<std::unique_ptr<LanguageModel>> load_language_model(LanguageSource read, int64_t context,
                                                            const Arguments& arguments,
                                                            Console& console);
-// A line about speed and memory.
+// Where the time of a step goes, kernel by kernel, with the layer of each (start_profile()).
+Status print_step_profile(const LanguageModel& model, Console& console);
+// Lines about speed and memory.
 void note_generation(const Generation& made, const LanguageModel& model, Console& console);
 
 }  // namespace hone::cli

@@ -7,6 +7,10 @@
 
 namespace hone::cli::rows {
 
+inline constexpr Positional kEncoder[] = {
+    {.name = "MODEL",
+     .take = Take::file,
+     .doc = "a model of the family of BERT: a GGUF file, or a folder of Hugging Face"}};
 inline constexpr Positional kLanguageModel[] = {
     {.name = "MODEL",
      .take = Take::file,
@@ -50,6 +54,8 @@ inline constexpr Option kGenerateEnd[] = {
      .value = "FILE",
      .doc = "write a line for each token that was made: its number, the logarithm of its "
             "probability, its text"},
+    {.name = "profile",
+     .doc = "measure the steps of one token, and print the layers that take longest"},
     {.name = "prompts",
      .take = Take::file,
      .value = "FILE",
@@ -103,12 +109,28 @@ inline constexpr Option kGenerateOwn[] = {
      .fallback = "1"},
     seed_option("seed of what is drawn"),
     kContextOption};
-inline constexpr Option kLanguageMemory[] = {kMemoryLimit};
+inline constexpr Option kCacheType[] = {
+    {.name = "cache-type",
+     .take = Take::word,
+     .value = "TYPE",
+     .doc =
+         "how the keys and values of tokens are kept: as they are, or rounded to f16, or to bytes "
+         "with a scale for each head of each token",
+     .fallback = "f32",
+     .words = "f32|f16|q8"}};
+inline constexpr Option kLanguageMemory[] = {
+    kMemoryLimit,
+    {.name = "to",
+     .take = Take::word,
+     .value = "LEVEL",
+     .doc = "round the matrices to 8 or 4 bits while they are read, with a scale for each 32 "
+            "numbers; those that have few bits already stay",
+     .words = "w8|w4"}};
 inline constexpr Option kLanguageNative[] = {kTargetOption,  kIsaOption,         kPricesOption,
                                              kCostOption,    kThreadsOption,     kPlanSeedOption,
                                              kWithoutOption, kNativeCacheOption, kFlushOption};
-inline constexpr auto kGenerate =
-    joined(kPromptOptions, kGenerateOwn, kGenerateEnd, kLanguageMemory, kLanguageNative);
+inline constexpr auto kGenerate = joined(kPromptOptions, kGenerateOwn, kGenerateEnd, kCacheType,
+                                         kLanguageMemory, kLanguageNative);
 inline constexpr Example kGenerateExamples[] = {
     {"hone generate model.gguf -p Once --max-tokens 40", "the text that the model goes on with"},
     {"hone generate model.gguf --prompt-file words.txt --temperature 0.8 --seed 7",
@@ -118,7 +140,8 @@ inline constexpr Option kChatOwn[] = {{.name = "system",
                                        .take = Take::text,
                                        .value = "TEXT",
                                        .doc = "a message of the system before the conversation"}};
-inline constexpr auto kChat = joined(kChatOwn, kGenerateOwn, kLanguageMemory, kLanguageNative);
+inline constexpr auto kChat =
+    joined(kChatOwn, kGenerateOwn, kCacheType, kLanguageMemory, kLanguageNative);
 inline constexpr Example kChatExamples[] = {
     {"hone chat model.gguf --max-tokens 40", "a conversation, line by line"}};
 
@@ -137,8 +160,38 @@ inline constexpr Option kEvaluateOwn[] = {
      .fallback = "512",
      .low = 4,
      .high = int64_t{1} << 24}};
-inline constexpr auto kEvaluate = joined(kEvaluateOwn, kLanguageMemory, kLanguageNative);
+inline constexpr auto kEvaluate =
+    joined(kEvaluateOwn, kCacheType, kLanguageMemory, kLanguageNative);
 inline constexpr Example kEvaluateExamples[] = {
     {"hone evaluate model.gguf --text words.txt --window 16", "the perplexity of a text"}};
+
+inline constexpr Option kEmbedOwn[] = {
+    {.name = "prompt", .letter = 'p', .take = Take::text, .value = "TEXT", .doc = "the text"},
+    {.name = "prompt-file",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "the same from a file; - is the standard input"},
+    {.name = "prompts", .take = Take::file, .value = "FILE", .doc = "a text in each line"},
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::output,
+     .value = "FILE.npy",
+     .doc = "write the vectors as an array, a row for each text, instead of lines of numbers"},
+    {.name = "pooling",
+     .take = Take::word,
+     .value = "HOW",
+     .doc = "which vector stands for a text: the mean of all, or that of the first or last token "
+            "(default: as the model says, else mean)",
+     .words = "mean|cls|last"},
+    {.name = "raw",
+     .doc = "leave the length of the vectors as it is; else it is 1 if the model "
+            "says nothing else"},
+    {.name = "drop-end",
+     .doc = "a text that is too long for the model loses its end; else it is refused"}};
+inline constexpr auto kEmbed = joined(kEmbedOwn, kLanguageMemory, kLanguageNative);
+inline constexpr Example kEmbedExamples[] = {
+    {"hone embed encoder.gguf -p Once", "the numbers of a text"},
+    {"hone embed encoder.gguf --prompts words.txt -o vectors.npy",
+     "a row of numbers for each line"}};
 
 }  // namespace hone::cli::rows

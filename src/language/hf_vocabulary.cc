@@ -51,8 +51,9 @@ class HfVocabulary {
     if (model == nullptr) return bad_input("'model' is missing");
     const std::string type = word(*model, "type");
     if (type == "Unigram") return read_unigram(*model);
+    if (type == "WordPiece") return read_words(*model);
     if (!type.empty() && type != "BPE")
-      return unsupported("the tokenizer is {}; hone knows BPE and Unigram",
+      return unsupported("the tokenizer is {}; hone knows BPE, Unigram and WordPiece",
                          hone::quoted(excerpt(type)));
     has_pieces_ = is_set(*model, "byte_fallback");
     if (!has_pieces_) HONE_TRY(read_rules());
@@ -71,6 +72,40 @@ class HfVocabulary {
   }
 
  private:
+  Result<Vocabulary> read_words(const VocabularyJson& model) {
+    const std::string mark = word(model, "continuing_subword_prefix");
+    if (!mark.empty() && mark != "##")
+      return unsupported("pieces within a word begin with {}; hone knows ##",
+                         hone::quoted(excerpt(mark)));
+    HONE_TRY(read_tokens(model));
+    HONE_TRY(read_added());
+    const auto found = ids_.find(word(model, "unk_token"));
+    if (found == ids_.end()) return bad_input("'unk_token' names no token");
+    made_.unknown = found->second;
+    made_.words = HONE_TRY(word_rules());
+    return std::move(made_);
+  }
+
+  Result<WordRules> word_rules() const {
+    const VocabularyJson* const step = member(file_, "pre_tokenizer");
+    if (step == nullptr || word(*step, "type") != "BertPreTokenizer")
+      return unsupported("the pre-tokenizer of the words is {}; hone knows BertPreTokenizer",
+                         hone::quoted(step == nullptr ? "" : excerpt(word(*step, "type"))));
+    const VocabularyJson* const normalizer = member(file_, "normalizer");
+    if (normalizer == nullptr)
+      return WordRules{.cleans = false, .splits_ideographs = false, .folds = false};
+    if (word(*normalizer, "type") != "BertNormalizer")
+      return unsupported("the normalizer of the words is {}; hone knows BertNormalizer",
+                         hone::quoted(excerpt(word(*normalizer, "type"))));
+    const bool folds = is_set(*normalizer, "lowercase");
+    const VocabularyJson* const strips = member(*normalizer, "strip_accents");
+    if (strips != nullptr && is_set(*normalizer, "strip_accents") != folds)
+      return unsupported("'strip_accents' differs from 'lowercase'; hone knows both or none");
+    return WordRules{.cleans = is_set(*normalizer, "clean_text"),
+                     .splits_ideographs = is_set(*normalizer, "handle_chinese_chars"),
+                     .folds = folds};
+  }
+
   Result<Vocabulary> read_unigram(const VocabularyJson& model) {
     made_.is_unigram = has_pieces_ = true;
     const VocabularyJson* const all = member(model, "vocab");
@@ -306,6 +341,13 @@ Result<Vocabulary> hf_vocabulary(const std::filesystem::path& folder) {
   made.end = token_named(made, member(said, "eos_token"));
   made.adds_begin = is_set(said, "add_bos_token");
   made.adds_end = is_set(said, "add_eos_token");
+  // A model that reads in both directions has these around a text.
+  if (const std::optional<TokenId> first = token_named(made, member(said, "cls_token"))) {
+    made.begin = first;
+    if (const std::optional<TokenId> last = token_named(made, member(said, "sep_token")))
+      made.end = last;
+    made.adds_begin = made.adds_end = true;
+  }
   made.chat_template = HONE_TRY(hf_chat_template(folder, said));
   if (made.end) made.ends.push_back(*made.end);
   for (const char* file : {"generation_config.json", "config.json"}) {

@@ -1,16 +1,31 @@
 #include "language/language_model.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "ir/op_facts.h"
+#include "language/weights_in_blocks.h"
 #include "session/memory.h"
 
 namespace hone {
 namespace {
 
 constexpr size_t kInputs = 3;  // before the caches: tokens, position, rows
+constexpr int64_t kFirstPlaces = 512;
+
+// The same rows in a cache [1, heads, places, width] with more places, and zeros behind them.
+Tensor with_places(const Tensor& cache, Type longer) {
+  Tensor made = Tensor::zeros(longer);
+  const int64_t heads = longer.dim(1).value();
+  const auto from = static_cast<size_t>(cache.byte_size() / heads);
+  const auto to = static_cast<size_t>(made.byte_size() / heads);
+  for (size_t head = 0; head < static_cast<size_t>(heads); ++head)
+    std::memcpy(made.mutable_bytes().data() + head * to, cache.bytes().data() + head * from, from);
+  return made;
+}
 
 // Blocks are read as they lie in their file. Single tokens read reals as they lie, too, and chunks
 // read a copy that lies as they take it.
@@ -24,6 +39,20 @@ int64_t weight_bytes_of(const Graph& graph) {
   return bytes;
 }
 
+int64_t weights_read_by(const Graph& graph) {
+  int64_t all = 0, embedding = 0;
+  bool is_tied = true;
+  for (const NodeId n : graph.nodes()) {
+    if (!is_constant(graph.opcode(n))) continue;
+    const std::string_view name = graph.name(graph.result(n));
+    const int64_t bytes = graph.constant(n).byte_size();
+    if (name == "token_embd.weight") embedding = bytes;
+    if (name == "output.weight") is_tied = false;
+    if (name != "position_embd.weight") all += bytes;
+  }
+  return is_tied ? all : all - embedding;
+}
+
 Tensor integers(std::span<const int64_t> values) {
   return Tensor::of<int64_t>(Type::get(DType::i64, {std::ssize(values)}), values);
 }
@@ -35,7 +64,10 @@ Result<std::unique_ptr<LanguageModel>> LanguageModel::make(LanguageSource source
   if (options.context > source.config.context)
     return usage_error("a context of {} tokens is asked for; the model takes {}", options.context,
                        source.config.context);
-  Graph graph = HONE_TRY(source.graph());
+  source.config.cache = options.cache;
+  const std::unique_ptr<DecoderWeights> weights =
+      weights_in_blocks(HONE_TRY(source.weights()), options.weights);
+  Graph graph = HONE_TRY(build_decoder(source.config, *weights));
   std::unique_ptr<LanguageModel> made(
       new LanguageModel(std::move(source.config), std::move(source.tokenizer), std::move(graph),
                         std::move(options), face));
@@ -46,46 +78,69 @@ Result<std::unique_ptr<LanguageModel>> LanguageModel::make(LanguageSource source
 Status LanguageModel::set_up() {
   context_ = options_.context > 0 ? options_.context : config_.context;
   // A chunk that begins within the context may end behind it.
-  places_ = round_up(context_, kChunk) + kChunk;
-  memory_ = weight_bytes_of(graph_) + config_.cache_bytes(places_);
+  most_places_ = round_up(context_, kChunk) + kChunk;
+  memory_ = weight_bytes_of(graph_) + config_.cache_bytes(most_places_);
+  weights_read_ = weights_read_by(graph_);
   HONE_TRY(check_memory());
   const int64_t threads = options_.native.threads.value_or(options_.native.target.cores);
   team_ = HONE_TRY(Team::create({.threads = threads}));
   return forget();
 }
 
-Result<std::vector<Tensor>> LanguageModel::empty_caches() const {
+Result<std::vector<Tensor>> LanguageModel::empty_caches(int64_t places) const {
   std::vector<Tensor> made;
   for (size_t i = kInputs; i < graph_.inputs().size(); ++i) {
     const Type type = graph_.type(graph_.inputs()[i]);
     made.push_back(Tensor::zeros(
-        HONE_TRY(type.bind({{"tokens", Dim(1)}, {"room", Dim(places_ - 1)}}))));
+        HONE_TRY(type.bind({{"tokens", Dim(1)}, {"room", Dim(places - 1)}}))));
   }
   return made;
 }
 
 Status LanguageModel::forget() {
   tokens_.clear();
-  caches_ = HONE_TRY(empty_caches());
+  places_ = std::min(kFirstPlaces, most_places_);
+  caches_ = HONE_TRY(empty_caches(places_));
   return {};
 }
 
+// One cache after another, so that few are there twice.
+Status LanguageModel::make_room(int64_t places) {
+  if (places <= places_) return {};
+  places_ = std::min(std::max(places, 2 * places_), most_places_);
+  for (size_t i = 0; i < caches_.size(); ++i) {
+    const Type open = graph_.type(graph_.inputs()[kInputs + i]);
+    caches_[i] =
+        with_places(caches_[i],
+                    HONE_TRY(open.bind({{"tokens", Dim(1)}, {"room", Dim(places_ - 1)}})));
+  }
+  return {};
+}
+
+// At once for all of a text, so that little code is loaded for caches that do not last.
+Status LanguageModel::make_room_for(int64_t tokens) {
+  return make_room(std::min(std::ssize(tokens_) + round_up(tokens, kChunk), most_places_));
+}
+
 Result<std::vector<LanguageModel::Memory>> LanguageModel::new_memories(size_t count) const {
-  const int64_t limit = memory_limit(face_), each = config_.cache_bytes(places_);
+  const int64_t limit = memory_limit(face_), each = config_.cache_bytes(most_places_);
   const std::optional<int64_t> more = checked_mul(static_cast<int64_t>(count), each);
   if (!more || *more > limit - memory_)
     return over_limit("{} more texts need {} each beside {}; the limit is {}", count,
                       format_bytes(each), format_bytes(memory_), format_bytes(limit))
         .with_hint("choose a shorter context, or fewer texts");
   std::vector<Memory> made(count);
-  for (Memory& one : made) one.caches = HONE_TRY(empty_caches());
+  for (Memory& one : made) {
+    one.places = std::min(kFirstPlaces, most_places_);
+    one.caches = HONE_TRY(empty_caches(one.places));
+  }
   return made;
 }
 
 Status LanguageModel::check_memory() const {
   const int64_t limit = memory_limit(face_);
   if (memory_ <= limit) return {};
-  const int64_t weights = memory_ - config_.cache_bytes(places_);
+  const int64_t weights = memory_ - config_.cache_bytes(most_places_);
   const int64_t fits = (limit - weights) / config_.cache_bytes(1) - 2 * kChunk;
   Error error = over_limit(
       "the model needs {}: {} for weights and {} for a context of {} tokens; "
@@ -109,18 +164,25 @@ Status LanguageModel::check_room(std::span<const TokenId> tokens) const {
 }
 
 Result<const Executable*> LanguageModel::code_of(const Step& step) {
-  std::shared_ptr<const Executable>& made = steps_[step];
-  if (made == nullptr) {
-    const Bindings sizes = {{"tokens", Dim(step.tokens)},
-                            {"room", Dim(places_ - step.tokens)},
-                            {"rows", Dim(step.rows)}};
+  Code& code = steps_[step];
+  if (code.compilation == nullptr) {
+    const Bindings sizes = {{"tokens", Dim(step.tokens)}, {"rows", Dim(step.rows)}};
     CompileOptions options = compile_options(options_.native, nullptr, face_);
     options.team = team_;
-    Compilation compilation(
-        HONE_TRY(specialize(graph_, sizes)), options_.native.target, std::move(options));
-    made = HONE_TRY(compilation.executable());
+    auto made = std::make_unique<Compilation>(
+        HONE_TRY(specialize(graph_, sizes)), options_.native.target,
+                                              std::move(options));
+    (void)HONE_TRY(made->kernels());
+    code.compilation = std::move(made);
   }
-  return made.get();
+  std::shared_ptr<const Executable>& loaded = code.by_places[places_];
+  if (loaded == nullptr) {
+    const Image image =
+        HONE_TRY(code.compilation->image_for({{"room", Dim(places_ - step.tokens)}}));
+    loaded =
+        HONE_TRY(Executable::load(image, {.team = team_, .memory_limit = memory_limit(face_)}));
+  }
+  return loaded.get();
 }
 
 // One step: a token, or a chunk that is filled up. Rows behind the tokens are written to the
@@ -130,6 +192,7 @@ Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, b
   const int64_t size = count == 1 || count == kLongChunk ? count
                        : all_rows && count <= kFew       ? kFew
                                                          : kChunk;
+  HONE_TRY(make_room(std::ssize(tokens_) + size));
   const Executable* const code = HONE_TRY(code_of({size, all_rows ? size : 1}));
   std::vector<int64_t> ids(static_cast<size_t>(size), 0);
   std::ranges::copy(tokens, ids.begin());
@@ -142,7 +205,11 @@ Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, b
       integers(ids), Tensor::from_integers(Type::scalar(DType::i64), {{std::ssize(tokens_)}}),
       integers(rows)};
   std::ranges::move(caches_, std::back_inserter(inputs));
-  Result<std::vector<Tensor>> ran = code->run_donating(std::move(inputs), {.cancel = face_.cancel});
+  const bool is_timed = is_profiled_ && size == 1;
+  if (is_timed && std::exchange(timed_places_, places_) != places_) times_.clear(), timed_ = 0;
+  Result<std::vector<Tensor>> ran = code->run_donating(
+      std::move(inputs), {.cancel = face_.cancel, .profile = is_timed ? &times_ : nullptr});
+  timed_ += is_timed ? 1 : 0;
   if (!ran.ok()) {
     HONE_TRY(forget());  // the caches were given up
     return std::move(ran).error();
@@ -155,8 +222,22 @@ Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, b
   return std::vector<float>(logits.begin(), logits.begin() + static_cast<ptrdiff_t>(wanted));
 }
 
+double LanguageModel::bandwidth() const {
+  const Target& target = options_.native.target;
+  const bool is_alone = options_.native.threads.value_or(target.cores) == 1;
+  return is_alone ? target.memory_one_core : target.memory_all_cores;
+}
+
+std::optional<LanguageModel::StepProfile> LanguageModel::profile() const {
+  const auto found = steps_.find({1, 1});
+  if (timed_ == 0 || found == steps_.end()) return std::nullopt;
+  return StepProfile{
+      found->second.compilation.get(), {{"room", Dim(timed_places_ - 1)}}, times_, timed_};
+}
+
 Result<std::vector<float>> LanguageModel::read_by(std::span<const TokenId> tokens, bool all_rows) {
   HONE_TRY(check_room(tokens));
+  HONE_TRY(make_room_for(std::ssize(tokens)));
   std::vector<float> all;
   while (!tokens.empty()) {
     const int64_t left = std::ssize(tokens);
@@ -172,6 +253,7 @@ Result<std::vector<float>> LanguageModel::read_by(std::span<const TokenId> token
 }
 
 Status LanguageModel::prepare(int64_t prompt_tokens) {
+  HONE_TRY(make_room_for(prompt_tokens));
   if (prompt_tokens >= kLongChunk) (void)HONE_TRY(code_of({kLongChunk, 1}));
   if (prompt_tokens % kLongChunk > 1) (void)HONE_TRY(code_of({kChunk, 1}));
   (void)HONE_TRY(code_of({1, 1}));

@@ -2,16 +2,20 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "compile/compilation.h"
 #include "language/language_source.h"
+#include "quantize/layers.h"
 #include "session/native.h"
 
 namespace hone {
 
 // A language model and what it has read: its caches hold the keys and values of the tokens so far.
+// They grow to twice their size when they are full, since a step reads all of them; its code stays.
 // One thread at a time.
 class LanguageModel {
  public:
@@ -22,8 +26,10 @@ class LanguageModel {
   static constexpr int64_t kFew = 8;
 
   struct Options {
-    NativeOptions native;
-    int64_t context = 0;  // tokens that the caches have room for; 0: all that the model takes
+    NativeOptions native = {};
+    int64_t context = 0;  // tokens that the caches may have room for; 0: all that the model takes
+    CacheType cache = CacheType::f32;
+    quantize::Precision weights = quantize::Precision::f32;  // weights_in_blocks()
   };
   // Refused: a context that is longer than the model's, and a model that needs more memory than
   // the face allows. The pointers of the face outlive the model.
@@ -33,7 +39,8 @@ class LanguageModel {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const DecoderConfig& config() const { return config_; }
   int64_t context() const { return context_; }
-  int64_t memory() const { return memory_; }  // bytes of weights and caches
+  int64_t memory() const { return memory_; }  // bytes of weights, and of caches that are full
+  int64_t places() const { return places_; }  // tokens that the caches have room for now
   std::span<const TokenId> tokens() const { return tokens_; }
 
   // Makes the code for a prompt of this many tokens and for what follows. Otherwise the first
@@ -53,14 +60,33 @@ class LanguageModel {
   // A text that was read, with its caches: several texts share the weights and the code.
   struct Memory {
     std::vector<Tensor> caches;
+    int64_t places = 0;
     std::vector<TokenId> tokens;
   };
   // They hold nothing yet. Refused: more memory than the face allows.
   Result<std::vector<Memory>> new_memories(size_t count) const;
   void swap_memory(Memory& other) {
     caches_.swap(other.caches);
+    std::swap(places_, other.places);
     tokens_.swap(other.tokens);
   }
+
+  // Bytes that a step of one token reads: all weights but tables of which it takes rows, and the
+  // caches as they are.
+  int64_t step_bytes() const { return weights_read_ + config_.cache_bytes(places_); }
+  // Bytes a second that memory delivers to the threads of the model, by the target.
+  double bandwidth() const;
+
+  // Measures the steps of one token from now on.
+  void start_profile() { is_profiled_ = true; }
+  // The steps since the caches grew last. Nothing: there was none.
+  struct StepProfile {
+    Compilation* code;  // the model's own
+    Bindings sizes;
+    Profile times;
+    int64_t runs;
+  };
+  std::optional<StepProfile> profile() const;
 
   // The face for what is read from now on. Its pointers outlive that.
   void set_face(const Face& face) { face_ = face; }
@@ -84,12 +110,20 @@ class LanguageModel {
   };
   Status set_up();
   Status forget();
-  Result<std::vector<Tensor>> empty_caches() const;
+  Result<std::vector<Tensor>> empty_caches(int64_t places) const;
+  Status make_room(int64_t places);
+  Status make_room_for(int64_t tokens);
   Status check_memory() const;
   Status check_room(std::span<const TokenId> tokens) const;
   Result<const Executable*> code_of(const Step& step);
   Result<std::vector<float>> run(std::span<const TokenId> tokens, bool all_rows);
   Result<std::vector<float>> read_by(std::span<const TokenId> tokens, bool all_rows);
+
+  // The code for any size of the caches, and what is loaded for some sizes.
+  struct Code {
+    std::unique_ptr<Compilation> compilation;
+    std::map<int64_t, std::shared_ptr<const Executable>> by_places;
+  };
 
   const DecoderConfig config_;
   const Tokenizer tokenizer_;
@@ -97,11 +131,17 @@ class LanguageModel {
   const Options options_;
   Face face_;
   std::shared_ptr<Team> team_;
-  int64_t context_ = 0;  // what is asked for
-  int64_t places_ = 0;   // of the caches: a filled-up chunk fits behind the context
+  int64_t context_ = 0;      // what is asked for
+  int64_t most_places_ = 0;  // of caches: a filled-up chunk fits behind the context
   int64_t memory_ = 0;
-  std::map<Step, std::shared_ptr<const Executable>> steps_;
+  int64_t weights_read_ = 0;  // bytes, by a step
+  std::map<Step, Code> steps_;
+  bool is_profiled_ = false;
+  Profile times_ = {};
+  int64_t timed_ = 0;         // runs in times_
+  int64_t timed_places_ = 0;  // of their caches
   std::vector<Tensor> caches_;
+  int64_t places_ = 0;
   std::vector<TokenId> tokens_;
 };
 

@@ -1,7 +1,5 @@
 #include "language/language_source.h"
 
-#include <memory>
-
 #include "front/gguf/gguf_model.h"
 #include "front/hugging_face/hf_model.h"
 
@@ -18,11 +16,8 @@ Result<LanguageSource> fitting(LanguageSource source) {
 Result<LanguageSource> language_of_folder(const std::filesystem::path& folder) {
   DecoderConfig config = HONE_TRY(hf_config(folder));
   Tokenizer tokenizer = HONE_TRY(Tokenizer::make(HONE_TRY(hf_vocabulary(folder))));
-  auto graph = [folder, config]() -> Result<Graph> {
-    const std::unique_ptr<DecoderWeights> weights = HONE_TRY(hf_weights(folder, config));
-    return build_decoder(config, *weights);
-  };
-  return fitting({std::move(config), std::move(tokenizer), std::move(graph)});
+  auto weights = [folder, config] { return hf_weights(folder, config); };
+  return fitting({std::move(config), std::move(tokenizer), std::move(weights)});
 }
 
 }  // namespace
@@ -31,8 +26,10 @@ Result<LanguageSource> language_of(Gguf file) {
   const auto kept = std::make_shared<const Gguf>(std::move(file));
   DecoderConfig config = HONE_TRY(gguf_config(*kept));
   Tokenizer tokenizer = HONE_TRY(Tokenizer::make(HONE_TRY(gguf_vocabulary(*kept))));
-  auto graph = [kept, config] { return build_gguf(*kept, config); };
-  return fitting({std::move(config), std::move(tokenizer), std::move(graph)});
+  auto weights = [kept]() -> Result<std::unique_ptr<DecoderWeights>> {
+    return gguf_weights(*kept);
+  };
+  return fitting({std::move(config), std::move(tokenizer), std::move(weights)});
 }
 
 Result<LanguageSource> read_language(const std::filesystem::path& path) {

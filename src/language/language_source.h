@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "front/decoder/decoder.h"
@@ -13,7 +14,8 @@ namespace hone {
 struct LanguageSource {
   DecoderConfig config;
   Tokenizer tokenizer;
-  std::function<Result<Graph>()> graph;  // build_decoder() of its weights
+  // For build_decoder(). They do not outlive this.
+  std::function<Result<std::unique_ptr<DecoderWeights>>()> weights;
 };
 
 // A GGUF file, or a folder of Hugging Face. Refused: a vocabulary with more tokens than the

@@ -221,6 +221,9 @@ void Tokenizer::add_begin(std::vector<TokenId>& tokens) const {
 }
 
 void Tokenizer::add_text(std::string_view text, bool begins, std::vector<TokenId>& out) const {
+  if (vocabulary_.words)
+    return each_word(text, *vocabulary_.words,
+                     [&](const std::string& word) { add_word(word, out); });
   const std::string joined =
       vocabulary_.joins_blanks ? with_single_blanks(text) : std::string(text);
   if (joined.empty()) return;
@@ -228,6 +231,29 @@ void Tokenizer::add_text(std::string_view text, bool begins, std::vector<TokenId
   const std::string spaced = vocabulary_.adds_blank && begins && !has_blank ? " " + joined : joined;
   if (!vocabulary_.rules) return add_sentence(with_blanks_as_marks(spaced), out);
   each_piece(spaced, *vocabulary_.rules, [&](std::string_view piece) { add_piece(piece, out); });
+}
+
+// A word is unknown as a whole.
+void Tokenizer::add_word(const std::string& word, std::vector<TokenId>& out) const {
+  constexpr size_t kMostCharacters = 100;
+  std::vector<size_t> ends;  // of characters, in bytes
+  for (size_t at = 0; at < word.size(); ends.push_back(at))
+    at += first_character(std::string_view(word).substr(at)).bytes;
+  std::vector<TokenId> pieces;
+  size_t first = 0, begin = 0;
+  while (begin < word.size() && ends.size() <= kMostCharacters) {
+    size_t last = ends.size();
+    auto found = ids_.end();
+    for (; last > first && found == ids_.end(); --last) {
+      const std::string part = word.substr(begin, ends[last - 1] - begin);
+      found = ids_.find(begin == 0 ? part : "##" + part);
+    }
+    if (found == ids_.end()) break;
+    pieces.push_back(found->second);
+    begin = ends[last], first = last + 1;
+  }
+  if (begin < word.size()) pieces = {*vocabulary_.unknown};
+  out.insert(out.end(), pieces.begin(), pieces.end());
 }
 
 void Tokenizer::add_bytes(std::string_view text, std::vector<TokenId>& out) const {

@@ -53,6 +53,7 @@ class Tokenizer {
   void add_piece(std::string_view piece, std::vector<TokenId>& out) const;
   void add_sentence(std::string text, std::vector<TokenId>& out) const;
   void add_best_pieces(std::string_view text, std::vector<TokenId>& out) const;
+  void add_word(const std::string& word, std::vector<TokenId>& out) const;
   void add_bytes(std::string_view text, std::vector<TokenId>& out) const;
   // Decides if a control token may stand at these bytes.
   using Allowed = std::function<bool(size_t at, size_t size)>;

@@ -48,8 +48,10 @@ class GgufVocabulary {
     } else if (*model == "llama" || *model == "t5") {
       made_.is_unigram = *model == "t5";
       HONE_TRY(read_sentence_pieces());
+    } else if (*model == "bert") {
+      HONE_TRY(read_words());
     } else {
-      return unsupported("the tokenizer is {}; hone knows gpt2, llama and t5",
+      return unsupported("the tokenizer is {}; hone knows gpt2, llama, t5 and bert",
                          hone::quoted(excerpt(*model)));
     }
     HONE_TRY(read_specials());
@@ -150,6 +152,19 @@ class GgufVocabulary {
     return {};
   }
 
+  // Pieces that begin a word have U+2581 in front, where the vocabulary of BERT has nothing; the
+  // others have nothing for "##".
+  Status read_words() {
+    made_.words = WordRules();
+    constexpr std::string_view kMark = "\u2581";
+    for (Vocabulary::Token& token : made_.tokens) {
+      if (token.kind != TokenClass::normal) continue;
+      std::string_view text = token.text;
+      token.text = consume_prefix(text, kMark) ? std::string(text) : "##" + token.text;
+    }
+    return {};
+  }
+
   static Status read_byte(size_t i, Vocabulary::Token& token) {
     const std::optional<char> byte = byte_of_name(token.text);
     if (!byte)
@@ -173,6 +188,7 @@ class GgufVocabulary {
     // Where bytes are merged, the key often names a token that ends a text.
     if (!made_.rules) made_.unknown = HONE_TRY(special("unknown_token_id"));
     made_.adds_end = HONE_TRY(flag("add_eos_token", false));
+    if (made_.words) HONE_TRY(read_ends_of_words());
     const std::optional<TokenId> turn = HONE_TRY(special("eot_token_id"));
     for (size_t i = 0; i < made_.tokens.size(); ++i) {
       const Vocabulary::Token& token = made_.tokens[i];
@@ -183,6 +199,15 @@ class GgufVocabulary {
     }
     if (const auto* const text = HONE_TRY(file_.get<std::string_view>("tokenizer.chat_template")))
       made_.chat_template = *text;
+    return {};
+  }
+
+  // [CLS] and [SEP], which older files name by keys of their own.
+  Status read_ends_of_words() {
+    if (const std::optional<TokenId> first = HONE_TRY(special("cls_token_id"))) made_.begin = first;
+    if (!made_.end) made_.end = HONE_TRY(special("seperator_token_id"));
+    made_.adds_begin = HONE_TRY(flag("add_bos_token", true));
+    made_.adds_end = HONE_TRY(flag("add_eos_token", true));
     return {};
   }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "formats/gguf.h"
 #include "language/pieces.h"
+#include "language/words.h"
 
 // The parts of a tokenizer, from any file.
 
@@ -30,6 +31,8 @@ struct Vocabulary {
   // unigram vocabulary, are those whose scores sum to the most.
   std::optional<PieceRules> rules = {};
   std::vector<std::pair<TokenId, TokenId>> merges = {};
+  // Words, each as its longest pieces from the left; those behind the first one begin with "##".
+  std::optional<WordRules> words = {};
   bool takes_whole_pieces = false;  // a piece that is a token is not merged from its bytes
   bool is_unigram = false;
   bool splits_words = false;    // no piece of a unigram vocabulary goes beyond a blank

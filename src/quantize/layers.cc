@@ -131,24 +131,6 @@ double squared_error(std::span<const double> weights, double scale, double highe
   return sum;
 }
 
-// An f32 number, so that what is measured is what is written.
-double best_scale(std::span<const double> weights, double highest) {
-  constexpr int kClips = 16;
-  constexpr double kLeastClip = 0.6;
-  double most = 0;
-  for (double w : weights) most = std::max(most, std::abs(w));
-  if (most == 0) return 1;
-  double best = 0, least = HUGE_VAL;
-  for (int i = 0; i < kClips; ++i) {
-    const double clip = 1 - (1 - kLeastClip) * i / kClips;
-    const auto scale = static_cast<double>(static_cast<float>(most * clip / highest));
-    if (scale == 0) continue;
-    const double error = squared_error(weights, scale, highest);
-    if (error < least) least = error, best = scale;
-  }
-  return best == 0 ? 1 : best;
-}
-
 struct Counts {
   int64_t outer, along, inner;  // of elements before, along and behind an axis
 };
@@ -209,6 +191,23 @@ Layer with_factors(const Layer& layer, std::span<const double> factors) {
   Layer result = layer;
   result.weights = Tensor::from_reals(layer.weights.type(), values);
   return result;
+}
+
+double best_scale(std::span<const double> weights, double highest) {
+  constexpr int kClips = 16;
+  constexpr double kLeastClip = 0.6;
+  double most = 0;
+  for (double w : weights) most = std::max(most, std::abs(w));
+  if (most == 0) return 1;
+  double best = 0, least = HUGE_VAL;
+  for (int i = 0; i < kClips; ++i) {
+    const double clip = 1 - (1 - kLeastClip) * i / kClips;
+    const auto scale = static_cast<double>(static_cast<float>(most * clip / highest));
+    if (scale == 0) continue;
+    const double error = squared_error(weights, scale, highest);
+    if (error < least) least = error, best = scale;
+  }
+  return best == 0 ? 1 : best;
 }
 
 PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group) {

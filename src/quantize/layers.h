@@ -56,6 +56,9 @@ struct PackedWeights {
   int axis = 0;       // of the scales, as dequantize has it
   int64_t block = 0;  // 0: one per feature
 };
+// The scale, an f32 number, by which weights have the least squared error as integers from
+// -highest - 1 to highest: of 16 clips of the largest weight.
+double best_scale(std::span<const double> weights, double highest);
 // For a layer for which check_level() has no objection: w8, w4 or int8. Scales have the least
 // squared error of 16 clips of the largest weight.
 PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group);

@@ -87,6 +87,7 @@ const std::map<std::string_view, Words>& lines() {
       {"chat", {"model.gguf", "-n", "2"}},
       {"tokens", {"model.gguf", "-p", "the"}},
       {"evaluate", {"model.gguf", "--text", "small.hone", "--window", "8"}},
+      {"embed", {"encoder.gguf", "-p", "the"}},
       {"place", {"tasks.txt", "--seconds", "0.1"}},
       {"shard", {"small.hone", "--mesh", "x=2", "--shard", "x=[x, -]"}},
       {"ops", {"add"}},
@@ -107,7 +108,9 @@ class CommandLines : public testing::Test {
     };
     put("small.hone",
         "graph @small(%x: f32[4, 8]) -> f32[4, 8] {\n  %y = exp %x\n  return %y\n}\n");
-    fs::copy_file(fs::path(HONE_TEST_DIR) / "fuzz/corpus/gguf/tiny.gguf", folder() / "model.gguf");
+    const fs::path files = fs::path(HONE_TEST_DIR) / "fuzz/corpus/gguf";
+    fs::copy_file(files / "tiny.gguf", folder() / "model.gguf");
+    fs::copy_file(files / "encoder.gguf", folder() / "encoder.gguf");
     put("some.rules", "rule swap: add(?a, ?b) => add(?b, ?a)\n");
     put("some.proofs", "");
     put("some.secret", "a secret of sixteen bytes and more");

@@ -44,6 +44,7 @@ GRAPH
   for plan in model old new; do hone compile model.onnx --threads 1 --emit plan -o $plan.plan; done
   hone zoo export mlp --size tiny -o mlp.hone
   cp "$ROOT/tests/fuzz/corpus/gguf/tiny.gguf" model.gguf
+  cp "$ROOT/tests/fuzz/corpus/gguf/encoder.gguf" encoder.gguf
   printf 'the other one and the other on a third one, again and again' >words.txt
   hone run mlp.hone --input x=2x16xf32=1 -o y.npy
   printf 'graph @x(%%a: f32[2, 16]) {\n  %%x = max %%a, %%a\n  return %%x\n}\n' >x.hone

@@ -71,6 +71,19 @@ says "2 texts, 12 tokens" generate model.gguf --prompts prompts.txt -n 6 --threa
 head -1 out | sed 's/^"//; s/"$//' >line
 [[ $(printf "$(cat line)") == "$(cat first)" ]]
 fails 2 "does not go with" generate model.gguf --prompts prompts.txt -p a
+# Caches and weights of fewer bits.
+for type in f16 q8; do
+  says "6 tokens in" generate model.gguf -p "the other" -n 6 --cache-type $type --threads 1
+done
+fails 2 "f32, f16" generate model.gguf -p the --cache-type q4
+for level in w8 w4; do
+  says "6 tokens in" generate model.gguf -p "the other" -n 6 --to $level --threads 1
+  hone evaluate model.gguf --text text.txt --window 16 --to $level --threads 1 >out 2>err
+  contains '^perplexity [0-9.]+ of'
+done
+# Where the time of a token goes.
+says "of what the memory delivers" generate model.gguf -p the -n 5 --profile --threads 1
+grep -q "layer/1" err
 # The probability of each token goes to a file.
 says "3 tokens in" generate model.gguf -p the -n 3 --log-probabilities tokens.txt --threads 1
 [[ $(wc -l <tokens.txt) == 3 ]]

@@ -14,6 +14,9 @@ HONE_FUZZ(gguf) {
   if (const hone::Result<hone::DecoderConfig> config = hone::gguf_config(*file); config.ok())
     // A graph of many layers takes long to refuse; few show all that one can be.
     if (config->layers <= 4) (void)hone::build_gguf(*file, *config).ok();
+  if (const hone::Result<hone::EncoderConfig> config = hone::gguf_encoder_config(*file);
+      config.ok() && config->layers <= 4)
+    (void)hone::build_encoder(*config, *hone::gguf_weights(*file)).ok();
   hone::Result<hone::Vocabulary> vocabulary = hone::gguf_vocabulary(*file);
   if (!vocabulary.ok()) return;
   const hone::Result<hone::Tokenizer> tokenizer = hone::Tokenizer::make(*std::move(vocabulary));

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "front/gguf/gguf_model.h"
+#include "language/weights_in_blocks.h"
 #include "target/target.h"
 #include "tests/base/says_testing.h"
 #include "tests/front/gguf_file.h"
@@ -21,8 +23,8 @@ struct Loaded {
   std::unique_ptr<LanguageModel> model;
 };
 
-Result<std::unique_ptr<LanguageModel>> made(const Gguf& file, int64_t context, Face face = {}) {
-  LanguageModel::Options options;
+Result<std::unique_ptr<LanguageModel>> made(const Gguf& file, int64_t context, Face face = {},
+                                            LanguageModel::Options options = {}) {
   options.native.target = host_target().value();
   options.native.threads = 1;
   options.context = context;
@@ -191,6 +193,127 @@ TEST(Generations, MayLoseTheStartOfThePrompt) {
   EXPECT_EQ(made.tokens,
             generate(*all->model, Ids{1, 17, 18, 19, 20}, {.max_tokens = 3}).value().tokens);
   EXPECT_EQ(generate(*all->model, Ids{1, 2}, options).value().dropped_tokens, 0);
+}
+
+// ---- Caches
+// ---------------------------------------------------------------------------------------
+
+double difference_of(std::span<const float> a, std::span<const double> b) {
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    worst = std::max(worst, std::abs(a[i] - b[i]));
+    largest = std::max(largest, std::abs(b[i]));
+  }
+  return worst / largest;
+}
+
+// Rounding keys and values changes logits by about as much as a step of their type. It does not
+// matter if a chunk or single tokens wrote them, but for numbers in the middle of two steps.
+TEST(Caches, OfFewerBitsAreWithinTheirSteps) {
+  const Ids prompt = {10, 20, 30, 7, 99, 250, 3, 3, 41};
+  const std::vector<double> all =
+      plain::decoder_logits(shared().file, {prompt.begin(), prompt.end()});
+  const std::vector<double> wanted(all.end() - kTinyVocabulary, all.end());
+  struct Case {
+    CacheType type;
+    double least, most;
+  };
+  for (const Case& one : {Case{CacheType::f16, 1e-6, 2e-3}, Case{CacheType::q8, 1e-5, 3e-2}}) {
+    const std::unique_ptr<LanguageModel> model =
+        made(shared().file, 0, {}, {.cache = one.type}).value();
+    const std::vector<float> at_once = model->read(prompt).value();
+    EXPECT_LT(difference_of(at_once, wanted), one.most);
+    EXPECT_GT(difference_of(at_once, wanted), one.least) << "it was not rounded";
+    model->keep(0);
+    std::vector<float> one_by_one;
+    for (const TokenId token : prompt) one_by_one = model->read(Ids{token}).value();
+    EXPECT_LT(difference_of(one_by_one, std::vector<double>(at_once.begin(), at_once.end())),
+              one.most / 10);
+    EXPECT_LT(model->memory(), shared().model->memory());
+  }
+}
+
+TEST(Caches, GrowWithTheSameCode) {
+  TinyDecoder tiny = kTiny;
+  tiny.context = 4096;
+  const std::unique_ptr<Loaded> all = loaded(tiny);
+  LanguageModel& model = *all->model;
+  Ids tokens;
+  for (TokenId i = 0; i < 5 * LanguageModel::kLongChunk + 2; ++i) tokens.push_back(i * 7 % 260);
+  (void)model.read(std::span(tokens).first(1)).value();
+  const int64_t before = model.places();
+  EXPECT_LT(before, std::ssize(tokens));
+  (void)model.read(std::span(tokens).subspan(1, tokens.size() - 2)).value();
+  const std::vector<float> last = model.read(std::span(tokens).last(1)).value();
+  EXPECT_EQ(model.places(), 2 * before);
+  EXPECT_EQ(model.compiled(), 2) << "a chunk and a step, whatever the size of the caches";
+  const std::vector<double> wanted =
+      plain::decoder_logits(all->file, {tokens.begin(), tokens.end()});
+  EXPECT_LT(difference_of(last, std::vector<double>(wanted.end() - kTinyVocabulary, wanted.end())),
+            1e-4);
+}
+
+// ---- Weights in blocks
+// ------------------------------------------------------------------------------
+
+// How far the numbers of blocks are from those of the file, in parts of their size.
+double rounding_of(const Weight& blocks, const Weight& reals, std::string_view type) {
+  const BlockLayout& layout = layout_of(*blocks.format);
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(blocks.data.bytes().data());
+  double error = 0, size = 0;
+  for (int64_t i = 0; i < reals.data.elements(); ++i) {
+    const double real = reals.data.real_at(i);
+    const double made = plain::block_number(type, bytes + i / layout.elements * layout.bytes,
+                                            static_cast<int>(i % layout.elements));
+    error += (made - real) * (made - real), size += real * real;
+  }
+  return std::sqrt(error / size);
+}
+
+TEST(WeightsInBlocks, AreNearThoseOfTheFile) {
+  const Gguf& file = shared().file;
+  const std::unique_ptr<DecoderWeights> reals = gguf_weights(file);
+  for (const auto level : {quantize::Precision::w8, quantize::Precision::w4}) {
+    const bool is_w4 = level == quantize::Precision::w4;
+    const std::unique_ptr<DecoderWeights> rounded = weights_in_blocks(gguf_weights(file), level);
+    const Weight matrix = rounded->get("blk.1.ffn_down.weight").value();
+    ASSERT_EQ(matrix.format, is_w4 ? BlockFormat::q4_0 : BlockFormat::q8_0);
+    const double error =
+        rounding_of(matrix, reals->get("blk.1.ffn_down.weight").value(), is_w4 ? "Q4_0" : "Q8_0");
+    EXPECT_LT(error, is_w4 ? 0.1 : 0.006);
+    EXPECT_GT(error, is_w4 ? 0.02 : 0.001);
+    EXPECT_EQ(rounded->get("token_embd.weight").value().format, BlockFormat::q8_0);
+    EXPECT_FALSE(rounded->get("blk.0.attn_norm.weight").value().format);
+  }
+  const std::unique_ptr<DecoderWeights> same =
+      weights_in_blocks(gguf_weights(file), quantize::Precision::f32);
+  EXPECT_FALSE(same->get("blk.1.ffn_down.weight").value().format);
+}
+
+TEST(WeightsInBlocks, GiveLogitsNearTheOthers) {
+  const Ids prompt = {10, 20, 30, 7, 99};
+  const std::vector<double> all =
+      plain::decoder_logits(shared().file, {prompt.begin(), prompt.end()});
+  const std::vector<double> wanted(all.end() - kTinyVocabulary, all.end());
+  for (const auto level : {quantize::Precision::w8, quantize::Precision::w4}) {
+    const std::unique_ptr<LanguageModel> model =
+        made(shared().file, 0, {}, {.weights = level}).value();
+    EXPECT_LT(difference_of(model->read(prompt).value(), wanted),
+              level == quantize::Precision::w4 ? 0.5 : 0.03);
+    EXPECT_LT(model->memory(), shared().model->memory());
+  }
+}
+
+TEST(WeightsInBlocks, RefuseWhatIsNotFinite) {
+  std::string bytes = tiny_gguf(kTiny);
+  Gguf file = parse_gguf(std::as_bytes(std::span(bytes)), "tiny").value();
+  const auto at = file.find("blk.0.ffn_up.weight")->bytes.data() -
+                  reinterpret_cast<const std::byte*>(bytes.data());
+  const float nan = NAN;
+  bytes.replace(static_cast<size_t>(at), sizeof nan, GgufWriter::bytes_of(nan));
+  file = parse_gguf(std::as_bytes(std::span(bytes)), "tiny").value();
+  EXPECT_THAT(made(file, 0, {}, {.weights = quantize::Precision::w8}),
+              refuses(ErrorCode::bad_input, "blk.0.ffn_up.weight ... NaN"));
 }
 
 // ---- Batches

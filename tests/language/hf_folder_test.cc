@@ -238,8 +238,8 @@ TEST(HfTokenizers, OfUnigramPiecesTakeTheBestSum) {
 TEST(HfTokenizers, SayWhatIsWrong) {
   EXPECT_THAT(parse_hf_vocabulary("{", "t"), refuses(ErrorCode::bad_input, "t: ... object"));
   EXPECT_THAT(parse_hf_vocabulary("{}", "t"), refuses(ErrorCode::bad_input, "'model' ... missing"));
-  EXPECT_THAT(parse_hf_vocabulary(R"({"model": {"type": "WordPiece"}})", "t"),
-              refuses(ErrorCode::unsupported, "\"WordPiece\" ... BPE"));
+  EXPECT_THAT(parse_hf_vocabulary(R"({"model": {"type": "WordLevel"}})", "t"),
+              refuses(ErrorCode::unsupported, "\"WordLevel\" ... BPE"));
   EXPECT_THAT(parse_hf_vocabulary(R"({"model": {"type": "Unigram", "vocab": [["a"]]}})", "t"),
               refuses(ErrorCode::bad_input, "score"));
   EXPECT_THAT(

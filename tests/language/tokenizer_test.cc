@@ -300,7 +300,7 @@ TEST(Vocabularies, SayWhatContradictsWhat) {
                 w.text("tokenizer.ggml.model", "wpm");
                 w.texts("tokenizer.ggml.tokens", {"a"});
               }),
-              refuses(ErrorCode::unsupported, "\"wpm\" ... llama and t5"));
+              refuses(ErrorCode::unsupported, "\"wpm\" ... llama, t5 and bert"));
   EXPECT_THAT(vocabulary_with([](GgufWriter& w) {
                 w.text("tokenizer.ggml.model", "gpt2");
                 w.texts("tokenizer.ggml.tokens", {"a", "b"});

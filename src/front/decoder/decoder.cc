@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cmath>
-#include <map>
 
 #include "base/text.h"
+#include "front/decoder/weight_reader.h"
 #include "ir/functional.h"
 
 namespace hone {
@@ -20,7 +20,7 @@ struct Rotation {
 class DecoderBuilder {
  public:
   DecoderBuilder(const DecoderConfig& config, const DecoderWeights& weights)
-      : config_(config), weights_(weights), b_(config.family) {}
+      : config_(config), b_(config.family), weights_(b_, weights, config.family) {}
 
   Result<Graph> build() {
     const Symbol tokens = Symbol::get("tokens", 1, kMostContext);
@@ -43,78 +43,17 @@ class DecoderBuilder {
   }
 
  private:
-  // ---- Weights --------------------------------------------------------------------------------
-
   bool has(const std::string& name) const { return weights_.has(name); }
-
-  std::optional<Weight> weight(const std::string& name, const std::vector<int64_t>& dims) {
-    if (!b_.ok()) return std::nullopt;
-    if (!has(name)) {
-      b_.fail(bad_input("the file has no tensor '{}', which a model of the family {} needs", name,
-                        config_.family));
-      return std::nullopt;
-    }
-    Result<Weight> found = weights_.get(name);
-    if (!found.ok()) {
-      b_.fail(std::move(found).error().about(fmt::format("tensor '{}'", name)));
-      return std::nullopt;
-    }
-    if (found->dims != dims) {
-      b_.fail(bad_input("tensor '{}' is [{}], but the model's numbers make it [{}]", name,
-                        join(found->dims, ", "), join(dims, ", ")));
-      return std::nullopt;
-    }
-    return *std::move(found);
-  }
-
-  // All of a weight as f32.
-  Value numbers(const std::string& name, const Weight& weight) {
-    const Value data = constant(name, weight);
-    if (weight.format) return unpacked(data, *weight.format);
-    return weight.data.dtype() == DType::f32 ? data : cast(data, DType::f32);
-  }
-  // A tensor is one constant, however often it is read.
-  Value constant(const std::string& name, const Weight& weight) {
-    Value& known = constants_[name];
-    if (!known) known = b_.constant(weight.data, name);
-    return known;
-  }
-
-  Value vector(const std::string& name, int64_t size) {
-    const std::optional<Weight> found = weight(name, {size});
-    return found ? numbers(name, *found) : b_.scalar(DType::f32, 0);
-  }
-
-  // x [rows, inputs] times the transposed weight [outputs, inputs], and the bias if there is one.
   Value linear(const std::string& name, Value x, int64_t outputs) {
-    const std::string matrix = name + ".weight", bias = name + ".bias";
-    if (!b_.ok()) return x;
-    const std::optional<Weight> found = weight(matrix, {outputs, x.dim(1).value()});
-    if (!found) return x;
-    const Value y = found->format ? product_of_blocks(x, constant(matrix, *found), *found->format)
-                                  : dot_general(x, numbers(matrix, *found), {}, {}, {1}, {1});
-    return has(bias) ? y + vector(bias, outputs) : y;
+    return weights_.linear(name, x, outputs);
   }
-
   // Over the last dim.
   Value norm(const std::string& name, Value x) {
-    if (!b_.ok()) return x;
-    const int64_t size = x.dim(-1).value();
-    const Value scale = vector(name + ".weight", size);
-    if (!config_.has_layer_norm) return rms_norm(x, scale, -1, config_.epsilon);
-    return layer_norm(x, scale, vector(name + ".bias", size), -1, config_.epsilon);
+    return config_.has_layer_norm ? weights_.layer_norm(name, x, config_.epsilon)
+                                  : weights_.rms_norm(name, x, config_.epsilon);
   }
   Value norm_if_there(const std::string& name, Value x) {
     return has(name + ".weight") ? norm(name, x) : x;
-  }
-
-  // Some rows of a table. Blocks are taken as bytes, so only those of the rows are unpacked.
-  Value rows_of(const std::string& name, int64_t rows, Value indices) {
-    const std::optional<Weight> found = weight(name, {rows, config_.width});
-    if (!found) return indices;
-    const Value taken = take(constant(name, *found), indices);
-    if (found->format) return unpacked(taken, *found->format);
-    return taken.dtype() == DType::f32 ? taken : cast(taken, DType::f32);
   }
 
   // ---- What all layers share -------------------------------------------------------------------
@@ -159,10 +98,11 @@ class DecoderBuilder {
   }
 
   Value embedded() {
-    Value x = rows_of("token_embd.weight", config_.vocabulary, tokens_);
+    Value x = weights_.rows_of("token_embd.weight", config_.vocabulary, config_.width, tokens_);
     if (config_.embedding_scale != 1) x = x * config_.embedding_scale;
     if (config_.has_positions)
-      x = x + rows_of("position_embd.weight", config_.context, places_of_tokens_);
+      x = x + weights_.rows_of("position_embd.weight", config_.context, config_.width,
+                               places_of_tokens_);
     return x;
   }
 
@@ -209,13 +149,27 @@ class DecoderBuilder {
                  {{"interleaved", config_.rotation.is_interleaved}});
   }
 
-  Value cached(std::string_view name, Value rows, int64_t width, std::vector<Value>& outputs) {
-    const Value cache = b_.parameter(fmt::format("{}_cache", name), DType::f32,
-                                     {1, config_.kv_heads, places_, width});
+  // A cache with the rows of the step in their places.
+  Value updated(std::string_view name, Value rows, std::vector<Value>& outputs) {
+    const Value cache = b_.parameter(fmt::format("{}_cache", name), rows.dtype(),
+                                     {1, config_.kv_heads, places_, rows.dim(-1)});
     const Value next = b_.op(Opcode::dynamic_update, {cache, rows, zero_, zero_, position_, zero_});
     b_.donate(cache, static_cast<int>(outputs.size()));
     outputs.push_back(next.named(name));
     return next;
+  }
+
+  // The keys or values of all tokens, f32, as their cache has them.
+  Value cached(std::string_view name, Value rows, std::vector<Value>& outputs) {
+    if (!b_.ok() || config_.cache == CacheType::f32) return updated(name, rows, outputs);
+    if (config_.cache == CacheType::f16)
+      return cast(updated(name, cast(rows, DType::f16), outputs), DType::f32);
+    constexpr double kMost = 127, kLeastScale = 1e-30;  // a row of zeros has a scale, too
+    const Value scales =
+        maximum(reduce_max(unary(Opcode::abs, rows), {-1}, /*keep=*/true) / kMost, kLeastScale);
+    const Value bytes = cast(unary(Opcode::round, rows / scales), DType::i8);
+    const Value numbers = cast(updated(name, bytes, outputs), DType::f32);
+    return numbers * updated(fmt::format("{}_scales", name), scales, outputs);
   }
 
   Value attention(int64_t i, const std::string& at, Value x, std::vector<Value>& outputs) {
@@ -225,8 +179,8 @@ class DecoderBuilder {
     const Value query = placed(at, "attn_q_norm", heads.query, config_.heads, rotations_[kind]);
     const Value key = placed(at, "attn_k_norm", heads.key, config_.kv_heads, rotations_[kind]);
     const Value value = as_heads(heads.value, config_.kv_heads, config_.value_width);
-    const Value keys = cached("key", key, config_.key_width, outputs);
-    const Value values = cached("value", value, config_.value_width, outputs);
+    const Value keys = cached("key", key, outputs);
+    const Value values = cached("value", value, outputs);
     const Value y = b_.op(Opcode::attention, {query, keys, values, seen_[kind]},
                           {{"scale", config_.attention_scale}, {"softcap", config_.score_cap}});
     const int64_t width = config_.heads * config_.value_width;
@@ -261,9 +215,8 @@ class DecoderBuilder {
   }
 
   const DecoderConfig& config_;
-  const DecoderWeights& weights_;
   Builder b_;
-  std::map<std::string, Value> constants_;
+  WeightReader weights_;
   Dim count_ = 0;   // tokens of the step
   Dim places_ = 0;  // of the caches
   Value tokens_, position_, zero_, places_of_tokens_;
@@ -284,13 +237,25 @@ struct Bounded {
 
 }  // namespace
 
+std::optional<CacheType> cache_type_of(std::string_view name) {
+  if (name == "f32") return CacheType::f32;
+  if (name == "f16") return CacheType::f16;
+  if (name == "q8") return CacheType::q8;
+  return std::nullopt;
+}
+
 bool DecoderConfig::has_window(int64_t layer) const {
   return window > 0 &&
          (window_period == 1 || (window_period > 1 && layer % window_period < window_period - 1));
 }
 
 int64_t DecoderConfig::cache_bytes(int64_t tokens) const {
-  return 4 * layers * kv_heads * (key_width + value_width) * tokens;
+  constexpr int64_t kScaleBytes = 4;
+  const int64_t numbers = key_width + value_width;
+  const int64_t bytes = cache == CacheType::f32   ? 4 * numbers
+                        : cache == CacheType::f16 ? 2 * numbers
+                                                  : numbers + 2 * kScaleBytes;
+  return layers * kv_heads * bytes * tokens;
 }
 
 Status check(const DecoderConfig& config) {

@@ -25,6 +25,11 @@ struct RotationConfig {
   std::vector<double> divisors = {};  // of the frequencies, one for each pair; empty: 1
 };
 
+// How keys and values are kept: as they are, or rounded. q8: bytes, with a scale for each head of
+// each token.
+enum class CacheType : uint8_t { f32, f16, q8 };
+std::optional<CacheType> cache_type_of(std::string_view name);
+
 enum class Gate : uint8_t { none, silu, gelu };  // none: gelu(up), without a gate
 
 struct DecoderConfig {
@@ -50,6 +55,7 @@ struct DecoderConfig {
   double logit_cap = 0;
   int64_t window = 0;         // tokens that a layer with a window sees
   int64_t window_period = 0;  // layer i has one if i % period < period - 1; 0: none; 1: all
+  CacheType cache = CacheType::f32;
 
   bool has_window(int64_t layer) const;
   int64_t cache_bytes(int64_t tokens) const;  // of keys and values
@@ -74,9 +80,12 @@ class DecoderWeights {
 
 // The step of a decoder over some tokens behind `position` others:
 //   tokens i64[tokens], position i64[], rows i64[rows],
-//   layer/I/key_cache f32[1, kv heads, tokens + room, key width], layer/I/value_cache
+//   layer/I/key_cache [1, kv heads, tokens + room, key width] of the type that DecoderConfig::cache
+//   says, layer/I/value_cache; of q8 each is followed by its scales, layer/I/key_scales_cache
+//   f32[1, kv heads, tokens + room, 1]
 //   -> logits f32[rows, vocabulary] of these rows of tokens, layer/I/key, layer/I/value
-// Caches are donated, and hold the keys and values of all tokens from the first one on.
+// Caches are donated, and hold the keys and values of all tokens from the first one on. A token
+// reads its own keys and values rounded, too, so it does not matter which step wrote them.
 Result<Graph> build_decoder(const DecoderConfig& config, const DecoderWeights& weights);
 
 }  // namespace hone

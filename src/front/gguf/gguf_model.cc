@@ -268,6 +268,10 @@ std::string gguf_families() {
 Result<DecoderConfig> gguf_config(const Gguf& file) {
   const std::string_view name = HONE_TRY(architecture_of(file));
   const auto* const family = std::ranges::find(kFamilies, name, &Family::name);
+  if (is_gguf_encoder(file))
+    return unsupported("the architecture {} gives texts vectors, and makes none",
+                       hone::quoted(excerpt(name)))
+        .with_hint("hone embed gives texts vectors");
   if (family == std::end(kFamilies))
     return unsupported("the architecture is {}, which hone does not know",
                        hone::quoted(excerpt(name)))
@@ -294,6 +298,50 @@ Result<DecoderConfig> gguf_config(const Gguf& file) {
   config.vocabulary = embedding->rows();
   HONE_TRY(add_rotation(file, keys, config));
   HONE_TRY(family->adjust(file, keys, config));
+  HONE_TRY(check(config));
+  return config;
+}
+
+std::unique_ptr<DecoderWeights> gguf_weights(const Gguf& file) {
+  return std::make_unique<GgufWeights>(file);
+}
+
+bool is_gguf_encoder(const Gguf& file) {
+  const Result<std::string_view> name = architecture_of(file);
+  return name.ok() && (*name == "bert" || *name == "nomic-bert");
+}
+
+Result<EncoderConfig> gguf_encoder_config(const Gguf& file) {
+  const std::string_view name = HONE_TRY(architecture_of(file));
+  if (!is_gguf_encoder(file))
+    return unsupported("the architecture is {}, which gives texts no vectors",
+                       hone::quoted(excerpt(name)))
+        .with_hint("known are bert and nomic-bert");
+  const GgufKeys keys(file, name);
+  EncoderConfig config = {.family = std::string(name)};
+  config.layers = HONE_TRY(keys.needed("block_count"));
+  config.width = HONE_TRY(keys.needed("embedding_length"));
+  config.hidden = HONE_TRY(keys.needed("feed_forward_length"));
+  config.context = HONE_TRY(keys.needed("context_length"));
+  config.heads = HONE_TRY(keys.needed("attention.head_count"));
+  config.epsilon = HONE_TRY(keys.real_or("attention.layer_norm_epsilon", 1e-12));
+  const auto rows = [&](std::string_view tensor) {
+    const GgufTensor* const found = file.find(tensor);
+    return found == nullptr ? int64_t{0} : found->rows();
+  };
+  config.vocabulary = rows("token_embd.weight");
+  config.positions = rows("position_embd.weight");
+  config.kinds = rows("token_types.weight");
+  config.is_gated = file.find("blk.0.ffn_gate.weight") != nullptr;
+  if (name == "nomic-bert") config.rotation_base = HONE_TRY(keys.real_or("rope.freq_base", 1000));
+  constexpr int64_t kMean = 1, kCls = 2, kLast = 3;
+  const int64_t pooling = HONE_TRY(keys.integer_or("pooling_type", kMean));
+  if (pooling != kMean && pooling != kCls && pooling != kLast)
+    return unsupported("key '{}' is {}; hone knows 1 (mean), 2 (cls) and 3 (last)",
+                       keys.key("pooling_type"), pooling);
+  config.pooling = pooling == kMean  ? Pooling::mean
+                   : pooling == kCls ? Pooling::cls
+                                     : Pooling::last;
   HONE_TRY(check(config));
   return config;
 }

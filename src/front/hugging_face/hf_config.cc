@@ -175,7 +175,95 @@ Result<DecoderConfig> config_of(const HfFields& fields) {
   return config;
 }
 
+// ---- Encoders
+
+Result<EncoderConfig> encoder_of(const HfFields& fields) {
+  const std::string type = HONE_TRY(fields.text_or("model_type", ""));
+  const bool is_distilled = type == "distilbert";
+  const bool is_roberta = type == "roberta" || type == "xlm-roberta";
+  if (type != "bert" && !is_distilled && !is_roberta)
+    return unsupported("'model_type' is {}, which gives texts no vectors",
+                       hone::quoted(excerpt(type)))
+        .with_hint("known are bert, distilbert, roberta, xlm-roberta");
+  EncoderConfig config = {.family = type};
+  config.layers = HONE_TRY(fields.integer(is_distilled ? "n_layers" : "num_hidden_layers"));
+  config.width = HONE_TRY(fields.integer(is_distilled ? "dim" : "hidden_size"));
+  config.heads = HONE_TRY(fields.integer(is_distilled ? "n_heads" : "num_attention_heads"));
+  config.hidden = HONE_TRY(fields.integer(is_distilled ? "hidden_dim" : "intermediate_size"));
+  config.positions = HONE_TRY(fields.integer("max_position_embeddings"));
+  config.vocabulary = HONE_TRY(fields.integer("vocab_size"));
+  config.epsilon = HONE_TRY(fields.real_or("layer_norm_eps", 1e-12));
+  if (!is_distilled) config.kinds = HONE_TRY(fields.integer_or("type_vocab_size", 2));
+  if (is_roberta) config.first_position = HONE_TRY(fields.integer_or("pad_token_id", 1)) + 1;
+  config.context = config.positions - config.first_position;
+  const char* const act = is_distilled ? "activation" : "hidden_act";
+  if (const std::string named = HONE_TRY(fields.text_or(act, "gelu")); named != "gelu")
+    return unsupported("'{}' is {}; hone knows gelu", act, hone::quoted(excerpt(named)));
+  const std::string places = HONE_TRY(fields.text_or("position_embedding_type", "absolute"));
+  if (places != "absolute")
+    return unsupported("'position_embedding_type' is {}; hone knows absolute",
+                       hone::quoted(excerpt(places)));
+  HONE_TRY(check(config));
+  return config;
+}
+
+// A file that may be missing: null then.
+Result<HfJson> json_if_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return HfJson();
+  HfJson parsed = HfJson::parse(HONE_TRY(read_file(path, kMostConfigBytes)), nullptr, false);
+  if (parsed.is_discarded()) return bad_input("it is not JSON").within(path.native());
+  return parsed;
+}
+
+// The pooling and the steps of a sentence transformer.
+Status add_sentence_parts(const std::filesystem::path& folder, EncoderConfig& config) {
+  const std::filesystem::path path = folder / "1_Pooling" / "config.json";
+  const HfJson pooling = HONE_TRY(json_if_there(path));
+  if (pooling.is_object()) {
+    const HfFields fields(pooling);
+    struct Mode {
+      const char* name;
+      std::optional<Pooling> pooling;
+    };
+    constexpr Mode kModes[] = {{"pooling_mode_cls_token", Pooling::cls},
+                               {"pooling_mode_mean_tokens", Pooling::mean},
+                               {"pooling_mode_lasttoken", Pooling::last},
+                               {"pooling_mode_max_tokens", std::nullopt},
+                               {"pooling_mode_mean_sqrt_len_tokens", std::nullopt},
+                               {"pooling_mode_weightedmean_tokens", std::nullopt}};
+    int set = 0;
+    for (const Mode& mode : kModes) {
+      if (!HONE_TRY(fields.flag_or(mode.name, false))) continue;
+      if (!mode.pooling || ++set > 1)
+        return unsupported("'{}' is set; hone pools in one way: cls, mean or last", mode.name)
+            .within(path.native());
+      config.pooling = *mode.pooling;
+    }
+  }
+  const HfJson modules = HONE_TRY(json_if_there(folder / "modules.json"));
+  if (modules.is_array())
+    config.is_normalized = modules.dump().find(".Normalize\"") != std::string::npos;
+  return {};
+}
+
 }  // namespace
+
+Result<EncoderConfig> parse_hf_encoder(std::string_view text, std::string_view where) {
+  const HfJson parsed = HfJson::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return bad_input("it is not a JSON object").within(where);
+  Result<EncoderConfig> config = encoder_of(HfFields(parsed));
+  if (!config.ok()) return std::move(config).error().within(where);
+  return config;
+}
+
+Result<EncoderConfig> hf_encoder_config(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  EncoderConfig config =
+      HONE_TRY(parse_hf_encoder(HONE_TRY(read_file(path, kMostConfigBytes)), path.native()));
+  HONE_TRY(add_sentence_parts(folder, config));
+  return config;
+}
 
 bool is_hf_folder(const std::filesystem::path& path) {
   std::error_code ignored;

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "formats/safetensors.h"
 #include "front/hugging_face/hf_model.h"
 
 namespace hone {
@@ -150,15 +149,19 @@ Result<std::vector<std::string>> files_of_index(const std::filesystem::path& pat
 
 }  // namespace
 
-Result<std::unique_ptr<DecoderWeights>> hf_weights(const std::filesystem::path& folder,
-                                                   const DecoderConfig& config) {
+Result<std::vector<Safetensors>> hf_tensors(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::vector<std::string> names = {std::string(kOneFile)};
   const bool is_one = std::filesystem::exists(folder / kOneFile, ignored);
   if (!is_one) names = HONE_TRY(files_of_index(folder / kIndex));
   std::vector<Safetensors> files;
   for (const std::string& name : names) files.push_back(HONE_TRY(read_safetensors(folder / name)));
-  return std::unique_ptr<DecoderWeights>(new HfWeights(std::move(files), config));
+  return files;
+}
+
+Result<std::unique_ptr<DecoderWeights>> hf_weights(const std::filesystem::path& folder,
+                                                   const DecoderConfig& config) {
+  return std::unique_ptr<DecoderWeights>(new HfWeights(HONE_TRY(hf_tensors(folder)), config));
 }
 
 }  // namespace hone

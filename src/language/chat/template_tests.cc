@@ -7,7 +7,7 @@
 namespace hone {
 namespace {
 
-using Given = std::span<const TemplateValue>;
+using GivenValues = std::span<const TemplateValue>;
 
 Result<int64_t> number_for_test(const TemplateValue& value) {
   const std::optional<int64_t> number = value.integer();
@@ -16,7 +16,7 @@ Result<int64_t> number_for_test(const TemplateValue& value) {
 }
 
 template <class Is>
-Result<bool> ordered(const TemplateValue& value, Given given, TemplateBudget& budget,
+Result<bool> ordered(const TemplateValue& value, GivenValues given, TemplateBudget& budget,
                      const Is& is) {
   return is(HONE_TRY(compare_values(value, given[0], budget)));
 }
@@ -24,11 +24,11 @@ Result<bool> ordered(const TemplateValue& value, Given given, TemplateBudget& bu
 struct KnownTest {
   std::string_view name;
   size_t arguments;
-  Result<bool> (*call)(const TemplateValue&, Given, TemplateBudget&);
+  Result<bool> (*call)(const TemplateValue&, GivenValues, TemplateBudget&);
 };
-#define HONE_TEMPLATE_TEST(name, arguments, ...)                         \
-  {name, arguments,                                                      \
-   []([[maybe_unused]] const TemplateValue& v, [[maybe_unused]] Given a, \
+#define HONE_TEMPLATE_TEST(name, arguments, ...)                               \
+  {name, arguments,                                                            \
+   []([[maybe_unused]] const TemplateValue& v, [[maybe_unused]] GivenValues a, \
       [[maybe_unused]] TemplateBudget& b) -> Result<bool> { return __VA_ARGS__; }}
 constexpr KnownTest kKnownTests[] = {
     HONE_TEMPLATE_TEST("defined", 0, !v.is_undefined()),
@@ -52,7 +52,7 @@ constexpr KnownTest kKnownTests[] = {
     HONE_TEMPLATE_TEST("odd", 0, HONE_TRY(number_for_test(v)) % 2 != 0),
     HONE_TEMPLATE_TEST("even", 0, HONE_TRY(number_for_test(v)) % 2 == 0),
     {"divisibleby", 1,
-     [](const TemplateValue& v, Given a, TemplateBudget&) -> Result<bool> {
+     [](const TemplateValue& v, GivenValues a, TemplateBudget&) -> Result<bool> {
        const int64_t by = HONE_TRY(number_for_test(a[0]));
        if (by == 0) return bad_input("a number is divided by 0");
        return by == -1 || HONE_TRY(number_for_test(v)) % by == 0;

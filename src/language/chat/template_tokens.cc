@@ -12,7 +12,9 @@ namespace {
 
 using Kind = TemplateToken::Kind;
 
-bool is_blank(char c) { return std::string_view(" \t\n\r\f\v").find(c) != std::string_view::npos; }
+bool is_template_blank(char c) {
+  return std::string_view(" \t\n\r\f\v").find(c) != std::string_view::npos;
+}
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -63,7 +65,7 @@ class TemplateLexer {
     rest_.remove_prefix(count);
   }
   void skip_blanks() {
-    while (!rest_.empty() && is_blank(rest_[0])) skip(1);
+    while (!rest_.empty() && is_template_blank(rest_[0])) skip(1);
   }
   size_t next_tag() const {
     for (size_t at = 0; (at = rest_.find('{', at)) != std::string_view::npos; ++at)
@@ -79,10 +81,10 @@ class TemplateLexer {
     const char sign = kind != 0 && after < rest_.size() ? rest_[after] : ' ';
     std::string_view kept = text;
     if (sign == '-') {
-      while (!kept.empty() && is_blank(kept.back())) kept.remove_suffix(1);
+      while (!kept.empty() && is_template_blank(kept.back())) kept.remove_suffix(1);
     } else if ((kind == '%' || kind == '#') && sign != '+') {
       const size_t line = kept.rfind('\n') + 1;  // 0 if there is none
-      if ((line > 0 || begins_line_) && std::ranges::all_of(kept.substr(line), is_blank))
+      if ((line > 0 || begins_line_) && std::ranges::all_of(kept.substr(line), is_template_blank))
         kept = kept.substr(0, line);
     }
     if (!kept.empty()) add(Kind::text, kept);
@@ -148,9 +150,9 @@ class TemplateLexer {
     for (size_t at = 0; (at = rest_.find("{%", at)) != std::string_view::npos; ++at) {
       std::string_view tag = rest_.substr(at + 2);
       if (tag.starts_with('-') || tag.starts_with('+')) tag.remove_prefix(1);
-      while (!tag.empty() && is_blank(tag[0])) tag.remove_prefix(1);
+      while (!tag.empty() && is_template_blank(tag[0])) tag.remove_prefix(1);
       if (!consume_prefix(tag, "endraw")) continue;
-      while (!tag.empty() && is_blank(tag[0])) tag.remove_prefix(1);
+      while (!tag.empty() && is_template_blank(tag[0])) tag.remove_prefix(1);
       const char sign = tag.starts_with('-') || tag.starts_with('+') ? tag[0] : ' ';
       if (sign != ' ') tag.remove_prefix(1);
       if (!tag.starts_with("%}")) continue;
