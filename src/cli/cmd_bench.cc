@@ -314,7 +314,8 @@ Status bench_on(const Processes& processes, const Request& request, const Argume
   if (names_compiled(arguments)) return bench_compiled(request, arguments, console);
   HONE_TRY(refuse_verify(arguments));
   Tracer tracer(arguments);
-  NativeOptions options = HONE_TRY(native_options(arguments, console));
+  NativeOptions options =
+      HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::timed));
   tracer.watch(options);
   HONE_TRY(check_runs_here(options.target, Console::labels()));
   std::optional<NativeOptions> rival_options;

@@ -265,7 +265,8 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   std::optional<System> system;
   if (arguments.given("system")) system = HONE_TRY(load_system(arguments.text("system"), ""));
   Result<NativeOptions> chosen =
-      system ? options_for_system(*system, arguments, console) : native_options(arguments, console);
+      system ? options_for_system(*system, arguments, console)
+             : native_options(arguments, console, DefaultCache::user, LogPlans::timed);
   NativeOptions options = HONE_TRY(std::move(chosen));
   tracer.watch(options);
   const Source source = HONE_TRY(tracer.timed(

@@ -11,6 +11,7 @@
 #include "cli/prices.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
+#include "session/first_times.h"
 #include "session/found_rewrites.h"
 #include "session/known_plans.h"
 #include "target/levels.h"
@@ -101,13 +102,20 @@ void keep_fitted_for_report(const KnownPrices& known, const Target& target, Cons
     console.keep_for_report("given.prices", print((*fitted)->prices, target.name));
 }
 
+Result<double> sureness_of(const Arguments& arguments) {
+  if (!arguments.given("sure")) return kUsualSureness;
+  const double sure = arguments.real("sure");
+  if (sure >= 0.5 && sure <= 0.999) return sure;
+  return usage_error("--sure: {} is not a probability from 0.5 to 0.999", sure);
+}
+
 // The price that --cost names. Coefficients are of the analytic price, so whoever gives some means
 // that.
 Status take_cost(NativeOptions& options, const Arguments& arguments, Console& console) {
   const std::string word = arguments.given("cost") ? arguments.text("cost") : "";
   const std::string prices = arguments.given("prices") ? arguments.text("prices") : "";
   const auto note = [&](std::string_view line) { console.note("{}", line); };
-  const KnownPrices known = user_prices();
+  const KnownPrices known = user_prices(HONE_TRY(sureness_of(arguments)));
   if (!prices.empty() && prices != "default") HONE_TRY(take_prices(options, prices, console));
   if (prices.empty()) {
     keep_fitted_for_report(known, options.target, console);
@@ -120,15 +128,49 @@ Status take_cost(NativeOptions& options, const Arguments& arguments, Console& co
   return {};
 }
 
+// A log that is opened when something is to be timed; null: what is timed is not kept.
+std::function<Log*()> late_log(const Arguments& arguments, bool writes, Console& console) {
+  return [&, writes, log = std::shared_ptr<Log>(), is_asked = false]() mutable {
+    if (std::exchange(is_asked, true)) return log.get();
+    Result<std::unique_ptr<Log>> opened =
+        writes ? open_log(arguments, console) : find_log(arguments);
+    if (opened.ok())
+      log = *std::move(opened);
+    else if (writes)
+      console.note("times of kernels are not kept: {}", opened.error().what());
+    return log.get();
+  };
+}
+
+// Times of long kernels decide where prices may be wrong: those of the log, and new ones of this
+// machine.
+void take_first_times(NativeOptions& options, const Arguments& arguments, LogPlans plans,
+                      Console& console) {
+  if (arguments.given("no-measure") || arguments.given("target")) return;
+  FirstTimesOptions times;
+  times.measures =
+      plans == LogPlans::timed && check_runs_here(options.target, Console::labels()).ok();
+  times.log = late_log(arguments, times.measures, console);
+  times.version = HONE_VERSION;
+  times.cancel = &console.cancel();
+  times.told = [&console](std::string_view line) {
+    console.note("{} (--no-measure: without)", line);
+  };
+  options.revise = first_times_by(options.cost, std::move(times));
+}
+
 // The log's best plans count where nobody says how to plan. A log that cannot be read costs speed,
 // nothing else.
-Status take_log(NativeOptions& options, const Arguments& arguments, Console& console) {
-  for (std::string_view other : {"no-log", "plan-seed", "without", "prices", "cost"})
+Status take_log(NativeOptions& options, const Arguments& arguments, LogPlans plans,
+                Console& console) {
+  for (std::string_view other : {"no-log", "plan-seed", "without", "prices", "cost", "sure"})
     if (arguments.given(other)) return {};
   HONE_TRY(check_named_log(arguments));
   Result<std::unique_ptr<Log>> found = find_log(arguments);
   if (!found.ok()) console.note("plans of the log are not used: {}", found.error().what());
-  if (!found.ok() || *found == nullptr) return {};
+  if (!found.ok()) return {};
+  take_first_times(options, arguments, plans, console);
+  if (*found == nullptr) return {};
   options.best_plan = known_plans(
       *std::move(found), [&console](std::string_view line) { console.note("{}", line); },
       "--no-log", options.assumed_decades);
@@ -202,7 +244,7 @@ Result<NativeOptions> options_for(Target target, const Arguments& arguments, Con
     }
   HONE_TRY(take_cost(options, arguments, console));
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
-  if (plans == LogPlans::taken) HONE_TRY(take_log(options, arguments, console));
+  if (plans != LogPlans::left) HONE_TRY(take_log(options, arguments, plans, console));
   HONE_TRY(take_level(options, arguments, console));
   return options;
 }
@@ -282,8 +324,8 @@ Result<GivenGraphs> given_graphs(const Source& source, const NativeOptions& opti
 
 Status refuse_native_options(const Arguments& arguments) {
   for (std::string_view option :
-       {"target", "isa", "prices", "cost", "threads", "plan", "plan-lenient", "plan-seed",
-        "without", "cache", "optimize", "assume-range"})
+       {"target", "isa", "prices", "cost", "sure", "no-measure", "threads", "plan", "plan-lenient",
+        "plan-seed", "without", "cache", "optimize", "assume-range"})
     if (arguments.given(option))
       return usage_error("--{} is for native code; the reference does not take it", option);
   return {};

@@ -20,8 +20,9 @@ Status take_rewrites(NativeOptions& options, double margin, const Arguments& arg
 
 // Where nothing else is said, what is compiled is kept in the user's folder, or nowhere.
 enum class DefaultCache : uint8_t { user, none };
-// The log's best plans, where nobody says how to plan; or the command says itself which plan.
-enum class LogPlans : uint8_t { taken, left };
+// The log's best plans and first times, where nobody says how to plan; or the command says itself
+// which plan. `timed`: long kernels of which the log has no times are timed, too.
+enum class LogPlans : uint8_t { taken, timed, left };
 // --target, --isa, --threads, --plan, --plan-seed, --without, --cache.
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
                                      DefaultCache cache = DefaultCache::user,

@@ -6,12 +6,12 @@
 
 namespace hone::cli {
 
-KnownPrices user_prices() {
+KnownPrices user_prices(double sureness) {
   const char* named = std::getenv("HONE_PRICES");
-  if (named != nullptr && *named != '\0') return {named, false};
+  if (named != nullptr && *named != '\0') return {named, false, sureness};
   std::optional<std::filesystem::path> folder = user_data_folder();
   if (folder) *folder /= "prices";
-  return {std::move(folder), true};
+  return {std::move(folder), true, sureness};
 }
 
 }  // namespace hone::cli

@@ -5,6 +5,7 @@
 namespace hone::cli {
 
 // The prices in $HONE_PRICES, or in prices/ of the user's data folder beside what hone ships.
-KnownPrices user_prices();
+// `sureness` is that of learned ones.
+KnownPrices user_prices(double sureness = kUsualSureness);
 
 }  // namespace hone::cli

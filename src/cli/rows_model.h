@@ -109,6 +109,19 @@ inline constexpr Option kCostOption = {
         "price of kernels for the planner: analytic; learned, by the model of this target; "
         "measured, by the log, or else by the others; or the file of a model. The default is "
         "learned if there is a model of this target, else analytic"};
+inline constexpr Option kSureOption = {
+    .name = "sure",
+    .take = Take::real,
+    .value = "P",
+    .doc =
+        "the analytic price's choices stay unless learned prices have a cheaper one with at least "
+        "this probability, from 0.5 to 0.999 (docs/learned-prices.md)",
+    .fallback = "0.9"};
+inline constexpr Option kNoMeasureOption = {
+    .name = "no-measure",
+    .doc =
+        "choose by prices alone: neither time schedules of long kernels nor use such times of "
+        "the log (docs/tuning.md)"};
 inline constexpr Option kThreadsOption = {
     .name = "threads",
     .take = Take::integer,
@@ -177,10 +190,10 @@ inline constexpr Option kAssumeRangeOption = {
         "assume that elements of inputs are 0 or have magnitudes between 1e-K and 1e+K; then more "
         "rewrites are known not to overflow (docs/optimize.md)"};
 inline constexpr Option kNative[] = {
-    kLogOption,         kNoLogOption,    kTargetOption,        kIsaOption,
-    kPricesOption,      kCostOption,     kThreadsOption,       kPlanOption,
-    kPlanLenientOption, kPlanSeedOption, kWithoutOption,       kNativeCacheOption,
-    kFlushOption,       kLevelOption,    kRewriteBudgetOption, kAssumeRangeOption};
+    kLogOption,         kNoLogOption,         kTargetOption,     kIsaOption,         kPricesOption,
+    kCostOption,        kSureOption,          kNoMeasureOption,  kThreadsOption,     kPlanOption,
+    kPlanLenientOption, kPlanSeedOption,      kWithoutOption,    kNativeCacheOption, kFlushOption,
+    kLevelOption,       kRewriteBudgetOption, kAssumeRangeOption};
 
 inline constexpr Option kDevicesOption = {
     .name = "devices",
@@ -376,10 +389,10 @@ inline constexpr Option kIsaOfFiles = {
         "the target without extensions, and for each level below",
     .words = "x86-64-v2|avx2|avx512|all"};
 inline constexpr Option kNativeOfFiles[] = {
-    kLogOption,         kNoLogOption,    kTargetOption,        kIsaOfFiles,
-    kPricesOption,      kCostOption,     kThreadsOption,       kPlanOption,
-    kPlanLenientOption, kPlanSeedOption, kWithoutOption,       kNativeCacheOption,
-    kFlushOption,       kLevelOption,    kRewriteBudgetOption, kAssumeRangeOption};
+    kLogOption,         kNoLogOption,         kTargetOption,     kIsaOfFiles,        kPricesOption,
+    kCostOption,        kSureOption,          kNoMeasureOption,  kThreadsOption,     kPlanOption,
+    kPlanLenientOption, kPlanSeedOption,      kWithoutOption,    kNativeCacheOption, kFlushOption,
+    kLevelOption,       kRewriteBudgetOption, kAssumeRangeOption};
 inline constexpr Option kCompileOwn[] = {
     {.name = "sizes",
      .take = Take::text,

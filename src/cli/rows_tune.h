@@ -26,7 +26,7 @@ inline constexpr Option kTuneLog[] = {log_option("the log of measurements (see '
                                       {.name = "no-log", .doc = "neither read nor write the log"}};
 inline constexpr Option kTuneMemory[] = {kMemoryLimit};
 inline constexpr Option kTuneNative[] = {
-    kIsaOption,     kPricesOption,      kCostOption,          kThreadsOption,
+    kIsaOption,     kPricesOption,      kCostOption,          kSureOption,       kThreadsOption,
     kWithoutOption, kNativeCacheOption, kRewriteBudgetOption, kAssumeRangeOption};
 inline constexpr Option kTuneLevel[] = {kLevelOption};
 inline constexpr auto kTune =

@@ -50,13 +50,17 @@ Result<const T*> Compilation::at(CompileStage stage, std::optional<T>& slot, con
   return &*slot;
 }
 
+bool Compilation::says_how() const {
+  Plan but_threads = options_.plan;
+  but_threads.threads.reset();
+  return but_threads != Plan() || options_.plan_seed;
+}
+
 Result<const Graph*> Compilation::graph() {
   return at(CompileStage::graph, graph_, [&]() -> Result<Graph> {
     if (has_rewrites(options_.plan)) return rewritten_as_said();
     Graph graph = HONE_TRY(prepare(given_, options_.prepare));
-    Plan but_threads = options_.plan;
-    but_threads.threads.reset();
-    if (but_threads != Plan() || options_.plan_seed) return graph;
+    if (says_how()) return graph;
     const int64_t threads = options_.plan.threads.value_or(target_.cores);
     if (options_.best_plan) best_ = options_.best_plan(graph, target_, threads);
     if (best_) return graph_of_best(std::move(graph));
@@ -149,6 +153,8 @@ Result<const Plan*> Compilation::plan() {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
     if (best_) return *best_;
     Plan plan = HONE_TRY(options_.drops_unfit ? completed_leniently() : completed_as_said());
+    const bool is_open = options_.revise && !says_how();
+    if (is_open) plan = HONE_TRY(options_.revise(*graph_, std::move(plan), target_));
     set_rewrites(plan, rewrites_);
     return plan;
   });

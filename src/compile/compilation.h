@@ -46,6 +46,9 @@ struct CompileOptions {
   // none pays.
   std::function<Result<Plan>(const Graph& given, const Target& target, int64_t threads)>
       find_rewrites = {};
+  // Another plan of the same kernels in place of the planner's, such as one by measured schedules.
+  // Asked where `plan` says no more than threads and no better plan is known.
+  std::function<Result<Plan>(const Graph& graph, Plan plan, const Target& target)> revise = {};
   Heuristics heuristics = {};  // for what is open
   // The prices that the planner chooses by; null: the analytic ones, with default coefficients.
   std::shared_ptr<const Cost> cost = nullptr;
@@ -82,6 +85,7 @@ class Compilation {
   Result<OpenImage> open_image();
 
  private:
+  bool says_how() const;  // the plan says more than threads
   Result<Graph> rewritten_as_said();
   Result<Graph> graph_of_best(Graph graph);
   Error placed(Error error) const;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/votes.h"
 #include "kernel/facts.h"
 #include "kernel/schedule.h"
 
@@ -39,14 +40,13 @@ class PricedKernel {
   // hardly ever slower than the best of all by more than noise. If no number that the price knows
   // is enough, it is the largest of these; none: it knows nothing.
   virtual std::optional<int64_t> worth_measuring() const { return std::nullopt; }
-  // The lead by which a schedule has to be cheaper than that of Cost::baseline() to take its place,
-  // as a share: 0.05 is 5 %. None: the baseline's stays.
-  virtual std::optional<double> lead() const { return std::nullopt; }
-  // True if a schedule of this price takes the place of the baseline's, which has that price.
-  bool is_ahead(double seconds, double usual) const {
-    const std::optional<double> lead = this->lead();
-    return lead && seconds < (1 - *lead) * usual;
+  // True if a schedule takes the place of the one that Cost::baseline() has chosen: it is cheaper,
+  // and that is sure enough.
+  virtual bool is_surely_cheaper(const Schedule& /*other*/, const Schedule& /*usual*/) {
+    return false;
   }
+  // The cost of a launch by each voice of the price.
+  virtual Votes votes(const Schedule& schedule) { return {.seconds = {seconds(schedule)}}; }
 
   double seconds(const Schedule& schedule, double limit = std::numeric_limits<double>::infinity()) {
     double result = 0;
@@ -75,9 +75,12 @@ class Cost {
   std::string name() const { return version().empty() ? "times of the log" : version(); }
   virtual const LearnedCost* learned() const { return nullptr; }
 
-  // A Cost that is trusted with schedules alone names another one, which decides about groups,
-  // chains and layouts, and whose schedules stay unless others are cheaper by the kernel's lead.
+  // A Cost that may be wrong names another one, whose choices stay where its own are not surely
+  // cheaper.
   virtual const Cost* baseline() const { return nullptr; }
+  // With a baseline: how probable it has to be that groups and chains of its own are
+  // cheaper, by votes(). None: it is trusted with schedules alone.
+  virtual std::optional<double> sureness() const { return std::nullopt; }
 
   // One launch of a kernel that is priced once.
   double launch(const KernelBody& body, const Schedule& schedule, int64_t threads) const {

@@ -103,10 +103,17 @@ bool FastModel::is_inside(const Features& features) const {
 
 void FastModel::run(std::span<const Features> of, std::span<Said> said) const {
   for (size_t at = 0; at < of.size(); at += kAtOnce)
-    run_some(&of[at], std::min(kAtOnce, of.size() - at), &said[at]);
+    run_some(&of[at], std::min(kAtOnce, of.size() - at), &said[at], nullptr);
 }
 
-void FastModel::run_some(const Features* of, size_t count, Said* said) const {
+std::vector<double> FastModel::each(const Features& of) const {
+  std::vector<float> said(members_);
+  Said all;
+  run_some(&of, 1, &all, said.data());
+  return {said.begin(), said.end()};
+}
+
+void FastModel::run_some(const Features* of, size_t count, Said* said, float* by_member) const {
   static const Multiply multiply = fastest();
   static_assert(kAtOnce == kRows);
   const size_t all1 = members_ * width1_;
@@ -130,6 +137,7 @@ void FastModel::run_some(const Features* of, size_t count, Said* said) const {
       for (size_t j = 0; j < width2_; ++j) y += hidden2[i * width2_ + j] * output_[m * width2_ + j];
       sums[i] += y;
       squares[i] += y * y;
+      if (by_member != nullptr) by_member[i * members_ + m] = y;
     }
   }
   const auto n = static_cast<float>(members_);

@@ -19,12 +19,15 @@ class FastModel {
   };
   // Features outside of what was seen count as the nearest inside.
   void run(std::span<const Features> of, std::span<Said> said) const;
+  // The mean of Said, as each member says it.
+  std::vector<double> each(const Features& of) const;
   // True if all features lie within what was seen.
   bool is_inside(const Features& features) const;
 
  private:
   static constexpr size_t kAtOnce = 8;  // schedules
-  void run_some(const Features* of, size_t count, Said* said) const;
+  // The last is what members say, those of a schedule side by side; null: nobody asks.
+  void run_some(const Features* of, size_t count, Said* said, float* by_member) const;
 
   const size_t members_, width1_, width2_;
   std::array<float, kFeatures> low_, high_;

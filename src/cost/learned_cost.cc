@@ -15,13 +15,14 @@ class LearnedCost::Kernel : public PricedKernel {
   // `seen` is the kernel on as many threads as the model has seen; null: so is the other.
   Kernel(std::unique_ptr<AnalyticKernel> analytic, std::unique_ptr<AnalyticKernel> seen,
          std::shared_ptr<const KernelModel> model, std::shared_ptr<const FastModel> fast,
-         std::string_view kind)
+         std::string_view kind, double sureness)
       : analytic_(std::move(analytic)),
         seen_(std::move(seen)),
         model_(std::move(model)),
         fast_(std::move(fast)),
         level_(model_->level(kind)),
-        is_measured_(model_->distance((seen_ ? *seen_ : *analytic_).of_kernel()) < kSame) {
+        is_measured_(model_->distance((seen_ ? *seen_ : *analytic_).of_kernel()) < kSame),
+        deviations_(deviations_for(sureness)) {
     for (size_t a = 0; a < std::size(kAlgorithms); ++a)
       has_seen_[a] = model_->has_seen(kind, kAlgorithms[a]);
     if (const RegretBound* bound = model_->bound_of(kind)) {
@@ -44,11 +45,8 @@ class LearnedCost::Kernel : public PricedKernel {
       for (size_t i = 0; i < count; ++i) {
         const double said_now = level_ + static_cast<double>(said_[i].mean) +
                                 model_->caution * static_cast<double>(said_[i].deviation);
-        // Weights that are finite may say what is not.
-        const double residual = std::isfinite(said_now) ? std::clamp(said_now, -kMost, kMost) : 0;
-        const double learned = seconds[at + i] * std::exp(residual);
-        const bool is_known =
-            has_seen_[schedules[at + i].own.index()] && fast_->is_inside(features_[i]);
+        const double learned = seconds[at + i] * std::exp(bounded(said_now));
+        const bool is_known = is_inside(schedules[at + i], features_[i]);
         seconds[at + i] = is_known ? learned : std::max(learned, seconds[at + i]);
       }
     }
@@ -58,12 +56,53 @@ class LearnedCost::Kernel : public PricedKernel {
   }
   std::string_view source(const Schedule& /*schedule*/) override { return "learned"; }
   std::optional<int64_t> worth_measuring() const override { return worth_measuring_; }
-  std::optional<double> lead() const override {
-    const bool is_shorter = is_measured_ && model_->lead < kNoLead;
-    return is_shorter ? std::min(kLeadOfMeasured, model_->lead) : model_->lead;
+  bool is_surely_cheaper(const Schedule& other, const Schedule& usual) override {
+    const double lead = is_measured_ && model_->lead < kNoLead
+                            ? std::min(kLeadOfMeasured, model_->lead)
+                            : model_->lead;
+    if (lead >= kNoLead) return false;
+    const Told a = told(other), b = told(usual);
+    const Gain gain = gain_of({.seconds = a.seconds}, {.seconds = b.seconds});
+    // Networks that have seen a kernel are off independently, so that their mean is surer.
+    const double voices = is_measured_ ? static_cast<double>(model_->members.size()) : 1;
+    double variance =
+        square(gain.deviation) / voices + square(is_measured_ ? Doubt::learned : Doubt::like);
+    if (other.algorithm() != usual.algorithm()) variance += square(Doubt::algorithms);
+    if (seen_ != nullptr) variance += square(Doubt::threads);
+    for (const Told* each : {&a, &b})
+      if (!each->is_inside) variance += square(Doubt::outside);
+    return gain.mean > std::max(-std::log1p(-lead), deviations_ * std::sqrt(variance));
+  }
+  Votes votes(const Schedule& schedule) override {
+    const Told told = this->told(schedule);
+    const double price = *std::ranges::max_element(told.seconds);
+    return {told.seconds, square((told.is_inside ? Doubt::known : Doubt::unknown) * price)};
   }
 
  private:
+  // The price by each network; outside of what was seen, the analytic price alone.
+  struct Told {
+    std::vector<double> seconds;
+    bool is_inside = false;
+  };
+  Told told(const Schedule& schedule) {
+    Features features;
+    double analytic = (seen_ == nullptr ? *analytic_ : *seen_).describe(schedule, features);
+    if (seen_ != nullptr) analytic = analytic_->seconds(schedule);
+    if (!is_inside(schedule, features)) return {{analytic}, false};
+    std::vector<double> seconds = fast_->each(features);
+    for (double& each : seconds) each = analytic * std::exp(bounded(level_ + each));
+    return {std::move(seconds), true};
+  }
+  bool is_inside(const Schedule& schedule, const Features& features) const {
+    return has_seen_[schedule.own.index()] && fast_->is_inside(features);
+  }
+  // Weights that are finite may say what is not.
+  static double bounded(double residual) {
+    return std::isfinite(residual) ? std::clamp(residual, -kMost, kMost) : 0;
+  }
+  static double square(double x) { return x * x; }
+
   static constexpr size_t kAtOnce = 16;
   static constexpr double kMost = 4;  // what is further from the analytic price is a mistake
   static constexpr double kTolerated = 0.02;  // of a regret: what measuring hardly tells
@@ -75,20 +114,42 @@ class LearnedCost::Kernel : public PricedKernel {
   const std::shared_ptr<const FastModel> fast_;
   const double level_;
   const bool is_measured_;
+  const double deviations_;
   std::array<bool, std::size(kAlgorithms)> has_seen_ = {};
   std::optional<int64_t> worth_measuring_;
   std::array<Features, kAtOnce> features_;
   std::array<FastModel::Said, kAtOnce> said_;
 };
 
+// The analytic price, which nobody has checked for such kernels.
+class LearnedCost::Unknown : public PricedKernel {
+ public:
+  explicit Unknown(std::unique_ptr<AnalyticKernel> analytic) : analytic_(std::move(analytic)) {}
+  void price(std::span<const Schedule> schedules, double limit,
+             std::span<double> seconds) override {
+    analytic_->price(schedules, limit, seconds);
+  }
+  std::vector<PriceTerm> terms(const Schedule& schedule) override {
+    return analytic_->terms(schedule);
+  }
+  Votes votes(const Schedule& schedule) override {
+    const double price = seconds(schedule), doubt = Doubt::unknown * price;
+    return {{price}, doubt * doubt};
+  }
+
+ private:
+  const std::unique_ptr<AnalyticKernel> analytic_;
+};
+
 LearnedCost::LearnedCost(const Target& target, std::shared_ptr<const KernelModel> model,
-                         std::shared_ptr<const Cost> baseline, std::string place)
+                         std::shared_ptr<const Cost> baseline, std::string place, double sureness)
     : target_(target),
       model_(std::move(model)),
       fast_(std::make_shared<const FastModel>(*model_)),
       baseline_(std::move(baseline)),
       analytic_(target, model_->prices),
-      version_(fmt::format("learned {:016x} beside {} on {}", hash_of(*model_),
+      sureness_(sureness),
+      version_(fmt::format("learned {:016x} sure {} beside {} on {}", hash_of(*model_), sureness,
                            baseline_ == nullptr ? "nothing" : baseline_->version(),
                            analytic_.version())),
       place_(std::move(place)) {}
@@ -96,12 +157,13 @@ LearnedCost::LearnedCost(const Target& target, std::shared_ptr<const KernelModel
 std::unique_ptr<PricedKernel> LearnedCost::kernel(std::shared_ptr<const KernelFacts> facts,
                                                   int64_t threads) const {
   auto analytic = std::make_unique<AnalyticKernel>(facts, target_, model_->prices, threads);
-  if (!check_knows(*facts, analytic->of_kernel(), threads).ok()) return analytic;
+  if (!check_knows(*facts, analytic->of_kernel(), threads).ok())
+    return std::make_unique<Unknown>(std::move(analytic));
   std::unique_ptr<AnalyticKernel> seen;
   if (threads != model_->threads)
     seen = std::make_unique<AnalyticKernel>(facts, target_, model_->prices, model_->threads);
   return std::make_unique<Kernel>(std::move(analytic), std::move(seen), model_, fast_,
-                                  kernel_kind(*facts, Algorithm::generic));
+                                  kernel_kind(*facts, Algorithm::generic), sureness_);
 }
 
 Status LearnedCost::check_knows(const KernelFacts& facts, const Features& of_kernel,

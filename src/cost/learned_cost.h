@@ -16,12 +16,16 @@ namespace hone {
 // kernel has another number of threads or a kind that the model has not seen, or is too far from
 // all that it has. A schedule of a known kernel that lies outside of what was seen, or by an
 // algorithm that was not, counts as the dearer of the two say.
+//
+// Choices of the baseline stay unless others are cheaper with the probability `sureness`. Each
+// network says its own of both; Doubt is how far networks are off together.
 class LearnedCost : public Cost {
  public:
-  // The model is of this target (check_is_for()). The baseline decides about all but schedules;
-  // null: this Cost decides alone. `place` says to people where the model is from.
+  // The model is of this target (check_is_for()). The baseline's choices stay where others are not
+  // sure; null: this Cost decides alone. `place` says to people where the model is from.
   LearnedCost(const Target& target, std::shared_ptr<const KernelModel> model,
-              std::shared_ptr<const Cost> baseline = nullptr, std::string place = "");
+              std::shared_ptr<const Cost> baseline = nullptr, std::string place = "",
+              double sureness = kUsualSureness);
 
   std::string version() const override { return version_; }
   std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
@@ -29,6 +33,7 @@ class LearnedCost : public Cost {
   double copy(double bytes) const override { return analytic_.copy(bytes); }
   double command() const override { return analytic_.command(); }
   const Cost* baseline() const override { return baseline_.get(); }
+  std::optional<double> sureness() const override { return sureness_; }
   const LearnedCost* learned() const override { return this; }
 
   const KernelModel& model() const { return *model_; }
@@ -49,8 +54,21 @@ class LearnedCost : public Cost {
   Trust trust(const std::shared_ptr<const KernelFacts>& facts, const Schedule& schedule,
               int64_t threads) const;
 
+  // How far all networks are off together, as deviations of logarithms of prices
+  // (docs/learned-prices.md#how-sure-a-choice-is). Between two schedules of a kernel:
+  struct Doubt {
+    static constexpr double learned = 0.02;    // of a kernel that the model has learned from
+    static constexpr double like = 0.1;        // of another one within its reach
+    static constexpr double algorithms = 0.5;  // more, if the schedules are by different ones
+    static constexpr double threads = 0.1;     // more, by more threads than the model has seen
+    static constexpr double outside = 0.5;     // more, for each that lies outside of what was seen
+    // The price of a kernel, beside those of others:
+    static constexpr double known = 0.2, unknown = 0.4;
+  };
+
  private:
   class Kernel;
+  class Unknown;
   Status check_knows(const KernelFacts& facts, const Features& of_kernel, int64_t threads) const;
 
   const Target target_;
@@ -58,6 +76,7 @@ class LearnedCost : public Cost {
   const std::shared_ptr<const FastModel> fast_;
   const std::shared_ptr<const Cost> baseline_;
   const AnalyticCost analytic_;
+  const double sureness_;
   const std::string version_, place_;
 };
 

@@ -31,7 +31,7 @@ Status join_chains(PlanningFrame& frame) {
   if (!frame.on().chains) return {};
   bool is_joined = false;
   {
-    PlanCost price = frame.price();
+    PlanCost price = frame.price(frame.choosers().structure);
     if (frame.on().fuse_operands) is_joined = HONE_TRY(join_packed_weights(frame, price));
     if (HONE_TRY(ProductChains(frame, price).run())) is_joined = true;
   }

@@ -30,7 +30,7 @@ PlanningFrame::PlanningFrame(const Graph& source, Plan& plan, Plan& whole, const
 FusionFreedom PlanningFrame::open_decisions() const {
   FusionFreedom freedom;
   // Images between convs may have their channels in blocks of a vector.
-  freedom.block = static_cast<int64_t>(vector_bytes(choosers_.all.target().isa) / 4);
+  freedom.block = static_cast<int64_t>(vector_bytes(choosers_.usual.target().isa) / 4);
   freedom.is_free.assign(graph_->node_count(), false);
   freedom.may_be_view.assign(graph_->node_count(), false);
   freedom.has_memory.assign(graph_->value_count(), false);
@@ -70,12 +70,11 @@ FusionFreedom PlanningFrame::open_decisions() const {
 
 FrameEditor& PlanningFrame::edited() {
   if (editor_ == nullptr)
-    editor_ = PlanEditor::over(planned_, choosers_.all.target(), choosers_.all.threads());
+    editor_ = PlanEditor::over(planned_, choosers_.usual.target(), choosers_.usual.threads());
   return editor_->main();
 }
 
-PlanCost PlanningFrame::price() {
-  ScheduleChooser& chooser = choosers_.all;
+PlanCost PlanningFrame::price(ScheduleChooser& chooser) {
   const auto choose = [&chooser](const auto& facts, int64_t /*threads*/) -> Result<PricedSchedule> {
     return *HONE_TRY(chooser.choose(facts));
   };

@@ -12,11 +12,11 @@
 
 namespace hone {
 
-// The prices that decide. `schedules` may know cheaper schedules than the price that decides the
-// rest; null: there is no such price.
+// The prices that decide.
 struct Choosers {
-  ScheduleChooser& all;
-  ScheduleChooser* schedules = nullptr;
+  ScheduleChooser& structure;          // groups and chains
+  ScheduleChooser& usual;              // layouts; its schedules stay,
+  ScheduleChooser* learned = nullptr;  // unless this one knows surely cheaper ones; null: none
 };
 
 // A copy of weights that these nodes should read.
@@ -46,14 +46,14 @@ class PlanningFrame {
   Plan& plan() { return plan_; }
   Plan& whole() { return whole_; }
   const Choosers& choosers() const { return choosers_; }
-  const Heuristics& on() const { return choosers_.all.heuristics(); }
+  const Heuristics& on() const { return choosers_.usual.heuristics(); }
 
   // The frame of planned(), and what steps tried since the plan was read.
   FrameEditor& edited();
   // Null: nobody has asked for it since then.
   const FrameEditor* if_edited() const { return editor_ ? &editor_->main() : nullptr; }
   // The price of edited(). One may live at a time.
-  PlanCost price();
+  PlanCost price(ScheduleChooser& chooser);
 
   // The groups of edited() that the planner formed.
   Fusion edited_groups();

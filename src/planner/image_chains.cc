@@ -81,7 +81,7 @@ Status join_image_chains(PlanningFrame& frame) {
   if (!on.image_chains) return {};
   bool is_joined = false;
   {
-    PlanCost price = frame.price();
+    PlanCost price = frame.price(frame.choosers().structure);
     if (on.depthwise_chains) is_joined = HONE_TRY(DepthwiseChains(frame, price).run());
     if (on.pool_chains && HONE_TRY(PoolChains(frame, price).run())) is_joined = true;
   }

@@ -393,7 +393,7 @@ Status choose_by_price(PlanningFrame& frame) {
         frame.freedom().is_free[n.index])
       joined.push_back(n);
   {
-    PlanCost price = frame.price();
+    PlanCost price = frame.price(frame.choosers().usual);
     frame.ask_for(HONE_TRY(LayoutChooser(frame, open, joined, price).run()));
   }
   const PlannedGraph& edited = frame.edited().planned();

@@ -4,6 +4,7 @@
 
 #include "cost/analytic.h"
 #include "plan/collectives.h"
+#include "planner/frame_kernels.h"
 #include "planner/steps.h"
 
 namespace hone {
@@ -19,8 +20,9 @@ void choose_collectives(PlanningFrame& frame) {
   }
 }
 
-// A graph or a region, with the regions in it.
-Status plan_frame(const Graph& source, Plan& plan, Plan& whole, const Choosers& choosers) {
+// All but the places of values, by these prices.
+Result<PlanningFrame> decided(const Graph& source, Plan& plan, Plan& whole,
+                              const Choosers& choosers) {
   PlanningFrame frame = HONE_TRY(PlanningFrame::open(source, plan, whole, choosers));
   HONE_TRY(form_groups(frame));
   HONE_TRY(join_chains(frame));
@@ -30,6 +32,47 @@ Status plan_frame(const Graph& source, Plan& plan, Plan& whole, const Choosers& 
   HONE_TRY(frame.make_copies());
   HONE_TRY(choose_schedules(frame));
   choose_collectives(frame);
+  return frame;
+}
+
+// The decisions of a frame and the schedules of the whole plan, which change together.
+struct Decisions {
+  Plan plan;
+  decltype(Plan::schedule) schedules;
+
+  Decisions(const Plan& plan, const Plan& whole) : plan(plan), schedules(whole.schedule) {}
+  void restore(Plan& to, Plan& whole) const {
+    to = plan;
+    whole.schedule = schedules;
+  }
+};
+
+// The usual prices decide, unless the other ones know surely cheaper groups and chains,
+// whose layouts follow by the usual ones.
+Result<PlanningFrame> surely_decided(const Graph& source, Plan& plan, Plan& whole,
+                                     const Choosers& choosers) {
+  const bool has_other =
+      choosers.learned != nullptr && choosers.learned->cost().sureness().has_value();
+  if (!has_other) return decided(source, plan, whole, choosers);
+  const Decisions before(plan, whole);
+  PlanningFrame usual = HONE_TRY(decided(source, plan, whole, choosers));
+  const Decisions by_usual(plan, whole);
+  const FrameKernels usual_kernels(usual);
+  before.restore(plan, whole);
+  Result<PlanningFrame> other =
+      decided(source, plan, whole, {*choosers.learned, choosers.usual, choosers.learned});
+  if (!other.ok() && other.error().code() == ErrorCode::interrupted) return other;
+  // Groups that do not fit what the plan says are no choice.
+  if (other.ok() && FrameKernels(*other).are_surely_cheaper(usual_kernels, choosers.learned->cost(),
+                                                            choosers.usual.threads()))
+    return other;
+  by_usual.restore(plan, whole);
+  return usual;
+}
+
+// A graph or a region, with the regions in it.
+Status plan_frame(const Graph& source, Plan& plan, Plan& whole, const Choosers& choosers) {
+  PlanningFrame frame = HONE_TRY(surely_decided(source, plan, whole, choosers));
   HONE_TRY(place_values(frame));
   for (const RegionRef& region : regions_of(frame.graph()))
     HONE_TRY(plan_frame(*region.graph, plan.region[region.key], whole, choosers));
@@ -51,10 +94,10 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, co
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
   const Cost* const baseline = cost.baseline();
-  ScheduleChooser all(target, baseline != nullptr ? *baseline : cost, *plan.threads, options);
-  std::optional<ScheduleChooser> schedules;
-  if (baseline != nullptr) schedules.emplace(target, cost, *plan.threads, options);
-  HONE_TRY(plan_frame(graph, plan, plan, {all, schedules ? &*schedules : nullptr}));
+  ScheduleChooser usual(target, baseline != nullptr ? *baseline : cost, *plan.threads, options);
+  std::optional<ScheduleChooser> learned;
+  if (baseline != nullptr) learned.emplace(target, cost, *plan.threads, options);
+  HONE_TRY(plan_frame(graph, plan, plan, {usual, usual, learned ? &*learned : nullptr}));
   // The plan's lines may not fit the decisions made here: places that overlap in the order,
   // schedules of kernels that were not formed.
   Plan nothing;

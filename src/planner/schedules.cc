@@ -615,15 +615,14 @@ ChooseSchedule planner_schedules(const Target& target, const Cost& cost, KernelS
 
 namespace {
 
-// Another Cost may know a schedule that is surely cheaper.
+// The usual one, unless another Cost knows a schedule that is surely cheaper.
 Result<Schedule> schedule_of(const KernelBody& body, const Choosers& choosers) {
-  const Schedule usual = HONE_TRY(choosers.all.choose(body))->schedule;
-  if (choosers.schedules == nullptr) return usual;
-  const auto& facts = choosers.all.known().facts(kernel_hash(body), [&] { return body; });
-  const auto priced = choosers.schedules->cost().kernel(facts, choosers.all.threads());
-  if (!priced->lead()) return usual;
-  const PricedSchedule& other = *HONE_TRY(choosers.schedules->choose(body));
-  return priced->is_ahead(other.seconds, priced->seconds(usual)) ? other.schedule : usual;
+  const Schedule usual = HONE_TRY(choosers.usual.choose(body))->schedule;
+  if (choosers.learned == nullptr) return usual;
+  const auto& facts = choosers.usual.known().facts(kernel_hash(body), [&] { return body; });
+  const auto priced = choosers.learned->cost().kernel(facts, choosers.usual.threads());
+  const Schedule& other = HONE_TRY(choosers.learned->choose(body))->schedule;
+  return other != usual && priced->is_surely_cheaper(other, usual) ? other : usual;
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ std::shared_ptr<const Cost> KnownPrices::cost(const Target& target,
   if (!(*found)->is_shipped)
     note(fmt::format("prices learned on this target, {} ({}: without)", (*found)->place,
                      labels.without_learned));
-  return learned_cost(target, **found, std::move(otherwise));
+  return learned_cost(target, **found, std::move(otherwise), sureness_);
 }
 
 Result<std::shared_ptr<const Cost>> KnownPrices::cost_by(
@@ -92,7 +92,7 @@ Result<std::shared_ptr<const Cost>> KnownPrices::cost_by(
     return bad_input("there is no model of the target '{}'", target.name)
         .with_hint("'hone train cost' makes one, and its file can be named");
   if (word == "learned") note(fmt::format("learned prices, {}", found->place));
-  return learned_cost(target, *found, std::move(formula));
+  return learned_cost(target, *found, std::move(formula), sureness_);
 }
 
 Status KnownPrices::check_keeps(const Target& target) const {
@@ -158,9 +158,10 @@ Result<KnownModel> kernel_model_in(const std::string& file, const Target& target
 }
 
 std::shared_ptr<const Cost> learned_cost(const Target& target, const KnownModel& model,
-                                         std::shared_ptr<const Cost> baseline) {
+                                         std::shared_ptr<const Cost> baseline, double sureness) {
   if (baseline == nullptr) baseline = std::make_shared<AnalyticCost>(target);
-  return std::make_shared<LearnedCost>(target, model.model, std::move(baseline), model.place);
+  return std::make_shared<LearnedCost>(target, model.model, std::move(baseline), model.place,
+                                       sureness);
 }
 
 }  // namespace hone

@@ -40,8 +40,10 @@ class KnownPrices {
  public:
   // No folder: nothing is kept. A folder that the user has named holds all that counts, so that no
   // shipped model does.
-  KnownPrices(std::optional<std::filesystem::path> folder, bool takes_shipped)
-      : folder_(std::move(folder)), takes_shipped_(takes_shipped) {}
+  // `sureness` is that of learned prices (LearnedCost).
+  KnownPrices(std::optional<std::filesystem::path> folder, bool takes_shipped,
+              double sureness = kUsualSureness)
+      : folder_(std::move(folder)), takes_shipped_(takes_shipped), sureness_(sureness) {}
 
   // None: there is no such file. Errors: it is damaged, or of another target.
   Result<std::optional<FittedFile>> fitted(const Target& target) const;
@@ -88,13 +90,16 @@ class KnownPrices {
 
   const std::optional<std::filesystem::path> folder_;
   const bool takes_shipped_;
+  const double sureness_;
 };
 
 // The model in a file that somebody has named.
 Result<KnownModel> kernel_model_in(const std::string& file, const Target& target);
 
-// A price that a model decides about schedules by; null: the default analytic one decides the rest.
+// The price by a model. Choices of the baseline stay where others are not so surely cheaper; null:
+// the default analytic price.
 std::shared_ptr<const Cost> learned_cost(const Target& target, const KnownModel& model,
-                                         std::shared_ptr<const Cost> baseline);
+                                         std::shared_ptr<const Cost> baseline,
+                                         double sureness = kUsualSureness);
 
 }  // namespace hone

@@ -57,6 +57,7 @@ CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* p
   }
   compile.best_plan = options.best_plan;
   compile.find_rewrites = options.find_rewrites;
+  compile.revise = options.revise;
   compile.prepare = options.prepare;
   compile.heuristics = options.heuristics;
   compile.plan_seed = options.plan_seed;

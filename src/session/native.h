@@ -23,6 +23,7 @@ struct NativeOptions {
   std::optional<int64_t> threads;  // set_threads()
   decltype(CompileOptions::best_plan) best_plan = {};
   decltype(CompileOptions::find_rewrites) find_rewrites = {};
+  decltype(CompileOptions::revise) revise = {};
   PrepareOptions prepare = {};
   Heuristics heuristics = {};                  // of the planner
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients

@@ -1,5 +1,6 @@
 #include "tune/tune_kernel.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -13,6 +14,17 @@ constexpr size_t kFinalists = 3;
 constexpr int64_t kFinalRounds = 18;
 constexpr double kSurely = 0.985;  // a gain of less may be noise
 
+// The fastest of a start and some others, which are raced at once.
+Result<Schedule> fastest_of(const Schedule& start, std::span<const Schedule> others,
+                            KernelTimer& timer) {
+  if (others.empty()) return start;
+  std::vector<Schedule> all = {start};
+  all.insert(all.end(), others.begin(), others.end());
+  const std::vector<double> seconds = HONE_TRY(timer.seconds(all));
+  const auto least = static_cast<size_t>(std::ranges::min_element(seconds) - seconds.begin());
+  return all[seconds[least] <= kSurely * seconds[0] ? least : 0];
+}
+
 }  // namespace
 
 Result<TunedKernel> tune_kernel(const std::shared_ptr<const KernelFacts>& facts,
@@ -23,15 +35,18 @@ Result<TunedKernel> tune_kernel(const std::shared_ptr<const KernelFacts>& facts,
   MeterOptions meter = options.meter;
   meter.most_drift = std::numeric_limits<double>::infinity();  // the last race decides
   KernelTimer timer(facts, start, target, known, meter);
-  ScheduleSearch space(facts, target, start);
+  const Schedule beginning = HONE_TRY(fastest_of(start, options.first, timer));
+  ScheduleSearch space(facts, target, beginning);
   Promising promising(facts, target, cost, meter.conditions.threads, options.measured_share);
   TimedSchedules times(space, timer, promising, options.stepped);
   const SearchResult found = HONE_TRY(search.run(space, times, options.search));
 
   std::vector<Schedule> finalists;
+  if (beginning != start) finalists.push_back(beginning);
   for (Point point : times.fastest()) {
     if (finalists.size() == kFinalists) break;
-    if (point != space.start()) finalists.push_back(space.schedule(point));
+    const Schedule& schedule = space.schedule(point);
+    if (schedule != start && schedule != beginning) finalists.push_back(schedule);
   }
   finalists.push_back(start);
   const std::vector<double> seconds = HONE_TRY(timer.again(finalists, kFinalRounds));

@@ -17,6 +17,9 @@ struct TuneKernelOptions {
   const Search* own_search = nullptr;    // in its place
   // The share of candidates of a search that are measured: the cheapest by price.
   double measured_share = 0.25;
+  // Schedules that are measured first, such as those of similar kernels; the search begins with the
+  // fastest of them and of the kernel's own.
+  std::vector<Schedule> first = {};
   // Hears how many candidates have a time or have none to have, after each batch.
   std::function<void(int64_t measured)> stepped = {};
 };

@@ -17,6 +17,7 @@
 #include "tune/kernel_timer.h"
 #include "tune/kernel_uses.h"
 #include "tune/search_edits.h"
+#include "tune/similar_kernels.h"
 #include "zoo/inputs.h"
 
 namespace hone {
@@ -30,6 +31,7 @@ constexpr double kMostForEdits = 0.5;               // of what schedules would h
 constexpr double kShortDuel = 0.5, kLongDuel = 15;  // seconds
 constexpr double kShortConfirming = 2;              // or a quarter of the time
 constexpr double kSpare = 1.2;          // runs may take this many times as long as before
+constexpr size_t kFirstOfOthers = 4;    // schedules of similar kernels
 constexpr size_t kTurns = 3;            // schedules of a kernel, in the model
 constexpr int64_t kEditRounds = 3;      // of searching and measuring
 constexpr double kWorthwhile = 1.01;    // a gain that a plan is changed for
@@ -211,6 +213,8 @@ class Tuner {
     best_ = default_;
     if (options_.log == nullptr) return {};
     HONE_TRY(begin_from_log());
+    if (options_.tries_schedules)
+      similar_.emplace( HONE_TRY(SimilarKernels::of(*options_.log, target_, options_.threads)));
     return count_known_kernels();
   }
 
@@ -505,6 +509,7 @@ class Tuner {
     TuneKernelOptions options;
     options.by = options_.search;
     options.own_search = options_.own_search.get();
+    if (similar_) options.first = similar_->of(*use.facts, kFirstOfOthers);
     options.meter = meter_of(use);
     options.search = {.budget = {.seconds = seconds, .trials = kTrials},
                       .seed = options_.seed ^ use.hash,
@@ -650,9 +655,10 @@ class Tuner {
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   TableCost times_;  // of kernels as they were in their last race
   MeasuredKernels known_;
-  Graph prepared_;           // of what is tuned
-  uint64_t given_hash_ = 0;  // of the graph as the log knows it, before rewrites
-  Plan rewrites_;            // that have led to it; nothing else
+  std::optional<SimilarKernels> similar_;  // those of the log
+  Graph prepared_;                         // of what is tuned
+  uint64_t given_hash_ = 0;                // of the graph as the log knows it, before rewrites
+  Plan rewrites_;                          // that have led to it; nothing else
   std::vector<Tensor> inputs_;
   std::optional<Contender> default_, best_;
   std::optional<KnownPlan> known_plan_;  // of the log

@@ -199,8 +199,17 @@ fails 2 "there is no pass ''" run "$model" --without gemm,
 fails 2 "does not go with 'gemm'" compile "$model" --without cse,gemm --plan-seed 1
 compile "$model" --without cse --plan-seed 1
 
+# How sure learned prices have to be is a probability; without measuring, plans are equal.
+for sure in 0.5 0.999; do compile "$model" --sure $sure >out; done
+for sure in 0.4 1; do
+  fails 2 "not a probability from 0.5 to 0.999" compile "$model" --sure $sure
+done
+for time in 1 2; do "$HONE" compile "$model" --no-measure --emit plan --cache none >$time.plan; done
+cmp 1.plan 2.plan
+
 # Options that only native code takes.
-for option in --plan=missing.plan --threads=77 --isa=avx2 --target=none --plan-seed=1; do
+for option in --plan=missing.plan --threads=77 --isa=avx2 --target=none --plan-seed=1 --sure=0.9 \
+  --no-measure; do
   fails 2 "${option%%=*} is for native code" run "$model" --backend reference "$option"
   fails 2 "${option%%=*} is for native code" run "$model" --numerics wide "$option"
 done

@@ -46,6 +46,28 @@ std::shared_ptr<const KernelModel> model(const std::function<void(KernelModel&)>
   return std::make_shared<const KernelModel>(std::move(model));
 }
 
+// Networks that all say the same.
+std::shared_ptr<const KernelModel> agreeing(double lead, uint64_t seed = 1) {
+  KernelModel drawn = random_model(target(), seed);
+  drawn.members = {drawn.members[0], drawn.members[0], drawn.members[0]};
+  drawn.lead = lead;
+  return std::make_shared<const KernelModel>(std::move(drawn));
+}
+
+// Two schedules by the same algorithm, the first of which is much cheaper by every network.
+std::pair<Schedule, Schedule> far_apart(const LearnedCost& cost) {
+  const auto kernel = cost.kernel(facts(), 1);
+  Rng rng(5);
+  std::optional<Schedule> least, most;
+  for (int i = 0; i < 200; ++i) {
+    const Schedule each = random_schedule(facts()->body, target(), rng);
+    if (each.algorithm() != Algorithm::nest) continue;
+    if (!least || kernel->seconds(each) < kernel->seconds(*least)) least = each;
+    if (!most || kernel->seconds(each) > kernel->seconds(*most)) most = each;
+  }
+  return {*least, *most};
+}
+
 struct Priced {
   double learned, analytic, residual;
 };
@@ -146,29 +168,28 @@ TEST(LearnedCost, HasAVersionOfItsWeights) {
   EXPECT_EQ(a.version(), b.version());
   EXPECT_NE(a.version(), c.version());
   EXPECT_NE(a.version(), d.version());
+  const LearnedCost e(target(), model(), nullptr, "", 0.95);
+  EXPECT_NE(a.version(), e.version());
 }
 
-// A planner with a baseline takes another schedule only if that leads.
-TEST(LearnedCost, KeepsThePlannersScheduleUnlessAnotherOneLeads) {
+// A planner with a baseline takes another schedule only if that is surely cheaper.
+TEST(LearnedCost, KeepsThePlannersScheduleUnlessAnotherOneIsSurelyCheaper) {
   const auto analytic = std::make_shared<AnalyticCost>(target());
   Plan one_thread;
   one_thread.threads = 1;
   const Plan by_analytic = complete(graph(), one_thread, target(), *analytic).value();
-  const auto plan = [&](double lead, uint64_t seed) {
-    KernelModel drawn = random_model(target(), seed);
-    drawn.lead = lead;
-    const LearnedCost cost(target(), std::make_shared<const KernelModel>(drawn), analytic);
+  const auto plan = [&](double lead, uint64_t seed, double sureness) {
+    const LearnedCost cost(target(), agreeing(lead, seed), analytic, "", sureness);
     return complete(graph(), one_thread, target(), cost).value();
   };
-  int changed = 0;
-  for (uint64_t seed = 1; seed < 6; ++seed) {
-    EXPECT_TRUE(plan(1, seed) == by_analytic);
-    const Plan other = plan(0, seed);
-    EXPECT_TRUE(other.fuse == by_analytic.fuse);
-    EXPECT_TRUE(other.layout == by_analytic.layout);
-    changed += other.schedule == by_analytic.schedule ? 0 : 1;
+  int changed = 0, changed_surely = 0;
+  for (uint64_t seed = 1; seed < 12; ++seed) {
+    EXPECT_TRUE(plan(kNoLead, seed, 0.5).schedule == by_analytic.schedule);
+    changed += plan(0, seed, 0.5).schedule == by_analytic.schedule ? 0 : 1;
+    changed_surely += plan(0, seed, 0.999).schedule == by_analytic.schedule ? 0 : 1;
   }
   EXPECT_GT(changed, 0);
+  EXPECT_LE(changed_surely, changed);
   // On kernels that the model does not know, the baseline decides, whatever its coefficients say.
   const auto two = model([](KernelModel& model) {
     model.threads = 2;
@@ -214,26 +235,67 @@ TEST(LearnedCost, SaysHowManyAreWorthMeasuring) {
   EXPECT_EQ(worth([](KernelModel& model) { model.reach = 0; }), std::nullopt);
 }
 
-// It may have learned from the very kernel.
-TEST(LearnedCost, HasAShortLeadForKernelsThatItHasSeen) {
-  const auto seen_with = [](double lead) {
-    return model([lead](KernelModel& model) {
-      model.lead = lead;
-      const Features features = KernelPrice(*facts(), target(), model.prices, 1).of_kernel();
-      for (size_t f = 0; f < kKernelFeatures; ++f)
-        model.kernels[0][f] = (features.all()[f] - model.mean[f]) / model.deviation[f];
-    });
-  };
-  const auto lead_of = [&](double lead, int64_t threads) {
-    return LearnedCost(target(), seen_with(lead)).kernel(facts(), threads)->lead();
-  };
-  for (int64_t threads : {1, 2}) EXPECT_EQ(lead_of(0.2, threads), 0.03);
-  EXPECT_EQ(lead_of(0.02, 1), 0.02);
-  EXPECT_EQ(lead_of(kNoLead, 1), kNoLead);
-  EXPECT_EQ(LearnedCost(target(), model()).kernel(facts(), 1)->lead(), model()->lead);
-  // One that it does not know leaves the choice to the planner.
+TEST(LearnedCost, IsSureOfWhatAllNetworksSay) {
+  const LearnedCost cost(target(), agreeing(0));
+  const auto [least, most] = far_apart(cost);
+  const auto kernel = cost.kernel(facts(), 1);
+  EXPECT_TRUE(kernel->is_surely_cheaper(least, most));
+  EXPECT_FALSE(kernel->is_surely_cheaper(most, least));
+  EXPECT_FALSE(kernel->is_surely_cheaper(least, least));
+  // A lead that it does not have, and a kernel that it does not know.
+  EXPECT_FALSE(
+      LearnedCost(target(), agreeing(kNoLead)).kernel(facts(), 1)->is_surely_cheaper(least, most));
   const auto far = model([](KernelModel& model) { model.reach = 0; });
-  EXPECT_EQ(LearnedCost(target(), far).kernel(facts(), 1)->lead(), std::nullopt);
+  EXPECT_FALSE(LearnedCost(target(), far).kernel(facts(), 1)->is_surely_cheaper(least, most));
+}
+
+// How many pairs of 40 schedules are sure.
+int sure_pairs(const LearnedCost& cost) {
+  Rng rng(7);
+  std::vector<Schedule> all;
+  for (int i = 0; i < 40; ++i) all.push_back(random_schedule(facts()->body, target(), rng));
+  const auto kernel = cost.kernel(facts(), 1);
+  int sure = 0;
+  for (const Schedule& a : all)
+    for (const Schedule& b : all) sure += kernel->is_surely_cheaper(a, b) ? 1 : 0;
+  return sure;
+}
+
+// It may have learned from the very kernel.
+TEST(LearnedCost, DoubtsLessOfKernelsThatItHasSeen) {
+  const auto seen_with = [](double lead) {
+    KernelModel model = *agreeing(lead);
+    const Features features = KernelPrice(*facts(), target(), model.prices, 1).of_kernel();
+    for (size_t f = 0; f < kKernelFeatures; ++f)
+      model.kernels[0][f] = (features.all()[f] - model.mean[f]) / model.deviation[f];
+    return std::make_shared<const KernelModel>(std::move(model));
+  };
+  EXPECT_GT(sure_pairs(LearnedCost(target(), seen_with(0))),
+            sure_pairs(LearnedCost(target(), agreeing(0))));
+  EXPECT_EQ(sure_pairs(LearnedCost(target(), seen_with(kNoLead))), 0);
+}
+
+TEST(LearnedCost, VotesAreThoseOfItsNetworks) {
+  const LearnedCost cost(target(), model());
+  Rng rng(3);
+  int inside = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Schedule schedule = random_schedule(facts()->body, target(), rng);
+    const Votes votes = cost.kernel(facts(), 1)->votes(schedule);
+    EXPECT_GT(votes.variance, 0);
+    if (!cost.trust(facts(), schedule, 1).is_inside) continue;
+    ++inside;
+    ASSERT_EQ(votes.seconds.size(), model()->members.size());
+    double mean = 0;
+    for (double each : votes.seconds) mean += std::log(each) / 3;
+    const LearnedCost::Trust trust = cost.trust(facts(), schedule, 1);
+    EXPECT_NEAR(mean, std::log(trust.analytic) + trust.residual, 1e-4);
+  }
+  EXPECT_GT(inside, 0);
+  const auto far = model([](KernelModel& model) { model.reach = 0; });
+  const Votes unknown = LearnedCost(target(), far).kernel(facts(), 1)->votes(plain_nest(2));
+  EXPECT_EQ(unknown.seconds.size(), 1U);
+  EXPECT_GT(unknown.variance, 0);
 }
 
 }  // namespace

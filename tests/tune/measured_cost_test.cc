@@ -77,12 +77,21 @@ TEST_F(MeasuredCostTest, SaysWhatWasMeasuredAndOtherwiseInProportion) {
 }
 
 // A price that is trusted with schedules alone is so beside measurements, too.
-TEST_F(MeasuredCostTest, KeepsLeadAndBaselineOfWhatItStandsBeside) {
+TEST_F(MeasuredCostTest, KeepsTrustAndBaselineOfWhatItStandsBeside) {
+  Rng rng(7);
+  const Schedule fast = space_.simplest();
+  Schedule slow = space_.sample(rng);
+  while (slow == fast) slow = space_.sample(rng);
   keep(space_.simplest(), 1, 1);
-  const auto trusted = std::make_shared<TrustedPrice>(
-      target_, TrustedPrice::Says{.lead = 0.25, .worth_measuring = 3});
-  const std::shared_ptr<const Cost> cost = measured_cost(*log_, target_, 1, trusted).value();
-  EXPECT_EQ(cost->kernel(facts_, 1)->lead(), 0.25);
+  const auto never =
+      std::make_shared<TrustedPrice>(target_, TrustedPrice::Says{.lead = 1, .worth_measuring = 3});
+  const std::shared_ptr<const Cost> cost = measured_cost(*log_, target_, 1, never).value();
+  // Only one of both has a time: the other price decides. Then the times do.
+  EXPECT_FALSE(cost->kernel(facts_, 1)->is_surely_cheaper(fast, slow));
+  keep(slow, 2, 1);
+  const std::shared_ptr<const Cost> both = measured_cost(*log_, target_, 1, never).value();
+  EXPECT_TRUE(both->kernel(facts_, 1)->is_surely_cheaper(fast, slow));
+  EXPECT_FALSE(both->kernel(facts_, 1)->is_surely_cheaper(slow, fast));
   EXPECT_EQ(cost->kernel(facts_, 1)->worth_measuring(), 3);
   ASSERT_NE(cost->baseline(), nullptr);
   EXPECT_EQ(cost->baseline()->kernel(facts_, 1)->seconds(space_.simplest()), 1);

@@ -39,7 +39,9 @@ class TrustedPrice : public AnalyticCost {
       if (!says_.is_misled) return;
       for (double& each : seconds) each = 1e-9 / each;
     }
-    std::optional<double> lead() const override { return says_.lead; }
+    bool is_surely_cheaper(const Schedule& other, const Schedule& usual) override {
+      return seconds(other) < (1 - says_.lead) * seconds(usual);
+    }
     std::optional<int64_t> worth_measuring() const override { return says_.worth_measuring; }
 
    private:

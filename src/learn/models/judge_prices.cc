@@ -38,8 +38,9 @@ KernelVerdict verdict_of_choice(const KernelSample& kernel, const Cost& plain, c
   const auto other = learned.kernel(kernel.timed.facts, threads);
   std::vector<double> order = prices_of(kernel, *usual);
   const std::vector<double> prices = prices_of(kernel, *other);
-  const size_t first = first_of(prices);
-  if (other->is_ahead(prices[first], prices[first_of(order)])) order[first] = 0;
+  const size_t first = first_of(prices), planned = first_of(order);
+  const std::vector<Schedule>& schedules = kernel.timed.schedules;
+  if (other->is_surely_cheaper(schedules[first], schedules[planned])) order[first] = 0;
   return verdict_of(kernel, order);
 }
 
