@@ -261,6 +261,32 @@ int sure_pairs(const LearnedCost& cost) {
   return sure;
 }
 
+// Networks that say these multiples of the logarithm of the price: their mean is that of none.
+std::shared_ptr<const KernelModel> saying(const std::array<float, 3>& multiples) {
+  KernelModel model = *agreeing(0);
+  Features features;
+  const auto seconds = static_cast<size_t>(&features.seconds - features.all().data());
+  for (size_t m = 0; m < model.members.size(); ++m) {
+    ModelMember& member = model.members[m];
+    for (auto* numbers :
+         {&member.input, &member.bias1, &member.middle, &member.bias2, &member.output})
+      std::ranges::fill(*numbers, 0.0F);
+    member.input[seconds * model.width1] = 1;
+    member.middle[0] = 1;
+    member.output[0] = multiples[m];
+    member.bias3 = 0;
+  }
+  return std::make_shared<const KernelModel>(std::move(model));
+}
+
+TEST(LearnedCost, IsNotSureWhereNetworksDisagree) {
+  const auto pairs = [](const std::array<float, 3>& multiples) {
+    return sure_pairs(LearnedCost(target(), saying(multiples), nullptr, "", 0.99999));
+  };
+  EXPECT_GT(pairs({0, 0, 0}), 0);
+  EXPECT_EQ(pairs({0.2F, 0, -0.2F}), 0);
+}
+
 // It may have learned from the very kernel.
 TEST(LearnedCost, DoubtsLessOfKernelsThatItHasSeen) {
   const auto seen_with = [](double lead) {
