@@ -445,7 +445,8 @@ TEST(Spmd, RandomProgramThatSumsPairsBeforeAll) { check_random(11'438, 1, 1); }
 // Its only collective is a permute of device 0 with itself, on two devices.
 TEST(Spmd, RandomProgramThatExchangesNothing) { check_random(11'956, 1, 1); }
 TEST(Spmd, DISABLED_SweepRandomProgramsOnEachTransport) { check_random(10'000, 1'500, 2); }
-TEST(Spmd, DISABLED_SweepMoreRandomProgramsOnEachTransport) { check_random(11'500, 3'500, 2); }
+TEST(Spmd, DISABLED_SweepMoreRandomProgramsOnEachTransport) { check_random(11'500, 1'500, 2); }
+TEST(Spmd, DISABLED_SweepYetMoreRandomProgramsOnEachTransport) { check_random(13'000, 2'000, 2); }
 
 }  // namespace
 }  // namespace hone::HONE_FILE
