@@ -1,0 +1,165 @@
+// Tokens a second of language models, for a prompt of 512 and for 128 tokens behind it, on 1 and 2
+// threads, and how near a step of one token comes to what the memory delivers. Models of random
+// weights are as wide and as deep as the flags say; a file brings its own shape.
+//   --model=FILE    a GGUF file or a folder of Hugging Face in place of random models
+//   --layers=N, --width=N   of random models (8, 1024)
+//   --cache-type=TYPE       f32, f16, q8 (f32)
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include "base/rng.h"
+#include "bench/flags.h"
+#include "language/language_model.h"
+
+namespace hone::bench::HONE_FILE {
+namespace {
+
+const Flag file("model", ""), layers("layers", "8"), width("width", "1024");
+const Flag cache_type("cache-type", "f32");
+
+constexpr int64_t kPrompt = 512, kDecoded = 128, kVocabulary = 32000;
+
+// Random bytes of blocks, whose scales are small normal numbers, or random reals.
+class RandomWeights final : public DecoderWeights {
+ public:
+  RandomWeights(DecoderConfig config, std::optional<BlockFormat> format)
+      : config_(std::move(config)), format_(format) {}
+
+  bool has(const std::string& name) const override {
+    return !name.ends_with(".bias") && name.find("qkv") == std::string::npos &&
+           name.find("q_norm") == std::string::npos && name.find("k_norm") == std::string::npos &&
+           name.find("post_") == std::string::npos;
+  }
+  Result<Weight> get(const std::string& name) const override {
+    if (name.find("norm") != std::string::npos) return norm();
+    const auto [rows, columns] = dims_of(name);
+    Rng rng(1 + name.size());
+    if (!format_) {
+      const Type type = Type::get(DType::f16, {rows, columns});
+      std::vector<double> numbers(static_cast<size_t>(rows * columns));
+      for (double& one : numbers) one = 0.02 * rng.uniform(-1, 1);
+      return Weight{Tensor::from_reals(type, numbers), {}, {rows, columns}};
+    }
+    const BlockLayout& layout = layout_of(*format_);
+    const Type type = Type::get(DType::u8, {rows, columns / layout.elements * layout.bytes});
+    std::vector<std::byte> bytes(static_cast<size_t>(type.static_bytes()));
+    for (std::byte& one : bytes) one = static_cast<std::byte>(rng.below(256));
+    // An f16 with this high byte is between 2^-11 and 2^-10.
+    constexpr auto kSmall = std::byte{0x10};
+    const auto step = static_cast<size_t>(layout.bytes);
+    for (size_t block = 0; block < bytes.size(); block += step)
+      for (const size_t at : {size_t{1}, size_t{3}, step - 1}) bytes[block + at] = kSmall;
+    return Weight{Tensor::copy_of(type, bytes), format_, {rows, columns}};
+  }
+
+ private:
+  Weight norm() const {
+    const std::vector<double> ones(static_cast<size_t>(config_.width), 1);
+    const Type type = Type::get(DType::f32, {config_.width});
+    return {Tensor::from_reals(type, ones), {}, {config_.width}};
+  }
+  std::pair<int64_t, int64_t> dims_of(const std::string& name) const {
+    const auto is = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+    const int64_t keys = config_.kv_heads * config_.key_width;
+    if (is("attn_k.") || is("attn_v.")) return {keys, config_.width};
+    if (is("attn_")) return {config_.width, config_.width};
+    if (is("ffn_down")) return {config_.width, config_.hidden};
+    if (is("ffn_")) return {config_.hidden, config_.width};
+    return {config_.vocabulary, config_.width};
+  }
+
+  const DecoderConfig config_;
+  const std::optional<BlockFormat> format_;
+};
+
+Result<LanguageSource> random_model(std::optional<BlockFormat> format) {
+  DecoderConfig config = {.family = "llama"};
+  config.layers = static_cast<int64_t>(layers.number());
+  config.width = static_cast<int64_t>(width.number());
+  config.heads = config.width / 64;
+  config.kv_heads = std::max<int64_t>(config.heads / 4, 1);
+  config.key_width = config.value_width = 64;
+  config.hidden = config.width * 11 / 4 / 256 * 256;
+  config.context = 4096;
+  config.vocabulary = kVocabulary;
+  config.rotation.width = 64;
+  HONE_TRY(check(config));
+  Vocabulary vocabulary;
+  vocabulary.rules = piece_rules("gpt-2");
+  vocabulary.tokens.push_back({"a", 0, TokenClass::normal});
+  auto weights = [config, format]() -> Result<std::unique_ptr<DecoderWeights>> {
+    return std::unique_ptr<DecoderWeights>(new RandomWeights(config, format));
+  };
+  return LanguageSource{config,
+                        HONE_TRY(Tokenizer::make(std::move(vocabulary))), std::move(weights)};
+}
+
+struct Case {
+  std::string name;
+  std::function<Result<LanguageSource>()> source;
+};
+
+Result<std::unique_ptr<LanguageModel>> loaded(const Case& one, int64_t threads) {
+  LanguageModel::Options options;
+  options.native.target = HONE_TRY(host_target());
+  options.native.threads = threads;
+  options.context = kPrompt + kDecoded;
+  options.cache = cache_type_of(cache_type.text()).value_or(CacheType::f32);
+  auto model = HONE_TRY(LanguageModel::make(HONE_TRY(one.source()), std::move(options)));
+  HONE_TRY(model->prepare(kPrompt));
+  return model;
+}
+
+std::vector<TokenId> some_tokens(const LanguageModel& model, int64_t count) {
+  std::vector<TokenId> tokens;
+  for (int64_t i = 0; i < count; ++i)
+    tokens.push_back(static_cast<TokenId>(i * 7919 % model.config().vocabulary));
+  return tokens;
+}
+
+void run(benchmark::State& state, const Case& one, int64_t threads, bool decodes) {
+  const Result<std::unique_ptr<LanguageModel>> made = loaded(one, threads);
+  if (!made.ok()) return state.SkipWithError(made.error().to_string().c_str());
+  LanguageModel& model = **made;
+  const std::vector<TokenId> prompt = some_tokens(model, kPrompt), next = some_tokens(model, 1);
+  double tokens = 0;
+  for (auto _ : state) {
+    if (decodes) state.PauseTiming();
+    model.keep(0);
+    bool is_read = model.read(prompt).ok();
+    if (decodes) state.ResumeTiming();
+    for (int64_t i = 0; decodes && i < kDecoded; ++i) is_read = model.read(next).ok() && is_read;
+    if (!is_read) state.SkipWithError("a step failed");
+    tokens += static_cast<double>(decodes ? kDecoded : kPrompt);
+  }
+  state.counters["tokens_per_s"] = benchmark::Counter(tokens, benchmark::Counter::kIsRate);
+  state.counters["MB"] = static_cast<double>(model.memory()) / 1e6;
+  if (decodes)
+    state.counters["part_of_memory"] =
+        benchmark::Counter(tokens * static_cast<double>(model.step_bytes()) / model.bandwidth(),
+                           benchmark::Counter::kIsRate);
+}
+
+std::vector<Case> cases() {
+  if (!file.text().empty()) return {{"file", [] { return read_language(file.text()); }}};
+  std::vector<Case> all = {{"f16", [] { return random_model({}); }}};
+  for (const BlockFormat format : {BlockFormat::q8_0, BlockFormat::q4_0, BlockFormat::q4_k})
+    all.push_back({std::string(layout_of(format).name), [=] { return random_model(format); }});
+  return all;
+}
+
+const Rows rows([] {
+  for (const Case& one : cases())
+    for (const int64_t threads : {1, 2})
+      for (const bool decodes : {false, true})
+        benchmark::RegisterBenchmark(
+            fmt::format("llm/{}/{}/threads:{}", one.name, decodes ? "decode" : "prompt", threads)
+                .c_str(),
+            [=](benchmark::State& state) { run(state, one, threads, decodes); })
+            ->Unit(benchmark::kMillisecond)
+            ->UseRealTime();
+});
+
+}  // namespace
+}  // namespace hone::bench::HONE_FILE
