@@ -29,6 +29,15 @@ std::unique_ptr<Transport> emulated(const System& system) {
   return make_thread_transport(static_cast<int32_t>(system.device_count()), options).value();
 }
 
+// Links on which all takes that many times as long.
+System slowed(System system, double times) {
+  for (Links& links : system.links) {
+    links.bytes_per_second /= times;
+    links.latency *= times;
+  }
+  return system;
+}
+
 // Calls `run` on each device in a thread of its own, and once more for each sample.
 Result<double> median_of_runs(int32_t devices, int runs,
                               const std::function<Status(int32_t device)>& run) {
@@ -69,8 +78,8 @@ Result<double> median_of_runs(int32_t devices, int runs,
 // The commands of a frame on one device.
 class Replayed {
  public:
-  Replayed(const Program& program, const Cost& cost, int64_t threads)
-      : program_(program), cost_(cost) {
+  Replayed(const Program& program, const Cost& cost, int64_t threads, double slower)
+      : program_(program), cost_(cost), slower_(slower) {
     for (const program::Kernel& kernel : program.kernels)
       launches_.push_back(cost.launch(*kernel.body, *kernel.schedule, threads));
   }
@@ -89,7 +98,7 @@ class Replayed {
 
   // Kernels one behind the other are one sleep: a short one costs no more than it should.
   void compute(double seconds) {
-    const std::chrono::duration<double> more(seconds);
+    const std::chrono::duration<double> more(seconds * slower_);
     busy_until_ =
         std::max(busy_until_, Clock::now()) + std::chrono::duration_cast<Clock::duration>(more);
   }
@@ -119,6 +128,7 @@ class Replayed {
 
   const Program& program_;
   const Cost& cost_;
+  const double slower_;
   std::vector<double> launches_;
   OpenCollectives collectives_;
   Clock::time_point busy_until_;
@@ -128,19 +138,22 @@ class Replayed {
 }  // namespace
 
 Result<double> replayed_seconds(const SystemPlans& plans, const System& system, const Cost& cost,
-                                int runs) {
+                                int runs, double slower) {
   const Target& target = system.targets[0];
   const Program program = HONE_TRY(lower(plans.graphs[0], plans.plans[0], target));
-  const std::unique_ptr<Transport> transport = emulated(system);
+  const std::unique_ptr<Transport> transport = emulated(slowed(system, slower));
   const auto devices = static_cast<int32_t>(system.device_count());
   std::vector<std::unique_ptr<Replayed>> replayed;
   for (int32_t d = 0; d < devices; ++d)
-    replayed.push_back(std::make_unique<Replayed>(program, cost, *plans.plans[0].threads));
-  return median_of_runs(devices, runs, [&](int32_t device) -> Status {
-    Replayed& one = *replayed[static_cast<size_t>(device)];
-    one.enter({device, transport.get()});
-    return one.run();
-  });
+    replayed.push_back(std::make_unique<Replayed>(program, cost, *plans.plans[0].threads, slower));
+  return HONE_TRY(median_of_runs(
+             devices, runs,
+             [&](int32_t device) -> Status {
+               Replayed& one = *replayed[static_cast<size_t>(device)];
+               one.enter({device, transport.get()});
+               return one.run();
+             })) /
+         slower;
 }
 
 Result<double> computed_seconds(const Graph& given, const SystemPlans& plans, const System& system,

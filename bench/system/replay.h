@@ -13,9 +13,11 @@
 namespace hone::bench {
 
 // The median time of some runs, from when all devices begin to when the last one ends. The system
-// has targets of one sort.
+// has targets of one sort. Kernels and links run `slower` times as slowly as said, and the time is
+// divided by that: what the threads themselves cost on few cores, waking up, adding and copying,
+// weighs less.
 Result<double> replayed_seconds(const SystemPlans& plans, const System& system, const Cost& cost,
-                                int runs);
+                                int runs, double slower = 1);
 
 // The same by real code, on as many devices as there are cores or fewer.
 Result<double> computed_seconds(const Graph& given, const SystemPlans& plans, const System& system,
