@@ -19,7 +19,7 @@ from ._errors import (
     UsageError,
 )
 from ._jax import JaxFunction, jax
-from ._language import LanguageModel, Text
+from ._language import Embedder, LanguageModel, Text
 from ._model import Bound, Model, Port
 from ._progress import Progress
 from ._report import Report, report
@@ -37,7 +37,7 @@ from ._session import (
 )
 
 __all__ = [
-    "BadInput", "Bound", "Cost", "Error", "ExecutionMode", "GraphOptimizationLevel",
+    "BadInput", "Bound", "Cost", "Embedder", "Error", "ExecutionMode", "GraphOptimizationLevel",
     "InferenceSession", "InternalError", "Interrupted", "JaxFunction", "LanguageModel",
     "LimitError", "Mismatch", "Model", "NodeArg", "Port", "Progress", "Report", "RunOptions",
     "Search", "SessionOptions", "Text", "Tuned", "Unsupported", "UsageError", "__version__",

@@ -97,6 +97,8 @@ class LanguageModel:
 
     context  tokens that its caches have room for; None: 4096, or fewer if it takes fewer
     threads, isa, cache, progress  as hone.compile() has them
+    cache_type  how the keys and values of tokens are kept: "f32", or rounded to "f16" or "q8"
+    to  "w8" or "w4": matrices are rounded to 8 or 4 bits, with a scale for each 32 numbers
 
     It keeps what it read: a prompt that begins alike costs only its rest. One text at a time comes
     from it; a new one ends the others.
@@ -111,6 +113,8 @@ class LanguageModel:
         isa: Optional[str] = None,
         cache: Any = True,
         progress: Union[Callable[[Progress], None], bool, None] = None,
+        cache_type: str = "f32",
+        to: Optional[str] = None,
     ) -> None:
         from . import _compiler
 
@@ -118,7 +122,9 @@ class LanguageModel:
             raise UsageError("context: at least one token")
         given = request(os.fspath(source), None, None, threads, isa, cache, None)
         with hearing(progress) as hears:
-            self._core = _compiler.load_language(given, context or 0, hears)
+            self._core = _compiler.load_language(
+                given, context or 0, cache_type, to or "f32", hears
+            )
 
     @property
     def context(self) -> int:
@@ -191,3 +197,53 @@ class LanguageModel:
         known = "" if variables is None else json.dumps(dict(variables), ensure_ascii=False)
         talk = json.dumps([dict(message) for message in messages], ensure_ascii=False)
         return self._core.conversation(talk, known)
+
+
+class Embedder:
+    """A model of the family of BERT that gives texts vectors: a GGUF file, or a folder of Hugging
+    Face.
+
+    pooling     which vector stands for a text: the "mean" of those of its tokens, that of the first
+                one ("cls") or of the "last" one; None: as the model says, else the mean
+    normalized  the vectors have the length 1; None: as the model says, else they have
+    drop_end    a text that is too long loses its end; else it is refused
+    to          "w8" or "w4": matrices are rounded to 8 or 4 bits, with a scale for each 32 numbers
+    threads, isa, cache, progress  as hone.compile() has them
+    """
+
+    def __init__(
+        self,
+        source: Union[str, "os.PathLike[str]"],
+        *,
+        pooling: Optional[str] = None,
+        normalized: Optional[bool] = None,
+        drop_end: bool = False,
+        to: Optional[str] = None,
+        threads: Optional[int] = None,
+        isa: Optional[str] = None,
+        cache: Any = True,
+        progress: Union[Callable[[Progress], None], bool, None] = None,
+    ) -> None:
+        from . import _compiler
+
+        given = request(os.fspath(source), None, None, threads, isa, cache, None)
+        own = {"pooling": pooling, "normalized": normalized, "drop_end": drop_end}
+        with hearing(progress) as hears:
+            self._core = _compiler.load_embedding(given, {**own, "to": to or "f32"}, hears)
+
+    @property
+    def width(self) -> int:
+        """Numbers of a vector."""
+        return self._core.width
+
+    @property
+    def context(self) -> int:
+        """Tokens that a text may have."""
+        return self._core.context
+
+    def embed(self, text: str) -> List[float]:
+        return self.embed_all([text])[0]
+
+    def embed_all(self, texts: Sequence[str]) -> List[List[float]]:
+        """A vector for each text."""
+        return self._core.embed(list(texts))

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "language/conversation.h"
+#include "language/embedding_model.h"
 #include "language/generation.h"
 #include "language/speculation.h"
 #include "python/error.h"
@@ -123,9 +124,21 @@ class PyGeneration {
   std::string piece_;
 };
 
+quantize::Precision weights_named(const std::string& name) {
+  const std::optional<quantize::Precision> level = quantize::precision_of(name);
+  if (level != quantize::Precision::f32 && level != quantize::Precision::w8 &&
+      level != quantize::Precision::w4)
+    take(Status(usage_error("to is '{}', not w8 or w4", name)));
+  return *level;
+}
+
 std::shared_ptr<PyLanguageModel> load_language(const py::dict& given, int64_t context,
-                                               py::handle hears) {
+                                               const std::string& cache_type,
+                                               const std::string& weights, py::handle hears) {
   const auto options = plain_options_of(given);
+  const std::optional<CacheType> cache = cache_type_of(cache_type);
+  if (!cache) take(Status(usage_error("cache_type is '{}', not f32, f16 or q8", cache_type)));
+  const quantize::Precision level = weights_named(weights);
   const std::string path = given["source"].cast<std::string>();
   std::optional<Result<std::unique_ptr<LanguageModel>>> model;
   run_beside(hears, [&](const Face& face) {
@@ -134,13 +147,54 @@ std::shared_ptr<PyLanguageModel> load_language(const py::dict& given, int64_t co
       constexpr int64_t kUsual = 4096;
       const int64_t room = context > 0 ? context : std::min(kUsual, source.config.context);
       auto made = HONE_TRY(LanguageModel::make(
-          std::move(source), {.native = HONE_TRY(options(face)), .context = room}, face));
+          std::move(source),
+          {.native = HONE_TRY(options(face)), .context = room, .cache = *cache, .weights = level},
+          face));
       HONE_TRY(made->prepare(2));
       made->set_face({});
       return made;
     }();
   });
   return std::make_shared<PyLanguageModel>(take(*std::move(model)));
+}
+
+std::shared_ptr<EmbeddingModel> load_embedding(const py::dict& given, const py::dict& own,
+                                               py::handle hears) {
+  const auto options = plain_options_of(given);
+  const std::string path = given["source"].cast<std::string>();
+  EmbeddingModel::Options chosen = {.drops_end = own["drop_end"].cast<bool>(),
+                                    .weights = weights_named(own["to"].cast<std::string>())};
+  if (!own["normalized"].is_none()) chosen.is_normalized = own["normalized"].cast<bool>();
+  if (!own["pooling"].is_none()) {
+    chosen.pooling = pooling_of(own["pooling"].cast<std::string>());
+    if (!chosen.pooling) take(Status(usage_error("pooling is mean, cls or last")));
+  }
+  std::optional<Result<std::unique_ptr<EmbeddingModel>>> model;
+  run_beside(hears, [&](const Face& face) {
+    model = [&]() -> Result<std::unique_ptr<EmbeddingModel>> {
+      EmbeddingSource source = HONE_TRY(read_embedding(path));
+      chosen.native = HONE_TRY(options(face));
+      auto made = HONE_TRY(EmbeddingModel::make(std::move(source), std::move(chosen), face));
+      made->set_face({});
+      return made;
+    }();
+  });
+  return take(*std::move(model));
+}
+
+std::vector<std::vector<float>> embed_all(EmbeddingModel& model,
+                                          const std::vector<std::string>& texts) {
+  std::optional<Result<std::vector<std::vector<float>>>> all;
+  run_beside(py::none(), [&](const Face& face) {
+    model.set_face(face);
+    all = [&]() -> Result<std::vector<std::vector<float>>> {
+      std::vector<std::vector<float>> vectors;
+      for (const std::string& text : texts) vectors.push_back(HONE_TRY(model.embed(text)));
+      return vectors;
+    }();
+    model.set_face({});
+  });
+  return take(*std::move(all));
 }
 
 SamplingOptions sampling_from(const py::dict& given) {
@@ -231,8 +285,14 @@ void define_language(py::module_& module) {
           },
           py::arg("prompt"), py::arg("options"))
       .def("all_texts", &all_texts, py::arg("prompts"), py::arg("options"));
+  py::class_<EmbeddingModel, std::shared_ptr<EmbeddingModel>>(module, "EmbeddingCore",
+                                                              py::module_local())
+      .def_property_readonly("width", [](EmbeddingModel& it) { return it.config().width; })
+      .def_property_readonly("context", [](EmbeddingModel& it) { return it.config().context; })
+      .def("embed", &embed_all, py::arg("texts"));
+  module.def("load_embedding", &load_embedding, py::arg("given"), py::arg("own"), py::arg("hears"));
   module.def("load_language", &load_language, py::arg("given"), py::arg("context"),
-             py::arg("hears"));
+             py::arg("cache_type"), py::arg("weights"), py::arg("hears"));
 }
 
 }  // namespace hone::python

@@ -69,6 +69,33 @@ class Language(unittest.TestCase):
         with self.assertRaises(hone.BadInput):
             self.model.chat([{"content": "a"}])
 
+    def test_fewer_bits(self):
+        model = load(cache_type="q8", to="w8")
+        self.assertLess(model.memory, self.model.memory)
+        self.assertGreater(len(str(model.generate("the other", max_tokens=6))), 0)
+        with self.assertRaisesRegex(hone.UsageError, "f32, f16 or q8"):
+            load(cache_type="q4")
+        with self.assertRaisesRegex(hone.UsageError, "w8 or w4"):
+            load(to="int8")
+
+    def test_vectors(self):
+        def embedder(**options):
+            file = os.path.join(os.path.dirname(FILE), "encoder.gguf")
+            return hone.Embedder(file, threads=1, cache=None, progress=False, **options)
+
+        model = embedder()
+        first, second = model.embed_all(["the cats", "the other one!"])
+        self.assertEqual(len(first), model.width)
+        self.assertAlmostEqual(sum(x * x for x in first), 1, places=4)
+        self.assertEqual(model.embed("the other one!"), second)
+        raw = embedder(pooling="cls", normalized=False).embed("the cats")
+        self.assertNotAlmostEqual(sum(x * x for x in raw), 1, places=3)
+        with self.assertRaisesRegex(hone.UsageError, "drop-end"):
+            model.embed("the " * 40)
+        self.assertEqual(len(embedder(drop_end=True).embed("the " * 40)), model.width)
+        with self.assertRaisesRegex(hone.UsageError, "mean, cls or last"):
+            embedder(pooling="max")
+
     def test_what_is_refused(self):
         with self.assertRaisesRegex(hone.UsageError, "parts of 1"):
             self.model.generate("the", top_p=2)
