@@ -53,7 +53,6 @@ bool exchanges_data(Op op) {
 
 namespace {
 
-// True if `wanted` holds for an op of the graph or of its regions.
 // True if `wanted` holds for a collective or a device_index of the graph or of its regions.
 template <class Wanted>
 bool has_collective(const Graph& graph, const Wanted& wanted) {

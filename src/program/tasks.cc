@@ -97,8 +97,9 @@ Task task_of(const FrameEditor& frame, uint32_t s, std::span<const RegionTasks> 
     task.resource = Resource::links;
     task.moved = task_bytes(frame, graph.operands(n)[0]) + task_bytes(frame, graph.result(n));
   } else if (graph.regions(n).empty() && graph.operands(n).empty()) {
-    return task;                          // the number of the device
-  } else if (graph.regions(n).empty()) {  // a collective of one device
+    return task;  // the number of the device
+  } else if (graph.regions(n).empty()) {
+    // A collective of one device. The kernel of a permute of device 0 with itself counts as a copy.
     task.resource = Resource::memory;
     task.copies = {task_bytes(frame, graph.result(n))};
   } else if (regions.empty()) {

@@ -12,6 +12,7 @@
 #include "program/lower/lower.h"
 #include "rewrite/prepare.h"
 #include "tests/base/share_testing.h"
+#include "tests/program/tasks_testing.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
@@ -56,25 +57,11 @@ double full_price(const Graph& graph, const Plan& plan) {
   return price(program, cost()).value().total();
 }
 
-// Scans pad parts of less than a byte, which PlanCost leaves out.
-bool pads_parts(const Graph& graph) {
-  for (NodeId n : graph.nodes()) {
-    for (const GraphRef& region : graph.regions(n))
-      if (pads_parts(*region)) return true;
-    if (graph.opcode(n) != Opcode::scan) continue;
-    for (ValueId v : graph.operands(n))
-      if (bits(graph.type(v).dtype()) < 8) return true;
-    for (ValueId v : graph.results(n))
-      if (bits(graph.type(v).dtype()) < 8) return true;
-  }
-  return false;
-}
-
 TEST(PlanCost, IsThePriceOfTheProgram) {
   for (uint64_t seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);
     const Graph graph = prepare(random_graph({.seed = seed})).value();
-    if (pads_parts(graph)) continue;
+    if (tested::has_tasks_of_its_own(graph)) continue;
     const Plan plan = random_plan(graph, target(), seed);
     EXPECT_EQ(Priced(graph, plan).seconds(), full_price(graph, plan));
   }
@@ -85,7 +72,7 @@ TEST(PlanCost, IsThePriceOfControlFlow) {
     for (uint64_t seed = 0; seed < 15; ++seed) {
       SCOPED_TRACE(fmt::format("{} {}", name(first), seed));
       const Graph graph = prepare(random_graph({.seed = seed, .first = first})).value();
-      if (pads_parts(graph)) continue;
+      if (tested::has_tasks_of_its_own(graph)) continue;
       const Plan plan = random_plan(graph, target(), seed);
       EXPECT_EQ(Priced(graph, plan).seconds(), full_price(graph, plan));
     }

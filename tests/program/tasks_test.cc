@@ -11,6 +11,7 @@
 #include "program/lower/lower.h"
 #include "rewrite/prepare.h"
 #include "tests/base/share_testing.h"
+#include "tests/program/tasks_testing.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
@@ -93,31 +94,19 @@ void expect_same_tasks(const Graph& graph, const Plan& plan) {
   Comparison(tasks_of(*editor), tasks_of(program), program).run();
 }
 
-// Scans pad parts of less than a byte, which plans leave out.
-bool pads_parts(const Graph& graph) {
-  for (NodeId n : graph.nodes()) {
-    for (const GraphRef& region : graph.regions(n))
-      if (pads_parts(*region)) return true;
-    if (graph.opcode(n) != Opcode::scan) continue;
-    for (ValueId v : graph.operands(n))
-      if (bits(graph.type(v).dtype()) < 8) return true;
-    for (ValueId v : graph.results(n))
-      if (bits(graph.type(v).dtype()) < 8) return true;
-  }
-  return false;
-}
-
 TEST(Tasks, OfRandomPlansAreThoseOfThePrograms) {
   for (uint64_t seed = 0; seed < 80; ++seed) {
     SCOPED_TRACE(seed);
     const Graph graph = prepare(random_graph({.seed = seed})).value();
-    if (!pads_parts(graph)) expect_same_tasks(graph, random_plan(graph, target(), seed));
+    if (!tested::has_tasks_of_its_own(graph))
+      expect_same_tasks(graph, random_plan(graph, target(), seed));
   }
   for (Opcode first : {Opcode::if_, Opcode::while_, Opcode::scan, Opcode::dynamic_update})
     for (uint64_t seed = 0; seed < 10; ++seed) {
       SCOPED_TRACE(fmt::format("{} {}", name(first), seed));
       const Graph graph = prepare(random_graph({.seed = seed, .first = first})).value();
-      if (!pads_parts(graph)) expect_same_tasks(graph, random_plan(graph, target(), seed));
+      if (!tested::has_tasks_of_its_own(graph))
+        expect_same_tasks(graph, random_plan(graph, target(), seed));
     }
 }
 
