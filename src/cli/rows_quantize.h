@@ -61,7 +61,7 @@ inline constexpr Option kQuantizeOwn[] = {
      .high = 256},
     seed_option("seed of random inputs"),
     {.name = "page",
-     .take = Take::file,
+     .take = Take::output,
      .value = "FILE.html",
      .doc = "write a page for a browser: the front of all choices and a row for each layer"},
     json_option("write the table as data; - is the standard output"),

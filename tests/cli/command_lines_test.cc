@@ -278,7 +278,7 @@ TEST_F(CommandLines, TakeNumbersAtTheirLimits) {
         for (const char* model : {"mlp", "lstm", "bert_tiny", "resnet18"})
           all.push_back({"inspect", fmt::format("zoo:{},{}={}", model, option.name, number)});
   EXPECT_GT(all.size(), 100u);
-  std::erase_if(all, [number = 0](const Words&) mutable { return !tested::in_share(number++, 4); });
+  std::erase_if(all, [number = 0](const Words&) mutable { return !tested::in_share(number++, 8); });
   expect_each(all, 2, [](const Words& words, const Ended& ended) {
     EXPECT_FALSE(ended.is_fault()) << "hone " << join(words, " ") << ": exit code " << ended.code
                                    << ", signal " << ended.signal << "\n"

@@ -14,7 +14,7 @@ Rule rule_of(std::string_view text) { return std::move(parse_rules(text).value()
 TEST(CommittedRules, AreAsTrueAsTheySay) {
   uint64_t number = 0;
   for (const Rule& rule : committed_rules()) {
-    if (!tested::in_share(number++, 4)) continue;
+    if (!tested::in_share(number++, 8)) continue;
     const Result<RuleVerdict> verdict = verify(rule);
     ASSERT_TRUE(verdict.ok()) << rule.name << ": " << verdict.error().to_string();
     ASSERT_FALSE(verdict->refuted())
