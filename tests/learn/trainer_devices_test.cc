@@ -7,8 +7,8 @@
 #include "learn/layers.h"
 #include "learn/losses.h"
 #include "learn/trainer.h"
-#include "tests/base/share_testing.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 
 // Training on several devices: beside training on one.
 
