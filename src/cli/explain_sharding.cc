@@ -101,7 +101,7 @@ class Teller {
     return table.to_string();
   }
 
-  // What is said of one value alone divides nothing.
+  // A request that states one input as undivided divides nothing.
   ShardRequest undivided_request() const {
     const ValueId x = plain_.inputs()[0];
     const std::vector<std::string> dims(static_cast<size_t>(plain_.type(x).rank()), "-");

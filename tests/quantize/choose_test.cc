@@ -334,6 +334,9 @@ TEST(ChooseLevels, KeepWithinADropOfAnswers) {
   EXPECT_GE(result.calibration.answers.right, 17);
   EXPECT_EQ(result.unseen.answers.right_of_f32, 6);
   EXPECT_LE(result.unseen.answers.drop(), 0.1);
+  // Weights of 4 bits move answers of this model.
+  EXPECT_THAT(choose_levels(graph, {.levels = {Precision::w4}, .drop = 0.0}, given, machine()),
+              refuses(ErrorCode::mismatch, "drop within 0 %"));
 }
 
 TEST(ChooseLevels, TellTheFront) {

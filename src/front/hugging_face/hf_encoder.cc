@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <map>
 
 #include "base/text.h"
-#include "front/hugging_face/hf_model.h"
+#include "front/hugging_face/hf_tensors.h"
 
 namespace hone {
 namespace {
@@ -29,25 +28,17 @@ constexpr EncoderName kOfEncoderLayer[] = {
     {"layer_output_norm", "output.LayerNorm", "output_layer_norm"}};
 constexpr std::string_view kPrefixes[] = {"", "bert.", "distilbert.", "roberta."};
 
-class HfEncoderWeights final : public DecoderWeights {
+class HfEncoderWeights final : public HfTensors {
  public:
-  explicit HfEncoderWeights(std::vector<Safetensors> files) : files_(std::move(files)) {
-    for (const Safetensors& file : files_)
-      for (const NamedTensor& one : file.tensors) tensors_.emplace(one.name, &one.tensor);
-  }
+  using HfTensors::HfTensors;
 
-  bool has(const std::string& name) const override { return tensor(name) != nullptr; }
   Result<Weight> get(const std::string& name) const override {
-    const Tensor& tensor = *this->tensor(name);
-    const DType dtype = tensor.dtype();
-    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-      return unsupported("its elements are {}; hone reads f32, f16 and bf16", hone::name(dtype));
+    const Tensor& tensor = *HONE_TRY(real(name));
     return Weight{tensor, {}, tensor.type().static_dims()};
   }
 
  private:
-  // Null: there is none.
-  const Tensor* tensor(std::string_view gguf) const {
+  const Tensor* tensor(std::string_view gguf) const override {
     const size_t dot = gguf.rfind('.');
     const std::string_view kind = gguf.substr(dot);
     std::string_view part = gguf.substr(0, dot), layer;
@@ -72,15 +63,10 @@ class HfEncoderWeights final : public DecoderWeights {
   const Tensor* any(const std::string& name, std::string_view kind) const {
     const std::string_view older = kind == ".weight" ? ".gamma" : ".beta";
     for (const std::string_view prefix : kPrefixes)
-      for (const std::string_view end : {kind, older}) {
-        const auto found = tensors_.find(fmt::format("{}{}{}", prefix, name, end));
-        if (found != tensors_.end()) return found->second;
-      }
+      for (const std::string_view end : {kind, older})
+        if (const Tensor* found = of_files(fmt::format("{}{}{}", prefix, name, end))) return found;
     return nullptr;
   }
-
-  const std::vector<Safetensors> files_;
-  std::map<std::string, const Tensor*, std::less<>> tensors_;
 };
 
 }  // namespace

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 #include <vector>
 
 #include "base/file.h"
 #include "base/text.h"
-#include "front/hugging_face/hf_model.h"
+#include "front/hugging_face/hf_tensors.h"
 
 namespace hone {
 namespace {
@@ -52,21 +51,13 @@ std::string_view found_in(std::span<const HfName> names, std::string_view gguf) 
   return found == names.end() ? std::string_view() : found->hf;
 }
 
-class HfWeights final : public DecoderWeights {
+class HfWeights final : public HfTensors {
  public:
   HfWeights(std::vector<Safetensors> files, const DecoderConfig& config)
-      : files_(std::move(files)), config_(config) {
-    for (const Safetensors& file : files_)
-      for (const NamedTensor& one : file.tensors) tensors_.emplace(one.name, &one.tensor);
-  }
-
-  bool has(const std::string& name) const override { return tensor(name) != nullptr; }
+      : HfTensors(std::move(files)), config_(config) {}
 
   Result<Weight> get(const std::string& name) const override {
-    const Tensor& tensor = *this->tensor(name);
-    const DType dtype = tensor.dtype();
-    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-      return unsupported("its elements are {}; hone reads f32, f16 and bf16", hone::name(dtype));
+    const Tensor& tensor = *HONE_TRY(real(name));
     const bool is_norm = name.find("norm") != std::string::npos;
     if (is_norm && config_.family.starts_with("gemma")) return plus_one(tensor);
     const bool is_matrix = tensor.type().rank() == 2 && name.starts_with("blk.");
@@ -77,8 +68,7 @@ class HfWeights final : public DecoderWeights {
  private:
   bool is_gpt2() const { return config_.family == "gpt2"; }
 
-  // Null: there is none.
-  const Tensor* tensor(std::string_view gguf) const {
+  const Tensor* tensor(std::string_view gguf) const override {
     const size_t dot = gguf.rfind('.');
     const std::string_view kind = gguf.substr(dot);
     std::string_view part = gguf.substr(0, dot);
@@ -93,9 +83,8 @@ class HfWeights final : public DecoderWeights {
       if (name.empty()) return nullptr;
     }
     name += kind;
-    auto found = tensors_.find(name);
-    if (found == tensors_.end()) found = tensors_.find("transformer." + name);
-    return found == tensors_.end() ? nullptr : found->second;
+    const Tensor* const found = of_files(name);
+    return found != nullptr ? found : of_files("transformer." + name);
   }
 
   std::string_view name_in_layer(std::string_view part) const {
@@ -125,9 +114,7 @@ class HfWeights final : public DecoderWeights {
     return {Tensor::of<float>(type, other), {}, type.static_dims()};
   }
 
-  const std::vector<Safetensors> files_;
   const DecoderConfig config_;
-  std::map<std::string, const Tensor*, std::less<>> tensors_;
 };
 
 // The files that the index names. They lie in the folder itself.
