@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// The code of a kernel for a GPU: what codegen/gpu writes, what files keep, and what the runtime
+// loads. It names no type of a driver.
+//
+// A kernel has one function per phase, as it has for a CPU (runtime/kernel_abi.h). The parameters
+// of a function are 64-bit words, in this order: the device address of each buffer of the
+// TileProgram but scratch; the value of each of its symbols; the address of the scratch of all
+// threads; the trips `begin` and `end`.
+//
+// A block takes the trips begin + b, begin + b + B, ... for block b of B, or its threads do: thread
+// t of T threads of all blocks takes begin + t, begin + t + T, ... So every grid gives the right
+// answer, and `begin` and `end` are those of a PhaseFn.
+
+namespace hone {
+
+enum class TripOf : uint8_t { thread, block };
+
+struct GpuPhase {
+  std::string symbol;
+  TripOf trip_of = TripOf::thread;
+  int64_t block_threads = 0;  // at most 1,024
+  int64_t shared_bytes = 0;   // of a block, asked for at the launch
+  int64_t scratch_bytes = 0;  // of each thread, a multiple of 64; 0: none
+  bool operator==(const GpuPhase&) const = default;
+};
+
+struct GpuKernel {
+  std::string ptx;
+  int64_t capability = 0;  // the least that it runs on
+  std::vector<GpuPhase> phases;
+  bool operator==(const GpuKernel&) const = default;
+};
+
+}  // namespace hone
