@@ -17,6 +17,7 @@
 #include "plan/random_plan.h"
 #include "planner/planner.h"
 #include "rewrite/passes.h"
+#include "zoo/random/random_bytes.h"
 #include "zoo/random/random_convs.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/random/random_joins.h"
@@ -60,8 +61,8 @@ Heuristics random_heuristics(Rng& rng) {
   return heuristics;
 }
 
-// Graphs of any op, of concats and slices alone, or of convs alone.
-enum class Sort : uint8_t { any, joins, convs };
+// Graphs of any op, of concats and slices alone, of convs alone, or of one product of bytes.
+enum class Sort : uint8_t { any, joins, convs, bytes };
 
 // Tame joins and convs have odd seeds: several convs in a row may be as accurate as f32 and yet
 // further apart than the judge of the others allows. One case in four of special numbers is one of
@@ -74,11 +75,31 @@ Sort sort_of(uint64_t seed) {
     case 7:
     case 23:
     case 30: return Sort::convs;
+    case 8:
+    case 24: return Sort::bytes;
     default: return Sort::any;
   }
 }
 
-constexpr int kDraws = 64;  // of graphs that might have gradients
+Graph graph_of(Sort sort, uint64_t seed, const RandomGraphOptions& options) {
+  switch (sort) {
+    case Sort::any: return random_graph(options);
+    case Sort::joins: return random_joins(seed);
+    case Sort::convs: return random_convs(seed);
+    case Sort::bytes: return random_bytes(seed);
+  }
+}
+
+constexpr int kDraws = 64;  // of graphs that might have gradients, or of plans
+
+// True if a kernel takes words of an operand as they are in memory.
+bool reads_words(const Plan& plan) {
+  return std::ranges::any_of(plan.schedule, [](const auto& entry) {
+    const auto* own = entry.second.template if_is<GemmFields>();
+    return own != nullptr && own->products == Products::quads &&
+           (own->pack_lhs == Packing::no || own->pack_rhs == Packing::no);
+  });
+}
 
 }  // namespace
 
@@ -118,10 +139,7 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Der
     options.specials = Specials::drawn(own);
   }
   const Sort sort = derives_always ? Sort::any : sort_of(seed);
-  one.graph = with_inputs_for(sort == Sort::joins   ? random_joins(seed)
-                              : sort == Sort::convs ? random_convs(seed)
-                                                    : random_graph(options),
-                              rng, options.specials, one.inputs);
+  one.graph = with_inputs_for(graph_of(sort, seed, options), rng, options.specials, one.inputs);
   // Slopes jump where a relu bends, so that they are not for the judge of continuous ops.
   const bool may_derive = derives_always || (one.judge == Judge::rounded && seed / 2 % 4 == 1);
   std::optional<Graph> derived;
@@ -139,10 +157,16 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Der
   Compilation compilation(one.graph, target);
   const Graph& graph_of_plan = *compilation.graph().value();
   constexpr double kPlanned = 0.125;  // the share of the planner without some of its heuristics
-  one.plan = rng.chance(kPlanned) ? complete(graph_of_plan, {}, target, AnalyticCost(target),
-                                             {.heuristics = random_heuristics(rng)})
-                                        .value()
-                                  : random_plan(graph_of_plan, target, seed);
+  if (rng.chance(kPlanned)) {
+    one.plan = complete(graph_of_plan, {}, target, AnalyticCost(target),
+                        {.heuristics = random_heuristics(rng)})
+                   .value();
+    return one;
+  }
+  one.plan = random_plan(graph_of_plan, target, seed);
+  // Few plans read words of bytes where they lie.
+  for (int i = 0; sort == Sort::bytes && i < kDraws && !reads_words(one.plan); ++i)
+    one.plan = random_plan(graph_of_plan, target, rng());
   return one;
 }
 
