@@ -106,7 +106,7 @@ endforeach()
 # They do much where their packages are installed, and nothing elsewhere.
 set_tests_properties(python.of_jax python.of_torch python.of_torch_models PROPERTIES TIMEOUT 3600)
 # They run a hundred commands, and end some dozens in the middle.
-set_tests_properties(cli.examples cli.signals PROPERTIES LABELS slow COST 100 TIMEOUT 1200)
+set_tests_properties(cli.examples cli.signals PROPERTIES LABELS slow TIMEOUT 1200)
 hone_script_test(python.install slow ${PROJECT_SOURCE_DIR}/tests/python/install.sh)
 set_tests_properties(python.install PROPERTIES TIMEOUT 1800)  # it builds the package once more
 hone_script_test(python.numpy2 slow ${PROJECT_SOURCE_DIR}/tests/python/numpy2.sh)
@@ -122,8 +122,12 @@ hone_script_test(headers slow ${PROJECT_SOURCE_DIR}/tools/headers.sh)
 hone_script_test(install slow ${PROJECT_SOURCE_DIR}/tests/install/run.sh)
 hone_script_test(package slow ${PROJECT_SOURCE_DIR}/tests/install/package.sh)
 # The longest start first, so that no core idles at the end; in seconds.
-set_tests_properties(onnx.standard_native onnx.standard_random PROPERTIES COST 200)
-set_tests_properties(onnx.standard headers PROPERTIES COST 100)
+set_tests_properties(onnx.standard cli.train_cost PROPERTIES COST 100)
+set_tests_properties(onnx.standard_native onnx.standard_random headers compile.1 compile.2
+  program.1 program.2 learn.1 learn.2 cli.examples cli.signals PROPERTIES COST 60)
+set_tests_properties(codegen.1 codegen.2 lab.1 lab.2 oracle.1 oracle.2 tune.1 tune.2 prove.1
+  planner.1 language.1 package install python.install cli.memory cli.hosts cli.no_memory
+  python.numpy2 PROPERTIES COST 40)
 set_tests_properties(headers PROPERTIES TIMEOUT 1200)  # sources that changed, one by one
 set_tests_properties(python.graph PROPERTIES COST 20)
 

@@ -1,7 +1,7 @@
 # Every command's help has examples, and each of them does what it shows: it is run in a folder that
 # has the files that examples speak of. Long ones are cut: models are tiny, budgets a second. So are
 # the commands of pages, in blocks whose fence says sh; documents.sh tells of the other blocks. A
-# run takes a sixth of the commands and of the pages, `./dev sweep` all.
+# run takes a tenth of the commands and of the pages, `./dev sweep` all.
 source "$ROOT/tests/cli/expect.bash"
 source "$ROOT/tests/share.bash"
 # shellcheck source=tests/cli/examples.bash
@@ -119,14 +119,14 @@ failed=''
 check_command '' || failed=1
 number=0
 while read -r command; do
-  in_share "$((number++))" 6 || continue
+  in_share "$((number++))" 10 || continue
   began=$SECONDS
   (check_command "$command") || { failed=1; rm -rf run; }
   ((SECONDS - began < 8)) || echo "$((SECONDS - began)) s: hone $command"
 done <commands
 check_page "$ROOT/README.md" || failed=1
 for page in "$ROOT"/docs/*.md "$ROOT"/docs/formats/*.md; do
-  in_share "$((number++))" 6 || continue
+  in_share "$((number++))" 10 || continue
   began=$SECONDS
   (check_page "$page") || { failed=1; rm -rf run; }
   ((SECONDS - began < 8)) || echo "$((SECONDS - began)) s: ${page#"$ROOT"/}"

@@ -1,7 +1,7 @@
 # Each allocation may be the one that fails: the command then ends by a limit, never by a signal.
 # A library in front of the C library's lets allocation K fail, or K and all after it. A share of
 # all K is tried; HONE_ALLOCATIONS=1 tries each of them.
-step=${HONE_ALLOCATIONS:-300}
+step=${HONE_ALLOCATIONS:-500}
 
 cat >failing.cc <<'END'
 #include <cerrno>
@@ -77,4 +77,4 @@ fail_in compile model.hone --cache none --progress none --emit asm
 data=/usr/share/libonnx-testdata/data/node/test_relu
 [[ -d $data ]] && fail_in conformance-case --mode plain --backend native --memory-limit 4096 \
   --cache none -- "$data"
-((refused > 50))
+((refused > 30))

@@ -2,6 +2,8 @@
 # The Debian package: unpacked, its binary compiles and runs a model, and a C program uses its
 # headers and libraries. $ROOT: the repository, $BUILD: the build tree.
 
+source "$ROOT/tests/share.bash"
+in_share 2 3 || { echo "another commit runs it, one of three ways to install"; exit 77; }
 command -v dpkg-shlibdeps >/dev/null || { echo "there is no dpkg-dev"; exit 77; }
 (cd "$BUILD" && cpack -G DEB -B "$OLDPWD/packages") >cpack.log 2>&1 || { cat cpack.log; exit 1; }
 dpkg-deb --info packages/hone_*.deb >info

@@ -2,6 +2,8 @@
 # Installs hone into a scratch folder and builds a user's project against it.
 # $ROOT: the repository, $BUILD: the build tree to install from, $CXX: the compiler.
 
+source "$ROOT/tests/share.bash"
+in_share 1 3 || { echo "another commit runs it, one of three ways to install"; exit 77; }
 cmake --install "$BUILD" --prefix "$PWD/prefix" >install.log
 cmake -S "$ROOT/tests/install" -B consumer -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_PREFIX_PATH="$PWD/prefix" >configure.log

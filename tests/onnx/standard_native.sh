@@ -4,11 +4,11 @@
 . "$ROOT/tests/share.bash"
 
 modes=("" --symbolic --constants)
-letters=(a-l m-z)
+letters=(a-c d-l m-r s-z)
 number=0
 for mode in "${modes[@]}"; do
-  for half in "${letters[@]}"; do
-    in_share "$((number++))" 6 || continue
-    passes_of "$half" 200 --backend native --cache none ${mode:+"$mode"}
+  for part in "${letters[@]}"; do
+    in_share "$((number++))" 12 || continue
+    passes_of "$part" 100 --backend native --cache none ${mode:+"$mode"}
   done
 done

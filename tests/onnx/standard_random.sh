@@ -5,9 +5,9 @@
 . "$ROOT/tests/share.bash"
 
 drawn=(--backend native --cache none)
-parts=(a-c d-l m-r s-z)
+parts=(a-b c-d e-i j-m n-q r s t-z)
 if [[ ! ${HONE_SWEEP:-} ]]; then
-  passes_of "${parts[commit % 4]}" 100 "${drawn[@]}" --plan-seed "$commit" --isa avx2
+  passes_of "${parts[commit % 8]}" 60 "${drawn[@]}" --plan-seed "$commit" --isa avx2
 fi
 for ((i = 0; i < ${HONE_SWEEP:-0}; ++i)); do
   for isa in x86-64-v2 avx2 avx512; do

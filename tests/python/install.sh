@@ -2,6 +2,8 @@
 # wheel that ./dev wheel makes.
 # $ROOT: the repository, $BUILD: its build folder, $PYTHON: the interpreter.
 
+source "$ROOT/tests/share.bash"
+in_share 0 3 || { echo "another commit runs it, one of three ways to install"; exit 77; }
 [[ -e $BUILD/python/hone.stamp ]] || { echo "there is no Python package in $BUILD"; exit 77; }
 [[ $BUILD == "$ROOT/build/release" ]] || { echo "pip takes build/release"; exit 77; }
 "$PYTHON" -m venv --system-site-packages venv || { echo "there is no python3-venv"; exit 77; }
