@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-// What a GPU has that a CPU has not. A Target with a Gpu is a GPU: its cores are the processors of
+// The parts of a GPU that no CPU has. A Target with a Gpu is a GPU: its cores are the processors of
 // the chip (SMs), and its caches end with the one that all of them share.
 
 namespace hone {
