@@ -22,11 +22,11 @@ namespace ml = mlir::LLVM;
 class PhaseWriter {
  public:
   PhaseWriter(mlir::MLIRContext& context, mlir::ModuleOp module, const TileProgram& program,
-              const Target& target)
+              const Machine& machine)
       : b_(mlir::UnknownLoc::get(&context), &context),
         module_(module),
         program_(program),
-        target_(target),
+        machine_(machine),
         symbols_(symbols_of(program)),
         pointer_(ml::LLVMPointerType::get(&context)) {}
 
@@ -85,7 +85,7 @@ class PhaseWriter {
     for (const Symbol& symbol : symbols_) around.symbols[symbol.name()] = argument();
     around.begin = argument();
     around.end = argument();
-    Emitter emitter(b_, program_, target_, around);
+    Emitter emitter(b_, program_, machine_, around);
     emitter.phase(phase);
     b_.create<ml::ReturnOp>(ValueRange{});
     return body;
@@ -115,10 +115,21 @@ class PhaseWriter {
   mlir::ImplicitLocOpBuilder b_;
   mlir::ModuleOp module_;
   const TileProgram& program_;
-  const Target& target_;
+  const Machine machine_;
   const std::vector<Symbol> symbols_;
   const mlir::Type pointer_;
 };
+
+Machine machine_of(const Target& target) {
+  const bool has_avx2 = target.isa >= Isa::avx2;
+  return {.vector_bytes = target.isa == Isa::avx512 ? 64
+                          : has_avx2                ? 32
+                                                    : 16,
+          .has_fma = has_avx2,
+          .has_f16 = has_avx2,
+          .has_vnni = target.extensions.contains(Extension::avx512_vnni),
+          .has_bf16 = target.extensions.contains(Extension::avx512_bf16)};
+}
 
 }  // namespace
 
@@ -140,7 +151,7 @@ void load_dialects(mlir::MLIRContext& context) {
 
 void emit_kernel(mlir::ModuleOp module, const TileProgram& program, const Target& target,
                  std::span<const std::string> symbols) {
-  PhaseWriter writer(*module.getContext(), module, program, target);
+  PhaseWriter writer(*module.getContext(), module, program, machine_of(target));
   for (size_t i = 0; i < program.phases.size(); ++i) writer.write(program.phases[i], symbols[i]);
 }
 

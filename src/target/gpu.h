@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// The parts of a GPU that no CPU has. A Target with a Gpu is a GPU: its cores are the processors of
-// the chip (SMs), and its caches end with the one that all of them share.
+// The parts of a Target that a CPU lacks. A Target with a Gpu is a GPU: its cores are the
+// processors of the chip (SMs), and its caches end with the one that all of them share.
 
 namespace hone {
 

@@ -9,16 +9,14 @@ namespace hone::code {
 using namespace tile;
 
 Emitter::Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program,
-                 const Target& target, Surroundings around)
+                 const Machine& machine, Surroundings around)
     : program_(program),
-      isa_(target.isa),
-      has_vnni_(target.extensions.contains(Extension::avx512_vnni)),
-      has_bf16_(target.extensions.contains(Extension::avx512_bf16)),
+      machine_(machine),
       bounds_(program),
       variance_(program),
       b_(builder),
       code_(builder),
-      numbers_(code_, target),
+      numbers_(code_, machine),
       around_(std::move(around)),
       scalars_(program.scalars.size()),
       indices_(program.indices.size()) {
@@ -122,8 +120,8 @@ void Emitter::emit(const Loop& s) {
 
 // All threads loops of the phase as one range, the innermost fastest.
 void Emitter::threads(const Loop& phase) {
-  auto loop =
-      b_.create<mlir::scf::ForOp>(around_.begin, around_.end, code_.integer(code_.i(64), 1));
+  const Value step = around_.step ? around_.step : code_.integer(code_.i(64), 1);
+  auto loop = b_.create<mlir::scf::ForOp>(around_.begin, around_.end, step);
   mlir::OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(loop.getBody());
   std::vector<const Loop*> nest = {&phase};

@@ -7,10 +7,12 @@
 
 #include "codegen/emit/instructions.h"
 #include "codegen/emit/lockstep.h"
+#include "codegen/emit/machine.h"
 #include "codegen/emit/numbers.h"
 #include "codegen/emit/variance.h"
 #include "program/tiles/bounds.h"
 #include "program/tiles/tiles.h"
+#include "target/target.h"
 
 namespace hone::code {
 
@@ -30,8 +32,9 @@ class Emitter {
     Value scratch;                         // pointer to this thread's memory
     std::map<std::string, Value> symbols;  // i64
     Value begin, end;                      // of the trips of the threads loops
+    Value step = {};                       // from one to the next; null: 1
   };
-  Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program, const Target& target,
+  Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program, const Machine& machine,
           Surroundings around);
 
   void phase(const tile::Loop& phase);
@@ -183,8 +186,7 @@ class Emitter {
   bool store_transposed(const tile::Store& s, LoopSet loops);
 
   const TileProgram& program_;
-  const Isa isa_;
-  const bool has_vnni_, has_bf16_;
+  const Machine machine_;
   TileBounds bounds_;
   Variance variance_;
   mlir::ImplicitLocOpBuilder& b_;

@@ -31,8 +31,9 @@ void Emitter::place_scratch() {
   const ScratchLayout layout = scratch_layout(program_);
   for (size_t i = 0; i < program_.buffers.size(); ++i)
     if (program_.buffers[i].role == BufferRole::scratch)
-      around_.buffers[i] = b_.create<mlir::LLVM::GEPOp>(
-          pointer_type(b_), code_.i(8), around_.scratch, ValueRange{dim(layout.offsets[i])});
+      around_.buffers[i] =
+          b_.create<mlir::LLVM::GEPOp>(around_.scratch.getType(), code_.i(8), around_.scratch,
+                                       ValueRange{dim(layout.offsets[i])});
 }
 
 // ---- Places -------------------------------------------------------------------------------------
@@ -128,8 +129,9 @@ void Emitter::where(Value condition, const std::function<void()>& make) {
 // ---- Single elements ----------------------------------------------------------------------------
 
 Value Emitter::pointer(BufferId buffer, Value offset) {
-  return b_.create<mlir::LLVM::GEPOp>(pointer_type(b_), numbers_.memory_type(dtype(buffer)),
-                                      around_.buffers[buffer], ValueRange{offset});
+  const Value base = around_.buffers[buffer];
+  return b_.create<mlir::LLVM::GEPOp>(base.getType(), numbers_.memory_type(dtype(buffer)), base,
+                                      ValueRange{offset});
 }
 
 // Where an element that shares a byte lies.
@@ -251,7 +253,7 @@ Value Emitter::load_once(const Place& place, const Trips& trips, Value otherwise
 // As many lanes as one register has: LLVM 19 would split wider accesses and their masks itself, see
 // mask().
 int64_t Emitter::masked_lanes(mlir::Type element) const {
-  const int64_t bytes = isa_ == Isa::avx512 ? 64 : 32;
+  const int64_t bytes = std::max<int64_t>(machine_.vector_bytes, 32);
   const int64_t count = bytes / (element.getIntOrFloatBitWidth() / 8);
   const bool is_split = lanes() > count && std::has_single_bit(static_cast<uint64_t>(lanes()));
   return is_split ? count : lanes();

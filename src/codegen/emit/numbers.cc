@@ -52,8 +52,8 @@ Value product(Instructions& code, Value a, Value b) {
 }
 }  // namespace
 
-Numbers::Numbers(Instructions& code, const Target& target)
-    : code_(code), small_(code, target.isa >= Isa::avx2), has_fma_(target.isa >= Isa::avx2) {}
+Numbers::Numbers(Instructions& code, const Machine& machine)
+    : code_(code), small_(code, machine.has_f16), has_fma_(machine.has_fma) {}
 
 // ---- Registers and memory -----------------------------------------------------------------------
 

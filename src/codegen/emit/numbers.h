@@ -4,9 +4,9 @@
 #include <variant>
 
 #include "codegen/emit/instructions.h"
+#include "codegen/emit/machine.h"
 #include "codegen/emit/small_reals.h"
 #include "ir/op.h"
-#include "target/target.h"
 
 namespace hone::code {
 
@@ -17,7 +17,7 @@ namespace hone::code {
 // memory bools are bytes, and such reals are integers of 16 or 8 bits.
 class Numbers {
  public:
-  Numbers(Instructions& code, const Target& target);
+  Numbers(Instructions& code, const Machine& machine);
 
   mlir::Type register_type(DType dtype);
   // The type in memory; for elements of fewer than 8 bits the byte that several share.

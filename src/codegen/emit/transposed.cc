@@ -20,10 +20,7 @@ constexpr int64_t kLeastRun = 4;
 }  // namespace
 
 // A block is as large as a register, or as the lanes are, if they are fewer.
-int64_t Emitter::block_of_lanes() const {
-  const int64_t in_register = isa_ == Isa::avx512 ? 16 : isa_ == Isa::avx2 ? 8 : 4;
-  return std::min(in_register, lanes());
-}
+int64_t Emitter::block_of_lanes() const { return std::min(machine_.vector_bytes / 4, lanes()); }
 
 std::optional<std::vector<Emitter::Run>> Emitter::runs_apart(BufferId buffer,
                                                              const std::vector<IndexExpr>& index,

@@ -44,8 +44,7 @@ void Emitter::emit(const Pair& s) {
 
 Value Emitter::by_parts(Value a, Value b, Value c, OfVectors each) {
   if (!Instructions::is_vector(a)) return {};
-  const int64_t most = isa_ == Isa::avx512 ? 16 : isa_ == Isa::avx2 ? 8 : 4;
-  const int64_t count = std::min(lanes_of(a), most);
+  const int64_t count = std::min(lanes_of(a), machine_.vector_bytes / 4);
   const bool is_whole = lanes_of(a) % count == 0 && count % 4 == 0 &&
                         std::has_single_bit(static_cast<uint64_t>(count)) &&
                         std::has_single_bit(static_cast<uint64_t>(lanes_of(a) / count));
@@ -72,7 +71,7 @@ Value Emitter::quad(Value a, Value b, Value c) {
 }
 
 Value Emitter::pair(Value a, Value b, Value c) {
-  if (has_bf16_)
+  if (machine_.has_bf16)
     if (const Value sums = by_parts(a, b, c, &Emitter::pair_of_vectors)) return sums;
   const auto number = [&](Value word, bool is_second) {
     const Value bits =
@@ -95,7 +94,7 @@ Value Emitter::pair_of_vectors(Value a, Value b, Value c) {
 
 Value Emitter::quad_of_vectors(Value a, Value b, Value c) {
   const int64_t bits = 32 * lanes_of(a);
-  if (has_vnni_) {
+  if (machine_.has_vnni) {
     const std::string name = "llvm.x86.avx512.vpdpbusd." + std::to_string(bits);
     return call(b_, c.getType(), name, {c, a, b});
   }

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "codegen/codegen.h"
 #include "program/tiles/tiles.h"
 #include "runtime/cuda/gpu_kernel.h"
 
@@ -12,8 +13,14 @@
 namespace hone {
 
 // PTX of the kernel, for GPUs of this capability and later ones. Verified programs only; `symbol`
-// is the prefix of the names of functions.
+// is the prefix of the names of functions. Trips are those of the phases of simt_form(program)
+// (program/tiles/simt.h), of which trips_of() tells how many there are.
 Result<GpuKernel> compile_for_gpu(const TileProgram& program, int64_t capability,
                                   std::string_view symbol);
+
+// The second oracle, which needs no GPU: the form of the program as an object for a CPU. Its
+// functions are PhaseFns by the names of the kernel's phases, with the same trips.
+Result<std::string> compile_like_gpu(const TileProgram& program, const Target& cpu,
+                                     std::string_view symbol);
 
 }  // namespace hone

@@ -1,0 +1,68 @@
+#include "codegen/emit/emitter.h"
+#include "codegen/emit/variance.h"
+#include "codegen/gpu/gpu_code.h"
+#include "codegen/gpu/phase_writer.h"
+#include "codegen/gpu/ptx.h"
+#include "codegen/llvm_object.h"
+#include "codegen/module.h"
+#include "program/tiles/simt.h"
+#include "target/gpu.h"
+
+namespace hone {
+
+namespace {
+
+constexpr int64_t kBlockThreads = 256;
+
+Status check_for_gpu(const TileProgram& program, int64_t capability) {
+  HONE_TRY(verify(program));
+  if (capability < kMinCapability)
+    return unsupported("a GPU of capability {}; hone makes code for {} and later", capability,
+                       kMinCapability);
+  for (const tile::Loop& phase : program.phases)
+    if (code::first_product(phase) != nullptr)
+      return unsupported("a product on the matrix unit of a CPU cannot run on a GPU");
+  return {};
+}
+
+Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability,
+                               std::string_view symbol) {
+  HONE_TRY(code::check_lockstep(form));
+  GpuKernel kernel = {.ptx = {}, .capability = capability, .phases = {}};
+  const int64_t scratch = HONE_TRY(code::gpu_scratch_bytes(form));
+  for (std::string& name : phase_symbols(form, symbol))
+    kernel.phases.push_back({.symbol = std::move(name),
+                             .block_threads = kBlockThreads,
+                             .scratch_bytes = scratch > code::kMostLocalBytes ? scratch : 0});
+  code::tell_llvm_how_to_fail();
+  code::LlvmObject<mlir::MLIRContext> context(mlir::MLIRContext::Threading::DISABLED);
+  code::load_dialects(*context);
+  code::LlvmObject<mlir::OwningOpRef<mlir::ModuleOp>> owner(
+      mlir::ModuleOp::create(mlir::UnknownLoc::get(&*context)));
+  mlir::ModuleOp module = owner->get();
+  code::emit_gpu_kernel(module, form, kernel.phases);
+  HONE_TRY(code::lower_module(module));
+  kernel.ptx = HONE_TRY(code::ptx(module, capability, kernel.phases));
+  return kernel;
+}
+
+}  // namespace
+
+Result<GpuKernel> compile_for_gpu(const TileProgram& program, int64_t capability,
+                                  std::string_view symbol) {
+  Result<GpuKernel> kernel = [&]() -> Result<GpuKernel> {
+    HONE_TRY(check_for_gpu(program, capability));
+    return compile_form(simt_form(program), capability, symbol);
+  }();
+  if (!kernel.ok())
+    return std::move(kernel).error().within(fmt::format("kernel '{}'", program.name));
+  return kernel;
+}
+
+Result<std::string> compile_like_gpu(const TileProgram& program, const Target& cpu,
+                                     std::string_view symbol) {
+  HONE_TRY(verify(program));
+  return compile_tiles(simt_form(program), cpu, symbol);
+}
+
+}  // namespace hone

@@ -1,0 +1,91 @@
+#include "codegen/gpu/ptx.h"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Metadata.h>
+#include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include "codegen/llvm_module.h"
+#include "codegen/llvm_object.h"
+
+namespace hone::code {
+
+namespace {
+
+constexpr llvm::StringRef kGpuTriple = "nvptx64-nvidia-cuda";
+
+// A chip, and the oldest version of PTX that has its instructions: more drivers take it.
+struct Chip {
+  int64_t capability;
+  const char* name;
+  const char* version;
+};
+constexpr Chip kChips[] = {{80, "sm_80", "+ptx70"},
+                           {86, "sm_86", "+ptx71"},
+                           {89, "sm_89", "+ptx78"},
+                           {90, "sm_90", "+ptx80"}};
+
+// The last one that LLVM knows and this GPU can run the code of.
+const Chip& chip_of(int64_t capability) {
+  const Chip* found = &kChips[0];
+  for (const Chip& chip : kChips)
+    if (chip.capability <= capability) found = &chip;
+  return *found;
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> gpu_machine(const Chip& chip) {
+  [[maybe_unused]] static const bool is_set_up = [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    return true;
+  }();
+  std::string complaint;
+  const llvm::Target* backend = llvm::TargetRegistry::lookupTarget(kGpuTriple.str(), complaint);
+  if (backend == nullptr) return fault("LLVM has no back end for NVIDIA's GPUs: {}", complaint);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // it writes add.rn, which nobody contracts
+  std::unique_ptr<llvm::TargetMachine> machine(
+      backend->createTargetMachine(kGpuTriple, chip.name, chip.version, options, std::nullopt,
+                                   std::nullopt, llvm::CodeGenOptLevel::Default));
+  if (!machine) return fault("LLVM makes no code for {}", chip.name);
+  return machine;
+}
+
+// So the driver's compiler knows how many registers a thread may have.
+void bound_threads(llvm::Module& module, const GpuPhase& phase) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Function* function = module.getFunction(phase.symbol);
+  HONE_CHECK(function != nullptr, "there is no function {}", phase.symbol);
+  const auto threads = static_cast<uint64_t>(phase.block_threads);
+  llvm::Metadata* const note[] = {llvm::ValueAsMetadata::get(function),
+                                  llvm::MDString::get(context, "maxntidx"),
+                                  llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(
+                                      llvm::Type::getInt32Ty(context), threads))};
+  module.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, note));
+}
+
+}  // namespace
+
+Result<std::string> ptx(mlir::ModuleOp module, int64_t capability,
+                        std::span<const GpuPhase> phases) {
+  std::string complaint;
+  LlvmObject<llvm::LLVMContext> context;
+  note_errors(*context, complaint);
+  LlvmObject<std::unique_ptr<llvm::Module>> owner(translated(module, *context));
+  if (!*owner) return fault("the kernel does not translate to LLVM");
+  llvm::Module& code = **owner;
+  for (const GpuPhase& phase : phases) bound_threads(code, phase);
+  LlvmObject<std::unique_ptr<llvm::TargetMachine>> machine(
+      HONE_TRY(gpu_machine(chip_of(capability))));
+  HONE_TRY(clean_up(code, **machine, nullptr));
+  Result<std::string> text = generate(code, **machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!complaint.empty()) return fault("LLVM refuses the kernel: {}", complaint);
+  return text;
+}
+
+}  // namespace hone::code

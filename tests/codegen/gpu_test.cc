@@ -1,0 +1,270 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compile/compilation.h"
+#include "ir/op_def.h"
+#include "program/tiles/simt.h"
+#include "program/tiles/tile_builder.h"
+#include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
+#include "tests/codegen/ptx_facts.h"
+#include "tests/program/kernel_testing.h"
+#include "tests/program/random_kernels.h"
+#include "zoo/zoo.h"
+
+// No GPU is needed: these tests read the text. With NVIDIA's assembler in HONE_PTXAS they assemble
+// it, too.
+
+namespace hone::HONE_FILE {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int64_t kCapabilities[] = {80, 90};
+
+GpuKernel compiled(std::string_view text, int64_t capability = 80) {
+  const TileProgram program = parse_tiles(text).value();
+  Result<GpuKernel> kernel = compile_for_gpu(program, capability, "k");
+  EXPECT_TRUE(kernel.ok()) << kernel.error().to_string();
+  if (!kernel.ok()) return {};
+  expect_facts(*kernel, program, capability);
+  return *std::move(kernel);
+}
+
+// ---- What the text says -------------------------------------------------------------------------
+
+TEST(Gpu, AKernelHasOneFunctionForEachPhase) {
+  const GpuKernel kernel = compiled(R"(tiles @f(@x: f32[N]) -> (@y: f32[N]) where N in 1..4096 {
+    shared @t: f32[N]
+    threads i in N {
+      %x = load @x[i]
+      store @t[i] = %x
+    }
+    threads i in N {
+      %t = load @t[i]
+      %y = mul %t, %t
+      store @y[i] = %y
+    }
+  })");
+  ASSERT_EQ(kernel.phases.size(), 2U);
+  EXPECT_EQ(kernel.phases[0].symbol, "k_0");
+  EXPECT_EQ(kernel.phases[1].symbol, "k_1");
+  // Buffers x, y, t; the size N; scratch; begin and end.
+  EXPECT_THAT(kernel.ptx, HasSubstr("k_1_param_6"));
+  EXPECT_THAT(kernel.ptx, Not(HasSubstr("k_1_param_7")));
+  EXPECT_THAT(kernel.ptx, HasSubstr(".maxntid 256"));
+  EXPECT_THAT(kernel.ptx, HasSubstr("mul.rn.f32"));
+  EXPECT_THAT(kernel.ptx, HasSubstr("ld.global.nc.f32"));  // of an input
+  EXPECT_THAT(kernel.ptx, HasSubstr("ld.global.f32"));     // of what another phase wrote
+  EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
+}
+
+TEST(Gpu, LanesBecomeThreads) {
+  const GpuKernel kernel = compiled(R"(tiles @f(@x: f32[64, 16]) -> (@y: f32[64, 16]) {
+    threads i in 64 {
+      lanes j in 16 {
+        %x = load @x[i, j]
+        %y = sqrt %x
+        store @y[i, j] = %y
+      }
+    }
+  })");
+  EXPECT_THAT(kernel.ptx, HasSubstr("sqrt.rn.f32"));
+  EXPECT_THAT(kernel.ptx, HasSubstr("%ntid.x"));
+  EXPECT_THAT(kernel.ptx, HasSubstr("%nctaid.x"));
+  EXPECT_EQ(kernel.phases[0].trip_of, TripOf::thread);
+}
+
+TEST(Gpu, ScratchLiesWhereItFits) {
+  const auto text = [](int64_t elements) {
+    return fmt::format(R"(tiles @f(@x: f32[8, {0}]) -> (@y: f32[8, {0}]) {{
+    scratch @t: f32[{0}]
+    threads i in 8 {{
+      for j in {0} {{
+        %x = load @x[i, j]
+        store @t[j] = %x
+      }}
+      for j in {0} {{
+        %t = load @t[{0} - j - 1]
+        store @y[i, j] = %t
+      }}
+    }}
+  }})",
+                       elements);
+  };
+  const GpuKernel small = compiled(text(100)), large = compiled(text(100'000));
+  EXPECT_THAT(small.ptx, HasSubstr("ld.local.f32"));
+  EXPECT_EQ(small.phases[0].scratch_bytes, 0);
+  EXPECT_THAT(large.ptx, Not(HasSubstr(".local")));
+  EXPECT_EQ(large.phases[0].scratch_bytes, 400'000);
+}
+
+TEST(Gpu, TheChipIsNamedThatRunsTheCode) {
+  constexpr std::string_view kText =
+      "tiles @f(@x: f32[4]) -> (@y: f32[4]) { threads i in 4 { %x = load @x[i] store @y[i] = %x } "
+      "}";
+  for (const auto& [capability, target] :
+       {std::pair<int64_t, std::string_view>{80, ".target sm_80"},
+        {86, ".target sm_86"},
+        {87, ".target sm_86"},
+        {89, ".target sm_89"},
+        {90, ".target sm_90"},
+        {120, ".target sm_90"}}) {
+    const GpuKernel kernel = compile_for_gpu(parse_tiles(kText).value(), capability, "k").value();
+    EXPECT_THAT(kernel.ptx, HasSubstr(target));
+    EXPECT_EQ(kernel.capability, capability);
+  }
+}
+
+TEST(Gpu, WhatCannotBecomeCodeIsRefused) {
+  using tested::refuses;
+  const TileProgram copy =
+      parse_tiles(
+          "tiles @f(@x: f32[4]) -> (@y: f32[4]) { for i in 4 { %x = load @x[i] "
+          "store @y[i] = %x } }")
+          .value();
+  EXPECT_THAT(compile_for_gpu(copy, 75, "k"),
+              refuses(ErrorCode::unsupported, "kernel 'f' ... capability 75 ... 80"));
+  TileProgram wrong = copy;
+  wrong.buffers[1].type = Type::get(DType::f32, {3});
+  EXPECT_THAT(compile_for_gpu(wrong, 80, "k"), refuses(ErrorCode::bad_input, "@y"));
+  const TileProgram large =
+      parse_tiles(
+          "tiles @f(@x: f32[4]) -> (@y: f32[4]) { scratch @t: f32[100000000] "
+          "threads i in 4 { %x = load @x[i] store @t[i] = %x store @y[i] = %x } }")
+          .value();
+  EXPECT_THAT(compile_for_gpu(large, 80, "k"),
+              refuses(ErrorCode::limit, "400000000 bytes ... 16777216"));
+}
+
+// ---- All that hone makes ------------------------------------------------------------------------
+
+// A kernel with each op that takes operands of one type. Each result is the one element of a
+// buffer.
+class OpsOfType {
+ public:
+  explicit OpsOfType(DType dtype) : dtype_(dtype), tiles_("ops") {
+    for (int code = 0; code < kOpcodeCount; ++code) {
+      const auto opcode = static_cast<Opcode>(code);
+      if (!is_elementwise(opcode)) continue;
+      for (int count : {1, 2, 3}) add(opcode, count, {});
+      for (std::string_view direction : {"eq", "ne", "lt", "le", "gt", "ge"})
+        add(opcode, 2, {{"direction", std::string(direction)}});
+      for (int to = 0; to < kDTypeCount; ++to) add(opcode, 1, {{"dtype", static_cast<DType>(to)}});
+    }
+  }
+
+  size_t count() const { return calls_.size(); }
+
+  TileProgram program() && {
+    std::vector<tile::BufferId> inputs, outputs;
+    for (int i = 0; i < 3; ++i)
+      inputs.push_back(tiles_.buffer("x", Type::get(dtype_, {8}), BufferRole::input));
+    const tile::BufferId chosen =
+        tiles_.buffer("c", Type::get(DType::boolean, {8}), BufferRole::input);
+    for (const Call& call : calls_)
+      outputs.push_back(tiles_.buffer("y", Type::get(call.result, {8}), BufferRole::output));
+    tiles_.loop(Exec::loop, "i", 8, [&](IndexExpr i) {
+      std::vector<tile::Scalar> numbers;
+      for (tile::BufferId input : inputs) numbers.push_back(tiles_.load(input, {i}));
+      const tile::Scalar truth = tiles_.load(chosen, {i});
+      for (size_t c = 0; c < calls_.size(); ++c) {
+        std::vector<tile::Scalar> operands(numbers.begin(), numbers.begin() + calls_[c].operands);
+        if (calls_[c].op.opcode() == Opcode::select) operands = {truth, numbers[0], numbers[1]};
+        tiles_.store(outputs[c], {i}, tiles_.compute(calls_[c].op, operands));
+      }
+    });
+    return std::move(tiles_).finish();
+  }
+
+ private:
+  struct Call {
+    Op op;
+    int operands;
+    DType result;
+  };
+
+  void add(Opcode opcode, int count, const Attrs& attrs) {
+    const Result<Op> op = Op::make(opcode, attrs);
+    if (!op.ok()) return;
+    std::vector<Type> types(static_cast<size_t>(count), Type::scalar(dtype_));
+    if (opcode == Opcode::select) types[0] = Type::scalar(DType::boolean);
+    const Result<std::vector<Type>> results = infer({*op, types});
+    if (results.ok()) calls_.push_back({*op, count, (*results)[0].dtype()});
+  }
+
+  DType dtype_;
+  std::vector<Call> calls_;
+  TileBuilder tiles_;
+};
+
+TEST(Gpu, EveryOpOfTheTableHasCode) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    SCOPED_TRACE(name(dtype));
+    OpsOfType ops(dtype);
+    EXPECT_GT(ops.count(), 0U);
+    if (!tested::in_share(static_cast<uint64_t>(i), 3)) continue;
+    expect_compiles(std::move(ops).program(), kCapabilities[i % 2]);
+  }
+}
+
+void check_contractions(uint64_t first, uint64_t count) {
+  const Target host = host_target().value();
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    KernelBody body = body_of_all(RandomGemm(rng).graph());
+    draw_layouts(body, {}, rng);
+    donate_some(body, rng);
+    const Schedule schedule = random_schedule(body, restricted(host, Isa::avx2), rng);
+    expect_compiles(build_kernel(body, schedule, "k").value(), kCapabilities[seed % 2]);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+void check_nodes(uint64_t first, uint64_t count) {
+  each_node_kernel(first, count, [](const NodeKernel& kernel) {
+    expect_compiles(kernel.program.value(), kCapabilities[kernel.seed % 2]);
+  });
+}
+
+TEST(Gpu, RandomContractionsHaveCode) { check_contractions(0, 12); }
+TEST(Gpu, RandomNodesHaveCode) { check_nodes(0, 6); }
+TEST(Gpu, DISABLED_SweepContractions) { check_contractions(1'000'000, 2'000); }
+TEST(Gpu, DISABLED_SweepNodes) { check_nodes(100'000, 1'000); }
+
+void check_model(std::string_view model) {
+  SCOPED_TRACE(model);
+  const Target target = restricted(host_target().value(), Isa::avx2);
+  CompileOptions options;
+  options.plan.threads = 1;
+  Compilation compilation(build_zoo_model(model, {.size = ZooSize::tiny}).value(), target, options);
+  const Result<const Program*> program = compilation.program();
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  for (const program::Kernel& kernel : (*program)->kernels) {
+    for (int64_t capability : kCapabilities) expect_compiles(kernel.tiles, capability);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Gpu, KernelsOfModelsHaveCode) {
+  for (std::string_view model : {"mlp", "lstm"}) check_model(model);
+}
+TEST(Gpu, DISABLED_SweepModels) {
+  for (const ZooEntry& entry : zoo_entries()) check_model(entry.name);
+}
+
+TEST(Gpu, TheAssemblerTakesTheTextAndNoOther) {
+  if (assembler() == nullptr) GTEST_SKIP() << "HONE_PTXAS names no assembler";
+  const GpuKernel kernel = compiled(
+      "tiles @f(@x: f32[4]) -> (@y: f32[4]) { threads i in 4 { %x = load @x[i] store @y[i] = %x } "
+      "}",
+      90);
+  EXPECT_EQ(assembler_says(kernel.ptx, 90), "");
+  EXPECT_THAT(assembler_says(kernel.ptx + "nonsense", 90), HasSubstr("error"));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
