@@ -25,15 +25,31 @@ target_compile_options(hone_test_pch PUBLIC $<$<CONFIG:Release>:-O0>)
 target_precompile_headers(hone_test_pch PRIVATE
   cmake/pch.h ${test_headers} <gtest/gtest.h> <gmock/gmock.h>)
 
+# NVIDIA's driver, as far as hone calls it, on a GPU that is a part of the process. Its names beside
+# those of the driver are seen by nobody.
+hone_glob(fake_cuda_sources tests/fake_cuda/*.cc)
+list(FILTER fake_cuda_sources EXCLUDE REGEX "_testing\\.cc$")
+add_library(fake_cuda SHARED EXCLUDE_FROM_ALL ${fake_cuda_sources} src/base/hash.cc)
+target_include_directories(fake_cuda PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(fake_cuda PRIVATE fmt::fmt)
+target_compile_features(fake_cuda PRIVATE cxx_std_20)
+hone_target(fake_cuda)
+target_link_options(fake_cuda PRIVATE -Wl,-Bsymbolic)
+
 # What tests of several folders share: tests/FOLDER/NAME_testing.cc. All of it is about the
 # compiler.
 if(HONE_SANITIZE STREQUAL thread)
   add_library(hone_testing INTERFACE)
   target_link_libraries(hone_testing INTERFACE hone_test_pch)
+  target_sources(hone_testing INTERFACE ${PROJECT_SOURCE_DIR}/tests/fake_cuda/library_testing.cc)
+  target_compile_definitions(hone_testing INTERFACE FAKE_CUDA="$<TARGET_FILE:fake_cuda>")
+  add_dependencies(hone_testing fake_cuda)
 else()
   hone_glob(testing_sources tests/*_testing.cc)
   add_library(hone_testing STATIC EXCLUDE_FROM_ALL ${testing_sources})
   target_link_libraries(hone_testing PUBLIC hone_test_pch)
+  target_compile_definitions(hone_testing PRIVATE FAKE_CUDA="$<TARGET_FILE:fake_cuda>")
+  add_dependencies(hone_testing fake_cuda)
   hone_target(hone_testing)
   target_precompile_headers(hone_testing REUSE_FROM hone_test_pch)
 endif()
@@ -45,7 +61,7 @@ set(test_shards 1 2)  # Each binary runs in two halves, side by side.
 file(GLOB test_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true tests/*)
 foreach(folder IN LISTS test_folders)
   cmake_path(GET folder FILENAME name)
-  if(NOT IS_DIRECTORY ${folder} OR name MATCHES "^(fuzz|install|planted)$" OR
+  if(NOT IS_DIRECTORY ${folder} OR name MATCHES "^(fake_cuda|fuzz|install|planted)$" OR
      NOT name MATCHES "${tested_folders}")
     continue()
   endif()

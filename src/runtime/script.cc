@@ -24,8 +24,12 @@ std::string_view region_name(Place::Region region) {
 
 class Resolver {
  public:
-  Resolver(const Image& image, std::span<const Import> imports)
-      : image_(image), imports_(imports), trips_(image.loops), is_open_(image.loops) {}
+  Resolver(const Image& image, std::span<const Import> imports, Objects objects)
+      : image_(image),
+        imports_(imports),
+        objects_(objects),
+        trips_(image.loops),
+        is_open_(image.loops) {}
 
   Result<Script> resolve() {
     if (image_.threads < 1) return bad_input("runs on {} threads", image_.threads);
@@ -86,6 +90,7 @@ class Resolver {
 
   const Image& image_;
   std::span<const Import> imports_;
+  const Objects objects_;
   std::map<const std::string*, const ObjectCode*> loaded_;
   std::vector<Range> kernels_;   // their phases
   uint32_t first_base_[4] = {};  // of each region
@@ -149,12 +154,13 @@ Status Resolver::resolve_donations() {
 Status Resolver::resolve_kernel(const image::Kernel& kernel) {
   if (kernel.scratch_bytes < 0)
     return bad_input("scratch cannot have {} bytes", kernel.scratch_bytes);
-  if (!kernel.object) return bad_input("the kernel has no object");
-  const ObjectCode* code = HONE_TRY(load(kernel.object));
+  if (!kernel.object && objects_ == Objects::of_all) return bad_input("the kernel has no object");
+  const ObjectCode* code = kernel.object ? HONE_TRY(load(kernel.object)) : nullptr;
   const uint32_t first = static_cast<uint32_t>(script_.phases.size());
   for (const image::Phase& phase : kernel.phases) {
-    const void* function = code->function(phase.symbol);
-    if (function == nullptr) return bad_input("its object has no function '{}'", phase.symbol);
+    const void* function = code == nullptr ? nullptr : code->function(phase.symbol);
+    if (function == nullptr && code != nullptr)
+      return bad_input("its object has no function '{}'", phase.symbol);
     if (phase.trips < 0) return bad_input("'{}' has {} trips", phase.symbol, phase.trips);
     script_.phases.push_back(
         {reinterpret_cast<PhaseFn>(const_cast<void*>(function)), phase.trips, phase.is_parallel});
@@ -198,6 +204,7 @@ Status Resolver::resolve(const image::Launch& launch) {
   instruction.origin = origin(image_.kernels[launch.kernel].name);
   instruction.symbols = static_cast<uint32_t>(script_.symbols.size());
   script_.symbols.insert(script_.symbols.end(), launch.symbols.begin(), launch.symbols.end());
+  instruction.last_symbol = static_cast<uint32_t>(script_.symbols.size());
   add(instruction);
   return {};
 }
@@ -373,7 +380,7 @@ Result<bool> Resolver::point_to(const Place& place) {
   const uint32_t first = static_cast<uint32_t>(script_.steps.size());
   for (const image::Step& step : place.steps) script_.steps.push_back(step);
   script_.pointers.push_back({static_cast<uint32_t>(base - script_.bases.data()), place.offset,
-                              first, static_cast<uint32_t>(script_.steps.size())});
+                              place.bytes, first, static_cast<uint32_t>(script_.steps.size())});
   return script_.pointers.back().moves();
 }
 
@@ -411,8 +418,8 @@ Status Resolver::check(const Place& place, const Script::Base& base) const {
 
 }  // namespace
 
-Result<Script> resolve(const Image& image, std::span<const Import> imports) {
-  return Resolver(image, imports).resolve();
+Result<Script> resolve(const Image& image, std::span<const Import> imports, Objects objects) {
+  return Resolver(image, imports, objects).resolve();
 }
 
 }  // namespace hone

@@ -30,14 +30,16 @@ struct Script {
   struct Pointer {
     uint32_t base;
     int64_t offset;
+    int64_t bytes;
     uint32_t first_step;
     uint32_t last_step;  // one beyond
 
     bool moves() const { return first_step != last_step; }
   };
 
+  // Those of all kernels, kernel by kernel.
   struct Phase {
-    PhaseFn function;
+    PhaseFn function;  // null: the kernel has no object
     int64_t trips;
     bool is_parallel;
   };
@@ -82,6 +84,7 @@ struct Script {
     uint32_t first = 0;
     uint32_t last = 0;  // one beyond
     uint32_t symbols = 0;
+    uint32_t last_symbol = 0;  // one beyond
     int64_t count = 0;
     int64_t step = 0;
     uint32_t origin = kNoOrigin;
@@ -102,8 +105,12 @@ struct Script {
   int64_t scratch_bytes = 0;  // per thread, of the kernel that needs most
 };
 
+// The kernels that must have an object. Some: another device runs those that have none.
+enum class Objects : uint8_t { of_all, of_some };
+
 // Makes the script. Refuses an image that is malformed, or in which a command could reach beyond
 // the memory that it names. The content of a loop of no trips is not checked.
-Result<Script> resolve(const Image& image, std::span<const Import> imports);
+Result<Script> resolve(const Image& image, std::span<const Import> imports,
+                       Objects objects = Objects::of_all);
 
 }  // namespace hone

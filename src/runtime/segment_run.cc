@@ -245,7 +245,7 @@ Result<std::vector<Tensor>> run_segments(const SegmentTree& tree,
   return outputs;
 }
 
-Result<std::vector<Tensor>> run_unit(const Executable& code, uint32_t unit,
+Result<std::vector<Tensor>> run_unit(const Runnable& code, uint32_t unit,
                                      std::span<const Tensor> inputs, const SegmentLimits& left,
                                      const RunOptions& options, std::vector<UnitTimes>* times) {
   // They are held until the last unit that reads them has run.

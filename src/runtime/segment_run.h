@@ -44,7 +44,7 @@ Result<std::vector<Tensor>> run_segments(const SegmentTree& tree,
                                          const SegmentLimits& limits);
 
 // Runs a unit that is code. An error if its outputs take more than is left.
-Result<std::vector<Tensor>> run_unit(const Executable& code, uint32_t unit,
+Result<std::vector<Tensor>> run_unit(const Runnable& code, uint32_t unit,
                                      std::span<const Tensor> inputs, const SegmentLimits& left,
                                      const RunOptions& options, std::vector<UnitTimes>* times);
 

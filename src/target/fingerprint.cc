@@ -14,6 +14,7 @@ Hasher of_instructions(const Target& target) {
   hasher.add(target.cpu).add(name(target.isa));
   for (Extension extension : kExtensions)
     if (target.extensions.contains(extension)) hasher.add(name(extension));
+  if (target.gpu) hasher.add(target.gpu->capability).add(target.gpu->warps);
   return hasher;
 }
 

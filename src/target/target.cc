@@ -58,6 +58,24 @@ Status check_peaks(const Target& target) {
   return {};
 }
 
+Status check_gpu(const Target& target) {
+  if (!target.gpu) return {};
+  const Gpu& gpu = *target.gpu;
+  if (target.isa != Isa::v2 || !target.extensions.empty())
+    return bad_input("a GPU has no level of a CPU's instructions, such as {}", name(target.isa));
+  if (gpu.capability < kMinCapability)
+    return unsupported("a GPU of sm_{}; hone makes code for sm_{} and later ones", gpu.capability,
+                       kMinCapability);
+  HONE_TRY(check_integer("the capability", gpu.capability, kMaxCapability));
+  HONE_TRY(check_integer("the number of warps", gpu.warps, kMaxGpuWarps));
+  HONE_TRY(check_integer("the number of registers", gpu.registers, kMaxGpuRegisters));
+  HONE_TRY(check_integer("the shared memory of an SM", gpu.shared_bytes, kMaxGpuShared));
+  HONE_TRY(check_integer("the shared memory of a block", gpu.block_shared_bytes, gpu.shared_bytes));
+  if (!(gpu.launch >= 0 && gpu.launch <= kMaxGpuLaunch))
+    return bad_input("a launch takes {} s; it must be in 0..{}", gpu.launch, kMaxGpuLaunch);
+  return {};
+}
+
 }  // namespace
 
 std::string default_name(const Target& target) {
@@ -162,6 +180,7 @@ Status check(const Target& target) {
   if (!target.extensions.empty() && target.isa != Isa::avx512)
     return bad_input("the level {} has no extensions; they need avx512", name(target.isa));
   HONE_TRY(check_integer("the number of cores", target.cores, kMaxTargetCores));
+  HONE_TRY(check_gpu(target));
   HONE_TRY(check_caches(target));
   HONE_TRY(check_integer("the memory in bytes", target.memory_bytes, kMaxTargetBytes));
   HONE_TRY(check_rate("memory from one core", target.memory_one_core));

@@ -2,10 +2,12 @@
 
 #include "base/error.h"
 #include "base/instructions.h"
+#include "target/gpu.h"
 #include "tensor/dtype.h"
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +27,9 @@ struct CacheLevel {
 };
 
 struct Target {
-  std::string name;  // plans name it
-  std::string cpu;   // what the processor calls itself; says nothing to the compiler
+  std::string name;        // plans name it
+  std::string cpu;         // what the processor calls itself; says nothing to the compiler
+  std::optional<Gpu> gpu;  // none: a CPU. A GPU has the lowest isa, and no extensions
   Isa isa = Isa::v2;
   ExtensionSet extensions;
   int64_t cores = 1;
@@ -76,5 +79,10 @@ inline constexpr size_t kMaxTargetName = 200;  // bytes
 inline constexpr double kMinTargetRate = 1;    // a second
 inline constexpr double kMaxTargetRate = 1e18;
 inline constexpr double kMaxForkJoin = 1;  // second
+inline constexpr int64_t kMaxCapability = 999;
+inline constexpr int64_t kMaxGpuWarps = 1024;  // and other numbers of one SM
+inline constexpr int64_t kMaxGpuRegisters = int64_t{1} << 24;
+inline constexpr int64_t kMaxGpuShared = int64_t{1} << 30;
+inline constexpr double kMaxGpuLaunch = 1;  // second
 
 }  // namespace hone

@@ -20,8 +20,10 @@ class TargetParser {
     HONE_TRY(in_.end_of_line());
     while (in_.peek() != "}") HONE_TRY(field());
     in_.take();
-    for (std::string_view key :
-         {"isa", "cores", "cache", "memory", "peak f64", "peak f32", "fork_join"})
+    if (seen_.contains("gpu") && seen_.contains("isa"))
+      return in_.at(begin, bad_input("the target says both its isa and its gpu"));
+    for (std::string_view key : {seen_.contains("gpu") ? "gpu" : "isa", "cores", "cache", "memory",
+                                 "peak f64", "peak f32", "fork_join"})
       if (!seen_.contains(std::string(key)))
         return in_.at(begin, bad_input("the target does not say its {}", key));
     if (Status good = check(target_); !good.ok()) return in_.at(begin, std::move(good).error());
@@ -78,6 +80,31 @@ class TargetParser {
     return {};
   }
 
+  // sm_90, 64 warps, 65536 registers, 228 KiB shared, 227 KiB a block, 0.6 us a launch
+  Status read_gpu() {
+    const size_t offset = in_.offset();
+    Gpu gpu;
+    std::string_view digits = in_.take();
+    const bool is_named = consume_prefix(digits, "sm_");
+    const Result<int64_t> number = parse_int(digits);
+    if (!is_named || !number.ok())
+      return in_.at(offset, bad_input("a GPU's capability is written like sm_90"));
+    gpu.capability = *number;
+    HONE_TRY(in_.expect(","));
+    gpu.warps = HONE_TRY(in_.integer(1, kMaxGpuWarps));
+    for (std::string_view word : {"warps", ","}) HONE_TRY(in_.expect(word));
+    gpu.registers = HONE_TRY(in_.integer(1, kMaxGpuRegisters));
+    for (std::string_view word : {"registers", ","}) HONE_TRY(in_.expect(word));
+    gpu.shared_bytes = HONE_TRY(in_.bytes(kMaxGpuShared));
+    for (std::string_view word : {"shared", ","}) HONE_TRY(in_.expect(word));
+    gpu.block_shared_bytes = HONE_TRY(in_.bytes(kMaxGpuShared));
+    for (std::string_view word : {"a", "block", ","}) HONE_TRY(in_.expect(word));
+    gpu.launch = HONE_TRY(in_.quantity(kSeconds, 0, kMaxGpuLaunch));
+    for (std::string_view word : {"a", "launch"}) HONE_TRY(in_.expect(word));
+    target_.gpu = gpu;
+    return {};
+  }
+
   Status read_cores() {
     target_.cores = HONE_TRY(in_.integer(1, kMaxTargetCores));
     return {};
@@ -131,14 +158,12 @@ class TargetParser {
     Status (TargetParser::*read)();
   };
   static std::span<const Field> fields() {
-    static constexpr Field all[] = {{"cpu", &TargetParser::read_cpu},
-                                    {"isa", &TargetParser::read_isa},
-                                    {"cores", &TargetParser::read_cores},
-                                    {"cache", &TargetParser::read_cache},
-                                    {"memory", &TargetParser::read_memory},
-                                    {"peak", &TargetParser::read_peak},
-                                    {"fork_join", &TargetParser::read_fork_join},
-                                    {"measured", &TargetParser::read_measured}};
+    static constexpr Field all[] = {
+        {"cpu", &TargetParser::read_cpu},          {"gpu", &TargetParser::read_gpu},
+        {"isa", &TargetParser::read_isa},          {"cores", &TargetParser::read_cores},
+        {"cache", &TargetParser::read_cache},      {"memory", &TargetParser::read_memory},
+        {"peak", &TargetParser::read_peak},        {"fork_join", &TargetParser::read_fork_join},
+        {"measured", &TargetParser::read_measured}};
     return all;
   }
   static const Field* find(std::string_view key) {
@@ -158,14 +183,24 @@ class TargetParser {
   std::set<std::string> seen_;
 };
 
+std::string gpu_line(const Gpu& gpu) {
+  return fmt::format("  gpu = sm_{}, {} warps, {} registers, {} shared, {} a block, {} a launch",
+                     gpu.capability, gpu.warps, gpu.registers, bytes_text(gpu.shared_bytes),
+                     bytes_text(gpu.block_shared_bytes), with_unit(gpu.launch, kSeconds[0]));
+}
+
 }  // namespace
 
 std::string print(const Target& target) {
   std::string out = fmt::format("target {} {{\n", hone::quoted(target.name));
   if (!target.cpu.empty()) out += fmt::format("  cpu = {}\n", hone::quoted(target.cpu));
-  out += fmt::format("  isa = {}", name(target.isa));
-  for (Extension e : kExtensions)
-    if (target.extensions.contains(e)) out += fmt::format(" + {}", name(e));
+  if (target.gpu) {
+    out += gpu_line(*target.gpu);
+  } else {
+    out += fmt::format("  isa = {}", name(target.isa));
+    for (Extension e : kExtensions)
+      if (target.extensions.contains(e)) out += fmt::format(" + {}", name(e));
+  }
   out += fmt::format("\n  cores = {}\n", target.cores);
   for (const CacheLevel& cache : target.caches)
     out += fmt::format("  cache = {} for {} {} at {}\n", bytes_text(cache.bytes), cache.cores,

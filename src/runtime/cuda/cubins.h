@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/device.h"
+
+namespace hone {
+
+// Keeps machine code of kernels from process to process. Empty functions: nothing is kept.
+struct CubinStore {
+  std::function<std::optional<std::string>(std::string_view key)> find = {};
+  std::function<void(std::string_view key, std::string_view cubin)> put = {};
+};
+
+// All that the machine code of a PTX text depends on. Its first line is for people.
+std::string cubin_key(const CudaDevice& device, std::string_view ptx);
+
+// The machine code of each text, from the store or by the driver's compiler, on several threads.
+// The error of a text that the driver refuses has the driver's log.
+Result<std::vector<std::string>> make_cubins(const CudaDevice& device,
+                                             std::span<const std::string_view> texts,
+                                             const CubinStore& store);
+
+// Machine code on a GPU, for as long as this lives.
+class CudaModule {
+ public:
+  static Result<std::unique_ptr<CudaModule>> load(std::shared_ptr<const CudaDevice> device,
+                                                  const std::string& cubin);
+  ~CudaModule();
+  CudaModule(const CudaModule&) = delete;
+
+  // A function that may have as many bytes of shared memory.
+  Result<cuda::Function> function(const std::string& name, int64_t shared_bytes) const;
+
+ private:
+  explicit CudaModule(std::shared_ptr<const CudaDevice> device) : device_(std::move(device)) {}
+
+  const std::shared_ptr<const CudaDevice> device_;
+  cuda::Module module_ = nullptr;
+};
+
+}  // namespace hone

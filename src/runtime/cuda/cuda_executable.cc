@@ -1,0 +1,452 @@
+#include "runtime/cuda/cuda_executable.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "runtime/cuda/host_kernels.h"
+#include "runtime/script.h"
+#include "target/gpu.h"
+#include "tensor/memory_pool.h"
+
+namespace hone {
+
+namespace {
+
+using Instruction = Script::Instruction;
+using InstructionKind = Instruction::Kind;
+
+constexpr int64_t kMaxBlockThreads = 1024;
+constexpr int64_t kMaxBlocks = INT32_MAX;
+// Scratch of all threads of a launch together. A kernel that has some gets no more threads than
+// fit, which then take several trips each.
+constexpr int64_t kMaxScratch = int64_t{256} << 20;
+
+bool is_written(image::Place::Region region) {
+  return region == image::Place::Region::arena || region == image::Place::Region::output;
+}
+
+bool is_collective(InstructionKind kind) {
+  using enum Instruction::Kind;
+  return kind == start || kind == send || kind == receive || kind == wait || kind == device_index;
+}
+
+// How many blocks a phase gets.
+int64_t blocks_of(const GpuPhase& phase, int64_t trips) {
+  int64_t blocks = trips;
+  if (phase.trip_of == TripOf::thread) blocks = ceil_div(trips, phase.block_threads);
+  if (phase.scratch_bytes > 0)
+    blocks = std::min(blocks, kMaxScratch / (phase.scratch_bytes * phase.block_threads));
+  return std::clamp<int64_t>(blocks, 1, kMaxBlocks);
+}
+
+int64_t scratch_of(const GpuPhase& phase, int64_t blocks) {
+  return phase.scratch_bytes * phase.block_threads * blocks;
+}
+
+}  // namespace
+
+// ---- Runs --------------------------------------------------------------------------------------
+
+// Goes through the script's instructions once. What the GPU does comes to its stream; while the
+// stream is captured, it becomes a graph.
+class CudaExecutable::Run {
+ public:
+  Run(const CudaExecutable& of, const RunOptions& options)
+      : of_(of),
+        script_(*of.script_),
+        call_(of.device_->call()),
+        options_(options),
+        trips_(script_.loops) {}
+
+  Status execute() {
+    for (size_t next = 0; next < script_.instructions.size();) {
+      if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
+      const Instruction& now = script_.instructions[next++];
+      const bool is_timed = options_.profile != nullptr && now.origin != Script::kNoOrigin;
+      HONE_TRY(is_timed ? timed(now) : work(now));
+      switch (now.kind) {
+        case InstructionKind::jump: next = now.target; break;
+        case InstructionKind::jump_if_zero:
+          if (HONE_TRY(byte_at(now.pointer)) == std::byte{0}) next = now.target;
+          break;
+        case InstructionKind::enter: trips_[now.first] = now.count; break;
+        case InstructionKind::next:
+          if (trips_[now.first] != now.count) {
+            trips_[now.first] += now.step;
+            next = now.target;
+          }
+          break;
+        default: break;
+      }
+    }
+    return {};
+  }
+
+ private:
+  Status work(const Instruction& now) {
+    if (now.kind == InstructionKind::launch) return launch(now);
+    if (now.kind == InstructionKind::copy) return copy(now);
+    return {};
+  }
+
+  // Waits for its end.
+  Status timed(const Instruction& now) {
+    const SpanClock clock;
+    const CudaDevice& device = *of_.device_;
+    HONE_TRY(device.check(call_.cuEventRecord(of_.events_[0], of_.stream_), "began to time"));
+    HONE_TRY(work(now));
+    HONE_TRY(device.check(call_.cuEventRecord(of_.events_[1], of_.stream_), "ended a timing"));
+    HONE_TRY(device.check(call_.cuEventSynchronize(of_.events_[1]), what(now)));
+    float milliseconds = 0;
+    HONE_TRY(device.check(call_.cuEventElapsedTime(&milliseconds, of_.events_[0], of_.events_[1]),
+                          "read a time"));
+    CommandTime& entry = (*options_.profile)[now.origin];
+    const double seconds = 1e-3 * static_cast<double>(milliseconds);
+    entry.least = entry.runs++ == 0 ? seconds : std::min(entry.least, seconds);
+    entry.seconds += seconds;
+    if (options_.trace != nullptr) options_.trace->add(now.origin, clock.span());
+    return {};
+  }
+
+  std::string what(const Instruction& now) const {
+    const Script::Origin& origin = script_.origins[now.origin];
+    return origin.kernel.empty() ? fmt::format("copied '{}'", excerpt(origin.command))
+                                 : fmt::format("ran kernel '{}'", excerpt(origin.kernel));
+  }
+
+  cuda::Address address(uint32_t i) const {
+    const Script::Pointer& pointer = script_.pointers[i];
+    int64_t offset = pointer.offset;
+    for (uint32_t s = pointer.first_step; s < pointer.last_step; ++s)
+      offset += script_.steps[s].stride * trips_[script_.steps[s].loop];
+    return of_.bases_[pointer.base] + static_cast<uint64_t>(offset);
+  }
+
+  Status launch(const Instruction& now) {
+    const auto count = now.last - now.first;
+    if (count > 0 && of_.phases_[now.first].function == nullptr) return launch_on_cpu(now);
+    words_.clear();
+    for (uint32_t i = 0; i < now.pointers; ++i) words_.push_back(address(now.pointer + i));
+    for (uint32_t i = now.symbols; i < now.last_symbol; ++i)
+      words_.push_back(static_cast<uint64_t>(script_.symbols[i]));
+    const size_t trips = words_.size() + 1;
+    words_.insert(words_.end(), {of_.scratch_, 0, 0});
+    parameters_.clear();
+    for (uint64_t& word : words_) parameters_.push_back(&word);
+    for (uint32_t i = now.first; i < now.last; ++i) {
+      if (script_.phases[i].trips == 0) continue;
+      words_[trips + 1] = static_cast<uint64_t>(script_.phases[i].trips);
+      const Phase& phase = of_.phases_[i];
+      HONE_TRY(of_.device_->check(
+          call_.cuLaunchKernel(phase.function, phase.blocks, 1, 1,
+                               static_cast<unsigned>(phase.phase.block_threads), 1, 1,
+                               static_cast<unsigned>(phase.phase.shared_bytes), of_.stream_,
+                               parameters_.data(), nullptr),
+          what(now)));
+    }
+    return {};
+  }
+
+  Status launch_on_cpu(const Instruction& now) {
+    std::vector<CudaHostKernels::Buffer> buffers;
+    for (uint32_t i = now.pointer; i < now.pointer + now.pointers; ++i) {
+      const Script::Pointer& pointer = script_.pointers[i];
+      buffers.push_back(
+          {address(i), pointer.bytes, is_written(script_.bases[pointer.base].region)});
+    }
+    return of_.host_->run(*of_.device_, of_.stream_,
+                          std::span(script_.phases).subspan(now.first, now.last - now.first),
+                          buffers, script_.symbols.data() + now.symbols);
+  }
+
+  Status copy(const Instruction& now) {
+    const cuda::Address from = address(now.pointer), to = address(now.pointer + 1);
+    if (now.count == 0 || from == to) return {};
+    return of_.device_->check(
+        call_.cuMemcpyDtoDAsync_v2(to, from, static_cast<size_t>(now.count), of_.stream_),
+        what(now));
+  }
+
+  Result<std::byte> byte_at(uint32_t pointer) {
+    std::byte value{};
+    const Status begun = of_.device_->check(
+        call_.cuMemcpyDtoHAsync_v2(&value, address(pointer), 1, of_.stream_), "read a condition");
+    // The copy must not outlive the byte.
+    const cuda::Code waited = call_.cuStreamSynchronize(of_.stream_);
+    HONE_TRY(begun);
+    HONE_TRY(of_.device_->check(waited, "waited for a condition"));
+    return value;
+  }
+
+  const CudaExecutable& of_;
+  const Script& script_;
+  const cuda::Functions& call_;
+  const RunOptions& options_;
+  std::vector<int64_t> trips_;     // of each loop
+  std::vector<uint64_t> words_;    // of a launch: addresses, symbols, scratch, begin, end
+  std::vector<void*> parameters_;  // where they stand
+};
+
+// ---- Loading -----------------------------------------------------------------------------------
+
+CudaExecutable::CudaExecutable() = default;
+
+CudaExecutable::~CudaExecutable() {
+  if (device_ == nullptr) return;
+  device_->enter_to_give_back();
+  const cuda::Functions& call = device_->call();
+  if (graph_ != nullptr) (void)call.cuGraphExecDestroy(graph_);
+  for (cuda::Event event : events_)
+    if (event != nullptr) (void)call.cuEventDestroy_v2(event);
+  if (stream_ != nullptr) (void)call.cuStreamDestroy_v2(stream_);
+}
+
+Result<std::shared_ptr<const CudaExecutable>> CudaExecutable::load(
+    const GpuImage& image, std::shared_ptr<const CudaDevice> device,
+    const CudaLoadOptions& options) {
+  std::shared_ptr<CudaExecutable> made(new CudaExecutable);
+  made->place_ = fmt::format("image '{}' on cuda:{}", image.image.name, device->number());
+  made->device_ = std::move(device);
+  Status good = made->set_up(image, options);
+  if (!good.ok()) return std::move(good).error().within(made->place_);
+  return std::shared_ptr<const CudaExecutable>(std::move(made));
+}
+
+Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& options) {
+  if (image.image.flushes_denormals)
+    return unsupported("code for a GPU keeps denormal numbers")
+        .with_hint("leave --flush-denormals out");
+  HONE_TRY(check_kernels(image));
+  script_ =
+      std::make_unique<const Script>(
+          HONE_TRY(resolve(image.image, default_imports(), Objects::of_some)));
+  HONE_TRY(check_script());
+  inputs_ = image.image.inputs;
+  outputs_ = image.image.outputs;
+  HONE_TRY(load_code(image, options.cubins));
+  HONE_TRY(allocate(image));
+  const bool needs_cpu =
+      std::ranges::any_of(phases_, [](const Phase& one) { return one.function == nullptr; });
+  if (needs_cpu) host_ = HONE_TRY(CudaHostKernels::make(*script_, image.image.threads, options.team));
+  const cuda::Functions& call = device_->call();
+  HONE_TRY(device_->check(call.cuStreamCreate(&stream_, cuda::kNotWithNull), "made a stream"));
+  for (cuda::Event& event : events_)
+    HONE_TRY(device_->check(call.cuEventCreate(&event, 0), "made an event"));
+  size_t output_bytes = 0;
+  for (const image::Port& port : outputs_)
+    output_bytes += static_cast<size_t>(port.type.static_bytes());
+  output_memory_ = std::make_shared<MemoryPool>(output_bytes);
+  return make_graph();
+}
+
+Status CudaExecutable::check_kernels(const GpuImage& image) const {
+  const std::vector<image::Kernel>& kernels = image.image.kernels;
+  if (image.kernels.size() != kernels.size())
+    return bad_input("{} kernels have code, but the image has {}", image.kernels.size(),
+                     kernels.size());
+  const int64_t most_shared = HONE_TRY(device_->attribute(cuda::kSharedOfBlock));
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const GpuKernel& code = image.kernels[k];
+    const std::string place = fmt::format("kernel '{}'", kernels[k].name);
+    if (kernels[k].object) continue;
+    if (code.phases.size() != kernels[k].phases.size())
+      return bad_input("its code has {} phases, not {}", code.phases.size(),
+                       kernels[k].phases.size())
+          .within(place);
+    if (code.capability > device_->capability())
+      return unsupported("it is for sm_{}, and the GPU '{}' is sm_{}", code.capability,
+                         device_->name(), device_->capability())
+          .within(place);
+    for (const GpuPhase& phase : code.phases)
+      if (phase.block_threads < 1 || phase.block_threads > kMaxBlockThreads ||
+          phase.shared_bytes < 0 || phase.shared_bytes > most_shared || phase.scratch_bytes < 0 ||
+          phase.scratch_bytes % kBufferAlignment != 0 || phase.scratch_bytes > kMaxScratch)
+        return bad_input(
+                   "blocks of {} threads with {} bytes of shared memory, and {} of scratch a "
+                   "thread, do not fit the GPU",
+                   phase.block_threads, phase.shared_bytes, phase.scratch_bytes)
+            .within(place);
+  }
+  return {};
+}
+
+Status CudaExecutable::check_script() const {
+  for (const Instruction& one : script_->instructions)
+    if (is_collective(one.kind))
+      return unsupported("a model for several devices does not run on a GPU")
+          .with_hint("--devices cpu,cpu runs it on this machine");
+  return {};
+}
+
+Status CudaExecutable::load_code(const GpuImage& image, const CubinStore& store) {
+  std::map<std::string_view, size_t> known;  // texts
+  std::vector<std::string_view> texts;
+  for (size_t k = 0; k < image.kernels.size(); ++k)
+    if (!image.image.kernels[k].object &&
+        known.try_emplace(image.kernels[k].ptx, texts.size()).second)
+      texts.push_back(image.kernels[k].ptx);
+  for (const std::string& cubin : HONE_TRY(make_cubins(*device_, texts, store)))
+    modules_.push_back(HONE_TRY(CudaModule::load(device_, cubin)));
+  for (size_t k = 0; k < image.kernels.size(); ++k) {
+    const image::Kernel& kernel = image.image.kernels[k];
+    for (size_t p = 0; p < kernel.phases.size(); ++p) {
+      Phase& made = phases_.emplace_back();
+      if (kernel.object) continue;
+      made.phase = image.kernels[k].phases[p];
+      made.function = HONE_TRY(modules_[known.at(image.kernels[k].ptx)]->function(
+          made.phase.symbol, made.phase.shared_bytes));
+      made.blocks = static_cast<unsigned>(
+          kernel.phases[p].is_parallel ? blocks_of(made.phase, kernel.phases[p].trips) : 1);
+    }
+  }
+  return {};
+}
+
+Status CudaExecutable::allocate(const GpuImage& image) {
+  // Offsets in one piece of memory, of the bases that are not constants, and of scratch.
+  int64_t bytes = 0;
+  bool is_too_large = false;
+  const auto place = [&](int64_t size) {
+    const int64_t at = bytes;
+    const std::optional<int64_t> rounded = checked_round_up(size, CudaMemory::kAlignment);
+    const std::optional<int64_t> end = rounded ? checked_add(bytes, *rounded) : std::nullopt;
+    is_too_large |= !end;
+    bytes = end.value_or(bytes);
+    return at;
+  };
+  std::vector<int64_t> offsets;
+  for (const Script::Base& base : script_->bases)
+    offsets.push_back(base.region == image::Place::Region::constant ? 0 : place(base.bytes));
+  int64_t scratch = 0;
+  for (const Phase& one : phases_)
+    scratch = std::max(scratch, scratch_of(one.phase, int64_t{one.blocks}));
+  const int64_t scratch_at = place(scratch);
+  if (is_too_large) return over_limit("its values take more bytes than 64 bits count");
+  const int64_t constants = device_->missing_bytes(image.image.constants);
+  const std::optional<int64_t> all = checked_add(bytes, constants);
+  const int64_t free = HONE_TRY(device_->free_bytes());
+  if (!all || *all > free)
+    return over_limit(
+               "the GPU '{}' has {} of free memory, and {} are needed, {} of them for "
+               "constants: {} are missing",
+               device_->name(), format_bytes(free), format_bytes(all.value_or(bytes)),
+               format_bytes(constants), format_bytes(all.value_or(bytes) - free))
+        .with_hint("a smaller batch needs less; without --device cuda it runs on the CPU");
+  memory_ = HONE_TRY(CudaMemory::make(device_, bytes));
+  scratch_ = memory_->address() + static_cast<uint64_t>(scratch_at);
+  for (size_t i = 0; i < script_->bases.size(); ++i) {
+    const Script::Base& base = script_->bases[i];
+    if (base.region == image::Place::Region::constant) {
+      constants_.push_back(HONE_TRY(device_->resident(image.image.constants[base.index])));
+      bases_.push_back(constants_.back()->address());
+    } else {
+      bases_.push_back(memory_->address() + static_cast<uint64_t>(offsets[i]));
+    }
+  }
+  return {};
+}
+
+// Nothing, if the CPU has to decide or to compute something.
+Status CudaExecutable::make_graph() {
+  using enum Instruction::Kind;
+  const bool is_straight =
+      host_ == nullptr && !script_->instructions.empty() &&
+      std::ranges::all_of(script_->instructions, [](const Instruction& one) {
+        return one.kind == InstructionKind::launch || one.kind == InstructionKind::copy;
+      });
+  if (!is_straight) return {};
+  HONE_TRY(device_->enter());
+  const cuda::Functions& call = device_->call();
+  HONE_TRY(device_->check(call.cuStreamBeginCapture_v2(stream_, cuda::kCaptureOfThread),
+                          "began a graph"));
+  const Status recorded = Run(*this, RunOptions()).execute();
+  cuda::Graph graph = nullptr;
+  Status ended = device_->check(call.cuStreamEndCapture(stream_, &graph), "ended a graph");
+  if (recorded.ok() && ended.ok())
+    ended = device_->check(call.cuGraphInstantiateWithFlags(&graph_, graph, 0), "made a graph");
+  if (graph != nullptr) (void)call.cuGraphDestroy(graph);
+  HONE_TRY(recorded);
+  return ended;
+}
+
+// ---- Running -----------------------------------------------------------------------------------
+
+int64_t CudaExecutable::threads() const { return device_->sms(); }
+
+int64_t CudaExecutable::device_bytes() const {
+  return std::accumulate(constants_.begin(), constants_.end(), memory_->bytes(),
+                         [](int64_t sum, const auto& one) { return sum + one->bytes(); });
+}
+
+Status CudaExecutable::check_inputs(std::span<const Tensor> inputs) const {
+  if (inputs.size() != inputs_.size())
+    return bad_input("{} inputs are given, but {} are needed", inputs.size(), inputs_.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].type() != inputs_[i].type)
+      return bad_input("input '{}' is {}, but {} is needed", inputs_[i].name,
+                       inputs[i].type().to_string(), inputs_[i].type.to_string());
+  return {};
+}
+
+Result<std::vector<Tensor>> CudaExecutable::run(std::span<const Tensor> inputs,
+                                                const RunOptions& options,
+                                                std::vector<UnitTimes>* times) const {
+  if (times != nullptr) return run(inputs, timed(options, *times, 0, types_of(inputs)));
+  HONE_TRY(check_inputs(inputs));
+  if (options.flush_denormals) return unsupported("code for a GPU keeps denormal numbers");
+  if (devices_of(options.place) > 1)
+    return unsupported("a GPU is one device; {} are asked for", devices_of(options.place));
+  if (options.profile != nullptr && options.profile->empty())
+    for (const Script::Origin& origin : script_->origins)
+      options.profile->push_back({.command = origin.command, .kernel = origin.kernel});
+  Result<std::vector<Tensor>> outputs = run_once(inputs, options);
+  if (!outputs.ok()) return std::move(outputs).error().within(place_);
+  return outputs;
+}
+
+Result<std::vector<Tensor>> CudaExecutable::run_once(std::span<const Tensor> inputs,
+                                                     const RunOptions& options) const {
+  const std::scoped_lock lock(mutex_);
+  if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
+  HONE_TRY(device_->enter());
+  std::vector<Tensor> outputs;
+  for (const image::Port& port : outputs_)
+    outputs.push_back(Tensor::uninitialized(port.type, output_memory_));
+  const Status good = start_and_wait(inputs, outputs, options);
+  // Copies that are under way would outlive the tensors.
+  if (!good.ok()) (void)device_->call().cuStreamSynchronize(stream_);
+  HONE_TRY(good);
+  // Equal tensors have equal bytes, so the unused bits of the last byte become 0.
+  for (Tensor& output : outputs)
+    if (output.elements() > 0) output.mutable_bytes().back() &= output.type().bits_of_last_byte();
+  return outputs;
+}
+
+Status CudaExecutable::start_and_wait(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                                      const RunOptions& options) const {
+  const cuda::Functions& call = device_->call();
+  const cuda::Address* base = bases_.data() + script_->first_port;
+  for (size_t i = 0; i < inputs.size(); ++i, ++base) {
+    const std::span<const std::byte> bytes = inputs[i].bytes();
+    if (!bytes.empty())
+      HONE_TRY(device_->check(call.cuMemcpyHtoDAsync_v2(*base, bytes.data(), bytes.size(), stream_),
+                              fmt::format("copied input '{}' to it", excerpt(inputs_[i].name))));
+  }
+  if (graph_ != nullptr && options.profile == nullptr)
+    HONE_TRY(device_->check(call.cuGraphLaunch(graph_, stream_), "launched a graph"));
+  else
+    HONE_TRY(Run(*this, options).execute());
+  for (size_t i = 0; i < outputs.size(); ++i, ++base) {
+    const std::span<std::byte> bytes = outputs[i].mutable_bytes();
+    if (!bytes.empty())
+      HONE_TRY(
+          device_->check(call.cuMemcpyDtoHAsync_v2(bytes.data(), *base, bytes.size(), stream_),
+                         fmt::format("copied output '{}' from it", excerpt(outputs_[i].name))));
+  }
+  return device_->check(call.cuStreamSynchronize(stream_), "waited for a run");
+}
+
+}  // namespace hone

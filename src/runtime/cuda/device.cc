@@ -1,0 +1,119 @@
+#include "runtime/cuda/device.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "target/gpu.h"
+
+namespace hone {
+
+// ---- Memory ------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<CudaMemory>> CudaMemory::make(std::shared_ptr<const CudaDevice> device,
+                                                     int64_t bytes) {
+  std::unique_ptr<CudaMemory> memory(new CudaMemory(std::move(device), bytes));
+  if (bytes == 0) return memory;
+  const CudaDevice& on = *memory->device_;
+  HONE_TRY(on.enter());
+  HONE_TRY(on.check(on.call().cuMemAlloc_v2(&memory->address_, static_cast<size_t>(bytes)),
+                    fmt::format("allocated {}", format_bytes(bytes))));
+  return memory;
+}
+
+CudaMemory::~CudaMemory() {
+  if (address_ == 0) return;
+  device_->enter_to_give_back();
+  (void)device_->call().cuMemFree_v2(address_);
+}
+
+// ---- The device --------------------------------------------------------------------------------
+
+Result<std::shared_ptr<const CudaDevice>> CudaDevice::open(std::shared_ptr<const CudaDriver> driver,
+                                                           int number) {
+  if (number < 0 || number >= driver->devices())
+    return unsupported("there is no GPU cuda:{}; this machine has {}", number, driver->devices());
+  std::shared_ptr<CudaDevice> device(new CudaDevice(std::move(driver), number));
+  Status good = device->set_up();
+  if (!good.ok()) return std::move(good).error().within(fmt::format("cuda:{}", number));
+  return std::shared_ptr<const CudaDevice>(std::move(device));
+}
+
+Status CudaDevice::set_up() {
+  HONE_TRY(check(call().cuDeviceGet(&device_, number_), "looked for the GPU"));
+  char name[256] = {};
+  HONE_TRY(check(call().cuDeviceGetName(name, sizeof name - 1, device_), "asked for its name"));
+  name_ = name;
+  capability_ = 10 * HONE_TRY(attribute(cuda::kMajor)) + HONE_TRY(attribute(cuda::kMinor));
+  if (capability_ < kMinCapability)
+    return unsupported("the GPU '{}' is sm_{}; hone makes code for sm_{} and later ones",
+                       excerpt(name_), capability_, kMinCapability);
+  sms_ = HONE_TRY(attribute(cuda::kSmCount));
+  size_t bytes = 0;
+  HONE_TRY(check(call().cuDeviceTotalMem_v2(&bytes, device_), "asked for the size of its memory"));
+  memory_bytes_ = static_cast<int64_t>(bytes);
+  return check(call().cuDevicePrimaryCtxRetain(&context_, device_), "made a context");
+}
+
+CudaDevice::~CudaDevice() {
+  if (context_ == nullptr) return;
+  (void)call().cuCtxSetCurrent(nullptr);
+  (void)call().cuDevicePrimaryCtxRelease_v2(device_);
+}
+
+Status CudaDevice::enter() const {
+  return check(call().cuCtxSetCurrent(context_), "entered its context");
+}
+
+Result<int64_t> CudaDevice::attribute(int which) const {
+  int value = 0;
+  HONE_TRY(check(call().cuDeviceGetAttribute(&value, which, device_),
+                 fmt::format("asked for attribute {}", which)));
+  return int64_t{value};
+}
+
+Result<int64_t> CudaDevice::free_bytes() const {
+  HONE_TRY(enter());
+  size_t free = 0, all = 0;
+  HONE_TRY(check(call().cuMemGetInfo_v2(&free, &all), "asked for free memory"));
+  return static_cast<int64_t>(free);
+}
+
+Result<std::shared_ptr<const CudaMemory>> CudaDevice::resident(const Tensor& tensor) const {
+  const std::span<const std::byte> bytes = tensor.bytes();
+  const std::scoped_lock lock(mutex_);
+  const auto known = residents_.find(bytes.data());
+  std::shared_ptr<const Resident> one;
+  if (known != residents_.end()) one = known->second.lock();
+  if (one == nullptr || one->memory->bytes() != tensor.byte_size()) {
+    auto made = std::make_shared<Resident>();
+    made->tensor = tensor;
+    made->memory = HONE_TRY(CudaMemory::make(shared_from_this(), tensor.byte_size()));
+    if (!bytes.empty()) {
+      HONE_TRY(enter());
+      HONE_TRY(check(
+          call().cuMemcpyHtoDAsync_v2(made->memory->address(), bytes.data(), bytes.size(), nullptr),
+          "copied a constant to it"));
+      HONE_TRY(check(call().cuStreamSynchronize(nullptr), "waited for the copy of a constant"));
+    }
+    one = std::move(made);
+    std::erase_if(residents_, [](const auto& entry) { return entry.second.expired(); });
+    residents_[bytes.data()] = one;
+  }
+  return std::shared_ptr<const CudaMemory>(one, one->memory.get());
+}
+
+int64_t CudaDevice::missing_bytes(std::span<const Tensor> tensors) const {
+  const std::scoped_lock lock(mutex_);
+  int64_t missing = 0;
+  for (const Tensor& tensor : tensors) {
+    const auto known = residents_.find(tensor.bytes().data());
+    if (known == residents_.end() || known->second.expired()) missing += tensor.byte_size();
+  }
+  return missing;
+}
+
+Result<std::shared_ptr<const CudaDevice>> open_cuda_device(const std::string& library, int number) {
+  return CudaDevice::open(HONE_TRY(CudaDriver::open(library)), number);
+}
+
+}  // namespace hone

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "runtime/cuda/driver.h"
+#include "tensor/tensor.h"
+
+namespace hone {
+
+class CudaDevice;
+
+// Memory of a GPU, for as long as this lives.
+class CudaMemory {
+ public:
+  static constexpr int64_t kAlignment = 256;  // of what lies in it one behind the other
+
+  // Of no bytes: it has no address.
+  static Result<std::unique_ptr<CudaMemory>> make(std::shared_ptr<const CudaDevice> device,
+                                                  int64_t bytes);
+  ~CudaMemory();
+  CudaMemory(const CudaMemory&) = delete;
+
+  cuda::Address address() const { return address_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  CudaMemory(std::shared_ptr<const CudaDevice> device, int64_t bytes)
+      : device_(std::move(device)), bytes_(bytes) {}
+
+  const std::shared_ptr<const CudaDevice> device_;
+  const int64_t bytes_;
+  cuda::Address address_ = 0;
+};
+
+// One GPU: its context, and what it can. Any number of threads may use it at once; each makes the
+// context its own with enter() before it calls the driver.
+class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
+ public:
+  // Unsupported: there is no GPU of this number, or it is below sm_80.
+  static Result<std::shared_ptr<const CudaDevice>> open(std::shared_ptr<const CudaDriver> driver,
+                                                        int number);
+  ~CudaDevice();
+  CudaDevice(const CudaDevice&) = delete;
+
+  const CudaDriver& driver() const { return *driver_; }
+  const cuda::Functions& call() const { return driver_->call(); }
+  Status check(cuda::Code code, std::string_view doing) const {
+    return driver_->check(code, doing);
+  }
+  Status enter() const;
+  // Before something is given back, which is tried in any case: a lost device refuses both, and
+  // what it had is gone with it.
+  void enter_to_give_back() const { (void)call().cuCtxSetCurrent(context_); }
+
+  int number() const { return number_; }
+  const std::string& name() const { return name_; }
+  int64_t capability() const { return capability_; }  // 90
+  int64_t sms() const { return sms_; }
+  int64_t memory_bytes() const { return memory_bytes_; }
+  Result<int64_t> free_bytes() const;
+  Result<int64_t> attribute(int which) const;  // cuda::kL2Bytes
+
+  // The tensor's bytes on the GPU. All who ask for the same tensor share one copy.
+  Result<std::shared_ptr<const CudaMemory>> resident(const Tensor& tensor) const;
+  // The bytes that resident() would have to allocate for those of the tensors that are not there.
+  int64_t missing_bytes(std::span<const Tensor> tensors) const;
+
+ private:
+  struct Resident {
+    Tensor tensor;  // its bytes stay where they are
+    std::unique_ptr<CudaMemory> memory;
+  };
+  explicit CudaDevice(std::shared_ptr<const CudaDriver> driver, int number)
+      : driver_(std::move(driver)), number_(number) {}
+  Status set_up();
+
+  const std::shared_ptr<const CudaDriver> driver_;
+  const int number_;
+  cuda::Device device_ = 0;
+  cuda::Context context_ = nullptr;
+  std::string name_;
+  int64_t capability_ = 0;
+  int64_t sms_ = 0;
+  int64_t memory_bytes_ = 0;
+
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::map<const std::byte*, std::weak_ptr<const Resident>> residents_;
+};
+
+// The device of this number, by the driver of this library.
+Result<std::shared_ptr<const CudaDevice>> open_cuda_device(const std::string& library, int number);
+
+}  // namespace hone

@@ -1,0 +1,68 @@
+#include "runtime/cuda/driver.h"
+
+#include <dlfcn.h>
+
+namespace hone {
+
+namespace {
+
+constexpr std::string_view kWithoutGpu = "without --device cuda it runs on the CPU";
+
+// What the loader says, in one line.
+std::string loader_reason() {
+  const char* text = dlerror();
+  return text == nullptr ? "the loader does not say why" : text;
+}
+
+}  // namespace
+
+std::string cuda_version_text(int version) {
+  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+}
+
+Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& library) {
+  void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr)
+    return unsupported("there is no NVIDIA driver: {}", loader_reason()).with_hint(kWithoutGpu);
+  std::shared_ptr<CudaDriver> driver(new CudaDriver);
+  Status good = driver->find_functions(opened, library);
+  if (good.ok()) good = driver->start();
+  if (!good.ok()) return std::move(good).error().with_hint(kWithoutGpu);
+  return std::shared_ptr<const CudaDriver>(std::move(driver));
+}
+
+Status CudaDriver::find_functions(void* library, const std::string& name) {
+#define HONE_CUDA_FIND(function, parameters)                                      \
+  functions_.function =                                                           \
+      reinterpret_cast<decltype(functions_.function)>(dlsym(library, #function)); \
+  if (functions_.function == nullptr)                                             \
+    return unsupported("the NVIDIA driver is too old: {} has no function {}", name, #function);
+  HONE_CUDA_FUNCTIONS(HONE_CUDA_FIND)
+#undef HONE_CUDA_FIND
+  return {};
+}
+
+Status CudaDriver::start() {
+  const cuda::Code started = functions_.cuInit(0);
+  if (started == cuda::kNoDevice)
+    return unsupported("the NVIDIA driver finds no GPU in this machine");
+  HONE_TRY(check(started, "started the driver"));
+  HONE_TRY(check(functions_.cuDriverGetVersion(&version_), "asked for the driver's version"));
+  if (version_ < kMinCudaVersion)
+    return unsupported("the NVIDIA driver is too old: it is for {}; hone needs {} or later",
+                       cuda_version_text(version_), cuda_version_text(kMinCudaVersion));
+  HONE_TRY(check(functions_.cuDeviceGetCount(&devices_), "counted the GPUs"));
+  if (devices_ < 1) return unsupported("the NVIDIA driver finds no GPU in this machine");
+  return {};
+}
+
+Error CudaDriver::failed(cuda::Code code, std::string_view doing) const {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (functions_.cuGetErrorName(code, &name) != cuda::kGood || name == nullptr) name = "unknown";
+  if (functions_.cuGetErrorString(code, &text) != cuda::kGood || text == nullptr)
+    text = "the driver knows no reason";
+  return over_limit("the GPU failed while hone {}: {} ({}, error {})", doing, text, name, code);
+}
+
+}  // namespace hone

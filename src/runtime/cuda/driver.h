@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+// NVIDIA's driver, opened at run time: hone needs neither its headers nor a toolkit to be built.
+
+namespace hone {
+
+namespace cuda {
+
+// What the driver's functions take and give, as its binary interface has it.
+using Code = int;  // 0: good
+using Device = int;
+using Address = uint64_t;  // of memory of the device
+using Context = struct ContextTag*;
+using Module = struct ModuleTag*;
+using Function = struct FunctionTag*;
+using Stream = struct StreamTag*;
+using Event = struct EventTag*;
+using Graph = struct GraphTag*;
+using GraphRun = struct GraphRunTag*;  // an instantiated graph
+using Link = struct LinkTag*;
+
+inline constexpr Code kGood = 0, kNoMemory = 2, kNoDevice = 100;
+
+// Attributes of a device.
+inline constexpr int kSmCount = 16, kL2Bytes = 38, kThreadsOfSm = 39, kMajor = 75, kMinor = 76,
+                     kSharedOfSm = 81, kRegistersOfSm = 82, kSharedOfBlock = 97, kClockKhz = 13,
+                     kMemoryClockKhz = 36, kMemoryBusBits = 37;
+inline constexpr int kMaxDynamicShared = 8;  // an attribute of a function: bytes
+inline constexpr unsigned kNotWithNull = 1;  // a stream that does not wait for the null stream
+inline constexpr int kCaptureOfThread = 1;   // other threads go on as they like
+inline constexpr int kLinkPtx = 1;
+// Options of the driver's compiler: where its errors go, and how many bytes there are.
+inline constexpr int kErrorLog = 5, kErrorLogBytes = 6;
+inline constexpr int64_t kFreeShared = 48 << 10;  // more has to be asked for
+
+// Every function that hone calls: the name under which the library has it, and its parameters.
+#define HONE_CUDA_FUNCTIONS(X)                                                              \
+  X(cuInit, (unsigned flags))                                                               \
+  X(cuDriverGetVersion, (int* version))                                                     \
+  X(cuGetErrorName, (Code code, const char** text))                                         \
+  X(cuGetErrorString, (Code code, const char** text))                                       \
+  X(cuDeviceGetCount, (int* count))                                                         \
+  X(cuDeviceGet, (Device * device, int number))                                             \
+  X(cuDeviceGetName, (char* text, int bytes, Device device))                                \
+  X(cuDeviceGetAttribute, (int* value, int attribute, Device device))                       \
+  X(cuDeviceTotalMem_v2, (size_t* bytes, Device device))                                    \
+  X(cuDevicePrimaryCtxRetain, (Context * context, Device device))                           \
+  X(cuDevicePrimaryCtxRelease_v2, (Device device))                                          \
+  X(cuCtxSetCurrent, (Context context))                                                     \
+  X(cuMemGetInfo_v2, (size_t* free, size_t* all))                                           \
+  X(cuMemAlloc_v2, (Address * memory, size_t bytes))                                        \
+  X(cuMemFree_v2, (Address memory))                                                         \
+  X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))      \
+  X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))            \
+  X(cuMemcpyDtoDAsync_v2, (Address to, Address from, size_t bytes, Stream stream))          \
+  X(cuModuleLoadDataEx,                                                                     \
+    (Module * module, const void* code, unsigned options, int* names, void** values))       \
+  X(cuModuleUnload, (Module module))                                                        \
+  X(cuModuleGetFunction, (Function * function, Module module, const char* name))            \
+  X(cuFuncSetAttribute, (Function function, int attribute, int value))                      \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                      \
+  X(cuStreamDestroy_v2, (Stream stream))                                                    \
+  X(cuStreamSynchronize, (Stream stream))                                                   \
+  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                     \
+  X(cuStreamEndCapture, (Stream stream, Graph * graph))                                     \
+  X(cuLaunchKernel, (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,  \
+                     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, \
+                     Stream stream, void** parameters, void** extra))                       \
+  X(cuGraphInstantiateWithFlags, (GraphRun * run, Graph graph, unsigned long long flags))   \
+  X(cuGraphLaunch, (GraphRun run, Stream stream))                                           \
+  X(cuGraphDestroy, (Graph graph))                                                          \
+  X(cuGraphExecDestroy, (GraphRun run))                                                     \
+  X(cuEventCreate, (Event * event, unsigned flags))                                         \
+  X(cuEventDestroy_v2, (Event event))                                                       \
+  X(cuEventRecord, (Event event, Stream stream))                                            \
+  X(cuEventSynchronize, (Event event))                                                      \
+  X(cuEventElapsedTime, (float* milliseconds, Event from, Event to))                        \
+  X(cuLinkCreate_v2, (unsigned options, int* names, void** values, Link* link))             \
+  X(cuLinkAddData_v2, (Link link, int type, void* data, size_t bytes, const char* name,     \
+                       unsigned options, int* names, void** values))                        \
+  X(cuLinkComplete, (Link link, void** cubin, size_t* bytes))                               \
+  X(cuLinkDestroy, (Link link))
+
+struct Functions {
+#define HONE_CUDA_FUNCTION(name, parameters) Code(*name) parameters = nullptr;
+  HONE_CUDA_FUNCTIONS(HONE_CUDA_FUNCTION)
+#undef HONE_CUDA_FUNCTION
+};
+
+}  // namespace cuda
+
+inline constexpr std::string_view kCudaLibrary = "libcuda.so.1";
+inline constexpr int kMinCudaVersion = 12000;  // the first one whose compiler takes PTX 8.0
+
+// The driver. Its library stays open for the rest of the process: it has threads of its own.
+class CudaDriver {
+ public:
+  // Unsupported: there is no such library, it lacks a function or is older than kMinCudaVersion, or
+  // the system has no driver or no GPU.
+  static Result<std::shared_ptr<const CudaDriver>> open(const std::string& library);
+
+  // An error with the driver's own reason. `doing` completes "while hone ...".
+  Status check(cuda::Code code, std::string_view doing) const {
+    return code == cuda::kGood ? Status() : Status(failed(code, doing));
+  }
+  const cuda::Functions& call() const { return functions_; }
+  int version() const { return version_; }  // 13000 is CUDA 13.0
+  int devices() const { return devices_; }
+
+ private:
+  CudaDriver() = default;
+  Status find_functions(void* library, const std::string& name);
+  Status start();
+  Error failed(cuda::Code code, std::string_view doing) const;
+
+  cuda::Functions functions_;
+  int version_ = 0;
+  int devices_ = 0;
+};
+
+std::string cuda_version_text(int version);  // "CUDA 13.0"
+
+}  // namespace hone

@@ -1,0 +1,471 @@
+#include "tests/fake_cuda/fake_cuda.h"
+
+#include <cstring>
+
+#include "base/hash.h"
+#include "tests/fake_cuda/machine.h"
+
+// The functions of the driver. Their contracts are those of its manual, as far as hone uses them.
+
+namespace hone::fake {
+namespace {
+
+using cuda::Context;
+using cuda::Device;
+using cuda::Event;
+using cuda::Function;
+using cuda::Graph;
+using cuda::GraphRun;
+using cuda::Link;
+using cuda::Module;
+using cuda::Stream;
+
+// Begins a call: returns from the function, if the call fails at once.
+#define FAKE_BEGIN(needs_context)                  \
+  Machine& machine = Machine::get();               \
+  const std::scoped_lock lock(machine.mutex);      \
+  const Code begun = machine.begin(needs_context); \
+  if (begun != hone::cuda::kGood) return begun
+// Of what gives something back: it is given back, whatever the call returns.
+#define FAKE_RELEASE()                        \
+  Machine& machine = Machine::get();          \
+  const std::scoped_lock lock(machine.mutex); \
+  const Code begun = machine.begin()
+
+constexpr std::string_view kCubin = "a cubin of the fake GPU: ";
+
+std::string cubin_of(uint64_t hash) { return fmt::format("{}{:016x}", kCubin, hash); }
+
+// A copy of these bytes, later. Sizes and places are checked now.
+template <class Copy>
+Code copy(Machine& machine, Stream stream, const Copy& work) {
+  return machine.enqueue(stream, work);
+}
+
+Code bad_range(Machine& machine) {
+  return machine.fault(kInvalidValue, "a copy goes beyond a piece of memory");
+}
+
+}  // namespace
+}  // namespace hone::fake
+
+using namespace hone::fake;  // NOLINT: the functions below have names of their own
+using hone::cuda::kGood;
+
+extern "C" {
+
+// ---- For tests ---------------------------------------------------------------------------------
+
+void fake_cuda_reset(const Gpu* gpu) {
+  Machine& machine = Machine::get();
+  const std::scoped_lock lock(machine.mutex);
+  machine.reset(*gpu);
+}
+void fake_cuda_register(const char* ptx, const char* function, const Backing* backing) {
+  Machine& machine = Machine::get();
+  const std::scoped_lock lock(machine.mutex);
+  machine.add(ptx, function, *backing);
+}
+int64_t fake_cuda_calls() { return Machine::get().calls; }
+int64_t fake_cuda_live() { return Machine::get().live(); }
+const char* fake_cuda_faults() {
+  static std::string text;
+  text = Machine::get().faults();
+  return text.c_str();
+}
+
+// ---- The driver and its devices ----------------------------------------------------------------
+
+Code cuInit(unsigned flags) {
+  Machine& machine = Machine::get();
+  const std::scoped_lock lock(machine.mutex);
+  machine.is_started = true;
+  if (flags != 0) return kInvalidValue;
+  if (const Code begun = machine.begin(false); begun != kGood) return begun;
+  return machine.gpu.devices == 0 ? hone::cuda::kNoDevice : kGood;
+}
+
+Code cuDriverGetVersion(int* version) {
+  FAKE_BEGIN(false);
+  *version = machine.gpu.version;
+  return kGood;
+}
+
+Code cuGetErrorName(Code code, const char** text) {
+  switch (code) {
+    case kInvalidValue: *text = "CUDA_ERROR_INVALID_VALUE"; return kGood;
+    case hone::cuda::kNoMemory: *text = "CUDA_ERROR_OUT_OF_MEMORY"; return kGood;
+    case kInvalidPtx: *text = "CUDA_ERROR_INVALID_PTX"; return kGood;
+    case kIllegalAddress: *text = "CUDA_ERROR_ILLEGAL_ADDRESS"; return kGood;
+    case 718: *text = "CUDA_ERROR_INVALID_PC"; return kGood;
+    default: *text = nullptr; return kInvalidValue;
+  }
+}
+
+Code cuGetErrorString(Code code, const char** text) {
+  switch (code) {
+    case kInvalidValue: *text = "invalid argument"; return kGood;
+    case hone::cuda::kNoMemory: *text = "out of memory"; return kGood;
+    case kInvalidPtx: *text = "a PTX JIT compilation failed"; return kGood;
+    case kIllegalAddress: *text = "an illegal memory access was encountered"; return kGood;
+    case 718: *text = "invalid program counter"; return kGood;
+    default: *text = nullptr; return kInvalidValue;
+  }
+}
+
+Code cuDeviceGetCount(int* count) {
+  FAKE_BEGIN(false);
+  *count = machine.gpu.devices;
+  return kGood;
+}
+
+Code cuDeviceGet(Device* device, int number) {
+  FAKE_BEGIN(false);
+  if (number < 0 || number >= machine.gpu.devices) return 101;
+  *device = number;
+  return kGood;
+}
+
+Code cuDeviceGetName(char* text, int bytes, Device) {
+  FAKE_BEGIN(false);
+  std::strncpy(text, "Fake GPU", static_cast<size_t>(bytes));
+  return kGood;
+}
+
+Code cuDeviceGetAttribute(int* value, int attribute, Device) {
+  FAKE_BEGIN(false);
+  switch (attribute) {
+    case hone::cuda::kSmCount: *value = machine.gpu.sms; return kGood;
+    case hone::cuda::kL2Bytes: *value = 50 << 20; return kGood;
+    case hone::cuda::kThreadsOfSm: *value = 2048; return kGood;
+    case hone::cuda::kMajor: *value = machine.gpu.capability / 10; return kGood;
+    case hone::cuda::kMinor: *value = machine.gpu.capability % 10; return kGood;
+    case hone::cuda::kSharedOfSm: *value = 228 << 10; return kGood;
+    case hone::cuda::kRegistersOfSm: *value = 65536; return kGood;
+    case hone::cuda::kSharedOfBlock: *value = 227 << 10; return kGood;
+    case hone::cuda::kClockKhz: *value = 1980000; return kGood;
+    case hone::cuda::kMemoryClockKhz: *value = 2619000; return kGood;
+    case hone::cuda::kMemoryBusBits: *value = 5120; return kGood;
+    default: return machine.fault(kInvalidValue, "an attribute that the fake does not have");
+  }
+}
+
+Code cuDeviceTotalMem_v2(size_t* bytes, Device) {
+  FAKE_BEGIN(false);
+  *bytes = static_cast<size_t>(machine.gpu.memory);
+  return kGood;
+}
+
+Code cuDevicePrimaryCtxRetain(Context* context, Device) {
+  FAKE_BEGIN(false);
+  ++machine.contexts;
+  *context = reinterpret_cast<Context>(&machine);
+  return kGood;
+}
+
+Code cuDevicePrimaryCtxRelease_v2(Device) {
+  Machine& machine = Machine::get();
+  const std::scoped_lock lock(machine.mutex);
+  const Code begun = machine.begin(false);
+  if (--machine.contexts < 0)
+    (void)machine.fault(kInvalidContext, "a context too many is released");
+  return begun;
+}
+
+Code cuCtxSetCurrent(Context context) {
+  FAKE_BEGIN(false);
+  Machine::has_context = context != nullptr;
+  return kGood;
+}
+
+// ---- Memory ------------------------------------------------------------------------------------
+
+Code cuMemGetInfo_v2(size_t* free, size_t* all) {
+  FAKE_BEGIN(true);
+  *all = static_cast<size_t>(machine.gpu.memory);
+  *free = static_cast<size_t>(machine.gpu.memory - machine.used());
+  return kGood;
+}
+
+Code cuMemAlloc_v2(Address* memory, size_t bytes) {
+  FAKE_BEGIN(true);
+  return machine.allocate(bytes, *memory);
+}
+
+Code cuMemFree_v2(Address memory) {
+  FAKE_RELEASE();
+  const Code freed = machine.free(memory);
+  return begun != kGood ? begun : freed;
+}
+
+Code cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream stream) {
+  FAKE_BEGIN(true);
+  std::byte* const target = machine.memory(to, bytes);
+  if (target == nullptr) return bad_range(machine);
+  return copy(machine, stream, [=] {
+    std::memcpy(target, from, bytes);
+    return kGood;
+  });
+}
+
+Code cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream) {
+  FAKE_BEGIN(true);
+  const std::byte* const source = machine.memory(from, bytes);
+  if (source == nullptr) return bad_range(machine);
+  return copy(machine, stream, [=] {
+    std::memcpy(to, source, bytes);
+    return kGood;
+  });
+}
+
+Code cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream stream) {
+  FAKE_BEGIN(true);
+  std::byte* const target = machine.memory(to, bytes);
+  const std::byte* const source = machine.memory(from, bytes);
+  if (target == nullptr || source == nullptr) return bad_range(machine);
+  return copy(machine, stream, [=] {
+    std::memmove(target, source, bytes);
+    return kGood;
+  });
+}
+
+// ---- Code --------------------------------------------------------------------------------------
+
+Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**) {
+  FAKE_BEGIN(true);
+  const std::string_view text(static_cast<const char*>(code));
+  if (!text.starts_with(kCubin)) return machine.fault(kInvalidImage, "not a cubin of the fake");
+  auto* const made = new FakeModule;
+  made->hash = std::stoull(std::string(text.substr(kCubin.size(), 16)), nullptr, 16);
+  for (const auto& [name, backing] : machine.kernels[made->hash])
+    made->functions[name].backing = backing;
+  machine.modules.insert(made);
+  *module = reinterpret_cast<Module>(made);
+  return kGood;
+}
+
+Code cuModuleUnload(Module module) {
+  FAKE_RELEASE();
+  auto* const one = reinterpret_cast<FakeModule*>(module);
+  if (machine.modules.erase(one) == 0) return machine.fault(kInvalidHandle, "no such module");
+  delete one;
+  return begun;
+}
+
+Code cuModuleGetFunction(Function* function, Module module, const char* name) {
+  FAKE_BEGIN(true);
+  auto* const one = reinterpret_cast<FakeModule*>(module);
+  if (!machine.modules.contains(one)) return machine.fault(kInvalidHandle, "no such module");
+  const auto found = one->functions.find(name);
+  if (found == one->functions.end()) return kNotFound;
+  *function = reinterpret_cast<Function>(&found->second);
+  return kGood;
+}
+
+Code cuFuncSetAttribute(Function function, int attribute, int value) {
+  FAKE_BEGIN(true);
+  if (attribute != hone::cuda::kMaxDynamicShared || value < 0 || value > 227 << 10)
+    return machine.fault(kInvalidValue, "a wrong attribute of a function");
+  reinterpret_cast<FakeFunction*>(function)->shared_bytes = value;
+  return kGood;
+}
+
+Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                    Stream stream, void** parameters, void** extra) {
+  FAKE_BEGIN(true);
+  const auto& kernel = *reinterpret_cast<const FakeFunction*>(function);
+  const int64_t threads = int64_t{block_x} * block_y * block_z;
+  if (grid_x == 0 || grid_y != 1 || grid_z != 1 || threads == 0 || threads > 1024)
+    return machine.fault(kInvalidValue, "a grid that there cannot be");
+  if (shared > kernel.shared_bytes)
+    return machine.fault(kInvalidValue, "more shared memory than the function may have");
+  if (extra != nullptr) return machine.fault(kInvalidValue, "extra parameters");
+  std::vector<uint64_t> words;
+  for (int i = 0; i < kernel.backing.buffers + kernel.backing.symbols + 3; ++i)
+    words.push_back(*static_cast<const uint64_t*>(parameters[i]));
+  return machine.enqueue(stream, [&machine, kernel, words, all = threads * grid_x] {
+    return machine.run(kernel, words, all);
+  });
+}
+
+Code cuLinkCreate_v2(unsigned options, int* names, void** values, Link* link) {
+  FAKE_BEGIN(true);
+  auto* const made = new FakeLink;
+  for (unsigned i = 0; i < options; ++i) {
+    if (names[i] == hone::cuda::kErrorLog) made->log = static_cast<char*>(values[i]);
+    if (names[i] == hone::cuda::kErrorLogBytes)
+      made->log_bytes = reinterpret_cast<size_t>(values[i]);
+  }
+  machine.links.insert(made);
+  *link = reinterpret_cast<Link>(made);
+  return kGood;
+}
+
+// Refuses a text that has the word "refused".
+Code cuLinkAddData_v2(Link link, int type, void* data, size_t bytes, const char*, unsigned, int*,
+                      void**) {
+  FAKE_BEGIN(true);
+  auto& one = *reinterpret_cast<FakeLink*>(link);
+  const auto* const text = static_cast<const char*>(data);
+  if (type != hone::cuda::kLinkPtx || bytes == 0 || text[bytes - 1] != '\0')
+    return machine.fault(kInvalidValue, "PTX without a zero at its end");
+  one.ptx = text;
+  if (one.ptx.find("refused") == std::string::npos) return kGood;
+  if (one.log != nullptr) std::strncpy(one.log, "ptxas error: line 1", one.log_bytes);
+  return kInvalidPtx;
+}
+
+Code cuLinkComplete(Link link, void** cubin, size_t* bytes) {
+  FAKE_BEGIN(true);
+  auto& one = *reinterpret_cast<FakeLink*>(link);
+  one.cubin = cubin_of(hone::hash_string(one.ptx));
+  *cubin = one.cubin.data();
+  *bytes = one.cubin.size();
+  return kGood;
+}
+
+Code cuLinkDestroy(Link link) {
+  FAKE_RELEASE();
+  auto* const one = reinterpret_cast<FakeLink*>(link);
+  if (machine.links.erase(one) == 0) return machine.fault(kInvalidHandle, "no such link");
+  delete one;
+  return begun;
+}
+
+// ---- Streams, events, graphs -------------------------------------------------------------------
+
+Code cuStreamCreate(Stream* stream, unsigned) {
+  FAKE_BEGIN(true);
+  auto* const made = new FakeStream;
+  machine.streams.insert(made);
+  *stream = reinterpret_cast<Stream>(made);
+  return kGood;
+}
+
+Code cuStreamDestroy_v2(Stream stream) {
+  FAKE_RELEASE();
+  auto* const one = reinterpret_cast<FakeStream*>(stream);
+  if (!machine.streams.contains(one)) return machine.fault(kInvalidHandle, "no such stream");
+  if (!one->queue.empty()) (void)machine.fault(kInvalidHandle, "a stream ends with work to do");
+  machine.streams.erase(one);
+  delete one;
+  return begun;
+}
+
+Code cuStreamSynchronize(Stream stream) {
+  FAKE_BEGIN(true);
+  FakeStream* const one = machine.stream(stream);
+  if (one == nullptr) return machine.fault(kInvalidHandle, "no such stream");
+  if (one->is_captured)
+    return machine.fault(kCaptureUnsupported, "a captured stream is waited for");
+  return machine.drain(*one);
+}
+
+Code cuStreamBeginCapture_v2(Stream stream, int) {
+  FAKE_BEGIN(true);
+  FakeStream* const one = machine.stream(stream);
+  if (one == nullptr || stream == nullptr || one->is_captured)
+    return machine.fault(kInvalidHandle, "a stream that cannot be captured");
+  one->is_captured = true;
+  return kGood;
+}
+
+Code cuStreamEndCapture(Stream stream, Graph* graph) {
+  FAKE_RELEASE();
+  FakeStream* const one = machine.stream(stream);
+  if (one == nullptr || !one->is_captured)
+    return machine.fault(kInvalidHandle, "a stream that is not captured");
+  one->is_captured = false;
+  const std::vector<Work> work = std::exchange(one->captured, {});
+  if (begun != kGood) return begun;
+  auto* const made = new FakeGraph{work};
+  machine.graphs.insert(made);
+  *graph = reinterpret_cast<Graph>(made);
+  return kGood;
+}
+
+Code cuGraphInstantiateWithFlags(GraphRun* run, Graph graph, unsigned long long) {
+  FAKE_BEGIN(true);
+  auto* const from = reinterpret_cast<FakeGraph*>(graph);
+  if (!machine.graphs.contains(from)) return machine.fault(kInvalidHandle, "no such graph");
+  auto* const made = new FakeGraph(*from);
+  machine.graph_runs.insert(made);
+  *run = reinterpret_cast<GraphRun>(made);
+  return kGood;
+}
+
+Code cuGraphLaunch(GraphRun run, Stream stream) {
+  FAKE_BEGIN(true);
+  auto* const one = reinterpret_cast<FakeGraph*>(run);
+  if (!machine.graph_runs.contains(one)) return machine.fault(kInvalidHandle, "no such graph");
+  for (const Work& work : one->work)
+    if (const Code code = machine.enqueue(stream, work); code != kGood) return code;
+  return kGood;
+}
+
+Code cuGraphDestroy(Graph graph) {
+  FAKE_RELEASE();
+  auto* const one = reinterpret_cast<FakeGraph*>(graph);
+  if (machine.graphs.erase(one) == 0) return machine.fault(kInvalidHandle, "no such graph");
+  delete one;
+  return begun;
+}
+
+Code cuGraphExecDestroy(GraphRun run) {
+  FAKE_RELEASE();
+  auto* const one = reinterpret_cast<FakeGraph*>(run);
+  if (machine.graph_runs.erase(one) == 0) return machine.fault(kInvalidHandle, "no such graph");
+  delete one;
+  return begun;
+}
+
+Code cuEventCreate(Event* event, unsigned) {
+  FAKE_BEGIN(true);
+  auto* const made = new FakeEvent;
+  machine.events.insert(made);
+  *event = reinterpret_cast<Event>(made);
+  return kGood;
+}
+
+Code cuEventDestroy_v2(Event event) {
+  FAKE_RELEASE();
+  auto* const one = reinterpret_cast<FakeEvent*>(event);
+  if (machine.events.erase(one) == 0) return machine.fault(kInvalidHandle, "no such event");
+  delete one;
+  return begun;
+}
+
+Code cuEventRecord(Event event, Stream stream) {
+  FAKE_BEGIN(true);
+  auto* const one = reinterpret_cast<FakeEvent*>(event);
+  if (!machine.events.contains(one)) return machine.fault(kInvalidHandle, "no such event");
+  one->stream = machine.stream(stream);
+  one->is_recorded = false;
+  return machine.enqueue(stream, [one, &machine] {
+    one->is_recorded = true;
+    one->at = machine.works;
+    return kGood;
+  });
+}
+
+Code cuEventSynchronize(Event event) {
+  FAKE_BEGIN(true);
+  auto* const one = reinterpret_cast<FakeEvent*>(event);
+  if (!machine.events.contains(one) || one->stream == nullptr)
+    return machine.fault(kInvalidHandle, "an event that was not recorded");
+  return machine.drain(*one->stream);
+}
+
+// A microsecond for each piece of work.
+Code cuEventElapsedTime(float* milliseconds, Event from, Event to) {
+  FAKE_BEGIN(true);
+  const auto& first = *reinterpret_cast<const FakeEvent*>(from);
+  const auto& last = *reinterpret_cast<const FakeEvent*>(to);
+  if (!first.is_recorded || !last.is_recorded)
+    return machine.fault(kInvalidHandle, "a time between events that have not come");
+  *milliseconds = 1e-3F * static_cast<float>(last.at - first.at);
+  return kGood;
+}
+
+}  // extern "C"

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/kernel_abi.h"
+
+// A library with the functions of NVIDIA's driver, for tests. Memory of its GPU is memory of the
+// process, between pages that nobody may touch. A kernel is known by the hash of its PTX and runs
+// a function that the test gives for it, such as the code of the same TileProgram for the CPU.
+// Streams run as late as they may, in an order drawn from a seed. What a program does wrong is
+// written down.
+
+namespace hone::fake {
+
+struct Gpu {
+  int devices = 1;
+  int version = 12040;
+  int capability = 90;
+  int sms = 132;
+  int64_t memory = int64_t{1} << 30;
+  uint64_t seed = 0;
+  // The call of this number, counted from 1, fails with this code; 0: none. After a code of 700 or
+  // more the context is lost, and all later calls fail with it.
+  int64_t failing_call = 0;
+  int failing_code = 0;
+};
+
+// One function of a kernel (runtime/cuda/gpu_kernel.h).
+struct Backing {
+  PhaseFn function = nullptr;
+  int buffers = 0;
+  int symbols = 0;
+  int64_t cpu_scratch_bytes = 0;     // that the function wants
+  int64_t thread_scratch_bytes = 0;  // GpuPhase::scratch_bytes
+};
+
+// The functions of the library beside those of the driver, by their names there.
+using Reset = void (*)(const Gpu* gpu);  // "fake_cuda_reset": forgets kernels, faults and calls
+using Register = void (*)(const char* ptx, const char* function, const Backing* backing);
+using Count = int64_t (*)();       // "fake_cuda_calls"; "fake_cuda_live": what was not given back
+using Faults = const char* (*)();  // "fake_cuda_faults"; empty: there are none
+
+}  // namespace hone::fake

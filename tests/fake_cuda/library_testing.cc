@@ -1,0 +1,41 @@
+#include "tests/fake_cuda/library_testing.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+namespace hone::tested {
+
+namespace {
+
+template <class Function>
+Function found(const char* name) {
+  void* const library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  HONE_CHECK(library != nullptr, "{}", dlerror());
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+}  // namespace
+
+FakeCuda::~FakeCuda() {
+  EXPECT_EQ(faults(), "");
+  EXPECT_EQ(live(), 0);
+}
+
+std::string FakeCuda::library() { return FAKE_CUDA; }
+
+void FakeCuda::reset(const fake::Gpu& gpu) const { found<fake::Reset>("fake_cuda_reset")(&gpu); }
+
+Result<std::shared_ptr<const CudaDevice>> FakeCuda::device(int number) const {
+  return open_cuda_device(library(), number);
+}
+
+void FakeCuda::add(const std::string& ptx, const std::string& function,
+                   const fake::Backing& backing) const {
+  found<fake::Register>("fake_cuda_register")(ptx.c_str(), function.c_str(), &backing);
+}
+
+int64_t FakeCuda::calls() const { return found<fake::Count>("fake_cuda_calls")(); }
+int64_t FakeCuda::live() const { return found<fake::Count>("fake_cuda_live")(); }
+std::string FakeCuda::faults() const { return found<fake::Faults>("fake_cuda_faults")(); }
+
+}  // namespace hone::tested

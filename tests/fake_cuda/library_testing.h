@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/cuda/device.h"
+#include "tests/fake_cuda/fake_cuda.h"
+
+namespace hone::tested {
+
+// The fake driver in this process, for one test at a time: begins anew, and tells at the end if
+// something was not given back, or used in a wrong way.
+class FakeCuda {
+ public:
+  explicit FakeCuda(const fake::Gpu& gpu = {}) { reset(gpu); }
+  ~FakeCuda();  // EXPECTs that nothing is left
+  FakeCuda(const FakeCuda&) = delete;
+
+  static std::string library();  // its path
+  void reset(const fake::Gpu& gpu) const;
+  Result<std::shared_ptr<const CudaDevice>> device(int number = 0) const;
+  void add(const std::string& ptx, const std::string& function, const fake::Backing& backing) const;
+  int64_t calls() const;
+  int64_t live() const;
+  std::string faults() const;
+};
+
+}  // namespace hone::tested

@@ -1,0 +1,223 @@
+#include "tests/fake_cuda/machine.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "base/hash.h"
+
+namespace hone::fake {
+
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr std::byte kCanary{0xc7}, kGarbage{0xa5};
+
+// "devices=1,version=12040,capability=90,memory=1000" of the environment, for programs whose GPU
+// nobody can set.
+Gpu gpu_of_environment() {
+  Gpu gpu;
+  const char* text = std::getenv("FAKE_CUDA");
+  if (text == nullptr) return gpu;
+  std::string_view left = text;
+  while (!left.empty()) {
+    const std::string_view field = left.substr(0, left.find(','));
+    left.remove_prefix(std::min(left.size(), field.size() + 1));
+    const std::string name(field.substr(0, field.find('=')));
+    const int64_t value = std::atoll(std::string(field.substr(name.size() + 1)).c_str());
+    if (name == "devices") gpu.devices = static_cast<int>(value);
+    if (name == "version") gpu.version = static_cast<int>(value);
+    if (name == "capability") gpu.capability = static_cast<int>(value);
+    if (name == "memory") gpu.memory = value;
+    if (name == "failing_call") gpu.failing_call = value;
+    if (name == "failing_code") gpu.failing_code = static_cast<int>(value);
+  }
+  return gpu;
+}
+
+}  // namespace
+
+thread_local bool Machine::has_context = false;
+
+Machine& Machine::get() {
+  static Machine& machine = *[] {
+    auto* made = new Machine;
+    made->reset(gpu_of_environment());
+    return made;
+  }();
+  return machine;
+}
+
+void Machine::reset(const Gpu& with) {
+  gpu = with;
+  calls = works = 0;
+  lost_ = cuda::kGood;
+  faults_.clear();
+  kernels.clear();
+  random_.seed(with.seed);
+}
+
+void Machine::add(const char* ptx, const char* function, const Backing& backing) {
+  kernels[hash_string(ptx)][function] = backing;
+}
+
+Code Machine::begin(bool needs_context) {
+  if (++calls == gpu.failing_call) {
+    if (gpu.failing_code >= kIllegalAddress) {
+      lost_ = gpu.failing_code;
+      for (FakeStream* one : streams) one->queue.clear();
+      null_stream_.queue.clear();
+    }
+    return gpu.failing_code;
+  }
+  if (lost_ != cuda::kGood) return lost_;
+  if (!is_started) return fault(kNotInitialized, "a call before cuInit");
+  if (needs_context && !has_context) return fault(kInvalidContext, "a call without a context");
+  return cuda::kGood;
+}
+
+Code Machine::fault(Code code, std::string text) {
+  faults_ += text + "\n";
+  return code;
+}
+
+std::string Machine::faults() const { return faults_; }
+
+int64_t Machine::live() const {
+  return contexts +
+         static_cast<int64_t>(pieces_.size() + streams.size() + events.size() + modules.size() +
+                              graphs.size() + graph_runs.size() + links.size());
+}
+
+// ---- Memory ------------------------------------------------------------------------------------
+
+Code Machine::allocate(size_t bytes, Address& address) {
+  if (bytes == 0) return fault(kInvalidValue, "an allocation of 0 bytes");
+  if (used_ + static_cast<int64_t>(bytes) > gpu.memory) return cuda::kNoMemory;
+  const size_t inner = (bytes + kPage - 1) / kPage * kPage;
+  void* const pages =
+      mmap(nullptr, inner + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return cuda::kNoMemory;
+  auto* const first = static_cast<std::byte*>(pages) + kPage;
+  mprotect(first, inner, PROT_READ | PROT_WRITE);
+  std::memset(first, static_cast<int>(kGarbage), bytes);
+  std::memset(first + bytes, static_cast<int>(kCanary), inner - bytes);
+  address = reinterpret_cast<Address>(first);
+  pieces_[address] = {static_cast<std::byte*>(pages), inner + 2 * kPage, bytes};
+  used_ += static_cast<int64_t>(bytes);
+  return cuda::kGood;
+}
+
+bool Machine::is_whole(const Piece& piece) const {
+  const std::byte* const first = piece.pages + kPage;
+  const size_t inner = piece.page_bytes - 2 * kPage;
+  return std::all_of(first + piece.bytes, first + inner,
+                     [](std::byte one) { return one == kCanary; });
+}
+
+Code Machine::free(Address address) {
+  const auto found = pieces_.find(address);
+  if (found == pieces_.end()) return fault(kInvalidValue, "memory is freed that nobody has");
+  if (!is_whole(found->second)) (void)fault(kIllegalAddress, "somebody wrote behind his memory");
+  // Work that is still to be done may use it: touching it ends the process.
+  munmap(found->second.pages, found->second.page_bytes);
+  used_ -= static_cast<int64_t>(found->second.bytes);
+  pieces_.erase(found);
+  return cuda::kGood;
+}
+
+std::byte* Machine::memory(Address address, size_t bytes) {
+  auto found = pieces_.upper_bound(address);
+  if (found == pieces_.begin()) return nullptr;
+  --found;
+  const size_t offset = address - found->first;
+  if (offset > found->second.bytes || bytes > found->second.bytes - offset) return nullptr;
+  return reinterpret_cast<std::byte*>(address);
+}
+
+void Machine::check_canaries() {
+  for (const auto& [address, piece] : pieces_)
+    if (!is_whole(piece)) (void)fault(kIllegalAddress, "somebody wrote behind his memory");
+}
+
+// ---- Streams -----------------------------------------------------------------------------------
+
+FakeStream* Machine::stream(cuda::Stream handle) {
+  if (handle == nullptr) return &null_stream_;
+  auto* const stream = reinterpret_cast<FakeStream*>(handle);
+  return streams.contains(stream) ? stream : nullptr;
+}
+
+Code Machine::enqueue(cuda::Stream handle, Work work) {
+  FakeStream* const to = stream(handle);
+  if (to == nullptr) return fault(kInvalidHandle, "there is no such stream");
+  if (to->is_captured)
+    to->captured.push_back(std::move(work));
+  else
+    to->queue.push_back(std::move(work));
+  return cuda::kGood;
+}
+
+// Runs streams, one work after another, until this one is empty.
+Code Machine::drain(const FakeStream& until) {
+  while (!until.queue.empty()) {
+    std::vector<FakeStream*> ready;
+    if (!null_stream_.queue.empty()) ready.push_back(&null_stream_);
+    for (FakeStream* one : streams)
+      if (!one->queue.empty()) ready.push_back(one);
+    FakeStream& next = *ready[random_() % ready.size()];
+    const Work work = std::move(next.queue.front());
+    next.queue.pop_front();
+    ++works;
+    if (const Code code = work(); code != cuda::kGood) {
+      lost_ = code;
+      for (FakeStream* one : streams) one->queue.clear();
+      null_stream_.queue.clear();
+      return code;
+    }
+  }
+  check_canaries();
+  return cuda::kGood;
+}
+
+// The trips in a few pieces, in any order, as blocks of a grid run.
+Code Machine::run(const FakeFunction& function, std::vector<uint64_t> words, int64_t threads) {
+  const Backing& of = function.backing;
+  std::vector<void*> buffers;
+  for (int i = 0; i < of.buffers; ++i) {
+    if (memory(words[static_cast<size_t>(i)], 0) == nullptr)
+      return fault(kIllegalAddress, "a kernel gets an address that is not of the GPU");
+    buffers.push_back(reinterpret_cast<void*>(words[static_cast<size_t>(i)]));
+  }
+  const auto* const symbols = reinterpret_cast<const int64_t*>(words.data() + of.buffers);
+  const size_t rest = static_cast<size_t>(of.buffers + of.symbols);
+  const auto scratch = static_cast<size_t>(of.thread_scratch_bytes * threads);
+  if (scratch > 0) {
+    std::byte* const at = memory(words[rest], scratch);
+    if (at == nullptr) return fault(kIllegalAddress, "scratch goes beyond the memory");
+    std::memset(at, static_cast<int>(kGarbage), scratch);
+  }
+  const auto begin = static_cast<int64_t>(words[rest + 1]),
+             end = static_cast<int64_t>(words[rest + 2]);
+  const int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(random_() % 5), 1, threads);
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < pieces; ++i) order.push_back(i);
+  std::ranges::shuffle(order, random_);
+  std::vector<std::byte> own(static_cast<size_t>(of.cpu_scratch_bytes + kBufferAlignment),
+                             kGarbage);
+  void* aligned = own.data();
+  size_t space = own.size();
+  std::align(static_cast<size_t>(kBufferAlignment), static_cast<size_t>(of.cpu_scratch_bytes),
+             aligned, space);
+  for (int64_t i : order) {
+    const int64_t from = begin + (end - begin) * i / pieces;
+    const int64_t to = begin + (end - begin) * (i + 1) / pieces;
+    if (from < to) of.function(buffers.data(), symbols, aligned, from, to);
+  }
+  return cuda::kGood;
+}
+
+}  // namespace hone::fake

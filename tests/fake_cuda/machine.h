@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+#include "tests/fake_cuda/fake_cuda.h"
+
+// The state of the fake GPU.
+
+namespace hone::fake {
+
+using cuda::Address;
+using cuda::Code;
+
+// Codes of the driver.
+inline constexpr Code kInvalidValue = 1, kNotInitialized = 3, kInvalidContext = 201,
+                      kInvalidImage = 200, kInvalidPtx = 218, kInvalidHandle = 400, kNotFound = 500,
+                      kIllegalAddress = 700, kCaptureUnsupported = 900;
+
+// Work of a stream.
+using Work = std::function<Code()>;
+
+struct FakeStream {
+  std::deque<Work> queue;
+  bool is_captured = false;
+  std::vector<Work> captured;
+};
+struct FakeGraph {
+  std::vector<Work> work;
+};
+struct FakeEvent {
+  FakeStream* stream = nullptr;  // that it was recorded in
+  bool is_recorded = false;
+  int64_t at = 0;  // a count of works
+};
+struct FakeFunction {
+  Backing backing;
+  int64_t shared_bytes = 48 << 10;
+};
+struct FakeModule {
+  uint64_t hash = 0;
+  std::map<std::string, FakeFunction> functions;
+};
+struct FakeLink {
+  std::string ptx, cubin;
+  char* log = nullptr;
+  size_t log_bytes = 0;
+};
+
+class Machine {
+ public:
+  static Machine& get();
+
+  void reset(const Gpu& gpu);
+  void add(const char* ptx, const char* function, const Backing& backing);
+
+  // Counts a call; what it has to return, if it fails at once.
+  Code begin(bool needs_context = true);
+  Code fault(Code code, std::string text);  // writes it down
+
+  // Memory.
+  Code allocate(size_t bytes, Address& address);
+  Code free(Address address);
+  // Null: the bytes do not lie in one piece of memory.
+  std::byte* memory(Address address, size_t bytes);
+  void check_canaries();
+
+  // Streams.
+  FakeStream* stream(cuda::Stream handle);  // null: no such one
+  Code enqueue(cuda::Stream handle, Work work);
+  Code drain(const FakeStream& until);
+  Code run(const FakeFunction& function, std::vector<uint64_t> words, int64_t threads);
+  std::string faults() const;
+  int64_t live() const;
+  int64_t used() const { return used_; }
+
+  std::recursive_mutex mutex;
+  Gpu gpu;
+  int64_t calls = 0;
+  int64_t works = 0;  // that have run
+  int64_t contexts = 0;
+  bool is_started = false;
+  std::map<uint64_t, std::map<std::string, Backing>> kernels;  // by hash of the PTX
+  std::set<FakeStream*> streams;
+  std::set<FakeEvent*> events;
+  std::set<FakeModule*> modules;
+  std::set<FakeGraph*> graphs;
+  std::set<FakeGraph*> graph_runs;
+  std::set<FakeLink*> links;
+
+  static thread_local bool has_context;
+
+ private:
+  struct Piece {
+    std::byte* pages = nullptr;  // a guard page is before and behind
+    size_t page_bytes = 0;
+    size_t bytes = 0;
+  };
+  bool is_whole(const Piece& piece) const;  // nobody wrote behind its end
+
+  std::map<Address, Piece> pieces_;
+  int64_t used_ = 0;
+  Code lost_ = cuda::kGood;
+  std::string faults_;
+  std::mt19937_64 random_;
+  FakeStream null_stream_;
+};
+
+}  // namespace hone::fake

@@ -1,0 +1,366 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "runtime/cuda/cuda_executable.h"
+#include "tests/base/says_testing.h"
+#include "tests/fake_cuda/library_testing.h"
+#include "tests/runtime/compile.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::FakeCuda;
+using tested::refuses;
+using tested::says;
+
+constexpr int64_t kNumbers = 1000;
+constexpr char kPtx[] = ".version 7.0 // adds a number, doubles";
+
+// y[i] = x[i] + symbol, for the trips [begin, end).
+void add_symbol(void* const* buffers, const int64_t* symbols, void*, int64_t begin, int64_t end) {
+  const auto* x = static_cast<const float*>(buffers[0]);
+  auto* y = static_cast<float*>(buffers[1]);
+  for (int64_t i = begin; i < end; ++i) y[i] = x[i] + static_cast<float>(symbols[0]);
+}
+// y[i] *= w[0], through scratch, which every trip finds in an unknown state.
+void scale(void* const* buffers, const int64_t*, void* scratch, int64_t begin, int64_t end) {
+  const auto* w = static_cast<const float*>(buffers[0]);
+  auto* y = static_cast<float*>(buffers[1]);
+  auto* own = static_cast<float*>(scratch);
+  for (int64_t i = begin; i < end; ++i) {
+    own[0] = y[i];
+    y[i] = own[0] * w[0];
+  }
+}
+// Counts down: x -= 1, and says whether something is left.
+void count_down(void* const* buffers, const int64_t*, void*, int64_t, int64_t) {
+  auto* x = static_cast<float*>(buffers[0]);
+  *static_cast<uint8_t*>(buffers[1]) = --*x > 0 ? 1 : 0;
+}
+
+using image::Place;
+Place input(uint32_t i, int64_t bytes) { return {Place::Region::input, i, 0, bytes, {}}; }
+Place output(uint32_t i, int64_t bytes) { return {Place::Region::output, i, 0, bytes, {}}; }
+Place constant(uint32_t i, int64_t bytes) { return {Place::Region::constant, i, 0, bytes, {}}; }
+Place arena(int64_t offset, int64_t bytes) { return {Place::Region::arena, 0, offset, bytes, {}}; }
+
+Type numbers(int64_t count = kNumbers) { return Type::get(DType::f32, {count}); }
+
+GpuKernel kernel_of(const char* function, GpuPhase phase = {}) {
+  phase.symbol = function;
+  if (phase.block_threads == 0) phase.block_threads = 128;
+  return {.ptx = kPtx, .capability = 80, .phases = {phase}};
+}
+
+// y = (x + 5) * w: a launch, a copy, a launch.
+GpuImage straight_image() {
+  GpuImage made;
+  Image& image = made.image;
+  const int64_t bytes = 4 * kNumbers;
+  image.name = "straight";
+  image.inputs = {{"x", numbers()}};
+  image.outputs = {{"y", numbers()}};
+  image.constants = {Tensor::from_reals(numbers(1), std::vector<double>{3})};
+  image.arena_bytes = bytes;
+  image.kernels = {{.name = "add", .object = nullptr, .phases = {{"add", kNumbers, true}}},
+                   {.name = "scale", .object = nullptr, .phases = {{"scale", kNumbers, true}}}};
+  made.kernels = {kernel_of("add"), kernel_of("scale", {.symbol = "",
+                                                        .block_threads = 64,
+                                                        .shared_bytes = 64 << 10,
+                                                        .scratch_bytes = 64})};
+  image.commands = {
+      {"add", image::Launch{0, {input(0, bytes), arena(0, bytes)}, {5}}},
+      {"move", image::Copy{arena(0, bytes), output(0, bytes)}},
+      {"scale", image::Launch{1, {constant(0, 4), output(0, bytes)}}},
+  };
+  return made;
+}
+
+// The count of trips of a loop that ends when a kernel says so.
+GpuImage looping_image() {
+  GpuImage made;
+  Image& image = made.image;
+  image.name = "looping";
+  image.inputs = {{"x", numbers(1)}};
+  image.outputs = {{"left", numbers(1)}, {"trips", numbers(4)}};
+  image.constants = {Tensor::from_reals(numbers(4), std::vector<double>{0, 0, 0, 0})};
+  image.arena_bytes = 256;
+  image.loops = 1;
+  image.kernels = {{.name = "add", .object = nullptr, .phases = {{"add", 1, true}}},
+                   {.name = "count", .object = nullptr, .phases = {{"count", 1, false}}}};
+  made.kernels = {kernel_of("add"), kernel_of("count")};
+  Place step = output(1, 4);
+  step.steps = {{0, 4}};
+  image.commands = {
+      {"copy", image::Copy{input(0, 4), output(0, 4)}},
+      {"clear", image::Copy{constant(0, 16), output(1, 16)}},
+      {"each", image::Repeat{0, 4, false, {{"one", image::Launch{0, {input(0, 4), step}, {2}}}}}},
+      {"loop", image::While{{{"count", image::Launch{1, {output(0, 4), arena(0, 1)}}}},
+                            arena(0, 1),
+                            {{"nothing", image::Copy{arena(64, 4), arena(128, 4)}}}}},
+  };
+  return made;
+}
+
+void add_kernels(const FakeCuda& cuda) {
+  cuda.add(kPtx, "add", {.function = add_symbol, .buffers = 2, .symbols = 1});
+  cuda.add(kPtx, "scale",
+           {.function = scale,
+            .buffers = 2,
+            .symbols = 0,
+            .cpu_scratch_bytes = 64,
+            .thread_scratch_bytes = 64});
+  cuda.add(kPtx, "count", {.function = count_down, .buffers = 2, .symbols = 0});
+}
+
+Tensor x_values(int64_t count = kNumbers) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i));
+  return Tensor::from_reals(numbers(count), values);
+}
+
+void expect_straight(const Result<std::vector<Tensor>>& outputs) {
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  const std::span<const float> y = (*outputs)[0].as<float>();
+  for (int64_t i = 0; i < kNumbers; ++i)
+    ASSERT_EQ(y[static_cast<size_t>(i)], static_cast<float>(3 * (i + 5))) << i;
+}
+
+// ---- The driver --------------------------------------------------------------------------------
+
+TEST(CudaDriver, IsRefusedWithTheReasonAndAWayOut) {
+  const FakeCuda cuda;
+  EXPECT_THAT(CudaDriver::open("/nowhere/libcuda.so.1"),
+              refuses(ErrorCode::unsupported, "no NVIDIA driver...nowhere...CPU"));
+  EXPECT_THAT(CudaDriver::open("libm.so.6"),
+              refuses(ErrorCode::unsupported, "too old...libm.so.6...cuInit"));
+  const auto with = [&](fake::Gpu gpu) {
+    cuda.reset(gpu);
+    return cuda.device();
+  };
+  EXPECT_THAT(with({.devices = 0}), refuses(ErrorCode::unsupported, "no GPU"));
+  EXPECT_THAT(with({.version = 11080}),
+              refuses(ErrorCode::unsupported, "too old...CUDA 11.8...CUDA 12.0"));
+  EXPECT_THAT(with({.capability = 75}),
+              refuses(ErrorCode::unsupported, "cuda:0...Fake GPU...sm_75...sm_80"));
+  cuda.reset({.devices = 2});
+  EXPECT_TRUE(cuda.device(1).ok());
+  EXPECT_THAT(cuda.device(2), refuses(ErrorCode::unsupported, "cuda:2...2"));
+}
+
+TEST(CudaDriver, SaysWhatTheGpuIs) {
+  const FakeCuda cuda({.capability = 89, .sms = 128, .memory = 1 << 20});
+  const auto device = cuda.device().value();
+  EXPECT_EQ(device->name(), "Fake GPU");
+  EXPECT_EQ(device->capability(), 89);
+  EXPECT_EQ(device->sms(), 128);
+  EXPECT_EQ(device->memory_bytes(), 1 << 20);
+  EXPECT_EQ(device->free_bytes().value(), 1 << 20);
+  EXPECT_EQ(cuda_version_text(device->driver().version()), "CUDA 12.4");
+}
+
+// ---- Runs --------------------------------------------------------------------------------------
+
+TEST(CudaExecutable, RunsAStraightProgramAsOneGraph) {
+  const FakeCuda cuda;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    cuda.reset({.seed = seed});
+    add_kernels(cuda);
+    const auto code = CudaExecutable::load(straight_image(), cuda.device().value()).value();
+    EXPECT_TRUE(code->is_one_graph());
+    for (int run = 0; run < 3; ++run) expect_straight(code->run({{x_values()}}));
+    EXPECT_EQ(cuda.faults(), "");
+  }
+}
+
+TEST(CudaExecutable, DecidesOnTheHostWhereThereIsALoop) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto code = CudaExecutable::load(looping_image(), cuda.device().value()).value();
+  EXPECT_FALSE(code->is_one_graph());
+  const Tensor three = Tensor::from_reals(numbers(1), std::vector<double>{3});
+  const std::vector<Tensor> outputs = code->run({{three}}).value();
+  EXPECT_EQ(outputs[0].as<float>()[0], 0);
+  for (float one : outputs[1].as<float>()) EXPECT_EQ(one, 5);
+}
+
+TEST(CudaExecutable, TimesEachCommand) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto code = CudaExecutable::load(straight_image(), cuda.device().value()).value();
+  Profile profile;
+  for (int run = 0; run < 2; ++run)
+    expect_straight(code->run({{x_values()}}, {.profile = &profile}));
+  ASSERT_EQ(profile.size(), 3U);
+  EXPECT_EQ(profile[0].kernel, "add");
+  EXPECT_EQ(profile[1].command, "move");
+  for (const CommandTime& one : profile) {
+    EXPECT_EQ(one.runs, 2);
+    EXPECT_GT(one.seconds, 0);
+    EXPECT_LE(one.least, one.seconds);
+  }
+}
+
+TEST(CudaExecutable, TakesTurnsOnSeveralThreads) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto code = CudaExecutable::load(straight_image(), cuda.device().value()).value();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int run = 0; run < 5; ++run) expect_straight(code->run({{x_values()}}));
+    });
+  for (std::thread& one : threads) one.join();
+}
+
+TEST(CudaExecutable, SharesConstantsOfTheSameTensor) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto device = cuda.device().value();
+  const GpuImage image = straight_image();
+  const auto one = CudaExecutable::load(image, device).value();
+  EXPECT_EQ(device->missing_bytes(image.image.constants), 0);
+  const int64_t before = device->free_bytes().value();
+  const auto two = CudaExecutable::load(image, device).value();
+  EXPECT_EQ(before - device->free_bytes().value(), two->device_bytes() - 4);
+}
+
+TEST(CudaExecutable, RunsKernelsWithoutCodeForTheGpuOnTheCpu) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  GpuImage image = straight_image();
+  image.image.kernels[1].object = tested::compile(R"(
+      extern "C" void scale(void* const* buffers, const long*, void*, long begin, long end) {
+        const float* w = static_cast<const float*>(buffers[0]);
+        float* y = static_cast<float*>(buffers[1]);
+        for (long i = begin; i < end; ++i) y[i] *= w[0];
+      })");
+  image.kernels[1] = {};
+  const auto code = CudaExecutable::load(image, cuda.device().value()).value();
+  EXPECT_FALSE(code->is_one_graph());
+  expect_straight(code->run({{x_values()}}));
+}
+
+// ---- Bad input ---------------------------------------------------------------------------------
+
+TEST(CudaExecutable, SaysHowMuchMemoryIsMissing) {
+  const FakeCuda cuda({.memory = 8 << 10});
+  add_kernels(cuda);
+  const Result<std::shared_ptr<const CudaExecutable>> code =
+      CudaExecutable::load(straight_image(), cuda.device().value());
+  EXPECT_THAT(code,
+              refuses(ErrorCode::limit, "Fake GPU...8.0 KiB...missing...smaller batch...CPU"));
+}
+
+TEST(CudaExecutable, RefusesWhatDoesNotFit) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto device = cuda.device().value();
+  const auto load = [&](auto change) {
+    GpuImage image = straight_image();
+    change(image);
+    return CudaExecutable::load(image, device);
+  };
+  EXPECT_THAT(load([](GpuImage& one) { one.kernels.pop_back(); }),
+              refuses(ErrorCode::bad_input, "1 kernels...2"));
+  EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].phases.clear(); }),
+              refuses(ErrorCode::bad_input, "'add'...0 phases...1"));
+  EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].capability = 100; }),
+              refuses(ErrorCode::unsupported, "sm_100...sm_90"));
+  EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].phases[0].block_threads = 2048; }),
+              refuses(ErrorCode::bad_input, "2048 threads"));
+  EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].phases[0].shared_bytes = 1 << 20; }),
+              refuses(ErrorCode::bad_input, "1048576 bytes of shared"));
+  EXPECT_THAT(load([](GpuImage& one) { one.image.arena_bytes = 8; }),
+              refuses(ErrorCode::bad_input, "beyond"));
+  EXPECT_THAT(load([](GpuImage& one) { one.image.flushes_denormals = true; }),
+              refuses(ErrorCode::unsupported, "denormal"));
+  EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].ptx = "refused"; }),
+              refuses(ErrorCode::limit,
+                      "compiled a kernel...CUDA_ERROR_INVALID_PTX...ptxas error: line 1"));
+  EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].phases[0].symbol = "none"; }),
+              refuses(ErrorCode::limit, "'none'"));
+  const auto code = CudaExecutable::load(straight_image(), device).value();
+  EXPECT_THAT(code->run({{x_values(3)}}),
+              refuses(ErrorCode::bad_input, "'x'...f32[3]...f32[1000]"));
+  EXPECT_THAT(code->run({}), refuses(ErrorCode::bad_input, "0 inputs...1"));
+}
+
+// The whole way, with call number n failing: for each n the error names the driver's reason,
+// nothing is left behind, and nothing waits.
+void fail_each_call(const GpuImage& image, const Tensor& input, int code, std::string_view reason) {
+  const FakeCuda cuda;
+  const auto go = [&](int64_t n) -> Status {
+    cuda.reset({.failing_call = n, .failing_code = code});
+    add_kernels(cuda);
+    const auto loaded = HONE_TRY(CudaExecutable::load(image, HONE_TRY(cuda.device())));
+    HONE_TRY(loaded->run({{input}}));
+    HONE_TRY(loaded->run({{input}}));
+    return {};
+  };
+  ASSERT_TRUE(go(0).ok());
+  const int64_t calls = cuda.calls();
+  ASSERT_GT(calls, 30);
+  int64_t failed = 0;
+  for (int64_t n = 1; n <= calls; ++n) {
+    const Status status = go(n);
+    EXPECT_EQ(cuda.live(), 0) << "call " << n;
+    EXPECT_EQ(cuda.faults(), "") << "call " << n;
+    if (status.ok()) continue;  // what gives things back fails without a word
+    ++failed;
+    EXPECT_THAT(status.error().to_string(), testing::HasSubstr(std::string(reason)))
+        << "call " << n;
+  }
+  EXPECT_GT(failed, calls / 2);
+}
+
+TEST(CudaExecutable, NamesTheCauseWhicheverCallFails) {
+  const Tensor two = Tensor::from_reals(numbers(1), std::vector<double>{2});
+  fail_each_call(straight_image(), x_values(), 2, "CUDA_ERROR_OUT_OF_MEMORY");
+  fail_each_call(straight_image(), x_values(), 700, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  fail_each_call(looping_image(), two, 218, "CUDA_ERROR_INVALID_PTX");
+  fail_each_call(looping_image(), two, 718, "CUDA_ERROR_INVALID_PC");
+}
+
+// ---- Machine code ------------------------------------------------------------------------------
+
+TEST(Cubins, AreMadeOnceAndKept) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  std::mutex mutex;
+  std::map<std::string, std::string, std::less<>> kept;
+  int found = 0;
+  const CubinStore store = {.find = [&](std::string_view key) -> std::optional<std::string> {
+                              const std::scoped_lock lock(mutex);
+                              const auto at = kept.find(key);
+                              if (at == kept.end()) return std::nullopt;
+                              ++found;
+                              return at->second;
+                            },
+                            .put =
+                                [&](std::string_view key, std::string_view cubin) {
+                                  const std::scoped_lock lock(mutex);
+                                  kept.emplace(key, cubin);
+                                }};
+  const auto device = cuda.device().value();
+  for (int time = 0; time < 2; ++time) {
+    const auto code = CudaExecutable::load(straight_image(), device, {.cubins = store}).value();
+    expect_straight(code->run({{x_values()}}));
+    EXPECT_EQ(found, time);
+  }
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_THAT(kept.begin()->first, says("sm_90, driver 12040...adds a number"));
+  std::vector<std::string> texts;
+  for (int i = 0; i < 40; ++i) texts.push_back(fmt::format(".version 7.0 // {}", i));
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  const std::vector<std::string> cubins = make_cubins(*device, views, {}).value();
+  for (size_t i = 0; i < cubins.size(); ++i)
+    for (size_t j = 0; j < i; ++j) EXPECT_NE(cubins[i], cubins[j]);
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
