@@ -218,15 +218,35 @@ class Chooser {
     for (int round = 0; round < rounds(); ++round) {
       try_lanes(lanes);
       if (on_.reduction_lanes) try_lanes(reduction);
-      for (int row = 0; on_.rows && row <= space_.parallel; ++row) {
-        Schedule next = *best_;
-        next.get<NestFields>().row = row;
-        if (row == 0 || row >= next.threads) consider(next);
-      }
+      if (on_.rows) try_rows(lanes);
       try_unroll(all);
       try_transposed();
       try_threads();
     }
+  }
+
+  // A row is the better, the more is done with its sum. So lanes along the sum, the best of a nest
+  // without rows, may hide the best lanes of a row.
+  void try_rows(const std::vector<int>& lanes) {
+    const Schedule start = *best_;
+    const bool is_sum_in_lanes = !start.lanes.empty() && start.lanes.front().dim >= space_.parallel;
+    std::vector<Schedule> tried;
+    for (int row = 0; row <= space_.parallel; ++row) {
+      if (row > 0 && row < start.threads) continue;
+      Schedule next = start;
+      next.get<NestFields>().row = row;
+      tried.push_back(next);
+      if (row == 0 || !is_sum_in_lanes) continue;
+      next.order.resize(static_cast<size_t>(space_.parallel));
+      std::iota(next.order.begin(), next.order.end(), 0);
+      next.unroll.clear();
+      for (int dim : lanes)
+        for (int64_t count : usual_lanes(site_, dim)) {
+          next.lanes = {{dim, count}};
+          tried.push_back(next);
+        }
+    }
+    consider_all(tried);
   }
 
   // Decides if lanes take bytes that all points of this dim of the sum share: they are fields of

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "ir/functional.h"
@@ -228,9 +229,8 @@ class PhasedConv {
   std::vector<Part> parts_;  // in the order of their phases, the last dim's first
 };
 
-}  // namespace
-
-Result<Graph> convs_by_phase(const Graph& graph) {
+// Sets `is_changed` if a conv is replaced.
+Result<Graph> convs_replaced_once(const Graph& graph, bool& is_changed) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
     const std::optional<PhasedConv> conv =
@@ -239,6 +239,7 @@ Result<Graph> convs_by_phase(const Graph& graph) {
       if (const std::optional<Graph> trimmed = HONE_TRY(without_idle_taps(graph, n))) {
         const std::vector<ValueId> arguments = copy(graph.operands(n));
         copy.replace(graph.result(n), HONE_TRY(copy.append(*trimmed, arguments))[0]);
+        is_changed = true;
         continue;
       }
     if (!conv) {
@@ -250,8 +251,20 @@ Result<Graph> convs_by_phase(const Graph& graph) {
     if (!weights) arguments.push_back(copy(graph.operands(n)[1]));
     copy.replace(graph.result(n),
                  HONE_TRY(copy.append(HONE_TRY(conv->build(weights)), arguments))[0]);
+    is_changed = true;
   }
   return copy.finish();
+}
+
+}  // namespace
+
+// Taps of a part may be idle, and without them a conv may have input elements that lie apart. Each
+// round takes taps away or parts a conv for good, so there is a last one.
+Result<Graph> convs_by_phase(const Graph& graph) {
+  bool is_changed = false;
+  Graph made = HONE_TRY(convs_replaced_once(graph, is_changed));
+  while (std::exchange(is_changed, false)) made = HONE_TRY(convs_replaced_once(made, is_changed));
+  return made;
 }
 
 }  // namespace hone

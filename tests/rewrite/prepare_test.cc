@@ -145,7 +145,7 @@ void expect_same_meaning(const Graph& a, const Graph& b, uint64_t seed) {
 }
 
 TEST(Prepare, TwiceIsOnceAndTheMeaningStays) {
-  for (uint64_t seed = 0; seed < 150; ++seed) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     const Graph graph = random_graph({.seed = seed, .symbolic = seed % 3 == 0});
     Result<Graph> once = prepare(graph);
@@ -179,7 +179,7 @@ TEST(Prepare, MeansTheSameWithoutEachOptionalPass) {
     choices.push_back({std::string(pass.name)});
     choices[0].emplace_back(pass.name);
   }
-  ASSERT_EQ(choices.size(), 10U);
+  ASSERT_EQ(choices.size(), 13U);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Graph graph = random_graph({.seed = seed});
     for (const std::vector<std::string>& without : choices) {
@@ -192,7 +192,9 @@ TEST(Prepare, MeansTheSameWithoutEachOptionalPass) {
 }
 
 TEST(Prepare, SaysWhichPassesCanBeLeftOut) {
-  const std::string list = "integers, phases, bytes, fold, sink, splats, cse, unshare, donate";
+  const std::string list =
+      "integers, phases, bytes, fold, sink, splats, spelled, late, between, "
+      "cse, unshare, donate";
   EXPECT_THAT(check_can_leave_out("flod"), says("pass 'flod' ... " + list));
   EXPECT_THAT(check_can_leave_out("expand"), says("pass 'expand' ... required ... " + list));
   EXPECT_THAT(check_can_leave_out("dce"), says("pass 'dce' ... " + list));

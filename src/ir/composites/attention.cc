@@ -100,12 +100,30 @@ Value softmax_of(Value x) {
   return e / reduce_sum(e, {-1}, true);
 }
 
+// Over the dims of a group's scores: [batch, heads, ...], or [batch, key heads, group, ...] where
+// several query heads share a key head. Nothing between both products moves an element then.
+Value over_groups(Value x, const Parts& p) {
+  if (p.group.is(1)) return x;
+  return reshape(x, {p.batch, p.kv_heads, p.group, x.dim(2), x.dim(3)});
+}
+
+// A mask that broadcasts to [batch, heads, queries, keys], over the dims of a group's scores.
+Value mask_over_groups(Value mask, const Parts& p) {
+  if (p.group.is(1) || mask.rank() < 3) return mask;
+  Dims dims = mask.dims();
+  const auto heads = dims.end() - 3;
+  if (heads->is(1)) {
+    dims.insert(heads, 1);
+  } else {
+    *heads = p.group;
+    dims.insert(dims.end() - 3, p.kv_heads);
+  }
+  return reshape(mask, dims);
+}
+
 // Batched over [batch, key heads]; the query heads of a group stand one below the other.
-Value grouped_dot(Value x, Value kv, const Parts& p, int64_t kv_contract) {
-  const Dim inner = x.dim(3);
-  x = reshape(x, {p.batch, p.kv_heads, p.group * p.queries, inner});
-  Value y = dot_general(x, kv, {0, 1}, {0, 1}, {3}, {kv_contract});
-  return y.rank() == 4 ? reshape(y, {p.batch, p.heads, p.queries, y.dim(3)}) : y;
+Value grouped_dot(Value x, Value kv, int64_t kv_contract) {
+  return dot_general(x, kv, {0, 1}, {0, 1}, {x.rank() - 1}, {kv_contract});
 }
 
 std::vector<Value> expand_attention(Builder& b, Op op, In in) {
@@ -123,18 +141,21 @@ std::vector<Value> expand_attention(Builder& b, Op op, In in) {
   const double softcap = op.real("softcap");
   const double hidden = -std::numeric_limits<double>::infinity();
 
-  Value scores = grouped_dot(p->query, p->key, *p, 3) * scale;
+  Value scores = grouped_dot(over_groups(p->query, *p), p->key, 3) * scale;
   if (softcap != 0) scores = softcap * tanh(scores / softcap);
-  if (p->mask && p->mask.dtype() == DType::boolean) {
-    scores = select(p->mask, scores, b.scalar(scores.dtype(), hidden));
-  } else if (p->mask) {
-    scores = scores + broadcast_to(p->mask, scores.dims());
+  const Value mask = p->mask ? mask_over_groups(p->mask, *p) : Value();
+  if (mask && mask.dtype() == DType::boolean) {
+    scores = select(mask, scores, b.scalar(scores.dtype(), hidden));
+  } else if (mask) {
+    scores = scores + broadcast_to(mask, scores.dims());
   }
   if (op.flag("causal")) {
     Value visible = causal_mask(b, p->queries, p->keys);
     scores = select(visible, scores, b.scalar(scores.dtype(), hidden));
   }
-  std::vector<Value> results = {grouped_dot(softmax_of(scores), p->value, *p, 2)};
+  Value output = grouped_dot(softmax_of(scores), p->value, 2);
+  if (output.rank() == 5) output = reshape(output, {p->batch, p->heads, p->queries, output.dim(4)});
+  std::vector<Value> results = {output};
   if (present_key) results.insert(results.end(), {present_key, present_value});
   return results;
 }
@@ -144,6 +165,25 @@ std::vector<Value> expand_attention(Builder& b, Op op, In in) {
 // cos or sin over [batch, heads, length, pairs].
 Value angles(Value x, const Dims& dims) {
   return x.rank() == 2 ? broadcast(x, dims, {2, 3}) : broadcast(x, dims, {0, 2, 3});
+}
+
+// Element 2 i is turned with element 2 i + 1.
+Value turned_pairs(Value x, Value cos, Value sin) {
+  Dims as_pairs = cos.dims();
+  as_pairs.push_back(2);
+  const Value paired = reshape(x, as_pairs);
+  const Value first = part(paired, 4, 0), second = part(paired, 4, 1);
+  const Value real = first * cos - second * sin, imaginary = second * cos + first * sin;
+  return reshape(concat({unsqueeze(real, 4), unsqueeze(imaginary, 4)}, 4), x.dims());
+}
+
+// Element i is turned with element i + pairs. The whole row is computed alike: so a kernel writes
+// it in one go.
+Value turned_halves(Value x, Value cos, Value sin) {
+  const Dim pairs = cos.dim(-1);
+  const Value other = concat({-slice(x, 3, pairs, 2 * pairs), slice(x, 3, 0, pairs)}, 3);
+  const auto twice = [&](Value angle) { return angles(concat({angle, angle}, -1), x.dims()); };
+  return x * twice(cos) + other * twice(sin);
 }
 
 std::vector<Value> expand_rotary_embedding(Builder& b, Op op, In in) {
@@ -163,26 +203,10 @@ std::vector<Value> expand_rotary_embedding(Builder& b, Op op, In in) {
                                rotated.to_string(), width.to_string()));
   }
   const Dims dims = with_dim(x.dims(), 3, pairs);
-  cos = angles(cos, dims);
-  sin = angles(sin, dims);
   Value turned = rotated == width ? x : slice(x, 3, 0, rotated);
-  Value first, second;
-  Dims as_pairs = dims;
-  as_pairs.push_back(2);
-  const bool interleaved = op.flag("interleaved");
-  if (interleaved) {
-    Value paired = reshape(turned, as_pairs);
-    first = part(paired, 4, 0);
-    second = part(paired, 4, 1);
-  } else {
-    first = slice(turned, 3, 0, pairs);
-    second = slice(turned, 3, pairs, rotated);
-  }
-  Value real = first * cos - second * sin;
-  Value imaginary = second * cos + first * sin;
-  Value y = interleaved ? reshape(concat({unsqueeze(real, 4), unsqueeze(imaginary, 4)}, 4),
-                                  with_dim(dims, 3, rotated))
-                        : concat({real, imaginary}, 3);
+  const Value y = op.flag("interleaved")
+                      ? turned_pairs(turned, angles(cos, dims), angles(sin, dims))
+                      : turned_halves(turned, cos, sin);
   return {rotated == width ? y : concat({y, slice(x, 3, rotated, width)}, 3)};
 }
 

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "ir/composites/expansion.h"
 #include "ir/composites/resize_samples.h"
@@ -39,6 +41,38 @@ Value resampled(Builder& b, Value x, const ResizeAxis& a, const Samples& s, doub
   Ints outside(s.outside.begin(), s.outside.end());
   Value mask = along(integers(b, DType::boolean, outside), dims, a.index);
   return select(mask, b.scalar(x.dtype(), extrapolation), sum);
+}
+
+// True if each element of the source stands several times side by side, and nothing else.
+bool repeats_each(const ResizeAxis& a, const Samples& s) {
+  if (s.taps != 1 || a.in == 0 || a.out % a.in != 0) return false;
+  if (std::find(s.outside.begin(), s.outside.end(), true) != s.outside.end()) return false;
+  for (int64_t i = 0; i < a.out; ++i)
+    if (s.index[static_cast<size_t>(i)] != i / (a.out / a.in)) return false;
+  return true;
+}
+
+// Repeats each element along each dim, side by side.
+Value repeated(Value x, const Ints& times) {
+  Dims apart, spread, together;
+  Ints map;
+  for (int i = 0; i < x.rank(); ++i) {
+    const int64_t count = times[static_cast<size_t>(i)];
+    map.push_back(static_cast<int64_t>(spread.size()));
+    apart.push_back(x.dim(i)), spread.push_back(x.dim(i));
+    if (count > 1) spread.push_back(count);
+    together.push_back(count * x.dim(i));
+  }
+  if (spread.size() == apart.size()) return x;
+  return reshape(broadcast(x, spread, map), together);
+}
+
+// Sums along an axis are computed for all elements of the others: for few of them if axes that
+// shrink come first. Neighbours along the last axis cannot be loaded at once, so it grows first.
+void in_cheap_order(std::vector<ResizeAxis>& axes) {
+  std::ranges::sort(axes, {}, [](const ResizeAxis& a) {
+    return a.out > a.in ? std::pair(1, -a.index) : std::pair(0, a.index);
+  });
 }
 
 // ---- Checks -------------------------------------------------------------------------------------
@@ -103,19 +137,28 @@ std::vector<Value> expand_resize(Builder& b, Op op, In in) {
   if (Status status = check_attributes(op, x); !status.ok())
     return failed(b, std::move(status).error());
   const Sampling sampling(op);
+  std::vector<ResizeAxis> axes;
   for (int i = 0; i < x.rank(); ++i) {
     Result<std::optional<ResizeAxis>> axis = axis_of(op, x, i);
     if (!axis.ok()) return failed(b, std::move(axis).error());
     if (!*axis) continue;
-    const ResizeAxis& a = **axis;
+    const ResizeAxis& a = axes.emplace_back(**axis);
     if (op.flag("antialias") && 4 / a.scale > static_cast<double>(kMaxTaps)) {
       return failed(b, over_limit("axis {} shrinks from {} to {}; with antialias at most {}-fold",
                                   i, a.in, a.out, kMaxTaps / 4));
     }
-    x = resampled(b, x, a, samples_of(a, sampling), op.real("extrapolation"));
+  }
+  in_cheap_order(axes);
+  Ints times(static_cast<size_t>(x.rank()), 1);
+  for (const ResizeAxis& a : axes) {
+    const Samples samples = samples_of(a, sampling);
+    if (repeats_each(a, samples))
+      times[static_cast<size_t>(a.index)] = a.out / a.in;
+    else
+      x = resampled(b, x, a, samples, op.real("extrapolation"));
     if (!b.ok()) return {};
   }
-  return {x};
+  return {repeated(x, times)};
 }
 
 constexpr AttrSpec kResizeAttrs[] = {
