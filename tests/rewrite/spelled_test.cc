@@ -7,6 +7,7 @@
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "rewrite/passes.h"
+#include "rewrite/prepare.h"
 #include "zoo/random/random_graph.h"
 
 namespace hone::HONE_FILE {
@@ -39,6 +40,8 @@ Graph after(PassRun pass, std::string_view text, double tolerance = 0) {
   EXPECT_EQ(print(pass(made).value()), print(made));
   return made;
 }
+
+Result<Graph> prepared_alone(const Graph& graph) { return prepare(graph); }
 
 // The ops but constants and broadcasts, in order.
 std::string ops_of(const Graph& graph) {
@@ -213,6 +216,19 @@ TEST(BetweenReshapes, WhatOthersReadStays) {
     return %s, %z
   })")),
             "reshape exp reshape");
+}
+
+TEST(ShortForms, ImagesThatGrowByWholeFactorsAreRepeated) {
+  const auto grown = [](std::string_view sizes) {
+    return after(prepared_alone, fmt::format(R"(graph @g(%x: f32[1, 3, 4, 5]) {{
+      %y = resize %x {{sizes = [1, 3, {}], mode = nearest}}
+      return %y
+    }})",
+                                             sizes));
+  };
+  EXPECT_EQ(ops_of(grown("8, 15")), "reshape");
+  EXPECT_EQ(ops_of(grown("8, 7")), "gather reshape");
+  EXPECT_EQ(ops_of(grown("4, 5")), "");
 }
 
 TEST(ShortForms, RandomGraphsComputeTheSame) {

@@ -45,7 +45,7 @@ Value resampled(Builder& b, Value x, const ResizeAxis& a, const Samples& s, doub
 
 // True if each element of the source stands several times side by side, and nothing else.
 bool repeats_each(const ResizeAxis& a, const Samples& s) {
-  if (s.taps != 1 || a.in == 0 || a.out % a.in != 0) return false;
+  if (s.taps != 1 || a.in == 0 || a.out < a.in || a.out % a.in != 0) return false;
   if (std::find(s.outside.begin(), s.outside.end(), true) != s.outside.end()) return false;
   for (int64_t i = 0; i < a.out; ++i)
     if (s.index[static_cast<size_t>(i)] != i / (a.out / a.in)) return false;
