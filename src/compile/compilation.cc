@@ -4,6 +4,7 @@
 
 #include "base/late_progress.h"
 #include "compile/cached_plan.h"
+#include "compile/kept_image.h"
 #include "cost/analytic.h"
 #include "plan/drop_unfit.h"
 #include "plan/random_plan.h"
@@ -186,6 +187,7 @@ Result<Image> Compilation::finished(Result<Image> image) const {
 }
 
 Result<const Image*> Compilation::image() {
+  if (image_) return &*image_;
   const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
   return at(CompileStage::image, image_,
             [&]() -> Result<Image> { return finished(instantiate(*program_, {}, kernels)); });
@@ -203,8 +205,32 @@ Result<OpenImage> Compilation::open_image() {
   return open;
 }
 
+// Drawn plans are for tests.
+bool Compilation::keeps_image() const {
+  return options_.cache != nullptr && !options_.plan_seed && graph_->is_static();
+}
+
+// Whoever only runs the graph needs no program.
+Result<const Image*> Compilation::found_image() {
+  const Plan* plan = HONE_TRY(this->plan());
+  if (image_ || program_ || !keeps_image()) return image();
+  const KeptImage kept(*graph_, *plan, target_, options_.prepare.flushes_denormals,
+                       *options_.cache);
+  if (std::optional<Image> found = kept.find()) {
+    Progress& progress = options_.progress != nullptr ? *options_.progress : no_progress();
+    const auto kernels = static_cast<int64_t>(found->kernels.size());
+    progress.start(kernels, "kernels");
+    progress.advance(kernels);
+    progress.finish("all from the cache");
+    return at(CompileStage::image, image_, [&]() -> Result<Image> { return *std::move(found); });
+  }
+  const Image* made = HONE_TRY(image());
+  kept.put(*made);
+  return made;
+}
+
 Result<std::shared_ptr<const Executable>> Compilation::executable() {
-  const Image* image = HONE_TRY(this->image());
+  const Image* image = HONE_TRY(found_image());
   return *HONE_TRY(at(
       CompileStage::executable, executable_,
       [&] {

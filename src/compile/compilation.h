@@ -90,6 +90,8 @@ class Compilation {
   Result<Graph> graph_of_best(Graph graph);
   Error placed(Error error) const;
   Result<Image> finished(Result<Image> image) const;
+  bool keeps_image() const;
+  Result<const Image*> found_image();
   Result<Plan> completed(const Plan& plan) const;
   Result<Plan> completed_as_said() const;
   Result<Plan> completed_leniently() const;
