@@ -19,6 +19,9 @@ Result<std::string> compile_tiles(const TileProgram& program, const Target& targ
   HONE_TRY(verify(program));
   HONE_TRY(code::check_lockstep(program));
   HONE_TRY(code::check_products(program, target));
+  for (const tile::Loop& phase : program.phases)
+    if (phase.exec == Exec::blocks)
+      return unsupported("blocks of threads on a CPU; serial_form() makes each of them one thread");
   code::tell_llvm_how_to_fail();
   code::LlvmObject<mlir::MLIRContext> context(mlir::MLIRContext::Threading::DISABLED);
   code::load_dialects(*context);

@@ -38,8 +38,7 @@ class PhaseWriter {
  private:
   size_t passed_buffers() const {
     size_t count = 0;
-    for (const TileBuffer& buffer : program_.buffers)
-      count += buffer.role != BufferRole::scratch ? 1 : 0;
+    for (const TileBuffer& buffer : program_.buffers) count += is_passed(buffer.role) ? 1 : 0;
     return count;
   }
 
@@ -76,9 +75,9 @@ class PhaseWriter {
     };
     auto argument = [&] { return body.getArgument(static_cast<unsigned>(next++)); };
     for (tile::BufferId id = 0; id < program_.buffers.size(); ++id) {
-      const bool is_passed = program_.buffers[id].role != BufferRole::scratch;
-      if (is_passed && !may_share(id)) apart();
-      around.buffers.push_back(is_passed ? argument() : Value());
+      const bool passes = is_passed(program_.buffers[id].role);
+      if (passes && !may_share(id)) apart();
+      around.buffers.push_back(passes ? argument() : Value());
     }
     apart();
     around.scratch = argument();

@@ -40,7 +40,7 @@ inline Result<std::vector<Tensor>> run_native(const TileProgram& program,
   };
   size_t next = 0;
   for (const TileBuffer& buffer : program.buffers) {
-    if (buffer.role == BufferRole::scratch) continue;
+    if (!is_passed(buffer.role)) continue;
     // An output that may lie in an input does; inputs come first.
     std::byte* memory = buffer.donor ? static_cast<std::byte*>(buffers[*buffer.donor])
                                      : allocate(buffer.type.static_bytes());
@@ -62,7 +62,7 @@ inline Result<std::vector<Tensor>> run_native(const TileProgram& program,
   std::vector<Tensor> outputs;
   size_t position = 0;
   for (const TileBuffer& buffer : program.buffers) {
-    if (buffer.role == BufferRole::scratch) continue;
+    if (!is_passed(buffer.role)) continue;
     const auto* memory = static_cast<const std::byte*>(buffers[position++]);
     if (is_result(buffer.role))
       outputs.push_back(

@@ -28,8 +28,8 @@ void Emitter::phase(const Loop& phase) {
   place_scratch();
   const Product* product = first_product(phase);
   if (product != nullptr) begin_products(*product);
-  if (phase.exec == Exec::threads)
-    threads(phase);
+  if (phase.exec == Exec::threads || phase.exec == Exec::blocks)
+    divided(phase);
   else
     emit(phase);
   if (product != nullptr) end_products();
@@ -114,12 +114,14 @@ void Emitter::emit(const Choose& s) {
 void Emitter::emit(const Loop& s) {
   if (s.exec == Exec::unroll || s.exec == Exec::lanes)
     lockstep(s);
+  else if (s.exec == Exec::threads)
+    threads_of_block(s);
   else
     sequential(s);
 }
 
-// All threads loops of the phase as one range, the innermost fastest.
-void Emitter::threads(const Loop& phase) {
+// All threads or blocks loops of the phase as one range, the innermost fastest.
+void Emitter::divided(const Loop& phase) {
   const Value step = around_.step ? around_.step : code_.integer(code_.i(64), 1);
   auto loop = b_.create<mlir::scf::ForOp>(around_.begin, around_.end, step);
   mlir::OpBuilder::InsertionGuard guard(b_);
@@ -127,7 +129,7 @@ void Emitter::threads(const Loop& phase) {
   std::vector<const Loop*> nest = {&phase};
   while (nest.back()->body.size() == 1) {
     const Loop* inner = std::get_if<Loop>(&nest.back()->body[0].kind);
-    if (inner == nullptr || inner->exec != Exec::threads) break;
+    if (inner == nullptr || inner->exec != phase.exec) break;
     nest.push_back(inner);
   }
   Value rest = loop.getInductionVar();
@@ -142,6 +144,8 @@ void Emitter::threads(const Loop& phase) {
     indices_[position] = {0, {trip}};
   }
   emit(nest.back()->body);
+  // The next trip writes to the memory of the block.
+  if (phase.exec == Exec::blocks) emit(Barrier());
 }
 
 void Emitter::flatten(Scalar scalar, LoopSet loops, llvm::SmallVectorImpl<Value>& list) {

@@ -33,6 +33,8 @@ class Emitter {
     std::map<std::string, Value> symbols;  // i64
     Value begin, end;                      // of the trips of the threads loops
     Value step = {};                       // from one to the next; null: 1
+    Value thread = {};                     // i64, within its block; in phases of blocks loops
+    int64_t block_threads = 0;             // in phases of blocks loops
   };
   Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program, const Machine& machine,
           Surroundings around);
@@ -52,10 +54,14 @@ class Emitter {
   void emit(const tile::Load& s);
   void emit(const tile::Store& s);
   void emit(const tile::Loop& s);
-  void emit(const tile::Product& s);  // products.cc
+  void emit(const tile::Product& s);      // products.cc
+  void emit(const tile::Barrier& s);      // blocks.cc
+  void emit(const tile::WarpCombine& s);  // blocks.cc
   void begin_products(const tile::Product& product);
   void end_products();
-  void threads(const tile::Loop& phase);
+  void divided(const tile::Loop& phase);
+  void threads_of_block(const tile::Loop& s);  // blocks.cc
+  Value of_lane_apart(Value number, int64_t distance);
   void sequential(const tile::Loop& s);
   void lockstep(const tile::Loop& s);
   Value combine_lanes(DType dtype, Opcode combine, Value vector);

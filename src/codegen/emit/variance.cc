@@ -46,6 +46,8 @@ class Spread {
   }
   void visit(const Store&, int) {}
   void visit(const Product&, int) {}
+  void visit(const Barrier&, int) {}
+  void visit(const WarpCombine&, int) {}
 
   void visit(const Loop& s, int depth) {
     const LoopSet self = is_lockstep(s.exec) ? LoopSet{1} << depth : 0;

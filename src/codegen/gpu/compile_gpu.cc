@@ -5,6 +5,8 @@
 #include "codegen/gpu/ptx.h"
 #include "codegen/llvm_object.h"
 #include "codegen/module.h"
+#include "program/tiles/calling.h"
+#include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
 #include "target/gpu.h"
 
@@ -30,10 +32,16 @@ Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability,
   HONE_TRY(code::check_lockstep(form));
   GpuKernel kernel = {.ptx = {}, .capability = capability, .phases = {}};
   const int64_t scratch = HONE_TRY(code::gpu_scratch_bytes(form));
-  for (std::string& name : phase_symbols(form, symbol))
-    kernel.phases.push_back({.symbol = std::move(name),
-                             .block_threads = kBlockThreads,
-                             .scratch_bytes = scratch > code::kMostLocalBytes ? scratch : 0});
+  const std::vector<std::string> names = phase_symbols(form, symbol);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool by_block = form.phases[i].exec == Exec::blocks;
+    kernel.phases.push_back(
+        {.symbol = names[i],
+         .trip_of = by_block ? TripOf::block : TripOf::thread,
+         .block_threads = by_block ? block_threads(form.phases[i], form) : kBlockThreads,
+         .shared_bytes = by_block ? chip_layout(form).bytes : 0,
+         .scratch_bytes = scratch > code::kMostLocalBytes ? scratch : 0});
+  }
   code::tell_llvm_how_to_fail();
   code::LlvmObject<mlir::MLIRContext> context(mlir::MLIRContext::Threading::DISABLED);
   code::load_dialects(*context);
@@ -62,7 +70,7 @@ Result<GpuKernel> compile_for_gpu(const TileProgram& program, int64_t capability
 Result<std::string> compile_like_gpu(const TileProgram& program, const Target& cpu,
                                      std::string_view symbol) {
   HONE_TRY(verify(program));
-  return compile_tiles(simt_form(program), cpu, symbol);
+  return compile_tiles(serial_form(simt_form(program)), cpu, symbol);
 }
 
 }  // namespace hone

@@ -18,8 +18,9 @@ namespace hone {
 Result<GpuKernel> compile_for_gpu(const TileProgram& program, int64_t capability,
                                   std::string_view symbol);
 
-// The second oracle, which needs no GPU: the form of the program as an object for a CPU. Its
-// functions are PhaseFns by the names of the kernel's phases, with the same trips.
+// The second oracle, which needs no GPU: an object for a CPU. Its functions are PhaseFns by the
+// names of the kernel's phases, with the same trips. They need the scratch_layout() of
+// serial_form(simt_form(program)) (program/tiles/serial.h).
 Result<std::string> compile_like_gpu(const TileProgram& program, const Target& cpu,
                                      std::string_view symbol);
 

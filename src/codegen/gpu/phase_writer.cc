@@ -13,9 +13,11 @@ namespace {
 namespace ml = mlir::LLVM;
 
 // Address spaces of LLVM's back end.
-constexpr unsigned kGlobalMemory = 1;
+constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3;
 // A thread that has more of scratch is too much for a GPU with many threads.
 constexpr int64_t kMostScratchBytes = int64_t{1} << 24;
+
+constexpr llvm::StringRef kBlockMemory = "block_memory";
 
 constexpr Machine kGpu = {.has_fma = true, .has_f16 = true};
 
@@ -26,7 +28,11 @@ class GpuPhaseWriter {
         module_(module),
         program_(program),
         symbols_(symbols_of(program)),
-        global_(ml::LLVMPointerType::get(&context, kGlobalMemory)) {}
+        chip_layout_(chip_layout(program)),
+        global_(ml::LLVMPointerType::get(&context, kGlobalMemory)),
+        shared_(ml::LLVMPointerType::get(&context, kSharedMemory)) {
+    if (chip_layout_.bytes > 0) declare_block_memory();
+  }
 
   void write(const tile::Loop& phase, const GpuPhase& made) {
     ml::LLVMFuncOp function = declare(made.symbol);
@@ -34,27 +40,30 @@ class GpuPhaseWriter {
     unsigned next = 0;
     const auto argument = [&] { return function.getArgument(next++); };
     for (tile::BufferId id = 0; id < program_.buffers.size(); ++id) {
-      const bool is_passed = program_.buffers[id].role != BufferRole::scratch;
-      if (is_passed && is_apart(id)) {
+      const BufferRole role = program_.buffers[id].role;
+      if (is_passed(role) && is_apart(id)) {
         function.setArgAttr(next, "llvm.noalias", b_.getUnitAttr());
         // Such memory is read by way of another cache.
-        if (program_.buffers[id].role == BufferRole::input)
-          function.setArgAttr(next, "llvm.readonly", b_.getUnitAttr());
+        if (role == BufferRole::input) function.setArgAttr(next, "llvm.readonly", b_.getUnitAttr());
       }
-      around.buffers.push_back(is_passed ? argument() : Value());
+      around.buffers.push_back(is_passed(role) ? argument() : Value());
     }
+    if (phase.exec == Exec::blocks) place_on_chip(around);
     for (const Symbol& symbol : symbols_) around.symbols[symbol.name()] = argument();
     const Value scratch = argument();
     const Value begin = argument();
     around.end = argument();
     // No product of three sizes overflows: a grid has fewer than 2^31 blocks of 1,024 threads.
     const Value width = special_register("ntid.x");
+    const Value block = special_register("ctaid.x"), blocks = special_register("nctaid.x");
     const auto product = [&](Value a, Value b) { return b_.create<mlir::arith::MulIOp>(a, b); };
     const auto sum = [&](Value a, Value b) { return b_.create<mlir::arith::AddIOp>(a, b); };
-    const Value thread =
-        sum(product(special_register("ctaid.x"), width), special_register("tid.x"));
-    around.begin = sum(begin, thread);
-    around.step = product(special_register("nctaid.x"), width);
+    around.thread = special_register("tid.x");
+    const Value thread = sum(product(block, width), around.thread);
+    const bool by_block = made.trip_of == TripOf::block;
+    around.begin = sum(begin, by_block ? block : thread);
+    around.step = by_block ? blocks : product(blocks, width).getResult();
+    around.block_threads = block_threads(phase, program_);
     around.scratch = own_scratch(scratch, thread, made.scratch_bytes);
     Emitter emitter(b_, program_, kGpu, around);
     emitter.phase(phase);
@@ -65,7 +74,7 @@ class GpuPhaseWriter {
   ml::LLVMFuncOp declare(const std::string& name) {
     llvm::SmallVector<mlir::Type> parameters;
     for (const TileBuffer& buffer : program_.buffers)
-      if (buffer.role != BufferRole::scratch) parameters.push_back(global_);
+      if (is_passed(buffer.role)) parameters.push_back(global_);
     parameters.append(symbols_.size(), b_.getI64Type());
     parameters.push_back(global_);
     parameters.append(2, b_.getI64Type());
@@ -92,26 +101,50 @@ class GpuPhaseWriter {
     return b_.create<mlir::arith::ExtUIOp>(b_.getI64Type(), read->getResult(0));
   }
 
-  Value own_scratch(Value all, Value thread, int64_t given_bytes) {
+  // All phases use the same memory, one after the other.
+  void declare_block_memory() {
+    b_.setInsertionPointToEnd(module_.getBody());
+    const auto type = ml::LLVMArrayType::get(b_.getI8Type(), 0);
+    b_.create<ml::GlobalOp>(type, /*isConstant=*/false, ml::Linkage::External, kBlockMemory,
+                            mlir::Attribute(), /*alignment=*/16, kSharedMemory);
+  }
+
+  // The buffers of a block, and those of its threads.
+  void place_on_chip(Emitter::Surroundings& around) {
     const mlir::Type i8 = b_.getI8Type();
-    const auto number = [&](int64_t n) -> Value {
-      return b_.create<mlir::arith::ConstantOp>(b_.getI64IntegerAttr(n));
-    };
-    if (given_bytes > 0) {
-      const Value offset = b_.create<mlir::arith::MulIOp>(thread, number(given_bytes));
-      return b_.create<ml::GEPOp>(global_, i8, all, ValueRange{offset});
+    for (tile::BufferId id = 0; id < program_.buffers.size(); ++id) {
+      const TileBuffer& buffer = program_.buffers[id];
+      if (buffer.role == BufferRole::block) {
+        const Value all = b_.create<ml::AddressOfOp>(shared_, kBlockMemory);
+        const auto offset = static_cast<int32_t>(chip_layout_.offsets[id]);
+        around.buffers[id] =
+            b_.create<ml::GEPOp>(shared_, i8, all, llvm::ArrayRef<ml::GEPArg>{offset});
+      }
+      if (buffer.role == BufferRole::own)
+        around.buffers[id] = local_memory(bytes_of(buffer.type).value());
     }
-    const Dim bytes = scratch_layout(program_).bytes;
+  }
+
+  Value local_memory(int64_t bytes) {
     const auto generic = ml::LLVMPointerType::get(b_.getContext());
-    return b_.create<ml::AllocaOp>(generic, i8, number(std::max<int64_t>(bytes.range().high, 1)),
-                                   16);
+    const Value count =
+        b_.create<mlir::arith::ConstantOp>(b_.getI64IntegerAttr(std::max<int64_t>(bytes, 1)));
+    return b_.create<ml::AllocaOp>(generic, b_.getI8Type(), count, 16);
+  }
+
+  Value own_scratch(Value all, Value thread, int64_t given_bytes) {
+    if (given_bytes == 0) return local_memory(scratch_layout(program_).bytes.range().high);
+    const Value bytes = b_.create<mlir::arith::ConstantOp>(b_.getI64IntegerAttr(given_bytes));
+    const Value offset = b_.create<mlir::arith::MulIOp>(thread, bytes);
+    return b_.create<ml::GEPOp>(global_, b_.getI8Type(), all, ValueRange{offset});
   }
 
   mlir::ImplicitLocOpBuilder b_;
   mlir::ModuleOp module_;
   const TileProgram& program_;
   const std::vector<Symbol> symbols_;
-  const mlir::Type global_;
+  const ChipLayout chip_layout_;
+  const mlir::Type global_, shared_;
 };
 
 }  // namespace

@@ -58,6 +58,8 @@ void each_size(AnyLoop& loop, const OnExpr& expr, const OnDim& dim) {
             expr(s.value);
           } else if constexpr (std::is_same_v<S, Product>) {
             for (auto* each : {&s.sums_block, &s.lhs_block, &s.rhs_block}) expr(*each);
+          } else if constexpr (std::is_same_v<S, WarpCombine>) {
+            for (auto& each : s.index) expr(each);
           } else if constexpr (std::is_same_v<S, Load> || std::is_same_v<S, Store>) {
             for (auto& each : s.index) expr(each);
             for (auto& guard : s.guards) {

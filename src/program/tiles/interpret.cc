@@ -4,8 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "base/rng.h"
 #include "ir/reference/scalar_op.h"
+#include "program/tiles/calling.h"
 
 namespace hone {
 
@@ -23,13 +26,17 @@ struct BufferState {
   // Per element, in this phase: the trip of the threads loops that wrote it, and one that read it.
   std::vector<uint32_t> writer, reader;
   Ints dims;
+  size_t
+      per_thread;  // elements of each thread of a block, which follow each other; 0: all have all
 
-  explicit BufferState(Type type)
-      : elements(static_cast<size_t>(type.static_elements())),
+  // `owners` threads have one each; 0: all threads have one together.
+  BufferState(Type type, int64_t owners)
+      : elements(static_cast<size_t>(type.static_elements() * std::max<int64_t>(owners, 1))),
         is_known(elements.size()),
         writer(elements.size(), kNobody),
         reader(elements.size(), kNobody),
-        dims(type.static_dims()) {}
+        dims(type.static_dims()),
+        per_thread(owners == 0 ? 0 : static_cast<size_t>(type.static_elements())) {}
   void next_phase() {
     std::ranges::fill(writer, kNobody);
     std::ranges::fill(reader, kNobody);
@@ -43,7 +50,8 @@ class Interpreter {
         options_(options),
         scalars_(program.scalars.size()),
         indices_(program.indices.size()),
-        output_in_(program.buffers.size()) {
+        output_in_(program.buffers.size()),
+        rng_(options.seed) {
     for (BufferId b = 0; b < program.buffers.size(); ++b)
       if (program.buffers[b].donor) output_in_[*program.buffers[b].donor] = b;
   }
@@ -53,17 +61,20 @@ class Interpreter {
       if (!buffer.type.is_static())
         return unsupported("@{} is {}; sizes must be numbers", buffer.name,
                            buffer.type.to_string());
-      if (buffer.type.static_elements() > kMaxBufferElements)
+      const int64_t owners = buffer.role == BufferRole::own ? most_threads() : 0;
+      if (buffer.type.static_elements() > kMaxBufferElements / std::max<int64_t>(owners, 1))
         return over_limit("@{} has more than {} elements", buffer.name, kMaxBufferElements);
-      memories_.emplace_back(buffer.type);
+      memories_.emplace_back(buffer.type, owners);
     }
     HONE_TRY(read(inputs));
     for (const Loop& phase : program_.phases) {
+      block_threads_ = block_threads(phase, program_);
       for (size_t i = 0; i < memories_.size(); ++i) {
         memories_[i].next_phase();
         if (program_.buffers[i].role == BufferRole::scratch) forget(memories_[i]);
       }
       trip_ = 0;
+      agents_.assign(1, {});
       HONE_TRY(execute(phase));
     }
     return outputs();
@@ -138,12 +149,21 @@ class Interpreter {
                  memory.dims[axis] - 1);
       offset = offset * memory.dims[axis] + at;
     }
-    return static_cast<size_t>(offset);
+    return memory.per_thread * static_cast<size_t>(thread_) + static_cast<size_t>(offset);
+  }
+
+  int64_t most_threads() const {
+    int64_t most = 0;
+    for (const Loop& phase : program_.phases) most = std::max(most, block_threads(phase, program_));
+    return most;
   }
 
   bool is_contended(BufferId buffer, uint32_t other) const {
-    return program_.buffers[buffer].role != BufferRole::scratch && other != kNobody &&
-           other != trip_;
+    const BufferRole role = program_.buffers[buffer].role;
+    if (role == BufferRole::scratch || role == BufferRole::own || other == kNobody) return false;
+    if (block_threads_ == 0) return other != trip_;
+    const Agent &a = agents_[other], &b = agents_[trip_];
+    return a.block != b.block || (a.epoch == b.epoch && a.thread != b.thread);
   }
   Error contention(BufferId buffer, size_t element) const {
     return bad_input("two trips of a parallel loop touch element {} of @{}", element,
@@ -232,6 +252,7 @@ class Interpreter {
       scalars_[s.result] = scalars_[*s.otherwise];
       return {};
     }
+    note(&s, s.buffer, *at);
     if (!s.is_word) return read(s, *at, scalars_[s.result]);
     const auto width = static_cast<size_t>(bits(program_.buffers[s.buffer].type.dtype()));
     uint32_t word = 0;
@@ -268,6 +289,7 @@ class Interpreter {
     if (!at) return {};
     if (is_contended(s.buffer, memory.writer[*at]) || is_contended(s.buffer, memory.reader[*at]))
       return contention(s.buffer, *at);
+    note(&s, s.buffer, *at);
     memory.writer[*at] = trip_;
     memory.is_known[*at] = true;
     memory.elements[*at] = scalars_[s.value];
@@ -333,7 +355,109 @@ class Interpreter {
     return {};
   }
 
+  // ---- Blocks of threads -----------------------------------------------------------------------
+
+  // All accesses behind it belong to another time.
+  Status execute(const Barrier& /*s*/) {
+    ++epoch_;
+    if (options_.counts != nullptr) ++options_.counts->barriers;
+    return {};
+  }
+
+  Status execute(const WarpCombine& s) {
+    BufferState& memory = memories_[s.buffer];
+    const DType dtype = program_.buffers[s.buffer].type.dtype();
+    const DType types[] = {dtype, dtype};
+    ScalarOp combine(Op::get(s.combine), types, dtype);
+    std::vector<size_t> places;
+    for (thread_ = 0; thread_ < block_threads_; ++thread_) {
+      places.push_back(*element(s.index, {}, memory));
+      if (!memory.is_known[places.back()])
+        return bad_input("@{} of thread {} is combined before it is written",
+                         program_.buffers[s.buffer].name, thread_);
+    }
+    thread_ = 0;
+    for (size_t distance = kWarpThreads / 2; distance > 0; distance /= 2) {
+      std::vector<ScalarNumber> next;
+      for (size_t t = 0; t < places.size(); ++t) {
+        const ScalarNumber both[] = {memory.elements[places[t]],
+                                     memory.elements[places[t ^ distance]]};
+        next.push_back(combine(both));
+      }
+      for (size_t t = 0; t < places.size(); ++t) memory.elements[places[t]] = next[t];
+    }
+    return {};
+  }
+
+  // The threads of a block, warp by warp in any order.
+  Status run_threads(const Loop& s) {
+    const int64_t extent = program_.indices[static_cast<size_t>(s.index)].high.value();
+    std::vector<int64_t> warps;
+    for (int64_t warp = 0; warp * kWarpThreads < extent; ++warp) warps.push_back(warp);
+    rng_.shuffle(warps);
+    for (int64_t warp : warps) {
+      const int64_t end = std::min((warp + 1) * kWarpThreads, extent);
+      for (thread_ = warp * kWarpThreads; thread_ < end; ++thread_) {
+        visits_.clear();
+        trip_ = static_cast<uint32_t>(agents_.size());
+        agents_.push_back({block_, epoch_, static_cast<uint32_t>(thread_)});
+        indices_[static_cast<size_t>(s.index)] = thread_;
+        forget_scratch();
+        HONE_TRY(execute(s.body));
+      }
+      thread_ = 0;
+      count_accesses();
+    }
+    return {};
+  }
+
+  // Notes where a thread of a block accesses memory.
+  void note(const void* statement, BufferId buffer, size_t element) {
+    if (options_.counts == nullptr || block_threads_ == 0) return;
+    const BufferRole role = program_.buffers[buffer].role;
+    if (role == BufferRole::own || role == BufferRole::scratch) return;
+    const int64_t visit = visits_[statement]++;
+    Access& access = accesses_[{statement, visit}];
+    access.buffer = buffer;
+    access.places.push_back(static_cast<int64_t>(element) *
+                            bits(program_.buffers[buffer].type.dtype()) / 8);
+  }
+
+  void count_accesses() {
+    for (const auto& [statement, access] : accesses_) {
+      const TileBuffer& buffer = program_.buffers[access.buffer];
+      if (buffer.role == BufferRole::block)
+        count_turns(access.places);
+      else
+        count_sectors(access.places, bits(buffer.type.dtype()));
+    }
+    accesses_.clear();
+  }
+
+  // Words of one bank take turns.
+  void count_turns(const std::vector<int64_t>& places) {
+    constexpr int64_t kBanks = 32, kWord = 4;
+    std::map<int64_t, std::set<int64_t>> words;  // by bank
+    for (int64_t place : places) words[place / kWord % kBanks].insert(place / kWord);
+    size_t turns = 0;
+    for (const auto& [bank, own] : words) turns = std::max(turns, own.size());
+    ++options_.counts->block_accesses;
+    options_.counts->bank_conflicts += static_cast<int64_t>(turns) - 1;
+  }
+
+  void count_sectors(const std::vector<int64_t>& places, int64_t width) {
+    constexpr int64_t kSector = 32;
+    std::set<int64_t> sectors;
+    for (int64_t place : places) sectors.insert(place / kSector);
+    const std::set<int64_t> distinct(places.begin(), places.end());
+    const int64_t bytes = std::max<int64_t>(std::ssize(distinct) * width / 8, 1);
+    ++options_.counts->global_accesses;
+    options_.counts->sectors += std::ssize(sectors);
+    options_.counts->least_sectors += (bytes + kSector - 1) / kSector;
+  }
+
   Status execute(const Loop& s) {
+    if (s.exec == Exec::threads && block_threads_ > 0) return run_threads(s);
     const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
     const int64_t extent = index.high.value();
     const bool in_order = s.exec == Exec::loop &&
@@ -350,6 +474,7 @@ class Interpreter {
         ++trip_;
         forget_scratch();
       }
+      if (s.exec == Exec::blocks) start_block();
       HONE_TRY(execute(s.body));
       std::vector<ScalarNumber> next;
       for (const Carry& carry : s.carried) next.push_back(scalars_[carry.next]);
@@ -357,6 +482,16 @@ class Interpreter {
     }
     for (const Carry& carry : s.carried) scalars_[carry.result] = scalars_[carry.inside];
     return {};
+  }
+
+  // Other blocks run at the same time: barriers are for one.
+  void start_block() {
+    ++block_;
+    epoch_ = 0;
+    for (size_t i = 0; i < memories_.size(); ++i) {
+      const BufferRole role = program_.buffers[i].role;
+      if (role == BufferRole::block || role == BufferRole::own) forget(memories_[i]);
+    }
   }
 
   void forget_scratch() {
@@ -373,6 +508,21 @@ class Interpreter {
   std::map<const Compute*, ScalarOp> ops_;
   std::vector<ScalarNumber> operands_;
   uint32_t trip_ = 0;  // of the threads loops of the phase, counted over all of them
+  // In a phase of blocks loops a trip is an agent: a thread between two barriers.
+  struct Agent {
+    uint32_t block = 0, epoch = 0, thread = 0;
+  };
+  std::vector<Agent> agents_;
+  int64_t block_threads_ = 0;  // 0: the phase has no blocks loops
+  uint32_t block_ = 0, epoch_ = 0;
+  int64_t thread_ = 0;
+  struct Access {
+    BufferId buffer = 0;
+    std::vector<int64_t> places = {};  // in bytes, by thread
+  };
+  std::map<std::pair<const void*, int64_t>, Access> accesses_;  // of a warp, by statement and visit
+  std::map<const void*, int64_t> visits_;                       // of a thread
+  Rng rng_;
   int64_t statements_ = 0;
 };
 

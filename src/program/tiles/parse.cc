@@ -21,8 +21,10 @@ class TileParser {
     program_.name = label.name;
     HONE_TRY(signature());
     HONE_TRY(text_.expect("{"));
-    while (text_.peek().is("shared") || text_.peek().is("scratch"))
-      HONE_TRY(buffer(text_.take().is("shared") ? BufferRole::shared : BufferRole::scratch));
+    while (const std::optional<BufferRole> role = local_role()) {
+      text_.take();
+      HONE_TRY(buffer(*role));
+    }
     HONE_TRY(resolve_types());
     for (std::optional<Exec> exec; (exec = loop_word());) {
       Loop phase = HONE_TRY(loop(*exec, {}));
@@ -34,6 +36,14 @@ class TileParser {
   }
 
  private:
+  std::optional<BufferRole> local_role() const {
+    if (text_.peek().is("shared")) return BufferRole::shared;
+    if (text_.peek().is("scratch")) return BufferRole::scratch;
+    if (text_.peek().is("block")) return BufferRole::block;
+    if (text_.peek().is("own")) return BufferRole::own;
+    return std::nullopt;
+  }
+
   Status signature() {
     HONE_TRY(parameters(BufferRole::input));
     HONE_TRY(text_.expect("->"));
@@ -90,12 +100,17 @@ class TileParser {
     if (text_.peek().is("store")) return store(out);
     if (text_.peek().is("product")) return product(out);
     if (text_.peek().is("index")) return choose(out);
+    if (text_.peek().is("combine")) return combine(out);
+    if (text_.eat("barrier")) {
+      out.push_back({Barrier()});
+      return {};
+    }
     if (std::optional<Exec> exec = loop_word()) return loop(out, *exec, {});
     return text_.expected("a statement");
   }
 
   std::optional<Exec> loop_word() {
-    for (Exec exec : {Exec::threads, Exec::loop, Exec::unroll, Exec::lanes})
+    for (Exec exec : {Exec::threads, Exec::loop, Exec::unroll, Exec::lanes, Exec::blocks})
       if (text_.peek().is(name(exec))) return exec;
     return std::nullopt;
   }
@@ -217,6 +232,22 @@ class TileParser {
     return {};
   }
 
+  Status combine(Block& out) {
+    HONE_TRY(text_.expect("combine"));
+    WarpCombine combine;
+    HONE_TRY(access(combine.buffer, combine.index));
+    HONE_TRY(text_.expect("by"));
+    combine.combine = HONE_TRY(combining());
+    out.push_back({std::move(combine)});
+    return {};
+  }
+
+  Result<Opcode> combining() {
+    const Token word = text_.take();
+    if (const std::optional<Opcode> opcode = opcode_from_name(word.text)) return *opcode;
+    return text_.at(word, bad_input("there is no op '{}'", excerpt(word.text)));
+  }
+
   Status choose(Block& out) {
     HONE_TRY(text_.expect("index"));
     const Token label = text_.peek();
@@ -276,12 +307,7 @@ class TileParser {
       Carry carry;
       carry.initial = HONE_TRY(use());
       carry.inside = HONE_TRY(define(inside, program_.scalars[carry.initial]));
-      if (text_.eat("by")) {
-        const Token word = text_.take();
-        carry.combine = opcode_from_name(word.text);
-        if (!carry.combine)
-          return text_.at(word, bad_input("there is no op '{}'", excerpt(word.text)));
-      }
+      if (text_.eat("by")) carry.combine = HONE_TRY(combining());
       loop.carried.push_back(carry);
     } while (text_.eat(","));
     return text_.expect(")");

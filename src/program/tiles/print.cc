@@ -13,6 +13,7 @@ std::string_view name(Exec exec) {
     case Exec::loop: return "for";
     case Exec::unroll: return "unroll";
     case Exec::lanes: return "lanes";
+    case Exec::blocks: return "blocks";
   }
   return "";
 }
@@ -36,6 +37,8 @@ class TilePrinter {
     for (const TileBuffer& buffer : program_.buffers) {
       if (buffer.role == BufferRole::shared) local("shared ", buffer);
       if (buffer.role == BufferRole::scratch) local("scratch ", buffer);
+      if (buffer.role == BufferRole::block) local("block ", buffer);
+      if (buffer.role == BufferRole::own) local("own ", buffer);
     }
     indent_ = 2;
     for (const Loop& phase : program_.phases) {
@@ -170,6 +173,12 @@ class TilePrinter {
     out_ += ", ";
     access(s.rhs, {s.rhs_block});
     if (s.is_first) out_ += ", first";
+  }
+  void print(const Barrier& /*s*/) { out_ += "barrier"; }
+  void print(const WarpCombine& s) {
+    out_ += "combine ";
+    access(s.buffer, s.index);
+    out_ += fmt::format(" by {}", name(s.combine));
   }
   void print(const Loop& s) {
     for (size_t i = 0; i < s.carried.size(); ++i) {

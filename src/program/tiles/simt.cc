@@ -57,6 +57,10 @@ class Former {
   };
 
   void form(Loop& phase) {
+    if (phase.exec == Exec::blocks) {
+      for (Statement& statement : phase.body) lanes_take_turns(statement);
+      return;
+    }
     Accesses accesses(program_);
     accesses.add(phase.body);
     Nest nest = nest_of(std::move(phase), accesses);
@@ -141,6 +145,14 @@ class Former {
     count(nest.threads);
     count(nest.others);
     return !trips.is_static() || trips.value() >= kManyTrips;
+  }
+
+  // In blocks, registers are what the program says they are.
+  static void lanes_take_turns(Statement& statement) {
+    Loop* loop = std::get_if<Loop>(&statement.kind);
+    if (loop == nullptr) return;
+    if (loop->exec == Exec::lanes) loop->exec = Exec::loop;
+    for (Statement& inner : loop->body) lanes_take_turns(inner);
   }
 
   void take_turns(Statement& statement) const {

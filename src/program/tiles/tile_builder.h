@@ -71,6 +71,10 @@ class TileBuilder {
                    Scalar otherwise = 0);
   void store(tile::BufferId buffer, Indices index, Scalar value, std::vector<Guard> guards = {});
   void product(tile::Product product);
+  void barrier() { add({tile::Barrier()}); }
+  void combine(tile::BufferId buffer, Indices index, Opcode combine) {
+    add({tile::WarpCombine{buffer, std::move(index), combine}});
+  }
   // The nearest index in [low, high).
   IndexExpr choose(std::string_view name, Dim low, Dim high, Scalar value);
 

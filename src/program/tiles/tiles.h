@@ -18,6 +18,7 @@
 //   loop     one trip after another
 //   unroll   trips side by side, each in registers of its own
 //   lanes    trips side by side, in the lanes of vectors
+//   blocks   trips are divided among blocks of threads; only as the outermost loops of a phase
 //
 // So a register tile of a matrix product is an unroll and a lanes loop around the reduction:
 //
@@ -34,12 +35,29 @@
 // Trips of unroll and lanes loops run in lockstep. A scalar that does not depend on their index is
 // computed once for all of them (%b above: once for all i). A phase ends with a barrier.
 //
+// A phase of blocks loops is for a GPU. Inside of them stand threads loops, whose trips are the
+// threads of the block, and barriers, combinations, and loops around these. So all threads of a
+// block come to each barrier. Here a block of 64 threads sums a row:
+//
+//   blocks i in 100 {
+//     threads t in 64 {
+//       %sum = for k in 16 carry (%acc = %zero) by add { ... load @x[i, 64*k + t] ... }
+//       store @own[0] = %sum
+//     }
+//     combine @own[0] by add
+//     threads t in 64 { %sum = load @own[0]  store @part[floordiv(t, 32)] = %sum if ... }
+//     barrier
+//     threads t in 1 { ... load @part[0], load @part[1], store @y[i] ... }
+//   }
+//
+// Between two barriers no thread touches an element that another one writes there.
+//
 // Every access is proved to lie inside of its buffer (verify), so a program that verifies is safe
 // for any data.
 
 namespace hone {
 
-enum class Exec : uint8_t { threads, loop, unroll, lanes };
+enum class Exec : uint8_t { threads, loop, unroll, lanes, blocks };
 std::string_view name(Exec exec);
 
 enum class BufferRole : uint8_t {
@@ -48,11 +66,18 @@ enum class BufferRole : uint8_t {
   update,   // an output that keeps its old elements where nothing is stored
   shared,   // one for all threads: from phase to phase
   scratch,  // one per thread; its contents are unknown at the start of each phase
+  block,    // one per block; its contents are unknown at the start of each trip of blocks loops
+  own,      // one per thread of a block, as long as the block has it: registers
 };
 
 // True if callers see what the kernel stores there.
 constexpr bool is_result(BufferRole role) {
   return role == BufferRole::output || role == BufferRole::update;
+}
+
+// True if callers give its memory to the kernel.
+constexpr bool is_passed(BufferRole role) {
+  return is_result(role) || role == BufferRole::input || role == BufferRole::shared;
 }
 
 // Buffers are row-major; a layout becomes dims: channels in blocks of 16 are two dims.
@@ -186,16 +211,31 @@ struct Product {
   bool is_first = false;
 };
 
+// All threads of a block come here, and the accesses before and after it are kept apart.
+struct Barrier {};
+
+// The element of each thread becomes the combination of those of all 32 threads of its warp. First
+// it is combined with that of the thread 16 away, then with that of the one 8 away, and so on. The
+// buffer is BufferRole::own, the index the same for all threads, and a block has whole warps.
+struct WarpCombine {
+  BufferId buffer;
+  std::vector<IndexExpr> index;
+  Opcode combine;
+};
+
 // The index counts from 0; its bounds in TileProgram::indices are [0, extent).
 struct Loop {
   Index index;
   Exec exec;
-  std::vector<Carry> carried = {};  // of unroll and lanes loops: all with `combine`; threads: none
+  // All with `combine`, in unroll and lanes loops; none, in threads and blocks loops.
+  std::vector<Carry> carried = {};
   Block body;
 };
 
 struct Statement {
-  std::variant<Number, Position, Compute, Fma, Quad, Pair, Choose, Load, Store, Product, Loop> kind;
+  std::variant<Number, Position, Compute, Fma, Quad, Pair, Choose, Load, Store, Product, Loop,
+               Barrier, WarpCombine>
+      kind;
 };
 
 }  // namespace tile
@@ -207,6 +247,8 @@ struct TileProgram {
   std::vector<DType> scalars;
   std::vector<tile::Loop> phases;  // a phase that is not a threads loop runs on one thread
 };
+
+inline constexpr int64_t kMostBlockThreads = 1024, kWarpThreads = 32;
 
 // Types, order, bounds of every access, one definition of everything.
 Status verify(const TileProgram& program);

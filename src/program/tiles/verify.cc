@@ -35,8 +35,9 @@ class Verifier {
   }
 
  private:
-  // Where a statement stands: at the top of the program, right below a threads loop, or deeper.
-  enum class Place : uint8_t { top, threads, inside };
+  // The place of a statement: at the top of the program, right below a blocks loop, between the
+  // threads loops of a block, right below a threads loop, or deeper.
+  enum class Place : uint8_t { top, blocks, block, threads, inside };
 
   // Inputs, results, the others.
   static int place(BufferRole role) {
@@ -52,6 +53,9 @@ class Verifier {
       if (std::ranges::find(names, buffer.name) != names.end())
         return bad_input("two buffers are called @{}", buffer.name);
       names.push_back(buffer.name);
+      const bool is_on_chip = buffer.role == BufferRole::block || buffer.role == BufferRole::own;
+      if (is_on_chip && !buffer.type.is_static())
+        return bad_input("@{}, {}, has no fixed size", buffer.name, buffer.type.to_string());
       if (place(buffer.role) < place(last))
         return bad_input("buffer @{} comes after later ones", buffer.name);
       last = buffer.role;
@@ -86,6 +90,7 @@ class Verifier {
       // So that nested threads loops are one range of trips, to be divided as one.
       if (place == Place::threads && is_threads_loop(statement) && statements.size() > 1)
         return bad_input("a threads loop is not alone in another one");
+      HONE_TRY(check_block_level(statement, statements, place));
       HONE_TRY(std::visit([&](const auto& s) { return check(s, place); }, statement.kind));
     }
     --depth_;
@@ -98,6 +103,24 @@ class Verifier {
         "@{} is loaded, but its element is not stored to @{} then, which may lie there",
         program_.buffers[*output.donor].name, output.name);
   }
+  // Between the threads loops of a block stands what all of its threads do together.
+  static Status check_block_level(const Statement& statement, const Block& all, Place place) {
+    const bool is_of_block = std::holds_alternative<Barrier>(statement.kind) ||
+                             std::holds_alternative<WarpCombine>(statement.kind);
+    const bool is_block_level = place == Place::blocks || place == Place::block;
+    if (!is_block_level && is_of_block)
+      return bad_input("a barrier or a combination is not between the threads loops of a block");
+    if (!is_block_level || is_of_block) return {};
+    const Loop* loop = std::get_if<Loop>(&statement.kind);
+    if (loop == nullptr ||
+        (loop->exec != Exec::threads && loop->exec != Exec::loop && loop->exec != Exec::blocks))
+      return bad_input(
+          "in a block, outside of its threads loops, is more than loops, barriers, combinations");
+    if (loop->exec == Exec::blocks && (place != Place::blocks || all.size() > 1))
+      return bad_input("a blocks loop is not alone in another one");
+    return {};
+  }
+
   // Definitions of the body are not seen behind it.
   void leave(const Block& statements) {
     for (const Statement& statement : statements)
@@ -237,6 +260,24 @@ class Verifier {
     return same_type(s.buffer, s.value);
   }
 
+  Status check(const Barrier& /*s*/, Place /*place*/) { return {}; }
+
+  Status check(const WarpCombine& s, Place /*place*/) {
+    HONE_TRY(access(s.buffer, s.index, {}));
+    const TileBuffer& buffer = program_.buffers[s.buffer];
+    if (buffer.role != BufferRole::own)
+      return bad_input("@{} is combined, but threads have no elements of their own there",
+                       buffer.name);
+    if (op_def(s.combine).traits.identity == Identity::none)
+      return bad_input("{} does not combine the elements of @{}", name(s.combine), buffer.name);
+    const Type element = Type::scalar(buffer.type.dtype());
+    const std::vector<Type> both = {element, element};
+    const std::vector<Type> results = HONE_TRY(infer({Op::get(s.combine), both}));
+    if (results[0] != element)
+      return bad_input("{} of @{} gives {}", name(s.combine), buffer.name, results[0].to_string());
+    return {};
+  }
+
   // Sizes agree, and whole blocks lie inside.
   Status check(const Product& s, Place /*place*/) {
     if (lockstep_ > 0) return bad_input("a product is inside of an unroll or lanes loop");
@@ -284,8 +325,7 @@ class Verifier {
     HONE_TRY(define_index(s.index));
     const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
     const bool is_tile = s.exec == Exec::unroll || s.exec == Exec::lanes;
-    if (s.exec == Exec::threads && place == Place::inside)
-      return bad_input("threads loop {} is not outermost", index.name);
+    HONE_TRY(check_divided(s, place));
     if (!index.low.is(0)) return bad_input("loop {} does not count from 0", index.name);
     if (is_tile && !index.high.is_static())
       return bad_input("{} loop {} has no fixed extent", name(s.exec), index.name);
@@ -296,7 +336,9 @@ class Verifier {
     }
     unreachable_ += index.high.is(0) ? 1 : 0;
     lockstep_ += is_tile ? 1 : 0;
-    HONE_TRY(body(s.body, s.exec == Exec::threads ? Place::threads : Place::inside));
+    const bool was_in_block = std::exchange(in_block_, in_block_ || s.exec == Exec::blocks);
+    HONE_TRY(body(s.body, inside_of(s, place)));
+    in_block_ = was_in_block;
     lockstep_ -= is_tile ? 1 : 0;
     unreachable_ -= index.high.is(0) ? 1 : 0;
     for (const Carry& carry : s.carried) HONE_TRY(check_carry(s, carry, index.name));
@@ -304,6 +346,30 @@ class Verifier {
     index_in_scope_[static_cast<size_t>(s.index)] = false;
     for (const Carry& carry : s.carried) in_scope_[carry.inside] = false;
     for (const Carry& carry : s.carried) HONE_TRY(define(carry.result));
+    return {};
+  }
+
+  static Place inside_of(const Loop& s, Place place) {
+    if (s.exec == Exec::blocks) return Place::blocks;
+    const bool is_block_level = place == Place::blocks || place == Place::block;
+    if (s.exec == Exec::threads) return is_block_level ? Place::inside : Place::threads;
+    return is_block_level ? Place::block : Place::inside;
+  }
+
+  // Loops whose trips are divided among threads or blocks.
+  Status check_divided(const Loop& s, Place place) const {
+    const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
+    if (s.exec == Exec::threads && place == Place::inside)
+      return bad_input("threads loop {} is not outermost", index.name);
+    if (s.exec == Exec::blocks && place != Place::top && place != Place::blocks)
+      return bad_input("blocks loop {} is not outermost", index.name);
+    const bool is_block_level = place == Place::blocks || place == Place::block;
+    if (is_block_level && s.exec == Exec::threads &&
+        (!index.high.is_static() || index.high.value() > kMostBlockThreads))
+      return bad_input("threads loop {} of a block has {} trips, not a number up to {}", index.name,
+                       index.high.to_string(), kMostBlockThreads);
+    if (is_block_level && !s.carried.empty())
+      return bad_input("loop {} carries a value from one threads loop to another", index.name);
     return {};
   }
 
@@ -325,7 +391,8 @@ class Verifier {
   }
 
   Status check_carry(const Loop& loop, const Carry& carry, std::string_view index) {
-    if (loop.exec == Exec::threads) return bad_input("threads loop {} carries a value", index);
+    if (loop.exec == Exec::threads || loop.exec == Exec::blocks)
+      return bad_input("{} loop {} carries a value", name(loop.exec), index);
     HONE_TRY(use(carry.next));
     for (Scalar s : {carry.inside, carry.next, carry.result})
       if (type(s) != type(carry.initial))
@@ -456,6 +523,8 @@ class Verifier {
     if (static_cast<int>(index.size()) != buffer.type.rank())
       return bad_input("@{} has rank {}, but {} indices", buffer.name, buffer.type.rank(),
                        index.size());
+    const bool is_on_chip = buffer.role == BufferRole::block || buffer.role == BufferRole::own;
+    if (is_on_chip && !in_block_) return bad_input("@{} is used outside of a block", buffer.name);
     for (const IndexExpr& expr : index) HONE_TRY(known(expr));
     for (const Guard& guard : guards) HONE_TRY(known(guard.value));
     if (unreachable_ > 0) return {};
@@ -480,8 +549,9 @@ class Verifier {
   std::optional<std::pair<int64_t, bool>> product_kind_;  // rows, whether of quads: of all of them
   std::vector<bool> defined_, in_scope_;
   std::vector<bool> index_defined_, index_in_scope_;
-  int lockstep_ = 0;     // unroll and lanes loops around the statement at hand
-  int unreachable_ = 0;  // loops without trips around the statement at hand
+  bool in_block_ = false;  // in a blocks loop
+  int lockstep_ = 0;       // unroll and lanes loops around the statement at hand
+  int unreachable_ = 0;    // loops without trips around the statement at hand
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 //
 // A kernel has one function per phase, as it has for a CPU (runtime/kernel_abi.h). The parameters
 // of a function are 64-bit words. First come the device addresses of the buffers of the TileProgram
-// but scratch, then the values of its symbols. The last three are the address of the
+// that is_passed() names, then the values of its symbols. The last three are the address of the
 // scratch of all threads, and the trips `begin` and `end`.
 //
 // A block takes the trips begin + b, begin + b + B, ... for block b of B, or its threads do: thread

@@ -1,0 +1,199 @@
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "program/tiles/calling.h"
+#include "program/tiles/serial.h"
+#include "program/tiles/simt.h"
+#include "tests/base/says_testing.h"
+#include "tests/program/block_programs.h"
+#include "tests/program/kernel_testing.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+using tested::says;
+
+std::vector<Tensor> numbers(const TileProgram& program, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<Tensor> inputs;
+  for (const TileBuffer& buffer : program.buffers)
+    if (buffer.role == BufferRole::input)
+      inputs.push_back(with_specials(
+          buffer.type, {}, rng, [&] { return rng.uniform(-3, 3); },
+          [&] { return rng.between(-9, 9); }));
+  return inputs;
+}
+
+std::vector<Tensor> of_graph(std::string_view text, std::span<const Tensor> inputs) {
+  return evaluate(parse_graph(text).value(), inputs, {.numerics = Numerics::rounded}).value();
+}
+
+std::vector<Tensor> softmax(std::span<const Tensor> inputs) {
+  return of_graph(
+      "graph @g(%x: f32[3, 1000]) -> f32[3, 1000] { %m = reduce %x {kind = max, axes = [1]} "
+      "%b = broadcast %m {dims = [3, 1000], map = [0]} %d = sub %x, %b %e = exp %d "
+      "%s = reduce %e {kind = sum, axes = [1]} %c = broadcast %s {dims = [3, 1000], map = [0]} "
+      "%y = div %e, %c return %y }",
+      inputs);
+}
+
+std::vector<Tensor> product(std::span<const Tensor> inputs) {
+  return of_graph(
+      "graph @g(%a: i32[50, 40], %b: i32[40, 70]) -> i32[50, 70] { %c = dot %a, %b "
+      "{lhs_contract = [1], rhs_contract = [0]} return %c }",
+      inputs);
+}
+
+// ---- What they compute --------------------------------------------------------------------------
+
+// In the order of several seeds, and with each block as one thread.
+void check_blocks(const std::string& text,
+                  std::vector<Tensor> (*reference)(std::span<const Tensor>)) {
+  const TileProgram program = parse_tiles(text).value();
+  const std::vector<Tensor> inputs = numbers(program, 1);
+  const std::vector<Tensor> expected = reference(inputs);
+  check_program(program, inputs, expected, 4);
+  const std::vector<Tensor> first = interpret(program, inputs).value();
+  const TileProgram serial = serial_form(program);
+  SCOPED_TRACE(print(serial));
+  const Status status = verify(serial);
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  for (uint64_t seed : {1, 2, 3}) {
+    const std::vector<Tensor> again = interpret(program, inputs, {.seed = seed}).value();
+    EXPECT_TRUE(std::ranges::equal(again[0].bytes(), first[0].bytes()));
+  }
+  const Result<std::vector<Tensor>> one_by_one = interpret(serial, inputs);
+  ASSERT_TRUE(one_by_one.ok()) << one_by_one.error().to_string();
+  EXPECT_TRUE(std::ranges::equal((*one_by_one)[0].bytes(), first[0].bytes()));
+}
+
+TEST(Blocks, SoftmaxOfARowByABlock) { check_blocks(kBlockSoftmax, softmax); }
+TEST(Blocks, ProductByTilesInTheMemoryOfABlock) { check_blocks(kBlockProduct, product); }
+
+TEST(Blocks, TheCallerKnowsWhatABlockNeeds) {
+  const TileProgram program = parse_tiles(kBlockProduct).value();
+  EXPECT_EQ(trips_of(program.phases[0], program).value(), 20);
+  EXPECT_EQ(block_threads(program.phases[0], program), 256);
+  EXPECT_EQ(chip_layout(program).bytes, 16 * 17 * 4 + 16 * 16 * 4);
+  const TileProgram serial = serial_form(simt_form(program));
+  EXPECT_EQ(trips_of(serial.phases[0], serial).value(), 20);
+  EXPECT_EQ(block_threads(serial.phases[0], serial), 0);
+}
+
+// ---- Planted faults -----------------------------------------------------------------------------
+
+TEST(Blocks, EachBarrierThatIsMissingIsFound) {
+  for (const auto& [text, barriers] : {std::pair(kBlockSoftmax, 2), std::pair(kBlockProduct, 2)})
+    for (int n = 0; n < barriers; ++n) {
+      const std::string without = changed(text, "barrier\n", "\n", n);
+      SCOPED_TRACE(without);
+      const TileProgram program = parse_tiles(without).value();
+      ASSERT_TRUE(verify(program).ok());
+      const std::vector<Tensor> inputs = numbers(program, 1);
+      int found = 0;
+      for (uint64_t seed = 0; seed < 4; ++seed) {
+        const Result<std::vector<Tensor>> result = interpret(program, inputs, {.seed = seed});
+        found += result.ok() ? 0 : 1;
+        if (!result.ok()) EXPECT_THAT(result.error(), says("element ... @"));
+      }
+      EXPECT_EQ(found, 4);
+    }
+}
+
+TEST(Blocks, AWrongPlaceInTheMemoryOfABlockIsFound) {
+  const TileProgram program =
+      parse_tiles(changed(kBlockProduct, "store @ta[floordiv(u, 16), mod(u, 16)]",
+                          "store @ta[mod(u, 16), floordiv(u, 16)]"))
+          .value();
+  const std::vector<Tensor> inputs = numbers(program, 1);
+  const std::vector<Tensor> actual = interpret(program, inputs).value();
+  EXPECT_FALSE(compare(actual[0], product(inputs)[0], {})->passed());
+  // Two threads that meet in one element.
+  EXPECT_THAT(interpret(parse_tiles(changed(kBlockProduct, "store @ta[floordiv(u, 16), mod(u, 16)]",
+                                            "store @ta[floordiv(u, 32), mod(u, 16)]"))
+                            .value(),
+                        inputs),
+              refuses(ErrorCode::bad_input, "element ... @ta"));
+}
+
+TEST(Blocks, APredicateThatIsOffByOneIsFound) {
+  EXPECT_THAT(verify(parse_tiles(changed(kBlockProduct, "< 50 and", "< 51 and")).value()),
+              refuses(ErrorCode::bad_input, "index 0 of @a"));
+  const TileProgram last = parse_tiles(changed(kBlockProduct, "< 70\n", "< 69\n")).value();
+  ASSERT_TRUE(verify(last).ok());
+  EXPECT_THAT(interpret(last, numbers(last, 1)), refuses(ErrorCode::bad_input, "@c ... written"));
+}
+
+// ---- What the verifier refuses ------------------------------------------------------------------
+
+std::string in_block(std::string_view body, std::string_view more = "") {
+  return fmt::format(
+      "tiles @k(@x: f32[4, 64]) -> (@y: f32[4, 64]) {{ block @b: f32[64] own @o: f32[] {} "
+      "blocks i in 4 {{ {} }} }}",
+      more, body);
+}
+
+TEST(Blocks, AllThreadsOfABlockComeToABarrier) {
+  const auto status = [](std::string_view body) {
+    return verify(parse_tiles(in_block(body)).value());
+  };
+  EXPECT_TRUE(status("for k in 3 { barrier } threads t in 64 { %x = load @x[i, t] "
+                     "store @y[i, t] = %x }")
+                  .ok());
+  EXPECT_THAT(status("threads t in 64 { barrier }"), refuses(ErrorCode::bad_input, "barrier"));
+  EXPECT_THAT(status("threads t in 64 { combine @o[] by add }"),
+              refuses(ErrorCode::bad_input, "combination"));
+  EXPECT_THAT(status("%x = number 1: f32"), refuses(ErrorCode::bad_input, "block"));
+  EXPECT_THAT(status("unroll k in 3 { barrier }"), refuses(ErrorCode::bad_input, "block"));
+  EXPECT_THAT(status("threads t in 2000 { %x = load @x[i, 0] }"),
+              refuses(ErrorCode::bad_input, "2000 ... 1024"));
+  EXPECT_THAT(status("blocks j in 4 { barrier } barrier"), refuses(ErrorCode::bad_input, "alone"));
+  EXPECT_THAT(status("combine @b[0] by add"), refuses(ErrorCode::bad_input, "@b"));
+  EXPECT_THAT(status("combine @o[] by sub"), refuses(ErrorCode::bad_input, "sub ... @o"));
+  EXPECT_THAT(verify(parse_tiles("tiles @k(@x: f32[4]) -> (@y: f32[4]) { block @b: f32[4] "
+                                 "threads i in 4 { %x = load @x[i] store @b[i] = %x } }")
+                         .value()),
+              refuses(ErrorCode::bad_input, "@b"));
+  EXPECT_THAT(verify(parse_tiles("tiles @k(@x: f32[4]) -> (@y: f32[4]) { "
+                                 "for i in 4 { blocks j in 2 { barrier } } }")
+                         .value()),
+              refuses(ErrorCode::bad_input, "blocks loop j"));
+}
+
+TEST(Blocks, WhatNoThreadWroteIsNotCombined) {
+  EXPECT_THAT(interpret(parse_tiles(in_block("threads t in 33 { %x = load @x[i, t] "
+                                             "store @o[] = %x } combine @o[] by add"))
+                            .value(),
+                        numbers(parse_tiles(in_block("barrier")).value(), 1)),
+              refuses(ErrorCode::bad_input, "@o of thread 33"));
+}
+
+// ---- What is counted ----------------------------------------------------------------------------
+
+TEST(Blocks, AccessesAreCounted) {
+  // Rows of 33 words put a column into 32 banks; rows of 32 into one.
+  for (const auto& [columns, conflicts] : {std::pair(33, 0), std::pair(32, 31)}) {
+    const TileProgram program =
+        parse_tiles(fmt::format("tiles @k(@x: f32[32, 32]) -> (@y: f32[32, 32]) {{ "
+                                "block @b: f32[32, {}] blocks i in 1 {{ for k in 32 {{ "
+                                "threads t in 32 {{ %x = load @x[k, t] store @b[k, t] = %x }} }} "
+                                "barrier for k2 in 32 {{ threads u in 32 {{ %z = load @b[u, k2] "
+                                "store @y[u, k2] = %z }} }} }} }}",
+                                columns))
+            .value();
+    ASSERT_TRUE(verify(program).ok());
+    SimtCounts counts;
+    ASSERT_TRUE(interpret(program, numbers(program, 1), {.counts = &counts}).ok());
+    EXPECT_EQ(counts.barriers, 1);
+    EXPECT_EQ(counts.block_accesses, 64);
+    EXPECT_EQ(counts.bank_conflicts, 32 * conflicts);
+    EXPECT_EQ(counts.global_accesses, 64);
+    // Loads take four sectors each; stores, which lie apart, 32.
+    EXPECT_EQ(counts.sectors, 32 * 4 + 32 * 32);
+    EXPECT_EQ(counts.least_sectors, 64 * 4);
+  }
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
