@@ -1,15 +1,20 @@
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/arguments.h"
+#include "cli/cache.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/machines.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
+#include "lab/models/tune_placement.h"
+#include "place/joint.h"
 #include "place/partition_json.h"
 #include "place/placer.h"
 #include "place/policy.h"
@@ -183,6 +188,19 @@ Result<std::string> output_text(const PlaceSubject& subject, const PlaceJudge& j
   return print_split(subject.problem(), placement, order, judge.loads(placement));
 }
 
+// CBC, if the PATH has it.
+PlaceSolver found_solver() {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const char* const path = std::getenv("PATH");
+  for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
+    const fs::path program = fs::path(folder) / "cbc";
+    if (!folder.empty() && fs::is_regular_file(program, failed))
+      return {program, fs::temp_directory_path(failed)};
+  }
+  return {};
+}
+
 Result<PlaceOptions> place_options(const Arguments& arguments, Console& console) {
   PlaceOptions options;
   options.goal = arguments.text("goal") == "load" ? PlaceGoal::load : PlaceGoal::step;
@@ -191,6 +209,7 @@ Result<PlaceOptions> place_options(const Arguments& arguments, Console& console)
   options.trials = arguments.integer("trials");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   options.cancel = &console.cancel();
+  options.solver = found_solver();
   if (!(options.seconds >= 0)) return usage_error("--seconds is negative");
   if (options.trials < 0) return usage_error("--trials is negative");
   if (!options.by.empty()) {
@@ -213,6 +232,79 @@ Result<std::optional<PlacePolicy>> given_policy(const Arguments& arguments, Cons
   return std::optional<PlacePolicy>();
 }
 
+// Tunes the policy for the problem; what it finds is the start of the search.
+Status tune(const PlaceJudge& judge, int64_t steps, std::optional<PlacePolicy>& policy,
+            PlaceOptions& options, const Arguments& arguments, Console& console) {
+  const PlacePolicy* const known = policy ? &*policy : shipped_policy();
+  if (known == nullptr)
+    return unsupported("this build has no policy of placement to tune")
+        .with_hint("'hone train placement -o FILE' makes one, for --policy FILE");
+  const auto start = std::chrono::steady_clock::now();
+  PlacementTuning tuning = {
+      .goal = options.goal, .steps = steps, .seed = options.seed, .start = options.start};
+  // A folder that cannot be used costs time, and nothing else, unless the user named it.
+  std::unique_ptr<CompileCache> cache;
+  if (arguments.text("cache") != "none") {
+    Result<std::unique_ptr<CompileCache>> opened = open_cache(arguments);
+    if (!opened.ok() && arguments.given("cache")) return opened.error();
+    if (opened.ok()) cache = *std::move(opened);
+  }
+  tuning.compile.cache = cache.get();
+  tuning.compile.cancel = &console.cancel();
+  const std::unique_ptr<Progress> progress = console.progress();
+  progress->start(steps, "steps of tuning");
+  tuning.told = [&](int64_t /*step*/, double value) {
+    progress->advance();
+    progress->now(fmt::format("{} {}", name(options.goal), milliseconds(value)));
+  };
+  TunedPlacement tuned = HONE_TRY(tune_placement(judge, *known, tuning));
+  progress->finish();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  console.note("tuned in {} steps and {}: {} {}, before {}", steps, format_seconds(took.count()),
+               name(options.goal), milliseconds(tuned.value), milliseconds(tuned.before));
+  policy = std::move(tuned.policy);
+  options.start = std::move(tuned.placement);
+  return {};
+}
+
+// Fusions, devices and order together.
+Status place_with_fusions(const PlaceSubject& subject, const PlaceOptions& options,
+                          const Arguments& arguments, Console& console) {
+  const PlaceProblem& problem = subject.problem();
+  JointOptions joint = {.goal = options.goal,
+                        .seconds = options.seconds,
+                        .trials = options.trials,
+                        .seed = options.seed,
+                        .policy = options.policy,
+                        .cancel = options.cancel};
+  const Console::Keeping keeping(console);
+  const JointPlacement found = HONE_TRY(place_jointly(problem, joint));
+  const FusedProblem fused = fused_problem(problem, found.fused);
+  const PlaceJudge judge(fused.problem);
+  DevicePlacement placement;
+  for (const uint32_t node : fused.last_of) {
+    placement.device.push_back(found.placement.device[node]);
+    placement.priority.push_back(found.placement.priority.empty() ? 0
+                                                                  : found.placement.priority[node]);
+  }
+  const PlaceTimeline timeline = HONE_TRY(judge.timeline(placement));
+  if (arguments.given("output")) {
+    std::vector<uint32_t> order = PlaceJudge(problem).order();
+    sort_by(order, [&](uint32_t i) { return timeline.start(fused.node_of[i]); });
+    HONE_TRY(write_text(arguments.text("output"),
+                        print_split(problem, found.placement, order, judge.loads(placement)),
+                        console));
+  }
+  if (arguments.text("output") != "-") console.write(devices_text(judge, placement, timeline));
+  console.note("{} nodes, {} tensors, {} devices; {} of {} fusions are made", problem.nodes.size(),
+               problem.tensors.size(), problem.devices(), std::ranges::count(found.fused, 1),
+               found.fused.size());
+  const PlaceProblem fastest = fastest_problem(problem);
+  console.note("{}; {}", values_text(judge, placement, timeline, options.goal),
+               bound_text(place_bounds(PlaceJudge(fastest)), found.value, options.goal));
+  return console.cancel().check();
+}
+
 }  // namespace
 
 Status cmd_place(const Arguments& arguments, Console& console) {
@@ -229,7 +321,18 @@ Status cmd_place(const Arguments& arguments, Console& console) {
   const std::string from = arguments.text("from");
   if (!from.empty()) options.start = HONE_TRY(load_split(from, problem));
 
-  const std::optional<PlacePolicy> policy = HONE_TRY(given_policy(arguments, console));
+  std::optional<PlacePolicy> policy = HONE_TRY(given_policy(arguments, console));
+  const bool makes_fusions = !problem.fusions.empty() && arguments.text("fuse") == "yes";
+  for (const std::string_view option : {"by", "tune", "from"})
+    if (makes_fusions && arguments.given(option))
+      return usage_error("--{} decides devices and order alone", option)
+          .with_hint("--fuse no makes no fusions");
+  if (makes_fusions) {
+    if (policy) options.policy = &*policy;
+    return place_with_fusions(subject, options, arguments, console);
+  }
+  if (const int64_t steps = arguments.integer("tune"); steps > 0)
+    HONE_TRY(tune(judge, steps, policy, options, arguments, console));
   if (policy) options.policy = &*policy;
   const std::unique_ptr<Progress> progress = console.progress();
   progress->start(0, "better placements");

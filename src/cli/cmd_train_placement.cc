@@ -1,18 +1,76 @@
 #include <filesystem>
 
+#include "base/file.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/native.h"
 #include "lab/models/judge_placement.h"
+#include "lab/models/train_fusion.h"
 #include "lab/models/train_placement.h"
 #include "session/native.h"
 
 namespace hone::cli {
 
+namespace {
+
+// The policy of --policy, or the one that comes with hone.
+Result<PlacePolicy> policy_of(const Arguments& arguments) {
+  if (arguments.given("policy")) return PlacePolicy::read(arguments.text("policy"));
+  if (const PlacePolicy* const policy = shipped_policy()) return *policy;
+  return unsupported("this build has no policy of placement")
+      .with_hint("'hone train placement -o FILE' makes one, for --policy FILE");
+}
+
+Status train_head(const Arguments& arguments, Console& console) {
+  const std::string output = arguments.text("output");
+  const PlacePolicy policy = HONE_TRY(policy_of(arguments));
+  const NativeOptions native = HONE_TRY(native_options(arguments, console));
+  FusionTraining options;
+  options.steps = arguments.given("steps") ? arguments.integer("steps") : options.steps;
+  options.save_every = arguments.integer("save-every");
+  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  options.folder = output + ".training";
+  options.compile = compile_options(native, nullptr);
+  options.compile.cancel = &console.cancel();
+  options.told = [&console](std::string_view line) { console.say(line); };
+  std::error_code failed;
+  if (arguments.given("anew")) std::filesystem::remove_all(options.folder, failed);
+  const Console::Keeping keeping(console);
+  const std::vector<NamedTensor> weights = HONE_TRY(train_fusion(policy, options));
+  HONE_TRY(FusionHead::write(output, weights, policy));
+  std::filesystem::remove_all(options.folder, failed);
+  console.note("wrote {}", output);
+  return {};
+}
+
+Status eval_joint(const Arguments& arguments, Console& console) {
+  const PlacePolicy policy = HONE_TRY(policy_of(arguments));
+  std::optional<FusionHead> head;
+  if (arguments.given("head")) {
+    const std::string file = arguments.text("head");
+    const std::string text = HONE_TRY(read_file(file, int64_t{1} << 24));
+    head = HONE_TRY(FusionHead::parse(std::as_bytes(std::span(text)), file, policy));
+  }
+  // The head that comes with hone is of the policy that does.
+  const PlacePolicy& asked = arguments.given("policy") ? policy : *shipped_policy();
+  console.write(verdicts_text(
+      HONE_TRY(judge_joint(asked, head ? &*head : nullptr,
+                           {.graphs = arguments.integer("graphs"),
+                            .nodes = arguments.integer("nodes"),
+                            .trials = arguments.integer("trials"),
+                            .seed = static_cast<uint64_t>(arguments.integer("seed")),
+                            .cancel = &console.cancel()}))));
+  return {};
+}
+
+}  // namespace
+
 Status cmd_train_placement(const Arguments& arguments, Console& console) {
   namespace fs = std::filesystem;
   if (!arguments.given("output")) return usage_error("-o names the file of the policy");
+  if (arguments.given("fusions")) return train_head(arguments, console);
+  if (arguments.given("policy")) return usage_error("--policy is of --fusions");
   const std::string output = arguments.text("output");
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   PlacementTraining options;
@@ -34,6 +92,8 @@ Status cmd_train_placement(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_eval_placement(const Arguments& arguments, Console& console) {
+  if (arguments.given("joint")) return eval_joint(arguments, console);
+  if (arguments.given("head")) return usage_error("--head is of --joint");
   const std::string file = arguments.text("policy");
   std::optional<PlacePolicy> given;
   if (!file.empty()) given = HONE_TRY(PlacePolicy::read(file));

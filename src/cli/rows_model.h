@@ -807,11 +807,18 @@ inline constexpr Option kTrainPlacementOwn[] = {
      .low = 1,
      .high = 1'000'000},
     seed_option("seed of first weights, problems and samples"),
+    {.name = "fusions",
+     .doc = "train the head that proposes fusions, for --policy, which stays as it is"},
+    {.name = "policy",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "the policy of --fusions (default: the one that comes with hone)"},
     {.name = "anew", .doc = "ignore earlier training, and begin with the first step"}};
 inline constexpr auto kTrainPlacement = joined(kTrainPlacementOwn, kTrainCostNative);
 inline constexpr Example kTrainPlacementExamples[] = {
     {"hone train placement -o my.policy --steps 20", "a second call goes on where the first ended"},
-    {"hone train placement -o my.policy --steps 20 --seed 1 --anew", "other problems"}};
+    {"hone train placement -o my.policy --steps 20 --seed 1 --anew", "other problems"},
+    {"hone train placement --fusions -o my.head --steps 20", "which fusions to make"}};
 inline constexpr Option kEvalPlacement[] = {
     {.name = "policy",
      .take = Take::file,
@@ -844,8 +851,16 @@ inline constexpr Option kEvalPlacement[] = {
      .doc = "compare searches on multi-chip modules of this many chips, by the trials as samples",
      .low = 2,
      .high = 64},
+    {.name = "joint",
+     .doc = "compare fusions, devices and order decided together and one after another"},
+    {.name = "head",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "for --joint: a file of 'hone train placement --fusions' (default: the one that comes "
+            "with hone)"},
     seed_option("seed of the problems")};
 inline constexpr Example kEvalPlacementExamples[] = {
+    {"hone eval placement --joint --graphs 1 --nodes 30 --trials 60", "together or in stages"},
     {"hone eval placement --graphs 2 --nodes 60 --trials 100", "a quick look"},
     {"hone eval placement --chips 4 --graphs 2 --nodes 60 --trials 20", "multi-chip modules"}};
 inline constexpr Positional kEvalData[] = {

@@ -41,13 +41,28 @@ inline constexpr Option kPlaceOwn[] = {
      .value = "PLACER",
      .doc =
          "one way to place alone: one, contiguous, heft, etf, sct, critical, multilevel, ideals, "
-         "policy, annealing, guided, chain or genetic (default: the quick ones, then "
+         "policy, annealing, guided, chain, integer or genetic (default: the quick ones, then "
          "annealing)"},
     {.name = "policy",
      .take = Take::file,
      .value = "FILE",
      .doc = "weights of the learned policy, of 'hone train placement' (default: those that come "
             "with hone)"},
+    {.name = "fuse",
+     .take = Take::word,
+     .value = "yes|no",
+     .doc = "for problems with fusions: which are made is decided with devices and order; no: none",
+     .fallback = "yes",
+     .words = "yes|no"},
+    {.name = "tune",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "first tune the policy for this graph, in N steps; the search begins at the best "
+            "placement of all steps, and 'policy' and 'guided' use the tuned policy",
+     .fallback = "0",
+     .low = 0,
+     .high = 50},
+    kNativeCacheOption,
     {.name = "seconds",
      .take = Take::real,
      .value = "S",

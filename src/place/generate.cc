@@ -158,6 +158,21 @@ void grow_butterfly(Grower& grow) {
   }
 }
 
+// Light nodes are mostly overhead and traffic, so a fusion saves more of them.
+void add_drawn_fusions(PlaceProblem& problem, Rng& rng) {
+  std::vector<uint32_t> tensors(problem.nodes.size());
+  for (const PlaceTensor& tensor : problem.tensors) ++tensors[tensor.maker];
+  for (const PlaceTensor& tensor : problem.tensors) {
+    if (tensor.users.size() != 1 || tensors[tensor.maker] != 1) continue;
+    PlaceFusion fusion = {tensor.maker, tensor.users[0], {}};
+    const double share = rng.uniform(0.1, 0.6);
+    for (size_t k = 0; k < problem.system.targets.size(); ++k)
+      fusion.saves.push_back(share * std::min(problem.nodes[fusion.maker].seconds[k],
+                                              problem.nodes[fusion.user].seconds[k]));
+    problem.fusions.push_back(std::move(fusion));
+  }
+}
+
 System drawn_system(const DrawnPlace& drawn, int64_t memory, Rng& rng) {
   System system;
   system.name = "drawn";
@@ -219,6 +234,7 @@ PlaceProblem make_place(const DrawnPlace& drawn, Rng& rng) {
                              ? std::max(most + held / drawn.devices, 3 * held / (2 * drawn.devices))
                              : int64_t{1} << 40;
   problem.system = drawn_system(drawn, memory, rng);
+  if (drawn.has_fusions) add_drawn_fusions(problem, rng);
   HONE_CHECK(check(problem.system).ok() && check(problem).ok(), "a drawn problem is wrong");
   return problem;
 }

@@ -24,10 +24,11 @@ struct DrawnPlace {
   PlaceFamily family = PlaceFamily::layers;
   Shape shape = Shape::star;  // of the links
   int64_t devices = 4;
-  int64_t nodes = 100;     // at most
-  bool two_kinds = false;  // one device in three is slower
-  bool is_tight = false;   // memory holds one and a half times what is there
-  double traffic = 0.5;    // the time of a mean message, in mean times of a node
+  int64_t nodes = 100;       // at most
+  bool two_kinds = false;    // one device in three is slower
+  bool is_tight = false;     // memory holds one and a half times what is there
+  double traffic = 0.5;      // the time of a mean message, in mean times of a node
+  bool has_fusions = false;  // of nodes with one user: they save a share of what both take
   PlaceGoal goal = PlaceGoal::step;
 };
 

@@ -231,6 +231,7 @@ Status check_can_write(const PlaceProblem& problem) {
     return unsupported("the format cannot say {}", what)
         .with_hint("write it as hone's own text, which can");
   };
+  if (!problem.fusions.empty()) return cannot("fusions");
   const System& system = problem.system;
   const bool names_fit = !system.targets.empty() && system.targets.size() <= 2 &&
                          system.targets[0].name == kAccelerator &&

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -20,6 +21,11 @@ namespace hone {
 
 class PlacePolicy;
 
+// A program that solves integer programs, and a folder for its files; empty: there is none.
+struct PlaceSolver {
+  std::filesystem::path program, scratch;
+};
+
 struct PlaceOptions {
   PlaceGoal goal = PlaceGoal::step;
   std::string by = {};  // a row of placers.def; empty: the quick ones, then annealing
@@ -28,6 +34,7 @@ struct PlaceOptions {
   uint64_t seed = 0;
   std::optional<DevicePlacement> start = {};  // a placement that is known
   const PlacePolicy* policy = nullptr;        // null: the one that comes with hone
+  PlaceSolver solver = {};
   const CancelToken* cancel = nullptr;
   // Called when a better one is found: its value and the bound.
   std::function<void(double, double)> better = {};

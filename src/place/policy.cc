@@ -132,6 +132,17 @@ Result<PlacePolicy> PlacePolicy::make(std::span<const NamedTensor> weights) {
   return policy;
 }
 
+std::vector<NamedTensor> PlacePolicy::weights() const {
+  std::vector<NamedTensor> all;
+  for (const auto& [name, dims] : shapes()) {
+    Dims wanted;
+    for (const int64_t dim : dims) wanted.push_back(dim);
+    all.push_back(
+        {name, Tensor::of(Type::get(DType::f32, wanted), std::span<const float>(at(name).values))});
+  }
+  return all;
+}
+
 Result<PlacePolicy> PlacePolicy::parse(std::span<const std::byte> file, std::string_view where) {
   const Safetensors read = HONE_TRY(parse_safetensors(file, where));
   const auto text = [&](std::string_view key) {
@@ -321,6 +332,7 @@ PlacePolicy::Said PlacePolicy::look(const PolicyView& view) const {
   for (float& one : said.order) one *= S::kOrder;
   said.node = linear("pair/node", x, false);
   said.device = linear("pair/device", device, false);
+  said.state = std::move(x);
   return said;
 }
 

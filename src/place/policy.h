@@ -42,10 +42,14 @@ class PlacePolicy {
   // The names of the weights with their dims, in order.
   static std::vector<std::pair<std::string, std::vector<int64_t>>> shapes();
 
+  // For make(), which gives the same policy.
+  std::vector<NamedTensor> weights() const;
+
   // The answer about a problem before anything is placed, by the rows and ranks of the view.
   struct Said {
     std::vector<float> once;    // [rows, ranks]: logarithms of probabilities, all nodes in one shot
     std::vector<float> order;   // [rows]: how much more urgent than the way to the end says
+    std::vector<float> state;   // [rows, kWidth]: of nodes
     std::vector<float> node;    // [rows, kHidden], and
     std::vector<float> device;  // [ranks, kHidden]: for steps
   };

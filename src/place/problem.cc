@@ -60,6 +60,42 @@ Status check_tensor(const PlaceProblem& problem, size_t number, size_t& uses) {
   return {};
 }
 
+Status check_fusions(const PlaceProblem& problem) {
+  if (problem.fusions.empty()) return {};
+  std::vector<uint32_t> only_user(problem.nodes.size(), UINT32_MAX);
+  std::vector<bool> has_others(problem.nodes.size()), is_fused(problem.nodes.size());
+  for (const PlaceTensor& tensor : problem.tensors)
+    for (const uint32_t user : tensor.users) {
+      uint32_t& only = only_user[tensor.maker];
+      has_others[tensor.maker] = has_others[tensor.maker] || (only != UINT32_MAX && only != user);
+      only = user;
+    }
+  for (size_t k = 0; k < problem.fusions.size(); ++k) {
+    const PlaceFusion& fusion = problem.fusions[k];
+    const auto wrong = [&](std::string why) {
+      return bad_input("{}", why).at(fmt::format("fusion {}", k));
+    };
+    for (const uint32_t node : {fusion.maker, fusion.user})
+      if (node >= problem.nodes.size()) return wrong(fmt::format("there is no node {}", node));
+    const PlaceNode &maker = problem.nodes[fusion.maker], &user = problem.nodes[fusion.user];
+    if (has_others[fusion.maker] || only_user[fusion.maker] != fusion.user)
+      return wrong(
+          fmt::format("{} is not the only one that uses {}", name_of(user), name_of(maker)));
+    if (is_fused[fusion.maker])
+      return wrong(fmt::format("{} has a fusion already", name_of(maker)));
+    is_fused[fusion.maker] = true;
+    if (fusion.saves.size() != problem.system.targets.size())
+      return wrong(fmt::format("{} times are given for {} targets", fusion.saves.size(),
+                               problem.system.targets.size()));
+    for (size_t t = 0; t < fusion.saves.size(); ++t) {
+      const double saves = fusion.saves[t], takes = maker.seconds[t];
+      if (!(saves >= 0 && saves <= std::min(takes, kMaxPlaceSeconds)))
+        return wrong(fmt::format("it saves {} s; {} takes {}", saves, name_of(maker), takes));
+    }
+  }
+  return {};
+}
+
 Status check_numbers(const PlaceProblem& problem) {
   if (problem.system.device_count() < 1) return bad_input("there are no devices");
   if (problem.system.device_count() > kMaxPlaceDevices)
@@ -89,7 +125,7 @@ Status check_numbers(const PlaceProblem& problem) {
                       problem.devices(), kMaxPlacePairs);
   size_t uses = 0;
   for (size_t i = 0; i < problem.tensors.size(); ++i) HONE_TRY(check_tensor(problem, i, uses));
-  return {};
+  return check_fusions(problem);
 }
 
 // ---- Order -------------------------------------------------------------------------------------
@@ -240,6 +276,11 @@ Result<PlaceProblem> on_system(PlaceProblem problem, System system) {
     std::vector<double> seconds;
     for (const size_t k : old) seconds.push_back(node.seconds[k]);
     node.seconds = std::move(seconds);
+  }
+  for (PlaceFusion& fusion : problem.fusions) {
+    std::vector<double> saves;
+    for (const size_t k : old) saves.push_back(fusion.saves[k]);
+    fusion.saves = std::move(saves);
   }
   problem.ports.clear();
   problem.system = std::move(system);

@@ -43,11 +43,22 @@ struct PlaceTensor {
   bool operator==(const PlaceTensor&) const = default;
 };
 
+// A node that may be one kernel with the only node that uses what it makes. Then that is not
+// stored, and nobody sends it.
+struct PlaceFusion {
+  uint32_t maker = 0, user = 0;
+  // Seconds that it takes less than both alone, by target. At most what the maker takes.
+  std::vector<double> saves;
+
+  bool operator==(const PlaceFusion&) const = default;
+};
+
 struct PlaceProblem {
   std::string name;
   System system;
   std::vector<PlaceNode> nodes;
   std::vector<PlaceTensor> tensors;
+  std::vector<PlaceFusion> fusions;  // that may be made, at most one of each maker (fuse.h)
   // Seconds that a device is kept busy by a byte that comes or goes, by target. Loads count them;
   // a step does not, where messages go on beside the computing. Empty: the links say it.
   std::vector<double> ports;

@@ -160,6 +160,7 @@ Result<std::string> print_task_text(const PlaceProblem& problem) {
         .with_hint("write it as hone's own text, which can");
   };
   if (problem.system.targets.size() != 1) return cannot("devices of several sorts");
+  if (!problem.fusions.empty()) return cannot("fusions");
   std::vector<double> bytes(problem.nodes.size());
   std::vector<bool> has_tensor(problem.nodes.size());
   std::string from, to;

@@ -63,8 +63,9 @@ class PlaceParser {
   Status row() {
     if (in_.peek() == "node") return read_node();
     if (in_.peek() == "tensor") return read_tensor();
+    if (in_.peek() == "fusion") return read_fusion();
     if (in_.peek() == "ports") return read_ports();
-    return in_.expected("a row, which begins with node, tensor or ports, or '}'");
+    return in_.expected("a row, which begins with node, tensor, fusion or ports, or '}'");
   }
 
   // ports = 0.5 ns/B, 0 ns/B
@@ -149,6 +150,24 @@ class PlaceParser {
     return in_.end_of_line();
   }
 
+  // fusion 3 into 4 = saves 0.5 ms, 0 ms
+  Status read_fusion() {
+    in_.take();
+    const size_t place = in_.offset();
+    if (problem_.fusions.size() == kMaxPlaceNodes)
+      return in_.at(place, over_limit("more than {} fusions", kMaxPlaceNodes));
+    PlaceFusion fusion;
+    fusion.maker = HONE_TRY(node_number());
+    HONE_TRY(in_.expect("into"));
+    fusion.user = HONE_TRY(node_number());
+    HONE_TRY(in_.expect("="));
+    HONE_TRY(in_.expect("saves"));
+    do fusion.saves.push_back(HONE_TRY(in_.quantity(kSeconds, 0, kMaxPlaceSeconds)));
+    while (take(","));
+    problem_.fusions.push_back(std::move(fusion));
+    return in_.end_of_line();
+  }
+
   std::string_view text_;
   std::string_view file_;
   FieldReader in_;
@@ -193,6 +212,13 @@ std::string print(const PlaceProblem& problem) {
     for (const uint32_t user : tensor.users) out += fmt::format(" {}", problem.nodes[user].id);
     out += fmt::format(" = {}", with_unit(tensor.bytes, kMoved[0]));
     if (tensor.held > 0) out += fmt::format(", holds {}", bytes_text(tensor.held));
+    out += "\n";
+  }
+  for (const PlaceFusion& fusion : problem.fusions) {
+    out += fmt::format("  fusion {} into {} = saves", problem.nodes[fusion.maker].id,
+                       problem.nodes[fusion.user].id);
+    for (size_t i = 0; i < fusion.saves.size(); ++i)
+      out += fmt::format("{} {}", i > 0 ? "," : "", with_unit(fusion.saves[i], kSeconds[2]));
     out += "\n";
   }
   return out + "}\n";

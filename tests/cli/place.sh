@@ -54,6 +54,31 @@ grep -q "my.policy" err
 contains '^1 held out +policy'
 "$HONE" eval placement --graphs 1 --nodes 20 --trials 20 --chips 3 >out 2>err
 contains '^policy.solver '
+# Fusions, decided with devices and order; a head that proposes them; tuning for one graph.
+sed 's/"maxSizePerFPGA": 1000/"maxSizePerFPGA": 2000/' two.json >wide.json
+says "step 5 ms" wide.json --seconds 0 --problem wide.place
+sed 's/^}$/  fusion 5 into 1 = saves 1 ms, 1 ms\n}/' again.place >apart.place
+says "0 of 1 fusions are made" apart.place --seconds 1 --trials 100
+sed 's/^}$/  fusion 5 into 1 = saves 1 ms, 1 ms\n}/' wide.place >fused.place
+says "1 of 1 fusions are made" fused.place --seconds 1 --trials 100
+says "step 4 ms, load 4 ms; bound" fused.place --seconds 1 --trials 100 -o fused.json
+grep -q '"nodes"' fused.json
+says "step 5 ms" fused.place --seconds 0 --fuse no
+fails 2 "--by" fused.place --by heft
+fails 4 "fusions" fused.place --problem again.json
+says "tuned in 2 steps" tasks.txt --tune 2 --seconds 0
+fails 2 "--tune" tasks.txt --tune 51
+"$HONE" train placement --fusions --steps 2 -o my.head >out 2>err
+grep -q "wrote my.head" err
+"$HONE" eval placement --joint --graphs 1 --nodes 20 --trials 20 --head my.head >out 2>err
+contains 'one after another'
+"$HONE" eval placement --joint --head two.json >out 2>err && exit 1
+grep -q "two.json" err
+# An integer program, if there is its solver; what is not there is said.
+says "load 3.5 ms" two.json --goal load --by integer --seconds 5
+contains '^integer '
+PATH=/nowhere "$HONE" place two.json --goal load --by integer --seconds 5 >out 2>err
+contains "skipped: there is no program 'cbc'"
 # Errors have a place.
 sed 's/"fpgaLatency": 3/"fpgaLatency": -3/' two.json >bad.json
 fails 3 "bad.json, item 1 of 'nodes'" bad.json

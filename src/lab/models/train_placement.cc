@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/hash.h"
+#include "lab/models/placement_lessons.h"
 #include "place/sort_by.h"
 
 namespace hone {
@@ -11,8 +12,6 @@ namespace {
 
 constexpr int64_t kTeacherTrials = 300;
 constexpr double kLeastSpread = 0.02;  // of logarithms of values: less is a tie
-constexpr double kMostAdvantage = 3;
-constexpr double kNoRoom = 0.3;  // worse than the worst that fits, as a logarithm
 constexpr int64_t kLinesOfTraining = 40;
 
 // A policy that knows nothing: for the types of the first batch, before there are weights.
@@ -124,38 +123,21 @@ class PlacementGames : public Dataset {
   void add_sampled(PlaceRun& run, const PolicyView& view, const PlacePolicy& policy,
                    const PlacePolicy::Said& said, double best, Rng& rng, DevicePlacement& wanted,
                    std::vector<PlacementLesson>& lessons) const {
-    std::vector<double> rewards;
-    double worst = 0, least = best;
-    for (int64_t p = 0; p < options_.sizes.plans; ++p) {
-      PlacementLesson lesson;
-      const std::optional<DevicePlacement> made =
-          place_by_steps(run, view, policy, said, {.rng = &rng, .steps = &lesson.steps});
-      if (!made) continue;
-      const double value = run.judged(*made);
+    SampledPlacements sampled =
+        sample_placements(run, view, policy, said, options_.sizes.plans, best, 1, rng);
+    double least = best;
+    for (size_t p = 0; p < sampled.values.size(); ++p) {
+      const double value = sampled.values[p];
       if (value < least) {
         least = value;
-        wanted = in_order_of_use(run.judge(), *made);
-        if (run.judged(wanted) > value * (1 + kLeastSpread)) wanted = *made;
+        wanted = in_order_of_use(run.judge(), sampled.placements[p]);
+        if (run.judged(wanted) > value * (1 + kLeastSpread)) wanted = sampled.placements[p];
       }
-      rewards.push_back(value == kCannotRun ? -kCannotRun : -std::log(value / best));
-      if (value != kCannotRun) {
-        worst = std::min(worst, rewards.back());
-        slowness_ -= rewards.back();
-        ++count_;
-      }
-      lessons.push_back(std::move(lesson));
+      if (value == kCannotRun) continue;
+      slowness_ += std::log(value / best);
+      ++count_;
     }
-    double sum = 0, squares = 0;
-    for (double& reward : rewards) {
-      reward = std::max(reward, worst - kNoRoom);
-      sum += reward;
-    }
-    const auto count = static_cast<double>(std::max<size_t>(rewards.size(), 1));
-    for (const double reward : rewards) squares += (reward - sum / count) * (reward - sum / count);
-    const double spread = std::max(std::sqrt(squares / count), kLeastSpread);
-    for (size_t p = 0; p < rewards.size(); ++p)
-      lessons[p].advantage = static_cast<float>(
-          std::clamp((rewards[p] - sum / count) / spread, -kMostAdvantage, kMostAdvantage));
+    lessons = std::move(sampled.lessons);
   }
 
   const PlacementTraining& options_;
