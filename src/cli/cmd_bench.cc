@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/devices.h"
 #include "cli/inputs.h"
+#include "cli/load.h"
 #include "cli/native.h"
 #include "cli/processes.h"
 #include "cli/source.h"
@@ -91,7 +92,8 @@ BenchReport report_of(const Arguments& arguments, const Source& source, const Ru
     report.inputs.emplace_back(signature.name(signature.inputs()[i]),
                                inputs.tensors[i].type().to_string());
   report.sizes = inputs.bindings;
-  if (double load = 0; getloadavg(&load, 1) == 1) report.load = load;
+  report.load = machine_load();
+  report.cores = options.target.cores;
   return report;
 }
 
@@ -218,11 +220,10 @@ Result<CompiledModel> compiled_rival(const CompiledModel& model, const Request& 
 }
 
 Status bench_compiled(const Request& request, const Arguments& arguments, Console& console) {
-  double load = 0;
   Tracer tracer(arguments);
   BenchReport report;
   report.model = arguments.text("MODEL");
-  if (getloadavg(&load, 1) == 1) report.load = load;
+  report.load = machine_load();
   const CompiledRuns how = {.donates = request.donates,
                             .flushes_denormals = arguments.given("flush-denormals"),
                             .cancel = &console.cancel()};
@@ -240,7 +241,9 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
   }
   const HonecFile::Program& program = model->chosen();
   report.threads = model->runnable->threads();
-  report.target = default_name(HONE_TRY(host_target()));
+  const Target host = HONE_TRY(host_target());
+  report.target = default_name(host);
+  report.cores = host.cores;
   report.isa = name(program.needs.isa);
   for (size_t i = 0; i < model->inputs.tensors.size(); ++i)
     report.inputs.emplace_back(model->file.inputs()[i].name,

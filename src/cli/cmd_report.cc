@@ -7,6 +7,7 @@
 #include "cli/devices.h"
 #include "cli/division.h"
 #include "cli/inputs.h"
+#include "cli/load.h"
 #include "cli/log.h"
 #include "cli/machines.h"
 #include "cli/native.h"
@@ -54,7 +55,7 @@ ModelReport start_report(const Arguments& arguments, const NativeOptions& option
   report.threads = options.threads ? *options.threads
                    : is_planned    ? *options.plans[0].plan.threads
                                    : options.target.cores;
-  if (double load = 0; getloadavg(&load, 1) == 1) report.load = load;
+  report.load = machine_load();
   return report;
 }
 
@@ -183,7 +184,7 @@ Status cmd_report(const Arguments& arguments, Console& console) {
   NativeOptions options = HONE_TRY(native_options(arguments, console));
   ModelReport report = start_report(arguments, options);
   HONE_TRY(fill(report, arguments, options, console));
-  if (double load = 0; getloadavg(&load, 1) == 1) report.load_after = load;
+  report.load_after = machine_load();
   if (!json.empty()) HONE_TRY(write_text(json, report_json(report) + "\n", console));
   HONE_TRY(write_text(page, report_page(report), console));
   if (report.failures.empty()) return {};

@@ -4,10 +4,12 @@
 #include "cli/budget.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/load.h"
 #include "cli/log.h"
 #include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "report/load_text.h"
 #include "report/tune_text.h"
 #include "session/memory.h"
 #include "tune/tuner.h"
@@ -65,6 +67,8 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   const GivenGraphs given = HONE_TRY(given_graphs(source, native, console));
   const std::vector<size_t> closed = HONE_TRY(graphs_to_tune(given, console));
   WantedLog log = HONE_TRY(wanted_log(arguments, console));
+  if (const std::string loaded = load_warning(machine_load(), native.target.cores); !loaded.empty())
+    console.note("{}: what is faster than the default plan may not be known", loaded);
 
   take(native, options);
   // How often each segment runs, only a run tells: each has an equal part.

@@ -14,8 +14,10 @@
 #include "cli/arguments.h"
 #include "cli/cache.h"
 #include "cli/console.h"
+#include "cli/load.h"
 #include "cli/log.h"
 #include "cli/prices.h"
+#include "report/load_text.h"
 #include "session/compiled.h"
 #include "session/rivals.h"
 #include "target/levels.h"
@@ -91,10 +93,10 @@ Finding clock() {
 }
 
 Finding load(const Target& target) {
-  double load = 0;
-  if (getloadavg(&load, 1) != 1) return {.name = "load", .text = "not known"};
+  const double load = machine_load();
+  if (load < 0) return {.name = "load", .text = "not known"};
   Finding finding = {.name = "load", .text = fmt::format("{:.1f} in the last minute", load)};
-  if (load < 0.5 * static_cast<double>(target.cores)) return finding;
+  if (load_warning(load, target.cores).empty()) return finding;
   finding.state = State::note;
   finding.way_out = "other programs work on these cores: measure when they are done";
   return finding;

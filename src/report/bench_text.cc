@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
+#include "report/load_text.h"
 
 namespace hone {
 namespace {
@@ -112,7 +113,7 @@ std::string bench_warning(const BenchReport& report) {
     else if (interval->low <= 1 && 1 <= interval->high)
       why = "the interval of the ratio contains 1: neither is known to be faster";
   }
-  if (why.empty()) return "";
+  if (why.empty()) return load_warning(report.load, report.cores);
   if (report.load >= 0) why += fmt::format("; the machine's load is {:.3g}", report.load);
   return why;
 }

@@ -26,6 +26,7 @@ struct BenchReport {
   Timing timing;
   int64_t peak_bytes = 0;  // of the process while it ran
   double load = -1;        // of the machine, when it began; negative: not known
+  int64_t cores = 0;       // of the machine
 
   struct Rival {
     std::string name;

@@ -39,6 +39,12 @@ TEST(BenchReport, WarnsWhereFiguresMeanLittle) {
   wide.load = 7;
   for (int i = 80; i < 100; ++i) wide.timing.seconds[static_cast<size_t>(i)] = 2e-3;
   EXPECT_EQ(bench_warning(wide), "p90 is 2 x the median; the machine's load is 7");
+  BenchReport loaded = report();
+  loaded.load = 1.5;
+  loaded.cores = 2;
+  EXPECT_EQ(bench_warning(loaded), "the machine's load is 1.5 on 2 cores");
+  loaded.cores = 4;
+  EXPECT_EQ(bench_warning(loaded), "");
   BenchReport even = report();
   even.rival = {"p.plan", even.timing, 1.01, Interval{0.98, 1.04}};
   EXPECT_THAT(bench_warning(even), HasSubstr("contains 1"));
