@@ -4,12 +4,14 @@
 
 #include "base/late_progress.h"
 #include "compile/cached_plan.h"
+#include "compile/gpu_kernels.h"
 #include "compile/kept_image.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "plan/drop_unfit.h"
 #include "plan/random_plan.h"
 #include "plan/rewritten.h"
 #include "program/lower/lower.h"
+#include "runtime/cuda/cuda_executable.h"
 
 namespace hone {
 
@@ -28,8 +30,14 @@ std::string_view name(CompileStage stage) {
 namespace {
 
 CompileOptions with_cost(CompileOptions options, const Target& target) {
-  if (options.cost == nullptr) options.cost = std::make_shared<AnalyticCost>(target);
+  if (options.cost == nullptr) options.cost = analytic_cost(target);
   return options;
+}
+
+Result<Image> image_of(const Program& program, std::span<const GpuKernel> on_gpu,
+                       const Bindings& sizes, std::span<const KernelCode> code) {
+  return on_gpu.empty() ? instantiate(program, sizes, code)
+                        : instantiate(as_on_gpu(program, on_gpu), sizes, code);
 }
 
 }  // namespace
@@ -168,17 +176,22 @@ Result<const Program*> Compilation::program() {
 }
 
 Result<std::span<const KernelCode>> Compilation::kernels() {
-  const Program* program = HONE_TRY(this->program());
-  const std::vector<KernelCode>* kernels = HONE_TRY(at(
-      CompileStage::kernels, kernels_,
-      [&] {
-        return compile_kernels(program->kernels, target_, default_pool(),
-                               {.cache = options_.cache,
-                                .progress = options_.progress,
-                                .cancel = options_.cancel,
-                                .observer = options_.kernel_observer});
-      }));
+  HONE_TRY(this->program());
+  const std::vector<KernelCode>* kernels =
+      HONE_TRY(at(CompileStage::kernels, kernels_, [&] { return made_kernels(); }));
   return std::span<const KernelCode>(*kernels);
+}
+
+Result<std::vector<KernelCode>> Compilation::made_kernels() {
+  const KernelOptions options = {.cache = options_.cache,
+                                 .progress = options_.progress,
+                                 .cancel = options_.cancel,
+                                 .observer = options_.kernel_observer};
+  if (!target_.gpu) return compile_kernels(program_->kernels, target_, default_pool(), options);
+  GpuCode code = HONE_TRY(compile_gpu_kernels(program_->kernels, target_, default_pool(), options));
+  gpu_kernels_ = std::move(code.gpu);
+  on_cpu_ = std::move(code.on_cpu);
+  return std::move(code.code);
 }
 
 Result<Image> Compilation::finished(Result<Image> image) const {
@@ -189,17 +202,20 @@ Result<Image> Compilation::finished(Result<Image> image) const {
 Result<const Image*> Compilation::image() {
   if (image_) return &*image_;
   const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
-  return at(CompileStage::image, image_,
-            [&]() -> Result<Image> { return finished(instantiate(*program_, {}, kernels)); });
+  return at(CompileStage::image, image_, [&]() -> Result<Image> {
+    return finished(image_of(*program_, gpu_kernels_, {}, kernels));
+  });
 }
 
 Result<Image> Compilation::image_for(const Bindings& sizes) {
   const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
-  return finished(instantiate(*program_, sizes, kernels));
+  return finished(image_of(*program_, gpu_kernels_, sizes, kernels));
 }
 
 Result<OpenImage> Compilation::open_image() {
   const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
+  if (target_.gpu)
+    return unsupported("code for a GPU is made for sizes that are numbers, on '{}'", target_.name);
   OpenImage open = HONE_TRY(instantiate_open(*program_, kernels));
   open.image.flushes_denormals = options_.prepare.flushes_denormals;
   return open;
@@ -229,7 +245,30 @@ Result<const Image*> Compilation::found_image() {
   return made;
 }
 
+Result<std::shared_ptr<const Runnable>> Compilation::loaded(const Image& image) const {
+  if (!target_.gpu)
+    return Result<std::shared_ptr<const Runnable>>(HONE_TRY(
+        Executable::load(image, {.team = options_.team, .memory_limit = options_.memory_limit})));
+  if (options_.device == nullptr)
+    return unsupported("the target '{}' is a GPU, and no device is chosen to run it", target_.name)
+        .with_hint("--device cuda chooses one");
+  return Result<std::shared_ptr<const Runnable>>( HONE_TRY(
+      CudaExecutable::load({image, gpu_kernels_}, options_.device,
+                           {.cubins = cubin_store(options_.cache), .team = options_.team})));
+}
+
+Result<std::shared_ptr<const Runnable>> Compilation::runnable() {
+  if (!target_.gpu) return Result<std::shared_ptr<const Runnable>>(HONE_TRY(executable()));
+  return loaded(*HONE_TRY(image()));
+}
+
+Result<std::shared_ptr<const Runnable>> Compilation::runnable_for(const Bindings& sizes) {
+  return loaded(HONE_TRY(image_for(sizes)));
+}
+
 Result<std::shared_ptr<const Executable>> Compilation::executable() {
+  if (target_.gpu)
+    return unsupported("code for the GPU '{}' is not code for this machine's CPU", target_.name);
   const Image* image = HONE_TRY(found_image());
   return *HONE_TRY(at(
       CompileStage::executable, executable_,

@@ -13,12 +13,15 @@
 #include "planner/heuristics.h"
 #include "program/program.h"
 #include "rewrite/prepare.h"
+#include "runtime/cuda/gpu_kernel.h"
 #include "runtime/executable.h"
 #include "runtime/image.h"
 
 // The whole way from a Graph to something that runs.
 
 namespace hone {
+
+class CudaDevice;
 
 // The stages, in this order.
 enum class CompileStage : uint8_t { graph, plan, program, kernels, image, executable };
@@ -52,10 +55,11 @@ struct CompileOptions {
   Heuristics heuristics = {};  // for what is open
   // The prices that the planner chooses by; null: the analytic ones, with default coefficients.
   std::shared_ptr<const Cost> cost = nullptr;
-  KernelStore* known = nullptr;          // PlannerOptions::known
-  CompileCache* cache = nullptr;         // of plans and kernels that were made before
-  std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
-  int64_t memory_limit = INT64_MAX;      // of the executable (LoadOptions)
+  KernelStore* known = nullptr;                        // PlannerOptions::known
+  CompileCache* cache = nullptr;                       // of plans and kernels that were made before
+  std::shared_ptr<const CudaDevice> device = nullptr;  // that runs it, if the target is a GPU
+  std::shared_ptr<Team> team = nullptr;                // that runs it; null: one of its own
+  int64_t memory_limit = INT64_MAX;                    // of the executable (LoadOptions)
   Progress* progress = nullptr;
   const CancelToken* cancel = nullptr;  // looked at between stages, and in those that take long
   // Told what each stage took, when it is done.
@@ -72,9 +76,15 @@ class Compilation {
   Result<const Graph*> graph();  // rewritten, if the plan is, and prepared
   Result<const Plan*> plan();    // complete
   Result<const Program*> program();
+  // For a GPU: those of kernels that run on the CPU beside it have objects.
   Result<std::span<const KernelCode>> kernels();
-  Result<const Image*> image();  // of a graph whose sizes are numbers
-  Result<std::shared_ptr<const Executable>> executable();
+  // For a GPU: by kernel, why it runs on the CPU; empty: it does not. After kernels().
+  std::span<const std::string> reasons_for_cpu() const { return on_cpu_; }
+  Result<const Image*> image();                            // of a graph whose sizes are numbers
+  Result<std::shared_ptr<const Executable>> executable();  // of a CPU
+  // Ready to run, on the device of the options if the target is a GPU.
+  Result<std::shared_ptr<const Runnable>> runnable();
+  Result<std::shared_ptr<const Runnable>> runnable_for(const Bindings& sizes);
 
   const Cost& cost() const { return *options_.cost; }
   const Target& target() const { return target_; }
@@ -92,6 +102,8 @@ class Compilation {
   Result<Image> finished(Result<Image> image) const;
   bool keeps_image() const;
   Result<const Image*> found_image();
+  Result<std::vector<KernelCode>> made_kernels();
+  Result<std::shared_ptr<const Runnable>> loaded(const Image& image) const;
   Result<Plan> completed(const Plan& plan) const;
   Result<Plan> completed_as_said() const;
   Result<Plan> completed_leniently() const;
@@ -108,6 +120,8 @@ class Compilation {
   std::optional<Plan> plan_;
   std::optional<Program> program_;
   std::optional<std::vector<KernelCode>> kernels_;
+  std::vector<GpuKernel> gpu_kernels_;  // of a GPU: by kernel
+  std::vector<std::string> on_cpu_;
   std::optional<Image> image_;
   std::optional<std::shared_ptr<const Executable>> executable_;
 };

@@ -83,9 +83,10 @@ size_t NativeCode::executables() const {
   return sized_.size();
 }
 
-Result<std::shared_ptr<const Executable>> NativeCode::executable(const GraphRef& graph,
-                                                                 std::span<const Tensor> inputs) {
-  const int64_t threads = this->threads();
+Result<std::shared_ptr<const Runnable>> NativeCode::executable(const GraphRef& graph,
+                                                               std::span<const Tensor> inputs) {
+  // A GPU's cores are its SMs.
+  const int64_t threads = target_.gpu ? HONE_TRY(host_target()).cores : this->threads();
   const std::scoped_lock lock(mutex_);
   if (options_.team == nullptr) options_.team = HONE_TRY(Team::create({.threads = threads}));
   const auto is_for = [&](const Sized& one) {
@@ -102,6 +103,7 @@ Result<std::shared_ptr<const Executable>> NativeCode::executable(const GraphRef&
 }
 
 void NativeCode::unload() {
+  if (target_.gpu) return;
   const std::scoped_lock lock(mutex_);
   for (Sized& one : sized_) {
     HONE_CHECK(one.from != nullptr, "keep_sources() comes before what is loaded elsewhere");
@@ -110,6 +112,7 @@ void NativeCode::unload() {
 }
 
 Status NativeCode::load_elsewhere(Rng& rng) {
+  if (target_.gpu) return {};  // places in a GPU's memory are the driver's to choose
   unload();
   const std::scoped_lock lock(mutex_);
   for (Sized& one : sized_) {
@@ -148,14 +151,12 @@ Result<NativeCode::Sized> NativeCode::make(const GraphRef& graph, std::vector<Ty
   std::shared_ptr<Compilation> code;
   if (!graph->is_static()) code = HONE_TRY(open_code(graph));
   if (code != nullptr) {
-    const Image image = HONE_TRY(code->image_for(made.sizes));
-    made.executable = HONE_TRY(
-        Executable::load(image, {.team = options_.team, .memory_limit = options_.memory_limit}));
+    made.executable = HONE_TRY(code->runnable_for(made.sizes));
   } else {
     ++compiled_;
     code = std::make_shared<Compilation>(HONE_TRY(specialize(*graph, made.sizes)), target_,
                                          options_of(graph.get()));
-    made.executable = HONE_TRY(code->executable());
+    made.executable = HONE_TRY(code->runnable());
   }
   if (keeps_sources_) made.from = std::move(code);
   return made;

@@ -48,8 +48,8 @@ class NativeCode {
   // The model whose graphs will be run: in its loops some may have other sizes in each iteration.
   void look_for_loops(const Model& model);
   // The code of the graph for inputs of these types; made, if it is not there.
-  Result<std::shared_ptr<const Executable>> executable(const GraphRef& graph,
-                                                       std::span<const Tensor> inputs);
+  Result<std::shared_ptr<const Runnable>> executable(const GraphRef& graph,
+                                                     std::span<const Tensor> inputs);
   int64_t threads() const;  // that work on a kernel
   int64_t memory_limit() const { return options_.memory_limit; }
 
@@ -75,7 +75,7 @@ class NativeCode {
     GraphRef graph;
     std::vector<Type> types;  // of the inputs
     Bindings sizes = {};
-    std::shared_ptr<const Executable> executable = nullptr;
+    std::shared_ptr<const Runnable> executable = nullptr;
     std::shared_ptr<Compilation> from = nullptr;  // if it is kept
   };
   struct Open {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "plan/collectives.h"
 #include "planner/frame_kernels.h"
 #include "planner/steps.h"
@@ -82,7 +82,7 @@ Status plan_frame(const Graph& source, Plan& plan, Plan& whole, const Choosers& 
 }  // namespace
 
 Result<Plan> complete(const Graph& graph, Plan partial, const Target& target) {
-  return complete(graph, std::move(partial), target, AnalyticCost(target));
+  return complete(graph, std::move(partial), target, *analytic_cost(target));
 }
 
 Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, const Cost& cost,

@@ -50,6 +50,7 @@ class Chooser {
 
  private:
   void improve(const Schedule& nest) {
+    if (target_.gpu) return improve_for_gpu(nest);
     if (best_) improve_nest();
     if (on_.gemm && facts_.contraction.ok()) {
       try_gemm(nest, *facts_.contraction, Products::plain);
@@ -59,6 +60,19 @@ class Chooser {
         if (is_on(on_, products)) try_gemm(nest, *facts_.contraction, products);
     }
     if (on_.winograd && body_.window.empty()) try_winograd();
+  }
+
+  // A thread of a GPU takes a point, or a row of them: no vectors, no tiles.
+  void improve_for_gpu(const Schedule& nest) {
+    if (threads_ < 2) return;
+    for (int threads = 1; threads <= space_.parallel; ++threads)
+      for (int row = 0; row <= space_.parallel; ++row) {
+        if (row != 0 && (row < threads || !on_.rows)) continue;
+        Schedule next = nest;
+        next.threads = threads;
+        next.get<NestFields>().row = row;
+        consider(next);
+      }
   }
 
   void consider(const Schedule& schedule) { keep(schedule, price_->seconds(schedule, least_)); }

@@ -37,7 +37,7 @@ struct Script {
     bool moves() const { return first_step != last_step; }
   };
 
-  // Those of all kernels, kernel by kernel.
+  // Phases of all kernels are in one list, kernel by kernel.
   struct Phase {
     PhaseFn function;  // null: the kernel has no object
     int64_t trips;

@@ -4,7 +4,7 @@
 #include "base/late_progress.h"
 #include "base/text.h"
 #include "compile/cached_plan.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "rules/rule_files.h"
 
 namespace hone {
@@ -68,7 +68,7 @@ decltype(NativeOptions::find_rewrites) rewrites_by_search(FoundRewritesOptions o
       return Plan();
     }
     const std::shared_ptr<const Cost> cost =
-        options.cost != nullptr ? options.cost : std::make_shared<AnalyticCost>(target);
+        options.cost != nullptr ? options.cost : analytic_cost(target);
     Plan open;
     open.threads = threads;
     const bool is_kept = options.cache != nullptr && !cost->version().empty();

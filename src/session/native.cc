@@ -64,6 +64,7 @@ CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* p
   compile.cost = options.cost;
   compile.cache = options.cache.get();
   compile.team = options.team;
+  compile.device = options.device;
   compile.observer = options.observer;
   compile.kernel_observer = options.kernel_observer;
   compile.progress = face.progress;
@@ -80,7 +81,15 @@ Result<CompileOptions> compile_options(const Graph& graph, const Model& model,
   return compile_options(options, plans[0], face);
 }
 
+Status check_runs_here(const NativeOptions& options, const Labels& labels) {
+  return options.device != nullptr ? Status() : check_runs_here(options.target, labels);
+}
+
 Status check_runs_here(const Target& target, const Labels& labels) {
+  if (target.gpu)
+    return unsupported("the target '{}' is a GPU, which runs code where a device is chosen",
+                       target.name)
+        .with_hint(fmt::format("{} makes code for it without running it", labels.compile));
   Status has = check_has(HONE_TRY(host_instructions()), target.instructions(), "the target");
   if (has.ok()) return {};
   return std::move(has).error().with_hint(
@@ -119,7 +128,7 @@ Result<PlannedModel> planned_model(const Model& model, const RunInputs& inputs,
 Result<std::shared_ptr<NativeModel>> native_model(const Model& model, const RunInputs& inputs,
                                                   const NativeOptions& options, const Face& face,
                                                   decltype(CompileOptions::observer) observer) {
-  HONE_TRY(check_runs_here(options.target, face.labels));
+  HONE_TRY(check_runs_here(options, face.labels));
   PlannedModel planned = HONE_TRY(planned_model(model, inputs, options, face.labels));
   const bool is_single = single_graph(model) != nullptr;
   CompileOptions compile = compile_options(options, is_single ? planned.plans[0] : nullptr, face);

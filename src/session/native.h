@@ -31,8 +31,9 @@ struct NativeOptions {
   // The observers of compilations (CompileOptions); they outlive these.
   decltype(CompileOptions::observer) observer = {};
   KernelObserver kernel_observer = {};
-  std::unique_ptr<CompileCache> cache;  // null: none
-  std::shared_ptr<Team> team;           // that runs it; null: one of its own
+  std::unique_ptr<CompileCache> cache;       // null: none
+  std::shared_ptr<Team> team;                // that runs it; null: one of its own
+  std::shared_ptr<const CudaDevice> device;  // that runs it, if the target is a GPU
 };
 // At most the target's cores; of all plans too, which must not say another number.
 Status set_threads(NativeOptions& options, int64_t threads, const Labels& labels = {});
@@ -52,8 +53,9 @@ Result<CompileOptions> compile_options(const Graph& graph, const Model& model,
                                        const Bindings& sizes, const NativeOptions& options,
                                        const Face& face = {});
 
-// True if this machine can run what is compiled for the target.
+// True if this machine can run what is compiled for the target: a GPU needs a device.
 Status check_runs_here(const Target& target, const Labels& labels = {});
+Status check_runs_here(const NativeOptions& options, const Labels& labels = {});
 
 // The model, ready to run; its graphs are compiled when they are first run. Sizes are bound to
 // those of the inputs, unless the plans are for the model with all its sizes open, or all but those

@@ -13,7 +13,7 @@ constexpr int64_t kGpuKiB = int64_t{1} << 10, kGpuMiB = int64_t{1} << 20,
 constexpr GpuPreset kGpuPresets[] = {
     {"sm_80", "NVIDIA A100"}, {"sm_89", "NVIDIA RTX 4090"}, {"sm_90", "NVIDIA H100"}};
 
-// Of a whole card: SMs share what is said in all.
+// The figures of a whole card; its SMs share them.
 struct Card {
   Gpu gpu;
   int64_t sms;

@@ -26,7 +26,7 @@ using cuda::Stream;
   const std::scoped_lock lock(machine.mutex);      \
   const Code begun = machine.begin(needs_context); \
   if (begun != hone::cuda::kGood) return begun
-// Of what gives something back: it is given back, whatever the call returns.
+// The same for a call that gives something back, whatever it returns.
 #define FAKE_RELEASE()                        \
   Machine& machine = Machine::get();          \
   const std::scoped_lock lock(machine.mutex); \

@@ -5,10 +5,9 @@
 #include "runtime/kernel_abi.h"
 
 // A library with the functions of NVIDIA's driver, for tests. Memory of its GPU is memory of the
-// process, between pages that nobody may touch. A kernel is known by the hash of its PTX and runs
-// a function that the test gives for it, such as the code of the same TileProgram for the CPU.
-// Streams run as late as they may, in an order drawn from a seed. What a program does wrong is
-// written down.
+// process, between pages that nobody may touch. A kernel is known by the hash of its PTX. It runs
+// a function that the test gives for it, such as the code of its TileProgram for the CPU. Streams
+// run as late as they may, in an order drawn from a seed. Faults of the program are written down.
 
 namespace hone::fake {
 

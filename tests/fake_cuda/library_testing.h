@@ -8,8 +8,8 @@
 
 namespace hone::tested {
 
-// The fake driver in this process, for one test at a time: begins anew, and tells at the end if
-// something was not given back, or used in a wrong way.
+// The fake driver in this process, for one test at a time. It begins anew. At the end it tells if
+// something was not given back, or was used in a wrong way.
 class FakeCuda {
  public:
   explicit FakeCuda(const fake::Gpu& gpu = {}) { reset(gpu); }

@@ -50,7 +50,7 @@ int64_t scratch_of(const GpuPhase& phase, int64_t blocks) {
 
 // ---- Runs --------------------------------------------------------------------------------------
 
-// Goes through the script's instructions once. What the GPU does comes to its stream; while the
+// Goes through the script's instructions once. Work of the GPU comes to its stream; while the
 // stream is captured, it becomes a graph.
 class CudaExecutable::Run {
  public:
@@ -230,7 +230,10 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
   HONE_TRY(allocate(image));
   const bool needs_cpu =
       std::ranges::any_of(phases_, [](const Phase& one) { return one.function == nullptr; });
-  if (needs_cpu) host_ = HONE_TRY(CudaHostKernels::make(*script_, image.image.threads, options.team));
+  if (needs_cpu) {
+    const int64_t threads = image.image.threads;
+    host_ = HONE_TRY(CudaHostKernels::make(*script_, threads, options.team));
+  }
   const cuda::Functions& call = device_->call();
   HONE_TRY(device_->check(call.cuStreamCreate(&stream_, cuda::kNotWithNull), "made a stream"));
   for (cuda::Event& event : events_)

@@ -18,7 +18,7 @@ class CudaMemory {
  public:
   static constexpr int64_t kAlignment = 256;  // of what lies in it one behind the other
 
-  // Of no bytes: it has no address.
+  // Memory of 0 bytes has no address.
   static Result<std::unique_ptr<CudaMemory>> make(std::shared_ptr<const CudaDevice> device,
                                                   int64_t bytes);
   ~CudaMemory();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kWithoutGpu = "without --device cuda it runs on the CPU";
 
-// What the loader says, in one line.
+// The reason that the loader gives.
 std::string loader_reason() {
   const char* text = dlerror();
   return text == nullptr ? "the loader does not say why" : text;

@@ -14,7 +14,7 @@ namespace hone {
 
 namespace cuda {
 
-// What the driver's functions take and give, as its binary interface has it.
+// The types of the driver's functions, as its binary interface has them.
 using Code = int;  // 0: good
 using Device = int;
 using Address = uint64_t;  // of memory of the device

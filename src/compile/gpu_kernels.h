@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/kernels.h"
+#include "program/program.h"
+#include "runtime/cuda/cubins.h"
+#include "runtime/cuda/gpu_kernel.h"
+
+namespace hone {
+
+// Code of kernels for a GPU. A kernel that has none is compiled for this machine's CPU.
+struct GpuCode {
+  std::vector<KernelCode> code;     // by kernel: without an object, if it is for the GPU
+  std::vector<GpuKernel> gpu;       // by kernel: without phases, if it is for the CPU
+  std::vector<std::string> on_cpu;  // by kernel: why it is for the CPU; empty: it is not
+};
+
+// Compiles the kernels side by side for a target that is a GPU.
+Result<GpuCode> compile_gpu_kernels(std::span<const program::Kernel> kernels, const Target& target,
+                                    ThreadPool& pool, const KernelOptions& options);
+
+inline constexpr std::string_view kGpuSymbol = "kernel";  // of compile_for_gpu()
+
+// The program with the kernels as the GPU runs them: without vectors, and each trip a thread's.
+Program as_on_gpu(Program program, std::span<const GpuKernel> kernels);
+
+// Keeps machine code in the cache; null: nowhere. The cache outlives it.
+CubinStore cubin_store(CompileCache* cache);
+
+}  // namespace hone

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+
+#include "cost/cost.h"
+#include "target/target.h"
+
+namespace hone {
+
+// The price of kernels on a GPU, from what the Target says of it. A kernel takes its launch and the
+// largest of four times: of its instructions, of the longest thread, of bytes from memory, and of
+// accesses. These take whole sectors where neighbours in a warp do not read neighbours.
+class GpuCost : public Cost {
+ public:
+  explicit GpuCost(Target target);  // of a GPU
+
+  std::string version() const override;
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
+                                       int64_t threads) const override;
+  double copy(double bytes) const override;
+  double command() const override;
+
+ private:
+  const Target target_;
+};
+
+// The price of the target that needs no measurement: an AnalyticCost or a GpuCost.
+std::shared_ptr<const Cost> analytic_cost(const Target& target);
+
+}  // namespace hone
