@@ -43,10 +43,12 @@ inline std::string fault_of(const std::string& line) {
   static const std::regex wide(R"(\[%rd\d+(\+-?\d+)?\])");
   if (line.find(".approx") != std::string::npos || line.find(".ftz") != std::string::npos)
     return "it is approximate";
-  if (std::regex_search(line, rounds) && line.find(".rn") == std::string::npos)
+  const auto has = [&](std::string_view word) { return line.find(word) != std::string::npos; };
+  if ((has(".f32") || has(".f64")) && std::regex_search(line, rounds) &&
+      line.find(".rn") == std::string::npos)
     return "it does not round to nearest";
   if (line.find("\tcall") != std::string::npos) return "it calls something";
-  if (std::regex_search(line, global) && !std::regex_search(line, wide))
+  if (has(".global") && std::regex_search(line, global) && !std::regex_search(line, wide))
     return "its address is narrow";
   return "";
 }

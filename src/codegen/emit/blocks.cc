@@ -1,4 +1,5 @@
 #include "codegen/emit/emitter.h"
+#include "target/gpu.h"
 
 // The threads of a block work together by instructions of NVIDIA's GPUs.
 
@@ -29,7 +30,7 @@ void Emitter::emit(const WarpCombine& s) {
   const Place at_place = place(s.buffer, s.index, {}, {});
   const Value offset = index(at_place.offset, {});
   Value all = load_element(s.buffer, offset);
-  for (int64_t distance = kWarpThreads / 2; distance > 0; distance /= 2) {
+  for (int64_t distance = kWarpLanes / 2; distance > 0; distance /= 2) {
     const Value both[] = {all, of_lane_apart(all, distance)};
     all = numbers_.compute(op, types, element, both);
   }
@@ -46,7 +47,7 @@ Value Emitter::of_lane_apart(Value number, int64_t distance) {
     auto call = b_.create<mlir::LLVM::CallIntrinsicOp>(
         i32, b_.getStringAttr("llvm.nvvm.shfl.sync.bfly.i32"),
         ValueRange{all_lanes, word, code_.integer(i32, distance),
-                   code_.integer(i32, kWarpThreads - 1)});
+                   code_.integer(i32, kWarpLanes - 1)});
     return call->getResult(0);
   };
   if (width <= 32)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "target/gpu.h"
 
 namespace hone {
 
@@ -37,8 +38,8 @@ int64_t most_threads(const tile::Block& body, const TileProgram& program) {
 
 int64_t block_threads(const tile::Loop& phase, const TileProgram& program) {
   if (phase.exec != Exec::blocks) return 0;
-  const int64_t warps = (most_threads(phase.body, program) + kWarpThreads - 1) / kWarpThreads;
-  return std::max<int64_t>(warps, 1) * kWarpThreads;
+  const int64_t warps = (most_threads(phase.body, program) + kWarpLanes - 1) / kWarpLanes;
+  return std::max<int64_t>(warps, 1) * kWarpLanes;
 }
 
 ChipLayout chip_layout(const TileProgram& program) {

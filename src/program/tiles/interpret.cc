@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "ir/reference/scalar_op.h"
 #include "program/tiles/calling.h"
+#include "target/gpu.h"
 
 namespace hone {
 
@@ -377,7 +378,7 @@ class Interpreter {
                          program_.buffers[s.buffer].name, thread_);
     }
     thread_ = 0;
-    for (size_t distance = kWarpThreads / 2; distance > 0; distance /= 2) {
+    for (size_t distance = kWarpLanes / 2; distance > 0; distance /= 2) {
       std::vector<ScalarNumber> next;
       for (size_t t = 0; t < places.size(); ++t) {
         const ScalarNumber both[] = {memory.elements[places[t]],
@@ -393,11 +394,11 @@ class Interpreter {
   Status run_threads(const Loop& s) {
     const int64_t extent = program_.indices[static_cast<size_t>(s.index)].high.value();
     std::vector<int64_t> warps;
-    for (int64_t warp = 0; warp * kWarpThreads < extent; ++warp) warps.push_back(warp);
+    for (int64_t warp = 0; warp * kWarpLanes < extent; ++warp) warps.push_back(warp);
     rng_.shuffle(warps);
     for (int64_t warp : warps) {
-      const int64_t end = std::min((warp + 1) * kWarpThreads, extent);
-      for (thread_ = warp * kWarpThreads; thread_ < end; ++thread_) {
+      const int64_t end = std::min((warp + 1) * kWarpLanes, extent);
+      for (thread_ = warp * kWarpLanes; thread_ < end; ++thread_) {
         visits_.clear();
         trip_ = static_cast<uint32_t>(agents_.size());
         agents_.push_back({block_, epoch_, static_cast<uint32_t>(thread_)});

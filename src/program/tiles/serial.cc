@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "program/tiles/calling.h"
+#include "target/gpu.h"
 
 namespace hone {
 
@@ -83,7 +84,7 @@ class Serializer {
   void add_combination(const WarpCombine& s, Block& out) {
     const DType dtype = program_.buffers[s.buffer].type.dtype();
     const BufferId between = memory_between(dtype);
-    for (int64_t distance = kWarpThreads / 2; distance > 0; distance /= 2) {
+    for (int64_t distance = kWarpLanes / 2; distance > 0; distance /= 2) {
       add_turns(out, [&](const IndexExpr& t) -> Block {
         const IndexExpr other =
             floordiv(t, 2 * distance) * (2 * distance) + mod(t + IndexExpr(distance), 2 * distance);

@@ -248,7 +248,7 @@ struct TileProgram {
   std::vector<tile::Loop> phases;  // a phase that is not a threads loop runs on one thread
 };
 
-inline constexpr int64_t kMostBlockThreads = 1024, kWarpThreads = 32;
+inline constexpr int64_t kMostBlockThreads = 1024;
 
 // Types, order, bounds of every access, one definition of everything.
 Status verify(const TileProgram& program);
