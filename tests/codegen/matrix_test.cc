@@ -3,8 +3,10 @@
 #include <bit>
 
 #include "base/rng.h"
+#include "codegen/gpu/gpu_code.h"
 #include "program/tiles/interpret.h"
 #include "program/tiles/tile_builder.h"
+#include "tests/base/says_testing.h"
 #include "tests/codegen/words_native.h"
 #include "tests/program/matrix_testing.h"
 
@@ -130,6 +132,8 @@ TEST(Products, NeedAMatrixUnit) {
     ASSERT_FALSE(code.ok());
     EXPECT_NE(code.error().to_string().find(sums == DType::f32 ? "amx_bf16" : "amx_int8"),
               std::string::npos);
+    EXPECT_THAT(compile_for_gpu(program, 80, "k"),
+                tested::refuses(ErrorCode::unsupported, "kernel ... matrix unit of a CPU"));
   }
 }
 
