@@ -83,7 +83,7 @@ Result<PlaceSubject> load_subject(const Arguments& arguments, Console& console) 
     return usage_error("--target is of the devices of --system");
   const std::string path = arguments.text("FILE");
   if (is_problem_path(path)) {
-    for (const std::string_view option : {"dim", "shape"})
+    for (const std::string_view option : {"dim", "shape", "plan"})
       if (arguments.given(option)) return usage_error("--{} is of a model", option);
     subject.file = HONE_TRY(load_problem(path, std::move(system), arguments));
     return subject;
@@ -92,11 +92,21 @@ Result<PlaceSubject> load_subject(const Arguments& arguments, Console& console) 
     return usage_error("a model is placed on a system").with_hint("add --system ring:4, or a file");
   for (const std::string_view option : {"check", "from", "devices"})
     if (arguments.given(option)) return usage_error("--{} is for files of problems", option);
+  PlacedGraphOptions options;
+  options.cancel = &console.cancel();
+  std::optional<DevicePlan> plan;
+  if (arguments.given("plan")) {
+    const std::string file = arguments.text("plan");
+    plan = HONE_TRY(parse_device_plan(HONE_TRY(read_file(file, kMaxPlanText)), file));
+    options.plan = plan->plan.plan;
+    options.steps = plan->steps;
+  }
   const Graph graph = HONE_TRY(given_graph(path, arguments, console));
   for (const Target& target : system->targets)
     subject.costs.push_back(std::make_shared<AnalyticCost>(target));
-  subject.model =
-      HONE_TRY(place_problem(graph, *system, subject.costs, {.cancel = &console.cancel()}));
+  Result<PlacedGraph> placed = place_problem(graph, *system, subject.costs, options);
+  if (!placed.ok()) return plan ? plan->placed(placed.error()) : placed.error();
+  subject.model = *std::move(placed);
   return subject;
 }
 
@@ -175,10 +185,12 @@ Status judge_split(const PlaceJudge& judge, const std::string& path, PlaceGoal g
   return {};
 }
 
-// The programs of the devices of a model, or the nodes of each device.
+// The plan of a model or the programs of its devices, or the nodes of each device.
 Result<std::string> output_text(const PlaceSubject& subject, const PlaceJudge& judge,
                                 const DevicePlacement& placement, const PlaceTimeline& timeline,
-                                Console& console) {
+                                const Arguments& arguments, Console& console) {
+  if (subject.model && arguments.text("output").ends_with(".plan"))
+    return print(subject.model->plan, steps_of(*subject.model, placement));
   if (subject.model)
     return print(HONE_TRY(placed_programs(*subject.model, placement, subject.costs,
                                           {.cancel = &console.cancel()}))
@@ -347,7 +359,7 @@ Status cmd_place(const Arguments& arguments, Console& console) {
   const PlaceTimeline timeline = HONE_TRY(judge.timeline(result.placement));
   if (arguments.given("output")) {
     const std::string text =
-        HONE_TRY(output_text(subject, judge, result.placement, timeline, console));
+        HONE_TRY(output_text(subject, judge, result.placement, timeline, arguments, console));
     HONE_TRY(write_text(arguments.text("output"), text, console));
   }
   if (arguments.text("output") != "-") {

@@ -8,6 +8,7 @@
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
+#include "cli/placed_model.h"
 #include "cli/processes.h"
 #include "cli/program_texts.h"
 #include "cli/source.h"
@@ -134,8 +135,34 @@ Status run_programs(const Processes& processes, const Arguments& arguments, Cons
   return hand_out(wishes, outputs, arguments, console);
 }
 
+// A model whose plan says which device computes what.
+Status run_placed(const DevicePlan& plan, const Processes& processes, const Arguments& arguments,
+                  Console& console) {
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {true}));
+  if (single_graph(source.model) == nullptr)
+    return no_single_graph(source.model, "a plan that places kernels on devices");
+  const Wishes wishes = HONE_TRY(wishes_of(output_names(source.model), arguments));
+  const RunInputs inputs =
+      HONE_TRY(inputs_on(std::nullopt, source, arguments, Engine::native, console));
+  const auto start = std::chrono::steady_clock::now();
+  const Model sized = HONE_TRY(with_sizes(source.model, inputs.bindings));
+  const PlacedModel placed = HONE_TRY(placed_model(plan, *single_graph(sized), arguments, console));
+  const std::shared_ptr<const Runnable> code =
+      HONE_TRY(placed.code(processes, inputs.memory_left.native, arguments, console));
+  const std::vector<Tensor> made =
+      HONE_TRY(code->run(inputs_of_devices(placed.graph, placed.programs.programs, inputs.tensors),
+                         {.cancel = &console.cancel()}));
+  const std::vector<Tensor> outputs = outputs_of_graph(placed.programs, made);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  console.write(outputs_table(wishes.names, outputs, source.labels));
+  console.note("{}, native, compiled and run in {}", placed.how, format_seconds(elapsed.count()));
+  return hand_out(wishes, outputs, arguments, console);
+}
+
 Status run_on(const Processes& processes, const Arguments& arguments, Console& console) {
   if (names_programs(arguments)) return run_programs(processes, arguments, console);
+  const std::optional<DevicePlan> placing = HONE_TRY(given_device_plan(arguments));
+  if (placing) return run_placed(*placing, processes, arguments, console);
   const std::optional<DeviceOptions> devices =
       HONE_TRY(device_options(arguments, processes, console));
   if (names_compiled(arguments)) return run_compiled(arguments, console);

@@ -89,8 +89,12 @@ inline constexpr Option kPlaceOwn[] = {
      .doc =
          "write the problem itself: .json and .txt are the formats of others, all else is hone's "
          "text"},
-    output_option("where the nodes of each device go, in their order, or the programs of the "
-                  "devices of a model; - is the standard output")};
+    {.name = "plan",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "a plan of the model: its kernels are the nodes, and its devices are kept"},
+    output_option("where the nodes of each device go, in their order. A model has a plan, if the "
+                  "name ends in .plan, or else programs of its devices. - is the standard output")};
 inline constexpr auto kPlace = joined(kPlaceOwn, kSizes);
 inline constexpr Example kPlaceExamples[] = {
     {"hone place graph.json --goal load --seconds 1 -o split.json",
@@ -99,6 +103,8 @@ inline constexpr Example kPlaceExamples[] = {
     {"hone place graph.json --goal load --check split.json", "judges a split; says why it is none"},
     {"hone place tasks.txt --by heft --problem tasks.place", "one placer, and hone's own text"},
     {"hone place model.onnx --system ring:2 --seconds 1 -o placed.program",
-     "a program for each device"}};
+     "a program for each device"},
+    {"hone place model.onnx --system local:2 --seconds 1 -o placed.plan",
+     "a plan with devices, for 'hone run --plan'"}};
 
 }  // namespace hone::cli::rows

@@ -9,7 +9,11 @@
 #include "cost/task_seconds.h"
 #include "ir/op_def.h"
 #include "ir/op_facts.h"
+#include "place/placer.h"
+#include "place/sort_by.h"
+#include "plan/rewritten.h"
 #include "planner/planner.h"
+#include "program/frame.h"
 #include "program/lower/join.h"
 #include "program/lower/lower.h"
 #include "program/tasks.h"
@@ -116,25 +120,119 @@ class ProblemMaker {
 
 }  // namespace
 
+namespace {
+
+// Devices pin their nodes.
+class StepReader {
+ public:
+  explicit StepReader(PlacedGraph& placed) : placed_(placed) {
+    for (uint32_t i = 0; i < placed.problem.nodes.size(); ++i)
+      kernels_.emplace(placed.problem.nodes[i].name, i);
+    for (const NodeId n : placed.graph.nodes())
+      nodes_.emplace(placed.graph.name(placed.graph.result(n)), n);
+  }
+
+  Status read(const StepDevices& steps) {
+    for (const auto& [key, device] : steps.device)
+      if (Status good = take_device(key, device); !good.ok())
+        return std::move(good).error().within("device " + key);
+    for (const auto& [key, priority] : steps.priority) {
+      const Result<uint32_t> at = find(key);
+      if (!at.ok()) return Error(at.error()).within("priority " + key);
+      placed_.priority.resize(placed_.problem.nodes.size());
+      placed_.priority[*at] = priority;
+    }
+    return {};
+  }
+
+ private:
+  Status take_device(const std::string& key, int32_t device) {
+    PlaceNode& node = placed_.problem.nodes[HONE_TRY(find(key))];
+    const int64_t devices = placed_.problem.system.device_count();
+    if (device >= devices)
+      return bad_input("there is no device {}; '{}' has {}", device, placed_.problem.system.name,
+                       devices);
+    if (node.pinned != kAnywhere && node.pinned != device)
+      return bad_input("{} is one kernel, and is on device {}, too", name_of(node), node.pinned);
+    node.pinned = device;
+    return {};
+  }
+
+  Result<uint32_t> find(std::string_view key) const {
+    const std::string_view name = key.substr(1);
+    if (key[0] == '@') {
+      const auto kernel = kernels_.find(name);
+      const bool is_kernel =
+          std::ranges::find(placed_.plan.fuse, name, &Group::kernel) != placed_.plan.fuse.end();
+      if (is_kernel && kernel != kernels_.end()) return kernel->second;
+      return bad_input("the plan has no kernel of this name");
+    }
+    const auto node = nodes_.find(name);
+    if (node != nodes_.end())
+      if (const uint32_t at = placed_.place_of[node->second.index]; at != PlacedGraph::kNone)
+        return at;
+    return bad_input("nothing that is computed has this name");
+  }
+
+  PlacedGraph& placed_;
+  std::map<std::string, uint32_t, std::less<>> kernels_;
+  std::map<std::string_view, NodeId> nodes_;
+};
+
+// The nodes of the graph, kernel by kernel, in the order in which the timeline computes them.
+Result<std::vector<std::vector<NodeId>>> computing_order(const PlacedGraph& placed,
+                                                         const DevicePlacement& placement) {
+  const PlaceJudge judge(placed.problem);
+  const PlaceTimeline timeline = HONE_TRY(judge.timeline(placement));
+  std::vector<uint32_t> order = judge.order();
+  sort_by(order, [&](uint32_t at) { return timeline.start(at); });
+  std::vector<std::vector<NodeId>> of_node(placed.problem.nodes.size()), steps;
+  for (const NodeId n : placed.graph.nodes())
+    if (const uint32_t at = placed.place_of[n.index]; at != PlacedGraph::kNone)
+      of_node[at].push_back(n);
+  for (const uint32_t at : order) steps.push_back(std::move(of_node[at]));
+  return steps;
+}
+
+// The kernels of the plan whose nodes all are in the piece; none, if they do not fit it.
+Plan kernels_of_piece(const Plan& plan, const Graph& piece, const Target& target) {
+  std::set<std::string_view> names;
+  for (const NodeId n : piece.nodes()) names.insert(piece.name(piece.result(n)));
+  const auto is_inside = [&](const std::string& name) { return names.contains(name); };
+  Plan part;
+  part.threads = plan.threads;
+  for (const Group& group : plan.fuse)
+    if (std::ranges::all_of(group.nodes, is_inside)) part.fuse.push_back(group);
+  if (part.threads && *part.threads > target.cores) part.threads.reset();
+  if (check(part, piece, target).ok()) return part;
+  part.fuse.clear();
+  return part;
+}
+
+}  // namespace
+
 Result<PlacedGraph> place_problem(const Graph& given, const System& system,
                                   std::span<const std::shared_ptr<const Cost>> costs,
                                   const PlacedGraphOptions& options) {
   HONE_CHECK(costs.size() == system.targets.size(), "{} costs for {} targets", costs.size(),
              system.targets.size());
   PlacedGraph made;
-  made.graph = HONE_TRY(prepare(given, options.prepare));
+  made.graph = HONE_TRY(prepare(HONE_TRY(rewritten(given, options.plan)), options.prepare));
   if (!made.graph.is_static())
     return bad_input("sizes are open, and what kernels cost depends on them").at(given.name());
   made.problem.name = given.name();
   made.problem.system = system;
   ProblemMaker maker(made);
-  Plan groups;
+  Plan groups = without_rewrites(options.plan);
+  if (groups.graph_hash != 0) HONE_TRY(check_graph(groups, made.graph));
   for (size_t i = 0; i < system.targets.size(); ++i) {
     const Plan plan =
         HONE_TRY(complete(made.graph, groups, system.targets[i], *costs[i],
                           {.cancel = options.cancel, .heuristics = options.heuristics}));
     if (i == 0) {
       maker.add_nodes(plan);
+      groups = {};
+      groups.threads = options.plan.threads;
       groups.fuse = plan.fuse;
       groups.copy = plan.copy;
       groups.view = plan.view;
@@ -142,8 +240,45 @@ Result<PlacedGraph> place_problem(const Graph& given, const System& system,
     maker.add_seconds(HONE_TRY(seconds_by_name(made.graph, plan, system.targets[i], *costs[i])));
   }
   maker.add_tensors();
+  made.plan = std::move(groups);
+  made.plan.rewrite = options.plan.rewrite;
+  if (!made.graph.name().empty()) made.plan.graph = made.graph.name();
+  made.plan.graph_hash = hash_without_weights(made.graph);
+  HONE_TRY(StepReader(made).read(options.steps));
   HONE_TRY(check(made.problem));
   return made;
+}
+
+Result<DevicePlacement> said_placement(const PlacedGraph& placed) {
+  DevicePlacement said = {{}, placed.priority};
+  for (const PlaceNode& node : placed.problem.nodes) {
+    if (node.pinned != kAnywhere) {
+      said.device.push_back(static_cast<uint32_t>(node.pinned));
+      continue;
+    }
+    const PlaceJudge judge(placed.problem);
+    PlaceOptions quick;
+    quick.seconds = 0;
+    DevicePlacement found = HONE_TRY(place(judge, quick)).placement;
+    if (!placed.priority.empty()) found.priority = placed.priority;
+    return found;
+  }
+  HONE_TRY(check(placed.problem, said));
+  return said;
+}
+
+StepDevices steps_of(const PlacedGraph& placed, const DevicePlacement& placement) {
+  StepDevices steps;
+  std::set<std::string_view> kernels;
+  for (const Group& group : placed.plan.fuse) kernels.insert(group.kernel);
+  const auto least = std::ranges::min_element(placement.priority);
+  for (uint32_t i = 0; i < placed.problem.nodes.size(); ++i) {
+    const std::string& name = placed.problem.nodes[i].name;
+    const std::string key = (kernels.contains(name) ? "@" : "%") + name;
+    steps.device[key] = static_cast<int32_t>(placement.device[i]);
+    if (!placement.priority.empty()) steps.priority[key] = placement.priority[i] - *least;
+  }
+  return steps;
 }
 
 Result<PlacedPrograms> placed_programs(const PlacedGraph& placed, const DevicePlacement& placement,
@@ -163,19 +298,53 @@ Result<PlacedPrograms> placed_programs(const PlacedGraph& placed, const DevicePl
   }
   for (int32_t& device : device_of) device = std::max(device, 0);
   const GraphCut cut =
-      HONE_TRY(cut_graph(graph, device_of, static_cast<int32_t>(placed.problem.devices())));
+      HONE_TRY(cut_graph(graph, device_of, static_cast<int32_t>(placed.problem.devices()),
+                         HONE_TRY(computing_order(placed, placement))));
   const std::vector<PlaceDevice> devices = place_devices(placed.problem);
   std::vector<Program> pieces;
   for (const CutPiece& piece : cut.pieces) {
     const uint32_t target = devices[static_cast<size_t>(piece.device)].target;
     const Target& machine = placed.problem.system.targets[target];
     const Graph ready = HONE_TRY(prepare(piece.graph, options.prepare));
-    const Plan plan =
-        HONE_TRY(complete(ready, {}, machine, *costs[target],
-                          {.cancel = options.cancel, .heuristics = options.heuristics}));
+    const Plan plan = HONE_TRY(
+        complete(ready, kernels_of_piece(placed.plan, ready, machine), machine, *costs[target],
+                 {.cancel = options.cancel, .heuristics = options.heuristics}));
     pieces.push_back(HONE_TRY(lower(ready, plan, machine)));
   }
   return PlacedPrograms{HONE_TRY(join_pieces(graph, cut, pieces)), cut.output_device};
+}
+
+std::vector<Tensor> inputs_of_devices(const PlacedGraph& placed, const DevicePrograms& programs,
+                                      std::span<const Tensor> inputs) {
+  const Graph& graph = placed.graph;
+  HONE_CHECK(inputs.size() == graph.inputs().size(), "{} tensors for {} inputs", inputs.size(),
+             graph.inputs().size());
+  std::map<std::string_view, size_t> by_name;
+  for (size_t i = 0; i < inputs.size(); ++i) by_name.emplace(graph.name(graph.inputs()[i]), i);
+  std::vector<Tensor> all;
+  for (const uint32_t program : programs.of_device) {
+    const program::Frame& main = *programs.programs[program].main;
+    for (const program::BufferId b : program::buffers_of(main, program::Role::input)) {
+      const auto found = by_name.find(main.buffers[static_cast<size_t>(b)].name);
+      HONE_CHECK(found != by_name.end(), "the graph has no input '{}'",
+                 main.buffers[static_cast<size_t>(b)].name);
+      all.push_back(inputs[found->second]);
+    }
+  }
+  return all;
+}
+
+std::vector<Tensor> outputs_of_graph(const PlacedPrograms& placed, std::span<const Tensor> made) {
+  std::vector<size_t> next = {0};  // of each device
+  for (const uint32_t program : placed.programs.of_device)
+    next.push_back(
+        next.back() +
+        program::buffers_of(*placed.programs.programs[program].main, program::Role::output).size());
+  HONE_CHECK(made.size() == next.back(), "{} tensors for {} outputs", made.size(), next.back());
+  std::vector<Tensor> outputs;
+  for (const int32_t device : placed.output_device)
+    outputs.push_back(made[next[static_cast<size_t>(device)]++]);
+  return outputs;
 }
 
 }  // namespace hone

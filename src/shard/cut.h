@@ -38,6 +38,11 @@ struct GraphCut {
 // `device_of` has a device for each node: who computes it, and who gives out what is an output. An
 // input of the graph is one of each device that needs it, and constants are where they are needed.
 // Graphs that exchange data themselves are refused.
-Result<GraphCut> cut_graph(const Graph& graph, std::span<const int32_t> device_of, int32_t devices);
+//
+// Each device computes its nodes in the order of `steps`, in which each node stands behind those
+// that it waits for. A step that others wait for ends a piece, so that nobody waits for later ones.
+// Empty: as few pieces as a few rounds of messages take.
+Result<GraphCut> cut_graph(const Graph& graph, std::span<const int32_t> device_of, int32_t devices,
+                           std::span<const std::vector<NodeId>> steps = {});
 
 }  // namespace hone

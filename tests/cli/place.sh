@@ -110,6 +110,26 @@ says "step" m.place --seconds 0
 fails 2 "--system" m.hone
 fails 2 "--check" m.hone --system ring:2 --check split.json
 
+
+# A plan with devices runs on them, and computes what one device does.
+says "by" m.hone --system local:2 --seconds 0 -o m.plan
+grep -q "^  device @" m.plan
+grep -q "^  priority @" m.plan
+grep -q "^devices @m {" m.plan
+"$HONE" run m.hone -o whole.npz --seed 4 >out 2>err
+"$HONE" run m.hone --plan m.plan --seed 4 --expect whole.npz >out 2>err
+grep -q "devices of\|1 device of" err
+sed 's/\(device @k0\) = .*/\1 = 1/' m.plan >moved.plan
+"$HONE" run m.hone --plan moved.plan --seed 4 --expect whole.npz >out 2>err
+grep -q "2 devices of" err
+says "by" m.hone --system local:2 --seconds 0 --plan moved.plan -o again.plan
+grep -q "device @k0 = 1" again.plan
+sed 's/\(device @k0\) = .*/\1 = 7/' m.plan >wrong.plan
+fails 3 "no device 7" m.hone --system local:2 --seconds 0 --plan wrong.plan
+grep -q "wrong.plan:[0-9]" err
+"$HONE" compile m.hone --plan m.plan --emit plan >out 2>err && exit 1
+grep -q "m.plan:" err
+
 # The public graphs, if they are there: what their experts say, and the least contiguous load.
 data=$ROOT/../shared/data/dnn-partitioning/graphs.tar.xz
 [[ -e $data ]] || { echo "skipped: no $data"; exit 0; }
