@@ -255,6 +255,13 @@ TEST(FusionHead, RefusesDamagedFilesAndOtherPolicies) {
   EXPECT_THAT(FusionHead::make(few), says("4 weights"));
 }
 
+TEST(FusionHead, TheOneThatComesWithHoneFitsItsPolicy) {
+  ASSERT_NE(shipped_policy(), nullptr);
+  EXPECT_NE(shipped_fusion_head(*shipped_policy()), nullptr);
+  const PlacePolicy other = PlacePolicy::make(tested::random_policy_weights(1)).value();
+  EXPECT_EQ(shipped_fusion_head(other), nullptr);
+}
+
 TEST(FusionHead, ProposesTheSameWithTheSameSeed) {
   const PlacePolicy policy = PlacePolicy::make(tested::random_policy_weights(1)).value();
   const FusionHead head = FusionHead::make(head_weights(4)).value();
