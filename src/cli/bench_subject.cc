@@ -14,6 +14,7 @@ constexpr double kPeakSeconds = 0.1;
 // Rates are shares of what the machine reaches now: an estimate is lower than the peak of a
 // processor that clocks up.
 Result<Target> target_now(const BenchModel& model) {
+  if (model.options.target.gpu) return model.options.target;
   return with_peaks_of_now(model.options.target, kPeakSeconds, model.face.cancel);
 }
 

@@ -320,7 +320,7 @@ Status bench_on(const Processes& processes, const Request& request, const Argume
   NativeOptions options =
       HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::timed));
   tracer.watch(options);
-  HONE_TRY(check_runs_here(options.target, Console::labels()));
+  HONE_TRY(check_runs_here(options, Console::labels()));
   std::optional<NativeOptions> rival_options;
   if (!request.rival.empty() && request.engines.empty()) {
     rival_options = HONE_TRY(native_options(arguments, console));

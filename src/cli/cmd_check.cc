@@ -141,7 +141,7 @@ Status check_on(const Processes& processes, const Arguments& arguments, Console&
                        excerpt(arguments.text("MODEL")));
   HONE_TRY(check_tolerance_options(arguments));
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
-  HONE_TRY(check_runs_here(options.target, Console::labels()));
+  HONE_TRY(check_runs_here(options, Console::labels()));
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
   const RunInputs inputs =

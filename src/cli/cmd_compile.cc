@@ -11,6 +11,8 @@
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "cli/writable.h"
+#include "codegen/gpu/gpu_code.h"
+#include "compile/gpu_kernels.h"
 #include "cost/learned_cost.h"
 #include "ir/summary.h"
 #include "report/pass_times.h"
@@ -84,6 +86,15 @@ Result<CompileRequest> compile_request_of(const Arguments& arguments) {
   return request;
 }
 
+// The assembly of a GPU is PTX.
+Result<std::string> text_of_kernel(const TileProgram& tiles, const Target& target, CodeForm form) {
+  if (!target.gpu) return compile_tiles(tiles, target, "kernel", form);
+  if (form != CodeForm::assembly)
+    return unsupported("kernels for the GPU '{}' are written as PTX alone", target.name)
+        .with_hint("--emit asm writes PTX");
+  return HONE_TRY(compile_for_gpu(tiles, target.gpu->capability, kGpuSymbol)).ptx;
+}
+
 // The kernels' code in a form that is text, one after another.
 Result<std::string> text_of_kernels(const Program& program, const Target& target, CodeForm form,
                                     Console& console) {
@@ -96,7 +107,7 @@ Result<std::string> text_of_kernels(const Program& program, const Target& target
     HONE_TRY(console.cancel().check());
     const TileProgram& tiles = program.kernels[i].tiles;
     texts[i] = fmt::format("// {}\n{}\n", escape(tiles.name),
-                           HONE_TRY(compile_tiles(tiles, target, "kernel", form)));
+                           HONE_TRY(text_of_kernel(tiles, target, form)));
     progress->advance();
     return {};
   };
@@ -134,6 +145,9 @@ Result<std::string> emitted(Compilation& compilation, const Target& target, std:
 }
 
 Status write_objects(Compilation& compilation, const fs::path& folder, Console& console) {
+  if (compilation.target().gpu)
+    return unsupported("objects are code for CPUs; '{}' is a GPU", compilation.target().name)
+        .with_hint("--emit asm writes PTX");
   const std::span<const KernelCode> kernels = HONE_TRY(compilation.kernels());
   const Program& program = *HONE_TRY(compilation.program());
   HONE_TRY(make_folders(folder));

@@ -10,7 +10,7 @@
 #include "cli/native.h"
 #include "cli/sharding.h"
 #include "cli/source.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "report/explain.h"
 #include "report/system_explanation.h"
 
@@ -76,7 +76,7 @@ Result<std::optional<SystemPlans>> planned_for(const System& system, const Subje
   for (const Target& target : system.targets) {
     const NativeOptions native = HONE_TRY(
         native_options_for(target, arguments, console, DefaultCache::user, LogPlans::left));
-    costs.push_back(native.cost ? native.cost : std::make_shared<AnalyticCost>(target));
+    costs.push_back(native.cost ? native.cost : analytic_cost(target));
     options.said.emplace_back().threads = native.threads;
     options.prepare = native.prepare;
     options.heuristics = native.heuristics;

@@ -13,7 +13,7 @@
 #include "cli/native.h"
 #include "cli/shell_word.h"
 #include "cli/source.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "report/model_report.h"
 #include "search/system_plan.h"
 
@@ -112,7 +112,7 @@ Status draw_system(ModelReport& report, const Model& model, const NativeOptions&
       .prepare = options.prepare, .heuristics = options.heuristics, .cancel = &console.cancel()};
   std::vector<std::shared_ptr<const Cost>> costs;
   for (const Target& target : system.targets) {
-    costs.push_back(std::make_shared<AnalyticCost>(target));
+    costs.push_back(analytic_cost(target));
     wanted.said.emplace_back().threads = options.threads;
   }
   const SystemPlans plans = HONE_TRY(plan_for_system(graph, system, costs, wanted));

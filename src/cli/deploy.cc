@@ -209,6 +209,10 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
   Tracer tracer(arguments);
   std::vector<NativeOptions> levels = HONE_TRY(native_levels(arguments, console));
   for (NativeOptions& level : levels) tracer.watch(level);
+  if (levels.front().target.gpu)
+    return unsupported("files and libraries hold code for CPUs; '{}' is a GPU",
+                       levels.front().target.name)
+        .with_hint("'hone run MODEL --device cuda' compiles the model and runs it");
   // A library starts no threads.
   if (is_library)
     for (NativeOptions& level : levels) HONE_TRY(set_threads(level, 1, Console::labels()));

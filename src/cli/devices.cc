@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/compiled.h"
 #include "cli/console.h"
+#include "cli/gpu.h"
 #include "cli/inputs.h"
 #include "cli/machines.h"
 #include "cli/prices.h"
@@ -37,12 +38,14 @@ Result<std::vector<std::string>> given_devices(const Arguments& arguments) {
   const bool is_one = arguments.given("device"), are_several = arguments.given("devices");
   if (is_one && are_several)
     return usage_error("--device is short for --devices with one device; only one can be given");
+  if (HONE_TRY(given_gpu(arguments))) return std::vector<std::string>();
   if (is_one) return parse_device(arguments.text("device"), "--device");
   if (are_several) return parse_devices(arguments.text("devices"), "--devices");
   return std::vector<std::string>();
 }
 
 Status check_devices(const Arguments& arguments) {
+  if (HONE_TRY(given_gpu(arguments))) return {};
   const std::string_view division = division_of(arguments);
   if (division.empty()) {
     if (arguments.given("batch")) return usage_error("--batch needs --devices");

@@ -14,6 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/cache.h"
 #include "cli/console.h"
+#include "cli/gpu.h"
 #include "cli/load.h"
 #include "cli/log.h"
 #include "cli/prices.h"
@@ -290,6 +291,34 @@ FindingGroup programs(Console& console) {
   return group;
 }
 
+// ---- GPUs ---------------------------------------------------------------------------------------
+
+Finding gpu(const std::shared_ptr<const CudaDriver>& driver, int number) {
+  const std::string name = fmt::format("cuda:{}", number);
+  const auto device = CudaDevice::open(driver, number);
+  if (!device.ok()) return from_error(name, device.error(), "it is not used");
+  const Result<int64_t> free = (*device)->free_bytes();
+  if (!free.ok()) return from_error(name, free.error(), "it does not work");
+  return {.name = name,
+          .text = fmt::format("{}, sm_{}, {} SMs, {} of memory, {} of it free",
+                              excerpt((*device)->name()), (*device)->capability(), (*device)->sms(),
+                              format_bytes((*device)->memory_bytes()), format_bytes(*free))};
+}
+
+FindingGroup gpus() {
+  const Result<std::shared_ptr<const CudaDriver>> driver = CudaDriver::open(cuda_library());
+  if (!driver.ok())
+    return {"GPUs",
+            {{.name = "driver",
+              .text = fmt::format("models run on the CPU: {}", driver.error().what()),
+              .state = State::missing,
+              .way_out = "with an NVIDIA GPU and its driver, '--device cuda' runs models there"}}};
+  FindingGroup group = {"GPUs",
+                        {{.name = "driver", .text = cuda_version_text((*driver)->version())}}};
+  for (int i = 0; i < (*driver)->devices(); ++i) group.findings.push_back(gpu(*driver, i));
+  return group;
+}
+
 std::string_view word(State state) {
   switch (state) {
     case State::good: return "";
@@ -303,7 +332,7 @@ std::string_view word(State state) {
 
 Result<Diagnosis> diagnose(const Arguments& arguments, Console& console) {
   const Target target = HONE_TRY(host_target());
-  Diagnosis diagnosis = {machine(target), use(target, arguments), programs(console)};
+  Diagnosis diagnosis = {machine(target), use(target, arguments), gpus(), programs(console)};
   HONE_TRY(console.cancel().check());
   return diagnosis;
 }

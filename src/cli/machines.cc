@@ -1,12 +1,14 @@
 #include "cli/machines.h"
 
 #include "base/file.h"
+#include "target/gpu_presets.h"
 #include "target/presets.h"
 
 namespace hone::cli {
 
 Result<Target> load_target(const std::string& file) {
   if (file.empty() || file == "host") return host_target();
+  if (const std::optional<Target> gpu = preset_gpu(file)) return *gpu;
   return parse_target(HONE_TRY(read_file(file, kMaxTargetText)), file);
 }
 

@@ -9,7 +9,7 @@
 
 namespace hone::cli {
 
-// A target file; "host" or nothing: this machine.
+// A target file, or a GPU that has a name: "sm_90"; "host" or nothing: this machine.
 Result<Target> load_target(const std::string& file);
 
 // A system file, or a preset such as "ring:8" whose devices are the target.

@@ -41,6 +41,7 @@ struct Variable {
 constexpr Variable kEnvironment[] = {
     {"CC", "the C compiler that makes libraries (default: cc)"},
     {"HOME", "the folder in which .cache and .local/share are, if XDG_ names no others"},
+    {"HONE_CUDA_LIBRARY", "the library of NVIDIA's driver (default: libcuda.so.1)"},
     {"HONE_LOG", "the file of what was measured (default: hone/log.db in XDG_DATA_HOME)"},
     {"HONE_PRICES",
      "the folder of fitted and learned prices; those that hone ships then do not count (default: "

@@ -7,13 +7,16 @@
 #include "cli/budget.h"
 #include "cli/cache.h"
 #include "cli/console.h"
+#include "cli/gpu.h"
 #include "cli/log.h"
 #include "cli/prices.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
 #include "session/first_times.h"
 #include "session/found_rewrites.h"
+#include "session/gpu.h"
 #include "session/known_plans.h"
+#include "target/gpu_presets.h"
 #include "target/levels.h"
 #include "tune/measured_cost.h"
 
@@ -195,6 +198,7 @@ bool wants_all_levels(const Arguments& arguments) {
 Result<Target> given_target(const Arguments& arguments, Console& console) {
   if (!arguments.given("target")) return host_target();
   const std::string& file = arguments.text("target");
+  if (const std::optional<Target> gpu = preset_gpu(file)) return *gpu;
   return parse_target(HONE_TRY(read_kept(file, "target", kMaxTargetText, console)), file);
 }
 
@@ -242,9 +246,14 @@ Result<NativeOptions> options_for(Target target, const Arguments& arguments, Con
       Status left_out = leave_out(options, trim(name));
       if (!left_out.ok()) return std::move(left_out).error().about("--without");
     }
-  HONE_TRY(take_cost(options, arguments, console));
+  // Measured and learned prices are of CPUs.
+  if (options.target.gpu)
+    HONE_TRY(refuse_prices_of_cpu(arguments));
+  else
+    HONE_TRY(take_cost(options, arguments, console));
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
-  if (plans != LogPlans::left) HONE_TRY(take_log(options, arguments, plans, console));
+  if (plans != LogPlans::left && !options.target.gpu)
+    HONE_TRY(take_log(options, arguments, plans, console));
   HONE_TRY(take_level(options, arguments, console));
   return options;
 }
@@ -276,6 +285,13 @@ Status take_rewrites(NativeOptions& options, double margin, const Arguments& arg
 
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
                                      DefaultCache cache, LogPlans plans) {
+  if (const std::optional<int> number = HONE_TRY(given_gpu(arguments))) {
+    const std::shared_ptr<const CudaDevice> device = HONE_TRY(open_gpu(*number));
+    NativeOptions options =
+        HONE_TRY(options_for(HONE_TRY(gpu_target(*device)), arguments, console, cache, plans));
+    options.device = device;
+    return options;
+  }
   Target target = HONE_TRY(given_target(arguments, console));
   if (wants_all_levels(arguments))
     return usage_error("--isa all is for files that several machines run: -o FILE.honec");

@@ -48,13 +48,19 @@ inline constexpr Option kTargetProbe[] = {
      .value = "S",
      .doc = "seconds to measure, at most 60; some samples are always taken",
      .fallback = "10"},
-    kIsa};
+    kIsa,
+    {.name = "device",
+     .take = Take::text,
+     .value = "NAME",
+     .doc = "cuda or cuda:N: a GPU, as its driver describes it; the bandwidth of its memory is "
+            "measured"}};
 inline constexpr Example kTargetShowExamples[] = {
     {"hone target show", "this machine, with estimated rates"},
     {"hone target show my.target", "a file, checked"},
-    {"hone target show my.target --isa avx2 > avx2.target", "the same machine without AVX-512"}};
+    {"hone target show my.target --isa avx2 > avx2.target", "the same machine without AVX-512"},
+    {"hone target show sm_90", "a GPU that has a name"}};
 inline constexpr Example kTargetListExamples[] = {
-    {"hone target list", "this machine, level by level"}};
+    {"hone target list", "this machine, level by level, its GPUs, and GPUs that have a name"}};
 inline constexpr Example kTargetProbeExamples[] = {
     {"hone target probe -o my.target", "measures this machine"},
     {"hone target probe --isa avx2 -o avx2.target", "the rates of code without AVX-512"}};

@@ -88,7 +88,9 @@ inline constexpr Option kTargetOption = {
     .name = "target",
     .take = Take::file,
     .value = "FILE",
-    .doc = "the machine to compile for, as 'hone target probe' writes it (default: this one)"};
+    .doc =
+        "the machine to compile for, as 'hone target probe' writes it, or a GPU that has a name: "
+        "sm_80, sm_89, sm_90 (default: this one)"};
 inline constexpr Option kIsaOption = {.name = "isa",
                                       .take = Take::word,
                                       .value = "LEVEL",
@@ -203,7 +205,10 @@ inline constexpr Option kDevicesOption = {
         "divide the batch among N devices, parts of this machine; or a list of them: cpu,cpu "
         "(docs/devices.md)"};
 inline constexpr Option kDeviceOption = {
-    .name = "device", .take = Take::text, .value = "NAME", .doc = "a list of one device: cpu"};
+    .name = "device",
+    .take = Take::text,
+    .value = "NAME",
+    .doc = "a list of one device: cpu, or cuda or cuda:N, a GPU (docs/gpu.md)"};
 inline constexpr Option kDevices[] = {
     kDevicesOption,
     kDeviceOption,

@@ -50,9 +50,15 @@ Result<std::string> made_by(CompileStage stage, Compilation& compilation) {
                          program.main->commands.size(), format_seconds(price.total()));
     }
     case CompileStage::kernels: {
-      int64_t bytes = 0;
+      int64_t bytes = 0, on_gpu = 0;
       for (const KernelCode& kernel : HONE_TRY(compilation.kernels()))
-        bytes += static_cast<int64_t>(kernel.object->size());
+        if (kernel.object)
+          bytes += static_cast<int64_t>(kernel.object->size());
+        else
+          ++on_gpu;
+      if (compilation.target().gpu)
+        return fmt::format("{} for the GPU, {} of code for the CPU beside it", on_gpu,
+                           format_bytes(bytes));
       return fmt::format("{} of code", format_bytes(bytes));
     }
     case CompileStage::image: {

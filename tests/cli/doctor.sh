@@ -8,6 +8,7 @@ contains '^  cores +[0-9]+, [0-9]+ logical processors$'
 contains '^  caches +[0-9.]+ KiB'
 contains '^  version +[0-9.]+$'
 contains '^  levels +.*x86-64-v2$'
+contains '^GPUs$'
 contains "^  cache +0 entries, 0 B in $PWD/caches/hone$"
 contains "^  log +none yet; $PWD/log.db$"
 contains '^  note +log +.hone tune MODEL. looks for a faster plan'
@@ -15,6 +16,9 @@ contains '^  note +prices +.hone calibrate. fits them'
 [[ ! -e caches && ! -e log.db && ! -e prices ]]  # it changes nothing
 
 # A missing thing has a way out.
+HONE_CUDA_LIBRARY=$PWD/none.so hone doctor >out 2>err
+contains '^  driver +models run on the CPU: there is no NVIDIA driver: '
+contains '^  missing +driver +with an NVIDIA GPU'
 mkdir none
 ln -s "$(command -v env)" none/env
 PATH=$PWD/none hone doctor >out 2>err

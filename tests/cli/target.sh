@@ -1,7 +1,11 @@
 # A machine can be listed, measured, written, read back, and restricted.
 source "$ROOT/tests/cli/expect.bash"
-"$HONE" target list >list 2>err
-[[ ! -s err ]]
+HONE_CUDA_LIBRARY=$PWD/none.so "$HONE" target list >list 2>err
+grep -q "^no GPU is listed: there is no NVIDIA driver: " err
+grep -Eq "^sm_90 +sm_90 +132 " list
+"$HONE" target show sm_80 >card
+"$HONE" target show card | cmp - card
+grep -q "gpu = sm_80, 64 warps" card
 grep -Eq "^target +level +cores" list
 grep -q "x86-64-v2" list
 "$HONE" target show >host

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "cli/arguments.h"
+#include "runtime/cuda/device.h"
+
+// GPUs named on the command line.
+
+namespace hone::cli {
+
+// The number of the GPU that --device or --devices names: "cuda" or "cuda:1"; none: they name no
+// GPU. Errors: several devices of which one is a GPU, a command that does not run on one, and
+// options that are of CPUs.
+Result<std::optional<int>> given_gpu(const Arguments& arguments);
+
+// The library of this machine's driver, or the one that HONE_CUDA_LIBRARY names.
+std::string cuda_library();
+Result<std::shared_ptr<const CudaDevice>> open_gpu(int number);
+
+// For options that say how CPUs are priced: an error if one of them is given.
+Status refuse_prices_of_cpu(const Arguments& arguments);
+
+}  // namespace hone::cli
