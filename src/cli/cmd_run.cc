@@ -161,14 +161,16 @@ Status run_placed(const DevicePlan& plan, const Processes& processes, const Argu
 
 Status run_on(const Processes& processes, const Arguments& arguments, Console& console) {
   if (names_programs(arguments)) return run_programs(processes, arguments, console);
-  const std::optional<DevicePlan> placing = HONE_TRY(given_device_plan(arguments));
-  if (placing) return run_placed(*placing, processes, arguments, console);
+  // Numerics are the reference's.
+  const bool is_native = arguments.text("backend") == "native" && !arguments.given("numerics");
+  if (is_native && !names_compiled(arguments)) {
+    const std::optional<DevicePlan> placing = HONE_TRY(given_device_plan(arguments));
+    if (placing) return run_placed(*placing, processes, arguments, console);
+  }
   const std::optional<DeviceOptions> devices =
       HONE_TRY(device_options(arguments, processes, console));
   if (names_compiled(arguments)) return run_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
-  // Numerics are the reference's.
-  const bool is_native = arguments.text("backend") == "native" && !arguments.given("numerics");
   if (arguments.given("backend") && is_native != (arguments.text("backend") == "native"))
     return usage_error("--numerics is for --backend reference");
   NativeOptions native;

@@ -49,6 +49,7 @@ constexpr Variable kEnvironment[] = {
     {"HONE_PYTHON", "the Python that has the engines of bench --vs (default: python3)"},
     {"NO_COLOR", "if set, there are no colours by default"},
     {"TERM", "if it is dumb, there are no colours by default"},
+    {"PATH", "the folders of the programs that hone runs, such as cbc for integer programs"},
     {"TMPDIR", "the folder of temporary files (default: /tmp)"},
     {"XDG_CACHE_HOME",
      "the folder in which hone keeps what it has compiled (default: .cache in HOME)"},

@@ -25,7 +25,7 @@ fails 2 "'lots'" grad zoo:mlp,size=tiny --memory lots -o a.hone
 # Native code of the gradients of all models is as accurate as that of models.
 number=0
 for model in $("$HONE" zoo list | awk 'NR > 1 { print $1 }'); do
-  in_share "$((number++))" 3 || continue
+  in_share "$((number++))" 8 || continue
   "$HONE" grad "zoo:$model,size=tiny" --optimizer none -o zoo.hone 2>err ||
     { echo "$model:"; cat err; exit 1; }
   "$HONE" check zoo.hone --inputs zoo.state.npz >out 2>err ||
