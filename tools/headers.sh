@@ -36,4 +36,5 @@ files "$@" | sort -u | xargs -r -P"$(nproc)" -n1 \
   "${CXX:-clang++-19}" -std=c++20 -fsyntax-only -Isrc \
   -isystem "${LLVM_INCLUDE:-/usr/lib/llvm-19/include}" -isystem "$python_include" \
   -Wno-pragma-once-outside-header -DHONE_VERSION='""' -DHONE_SEARCH_VERSION='""' \
-  -DHONE_CODEGEN_VERSION='""' -DHONE_IMAGE_VERSION='""' -DHONE_PLANNER_VERSION='""' -xc++
+  -DHONE_CODEGEN_VERSION='""' -DHONE_IMAGE_VERSION='""' -DHONE_PLANNER_VERSION='""' \
+  -DHONE_KEPT_IMAGE_VERSION='""' -xc++
