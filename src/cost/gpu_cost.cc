@@ -125,7 +125,7 @@ class GpuKernelPrice : public PricedKernel {
 }  // namespace
 
 GpuCost::GpuCost(Target target) : target_(std::move(target)) {
-  HONE_CHECK(target_.gpu, "'{}' is no GPU", target_.name);
+  HONE_CHECK(target_.gpu, "the target '{}' is a CPU", target_.name);
 }
 
 std::string GpuCost::version() const {

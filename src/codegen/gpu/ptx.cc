@@ -60,7 +60,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> gpu_machine(const Chip& chip) {
 void bound_threads(llvm::Module& module, const GpuPhase& phase) {
   llvm::LLVMContext& context = module.getContext();
   llvm::Function* function = module.getFunction(phase.symbol);
-  HONE_CHECK(function != nullptr, "there is no function {}", phase.symbol);
+  HONE_CHECK(function != nullptr, "the module lacks the function {}", phase.symbol);
   const auto threads = static_cast<uint64_t>(phase.block_threads);
   llvm::Metadata* const note[] = {llvm::ValueAsMetadata::get(function),
                                   llvm::MDString::get(context, "maxntidx"),

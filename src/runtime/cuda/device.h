@@ -40,7 +40,7 @@ class CudaMemory {
 // context its own with enter() before it calls the driver.
 class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
  public:
-  // Unsupported: there is no GPU of this number, or it is below sm_80.
+  // Unsupported if the machine has fewer GPUs, or if this one is below sm_80.
   static Result<std::shared_ptr<const CudaDevice>> open(std::shared_ptr<const CudaDriver> driver,
                                                         int number);
   ~CudaDevice();

@@ -103,7 +103,7 @@ inline constexpr int kMinCudaVersion = 12000;  // the first one whose compiler t
 // The driver. Its library stays open for the rest of the process: it has threads of its own.
 class CudaDriver {
  public:
-  // Unsupported: there is no such library, it lacks a function or is older than kMinCudaVersion, or
+  // Unsupported if the library is absent, lacks a function or is older than kMinCudaVersion, or if
   // the system has no driver or no GPU.
   static Result<std::shared_ptr<const CudaDriver>> open(const std::string& library);
 
