@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/text_table.h"
+#include "lab/models/placement_lessons.h"
 #include "learn/layers.h"
 #include "learn/trainer.h"
 #include "place/generate.h"
@@ -152,15 +153,7 @@ Result<std::vector<NamedTensor>> train_fusion(const PlacePolicy& policy,
                                               const FusionTraining& options) {
   if (options.steps < 1) return usage_error("training takes at least one step");
   FusionGames games(policy, options);
-  TrainingOptions training;
-  training.loader = {.batch_size = 1, .shuffles = false};
-  training.epochs = 1;
-  training.seed = options.seed;
-  training.update.clip_norm = 1;
-  training.rate = cosine_rate(options.rate, options.steps / 50 + 1, options.steps);
-  training.folder = options.folder;
-  training.save_every = options.save_every;
-  training.compile = options.compile;
+  TrainingOptions training = trained_by_problems(options);
   const int64_t line = std::max<int64_t>(options.steps / kFusionLines, 1);
   double sum = 0;
   training.on_step = [&](const StepResult& step) {

@@ -179,15 +179,7 @@ DevicePlacement in_order_of_use(const PlaceJudge& judge, const DevicePlacement& 
 Result<std::vector<NamedTensor>> train_placement(const PlacementTraining& options) {
   if (options.steps < 1) return usage_error("training takes at least one step");
   PlacementGames games(options);
-  TrainingOptions training;
-  training.loader = {.batch_size = 1, .shuffles = false};
-  training.epochs = 1;
-  training.seed = options.seed;
-  training.update.clip_norm = 1;
-  training.rate = cosine_rate(options.rate, options.steps / 50 + 1, options.steps);
-  training.folder = options.folder;
-  training.save_every = options.save_every;
-  training.compile = options.compile;
+  TrainingOptions training = trained_by_problems(options);
   const int64_t line = std::max<int64_t>(options.steps / kLinesOfTraining, 1);
   double once = 0, copied = 0;
   training.on_step = [&](const StepResult& step) {
