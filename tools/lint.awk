@@ -1,4 +1,5 @@
-# The rules behind tools/lint.sh. The first file is the table of floors, the rest is checked.
+# The rules behind tools/lint.sh. The first file is the table of floors, the second one the page with
+# the table of places that assume a CPU. The rest is checked.
 
 function complain(text) {
   printf "%s:%d: %s\n", FILENAME, FNR, text
@@ -61,6 +62,17 @@ function check_spread(code) {
     complain("file " files_of_winograd " of the algorithm winograd, at most " most_files)
 }
 
+# Code outside of the rooms that are a CPU's by design knows nothing of one, apart from the places in
+# the table of docs/adding.md.
+function check_device(code) {
+  if (FILENAME ~ /^src\/(codegen|runtime|target|cost|report)\// || folder in face) return
+  if (FILENAME in assumes_cpu || FILENAME ~ /_(folds|kinds)\.def$/) return
+  if (code ~ /(^|[^[:alnum:]_])(Isa|isa|Extension|ExtensionSet|fork_join)([^[:alnum:]_]|$)/ ||
+      code ~ /target(_|\(\))?\.(caches|cores|extensions|instructions)/ ||
+      code ~ /(^|[^[:alnum:]])(avx|amx_|sse4|__x86)/)
+    complain("it assumes a CPU; list the file in docs/adding.md, 'A second kind of device'")
+}
+
 function check_comparisons() {
   if (comparisons <= most_comparisons) return
   printf "%d comparisons with single opcodes, at most %d; ask for a fact of src/ir/op_facts.h\n",
@@ -100,6 +112,18 @@ FILENAME == ARGV[1] {
   next
 }
 
+FILENAME == ARGV[2] {
+  if (/^## /) is_devices = /A second kind of device/
+  if (is_devices && /^\| `src\//) {
+    split($0, cells, "|")
+    while (match(cells[2], /`[^`]+`/)) {
+      assumes_cpu[substr(cells[2], RSTART + 1, RLENGTH - 2)]
+      cells[2] = substr(cells[2], RSTART + RLENGTH)
+    }
+  }
+  next
+}
+
 FNR == 1 {
   folder = ""
   depth = 0
@@ -130,6 +154,7 @@ folder == "" { next }
   check_names(code)
   check_facts(code)
   check_spread(code)
+  check_device(code)
   if (!(folder in face)) check_manners(code)
 }
 
