@@ -69,14 +69,23 @@ struct Blocks {
 
 // ---- Blocks of 32 -------------------------------------------------------------------------------
 
+Value product(const ScaledBlocks& parts) { return parts.scales * parts.numbers; }
+
 // d (q - middle), or d q + m.
-Value q4_0(const Blocks& b) { return b.half(0, 2) * (as_f32(b.nibbles(2)) - 8); }
+ScaledBlocks parts_of_q4_0(const Blocks& b) { return {b.half(0, 2), as_f32(b.nibbles(2)) - 8, 4}; }
+ScaledBlocks parts_of_q5_0(const Blocks& b) {
+  return {b.half(0, 3), as_f32(b.with_fifth_bits(6, 2)) - 16, 8};
+}
+ScaledBlocks parts_of_q8_0(const Blocks& b) {
+  return {b.half(0), as_f32(pattern_as(b.part(2, 32), DType::i8)), 8};
+}
+Value q4_0(const Blocks& b) { return product(parts_of_q4_0(b)); }
 Value q4_1(const Blocks& b) { return b.half(0, 2) * as_f32(b.nibbles(4)) + b.half(2, 2); }
-Value q5_0(const Blocks& b) { return b.half(0, 3) * (as_f32(b.with_fifth_bits(6, 2)) - 16); }
+Value q5_0(const Blocks& b) { return product(parts_of_q5_0(b)); }
 Value q5_1(const Blocks& b) {
   return b.half(0, 3) * as_f32(b.with_fifth_bits(8, 4)) + b.half(2, 3);
 }
-Value q8_0(const Blocks& b) { return b.half(0) * as_f32(pattern_as(b.part(2, 32), DType::i8)); }
+Value q8_0(const Blocks& b) { return product(parts_of_q8_0(b)); }
 
 // ---- Blocks of 256 ------------------------------------------------------------------------------
 
@@ -118,15 +127,16 @@ Value q5_k(const Blocks& b) {
   return scaled_k(b, bits_or(eight_parts(b, 48), shift_up(low_bits(bits, 1), 4)));
 }
 // Halves, four parts of each, of which the first two are in low nibbles, and 2 x 16 numbers.
-Value q6_k(const Blocks& b) {
+ScaledBlocks parts_of_q6_k(const Blocks& b) {
   const Value low = low_bits(shifted_along(b.part(0, 128, {2, 1, 2, 2, 16}), 3, 2, 4), 15);
   const Value part = reshape(iota(b.bytes.builder(), DType::u8, {4}, 0), {2, 2, 1, 1});
   const Value two =
       low_bits(binary(Opcode::shift_right, b.part(128, 64, {2, 1, 1, 2, 16}), part * 2), 3);
   const Value scales = as_f32(pattern_as(b.part(192, 16), DType::i8));
-  return with_last(b.half(208) * scales, 1, {2, 2, 2, 2, 1}) *
-         (as_f32(bits_or(low, shift_up(two, 4))) - 32);
+  return {with_last(b.half(208) * scales, 1, {2, 2, 2, 2, 1}),
+          as_f32(bits_or(low, shift_up(two, 4))) - 32, 8};
 }
+Value q6_k(const Blocks& b) { return product(parts_of_q6_k(b)); }
 
 constexpr Value (*kFormulas[kBlockFormats])(const Blocks&) = {q4_0, q4_1, q5_0, q5_1,
                                                               q8_0, q4_k, q5_k, q6_k};
@@ -137,18 +147,36 @@ const BlockLayout& layout_of(BlockFormat format) { return kLayouts[static_cast<s
 
 namespace {
 
-// [..., blocks, ...]: in the dims in which the bits of a block lie.
-Value unpacked_as_they_lie(Value blocks, BlockFormat format) {
-  const BlockLayout& layout = layout_of(format);
+Blocks split(Value blocks, const BlockLayout& layout) {
   const Dim size = blocks.dim(-1);
-  if (!blocks.builder().ok()) return blocks;
   HONE_CHECK(size.is_static() && size.value() % layout.bytes == 0, "{} bytes are no blocks",
              size.to_string());
-  const Value split = with_last(blocks, 1, {size.value() / layout.bytes, layout.bytes});
-  return kFormulas[static_cast<size_t>(format)](Blocks{split});
+  return {with_last(blocks, 1, {size.value() / layout.bytes, layout.bytes})};
 }
 
 }  // namespace
+
+Value unpacked_as_they_lie(Value blocks, BlockFormat format) {
+  if (!blocks.builder().ok()) return blocks;
+  return kFormulas[static_cast<size_t>(format)](split(blocks, layout_of(format)));
+}
+
+std::optional<ScaledBlocks> scaled_blocks(Value blocks, BlockFormat format) {
+  const auto of = [&](ScaledBlocks (*parts)(const Blocks&)) {
+    return std::optional(parts(split(blocks, layout_of(format))));
+  };
+  switch (format) {
+    case BlockFormat::q4_0: return of(parts_of_q4_0);
+    case BlockFormat::q5_0: return of(parts_of_q5_0);
+    case BlockFormat::q8_0: return of(parts_of_q8_0);
+    case BlockFormat::q6_k: return of(parts_of_q6_k);
+    case BlockFormat::q4_1:
+    case BlockFormat::q5_1:
+    case BlockFormat::q4_k:
+    case BlockFormat::q5_k: break;
+  }
+  return std::nullopt;
+}
 
 Value unpacked(Value blocks, BlockFormat format) {
   const Value numbers = unpacked_as_they_lie(blocks, format);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "front/onnx/write/packed_product.h"
 #include "front/onnx/write/registry.h"
 #include "ir/functional.h"
 #include "tensor/counting.h"
@@ -86,9 +87,33 @@ std::string dot_equation(Emit& e) {
   return fmt::format("{},{}->{}", left, right, result);
 }
 
+// The data [.., K] of a product by packed weights.
+std::string rows_of(Emit& e, const PackedProduct& p) {
+  const Ints& summed = e.op().ints("lhs_contract");
+  if (!p.is_of_blocks)
+    return e.transpose(e.in(0), joined(free_dims(e.rank(0), {}, summed), summed, {}));
+  const Dims dims = {e.type(0).dim(0), p.inputs};
+  if (const std::optional<NodeId> made = e.maker(0, Opcode::reshape)) {
+    const ValueId before = e.graph().operands(*made)[0];
+    const std::span<const Dim> given = e.graph().type(before).dims();
+    if (std::ranges::equal(given, dims)) return e.value(before);
+  }
+  return e.reshape(e.in(0), dims);
+}
+
+bool export_packed(Emit& e, const PackedProduct& p) {
+  const std::string x = rows_of(e, p), w = e.constant(p.numbers);
+  if (p.bits == 0)
+    return e.result("Gemm", {x, e.cast(w, e.type(0).dtype())}, {{"transB", int64_t{1}}});
+  return e.result("com.microsoft.MatMulNBits",
+                  {x, w, e.constant(p.scales), p.zeros ? e.constant(*p.zeros) : std::string()},
+                  {{"K", p.inputs}, {"N", p.outputs}, {"bits", p.bits}, {"block_size", p.block}});
+}
+
 }  // namespace
 
 bool export_dot(Emit& e) {
+  if (const PackedProduct* packed = e.packed()) return export_packed(e, *packed);
   DType from = e.type(0).dtype();
   bool is_integer_matmul = (from == DType::i8 || from == DType::u8) &&
                            (e.type(1).dtype() == DType::i8 || e.type(1).dtype() == DType::u8) &&

@@ -241,6 +241,8 @@ std::optional<Tensor> Emit::repeated_constant(size_t i) const {
   return writer_.contents().constant(v);
 }
 
+const PackedProduct* Emit::packed() const { return writer_.packed(node_); }
+
 void Emit::repeats(const std::string& value) { writer_.set_repeated(graph_.result(node_), value); }
 
 std::string Emit::value(ValueId v) const { return writer_.value(v); }

@@ -20,6 +20,7 @@
 
 namespace hone::onnx_io {
 
+struct PackedProduct;
 // An ONNX graph under construction: the model's, or a subgraph's, which sees the names around it.
 class GraphWriter;
 
@@ -93,7 +94,8 @@ class Emit {
   // The value of an operand that is computed from constants alone, before it is repeated along
   // dims.
   std::optional<Tensor> repeated_constant(size_t i) const;
-  std::string value(ValueId v) const;  // what it is called
+  std::string value(ValueId v) const;   // what it is called
+  const PackedProduct* packed() const;  // null for a product that reads its weights
   // The value that Expand is about to repeat as the node's result.
   void repeats(const std::string& value);
   // All elements are known to be in 0..size-1.

@@ -113,6 +113,26 @@ void GraphWriter::find_symbols(Scope& scope, const Names& arguments) {
   }
 }
 
+void GraphWriter::find_packed(Scope& scope) const {
+  const Graph& graph = *scope.graph;
+  scope.needed.assign(graph.node_count(), true);
+  if (file_.primitives) return;
+  std::vector<bool> is_packed(graph.node_count());
+  for (NodeId n : graph.nodes()) {
+    if (graph.opcode(n) != Opcode::dot) continue;
+    if (std::optional<PackedProduct> found = packed_product(graph, n)) {
+      scope.packed.emplace(n, *std::move(found));
+      is_packed[n.index] = true;
+    }
+  }
+  if (!scope.packed.empty()) scope.needed = needed_beside_weights(graph, is_packed);
+}
+
+const PackedProduct* GraphWriter::packed(NodeId dot) const {
+  const auto at = scopes_.back().packed.find(dot);
+  return at == scopes_.back().packed.end() ? nullptr : &at->second;
+}
+
 Names GraphWriter::inlined(const Graph& graph, const Names& arguments, const Names& wanted) {
   Scope scope;
   scope.graph = &graph;
@@ -126,8 +146,10 @@ Names GraphWriter::inlined(const Graph& graph, const Names& arguments, const Nam
                         graph.opcode(graph.producer(v)) != Opcode::constant;
     if (is_made_here && scope.names[v.index].empty()) scope.names[v.index] = wanted[i];
   }
+  find_packed(scope);
   scopes_.push_back(std::move(scope));
-  for (NodeId n : graph.nodes()) write_node(graph, n);
+  for (NodeId n : graph.nodes())
+    if (scopes_.back().needed[n.index]) write_node(graph, n);
   Names outputs;
   for (ValueId v : graph.outputs()) outputs.push_back(value(v));
   scopes_.pop_back();

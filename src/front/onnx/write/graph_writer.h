@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "front/onnx/write/emit.h"
+#include "front/onnx/write/packed_product.h"
 #include "ir/contents.h"
 #include "ir/model.h"
 #include "tensor/dim_compute.h"
@@ -63,6 +64,8 @@ class GraphWriter {
   std::string repeated(ValueId v) const;
   void set_repeated(ValueId v, std::string name);
   Contents& contents() { return *scopes_.back().contents; }  // of the innermost graph
+  // Null for a dot whose weights are written as they are.
+  const PackedProduct* packed(NodeId dot) const;
 
  private:
   // The axis of a value from whose size a symbol follows.
@@ -79,7 +82,10 @@ class GraphWriter {
     std::map<std::string, std::string> sizes;            // of symbols -> i64[1]
     std::unordered_map<uint32_t, std::string> repeated;  // by the value that Expand makes of it
     std::unique_ptr<Contents> contents;
+    std::map<NodeId, PackedProduct> packed;
+    std::vector<bool> needed;  // by node; the others only make weights of packed products
   };
+  void find_packed(Scope& scope) const;
   void write_node(const Graph& graph, NodeId n);
   void write_expansion(const Graph& graph, NodeId n);
   // i64[1]

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+#include "tensor/tensor.h"
+
+// Products by constant weights of few bits, as MatMulNBits of ONNX Runtime has them.
+
+namespace hone::onnx_io {
+
+struct PackedProduct {
+  int64_t inputs = 0, outputs = 0;  // K, N
+  bool is_of_blocks = false;        // the data's dims behind the first are parts of K
+  int64_t bits = 0, block = 0;      // 0: the weights have no such form, and are f16
+  // u8[N, blocks, block * bits / 8], lowest bits first; or the weights, f16[N, K].
+  Tensor numbers = {};
+  Tensor scales = {};                // [N, blocks]
+  std::optional<Tensor> zeros = {};  // u8, packed as the numbers; absent: 2^(bits - 1)
+};
+
+// If operand 1 of a dot is made of constants by `dequantize`, or by the formula of a format of
+// GGUF files, and operand 0 is not quantized. The weights are the same numbers, but those of
+// formats that add a minimum: these are rounded to f16.
+std::optional<PackedProduct> packed_product(const Graph& graph, NodeId dot);
+
+// A bool for each node; true: an output needs it even if packed products read no weights.
+// `is_packed`: by node.
+std::vector<bool> needed_beside_weights(const Graph& graph, const std::vector<bool>& is_packed);
+
+}  // namespace hone::onnx_io
