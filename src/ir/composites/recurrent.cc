@@ -1,3 +1,5 @@
+#include "ir/composites/recurrent.h"
+
 #include "base/text.h"
 #include "ir/composites/expansion.h"
 
@@ -12,7 +14,7 @@ using In = std::span<const Value>;
 
 // ---- Activations --------------------------------------------------------------------------------
 
-using Activation = std::function<Value(Value)>;
+using Activation = RecurrentActivation;
 
 // A function with parameters a and b, which a list writes as "hard_sigmoid:0.25:0.5". Parameters
 // that are not written have their defaults.
@@ -71,24 +73,18 @@ Result<Activation> activation(std::string_view text) {
   return bad_input("there is no activation '{}'; there are {}", parts[0], activation_names());
 }
 
+constexpr std::string_view kOfLstm = "sigmoid,tanh,tanh";
+
 // `count` functions per direction from a list for one direction or for all of them.
-std::optional<std::vector<Activation>> activations(Builder& b, std::string_view list,
-                                                   std::string_view standard, size_t directions) {
+Result<std::vector<Activation>> activations(std::string_view list, std::string_view standard,
+                                            size_t directions) {
   const size_t count = split(standard, ',').size();
   std::vector<Activation> found;
-  for (std::string_view name : split(list.empty() ? standard : list, ',')) {
-    Result<Activation> fn = activation(trim(name));
-    if (!fn.ok()) {
-      b.fail(std::move(fn).error());
-      return std::nullopt;
-    }
-    found.push_back(std::move(*fn));
-  }
-  if (found.size() != count && found.size() != count * directions) {
-    b.fail(bad_input("{} activations, want {}{}", found.size(), count,
-                     directions > 1 ? fmt::format(" or {}", count * directions) : ""));
-    return std::nullopt;
-  }
+  for (std::string_view name : split(list.empty() ? standard : list, ','))
+    found.push_back(HONE_TRY(activation(trim(name))));
+  if (found.size() != count && found.size() != count * directions)
+    return bad_input("{} activations, want {}{}", found.size(), count,
+                     directions > 1 ? fmt::format(" or {}", count * directions) : "");
   for (size_t i = 0; found.size() < count * directions; ++i) {
     Activation again = found[i];
     found.push_back(std::move(again));
@@ -168,11 +164,21 @@ std::optional<Layer> checked_layer(Builder& b, Op op, In in, int64_t gates, size
     b.fail(bad_input("clip is {}, want 0 or more", l.clip));
     return std::nullopt;
   }
-  auto found = activations(b, op.word("activations"), standard_activations,
-                           static_cast<size_t>(l.directions));
-  if (!found) return std::nullopt;
-  l.activations = *found;
+  auto found =
+      activations(op.word("activations"), standard_activations, static_cast<size_t>(l.directions));
+  if (!found.ok()) {
+    b.fail(std::move(found).error());
+    return std::nullopt;
+  }
+  l.activations = *std::move(found);
   return l;
+}
+
+}  // namespace
+
+Result<std::vector<RecurrentActivation>> lstm_activations(std::string_view list,
+                                                          size_t directions) {
+  return activations(list, kOfLstm, directions);
 }
 
 // Keeps the state of sequences that have ended, and gives 0 as their output.
@@ -186,6 +192,30 @@ std::vector<Value> masked_step(const std::vector<Value>& next, const std::vector
   results.push_back(select(running, next[0], zero));
   return results;
 }
+
+std::vector<Value> lstm_step(const LstmStep& s) {
+  const Value c = s.cell;
+  const Dim hidden = c.dim(1);
+  auto part = [&](Value v, int axis, int64_t i) {
+    return slice(v, axis, i * hidden, (i + 1) * hidden);
+  };
+  auto gate = [&](int64_t i) { return part(s.sums, 1, i); };
+  auto peep = [&](int64_t i, Value cell) {
+    return s.peephole ? gate(i) + broadcast_to(part(s.peephole, 0, i), cell.dims()) * cell
+                      : gate(i);
+  };
+  auto activated = [&](size_t i, Value v) {
+    return s.activations[i](s.clip > 0 ? clamp(v, -s.clip, s.clip) : v);
+  };
+  Value input = activated(0, peep(0, c));
+  Value forget = s.input_forget ? 1 - input : activated(0, peep(2, c));
+  Value candidate = activated(1, gate(3));
+  Value next_c = forget * c + input * candidate;
+  Value output = activated(0, peep(1, next_c));
+  return {output * s.activations[2](next_c), next_c};
+}
+
+namespace {
 
 struct Direction {
   Value outputs;             // [time, batch, hidden]
@@ -274,19 +304,12 @@ Value recurrent(Value h, Value r) { return dot_general(h, r, {}, {}, {1}, {1}); 
 
 // Gates i, o, f, c; peepholes i, o, f.
 std::vector<Value> lstm_cell(const Step& s, bool input_forget) {
-  Value h = s.state[0], c = s.state[1];
-  Value gates = s.gates + recurrent(h, s.r);
-  auto gate = [&](int64_t i) { return s.rows(gates, 1, i, i + 1); };
-  auto peep = [&](int64_t i, Value cell) {
-    return s.peephole ? gate(i) + broadcast_to(s.rows(s.peephole, 0, i, i + 1), cell.dims()) * cell
-                      : gate(i);
-  };
-  Value input = s.activated(0, peep(0, c));
-  Value forget = input_forget ? 1 - input : s.activated(0, peep(2, c));
-  Value candidate = s.activated(1, gate(3));
-  Value next_c = forget * c + input * candidate;
-  Value output = s.activated(0, peep(1, next_c));
-  return {output * s.activations[2](next_c), next_c};
+  return lstm_step({.sums = s.gates + recurrent(s.state[0], s.r),
+                    .cell = s.state[1],
+                    .peephole = s.peephole,
+                    .activations = s.activations,
+                    .clip = s.clip,
+                    .input_forget = input_forget});
 }
 
 // Gates z, r, h.
@@ -313,7 +336,7 @@ std::vector<Value> rnn_cell(const Step& s) {
 // ---- Ops ----------------------------------------------------------------------------------------
 
 std::vector<Value> expand_lstm(Builder& b, Op op, In in) {
-  std::optional<Layer> layer = checked_layer(b, op, in, 4, 2, "sigmoid,tanh,tanh");
+  std::optional<Layer> layer = checked_layer(b, op, in, 4, 2, kOfLstm);
   if (!layer) return {};
   layer->peephole = operand_or_none(in, 7);
   if (!need_type(b, "peephole", layer->peephole, layer->x.dtype(),

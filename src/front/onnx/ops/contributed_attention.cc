@@ -1,4 +1,5 @@
 #include "front/onnx/ops/heads.h"
+#include "front/onnx/ops/indices.h"
 #include "front/onnx/ops/quantize.h"
 #include "front/onnx/registry.h"
 
@@ -202,6 +203,147 @@ void map_multi_head_attention(Node& n) {
   n.out(0, merge_heads(attend(n, h)));
   if (n.wants(1)) n.out(1, h.key);
   if (n.wants(2)) n.out(2, h.value);
+}
+
+// ---- DecoderMaskedMultiHeadAttention ------------------------------------------------------------
+
+namespace {
+
+// Query, key and value of one token, with their biases; the query alone if the keys are given in
+// heads.
+std::vector<Value> decoder_parts(Node& n, int64_t heads, bool has_keys) {
+  const Value query = n.in(0), key = n.optional(1), value = n.optional(2);
+  n.require_rank(query, "query", 3, 3);
+  if (!query.dim(1).is(1)) n.bad("query is {}, want one token", query.type().to_string());
+  std::vector<Value> parts = {query, key, value};
+  if (has_keys) {
+    parts = {query};
+  } else if (!key && !value) {
+    parts = split(query, 2, packed_widths(n, query));
+  } else if (!key || !value) {
+    n.bad("key and value come together");
+  }
+  const Value bias = n.optional(10);
+  if (!bias) return parts;
+  if (has_keys) {
+    n.require_rank(bias, "the bias", 1, 1);
+    if (!provably_le(query.dim(2), bias.dim(0)))
+      n.bad("the bias is {}, query is {}", bias.type().to_string(), query.type().to_string());
+    return {query + slice(bias, 0, 0, query.dim(2))};
+  }
+  add_bias(n, parts, bias, heads);
+  return parts;
+}
+
+// A cache [batch, heads, most, dim] with one row at a position.
+Value with_row(Value cache, Value row, Value at) {
+  const Value zero = cache.builder().scalar(DType::i64, 0);
+  return cache.builder().op(Opcode::dynamic_update, {cache, row, zero, zero, at, zero});
+}
+
+// The cache as each beam sees it: position t is that of the beam which `beams`, i32[batch, beams,
+// most], names.
+Value seen_by_beams(Node& n, Value cache, Value beams) {
+  n.require_rank(beams, "cache_indirection", 3, 3);
+  const Dim rows = cache.dim(0), most = cache.dim(2), width = beams.dim(1);
+  if (!(beams.dim(0) * width == rows) || !provably_le(most, beams.dim(2)) || !width.is_static())
+    n.bad("cache_indirection is {} for a cache of {}", beams.type().to_string(),
+          cache.type().to_string());
+  Builder& b = n.builder();
+  const Dims table = {rows, most};
+  const Value group = iota(b, DType::i64, table, 0) / static_cast<double>(width.value());
+  const Value beam = reshape(slice(cast(beams, DType::i64), 2, 0, most), table);
+  const Value row = group * static_cast<double>(width.value()) + beam;
+  const Value place = row * size_value(b, most) + iota(b, DType::i64, table, 1);
+  const Value by_place =
+      reshape(transpose(cache, {0, 2, 1, 3}), {rows * most, cache.dim(1), cache.dim(3)});
+  return transpose(looked_up(by_place, place, 0), {0, 2, 1, 3});
+}
+
+// x with `size` elements along its last dim: more of them are 0.
+Value with_zeros(Node& n, Value x, Dim size, std::string_view what) {
+  Dims more = x.dims();
+  if (more.back() == size) return x;
+  if (!provably_le(more.back(), size))
+    n.bad("{} is {}, the cache has {} rows", what, x.type().to_string(), size.to_string());
+  more.back() = size - more.back();
+  return concat({x, n.builder().full(x.dtype(), more, 0)}, x.rank() - 1);
+}
+
+// Keys and values with those of the past; which of them are there: absent for all.
+struct Cached {
+  Value key, value;                  // as the query sees them
+  Value present_key, present_value;  // as they are kept
+  Value is_there;
+};
+
+Cached with_cache(Node& n, Value key, Value value) {
+  const Value past_key = n.optional(5), past_value = n.optional(6);
+  if (static_cast<bool>(past_key) != static_cast<bool>(past_value))
+    n.bad("past_key and past_value come together");
+  const Value beams = n.optional(9);
+  const auto seen = [&](Value cache) { return beams ? seen_by_beams(n, cache, beams) : cache; };
+  if (!n.flag("past_present_share_buffer")) {
+    Cached c;
+    c.present_key = with_past(n, past_key, key, "past_key");
+    c.present_value = with_past(n, past_value, value, "past_value");
+    c.key = past_key ? with_past(n, seen(past_key), key, "past_key") : key;
+    c.value = past_value ? with_past(n, seen(past_value), value, "past_value") : value;
+    return c;
+  }
+  if (!past_key) n.bad("a shared buffer needs past_key and past_value");
+  n.require_rank(past_key, "past_key", 4, 4);
+  n.require_rank(past_value, "past_value", 4, 4);
+  const Value at = cast(as_scalar(n.in(7)), DType::i64);
+  if (at.rank() != 0) n.bad("past_sequence_length is {}, not a number", n.in(7).type().to_string());
+  const Value place = iota(n.builder(), DType::i64, {past_key.dim(2)}, 0);
+  return {.key = with_row(seen(past_key), key, at),
+          .value = with_row(seen(past_value), value, at),
+          .present_key = with_row(past_key, key, at),
+          .present_value = with_row(past_value, value, at),
+          .is_there = compare("le", place, at)};
+}
+
+}  // namespace
+
+// One token of each sequence by all that were before. The keys of a cache lie as its dims say.
+void map_decoder_attention(Node& n) {
+  const int64_t heads = head_count(n, "num_heads");
+  refuse_result(n, 3, "qk");
+  refuse_flag(n, "output_qk");
+  const bool is_cross = n.has(1) && n.in(1).rank() == 4;
+  const std::vector<Value> parts = decoder_parts(n, heads, is_cross);
+  Heads h;
+  h.query = split_heads(n, parts[0], "query", heads);
+  Cached c;
+  if (is_cross) {
+    c.key = n.in(1), c.value = n.in(2);
+    n.require_rank(c.value, "value", 4, 4);
+    if (n.has(5) || n.has(6)) n.bad("keys in heads have no past");
+    for (size_t i : {size_t{7}, size_t{9}})
+      if (n.has(i)) n.ignore_operand(i);
+    n.ignore("past_present_share_buffer");
+  } else {
+    c = with_cache(n, split_heads(n, parts[1], "key", heads),
+                   split_heads(n, parts[2], "value", heads));
+  }
+  if (n.has(8)) n.ignore_operand(8);  // the beams' number, which cache_indirection has too
+  h.key = c.key, h.value = c.value;
+  read_scale(n, h);
+  Value mask = n.optional(3), bias = n.optional(4);
+  if (mask) n.require_rank(mask, "the mask", 2, 2);
+  if (c.is_there) {
+    const Dim most = h.key.dim(2);
+    if (mask) mask = with_zeros(n, mask, most, "the mask");
+    if (bias) bias = with_zeros(n, bias, most, "the bias");
+  }
+  if (bias) bias = over_scores(bias, h);
+  h.mask = sum_of(filter(n, mask, h, 0), bias);
+  if (c.is_there) h.mask = only_visible(h.mask, c.is_there);
+  n.out(0, merge_heads(attend(n, h)));
+  if (!is_cross && n.wants(1)) n.out(1, c.present_key);
+  if (!is_cross && n.wants(2)) n.out(2, c.present_value);
+  if (is_cross && (n.wants(1) || n.wants(2))) n.unsupported("a cache of keys in heads");
 }
 
 // ---- RotaryEmbedding ----------------------------------------------------------------------------

@@ -98,7 +98,7 @@ Value quantized(Node& n, Value x, Value scale, Value zero, DType dtype, Granular
   }
   Attrs attrs = attributes(g);
   attrs.emplace_back("dtype", dtype);
-  return n.builder().op(Opcode::quantize, {cast(x, scale.dtype()), scale, zero}, std::move(attrs));
+  return x.builder().op(Opcode::quantize, {cast(x, scale.dtype()), scale, zero}, std::move(attrs));
 }
 
 Value requantized(Node& n, Value x, Value scale, const Spread& spread, Value y_scale, Value zero,
@@ -133,7 +133,7 @@ Dynamic dynamically_quantized(Node& n, Value x) {
   for (int i = 0; i < x.rank(); ++i) all.push_back(i);
   Value high = maximum(reduce_max(x, all), 0), low = minimum(reduce("min", x, all), 0);
   Value range = high - low;
-  Value one = n.builder().scalar(x.dtype(), 1);
+  Value one = x.builder().scalar(x.dtype(), 1);
   Dynamic d;
   d.scale = select(compare("eq", range, 0), one, range) / 255;
   d.zero = unary(Opcode::round, maximum(minimum(-low / d.scale, 255), 0));
