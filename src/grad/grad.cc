@@ -1,13 +1,17 @@
 #include "grad/grad.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <unordered_set>
 
 #include "grad/linearize.h"
 #include "grad/transpose.h"
 #include "grad/unzip.h"
 #include "ir/derivative.h"
+#include "ir/functional.h"
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "rewrite/passes.h"
 
 namespace hone {
@@ -120,12 +124,92 @@ Result<Graph> joined(const Graph& source, const Unzipped& parts, const Graph& ba
   return lean;
 }
 
+// ---- Straight through ---------------------------------------------------------------------------
+
+// True if the values are one, or equal constants.
+bool are_same(const Graph& graph, ValueId v, ValueId w) {
+  if (v == w) return true;
+  if (v.is_none() || w.is_none()) return false;
+  const NodeId n = graph.producer(v), m = graph.producer(w);
+  return is_constant(graph.opcode(n)) && is_constant(graph.opcode(m)) &&
+         graph.constant(n).content_hash() == graph.constant(m).content_hash();
+}
+
+ValueId operand_of(const Graph& graph, NodeId n, size_t i) {
+  return i < graph.operands(n).size() ? graph.operands(n)[i] : ValueId::none();
+}
+
+// The quantize whose integers are read by the same scale and zero point; none if n reads no such.
+std::optional<NodeId> rounded_by(const Graph& graph, NodeId n) {
+  if (!is_dequantize(graph.opcode(n))) return std::nullopt;
+  const NodeId quantize = graph.producer(graph.operands(n)[0]);
+  if (!is_quantize(graph.opcode(quantize)) || !is_integer(graph.type(graph.operands(n)[0]).dtype()))
+    return std::nullopt;
+  const Op back = graph.op(n), there = graph.op(quantize);
+  const bool is_pair = are_same(graph, operand_of(graph, n, 1), operand_of(graph, quantize, 1)) &&
+                       are_same(graph, operand_of(graph, n, 2), operand_of(graph, quantize, 2)) &&
+                       back.integer("axis") == there.integer("axis") &&
+                       back.integer("block") == there.integer("block") &&
+                       graph.type(graph.result(n)) == graph.type(graph.operands(quantize)[0]);
+  return is_pair ? std::optional(quantize) : std::nullopt;
+}
+
+// The integers q of x as reals, with the derivative of x / scale * scale where x is within their
+// range. So a change of x goes through, and one of the scale counts q - zero - x / scale times.
+Value straight_through(Value x, Value q, Value scale, Value zero, Op dequantize) {
+  Builder& b = x.builder();
+  const DType dtype = q.dtype();
+  const Attrs attrs = {{"axis", dequantize.integer("axis")},
+                       {"block", dequantize.integer("block")}};
+  const auto reals = [&](Value integers, bool has_zero) {
+    std::vector<Value> operands = {integers, scale};
+    if (has_zero && zero) operands.push_back(zero);
+    return b.op(Opcode::dequantize, operands, attrs);
+  };
+  const auto read = [&](double number, bool has_zero) {
+    return reals(b.full(dtype, x.dims(), number), has_zero);
+  };
+  const double half = std::ldexp(1, bits(dtype) - 1);
+  const double least = is_signed(dtype) ? -half : 0, most = least + 2 * half - 1;
+  const Value step = read(1, false);
+  const Value again = x / step * stop_gradient(step);
+  const Value inside =
+      binary(Opcode::and_, compare("ge", x, read(least, true)), compare("le", x, read(most, true)));
+  return reals(q, true) + select(inside, again - stop_gradient(again), b.scalar(x.dtype(), 0));
+}
+
+// The same values; derivatives take each pair of quantize and dequantize as the identity.
+Result<Graph> with_straight_through(const Graph& graph) {
+  GraphCopy copy(graph);
+  for (NodeId n : graph.nodes()) {
+    const std::optional<NodeId> pair = rounded_by(graph, n);
+    if (!pair) {
+      HONE_TRY(copy.node(n));
+      continue;
+    }
+    const ValueId x = graph.operands(*pair)[0], q = graph.operands(n)[0],
+                  scale = graph.operands(n)[1], zero = operand_of(graph, n, 2);
+    Builder b;
+    std::vector<Value> in;
+    std::vector<ValueId> arguments;
+    for (ValueId v : {x, q, scale, zero}) {
+      if (v.is_none()) continue;
+      in.push_back(b.parameter(fmt::format("p{}", in.size()), graph.type(v)));
+      arguments.push_back(copy(v));
+    }
+    const Graph body = HONE_TRY(b.finish(
+        {straight_through(in[0], in[1], in[2], zero.is_none() ? Value() : in[3], graph.op(n))}));
+    copy.replace(graph.result(n), HONE_TRY(copy.append(body, arguments))[0]);
+  }
+  return copy.finish();
+}
+
 }  // namespace
 
 Result<Graph> grad(const Graph& source, uint32_t loss, const Mask& inputs) {
   HONE_TRY(check_loss(source, loss));
   // So that derivatives of composites of 16-bit reals are computed in f32, as the composites are.
-  const Graph graph = HONE_TRY(widen_composites(source));
+  const Graph graph = HONE_TRY(with_straight_through(HONE_TRY(widen_composites(source))));
   const ValueId loss_value = graph.outputs()[loss];
   for (uint32_t i = 0; i < inputs.size(); ++i)
     if (inputs[i]) HONE_TRY(check_path(graph, i, loss_value));

@@ -5,6 +5,7 @@
 #include "grad/linearize.h"
 #include "grad/transpose.h"
 #include "grad/unzip.h"
+#include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "tests/base/says_testing.h"
 
@@ -203,6 +204,66 @@ graph @g(%x: f32[], %y: f32[3]) -> f32[] {
                                   0, {true, true});
   ASSERT_TRUE(made.ok()) << made.error().to_string();
   EXPECT_THAT(print(*made), HasSubstr("constant 0 : f32[]"));
+}
+
+// ---- Straight through ---------------------------------------------------------------------------
+
+std::vector<double> numbers_of(const Tensor& tensor) {
+  std::vector<double> all(static_cast<size_t>(tensor.elements()));
+  tensor.read_reals(0, std::span<double>(all));
+  return all;
+}
+
+TEST(StraightThrough, RoundingCountsAsTheIdentityWithinItsRange) {
+  const Graph graph = parse_graph(R"(graph @g(%x: f32[5], %w: f32[5]) -> f32[] {
+    %s = constant 0.5 : f32[]
+    %z = constant 3 : u8[]
+    %q = quantize %x, %s, %z {dtype = u8}
+    %d = dequantize %q, %s, %z
+    %p = mul %d, %w
+    %y = reduce %p {kind = sum, axes = [0]}
+    return %y
+  })")
+                          .value();
+  const Type type = Type::get(DType::f32, {5});
+  const std::vector<Tensor> inputs = {
+      Tensor::from_reals(type, std::vector<double>{-5, -1.5, 0.3, 126, 200}),
+      Tensor::from_reals(type, std::vector<double>{1, 2, 3, 4, 5})};
+  const std::vector<Tensor> made = evaluate(grad(graph, 0, {true, true}).value(), inputs).value();
+  EXPECT_TRUE(made[0].same_bytes(evaluate(graph, inputs).value()[0]));
+  EXPECT_EQ(numbers_of(made[1]), (std::vector<double>{0, 2, 3, 4, 0}));
+  EXPECT_EQ(numbers_of(made[2]), (std::vector<double>{-1.5, -1.5, 0.5, 126, 126}));
+}
+
+// Scales learn: inside of the range by the rounding, outside by the bound.
+TEST(StraightThrough, ScalesAlongAnAxisHaveDerivatives) {
+  const Graph graph = parse_graph(R"(graph @g(%x: f32[2, 3], %s: f32[2]) -> f32[] {
+    %q = quantize %x, %s {dtype = i4, axis = 0}
+    %d = dequantize %q, %s {axis = 0}
+    %y = reduce %d {kind = sum, axes = [0, 1]}
+    return %y
+  })")
+                          .value();
+  const std::vector<Tensor> inputs = {
+      Tensor::from_reals(Type::get(DType::f32, {2, 3}), std::vector<double>{0.75, 9, -20, 1, 3, 5}),
+      Tensor::from_reals(Type::get(DType::f32, {2}), std::vector<double>{1, 2})};
+  const std::vector<Tensor> made = evaluate(grad(graph, 0, {true, true}).value(), inputs).value();
+  EXPECT_EQ(numbers_of(made[1]), (std::vector<double>{1, 0, 0, 1, 1, 1}));
+  // 1 - 0.75, the bounds 7 and -8; halves round to even: 0 - 0.5, 2 - 1.5, 2 - 2.5.
+  EXPECT_EQ(numbers_of(made[2]), (std::vector<double>{0.25 + 7 - 8, -0.5 + 0.5 - 0.5}));
+}
+
+TEST(StraightThrough, OtherScalesAreNoPair) {
+  const Graph graph = parse_graph(R"(graph @g(%x: f32[2]) -> f32[] {
+    %s = constant 0.5 : f32[]
+    %t = constant 0.25 : f32[]
+    %q = quantize %x, %s {dtype = u8}
+    %d = dequantize %q, %t
+    %y = reduce %d {kind = sum, axes = [0]}
+    return %y
+  })")
+                          .value();
+  EXPECT_FALSE(grad(graph, 0, {true}).ok());
 }
 
 }  // namespace
