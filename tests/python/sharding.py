@@ -1,0 +1,61 @@
+"""Meshes, and arrays in the parts of their devices."""
+
+import unittest
+
+import numpy as np
+
+import hone
+
+
+class Meshes(unittest.TestCase):
+    def test_count_devices(self):
+        mesh = hone.mesh(x=2, y=4)
+        self.assertEqual(mesh.devices, 8)
+        self.assertEqual(str(mesh), "x=2,y=4")
+        self.assertEqual(eval(repr(mesh)), mesh)
+        self.assertEqual([mesh.place(5, ["x"]), mesh.place(5, ["y"])], [1, 1])
+        self.assertEqual(mesh.place(6, ["y", "x"]), 5)
+        for wrong in ({}, {"x": 0}, {"x": 1.5}):
+            with self.assertRaises(hone.UsageError):
+                hone.mesh(**wrong)
+
+
+class Arrays(unittest.TestCase):
+    def test_in_parts_of_devices(self):
+        array = np.arange(24).reshape(6, 4)
+        with hone.mesh(batch=2, model=2):
+            parts = hone.shard(array, "batch", "model")
+        np.testing.assert_array_equal(parts.part(3), array[3:, 2:])
+        self.assertIs(parts.whole(), array)
+        self.assertEqual(repr(parts.placements), "(Shard(0), Shard(1))")
+
+    def test_sizes_that_do_not_divide(self):
+        parts = hone.shard(np.arange(7), "x", mesh=hone.mesh(x=3))
+        self.assertEqual([list(parts.part(d)) for d in range(3)], [[0, 1, 2], [3, 4, 5], [6]])
+
+    def test_placements_of_dtensor(self):
+        array = np.arange(8).reshape(2, 4)
+        mesh = hone.mesh(a=2, b=2)
+        parts = hone.shard(array, hone.Shard(1), hone.Replicate(), mesh=mesh)
+        self.assertEqual(parts.dims, ((), ("a",)))
+        np.testing.assert_array_equal(parts.part(2), array[:, 2:])
+        with self.assertRaisesRegex(hone.UsageError, "2 axes"):
+            hone.shard(array, hone.Shard(0), mesh=mesh)
+        with self.assertRaisesRegex(hone.UsageError, "2 dims"):
+            hone.shard(array, hone.Shard(2), hone.Replicate(), mesh=mesh)
+
+    def test_say_what_is_wrong(self):
+        array = np.zeros((4, 4))
+        with self.assertRaisesRegex(hone.UsageError, "no mesh"):
+            hone.shard(array, "x", None)
+        with self.assertRaisesRegex(hone.UsageError, "is no array"):
+            hone.shard(3, "x", mesh=hone.mesh(x=2))
+        with hone.mesh(x=2):
+            for dims, words in [(("x",), "1 dims"), (("y", None), "no axis 'y'"),
+                                (("x", "x"), "divides twice")]:
+                with self.assertRaisesRegex(hone.UsageError, words):
+                    hone.shard(array, *dims)
+
+
+if __name__ == "__main__":
+    unittest.main()
