@@ -169,6 +169,96 @@ TEST(Blocks, WhatNoThreadWroteIsNotCombined) {
               refuses(ErrorCode::bad_input, "@o of thread 33"));
 }
 
+// ---- Copies in the background
+// --------------------------------------------------------------------
+
+std::string copying(std::string_view body) {
+  return fmt::format(
+      "tiles @k(@x: f32[4, 64]) -> (@y: f32[4, 64]) {{ block @b: f32[64] blocks i in 4 {{ {} "
+      "threads u in 64 {{ %x = load @b[63 - u] store @y[i, u] = %x }} }} }}",
+      body);
+}
+
+TEST(Blocks, CopiesAreThereBehindAWaitAndABarrier) {
+  constexpr std::string_view kCopy =
+      "threads t in 16 { copy 4 @b[4*t] = @x[i, 4*t] if 0 <= t < 15 } ";
+  const auto run = [&](std::string_view behind) {
+    const TileProgram program =
+        parse_tiles(copying(std::string(kCopy) + std::string(behind))).value();
+    EXPECT_EQ(print(parse_tiles(print(program)).value()), print(program));
+    EXPECT_TRUE(verify(program).ok());
+    return interpret(program, numbers(program, 1));
+  };
+  const std::vector<Tensor> result = run("group wait 0 barrier").value();
+  const std::vector<Tensor> x = numbers(parse_tiles(copying("barrier")).value(), 1);
+  for (int64_t u = 0; u < 64; ++u)
+    EXPECT_EQ(result[0].real_at(u), u < 4 ? 0 : x[0].real_at(63 - u)) << u;
+  EXPECT_THAT(run("group wait 0"), refuses(ErrorCode::bad_input, "@b"));
+  EXPECT_THAT(run("group barrier"), refuses(ErrorCode::bad_input, "@b ... waited"));
+  EXPECT_THAT(run("wait 0 barrier"), refuses(ErrorCode::bad_input, "@b ... waited"));
+  EXPECT_THAT(run("group wait 1 barrier"), refuses(ErrorCode::bad_input, "@b ... waited"));
+  EXPECT_TRUE(run("group group wait 1 barrier").ok());
+}
+
+TEST(Blocks, CopiesThatCannotBeAreRefused) {
+  const auto status = [](std::string_view body) {
+    return verify(parse_tiles(copying(body)).value());
+  };
+  EXPECT_TRUE(status("threads t in 16 { copy 4 @b[4*t] = @x[i, 4*t] }").ok());
+  EXPECT_THAT(status("threads t in 15 { copy 4 @b[4*t + 1] = @x[i, 4*t] }"),
+              refuses(ErrorCode::bad_input, "@b ... between two pieces"));
+  EXPECT_THAT(status("threads t in 16 { copy 3 @b[3*t] = @x[i, 3*t] }"),
+              refuses(ErrorCode::bad_input, "96 bits"));
+  EXPECT_THAT(status("threads t in 16 { copy 1 @b[t] = @y[i, t] }"),
+              refuses(ErrorCode::bad_input, "@y"));
+  EXPECT_THAT(status("threads t in 65 { copy 1 @b[t] = @x[i, t] if 0 <= t < 64 }"),
+              refuses(ErrorCode::bad_input, "@b"));
+  EXPECT_THAT(status("threads t in 16 { group }"), refuses(ErrorCode::bad_input, "block"));
+}
+
+// ---- Products of warps --------------------------------------------------------------------------
+
+// Fragments by their places: a thread at a time, in words of both types.
+TEST(Blocks, AWarpMultipliesWhatItsThreadsHave) {
+  for (std::string_view numbers_of : {"bf16", "f16"}) {
+    const std::string text = fmt::format(
+        "tiles @k(@x: {0}[16, 16], @w: {0}[8, 16]) -> (@y: f32[16, 8]) {{ block @a: {0}[16, 16] "
+        "block @b: {0}[8, 16] own @l: u32[4] own @r: u32[2] own @s: f32[4] blocks i in 1 {{ "
+        "threads t in 32 {{ for k in 8 {{ %x = load @x[floordiv(t, 2), 8*mod(t, 2) + k] "
+        "store @a[floordiv(t, 2), 8*mod(t, 2) + k] = %x }} "
+        "for k in 4 {{ %w = load @w[floordiv(t, 4), 4*mod(t, 4) + k] "
+        "store @b[floordiv(t, 4), 4*mod(t, 4) + k] = %w }} }} barrier "
+        "threads t in 32 {{ %zero = number 0.5: f32 unroll q in 2 {{ unroll h in 2 {{ "
+        "%l = load word @a[floordiv(t, 4) + 8*h, 2*mod(t, 4) + 8*q] store @l[h + 2*q] = %l "
+        "store @s[h + 2*q] = %zero }} "
+        "%r = load word @b[floordiv(t, 4), 2*mod(t, 4) + 8*q] store @r[q] = %r }} }} "
+        "multiply @s[], @l[], @r[] as {0} "
+        "threads t in 32 {{ unroll h in 2 {{ unroll e in 2 {{ %y = load @s[2*h + e] "
+        "store @y[floordiv(t, 4) + 8*h, 2*mod(t, 4) + e] = %y }} }} }} }} }}",
+        numbers_of);
+    const auto reference = [](std::span<const Tensor> inputs) {
+      return of_graph(
+          fmt::format("graph @g(%x: {0}[16, 16], %w: {0}[8, 16]) {{ %a = cast %x {{dtype = f32}} "
+                      "%b = cast %w {{dtype = f32}} %h = constant 0.5 : f32[] "
+                      "%c = broadcast %h {{dims = [16, 8], map = []}} "
+                      "%d = dot %a, %b {{lhs_contract = [1], rhs_contract = [1]}} "
+                      "%y = add %d, %c return %y }}",
+                      name(inputs[0].dtype())),
+          inputs);
+    };
+    check_blocks(text, reference);
+    // A fragment that lies elsewhere.
+    const TileProgram wrong =
+        parse_tiles(changed(text, "store @l[h + 2*q]", "store @l[2*h + q]")).value();
+    const std::vector<Tensor> inputs = numbers(wrong, 1);
+    EXPECT_FALSE(compare(interpret(wrong, inputs).value()[0], reference(inputs)[0], {})->passed());
+    EXPECT_THAT(verify(parse_tiles(changed(text, "own @r: u32[2]", "own @r: u32[4]")).value()),
+                refuses(ErrorCode::bad_input, "@r ... 2 u32"));
+    EXPECT_THAT(interpret(parse_tiles(changed(text, "store @r[q] = %r", "")).value(), inputs),
+                refuses(ErrorCode::bad_input, "@r of thread 0"));
+  }
+}
+
 // ---- What is counted ----------------------------------------------------------------------------
 
 TEST(Blocks, AccessesAreCounted) {

@@ -37,6 +37,77 @@ void Emitter::emit(const WarpCombine& s) {
   store_element(s.buffer, offset, all);
 }
 
+// ---- Copies in the background
+// --------------------------------------------------------------------
+
+Value Emitter::intrinsic(mlir::Type result, llvm::StringRef name, ValueRange operands) {
+  auto call = b_.create<mlir::LLVM::CallIntrinsicOp>(result, b_.getStringAttr(name), operands);
+  return result ? call->getResult(0) : Value();
+}
+
+// Where a guard does not hold no byte is read, and all are zeros.
+void Emitter::emit(const AsyncCopy& s) {
+  const int64_t bytes = s.count * bits(dtype(s.to)) / 8;
+  const LoopSet loops = variance_.of(s.to_index, {}) | variance_.of(s.from_index, s.guards);
+  const std::string name =
+      fmt::format("llvm.nvvm.cp.async.{}.shared.global.{}.s", bytes == 16 ? "cg" : "ca", bytes);
+  open_.each(loops, [&](const Trips& trips) {
+    const Place to = place(s.to, s.to_index, {}, trips);
+    const Place from = place(s.from, s.from_index, s.guards, trips);
+    Value offset = index(from.offset, trips);
+    Value read = code_.integer(code_.i(32), bytes);
+    if (from.condition) {
+      offset = code_.select(from.condition, offset, code_.integer(0, offset));
+      read = code_.select(from.condition, read, code_.integer(0, read));
+    }
+    intrinsic({}, name, {pointer(s.to, index(to.offset, trips)), pointer(s.from, offset), read});
+  });
+}
+
+void Emitter::emit(const CopyGroup& /*s*/) { intrinsic({}, "llvm.nvvm.cp.async.commit.group", {}); }
+
+void Emitter::emit(const CopyWait& s) {
+  intrinsic({}, "llvm.nvvm.cp.async.wait.group", {code_.integer(code_.i(32), s.open)});
+}
+
+// ---- Products of a warp
+// --------------------------------------------------------------------------
+
+void Emitter::emit(const WarpProduct& s) {
+  const auto numbers = [&](BufferId buffer, std::vector<IndexExpr> index, int64_t count) {
+    llvm::SmallVector<Value> offsets;
+    index.push_back(0);
+    for (int64_t i = 0; i < count; ++i) {
+      index.back() = i;
+      offsets.push_back(this->index(place(buffer, index, {}, {}).offset, {}));
+    }
+    return offsets;
+  };
+  const bool is_half = s.numbers == DType::f16;
+  const mlir::Type word =
+      is_half ? mlir::Type(mlir::VectorType::get({2}, b_.getF16Type())) : mlir::Type(code_.i(32));
+  llvm::SmallVector<Value> operands;
+  const auto add_words = [&](BufferId buffer, const std::vector<IndexExpr>& index, int64_t count) {
+    for (Value offset : numbers(buffer, index, count)) {
+      const Value bits = load_element(buffer, offset);
+      operands.push_back(is_half ? b_.create<mlir::LLVM::BitcastOp>(word, bits).getResult() : bits);
+    }
+  };
+  add_words(s.lhs, s.lhs_index, 4);
+  add_words(s.rhs, s.rhs_index, 2);
+  const llvm::SmallVector<Value> sums = numbers(s.sums, s.sums_index, 4);
+  for (Value offset : sums) operands.push_back(load_element(s.sums, offset));
+  const llvm::StringRef name = is_half                    ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+                               : s.numbers == DType::bf16 ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+                                                          : "llvm.nvvm.mma.m16n8k8.row.col.tf32";
+  const llvm::SmallVector<mlir::Type> four(4, code_.f32());
+  const Value all =
+      intrinsic(mlir::LLVM::LLVMStructType::getLiteral(b_.getContext(), four), name, operands);
+  for (int64_t i = 0; i < 4; ++i)
+    store_element(s.sums, sums[static_cast<size_t>(i)],
+                  b_.create<mlir::LLVM::ExtractValueOp>(all, i));
+}
+
 // The number of the lane whose position differs in one bit. Lanes exchange words of 32 bits.
 Value Emitter::of_lane_apart(Value number, int64_t distance) {
   const mlir::Type type = number.getType(), i32 = code_.i(32), i64 = code_.i(64);

@@ -57,11 +57,16 @@ class Emitter {
   void emit(const tile::Product& s);      // products.cc
   void emit(const tile::Barrier& s);      // blocks.cc
   void emit(const tile::WarpCombine& s);  // blocks.cc
+  void emit(const tile::AsyncCopy& s);    // blocks.cc
+  void emit(const tile::CopyGroup& s);    // blocks.cc
+  void emit(const tile::CopyWait& s);     // blocks.cc
+  void emit(const tile::WarpProduct& s);  // blocks.cc
   void begin_products(const tile::Product& product);
   void end_products();
   void divided(const tile::Loop& phase);
   void threads_of_block(const tile::Loop& s);  // blocks.cc
   Value of_lane_apart(Value number, int64_t distance);
+  Value intrinsic(mlir::Type result, llvm::StringRef name, ValueRange operands);
   void sequential(const tile::Loop& s);
   void lockstep(const tile::Loop& s);
   Value combine_lanes(DType dtype, Opcode combine, Value vector);

@@ -48,6 +48,10 @@ class Spread {
   void visit(const Product&, int) {}
   void visit(const Barrier&, int) {}
   void visit(const WarpCombine&, int) {}
+  void visit(const AsyncCopy&, int) {}
+  void visit(const CopyGroup&, int) {}
+  void visit(const CopyWait&, int) {}
+  void visit(const WarpProduct&, int) {}
 
   void visit(const Loop& s, int depth) {
     const LoopSet self = is_lockstep(s.exec) ? LoopSet{1} << depth : 0;

@@ -44,6 +44,15 @@ struct DimReader {
   Nothing mod(Nothing, Dim positive) const { return number(positive); }
 };
 
+template <class AnyAccess, class OnExpr, class OnDim>
+void each_guard(AnyAccess& access, const OnExpr& expr, const OnDim& dim) {
+  for (auto& guard : access.guards) {
+    expr(guard.value);
+    dim(guard.lower);
+    dim(guard.upper);
+  }
+}
+
 // Calls `expr` with each index expression of a loop's statements, `dim` with each dim outside of
 // them. Elementwise ops have no sizes.
 template <class AnyLoop, class OnExpr, class OnDim>
@@ -60,13 +69,16 @@ void each_size(AnyLoop& loop, const OnExpr& expr, const OnDim& dim) {
             for (auto* each : {&s.sums_block, &s.lhs_block, &s.rhs_block}) expr(*each);
           } else if constexpr (std::is_same_v<S, WarpCombine>) {
             for (auto& each : s.index) expr(each);
+          } else if constexpr (std::is_same_v<S, WarpProduct>) {
+            for (auto* index : {&s.sums_index, &s.lhs_index, &s.rhs_index})
+              for (auto& each : *index) expr(each);
+          } else if constexpr (std::is_same_v<S, AsyncCopy>) {
+            for (auto* index : {&s.to_index, &s.from_index})
+              for (auto& each : *index) expr(each);
+            each_guard(s, expr, dim);
           } else if constexpr (std::is_same_v<S, Load> || std::is_same_v<S, Store>) {
             for (auto& each : s.index) expr(each);
-            for (auto& guard : s.guards) {
-              expr(guard.value);
-              dim(guard.lower);
-              dim(guard.upper);
-            }
+            each_guard(s, expr, dim);
           }
         },
         statement.kind);

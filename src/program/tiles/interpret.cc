@@ -26,6 +26,7 @@ struct BufferState {
   std::vector<bool> is_known;
   // Per element, in this phase: the trip of the threads loops that wrote it, and one that read it.
   std::vector<uint32_t> writer, reader;
+  std::vector<bool> is_under_way;  // by a copy that nobody has waited for
   Ints dims;
   size_t
       per_thread;  // elements of each thread of a block, which follow each other; 0: all have all
@@ -36,6 +37,7 @@ struct BufferState {
         is_known(elements.size()),
         writer(elements.size(), kNobody),
         reader(elements.size(), kNobody),
+        is_under_way(elements.size()),
         dims(type.static_dims()),
         per_thread(owners == 0 ? 0 : static_cast<size_t>(type.static_elements())) {}
   void next_phase() {
@@ -253,16 +255,16 @@ class Interpreter {
       scalars_[s.result] = scalars_[*s.otherwise];
       return {};
     }
-    note(&s, s.buffer, *at);
-    if (!s.is_word) return read(s, *at, scalars_[s.result]);
     const auto width = static_cast<size_t>(bits(program_.buffers[s.buffer].type.dtype()));
+    note(&s, s.buffer, *at, s.is_word ? static_cast<int64_t>(32 / width) : 1);
+    if (!s.is_word) return read(s, *at, scalars_[s.result]);
     uint32_t word = 0;
     for (size_t i = 0; i * width < 32; ++i) {
       ScalarNumber element;
       HONE_TRY(read(s, *at + i, element));
-      const uint32_t own = width == 8
-                               ? static_cast<uint32_t>(element.integer & 0xff)
-                               : std::bit_cast<uint32_t>(static_cast<float>(element.real)) >> 16;
+      const uint32_t own = width == 8 ? static_cast<uint32_t>(element.integer & 0xff)
+                                      : static_cast<uint32_t>(encode_real(
+                                            program_.buffers[s.buffer].type.dtype(), element.real));
       word |= own << width * i;
     }
     scalars_[s.result] = {0, word};
@@ -274,6 +276,7 @@ class Interpreter {
     if (!memory.is_known[at])
       return bad_input("element {} of @{} is read before it is written", at,
                        program_.buffers[s.buffer].name);
+    if (memory.is_under_way[at]) return not_waited(s.buffer, at);
     if (is_contended(s.buffer, memory.writer[at])) return contention(s.buffer, at);
     if (const std::optional<BufferId> output = output_in_[s.buffer];
         output && memories_[*output].is_known[at])
@@ -288,6 +291,7 @@ class Interpreter {
     BufferState& memory = memories_[s.buffer];
     const std::optional<size_t> at = element(s.index, s.guards, memory);
     if (!at) return {};
+    if (memory.is_under_way[*at]) return not_waited(s.buffer, *at);
     if (is_contended(s.buffer, memory.writer[*at]) || is_contended(s.buffer, memory.reader[*at]))
       return contention(s.buffer, *at);
     note(&s, s.buffer, *at);
@@ -390,6 +394,104 @@ class Interpreter {
     return {};
   }
 
+  // ---- Copies in the background ----------------------------------------------------------------
+
+  Error not_waited(BufferId buffer, size_t element) const {
+    return bad_input("element {} of @{} is used before its copy was waited for", element,
+                     program_.buffers[buffer].name);
+  }
+
+  Status execute(const AsyncCopy& s) {
+    BufferState &to = memories_[s.to], &from = memories_[s.from];
+    const size_t first = *element(s.to_index, {}, to);
+    const std::optional<size_t> source = element(s.from_index, s.guards, from);
+    note(&s.to_index, s.to, first, s.count);
+    if (source) note(&s.from_index, s.from, *source, s.count);
+    for (size_t i = 0; i < static_cast<size_t>(s.count); ++i) {
+      const size_t at = first + i;
+      if (to.is_under_way[at]) return not_waited(s.to, at);
+      if (is_contended(s.to, to.writer[at]) || is_contended(s.to, to.reader[at]))
+        return contention(s.to, at);
+      to.elements[at] = source ? from.elements[*source + i] : ScalarNumber{};
+      to.is_known[at] = to.is_under_way[at] = true;
+      to.writer[at] = trip_;
+      copies_.push_back({s.to, at, thread_, groups_});
+    }
+    return {};
+  }
+
+  Status execute(const CopyGroup& /*s*/) {
+    ++groups_;
+    return {};
+  }
+
+  // Only the thread that copied has the numbers, until there is a barrier.
+  Status execute(const CopyWait& s) {
+    std::map<int64_t, uint32_t> agents;  // by thread
+    std::erase_if(copies_, [&](const Copied& copy) {
+      if (copy.group + s.open >= groups_) return false;
+      const auto [agent, is_new] = agents.try_emplace(copy.thread, agents_.size());
+      if (is_new) agents_.push_back({block_, epoch_, static_cast<uint32_t>(copy.thread)});
+      memories_[copy.buffer].is_under_way[copy.element] = false;
+      memories_[copy.buffer].writer[copy.element] = agent->second;
+      return true;
+    });
+    return {};
+  }
+
+  // The memory of a block goes to the next one.
+  Status no_copies_left() const {
+    if (copies_.empty()) return {};
+    return bad_input("a block ends before element {} of @{}, which is copied, was waited for",
+                     copies_[0].element, program_.buffers[copies_[0].buffer].name);
+  }
+
+  // ---- Products of warps -----------------------------------------------------------------------
+
+  Status execute(const WarpProduct& s) {
+    for (int64_t warp = 0; warp < block_threads_; warp += kWarpLanes) HONE_TRY(multiply(s, warp));
+    thread_ = 0;
+    return {};
+  }
+
+  Status multiply(const WarpProduct& s, int64_t warp) {
+    for (int64_t row = 0; row < kProductRows; ++row) {
+      for (int64_t column = 0; column < kProductColumns; ++column) {
+        double& sum = HONE_TRY(factor(s.sums, s.sums_index, warp, place_of_sum(row, column)))->real;
+        for (int64_t word = 0; word < kProductWords; ++word) {
+          const auto l = static_cast<uint32_t>(
+              HONE_TRY(factor(s.lhs, s.lhs_index, warp, place_of_row(row, word)))->integer);
+          const auto r = static_cast<uint32_t>(
+              HONE_TRY(factor(s.rhs, s.rhs_index, warp, place_of_column(column, word)))->integer);
+          for (int part = 0; part < (s.numbers == DType::f32 ? 1 : 2); ++part)
+            sum = round_to(DType::f32,
+                           sum + part_of(s.numbers, l, part) * part_of(s.numbers, r, part));
+        }
+      }
+    }
+    return {};
+  }
+
+  // The number that a thread of a warp has there.
+  Result<ScalarNumber*> factor(BufferId buffer, std::vector<IndexExpr> index, int64_t warp,
+                               LanePlace place) {
+    BufferState& memory = memories_[buffer];
+    thread_ = warp + place.lane;
+    index.push_back(place.number);
+    const size_t at = *element(index, {}, memory);
+    if (!memory.is_known[at])
+      return bad_input("@{} of thread {} is multiplied before it is written",
+                       program_.buffers[buffer].name, thread_);
+    return &memory.elements[at];
+  }
+
+  static double part_of(DType numbers, uint32_t word, int part) {
+    if (numbers == DType::f32) return std::bit_cast<float>(word & kFactorBits);
+    const uint32_t half = part == 0 ? word & 0xffff : word >> 16;
+    if (numbers == DType::bf16) return std::bit_cast<float>(half << 16);
+    return decode_real(DType::f16, half);
+  }
+
   // The threads of a block, warp by warp in any order.
   Status run_threads(const Loop& s) {
     const int64_t extent = program_.indices[static_cast<size_t>(s.index)].high.value();
@@ -412,14 +514,15 @@ class Interpreter {
     return {};
   }
 
-  // Notes where a thread of a block accesses memory.
-  void note(const void* statement, BufferId buffer, size_t element) {
+  // Notes where a thread of a block accesses memory: this many neighbours.
+  void note(const void* statement, BufferId buffer, size_t element, int64_t count = 1) {
     if (options_.counts == nullptr || block_threads_ == 0) return;
     const BufferRole role = program_.buffers[buffer].role;
     if (role == BufferRole::own || role == BufferRole::scratch) return;
     const int64_t visit = visits_[statement]++;
     Access& access = accesses_[{statement, visit}];
     access.buffer = buffer;
+    access.width = count * bits(program_.buffers[buffer].type.dtype());
     access.places.push_back(static_cast<int64_t>(element) *
                             bits(program_.buffers[buffer].type.dtype()) / 8);
   }
@@ -428,22 +531,30 @@ class Interpreter {
     for (const auto& [statement, access] : accesses_) {
       const TileBuffer& buffer = program_.buffers[access.buffer];
       if (buffer.role == BufferRole::block)
-        count_turns(access.places);
+        count_turns(access.places, access.width);
       else
-        count_sectors(access.places, bits(buffer.type.dtype()));
+        count_sectors(access.places, access.width);
     }
     accesses_.clear();
   }
 
-  // Words of one bank take turns.
-  void count_turns(const std::vector<int64_t>& places) {
+  // Words of one bank take turns. Threads that have a word for each bank together go at a time.
+  void count_turns(const std::vector<int64_t>& places, int64_t width) {
     constexpr int64_t kBanks = 32, kWord = 4;
-    std::map<int64_t, std::set<int64_t>> words;  // by bank
-    for (int64_t place : places) words[place / kWord % kBanks].insert(place / kWord);
-    size_t turns = 0;
-    for (const auto& [bank, own] : words) turns = std::max(turns, own.size());
+    const int64_t words_of_each = std::max<int64_t>(width / 8 / kWord, 1);
+    const auto at_a_time = static_cast<size_t>(kBanks / words_of_each);
     ++options_.counts->block_accesses;
-    options_.counts->bank_conflicts += static_cast<int64_t>(turns) - 1;
+    for (size_t first = 0; first < places.size(); first += at_a_time) {
+      std::map<int64_t, std::set<int64_t>> words;  // by bank
+      for (size_t t = first; t < std::min(first + at_a_time, places.size()); ++t)
+        for (int64_t w = 0; w < words_of_each; ++w) {
+          const int64_t word = places[t] / kWord + w;
+          words[word % kBanks].insert(word);
+        }
+      size_t turns = 0;
+      for (const auto& [bank, own] : words) turns = std::max(turns, own.size());
+      options_.counts->bank_conflicts += static_cast<int64_t>(turns) - 1;
+    }
   }
 
   void count_sectors(const std::vector<int64_t>& places, int64_t width) {
@@ -477,6 +588,7 @@ class Interpreter {
       }
       if (s.exec == Exec::blocks) start_block();
       HONE_TRY(execute(s.body));
+      if (s.exec == Exec::blocks) HONE_TRY(no_copies_left());
       std::vector<ScalarNumber> next;
       for (const Carry& carry : s.carried) next.push_back(scalars_[carry.next]);
       for (size_t i = 0; i < next.size(); ++i) scalars_[s.carried[i].inside] = next[i];
@@ -517,8 +629,16 @@ class Interpreter {
   int64_t block_threads_ = 0;  // 0: the phase has no blocks loops
   uint32_t block_ = 0, epoch_ = 0;
   int64_t thread_ = 0;
+  struct Copied {
+    BufferId buffer = 0;
+    size_t element = 0;
+    int64_t thread = 0, group = 0;
+  };
+  std::vector<Copied> copies_;  // under way
+  int64_t groups_ = 0;          // of copies that are closed
   struct Access {
     BufferId buffer = 0;
+    int64_t width = 0;                 // bits
     std::vector<int64_t> places = {};  // in bytes, by thread
   };
   std::map<std::pair<const void*, int64_t>, Access> accesses_;  // of a warp, by statement and visit

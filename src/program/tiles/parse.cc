@@ -101,6 +101,16 @@ class TileParser {
     if (text_.peek().is("product")) return product(out);
     if (text_.peek().is("index")) return choose(out);
     if (text_.peek().is("combine")) return combine(out);
+    if (text_.peek().is("copy")) return copy(out);
+    if (text_.peek().is("multiply")) return multiply(out);
+    if (text_.eat("group")) {
+      out.push_back({CopyGroup()});
+      return {};
+    }
+    if (text_.eat("wait")) {
+      out.push_back({CopyWait{HONE_TRY(text_.integer("a number", 0, kMostOpenGroups))}});
+      return {};
+    }
     if (text_.eat("barrier")) {
       out.push_back({Barrier()});
       return {};
@@ -239,6 +249,32 @@ class TileParser {
     HONE_TRY(text_.expect("by"));
     combine.combine = HONE_TRY(combining());
     out.push_back({std::move(combine)});
+    return {};
+  }
+
+  Status copy(Block& out) {
+    HONE_TRY(text_.expect("copy"));
+    AsyncCopy copy;
+    copy.count = HONE_TRY(text_.integer("a number", 1, 16));
+    HONE_TRY(access(copy.to, copy.to_index));
+    HONE_TRY(text_.expect("="));
+    HONE_TRY(access(copy.from, copy.from_index));
+    copy.guards = HONE_TRY(guards());
+    out.push_back({std::move(copy)});
+    return {};
+  }
+
+  Status multiply(Block& out) {
+    HONE_TRY(text_.expect("multiply"));
+    WarpProduct product;
+    HONE_TRY(access(product.sums, product.sums_index));
+    HONE_TRY(text_.expect(","));
+    HONE_TRY(access(product.lhs, product.lhs_index));
+    HONE_TRY(text_.expect(","));
+    HONE_TRY(access(product.rhs, product.rhs_index));
+    HONE_TRY(text_.expect("as"));
+    product.numbers = HONE_TRY(element_type());
+    out.push_back({std::move(product)});
     return {};
   }
 

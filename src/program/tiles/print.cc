@@ -180,6 +180,24 @@ class TilePrinter {
     access(s.buffer, s.index);
     out_ += fmt::format(" by {}", name(s.combine));
   }
+  void print(const AsyncCopy& s) {
+    out_ += fmt::format("copy {} ", s.count);
+    access(s.to, s.to_index);
+    out_ += " = ";
+    access(s.from, s.from_index);
+    guards(s.guards);
+  }
+  void print(const CopyGroup& /*s*/) { out_ += "group"; }
+  void print(const CopyWait& s) { out_ += fmt::format("wait {}", s.open); }
+  void print(const WarpProduct& s) {
+    out_ += "multiply ";
+    access(s.sums, s.sums_index);
+    out_ += ", ";
+    access(s.lhs, s.lhs_index);
+    out_ += ", ";
+    access(s.rhs, s.rhs_index);
+    out_ += fmt::format(" as {}", name(s.numbers));
+  }
   void print(const Loop& s) {
     for (size_t i = 0; i < s.carried.size(); ++i) {
       if (i > 0) out_ += ", ";

@@ -52,13 +52,20 @@ class Serializer {
     Block result;
     for (Statement& statement : body) {
       if (std::holds_alternative<Barrier>(statement.kind)) continue;
+      if (std::holds_alternative<CopyGroup>(statement.kind)) continue;
+      if (std::holds_alternative<CopyWait>(statement.kind)) continue;
       if (const auto* combine = std::get_if<WarpCombine>(&statement.kind)) {
         add_combination(*combine, result);
+        continue;
+      }
+      if (const auto* product = std::get_if<WarpProduct>(&statement.kind)) {
+        add_product(*product, result);
         continue;
       }
       auto& loop = std::get<Loop>(statement.kind);
       if (loop.exec == Exec::threads) {
         loop.exec = Exec::loop;
+        copy_at_once(loop.body);
         own_by(loop.index, loop.body);
       } else {
         loop.body = serialized(std::move(loop.body));
@@ -78,6 +85,111 @@ class Serializer {
       if (auto* store = std::get_if<Store>(&statement.kind)) own(store->buffer, store->index);
       if (auto* loop = std::get_if<Loop>(&statement.kind)) own_by(thread, loop->body);
     }
+  }
+
+  // A copy in the background is done when it is started.
+  void copy_at_once(Block& body) {
+    Block result;
+    for (Statement& statement : body) {
+      if (auto* loop = std::get_if<Loop>(&statement.kind)) copy_at_once(loop->body);
+      if (const auto* copy = std::get_if<AsyncCopy>(&statement.kind))
+        add_copy(*copy, result);
+      else
+        result.push_back(std::move(statement));
+    }
+    body = std::move(result);
+  }
+
+  void add_copy(const AsyncCopy& s, Block& out) {
+    const DType dtype = program_.buffers[s.to].type.dtype();
+    const Scalar zero = scalar(dtype);
+    out.push_back({is_real(dtype) ? Number{zero, 0.0} : Number{zero, int64_t{0}}});
+    std::vector<IndexExpr> from = s.from_index, to = s.to_index;
+    std::vector<Guard> guards = s.guards;
+    for (int64_t i = 0; i < s.count; ++i) {
+      if (i > 0) {
+        from.back() = from.back() + IndexExpr(1);
+        to.back() = to.back() + IndexExpr(1);
+        // It always holds: a piece lies inside where its first element does.
+        const Type type = program_.buffers[s.from].type;
+        guards = s.guards;
+        guards.push_back({from.back(), 0, type.dim(type.rank() - 1)});
+      }
+      const Scalar number = scalar(dtype);
+      const std::optional<Scalar> otherwise =
+          guards.empty() ? std::nullopt : std::optional<Scalar>(zero);
+      out.push_back({Load{number, s.from, from, guards, otherwise}});
+      out.push_back({Store{s.to, to, number}});
+    }
+  }
+
+  // Sum by sum, words in turn: warp, row, column, word are loops.
+  void add_product(const WarpProduct& s, Block& out) {
+    const Index warp = add_index("warp", threads_ / kWarpLanes),
+                row = add_index("row", kProductRows), column = add_index("column", kProductColumns),
+                word = add_index("word", kProductWords);
+    const IndexExpr w = IndexExpr::iter(warp), i = IndexExpr::iter(row),
+                    j = IndexExpr::iter(column), k = IndexExpr::iter(word);
+    const auto place = [&](const std::vector<IndexExpr>& index, const IndexExpr& lane,
+                           const IndexExpr& number) {
+      std::vector<IndexExpr> whole = of(w * kWarpLanes + lane, index);
+      whole.push_back(number);
+      return whole;
+    };
+    const std::vector<IndexExpr> sum_at =
+        place(s.sums_index, mod(i, 8) * 4 + floordiv(j, 2), floordiv(i, 8) * 2 + mod(j, 2));
+    Block words;
+    const Scalar l = scalar(DType::u32), r = scalar(DType::u32), before = scalar(DType::f32);
+    words.push_back({Load{before, s.sums, sum_at}});
+    words.push_back(
+        {Load{l, s.lhs,
+              place(s.lhs_index, mod(i, 8) * 4 + mod(k, 4), floordiv(i, 8) + floordiv(k, 4) * 2)}});
+    words.push_back({Load{r, s.rhs, place(s.rhs_index, j * 4 + mod(k, 4), floordiv(k, 4))}});
+    Scalar sum = before;
+    for (int part = 0; part < (s.numbers == DType::f32 ? 1 : 2); ++part) {
+      const Scalar a = factor(s.numbers, l, part, words), b = factor(s.numbers, r, part, words);
+      const Scalar next = scalar(DType::f32);
+      words.push_back({Fma{next, a, b, sum}});
+      sum = next;
+    }
+    words.push_back({Store{s.sums, sum_at, sum}});
+    Block body = std::move(words);
+    for (Index index : {word, column, row, warp}) {
+      Loop loop = {.index = index, .exec = Exec::loop, .body = std::move(body)};
+      body.clear();
+      body.push_back({std::move(loop)});
+    }
+    out.push_back(std::move(body[0]));
+  }
+
+  // One of the numbers of a word, as f32.
+  Scalar factor(DType numbers, Scalar word, int part, Block& out) {
+    const auto add = [&](Op op, DType dtype, std::vector<Scalar> operands) {
+      const Scalar result = scalar(dtype);
+      out.push_back({Compute{result, std::move(op), std::move(operands)}});
+      return result;
+    };
+    const auto number = [&](int64_t value) {
+      const Scalar result = scalar(DType::u32);
+      out.push_back({Number{result, value}});
+      return result;
+    };
+    const auto to = [](Opcode opcode, DType dtype) { return Op::get(opcode, {{"dtype", dtype}}); };
+    if (numbers == DType::f32) {
+      word = add(Op::get(Opcode::and_), DType::u32, {word, number(int64_t{kFactorBits})});
+      return add(to(Opcode::bitcast, DType::f32), DType::f32, {word});
+    }
+    const Scalar sixteen = number(16);
+    if (numbers == DType::bf16) {
+      word = part == 0
+                 ? add(Op::get(Opcode::shift_left), DType::u32, {word, sixteen})
+                 : add(Op::get(Opcode::and_), DType::u32, {word, number(int64_t{0xffff0000})});
+      return add(to(Opcode::bitcast, DType::f32), DType::f32, {word});
+    }
+    if (part == 1) word = add(Op::get(Opcode::shift_right), DType::u32, {word, sixteen});
+    const Scalar half = add(to(Opcode::cast, DType::u16), DType::u16, {word});
+    const Scalar real = add(to(Opcode::bitcast, DType::f16), DType::f16, {half});
+    return add(to(Opcode::cast, DType::f32), DType::f32, {real});
   }
 
   // In five steps, each by way of memory, so that no thread sees what the step itself changes.
@@ -101,10 +213,14 @@ class Serializer {
     }
   }
 
+  Index add_index(std::string_view name, int64_t extent) {
+    program_.indices.push_back({.name = free_name(name), .low = 0, .high = extent});
+    return static_cast<Index>(program_.indices.size() - 1);
+  }
+
   template <class Make>
   void add_turns(Block& out, const Make& make) {
-    program_.indices.push_back({.name = free_name("turn"), .low = 0, .high = threads_});
-    const auto index = static_cast<Index>(program_.indices.size() - 1);
+    const Index index = add_index("turn", threads_);
     out.push_back({Loop{.index = index, .exec = Exec::loop, .body = make(IndexExpr::iter(index))}});
   }
 

@@ -75,6 +75,10 @@ class TileBuilder {
   void combine(tile::BufferId buffer, Indices index, Opcode combine) {
     add({tile::WarpCombine{buffer, std::move(index), combine}});
   }
+  void copy(tile::AsyncCopy copy) { add({std::move(copy)}); }
+  void group() { add({tile::CopyGroup()}); }
+  void wait(int64_t open) { add({tile::CopyWait{open}}); }
+  void product(tile::WarpProduct product) { add({std::move(product)}); }
   // The nearest index in [low, high).
   IndexExpr choose(std::string_view name, Dim low, Dim high, Scalar value);
 

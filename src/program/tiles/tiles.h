@@ -164,8 +164,8 @@ struct Choose {
 };
 
 // A load whose guards do not all hold gives `otherwise`. A load of a word reads a buffer of 8-bit
-// integers or of bf16. It takes the element and those after it along the last dim, four or two in
-// all. The result is a u32 with the first element in its lowest bits.
+// integers, of bf16 or of f16. It takes the element and those after it along the last dim, four or
+// two in all. The result is a u32 with the first element in its lowest bits.
 struct Load {
   Scalar result;
   BufferId buffer;
@@ -223,6 +223,58 @@ struct WarpCombine {
   Opcode combine;
 };
 
+// Starts to copy `count` neighbours, along the last dims, from an input to memory of the block: 4,
+// 8 or 16 bytes that begin at a multiple of as many. They are zeros if some guard does not hold.
+// The thread has them once it has waited for the group of the copy, other threads behind a barrier
+// that comes after that.
+struct AsyncCopy {
+  BufferId to;
+  std::vector<IndexExpr> to_index;
+  BufferId from;
+  std::vector<IndexExpr> from_index;
+  int64_t count = 1;
+  std::vector<Guard> guards = {};
+};
+
+// The copies that each thread has started since its last group are a group.
+struct CopyGroup {};
+
+// Each thread waits until at most `open` of its groups are under way.
+struct CopyWait {
+  int64_t open = 0;
+};
+inline constexpr int64_t kMostOpenGroups = 7;
+
+// The threads of each warp add the product of a matrix of 16 rows and one of 8 columns to sums of
+// f32. A factor is a word of u32: two bf16, two f16, or one f32 without its last 13 bits. A row or
+// column has 8 words. Thread t of the warp has
+//   of the sums    [2 * h + e]: row t / 4 + 8 * h, column 2 * (t mod 4) + e
+//   of the rows    [h + 2 * q]: row t / 4 + 8 * h, word t mod 4 + 4 * q
+//   of the columns [q]:         column t / 4, word t mod 4 + 4 * q
+// with e, h and q of 0 and 1. Products are added word by word; on a GPU the order is open. The
+// buffers are BufferRole::own, and have these numbers along their last dims; an index has the dims
+// before.
+struct WarpProduct {
+  BufferId sums, lhs, rhs;
+  std::vector<IndexExpr> sums_index, lhs_index, rhs_index;
+  DType numbers = DType::bf16;
+};
+inline constexpr uint32_t kFactorBits = 0xffffe000;  // of an f32
+inline constexpr int64_t kProductRows = 16, kProductColumns = 8, kProductWords = 8;
+// Where a sum and the words of factors are: the thread of the warp, and its number there.
+struct LanePlace {
+  int64_t lane, number;
+};
+constexpr LanePlace place_of_sum(int64_t row, int64_t column) {
+  return {row % 8 * 4 + column / 2, row / 8 * 2 + column % 2};
+}
+constexpr LanePlace place_of_row(int64_t row, int64_t word) {
+  return {row % 8 * 4 + word % 4, row / 8 + word / 4 * 2};
+}
+constexpr LanePlace place_of_column(int64_t column, int64_t word) {
+  return {column * 4 + word % 4, word / 4};
+}
+
 // The index counts from 0; its bounds in TileProgram::indices are [0, extent).
 struct Loop {
   Index index;
@@ -234,7 +286,7 @@ struct Loop {
 
 struct Statement {
   std::variant<Number, Position, Compute, Fma, Quad, Pair, Choose, Load, Store, Product, Loop,
-               Barrier, WarpCombine>
+               Barrier, WarpCombine, AsyncCopy, CopyGroup, CopyWait, WarpProduct>
       kind;
 };
 

@@ -106,16 +106,20 @@ class Verifier {
   // Between the threads loops of a block stands what all of its threads do together.
   static Status check_block_level(const Statement& statement, const Block& all, Place place) {
     const bool is_of_block = std::holds_alternative<Barrier>(statement.kind) ||
-                             std::holds_alternative<WarpCombine>(statement.kind);
+                             std::holds_alternative<WarpCombine>(statement.kind) ||
+                             std::holds_alternative<CopyGroup>(statement.kind) ||
+                             std::holds_alternative<CopyWait>(statement.kind) ||
+                             std::holds_alternative<WarpProduct>(statement.kind);
     const bool is_block_level = place == Place::blocks || place == Place::block;
     if (!is_block_level && is_of_block)
-      return bad_input("a barrier or a combination is not between the threads loops of a block");
+      return bad_input(
+          "a barrier, a combination or the like is not between the threads loops of a block");
     if (!is_block_level || is_of_block) return {};
     const Loop* loop = std::get_if<Loop>(&statement.kind);
     if (loop == nullptr ||
         (loop->exec != Exec::threads && loop->exec != Exec::loop && loop->exec != Exec::blocks))
       return bad_input(
-          "in a block, outside of its threads loops, is more than loops, barriers, combinations");
+          "in a block, outside of its threads loops, is more than loops and what all threads do");
     if (loop->exec == Exec::blocks && (place != Place::blocks || all.size() > 1))
       return bad_input("a blocks loop is not alone in another one");
     return {};
@@ -224,7 +228,8 @@ class Verifier {
   Status check_word(const Load& s) const {
     const TileBuffer& buffer = program_.buffers[s.buffer];
     const DType element = buffer.type.dtype();
-    const bool has_words = element == DType::u8 || element == DType::i8 || element == DType::bf16;
+    const bool has_words = element == DType::u8 || element == DType::i8 || element == DType::bf16 ||
+                           element == DType::f16;
     if (!has_words || buffer.type.rank() == 0)
       return bad_input("@{}, {}, has no words", buffer.name, buffer.type.to_string());
     if (output_in_[s.buffer])
@@ -276,6 +281,63 @@ class Verifier {
     if (results[0] != element)
       return bad_input("{} of @{} gives {}", name(s.combine), buffer.name, results[0].to_string());
     return {};
+  }
+
+  Status check(const CopyGroup& /*s*/, Place /*place*/) { return {}; }
+  Status check(const CopyWait& s, Place /*place*/) {
+    if (s.open >= 0 && s.open <= kMostOpenGroups) return {};
+    return bad_input("{} groups of copies are left open, not 0 to {}", s.open, kMostOpenGroups);
+  }
+
+  // The last of its elements lies inside, too.
+  Status check(const AsyncCopy& s, Place /*place*/) {
+    if (!in_block_) return bad_input("a copy is not in a block");
+    HONE_TRY(access(s.to, s.to_index, {}));
+    HONE_TRY(access(s.from, s.from_index, s.guards));
+    const TileBuffer &to = program_.buffers[s.to], &from = program_.buffers[s.from];
+    if (to.role != BufferRole::block || from.role != BufferRole::input || output_in_[s.from])
+      return bad_input("a copy is from @{} to @{}, not from an input to memory of a block",
+                       from.name, to.name);
+    if (to.type.dtype() != from.type.dtype())
+      return bad_input("a copy is from @{}, {}, to @{}, {}", from.name, from.type.to_string(),
+                       to.name, to.type.to_string());
+    const int64_t copied = s.count * bits(to.type.dtype());
+    if (copied != 32 && copied != 64 && copied != 128)
+      return bad_input("a copy takes {} bits, not 4, 8 or 16 bytes", copied);
+    if (s.count == 1) return {};
+    for (const auto& [buffer, index] : {std::pair(&to, s.to_index), std::pair(&from, s.from_index)})
+      HONE_TRY(check_begins_piece(*buffer, index, s.count));
+    return {};
+  }
+
+  // Elements in rows of whole pieces, the first of a piece: so all of the piece lies inside.
+  Status check_begins_piece(const TileBuffer& buffer, const std::vector<IndexExpr>& index,
+                            int64_t count) const {
+    if (!index.empty() && buffer.type.dim(buffer.type.rank() - 1).divisible_by(count)) {
+      const IndexExpr ahead = bounds_.simplified(mod(index.back(), count));
+      if (const std::optional<Dim> none = ahead.as_constant(); none && none->is(0)) return {};
+    }
+    return bad_input("a copy of {} elements of @{} may begin between two pieces", count,
+                     buffer.name);
+  }
+
+  Status check(const WarpProduct& s, Place /*place*/) {
+    HONE_TRY(check_factors(s.sums, s.sums_index, DType::f32, 4));
+    HONE_TRY(check_factors(s.lhs, s.lhs_index, DType::u32, 4));
+    HONE_TRY(check_factors(s.rhs, s.rhs_index, DType::u32, 2));
+    if (s.numbers == DType::bf16 || s.numbers == DType::f16 || s.numbers == DType::f32) return {};
+    return bad_input("a warp multiplies bf16, f16 or f32, not {}", name(s.numbers));
+  }
+
+  Status check_factors(BufferId id, std::vector<IndexExpr> index, DType dtype, int64_t numbers) {
+    index.push_back(0);
+    HONE_TRY(access(id, index, {}));
+    const TileBuffer& buffer = program_.buffers[id];
+    if (buffer.role == BufferRole::own && buffer.type.dtype() == dtype &&
+        buffer.type.dim(buffer.type.rank() - 1).is(numbers))
+      return {};
+    return bad_input("@{}, {}, does not have {} {} of each thread for a product", buffer.name,
+                     buffer.type.to_string(), numbers, name(dtype));
   }
 
   // Sizes agree, and whole blocks lie inside.
