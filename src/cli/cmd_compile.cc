@@ -8,6 +8,7 @@
 #include "cli/division.h"
 #include "cli/machines.h"
 #include "cli/native.h"
+#include "cli/quantizing.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "cli/writable.h"
@@ -283,8 +284,11 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
              : native_options(arguments, console, DefaultCache::user, LogPlans::timed);
   NativeOptions options = HONE_TRY(std::move(chosen));
   tracer.watch(options);
-  const Source source = HONE_TRY(tracer.timed(
+  const Source read = HONE_TRY(tracer.timed(
       "read", [&] { return given_source(arguments.text("MODEL"), arguments, console); }));
+  const std::optional<Lowered> lowered =
+      HONE_TRY(lowered_source(read, arguments, 0, options, console));
+  const Source& source = lowered ? lowered->source : read;
   const GivenGraphs given = HONE_TRY(given_graphs(source, options, console));
 
   std::string text;

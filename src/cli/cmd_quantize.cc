@@ -3,66 +3,19 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/arguments.h"
-#include "cli/batches.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/memory_limit.h"
+#include "cli/hardware.h"
 #include "cli/native.h"
+#include "cli/quantizing.h"
 #include "cli/source.h"
-#include "cost/analytic.h"
 #include "report/quantize_page.h"
 #include "session/duels.h"
 
 namespace hone::cli {
 namespace {
 
-constexpr double kMostError = 1;
-
-// "0.5%", or the share: 0.005.
-Result<double> drop_of(const Arguments& arguments) {
-  const std::string given = arguments.text("drop");
-  std::string_view text = given;
-  const bool is_percent = text.ends_with('%');
-  if (is_percent) text.remove_suffix(1);
-  const Result<double> number = parse_double(text);
-  const double share = number.ok() ? *number / (is_percent ? 100 : 1) : -1;
-  if (!(share >= 0) || share >= 1)
-    return usage_error("--drop {} is not a share from 0% to 100%", given).with_hint("--drop 0.5%");
-  return share;
-}
-
 constexpr double kDuelSeconds = 0.15;  // for each side
-
-Result<quantize::QuantizeOptions> quantize_options(const Arguments& arguments) {
-  quantize::QuantizeOptions options;
-  const std::string to = arguments.text("to");
-  if (const std::optional<quantize::Precision> level = quantize::precision_of(to)) {
-    options.levels = {*level};
-  } else {
-    for (quantize::Precision each : quantize::kPrecisions)
-      if (each != quantize::Precision::f32) options.levels.push_back(each);
-    options.only_faster = true;
-  }
-  options.error = arguments.real("error");
-  if (!(options.error > 0) || options.error > kMostError)
-    return usage_error("--error {} is outside of what is useful: above 0, at most 1", options.error)
-        .with_hint("--error 1e-2");
-  if (arguments.given("drop")) {
-    if (arguments.given("error"))
-      return usage_error("--drop and --error are two ways to say how much may be lost")
-          .with_hint("take one of them");
-    options.drop = HONE_TRY(drop_of(arguments));
-  }
-  if (arguments.given("labels") && !arguments.given("data"))
-    return usage_error("--labels names an array of the files of --data");
-  options.trials = arguments.integer("trials");
-  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
-  options.keep = arguments.list("keep");
-  options.group = arguments.integer("group");
-  if ((options.group & (options.group - 1)) != 0)
-    return usage_error("--group {} is not a power of 2", options.group);
-  return options;
-}
 
 struct Totals {
   double seconds_f32 = 0, seconds = 0;
@@ -76,23 +29,6 @@ Totals totals_of(const quantize::QuantizeResult& result) {
     totals.bytes_f32 += each.bytes_f32, totals.bytes += each.bytes;
   }
   return totals;
-}
-
-double share_of(int64_t part, int64_t all) {
-  return static_cast<double>(part) / static_cast<double>(std::max<int64_t>(all, 1));
-}
-
-std::string difference_text(std::string_view what, const quantize::Difference& difference) {
-  std::string text = fmt::format("{}  error {:.3g}, largest difference {:.3g}", what,
-                                 difference.error, difference.largest);
-  if (const std::optional<double> equal = difference.equal_best())
-    text += fmt::format(", equal best answers {:.1f} %", 100 * *equal);
-  const quantize::Answers& answers = difference.answers;
-  if (answers.are_labelled)
-    text += fmt::format(", right answers {:.2f} % (f32 {:.2f} %)",
-                        100 * share_of(answers.right, answers.rows),
-                        100 * share_of(answers.right_of_f32, answers.rows));
-  return text + "\n";
 }
 
 // The choice, and how long the model and the new one take in turns: the second is b.
@@ -161,8 +97,8 @@ std::string table_of(const Measured& measured, bool is_by_seconds) {
   text += fmt::format("weights  {} before, {} after\n", format_bytes(totals.bytes_f32),
                       format_bytes(totals.bytes));
   text += turns_text(measured.times);
-  text += difference_text("seen   ", result.calibration);
-  text += difference_text("unseen ", result.unseen);
+  text += fmt::format("seen     {}\n", difference_text(result.calibration));
+  text += fmt::format("unseen   {}\n", difference_text(result.unseen));
   return text + front_text(result, is_by_seconds);
 }
 
@@ -212,34 +148,23 @@ Status cmd_quantize(const Arguments& arguments, Console& console) {
   const std::string path = arguments.text("output"), json = arguments.text("json");
   const std::string page = arguments.text("page");
   if (!path.empty()) HONE_TRY(check_model_path(path));
-  quantize::QuantizeOptions options = HONE_TRY(quantize_options(arguments));
+  const quantize::QuantizeOptions options = HONE_TRY(quantize_options(arguments));
   const ExportOptions onnx = HONE_TRY(onnx_options(arguments, path));
   const NativeOptions native =
       HONE_TRY(native_options(arguments, console, DefaultCache::none, LogPlans::left));
   HONE_TRY(check_runs_here(native.target, Console::labels()));
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
-  const Model model = HONE_TRY(with_sizes(source.model, HONE_TRY(given_sizes(source, console))));
+  const Model model = HONE_TRY(model_to_measure(source, "'hone quantize'", console));
   const Graph* graph = single_graph(model);
-  if (graph == nullptr) return no_single_graph(model, "'hone quantize'");
-  if (!graph->is_static())
-    return usage_error("times and errors depend on the open sizes, such as {}",
-                       graph->symbols()[0].name())
-        .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
-
-  const Face face = limited_face(arguments, console);
-  const quantize::Batches batches = HONE_TRY(batches_of(
-      *graph, arguments.text("data"), arguments.text("labels"), arguments.integer("seed"), face));
-  const AnalyticCost analytic(native.target);
-  const Cost& cost = native.cost == nullptr ? analytic : *native.cost;
-  const std::unique_ptr<Progress> progress = console.progress();
-  options.progress = progress.get();
-  options.cancel = &console.cancel();
-  const quantize::QuantizeMachine machine = native_machine(native, cost, face);
-  Measured measured = {.result =
-                           HONE_TRY(quantize::choose_levels(*graph, options, batches, machine)),
-                       .times = {}};
-  measured.times = HONE_TRY(
-      in_turns(*graph, measured.result, batches.unseen[0].inputs, machine, console.cancel()));
+  const std::vector<quantize::Multiplier> multipliers = HONE_TRY(multipliers_of(arguments));
+  if (!multipliers.empty())
+    return quantize_for_hardware(*graph, options, multipliers, arguments, native, onnx, console);
+  Levels levels = HONE_TRY(
+      chosen_levels(*graph, options, arguments, arguments.integer("seed"), native, console));
+  Measured measured = {.result = std::move(levels.result), .times = {}};
+  measured.times =
+      HONE_TRY(in_turns(*graph, measured.result, levels.samples.batches.unseen[0].inputs,
+                        levels.samples.machine, console.cancel()));
   const std::string table = table_of(measured, options.only_faster);
   if (path == "-" || json == "-" || page == "-")
     console.say(trim(table));

@@ -8,6 +8,7 @@
 #include "cli/log.h"
 #include "cli/memory_limit.h"
 #include "cli/native.h"
+#include "cli/quantizing.h"
 #include "cli/source.h"
 #include "report/load_text.h"
 #include "report/tune_text.h"
@@ -63,7 +64,10 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   // Rewrites are measured before they are kept.
   if (native.find_rewrites) HONE_TRY(take_rewrites(native, 0, arguments, console));
   HONE_TRY(check_runs_here(native.target, Console::labels()));
-  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Source read = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const std::optional<Lowered> lowered =
+      HONE_TRY(lowered_source(read, arguments, arguments.integer("seed"), native, console));
+  const Source& source = lowered ? lowered->source : read;
   const GivenGraphs given = HONE_TRY(given_graphs(source, native, console));
   const std::vector<size_t> closed = HONE_TRY(graphs_to_tune(given, console));
   WantedLog log = HONE_TRY(wanted_log(arguments, console));

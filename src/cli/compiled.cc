@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/memory_limit.h"
+#include "cli/quantizing.h"
 #include "compile/honec.h"
 #include "front/front_end.h"
 #include "runtime/honec_layout.h"
@@ -78,6 +79,7 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
                                 {"commands", image.commands.size()},
                                 {"weights", image.constants.size()},
                                 {"flushes_denormals", program.flushes_denormals},
+                                {"levels", levels_of_plan(program.plan).value_or("")},
                                 {"prices", program.prices},
                                 {"plan", program.plan}});
   }
@@ -130,6 +132,8 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
          fmt::format("{}{}{}, threads {}, {} kernels, {} commands, {}", unit_text(file, program),
                      share_text(file, program), instructions_text(program.needs), program.threads,
                      image.kernels.size(), image.commands.size(), arena_text(program))});
+    if (const std::optional<std::string> levels = levels_of_plan(program.plan))
+      table.add_row({"levels", escape(*levels)});
     if (program.flushes_denormals) table.add_row({"denormals", "taken for 0"});
     if (!program.prices.empty()) table.add_row({"prices", escape(program.prices)});
   }

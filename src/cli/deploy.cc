@@ -6,6 +6,7 @@
 #include "cli/devices.h"
 #include "cli/native.h"
 #include "cli/processes.h"
+#include "cli/quantizing.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "ir/summary.h"
@@ -197,6 +198,18 @@ Status write_library(std::span<const HonecProgram> programs, const std::string& 
   return {};
 }
 
+// Levels of precision are chosen by the prices of the best level of instructions.
+Result<std::optional<Lowered>> lowered_levels(const Source& source,
+                                              std::span<const NativeOptions> levels,
+                                              const Arguments& arguments, Console& console) {
+  std::optional<Lowered> lowered =
+      HONE_TRY(lowered_source(source, arguments, 0, levels.front(), console));
+  if (lowered && arguments.given("sizes"))
+    return usage_error("--error is measured for one choice of sizes; --sizes has several")
+        .with_hint("--dim NAME=N");
+  return lowered;
+}
+
 }  // namespace
 
 Status deploy(const Arguments& arguments, const std::string& path, Console& console) {
@@ -216,14 +229,20 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
   // A library starts no threads.
   if (is_library)
     for (NativeOptions& level : levels) HONE_TRY(set_threads(level, 1, Console::labels()));
-  const Source source = HONE_TRY(tracer.timed(
+  const Source given = HONE_TRY(tracer.timed(
       "read", [&] { return given_source(arguments.text("MODEL"), arguments, console); }));
+  const std::optional<Lowered> lowered =
+      HONE_TRY(lowered_levels(given, levels, arguments, console));
+  const Source& source = lowered ? lowered->source : given;
   const bool is_single = single_graph(source.model) != nullptr;
   if (is_library && !is_single)
     return no_single_graph(source.model, "a library").with_hint(std::string(kFileInstead));
   Deployed made = devices ? HONE_TRY(divided_file(*devices, source, levels, console))
                           : HONE_TRY(compiled(source, levels, arguments, console));
   if (is_library) name_ports(made.graphs, source.model);
+  if (lowered)
+    for (DeployedGraph& one : made.graphs)
+      one.plan = with_levels(lowered->said, std::move(one.plan));
   std::vector<HonecProgram> programs;
   for (const DeployedGraph& one : made.graphs) programs.push_back(one.program());
   HONE_TRY(console.cancel().check());

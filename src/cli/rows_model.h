@@ -76,11 +76,70 @@ inline constexpr Option kOpset = {
     .high = 21};
 inline constexpr Option kPrimitives = {
     .name = "primitives",
-    .doc = "write primitive ops in place of composites to an ONNX file, for old readers"};
+    .doc =
+        "write primitive ops in place of composites to an ONNX file, for old readers; products "
+        "read all weights, in place of MatMulNBits"};
 inline constexpr Option kExternalData = {.name = "external-data",
                                          .doc =
                                              "put the weights of an ONNX file next to it, in "
                                              "FILE.onnx.data; a file above 2 GB always does"};
+
+// ---- Levels of precision
+// -------------------------------------------------------------------------
+
+constexpr Option error_option(std::string_view fallback) {
+  return {.name = "error",
+          .take = Take::real,
+          .value = "E",
+          .doc =
+              "largest error of a model with fewer bits: the root mean square of the difference "
+              "over that of the f32 output; the worst output and run count (docs/quantize.md)",
+          .fallback = fallback};
+}
+inline constexpr Option kLevelOptions[] = {
+    {.name = "to",
+     .take = Take::word,
+     .value = "LEVEL",
+     .doc = "the level of all layers that bear it; auto: for each layer the level that saves most "
+            "time, by price, for its error",
+     .fallback = "auto",
+     .words = "auto|int8|w8|w4|w2|bf16|f16"},
+    {.name = "data",
+     .take = Take::file,
+     .value = "DIR",
+     .doc = "arrays to calibrate and check on: a .npz or .safetensors file with the inputs of one "
+            "run by name, or a .npy file with the only input. Every fourth file is for the check "
+            "(default: random inputs)"},
+    {.name = "drop",
+     .take = Take::text,
+     .value = "P%",
+     .doc = "in the place of --error: the share of right answers that may be lost, by --labels; "
+            "without labels the share of rows whose largest element may be at another place"},
+    {.name = "labels",
+     .take = Take::text,
+     .value = "NAME",
+     .doc = "the array of --data that has the right answers: an integer per row of the first "
+            "output of two dims"},
+    {.name = "trials",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "choices of levels to measure beside the greedy one, by evolution",
+     .fallback = "32",
+     .low = 0,
+     .high = 100'000},
+    {.name = "keep",
+     .take = Take::text,
+     .value = "NAME",
+     .doc = "a layer that stays f32, by the name of its result; a * at the end stands for any rest",
+     .repeats = true},
+    {.name = "group",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "how many weights of w4 and w2 share a scale: a power of 2",
+     .fallback = "32",
+     .low = 16,
+     .high = 256}};
+inline constexpr Option kErrorAsked[] = {error_option("")};
 
 // ---- Native code ------------------------------------------------------------------------------
 
@@ -425,14 +484,16 @@ inline constexpr Option kCompileOwn[] = {
     output_option("the compiled model, FILE.honec; with --emit the text, the folder of objects, or "
                   "the library; -: the standard output",
                   "-", "PATH")};
-inline constexpr auto kCompile =
-    joined(kSizesOfInputs, kNativeOfFiles, kDevices, kTraceOption, kCompileOwn);
+inline constexpr auto kCompile = joined(kSizesOfInputs, kNativeOfFiles, kDevices, kTraceOption,
+                                        kCompileOwn, kErrorAsked, kLevelOptions);
 inline constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp", "kernels, code and memory of a model"},
     {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"},
     {"hone compile model.onnx --isa all -o model.honec", "the same for older processors, too"},
     {"hone compile model.onnx --sizes batch=1 --sizes batch=8 -o model.honec", "for two sizes"},
     {"hone compile zoo:mlp,batch=8 --devices 2 -o mlp.honec", "a file that two devices run"},
+    {"hone compile model.onnx --error 1e-2 --data samples -o model.honec",
+     "with fewer bits, within an error"},
     {"hone compile model.onnx --trace trace.json", "a trace of compiling, for ui.perfetto.dev"},
     {"hone compile model.onnx --emit library -o libmodel.so", "a library for C, and model.h"},
     {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},

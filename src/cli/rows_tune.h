@@ -29,12 +29,13 @@ inline constexpr Option kTuneNative[] = {
     kIsaOption,     kPricesOption,      kCostOption,          kSureOption,       kThreadsOption,
     kWithoutOption, kNativeCacheOption, kRewriteBudgetOption, kAssumeRangeOption};
 inline constexpr Option kTuneLevel[] = {kLevelOption};
-inline constexpr auto kTune =
-    joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneMemory, kTuneNative, kTuneLevel);
+inline constexpr auto kTune = joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneMemory, kTuneNative,
+                                     kTuneLevel, kErrorAsked, kLevelOptions);
 inline constexpr Example kTuneExamples[] = {
     {"hone tune model.onnx", "three minutes; commands that compile take the plan from the log"},
     {"hone tune zoo:mobilenet_v2 --budget 30s --threads 1", "shorter, for one thread"},
-    {"hone tune zoo:mlp --budget 10s -o mlp.plan", "the plan as a file"}};
+    {"hone tune zoo:mlp --budget 10s -o mlp.plan", "the plan as a file"},
+    {"hone tune model.onnx --error 1e-2", "with fewer bits, within an error"}};
 
 // ---- calibrate ---------------------------------------------------------------------------------
 

@@ -15,17 +15,8 @@ namespace {
 
 // A level has to take this share of the time less, as prices are not exact.
 constexpr double kFasterBy = 0.02;
-// How often another choice is checked where arrays that calibration did not see have a larger
-// error.
-constexpr int kMostRounds = 6;
-constexpr double kLowerAim = 0.7;
 // Smoothing and correction stay where they take this share of the error away: they cost time.
 constexpr double kWorthIt = 0.02;
-
-bool matches(std::string_view name, std::string_view pattern) {
-  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
-  return name == pattern;
-}
 
 class Chooser {
  public:
@@ -35,7 +26,7 @@ class Chooser {
 
   Result<QuantizeResult> run() {
     layers_ = HONE_TRY(layers_of(graph_));
-    HONE_TRY(leave_out_kept());
+    HONE_TRY(leave_out(layers_, options_.keep));
     options_of_.resize(layers_.size());
     exact_.resize(layers_.size());
     latest_.resize(layers_.size());
@@ -60,22 +51,6 @@ class Chooser {
   Status go_on() const { return options_.cancel ? options_.cancel->check() : Status(); }
 
   // ---- What may change --------------------------------------------------------------------------
-
-  Status leave_out_kept() {
-    for (const std::string& pattern : options_.keep) {
-      bool is_known = false;
-      for (Layer& layer : layers_) {
-        if (!matches(layer.name, pattern)) continue;
-        is_known = true;
-        if (layer.why_not.empty()) layer.why_not = "--keep";
-      }
-      if (!is_known)
-        return usage_error("no layer is called '{}'", pattern)
-            .with_hint(layers_.empty() ? "the model has no products"
-                                       : fmt::format("the first is '{}'", layers_[0].name));
-    }
-    return {};
-  }
 
   Status check_layers() {
     reports_.resize(layers_.size());
@@ -225,7 +200,7 @@ class Chooser {
         HONE_TRY(try_out(std::move(smooth), (1 - kWorthIt) * option.error));
     }
     // Other levels hardly move a mean.
-    if (!has_bytes && plain.level != Precision::w4) return {};
+    if (!has_bytes && plain.level != Precision::w4 && plain.level != Precision::w2) return {};
     LayerChoice corrected = option.choice;
     corrected.correction = seen.correction(layers_[l], exact_[l]);
     if (!corrected.correction.empty())

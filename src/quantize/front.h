@@ -14,6 +14,11 @@ namespace hone::quantize {
 
 inline constexpr int kStays = -1;  // the layer stays f32
 
+// How often another choice is checked where arrays that calibration did not see have a larger
+// error, and how much less is aimed at where answers count.
+inline constexpr int kMostRounds = 6;
+inline constexpr double kLowerAim = 0.7;
+
 struct Assigned {
   std::vector<int> options = {};  // by layer: one of its options, or kStays
   double cost = 0;                // seconds or bytes

@@ -118,9 +118,22 @@ Result<Layer> layer_at(const Graph& graph, NodeId n) {
   return layer;
 }
 
+bool matches(std::string_view name, std::string_view pattern) {
+  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  return name == pattern;
+}
+
 // ---- Weights ------------------------------------------------------------------------------------
 
-double highest_of(Precision level) { return level == Precision::w4 ? 7 : 127; }
+DType type_of_numbers(Precision level) {
+  switch (level) {
+    case Precision::w4: return DType::i4;
+    case Precision::w2: return DType::i2;
+    default: return DType::i8;
+  }
+}
+double highest_of(Precision level) { return std::ldexp(1, bits(type_of_numbers(level)) - 1) - 1; }
+bool has_groups(Precision level) { return level == Precision::w4 || level == Precision::w2; }
 
 double squared_error(std::span<const double> weights, double scale, double highest) {
   double sum = 0;
@@ -166,12 +179,32 @@ Result<std::vector<Layer>> layers_of(const Graph& graph) {
   return layers;
 }
 
+Status leave_out(std::vector<Layer>& layers, std::span<const std::string> names) {
+  for (const std::string& pattern : names) {
+    bool is_known = false;
+    for (Layer& layer : layers) {
+      if (!matches(layer.name, pattern)) continue;
+      is_known = true;
+      if (layer.why_not.empty()) layer.why_not = "--keep";
+    }
+    if (!is_known)
+      return usage_error("no layer is called '{}'", pattern)
+          .with_hint(layers.empty() ? "the model has no products"
+                                    : fmt::format("the first is '{}'", layers[0].name));
+  }
+  return {};
+}
+
 Status check_level(const Layer& layer, Precision level, int64_t group) {
   if (level == Precision::f32) return {};
   if (!layer.why_not.empty()) return unsupported("{}", layer.why_not);
   const int64_t along = layer.weights.type().dim(layer.group_axis).value();
-  if (level == Precision::w4 && along < std::min(group, kLeastGroup))
+  if (has_groups(level) && along < std::min(group, kLeastGroup))
     return unsupported("it sums over {} numbers, and a group has {}", along, group);
+  // No version of ONNX that hone writes has such a type, but MatMulNBits has the weights.
+  if (level == Precision::w2 && layer.weights.type().rank() != 2)
+    return unsupported("its weights are {}, and those of 2 bits are for matrices",
+                       layer.weights.type().to_string());
   constexpr double kMostF16 = 65504;
   if (level == Precision::f16)
     for (int64_t i = 0; i < layer.weights.elements(); ++i)
@@ -212,11 +245,11 @@ double best_scale(std::span<const double> weights, double highest) {
 
 PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group) {
   const Type type = layer.weights.type();
-  const bool has_groups = level == Precision::w4;
+  const bool is_grouped = has_groups(level);
   PackedWeights packed = {.numbers = {},
                           .scales = {},
-                          .axis = has_groups ? layer.group_axis : layer.feature_axis,
-                          .block = has_groups ? group : 0};
+                          .axis = is_grouped ? layer.group_axis : layer.feature_axis,
+                          .block = is_grouped ? group : 0};
   const Counts counts = counts_of(type, packed.axis);
   const double highest = highest_of(level);
   std::vector<double> weights(static_cast<size_t>(layer.weights.elements())), scales;
@@ -236,7 +269,7 @@ PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group)
     places.push_back((o * counts.along + a) * counts.inner + i);
   };
   Dims dims = {counts.along};
-  if (has_groups) {
+  if (is_grouped) {
     dims.assign(type.dims().begin(), type.dims().end());
     const int64_t blocks = (counts.along + group - 1) / group;
     dims[static_cast<size_t>(packed.axis)] = blocks;
@@ -256,8 +289,7 @@ PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group)
       take(places);
     }
   }
-  packed.numbers =
-      Tensor::from_integers(type.with_dtype(has_groups ? DType::i4 : DType::i8), numbers);
+  packed.numbers = Tensor::from_integers(type.with_dtype(type_of_numbers(level)), numbers);
   packed.scales = Tensor::from_reals(Type::get(DType::f32, dims), scales);
   return packed;
 }
@@ -269,6 +301,7 @@ Tensor rounded_weights(const Layer& layer, Precision level, int64_t group) {
     case Precision::bf16: return rounded_to(rounded_to(layer.weights, DType::bf16), DType::f32);
     case Precision::w8:
     case Precision::w4:
+    case Precision::w2:
     case Precision::int8: break;
   }
   const PackedWeights packed = packed_weights(layer, level, group);
@@ -297,9 +330,11 @@ int64_t weight_bytes(const Layer& layer, Precision level, int64_t group) {
     case Precision::w8:
     case Precision::int8:
       return bytes / 4 + 4 * layer.weights.type().dim(layer.feature_axis).value();
-    case Precision::w4: {
+    case Precision::w4:
+    case Precision::w2: {
       const int64_t along = layer.weights.type().dim(layer.group_axis).value();
-      return bytes / 8 + bytes / along * ((along + group - 1) / group);
+      return bytes * bits(type_of_numbers(level)) / 32 +
+             bytes / along * ((along + group - 1) / group);
     }
   }
   return bytes;

@@ -43,6 +43,10 @@ struct Layer {
 // All contractions of the graph itself, in its order. Layers in regions are not listed.
 Result<std::vector<Layer>> layers_of(const Graph& graph);
 
+// Lets layers stay as they are, by the names of their results; a * at the end is any rest. A usage
+// error if there is no such layer.
+Status leave_out(std::vector<Layer>& layers, std::span<const std::string> names);
+
 // Why a level is not for the layer; success: it is. `group`: weights that share a scale.
 Status check_level(const Layer& layer, Precision level, int64_t group);
 
@@ -51,7 +55,7 @@ Layer with_factors(const Layer& layer, std::span<const double> factors);
 
 // Weights of few bits with their scales: symmetric, so that 0 stays 0.
 struct PackedWeights {
-  Tensor numbers;     // i8 or i4, in the weights' dims
+  Tensor numbers;     // i8, i4 or i2, in the weights' dims
   Tensor scales;      // f32: per feature, or per group
   int axis = 0;       // of the scales, as dequantize has it
   int64_t block = 0;  // 0: one per feature
@@ -59,7 +63,7 @@ struct PackedWeights {
 // The scale, an f32 number, by which weights have the least squared error as integers from
 // -highest - 1 to highest: of 16 clips of the largest weight.
 double best_scale(std::span<const double> weights, double highest);
-// For a layer for which check_level() has no objection: w8, w4 or int8. Scales have the least
+// For a layer for which check_level() has no objection: w8, w4, w2 or int8. Scales have the least
 // squared error of 16 clips of the largest weight.
 PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group);
 // The weights as that level reads them, in f32.

@@ -61,6 +61,7 @@ Value uncorrected(const Graph& graph, const Layer& layer, const LayerChoice& cho
     }
     case Precision::w8:
     case Precision::w4:
+    case Precision::w2:
       return with_operands(graph, layer, data, dequantized_weights(b, layer, choice.level, group));
     case Precision::int8: break;
   }

@@ -1,5 +1,6 @@
 #include "target/target_text.h"
 #include "base/text.h"
+#include "target/multipliers.h"
 #include "target/target.h"
 #include "target/text_fields.h"
 
@@ -7,6 +8,9 @@
 
 namespace hone {
 namespace {
+
+constexpr Unit kWatts[] = {{"mW", -3}, {"W", 0}, {"uW", -6}, {"nW", -9}};
+constexpr Unit kAreas[] = {{"um2", 0}, {"mm2", 6}};
 
 class TargetParser {
  public:
@@ -29,6 +33,7 @@ class TargetParser {
     if (Status good = check(target_); !good.ok()) return in_.at(begin, std::move(good).error());
     return std::move(target_);
   }
+  std::vector<MultiplierLine> take_multipliers() { return std::move(multipliers_); }
 
  private:
   // ---- Fields
@@ -51,7 +56,7 @@ class TargetParser {
       peak_ = *dtype;
       full = fmt::format("peak {}", type);
     }
-    if (!seen_.insert(full).second && key != "cache")
+    if (!seen_.insert(full).second && key != "cache" && key != "multiplier")
       return in_.at(offset, bad_input("{} is given twice", full));
     HONE_TRY(in_.expect("="));
     HONE_TRY((this->*find(key)->read)());
@@ -147,6 +152,30 @@ class TargetParser {
     return {};
   }
 
+  // "mul8s_1L2H", signed, 0.301 mW, 558.9 um2, "mul8s_1L2H.npy"
+  Status read_multiplier() {
+    if (multipliers_.size() == kMaxMultipliers)
+      return in_.at(in_.offset(), over_limit("more than {} multipliers", kMaxMultipliers));
+    MultiplierLine line;
+    const size_t begin = in_.offset();
+    line.name = HONE_TRY(in_.string("the multiplier's name in quotes"));
+    for (const MultiplierLine& other : multipliers_)
+      if (other.name == line.name)
+        return in_.at(begin, bad_input("the multiplier '{}' is given twice", excerpt(line.name)));
+    HONE_TRY(in_.expect(","));
+    if (in_.peek() != "signed" && in_.peek() != "unsigned")
+      return in_.expected("'signed' or 'unsigned'");
+    line.is_signed = in_.take() == "signed";
+    HONE_TRY(in_.expect(","));
+    line.power = HONE_TRY(in_.quantity(kWatts, 0, kMaxMultiplierPower));
+    HONE_TRY(in_.expect(","));
+    line.area = HONE_TRY(in_.quantity(kAreas, 0, kMaxMultiplierArea));
+    HONE_TRY(in_.expect(","));
+    line.products = HONE_TRY(in_.string("the file of its products in quotes"));
+    multipliers_.push_back(std::move(line));
+    return {};
+  }
+
   Status read_measured() {
     if (in_.peek() != "true" && in_.peek() != "false") return in_.expected("'true' or 'false'");
     target_.measured = in_.take() == "true";
@@ -158,12 +187,16 @@ class TargetParser {
     Status (TargetParser::*read)();
   };
   static std::span<const Field> fields() {
-    static constexpr Field all[] = {
-        {"cpu", &TargetParser::read_cpu},          {"gpu", &TargetParser::read_gpu},
-        {"isa", &TargetParser::read_isa},          {"cores", &TargetParser::read_cores},
-        {"cache", &TargetParser::read_cache},      {"memory", &TargetParser::read_memory},
-        {"peak", &TargetParser::read_peak},        {"fork_join", &TargetParser::read_fork_join},
-        {"measured", &TargetParser::read_measured}};
+    static constexpr Field all[] = {{"cpu", &TargetParser::read_cpu},
+                                    {"gpu", &TargetParser::read_gpu},
+                                    {"isa", &TargetParser::read_isa},
+                                    {"cores", &TargetParser::read_cores},
+                                    {"cache", &TargetParser::read_cache},
+                                    {"memory", &TargetParser::read_memory},
+                                    {"peak", &TargetParser::read_peak},
+                                    {"fork_join", &TargetParser::read_fork_join},
+                                    {"multiplier", &TargetParser::read_multiplier},
+                                    {"measured", &TargetParser::read_measured}};
     return all;
   }
   static const Field* find(std::string_view key) {
@@ -179,6 +212,7 @@ class TargetParser {
 
   FieldReader& in_;
   Target target_;
+  std::vector<MultiplierLine> multipliers_;
   DType peak_ = DType::f32;  // of the field at hand
   std::set<std::string> seen_;
 };
@@ -219,19 +253,38 @@ std::string print(const Target& target) {
   return out + fmt::format("  measured = {}\n}}\n", target.measured);
 }
 
-Result<Target> read_target(FieldReader& in) { return TargetParser(in).parse(); }
+namespace {
 
-Result<Target> parse_target(std::string_view text, std::string_view file) {
+struct TextOfTarget {
+  Target target;
+  std::vector<MultiplierLine> multipliers;
+};
+Result<TextOfTarget> parse_all(std::string_view text, std::string_view file) {
   if (text.size() > kMaxTargetText)
     return over_limit("the text of a target has {} bytes, more than {}", text.size(),
                       kMaxTargetText)
         .within(file);
   FieldReader in(text, file);
   in.skip_empty_lines();
-  Target target = HONE_TRY(read_target(in));
+  TargetParser parser(in);
+  TextOfTarget all = {.target = HONE_TRY(parser.parse()), .multipliers = {}};
+  all.multipliers = parser.take_multipliers();
   in.skip_empty_lines();
   if (!in.peek().empty()) return in.expected("the end of the text");
-  return target;
+  return all;
+}
+
+}  // namespace
+
+Result<Target> read_target(FieldReader& in) { return TargetParser(in).parse(); }
+
+Result<Target> parse_target(std::string_view text, std::string_view file) {
+  return HONE_TRY(parse_all(text, file)).target;
+}
+
+Result<std::vector<MultiplierLine>> parse_multipliers(std::string_view text,
+                                                      std::string_view file) {
+  return HONE_TRY(parse_all(text, file)).multipliers;
 }
 
 }  // namespace hone

@@ -67,6 +67,13 @@ TEST(Layers, TakeNoGroupsOfWhatIsShort) {
   EXPECT_THAT(check_level(layer, Precision::w4, 32), refuses(ErrorCode::unsupported, "3 numbers"));
 }
 
+TEST(Layers, OfImagesHaveNoWeightsOfTwoBits) {
+  const std::vector<Layer> found = layers_of(tested::conv_and_product(1)).value();
+  EXPECT_THAT(check_level(found[0], Precision::w2, 16),
+              refuses(ErrorCode::unsupported, "for matrices"));
+  EXPECT_TRUE(check_level(found[1], Precision::w2, 16).ok());
+}
+
 // The scale that a weight has, found by another way than the library's.
 double scale_at(const PackedWeights& packed, Type weights, int64_t at) {
   const Ints dims = weights.static_dims();
@@ -85,10 +92,11 @@ TEST(PackedWeights, AreTheNearestNumbersOfTheirScale) {
   for (const Graph& graph : {tested::two_products(3), tested::conv_and_product(4)}) {
     const std::vector<Layer> found = layers_of(graph).value();
     for (const Layer& layer : found)
-      for (Precision level : {Precision::w8, Precision::w4, Precision::int8}) {
+      for (Precision level : {Precision::w8, Precision::w4, Precision::w2, Precision::int8}) {
+        if (!check_level(layer, level, 32).ok()) continue;
         const PackedWeights packed = packed_weights(layer, level, 32);
         const Tensor rounded = rounded_weights(layer, level, 32);
-        const double highest = level == Precision::w4 ? 7 : 127;
+        const double highest = level == Precision::w4 ? 7 : level == Precision::w2 ? 1 : 127;
         int64_t clipped = 0;
         for (int64_t i = 0; i < rounded.elements(); ++i) {
           const double scale = scale_at(packed, layer.weights.type(), i);
@@ -99,7 +107,8 @@ TEST(PackedWeights, AreTheNearestNumbersOfTheirScale) {
           if (!is_clipped)
             EXPECT_LE(std::abs(rounded.real_at(i) - layer.weights.real_at(i)), 0.5001 * scale);
         }
-        EXPECT_LT(clipped, rounded.elements() / 4);
+        // Three of the four numbers of 2 bits are the largest and the least.
+        if (level != Precision::w2) EXPECT_LT(clipped, rounded.elements() / 4);
       }
   }
 }
@@ -117,7 +126,7 @@ TEST(PackedWeights, OfZerosAreZeros) {
 TEST(PackedWeights, TakeTheBytesThatAreCounted) {
   const Layer layer = layers_of(tested::two_products(5)).value()[0];  // 48 to 40
   EXPECT_EQ(weight_bytes(layer, Precision::f32, 32), 4 * 48 * 40);
-  for (Precision level : {Precision::w8, Precision::w4, Precision::int8}) {
+  for (Precision level : {Precision::w8, Precision::w4, Precision::w2, Precision::int8}) {
     const PackedWeights packed = packed_weights(layer, level, 32);
     EXPECT_EQ(weight_bytes(layer, level, 32),
               packed.numbers.byte_size() + packed.scales.byte_size());
