@@ -5,15 +5,12 @@
 
 #include "base/hash.h"
 #include "cost/analytic.h"
+#include "cost/gpu_block_price.h"
+#include "ir/op_def.h"
 
 namespace hone {
 
 namespace {
-
-constexpr double kSector = 32;         // bytes that an access takes at least
-constexpr double kSlotsOfPeak = 0.25;  // instructions that an SM starts, per operation of its peak
-constexpr double kStep = 2e-8;         // seconds from one operation of a thread to the next
-constexpr double kReached = 0.9;       // of the bandwidth of memory
 
 class GpuKernelPrice : public PricedKernel {
  public:
@@ -28,7 +25,7 @@ class GpuKernelPrice : public PricedKernel {
   }
 
   std::vector<PriceTerm> terms(const Schedule& schedule) override {
-    const Times times = times_of(schedule);
+    const GpuTimes times = times_of(schedule);
     return {{"launch", times.launch},
             {"arithmetic", times.arithmetic},
             {"latency", times.latency},
@@ -37,11 +34,6 @@ class GpuKernelPrice : public PricedKernel {
   }
 
  private:
-  struct Times {
-    double launch = 0, arithmetic = 0, latency = 0, memory = 0, access = 0;
-    double total() const { return launch + std::max({arithmetic, latency, memory, access}); }
-  };
-
   // The points of a dim that one trip of a divided loop takes.
   static double points_of(const Schedule& schedule, int dim) {
     double points = 1;
@@ -75,7 +67,36 @@ class GpuKernelPrice : public PricedKernel {
   double operations_of(const Schedule& schedule) const {
     const auto* nest = schedule.if_is<NestFields>();
     const bool repeats = nest != nullptr && nest->row == 0 && facts_->work.operations > 0;
-    return std::max(repeats ? facts_->work.operations : facts_->work.inherent, 1.0);
+    const double once = repeats ? facts_->work.operations : facts_->work.inherent;
+    return std::max(once * repetition(divided_loops(schedule)), 1.0);
+  }
+
+  // The loops of which each thread has one trip.
+  static KernelFacts::Loops divided_loops(const Schedule& schedule) {
+    KernelFacts::Loops loops = 0;
+    for (size_t i = 0; i < schedule.order.size() && static_cast<int>(i) < schedule.threads; ++i)
+      loops |= KernelFacts::Loops{1} << schedule.order[i];
+    return loops;
+  }
+
+  double points(KernelFacts::Loops loops) const {
+    double all = 1;
+    for (size_t i = 0; i < facts_->loops.size(); ++i)
+      if ((loops >> i & 1U) != 0) all *= facts_->loops[i].extent;
+    return all;
+  }
+
+  // Each thread computes for itself even numbers that do not depend on its trip, as sums of a row.
+  double repetition(KernelFacts::Loops divided) const {
+    const Graph& graph = facts_->body.graph;
+    double once = 0, by_threads = 0;
+    for (const KernelFacts::Arithmetic& each : facts_->arithmetic) {
+      const double slots = each.share * slots_of(graph.opcode(each.node),
+                                                 graph.type(graph.result(each.node)).dtype());
+      once += slots * points(each.loops);
+      by_threads += slots * points(each.loops | divided);
+    }
+    return once > 0 ? by_threads / once : 1;
   }
 
   // The bytes that all accesses together ask of the last cache.
@@ -88,33 +109,42 @@ class GpuKernelPrice : public PricedKernel {
                          1];
     double all = 0;
     for (const KernelFacts::Array& array : facts_->arrays) {
-      double count = array.share;
-      for (size_t i = 0; i < facts_->loops.size(); ++i)
-        if ((array.loops >> i & 1U) != 0) count *= facts_->loops[i].extent;
+      const bool is_reduced = array.loops >> facts_->space.parallel != 0;
+      const double count =
+          array.share * points(is_reduced ? array.loops | divided_loops(schedule) : array.loops);
       const double stride = inner < 0 || static_cast<size_t>(inner) >= array.stride.size()
                                 ? 0
                                 : array.stride[static_cast<size_t>(inner)];
       // False for NaN: such places are anywhere.
       const bool are_neighbours = inner >= 0 && std::abs(stride) <= 1;
-      all += count * (are_neighbours ? array.element : std::max(array.element, kSector));
+      all += count * (are_neighbours ? array.element : std::max(array.element, kGpuSector));
     }
     return all;
   }
 
-  Times times_of(const Schedule& schedule) const {
+  // The launch and the bytes are the same for all algorithms.
+  GpuTimes times_of(const Schedule& schedule) const {
+    GpuTimes times;
+    switch (schedule.algorithm()) {
+      case Algorithm::block_rows: times = block_rows_times(*facts_, schedule, target_); break;
+      case Algorithm::block_tiles: times = block_tiles_times(*facts_, schedule, target_); break;
+      default: times = plain_times(schedule); break;
+    }
+    times.launch = target_.gpu->launch;
+    times.memory = bytes_ / (kGpuReached * target_.memory_all_cores);
+    return times;
+  }
+
+  // A thread takes one trip of the loops that threads divide.
+  GpuTimes plain_times(const Schedule& schedule) const {
     const Gpu& gpu = *target_.gpu;
     const auto sms = static_cast<double>(target_.cores);
-    const double trips = trips_of(schedule);
     const double resident = sms * static_cast<double>(gpu.warps * kWarpLanes);
     const double operations = operations_of(schedule);
     const double near = target_.caches.back().bytes_per_second * sms;
-    Times times;
-    times.launch = gpu.launch;
-    times.arithmetic = operations / (kSlotsOfPeak * target_.peak(DType::f32) * sms);
-    times.latency = operations / std::min(trips, resident) * kStep;
-    times.memory = bytes_ / (kReached * target_.memory_all_cores);
-    times.access = accessed(schedule) / near;
-    return times;
+    return {.arithmetic = operations / (kGpuSlotsOfPeak * target_.peak(DType::f32) * sms),
+            .latency = operations / std::min(trips_of(schedule), resident) * kGpuStep,
+            .access = accessed(schedule) / near};
   }
 
   const std::shared_ptr<const KernelFacts> facts_;
@@ -138,7 +168,7 @@ std::unique_ptr<PricedKernel> GpuCost::kernel(std::shared_ptr<const KernelFacts>
 }
 
 double GpuCost::copy(double bytes) const {
-  return 2 * bytes / (kReached * target_.memory_all_cores);
+  return 2 * bytes / (kGpuReached * target_.memory_all_cores);
 }
 
 double GpuCost::command() const { return target_.gpu->launch; }

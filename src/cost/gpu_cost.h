@@ -7,9 +7,10 @@
 
 namespace hone {
 
-// The price of kernels on a GPU, from what the Target says of it. A kernel takes its launch and the
-// largest of four times: of its instructions, of the longest thread, of bytes from memory, and of
-// accesses. These take whole sectors where neighbours in a warp do not read neighbours.
+// The price of kernels on a GPU, from what the Target says of it. A kernel takes its launch, and
+// mostly the largest of four times. These are of its instructions, of the longest thread, of bytes
+// from memory, and of accesses. These take whole sectors where neighbours in a warp do not read
+// neighbours.
 class GpuCost : public Cost {
  public:
   explicit GpuCost(Target target);  // of a GPU

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
+#include "kernel/algorithms/algorithm.h"
 
 namespace hone {
 namespace {
@@ -78,7 +79,8 @@ Values values_of(const std::vector<Rewrite>& all) { return {all.size() == 1 ? "o
 Values known(std::string_view, bool) { return {"yes", "no"}; }
 Values known(std::string_view, Algorithm) {
   Values names;
-  for (Algorithm each : kAlgorithms) names.emplace_back(name(each));
+  for (Algorithm each : kAlgorithms)
+    if (!def_of(each).is_for_gpu()) names.emplace_back(name(each));
   return names;
 }
 Values known(std::string_view, Packing) {
@@ -132,6 +134,7 @@ void each_kind(const F& f) {
 #include "plan/decisions.def"
   f(in_schedule("algorithm"), Algorithm());
   for (Algorithm algorithm : kAlgorithms) {
+    if (def_of(algorithm).is_for_gpu()) continue;
     const Schedule schedule = {.own = fields_of(algorithm)};
     each_field(schedule,
                [&](std::string_view field, const auto& value) { f(in_schedule(field), value); });

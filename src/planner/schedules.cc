@@ -10,6 +10,8 @@
 #include <unordered_set>
 
 #include "ir/op_facts.h"
+#include "kernel/algorithms/block_rows.h"
+#include "kernel/algorithms/block_tiles.h"
 #include "kernel/algorithms/gemm.h"
 #include "kernel/algorithms/loops.h"
 #include "kernel/algorithms/winograd.h"
@@ -72,6 +74,69 @@ class Chooser {
         next.threads = threads;
         next.get<NestFields>().row = row;
         consider(next);
+      }
+    if (on_.rows && reduces()) try_block_rows(nest);
+    if (on_.gemm && tiled_product(facts_).ok()) try_block_tiles(nest);
+  }
+
+  bool reduces() const {
+    return std::ranges::any_of(facts_.nodes, [&](NodeId node) {
+      const Opcode opcode = body_.graph.opcode(node);
+      return is_contraction(opcode) || combines_by_kind(opcode);
+    });
+  }
+
+  // Blocks divide all but the last dims, in order.
+  void try_block_rows(const Schedule& nest) {
+    for (int threads = 0; threads <= space_.parallel; ++threads) {
+      Schedule next = nest;
+      next.threads = threads;
+      const Result<BlockRow> row = block_row(body_, space_, next);
+      if (!row.ok() || row->shared.empty()) continue;
+      for (int warps : {1, 2, 4, 8, 16, 32})
+        for (int kept : {0, 1}) {
+          if (kept == 1 && row->kept.empty()) continue;
+          next.own = BlockRowsFields{.warps = warps, .kept = kept};
+          consider(next);
+        }
+    }
+  }
+
+  void try_block_tiles(const Schedule& nest) {
+    Schedule next = nest;
+    next.threads = space_.parallel;
+    const auto consider_steps = [&](const BlockTilesFields& shape) {
+      for (int depth : {8, 16, 32, 64})
+        for (int ahead : {0, 1, 2}) {
+          BlockTilesFields own = shape;
+          own.depth = depth;
+          own.ahead = ahead;
+          next.own = own;
+          consider(next);
+        }
+    };
+    const std::array<int64_t, 2> lines = tiled_product(facts_)->lines;
+    const bool has_matrix = on_.matrix && suits_tensor_cores(facts_);
+    for (int rows : {16, 32, 64, 128})
+      for (int columns : {16, 32, 64, 128}) {
+        const bool is_half_empty =
+            (rows > 16 && rows >= 2 * lines[0]) || (columns > 16 && columns >= 2 * lines[1]);
+        if (is_half_empty) continue;
+        for (int own_rows : {1, 2, 4, 8})
+          for (int own_columns : {1, 2, 4, 8})
+            if (std::max(own_rows, own_columns) <= 2 * std::min(own_rows, own_columns))
+              consider_steps({.rows = rows,
+                              .columns = columns,
+                              .own_rows = own_rows,
+                              .own_columns = own_columns});
+        for (int own_rows : {16, 32, 64})
+          for (int own_columns : {16, 32, 64})
+            if (has_matrix && own_rows <= rows && own_columns <= columns)
+              consider_steps({.rows = rows,
+                              .columns = columns,
+                              .own_rows = own_rows,
+                              .own_columns = own_columns,
+                              .products = Products::matrix});
       }
   }
 

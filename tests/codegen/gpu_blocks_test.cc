@@ -2,13 +2,16 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "ir/text.h"
 #include "program/tiles/interpret.h"
 #include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/codegen/native.h"
 #include "tests/codegen/ptx_facts.h"
 #include "tests/program/block_programs.h"
+#include "tests/program/block_testing.h"
 #include "tests/program/kernel_testing.h"
 
 namespace hone::HONE_FILE {
@@ -67,6 +70,121 @@ TEST(GpuBlocks, LanesExchangeNumbersOfAnyType) {
     EXPECT_EQ(count(kernel.ptx, "shfl.sync.bfly"), type.ends_with("64") ? 10U : 5U) << type;
   }
 }
+
+// ---- By algorithms ------------------------------------------------------------------------------
+
+KernelBody body_of_text(const std::string& text) { return body_of_all(parse_graph(text).value()); }
+
+GpuKernel compiled(const TileProgram& program, int64_t capability) {
+  const GpuKernel kernel = compile_for_gpu(program, capability, "k").value();
+  expect_facts(kernel, program, capability);
+  return kernel;
+}
+
+TEST(GpuBlocks, ARowThatIsKeptIsReadOnce) {
+  const KernelBody body = body_of_text(
+      "graph @g(%x: f32[30, 1024]) { %m = reduce %x {kind = max, axes = [1]} "
+      "%b = broadcast %m {dims = [30, 1024], map = [0]} %d = sub %x, %b %e = exp %d "
+      "%s = reduce %e {kind = sum, axes = [1]} "
+      "%c = broadcast %s {dims = [30, 1024], map = [0]} %y = div %e, %c return %y }");
+  const Schedule schedule = {
+      .order = {0, 1}, .threads = 1, .own = BlockRowsFields{.warps = 4, .kept = 1}};
+  const GpuKernel kernel = compiled(build_kernel(body, schedule, "k").value(), 80);
+  EXPECT_EQ(kernel.phases[0].block_threads, 128);
+  EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
+  EXPECT_EQ(count(kernel.ptx, "ld.global.nc.f32"), 8U);
+  EXPECT_EQ(count(kernel.ptx, "shfl.sync.bfly"), 10U);
+  EXPECT_EQ(count(kernel.ptx, "bar.sync"), 3U);
+}
+
+KernelBody product_of(std::string_view dtype) {
+  return body_of_text(
+      fmt::format("graph @g(%x: {0}[200, 96], %w: {0}[96, 136], %b: {0}[136]) {{ "
+                  "%d = dot %x, %w {{lhs_contract = [1], rhs_contract = [0]}} "
+                  "%c = broadcast %b {{dims = [200, 136], map = [1]}} %y = add %d, %c return %y }}",
+                  dtype));
+}
+
+TEST(GpuBlocks, SumsOfATileStayInRegisters) {
+  const Schedule schedule = {
+      .order = {0, 1},
+      .threads = 2,
+      .own = BlockTilesFields{
+          .rows = 64, .columns = 64, .depth = 16, .own_rows = 4, .own_columns = 4, .ahead = 2}};
+  for (int64_t capability : {80, 90}) {
+    const GpuKernel kernel =
+        compiled(build_kernel(product_of("f32"), schedule, "k").value(), capability);
+    EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
+    EXPECT_EQ(kernel.phases[0].shared_bytes, 3 * 2 * 16 * 68 * 4);
+    EXPECT_THAT(kernel.ptx, HasSubstr("cp.async.ca.shared.global"));  // rows lie across
+    EXPECT_THAT(kernel.ptx, HasSubstr("cp.async.cg.shared.global"));
+    EXPECT_THAT(kernel.ptx, HasSubstr("cp.async.commit_group"));
+    EXPECT_THAT(kernel.ptx, HasSubstr("cp.async.wait_group"));
+    EXPECT_EQ(count(kernel.ptx, "fma.rn.f32") % 16, 0U);
+  }
+}
+
+TEST(GpuBlocks, WarpsMultiplyOnTensorCores) {
+  const Schedule schedule = {.order = {0, 1},
+                             .threads = 2,
+                             .own = BlockTilesFields{.rows = 64,
+                                                     .columns = 64,
+                                                     .depth = 16,
+                                                     .own_rows = 32,
+                                                     .own_columns = 32,
+                                                     .products = Products::matrix,
+                                                     .ahead = 1}};
+  for (const auto& [dtype, name] :
+       {std::pair("bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        std::pair("f16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")}) {
+    const GpuKernel kernel = compiled(build_kernel(product_of(dtype), schedule, "k").value(), 80);
+    EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
+    EXPECT_EQ(count(kernel.ptx, name), 8U);
+    EXPECT_THAT(kernel.ptx, Not(HasSubstr("ld.shared.u16")));  // factors are words
+  }
+}
+
+TEST(GpuBlocks, WarpsMultiplyF32OfFewerBits) {
+  const TileProgram program =
+      parse_tiles(
+          "tiles @k(@x: u32[32, 6]) -> (@y: f32[32, 4]) { own @l: u32[4] own @r: u32[2] "
+          "own @s: f32[4] blocks i in 1 { threads t in 32 { %zero = number 0.0: f32 "
+          "unroll k in 4 { %l = load @x[t, k] store @l[k] = %l store @s[k] = %zero } "
+          "unroll k in 2 { %r = load @x[t, 4 + k] store @r[k] = %r } } "
+          "multiply @s[], @l[], @r[] as f32 "
+          "threads t in 32 { unroll k in 4 { %s = load @s[k] store @y[t, k] = %s } } } }")
+          .value();
+  EXPECT_THAT(compiled(program, 80).ptx,
+              HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"));
+}
+
+// Random kernels by both algorithms become PTX, and the second oracle computes them.
+void check_blocks(uint64_t first, uint64_t count) {
+  const Target host = host_target().value();
+  int checked = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    KernelBody body = body_of_all(RandomGemm(rng).graph());
+    draw_layouts(body, {}, rng);
+    const Schedule schedule = random_schedule(body, any_gpu(), rng);
+    if (schedule.algorithm() != Algorithm::block_rows &&
+        schedule.algorithm() != Algorithm::block_tiles)
+      continue;
+    SCOPED_TRACE(print(schedule));
+    const TileProgram program = build_kernel(body, schedule, "k").value();
+    expect_compiles(program, seed % 2 == 0 ? 80 : 90);
+    const std::vector<Tensor> memory = memory_of(body, random_inputs(body.graph, rng));
+    expect_close(run_native(serial_form(simt_form(program)), memory, host, 2).value(),
+                 interpret(program, memory).value(), 16);
+    if (testing::Test::HasFailure()) return;
+    ++checked;
+  }
+  EXPECT_GT(checked, 0);
+}
+
+TEST(GpuBlocks, RandomKernelsHaveCode) { check_blocks(0, tested::share_of(12, 2)); }
+TEST(GpuBlocks, DISABLED_SweepKernels) { check_blocks(1'000'000, 2'000); }
 
 // The second oracle has the bits of the interpreter.
 TEST(GpuBlocks, ACpuTakesThreadsInTurns) {

@@ -5,9 +5,11 @@
 
 #include "base/rng.h"
 #include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "ir/text.h"
 #include "plan/planned_kernels.h"
 #include "rewrite/prepare.h"
+#include "target/gpu_presets.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/generator.h"
 
@@ -236,6 +238,58 @@ TEST(PlannerSchedules, KernelsOfContractionsWriteWhatIsNarrow) {
   const Plan plan = complete(graph, {}, target()).value();
   ASSERT_EQ(plan.fuse.size(), 2u) << print(plan);
   for (const Group& group : plan.fuse) EXPECT_GT(group.nodes.size(), 3u) << print(plan);
+}
+
+// ---- GPUs ---------------------------------------------------------------------------------------
+
+// The schedules of a graph on a GPU.
+std::vector<Schedule> on_gpu(std::string_view text, const Heuristics& heuristics = {}) {
+  const Target gpu = *preset_gpu("sm_90");
+  const Graph graph = prepare(parse_graph(text).value()).value();
+  const Plan plan = complete(graph, {}, gpu, GpuCost(gpu), {.heuristics = heuristics}).value();
+  std::vector<Schedule> all;
+  for (const auto& [hash, schedule] : plan.schedule) all.push_back(schedule);
+  return all;
+}
+
+TEST(PlannerSchedules, BlocksOfAGpuHaveLongRows) {
+  constexpr std::string_view kSoftmax =
+      "graph @g(%x: f32[1024, 4096]) { %y = softmax %x {axis = 1} return %y }";
+  const std::vector<Schedule> all = on_gpu(kSoftmax);
+  ASSERT_EQ(all.size(), 1U);
+  ASSERT_EQ(all[0].algorithm(), Algorithm::block_rows) << print(all[0]);
+  EXPECT_EQ(all[0].threads, 1);
+  EXPECT_EQ(all[0].get<BlockRowsFields>().kept, 1);
+  EXPECT_GT(all[0].get<BlockRowsFields>().warps, 1);
+  Heuristics without;
+  without.rows = false;
+  for (const Schedule& schedule : on_gpu(kSoftmax, without))
+    EXPECT_NE(schedule.algorithm(), Algorithm::block_rows);
+  // A thread adds a few numbers by itself.
+  const std::vector<Schedule> short_rows =
+      on_gpu("graph @g(%x: f32[65536, 2]) { %y = reduce %x {kind = sum, axes = [1]} return %y }");
+  EXPECT_EQ(short_rows.at(0).algorithm(), Algorithm::nest) << print(short_rows[0]);
+}
+
+TEST(PlannerSchedules, BlocksOfAGpuHaveTilesOfProducts) {
+  const auto product = [](std::string_view dtype, const Heuristics& heuristics = {}) {
+    const std::vector<Schedule> all =
+        on_gpu(fmt::format("graph @g(%x: {0}[2048, 1024], %w: {0}[1024, 2048]) {{ %y = dot %x, %w "
+                           "{{lhs_contract = [1], rhs_contract = [0]}} return %y }}",
+                           dtype),
+               heuristics);
+    return all.at(0);
+  };
+  const Schedule plain = product("f32"), halves = product("bf16");
+  ASSERT_EQ(plain.algorithm(), Algorithm::block_tiles) << print(plain);
+  EXPECT_EQ(plain.get<BlockTilesFields>().products, Products::plain);
+  ASSERT_EQ(halves.algorithm(), Algorithm::block_tiles) << print(halves);
+  EXPECT_EQ(halves.get<BlockTilesFields>().products, Products::matrix);
+  Heuristics without;
+  without.matrix = false;
+  EXPECT_EQ(product("bf16", without).get<BlockTilesFields>().products, Products::plain);
+  without.gemm = false;
+  EXPECT_NE(product("f32", without).algorithm(), Algorithm::block_tiles);
 }
 
 }  // namespace

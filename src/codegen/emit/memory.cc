@@ -158,6 +158,11 @@ Value Emitter::load_element(BufferId buffer, Value offset) {
 }
 
 unsigned Emitter::alignment(const Place& place) {
+  // In memory of a block, a word that begins at a multiple of its elements is loaded at once.
+  if (place.is_word && program_.buffers[place.buffer].role == BufferRole::block) {
+    const IndexExpr ahead = bounds_.simplified(mod(place.offset, 32 / bits(dtype(place.buffer))));
+    if (const std::optional<Dim> none = ahead.as_constant(); none && none->is(0)) return 4;
+  }
   return numbers_.memory_type(dtype(place.buffer)).getIntOrFloatBitWidth() / 8;
 }
 

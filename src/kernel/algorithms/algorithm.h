@@ -70,6 +70,8 @@ class AlgorithmDef {
   virtual Schedule simplest(const ScheduleSite& site) const = 0;
   // How often it is drawn, compared with others.
   virtual uint64_t weight() const { return 1; }
+  // True if its kernels are for blocks of a GPU's threads.
+  virtual bool is_for_gpu() const { return false; }
   // True if stages of chains can be carried out by it.
   virtual bool is_for_stages() const { return false; }
   // prepared_input(): none if the kernel reads all parameters as they lie.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "kernel/algorithms/algorithm.h"
 #include "lab/tpu/features.h"
 #include "lab/tpu/from_graph.h"
 
@@ -63,7 +64,8 @@ std::span<const Tile> block_of(const Schedule& schedule) {
 // The columns behind the published ones.
 void add_schedule(ConfigRow& row, const Schedule& schedule) {
   for (Algorithm algorithm : kAlgorithms)
-    row.add(fmt::format("is_{}", name(algorithm)), schedule.algorithm() == algorithm ? 1 : 0);
+    if (!def_of(algorithm).is_for_gpu())
+      row.add(fmt::format("is_{}", name(algorithm)), schedule.algorithm() == algorithm ? 1 : 0);
   row.add("threads", schedule.threads);
   for (size_t dim = 0; dim < kDims; ++dim) {
     const auto at = std::ranges::find(schedule.order, static_cast<int>(dim));

@@ -89,7 +89,8 @@ PointBuilder::PointBuilder(const KernelBody& body, TileBuilder& tiles, const Sta
 // ---- Values -------------------------------------------------------------------------------------
 
 tile::Scalar PointBuilder::at(ValueId value, Indices index, Guards guards) {
-  if (bound_ && bound_->first == value) return bound_->second;
+  for (const auto& [known, scalar] : bound_)
+    if (known == value) return scalar;
   guards = relevant(guards, index);
   const TileBounds bounds(tiles_.program());
   for (IndexExpr& expr : index) expr = bounds.simplified(expr, guards);
@@ -172,6 +173,11 @@ PointBuilder::Point PointBuilder::point(NodeId node, const Indices& index, const
 
 tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const Guards& guards,
                                 const Guards& own, std::optional<Scalar> other) {
+  if (elements_) {
+    const std::optional<Scalar> element = elements_(parameter, index);
+    if (element && (!other || own.empty())) return *element;
+    if (element) return tiles_.compute(Opcode::select, {holds(own), *element, *other});
+  }
   const size_t at = parameters_[parameter.index];
   const tile::BufferId buffer = inputs_[at].value().buffer;
   const Type type = tiles_.program().buffers[buffer].type;

@@ -64,10 +64,12 @@ class PointBuilder {
 
   // How the reduction dim `dim` (a position in the node's relation) is taken in tiles, or which
   // part of it at all. Loops are nested in the order of splits, those of other dims inside of them.
+  // With a `lane` only the points of that one of the lanes are taken.
   struct Split {
     int dim;
     int64_t unroll = 1;
     int64_t lanes = 1;
+    std::optional<IndexExpr> lane = {};
     IndexExpr first = 0;
     std::optional<Dim> extent = {};  // none: to the end
   };
@@ -84,7 +86,13 @@ class PointBuilder {
   // further outside.
   void pin(NodeId node);
   // Lets the scalar stand for a pinned value, at all indices.
-  void bind(ValueId value, Scalar scalar) { bound_ = {value, scalar}; }
+  void bind(ValueId value, Scalar scalar) {
+    std::erase_if(bound_, [&](const auto& known) { return known.first == value; });
+    bound_.emplace_back(value, scalar);
+  }
+  // Asked for each element of a parameter; a scalar that it gives, in the wide type, is used.
+  using ElementSource = std::function<std::optional<Scalar>(ValueId parameter, const Indices&)>;
+  void take_elements_from(ElementSource source) { elements_ = std::move(source); }
   void store(size_t output, const Indices& index, Scalar value, const Guards& guards = {});
   // Stores all outputs at the index, where all guards hold; in place, the update that is there.
   void store_outputs(const Indices& index, const Guards& guards);
@@ -103,6 +111,15 @@ class PointBuilder {
   // `gaps` does not hold, and arbitrary if some of `guards` does not hold.
   Scalar factor(NodeId node, size_t side, const Indices& iters, const Guards& guards,
                 const Guards& gaps);
+  // Where the factor lies in memory, if it is an element of a parameter. It is 0 where some of the
+  // guards does not hold. None: it is computed, or nothing proves that it lies inside.
+  struct Element {
+    tile::BufferId buffer;
+    Indices index;
+    Guards guards;
+  };
+  std::optional<Element> element_of_factor(NodeId node, size_t side, const Indices& iters,
+                                           const Guards& gaps);
   // The word (kernel/words.h) that lies at `index` in the memory of its source. `iters`
   // are at its first element; 0 where some of `gaps` does not hold.
   Scalar word(NodeId node, size_t side, const Indices& iters, const WordSource& source,
@@ -227,11 +244,12 @@ class PointBuilder {
   std::vector<std::optional<AccessRelation>> relations_;  // per node, once it was needed
   std::vector<std::vector<Known>> known_;                 // per value
   std::vector<bool> is_pinned_;                           // per value
-  std::optional<std::pair<ValueId, Scalar>> bound_;
+  std::vector<std::pair<ValueId, Scalar>> bound_;
   std::vector<KnownNumber> numbers_;
   std::vector<KnownStart> starts_;
   std::function<Splits(NodeId)> splits_;
   FactorSource factors_;
+  ElementSource elements_;
   bool skips_padding_ = false;
 };
 

@@ -31,6 +31,7 @@ class FoldLoops {
     std::vector<TilePart> parts;
     TilePart part = {};  // the one at hand
     IndexExpr trip = 0, u = 0, lane = 0;
+    bool is_at_lane = false;  // the others are not taken here
   };
   using Step = std::function<tile::Scalar(tile::Scalar, const std::vector<FoldDim>&)>;
   // The trips of a part that come to something.
@@ -62,6 +63,7 @@ class FoldLoops {
     }
     FoldDim& dim = dims_[d];
     const bool is_unroll = exec == Exec::unroll, is_lanes = exec == Exec::lanes;
+    if (is_lanes && dim.is_at_lane) return nested(exec, d + 1, so_far);
     const Dim extent = is_unroll ? dim.part.unroll : is_lanes ? dim.part.lanes : dim.part.trips;
     IndexExpr& at = is_unroll ? dim.u : is_lanes ? dim.lane : dim.trip;
     return open_carry(
@@ -100,7 +102,9 @@ tile::Scalar PointBuilder::folded(Point& point, Scalar initial, Opcode combine,
                     .name = dim.name,
                     .first = split.first,
                     .extent = extent,
-                    .parts = tile_parts(extent, split.unroll, split.lanes)});
+                    .parts = tile_parts(extent, split.unroll, split.lanes),
+                    .lane = split.lane.value_or(0),
+                    .is_at_lane = split.lane.has_value()});
   }
   const auto trips = [&](const FoldLoops::FoldDim& dim) -> std::optional<tile::Span> {
     if (dim.part.unroll > 1 || dim.part.lanes > 1) return std::nullopt;
@@ -173,6 +177,29 @@ tile::Scalar PointBuilder::factor(NodeId node, size_t side, const Indices& iters
   const Scalar number = at_or(operand, point.here(access), guards, own,
                               zero(wide_type(graph_.type(operand).dtype())));
   return tiles_.cast(number, wide_type(point.type.dtype()));
+}
+
+std::optional<PointBuilder::Element> PointBuilder::element_of_factor(NodeId node, size_t side,
+                                                                     const Indices& iters,
+                                                                     const Guards& gaps) {
+  const Point point = this->point(node, iters, {});
+  const Access& access = point.relation.operands[side].at(0);
+  Guards own = gaps;
+  if (side == 0 || skips_padding_)
+    for (const Guard& guard : point.guards_here(access)) own.push_back(guard);
+  own = needed(own, {});
+  ValueId value = point.operands[side];
+  Indices index = point.here(access);
+  while (follow(value, index)) {
+  }
+  if (!is_parameter(graph_.opcode(graph_.producer(value)))) return std::nullopt;
+  const size_t at = parameters_[value.index];
+  const tile::BufferId buffer = inputs_[at].value().buffer;
+  const TileBounds bounds(tiles_.program());
+  index = stored_input(at, index);
+  for (IndexExpr& expr : index) expr = bounds.simplified(expr, own);
+  if (bounds.outside(index, own, tiles_.program().buffers[buffer].type)) return std::nullopt;
+  return Element{buffer, std::move(index), std::move(own)};
 }
 
 tile::Scalar PointBuilder::word(NodeId node, size_t side, const Indices& iters,

@@ -1,0 +1,185 @@
+#include "cost/gpu_block_price.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "kernel/algorithms/block_rows.h"
+#include "kernel/algorithms/block_tiles.h"
+
+namespace hone {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kCombining = 30;       // operations in which a warp combines its numbers
+constexpr double kOverlap = 4;          // operations of a thread under way, if none needs the other
+constexpr double kFar = 6e-7;           // seconds of an access to memory
+constexpr double kIssue = 2e-9;         // from an instruction of a thread to the next
+constexpr double kTileSlots = 0.4;      // instructions of a tile per operation of the peak
+constexpr double kCopySlots = 8;        // instructions that copy a number to the memory of a block
+constexpr double kStepSlots = 20;       // and those around a step
+constexpr double kResultSlots = 10;     // that store a result
+constexpr double kTensorPart = 0.5;     // of the peak of tensor cores
+constexpr double kOtherRegisters = 40;  // of a thread, beside its sums
+
+double real(int64_t n) { return static_cast<double>(n); }
+double of(const Dim& extent) { return real(std::max<int64_t>(extent.range().high, 1)); }
+
+double seconds_near(const Target& target, double bytes) {
+  return bytes / (target.caches.back().bytes_per_second * real(target.cores));
+}
+
+// ---- Rows ---------------------------------------------------------------------------------------
+
+class RowsTimes {
+ public:
+  RowsTimes(const KernelFacts& facts, const Schedule& schedule, const Target& target,
+            const BlockRow& row)
+      : facts_(facts),
+        schedule_(schedule),
+        target_(target),
+        row_(row),
+        own_(schedule.get<BlockRowsFields>()),
+        threads_(real(row_threads(own_))) {}
+
+  GpuTimes times() {
+    double blocks = 1;
+    std::vector<double> row;
+    for (size_t i = 0; i < schedule_.order.size(); ++i) {
+      const double points = of(extent(schedule_.order[i]));
+      if (i < static_cast<size_t>(schedule_.threads))
+        blocks *= points;
+      else
+        row.push_back(points);
+    }
+    add_part(row);
+    for (const BlockRow::Shared& shared : row_.shared) add_reduction(shared.node);
+    const double each = std::max(facts_.work.inherent, 1.0) / (blocks * points_);
+    const double combined = real(std::ssize(row_.shared)) * (kCombining + 2 * real(own_.warps));
+    const auto sms = real(target_.cores);
+    const double resident = sms * real(target_.gpu->warps * kWarpLanes);
+    const double waves = std::max(blocks * threads_ / resident, 1.0);
+    const double chain = steps_ * each / (own_.kept > 0 ? kOverlap : 1) + combined / kOverlap;
+    return {.arithmetic = blocks * threads_ * (steps_ * each + combined) /
+                          (kGpuSlotsOfPeak * target_.peak(DType::f32) * sms),
+            .latency = chain * waves * kGpuStep,
+            .access = seconds_near(target_, accessed())};
+  }
+
+ private:
+  Dim extent(int dim) const { return facts_.space.dims[static_cast<size_t>(dim)].extent; }
+
+  // Threads divide the last of these dims.
+  void add_part(const std::vector<double>& dims) {
+    double points = 1, steps = 1;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      points *= dims[i];
+      steps *= i + 1 < dims.size() ? dims[i] : std::ceil(dims[i] / threads_);
+    }
+    points_ += points;
+    steps_ += steps;
+  }
+
+  void add_reduction(NodeId node) {
+    const AccessRelation relation = relation_of(facts_.body.graph, node);
+    std::vector<double> dims;
+    const int rank = facts_.body.graph.type(facts_.body.graph.result(node)).rank();
+    for (size_t d = static_cast<size_t>(rank); d < relation.dims.size(); ++d)
+      dims.push_back(of(relation.dims[d].extent));
+    add_part(dims);
+  }
+
+  // Bytes, in whole sectors where threads side by side do not read neighbours. Kept numbers are
+  // read once.
+  double accessed() const {
+    std::set<uint32_t> seen;
+    double all = 0;
+    for (const KernelFacts::Array& array : facts_.arrays) {
+      const bool is_kept = own_.kept > 0 && !array.is_store &&
+                           std::ranges::any_of(row_.kept, [&](const BlockRow::Kept& kept) {
+                             return kept.parameter == array.value;
+                           });
+      if (is_kept && !seen.insert(array.value.index).second) continue;
+      double count = array.share;
+      for (size_t i = 0; i < facts_.loops.size(); ++i)
+        if ((array.loops >> i & 1U) != 0) count *= facts_.loops[i].extent;
+      const int lane = lane_of(array);
+      const double stride = lane < 0 ? 2 : array.stride[static_cast<size_t>(lane)];
+      all += count * (std::abs(stride) <= 1 ? array.element : std::max(array.element, kGpuSector));
+    }
+    return all;
+  }
+
+  // The loop whose points threads side by side have: of a reduction, or of the row's last dim.
+  int lane_of(const KernelFacts::Array& array) const {
+    for (int i = static_cast<int>(facts_.loops.size()) - 1; i >= facts_.space.parallel; --i)
+      if ((array.loops >> i & 1U) != 0) return i;
+    const bool has_row = schedule_.threads < std::ssize(schedule_.order);
+    return has_row && (array.loops >> schedule_.order.back() & 1U) != 0 ? schedule_.order.back()
+                                                                        : -1;
+  }
+
+  const KernelFacts& facts_;
+  const Schedule& schedule_;
+  const Target& target_;
+  const BlockRow& row_;
+  const BlockRowsFields& own_;
+  const double threads_;
+  double points_ = 0, steps_ = 0;  // of all parts of a row; those of a thread
+};
+
+}  // namespace
+
+GpuTimes block_rows_times(const KernelFacts& facts, const Schedule& schedule,
+                          const Target& target) {
+  const Result<BlockRow> row = block_row(facts.body, facts.space, schedule);
+  if (!row.ok() || row->shared.empty()) return {.latency = kInfinity};
+  return RowsTimes(facts, schedule, target, *row).times();
+}
+
+// ---- Tiles --------------------------------------------------------------------------------------
+
+GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
+                           const Target& target) {
+  const Result<TiledProduct> product = tiled_product(facts);
+  const bool is_on_tensor_cores = schedule.get<BlockTilesFields>().products == Products::matrix;
+  if (!product.ok() || (is_on_tensor_cores && !suits_tensor_cores(facts)))
+    return {.latency = kInfinity};
+  const BlockTile tile = block_tile(facts, schedule.get<BlockTilesFields>());
+  const Gpu& gpu = *target.gpu;
+  const double threads = real(tile.threads());
+  if (threads < 1 || tile.bytes() > gpu.block_shared_bytes) return {.latency = kInfinity};
+  double blocks = real(product->times);
+  for (size_t side = 0; side < 2; ++side)
+    blocks *= std::ceil(real(product->lines[side]) / real(tile.lines[side]));
+  const double steps = std::ceil(real(product->points) / real(tile.depth));
+  const double sums = real(sums_of_thread(tile));
+  // Counts of a thread, in a step.
+  const double copied = real((tile.lines[0] + tile.lines[1]) * tile.depth) / threads;
+  const double read =
+      real((tile.own[0] + tile.own[1]) * tile.depth) / (tile.by_warps ? 2.0 * kWarpLanes / 4 : 1.0);
+  const double multiplied = tile.by_warps ? 0 : sums * real(tile.depth);
+  const double slots =
+      steps * (multiplied + read + kCopySlots * copied + kStepSlots) + kResultSlots * sums;
+  // The blocks that an SM has in turn, and at a time.
+  const auto sms = real(target.cores);
+  const double turns = std::ceil(blocks / sms);
+  const double fit = std::max(
+      1.0,
+      std::floor(std::min({real(gpu.warps * kWarpLanes) / threads,
+                           real(gpu.registers) / ((kOtherRegisters + sums) * threads),
+                           real(gpu.shared_bytes) / real(std::max<int64_t>(tile.bytes(), 1))})));
+  double arithmetic = turns * threads * slots / (kTileSlots * target.peak(DType::f32));
+  if (tile.by_warps)
+    arithmetic += turns * steps * 2 * real(tile.lines[0] * tile.lines[1] * tile.depth) /
+                  (kTensorPart * target.peak(tile.stored));
+  const double step = kFar / real(tile.stages) + (multiplied + read + kCopySlots * copied) * kIssue;
+  const double bytes =
+      blocks * steps * real((tile.lines[0] + tile.lines[1]) * tile.depth) * bits(tile.stored) / 8;
+  return {.arithmetic = arithmetic,
+          .latency = std::ceil(turns / fit) * steps * step,
+          .access = seconds_near(target, bytes)};
+}
+
+}  // namespace hone

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <algorithm>
+
+#include "kernel/facts.h"
+#include "target/target.h"
+
+// Prices of kernels whose algorithm says what a block of threads does. Nobody timed one on a GPU.
+
+namespace hone {
+
+// Seconds of a kernel on a GPU.
+struct GpuTimes {
+  double launch = 0, arithmetic = 0, latency = 0, memory = 0, access = 0;
+  // The four overlap, but a tenth of those that are not the largest is seen.
+  double total() const {
+    constexpr double kSeen = 0.1;
+    const double largest = std::max({arithmetic, latency, memory, access});
+    return launch + (1 - kSeen) * largest + kSeen * (arithmetic + latency + memory + access);
+  }
+};
+
+// Rates that all algorithms share. Threads start instructions at a part of the peak of their SM. A
+// thread waits for each of its operations.
+inline constexpr double kGpuSlotsOfPeak = 0.25;  // instructions per operation of the peak
+inline constexpr double kGpuStep = 2e-8;         // seconds from an operation to the next
+inline constexpr double kGpuSector = 32;         // bytes that an access takes at least
+inline constexpr double kGpuReached = 0.9;       // of the bandwidth of memory
+
+// Arithmetic, latency and access; infinite, if the algorithm does not take the body.
+GpuTimes block_rows_times(const KernelFacts& facts, const Schedule& schedule, const Target& target);
+GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
+                           const Target& target);
+
+}  // namespace hone

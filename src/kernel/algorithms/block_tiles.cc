@@ -1,0 +1,256 @@
+#include "kernel/algorithms/block_tiles.h"
+
+#include <algorithm>
+
+#include "ir/op_def.h"
+#include "kernel/algorithms/loops.h"
+#include "target/gpu.h"
+
+namespace hone {
+namespace {
+
+constexpr int64_t kMostThreads = 1024, kMostSums = 128;
+constexpr int64_t kMostBytes = 48 << 10;  // that every block may have without asking for more
+constexpr int kLines[] = {16, 32, 64, 128}, kOwn[] = {1, 2, 4, 8}, kOwnOfWarp[] = {8, 16, 32, 64};
+constexpr int64_t kLeastRows = 16, kLeastColumns = 8, kLeastDepth = 16;  // of a warp's product
+
+DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
+
+// ---- Legality -----------------------------------------------------------------------------------
+
+bool is_one_of(std::span<const int> numbers, int64_t number) {
+  return std::ranges::find(numbers, number) != numbers.end();
+}
+
+Status check_tile(const BlockTile& tile) {
+  for (size_t side = 0; side < 2; ++side) {
+    const char* what = side == 0 ? "rows" : "columns";
+    if (!is_one_of(kLines, tile.lines[side]))
+      return bad_input("a tile has {} {}, not 16, 32, 64 or 128", tile.lines[side], what);
+    const auto own = tile.by_warps ? std::span(kOwnOfWarp) : std::span(kOwn);
+    const int64_t least = !tile.by_warps ? 1 : side == 0 ? kLeastRows : kLeastColumns;
+    if (!is_one_of(own, tile.own[side]) || tile.own[side] < least ||
+        tile.own[side] > tile.lines[side])
+      return bad_input("a {} cannot have {} {} of a tile of {}", tile.by_warps ? "warp" : "thread",
+                       tile.own[side], what, tile.lines[side]);
+  }
+  if (tile.depth != 8 && tile.depth != 16 && tile.depth != 32 && tile.depth != 64)
+    return bad_input("a step takes {} points, not 8, 16, 32 or 64", tile.depth);
+  if (tile.by_warps && tile.depth < kLeastDepth)
+    return bad_input("a step of warps takes {} points, fewer than {}", tile.depth, kLeastDepth);
+  if (tile.stages < 1 || tile.stages > 4)
+    return bad_input("{} steps are copied ahead, not 0 to 3", tile.stages - 1);
+  if (tile.threads() < kWarpLanes || tile.threads() > kMostThreads)
+    return unsupported("a block would have {} threads, not {} to {}", tile.threads(), kWarpLanes,
+                       kMostThreads);
+  if (sums_of_thread(tile) > kMostSums)
+    return over_limit("a thread would have {} sums, more than {}", sums_of_thread(tile), kMostSums);
+  if (tile.bytes() > kMostBytes)
+    return over_limit("a block would have {} bytes of memory, more than {}", tile.bytes(),
+                      kMostBytes);
+  return {};
+}
+
+Status check_products(const ScheduleSite& site, Products products) {
+  if (products == Products::plain) return {};
+  if (products != Products::matrix)
+    return unsupported("a GPU does not multiply {}", name(products));
+  if (suits_tensor_cores(site.facts)) return {};
+  return unsupported("tensor cores multiply bf16 and f16 alone");
+}
+
+// ---- Decisions ----------------------------------------------------------------------------------
+
+// How numbers are multiplied, and the tiles that this has: they go together.
+class ShapeDecision : public Decision {
+ public:
+  std::string_view name() const override { return "products"; }
+  double bound(const ScheduleSite& site) const override {
+    return static_cast<double>(all(site).size());
+  }
+  bool each(const ScheduleSite& site, const Schedule& so_far,
+            const ScheduleVisit& visit) const override {
+    return std::ranges::all_of(
+        all(site), [&](const BlockTilesFields& own) { return visit(with(so_far, own)); });
+  }
+  void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const override {
+    std::vector<BlockTilesFields> shapes = all(site);
+    if (suits_tensor_cores(site.facts) && rng.chance(0.7))
+      std::erase_if(shapes, [](const auto& own) { return own.products == Products::plain; });
+    so_far = with(so_far, rng.pick(shapes));
+  }
+  Schedules near(const ScheduleSite& site, const Schedule& schedule) const override {
+    const BlockTilesFields& now = schedule.get<BlockTilesFields>();
+    Schedules near;
+    for (const BlockTilesFields& own : all(site))
+      if (distance(now, own) == 1) near.push_back(with(schedule, own));
+    return near;
+  }
+  Schedules simpler(const ScheduleSite& site, const Schedule& schedule) const override {
+    Schedules simpler;
+    for (const BlockTilesFields& own : all(site)) {
+      if (is_same(own, schedule.get<BlockTilesFields>())) break;
+      simpler.push_back(with(schedule, own));
+    }
+    return simpler;
+  }
+  void copy(const Schedule& from, Schedule& to, Rng&) const override {
+    if (const auto* own = from.if_is<BlockTilesFields>();
+        own != nullptr && to.if_is<BlockTilesFields>() != nullptr)
+      to = with(to, *own);
+  }
+
+ private:
+  // All whose blocks have a legal number of threads and sums, the simplest first.
+  static std::vector<BlockTilesFields> all(const ScheduleSite& site) {
+    std::vector<BlockTilesFields> shapes;
+    for (Products products : {Products::plain, Products::matrix}) {
+      if (!check_products(site, products).ok()) continue;
+      const auto own = products == Products::matrix ? std::span<const int>(kOwnOfWarp)
+                                                    : std::span<const int>(kOwn);
+      for (int rows : kLines)
+        for (int columns : kLines)
+          for (int own_rows : own)
+            for (int own_columns : own) {
+              BlockTilesFields shape = {.rows = rows,
+                                        .columns = columns,
+                                        .depth = kLeastDepth,
+                                        .own_rows = own_rows,
+                                        .own_columns = own_columns,
+                                        .products = products};
+              if (check_tile(block_tile(site.facts, shape)).ok()) shapes.push_back(shape);
+            }
+    }
+    return shapes;
+  }
+
+  static bool is_same(const BlockTilesFields& a, const BlockTilesFields& b) {
+    return distance(a, b) == 0;
+  }
+  static int distance(const BlockTilesFields& a, const BlockTilesFields& b) {
+    return (a.rows != b.rows) + (a.columns != b.columns) + (a.own_rows != b.own_rows) +
+           (a.own_columns != b.own_columns) + (a.products != b.products);
+  }
+  static Schedule with(Schedule schedule, const BlockTilesFields& shape) {
+    BlockTilesFields& own = schedule.get<BlockTilesFields>();
+    BlockTilesFields next = shape;
+    next.depth = own.depth;
+    next.ahead = own.ahead;
+    own = next;
+    return schedule;
+  }
+};
+
+std::vector<int> depths(const ScheduleSite&) { return {16, 8, 32, 64}; }
+std::vector<int> steps_ahead(const ScheduleSite&) { return {0, 1, 2, 3}; }
+
+const ShapeDecision kShape;
+const NumberDecision kDepth("depth", own_field<BlockTilesFields, &BlockTilesFields::depth>(),
+                            depths);
+const NumberDecision kAhead("ahead", own_field<BlockTilesFields, &BlockTilesFields::ahead>(),
+                            steps_ahead);
+
+class BlockTiles : public AlgorithmDef {
+ public:
+  Status check(const ScheduleSite& site, const Schedule& schedule) const override {
+    if (!site.target.gpu) return unsupported("tiles by blocks of threads need a GPU");
+    if (!schedule.lanes.empty() || !schedule.unroll.empty())
+      return bad_input("threads of a block have no lanes, nor points that are unrolled");
+    if (site.is_stage() || site.body.in_place)
+      return unsupported("a stage or an update is not divided among blocks");
+    HONE_TRY(check_loops(site, schedule));
+    if (has_sub_byte_output(site)) return unsupported("threads would share bytes of an output");
+    if (!std::ranges::is_sorted(schedule.order) || schedule.threads != site.parallel())
+      return bad_input("blocks divide all {} dims, in ascending order", site.parallel());
+    HONE_TRY(tiled_product(site.facts));
+    const BlockTilesFields& own = schedule.get<BlockTilesFields>();
+    HONE_TRY(check_products(site, own.products));
+    const BlockTile tile = block_tile(site.facts, own);
+    HONE_TRY(check_tile(tile));
+    return check_code(site, static_cast<double>(site.facts.work.statements * sums_of_thread(tile)));
+  }
+  bool takes(const ScheduleSite& site) const override {
+    return site.target.gpu && !site.is_stage() && !site.body.in_place && all_have_points(site) &&
+           !has_sub_byte_output(site) && tiled_product(site.facts).ok();
+  }
+  std::vector<const Decision*> decisions() const override { return {&kShape, &kDepth, &kAhead}; }
+  Schedule simplest(const ScheduleSite& site) const override {
+    Schedule schedule = plain_nest(site.parallel());
+    schedule.threads = site.parallel();
+    schedule.own = BlockTilesFields{.depth = kLeastDepth};
+    return schedule;
+  }
+  uint64_t weight() const override { return 4; }
+  bool is_for_gpu() const override { return true; }
+};
+
+}  // namespace
+
+bool suits_tensor_cores(const KernelFacts& facts) {
+  if (!facts.contraction.ok()) return false;
+  const Graph& graph = facts.body.graph;
+  const NodeId anchor = facts.space.anchor;
+  const DType dtype = graph.type(graph.result(anchor)).dtype();
+  return (dtype == DType::bf16 || dtype == DType::f16) &&
+         std::ranges::all_of(graph.operands(anchor),
+                             [&](ValueId v) { return graph.type(v).dtype() == dtype; });
+}
+
+Result<TiledProduct> tiled_product(const KernelFacts& facts) {
+  if (!facts.contraction.ok()) return facts.contraction.error();
+  const KernelSpace& space = facts.space;
+  if (has_open_sizes(space)) return unsupported("tiles of a block have no open sizes");
+  TiledProduct product;
+  const auto extent = [&](int dim) { return space.dims[static_cast<size_t>(dim)].extent.value(); };
+  for (int dim = 0; dim < space.parallel; ++dim) {
+    const auto at = static_cast<size_t>(dim);
+    const bool of_rows = facts.contraction->sides[0][at],
+               of_columns = facts.contraction->sides[1][at];
+    if (of_rows == of_columns) {
+      product.others.push_back(dim);
+      product.times *= extent(dim);
+      continue;
+    }
+    product.sides[of_rows ? 0 : 1].push_back(dim);
+    product.lines[of_rows ? 0 : 1] *= extent(dim);
+  }
+  for (int dim = space.parallel; dim < static_cast<int>(space.dims.size()); ++dim) {
+    product.depth.push_back(dim);
+    product.points *= extent(dim);
+  }
+  return product;
+}
+
+int64_t BlockTile::threads() const { return across(0) * across(1) * (by_warps ? kWarpLanes : 1); }
+
+int64_t BlockTile::bytes() const {
+  return stages * (rows_in_memory(0) * pitch[0] + rows_in_memory(1) * pitch[1]) * bits(stored) / 8;
+}
+
+BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own) {
+  const Graph& graph = facts.body.graph;
+  const DType dtype = graph.type(graph.result(facts.space.anchor)).dtype();
+  const bool by_warps = own.products == Products::matrix;
+  constexpr int64_t kApart = 4, kHalvesApart = 8;  // words, and elements of as many words
+  BlockTile tile = {.lines = {own.rows, own.columns},
+                    .own = {own.own_rows, own.own_columns},
+                    .depth = own.depth,
+                    .stages = own.ahead + 1,
+                    .by_warps = by_warps,
+                    .stored = by_warps ? dtype : wide(dtype),
+                    .pitch = {}};
+  for (size_t side = 0; side < 2; ++side)
+    tile.pitch[side] = by_warps ? tile.depth + kHalvesApart : tile.lines[side] + kApart;
+  return tile;
+}
+
+int64_t sums_of_thread(const BlockTile& tile) {
+  return tile.own[0] * tile.own[1] / (tile.by_warps ? kWarpLanes : 1);
+}
+
+const AlgorithmDef& algorithm_block_tiles() {
+  static const BlockTiles def;
+  return def;
+}
+
+}  // namespace hone

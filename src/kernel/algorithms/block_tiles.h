@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "kernel/facts.h"
+
+namespace hone {
+
+// A contraction as a product of two matrices, once for each point of the other dims. Several dims
+// of the results, or of the reduction, are counted as one.
+struct TiledProduct {
+  std::array<std::vector<int>, 2> sides;  // dims of the results: rows and columns
+  std::vector<int> others;                // on which both operands depend, or none
+  std::vector<int> depth;                 // dims of the reduction
+  std::array<int64_t, 2> lines = {1, 1};  // points of rows and columns
+  int64_t points = 1;                     // of the reduction
+  int64_t times = 1;                      // points of the others
+};
+
+// Or why there is none.
+Result<TiledProduct> tiled_product(const KernelFacts& facts);
+
+// True if both operands have numbers that tensor cores multiply exactly: bf16 or f16.
+bool suits_tensor_cores(const KernelFacts& facts);
+
+// How a block takes its tile.
+struct BlockTile {
+  std::array<int64_t, 2> lines;  // rows and columns of the tile
+  std::array<int64_t, 2> own;    // of a thread, or of a warp on tensor cores
+  int64_t depth;                 // points of the reduction in a step
+  int64_t stages;                // steps whose operands are in memory at a time
+  bool by_warps;
+  DType stored;  // the type of operands in memory of the block
+  // In memory an operand is [stages, depth, lines]; for warps it is [stages, lines, depth], which
+  // has words along the reduction. Elements at the end of each line of it keep lines in other
+  // banks.
+  std::array<int64_t, 2> pitch;
+
+  int64_t across(size_t side) const { return lines[side] / own[side]; }  // threads or warps
+  int64_t threads() const;
+  int64_t rows_in_memory(size_t side) const { return by_warps ? lines[side] : depth; }
+  int64_t bytes() const;  // of the memory of the block
+};
+BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own);
+
+// Sums in the registers of a thread.
+int64_t sums_of_thread(const BlockTile& tile);
+
+}  // namespace hone

@@ -1,0 +1,386 @@
+#include "kernel/algorithms/block_tiles.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "program/build/algorithms.h"
+#include "program/build/tile_parts.h"
+#include "program/tiles/bounds.h"
+#include "target/gpu.h"
+
+namespace hone {
+
+namespace {
+
+// A tile of products by a block. Step by step along the reduction, its threads copy what the tile
+// needs of both operands to the memory of the block, and wait for each other. Then each of them
+// multiplies a tile of its own, whose sums stay in registers.
+//
+// Copies may run ahead: the memory has several stages, and a step fills the one that the step
+// before it has left.
+class BlockTilesBuilder {
+ public:
+  BlockTilesBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
+      : body_(body),
+        graph_(body.graph),
+        facts_(body),
+        space_(facts_.space),
+        contraction_(*facts_.contraction),
+        product_(tiled_product(facts_).value()),
+        tile_(block_tile(facts_, schedule.get<BlockTilesFields>())),
+        wide_(wide_type(graph_.type(graph_.result(space_.anchor)).dtype())),
+        tiles_(name),
+        place_(kernel_place(body, tiles_)),
+        others_(static_cast<size_t>(space_.parallel), 0) {
+    for (size_t side = 0; side < 2; ++side) {
+      memory_[side] = tiles_.buffer(
+          side == 0 ? "lhs" : "rhs",
+          Type::get(tile_.stored, {tile_.stages, tile_.rows_in_memory(side), tile_.pitch[side]}),
+          BufferRole::block);
+      is_depth_next_[side] = is_depth_next(side);
+      piece_[side] = piece(side);
+    }
+    if (!tile_.by_warps) {
+      sums_ =
+          tiles_.buffer("sums", Type::get(wide_, {tile_.own[0], tile_.own[1]}), BufferRole::own);
+      return;
+    }
+    const int64_t rows = tile_.own[0] / tile::kProductRows;
+    const int64_t columns = tile_.own[1] / tile::kProductColumns;
+    sums_ = tiles_.buffer("sums", Type::get(wide_, {rows, columns, 4}), BufferRole::own);
+    factors_[0] = tiles_.buffer("rows", Type::get(DType::u32, {rows, 4}), BufferRole::own);
+    factors_[1] = tiles_.buffer("columns", Type::get(DType::u32, {columns, 2}), BufferRole::own);
+  }
+
+  TileProgram build() && {
+    blocks(0);
+    return std::move(tiles_).finish();
+  }
+
+ private:
+  using Scalar = tile::Scalar;
+  using Indices = PointBuilder::Indices;
+  using Guards = PointBuilder::Guards;
+  using Step = std::function<void(const IndexExpr&)>;
+
+  Dim extent(int dim) const { return space_.dims[static_cast<size_t>(dim)].extent; }
+
+  // ---- Facts of operands -----------------------------------------------------------------------
+
+  // True if neighbours along the last dim of the reduction are neighbours in memory.
+  bool is_depth_next(size_t side) const {
+    if (product_.depth.empty()) return false;
+    const auto last = static_cast<size_t>(product_.depth.back());
+    return std::ranges::any_of(facts_.arrays, [&](const KernelFacts::Array& array) {
+      return array.side == static_cast<int>(side) && last < array.stride.size() &&
+             std::abs(array.stride[last]) == 1;
+    });
+  }
+
+  // The elements that one copy takes, 16 bytes at most. They lie side by side in both memories, and
+  // begin where a copy may begin. More than one: the operand is a parameter, whose last dim is all
+  // of the rows, the columns or the reduction.
+  int64_t piece(size_t side) const {
+    const ValueId operand = graph_.operands(space_.anchor)[side];
+    const auto input = std::ranges::find(graph_.inputs(), operand);
+    const std::vector<int>& dims = tile_.by_warps ? product_.depth : product_.sides[side];
+    if (input == graph_.inputs().end() || dims.size() != 1 ||
+        is_depth_next_[side] != tile_.by_warps || graph_.type(operand).dtype() != tile_.stored ||
+        !body_.inputs[static_cast<size_t>(input - graph_.inputs().begin())].is_row_major())
+      return 1;
+    const AccessRelation relation = relation_of(graph_, space_.anchor);
+    const bool has_guards = !relation.operands[side].at(0).guards.empty();
+    if (has_guards || contraction_.reads[side].back() != IndexExpr::iter(dims[0])) return 1;
+    int64_t count = 128 / bits(tile_.stored);
+    while (!extent(dims[0]).divisible_by(count)) count /= 2;
+    return count;
+  }
+
+  bool may_copy(size_t side) const {
+    return tile_.stages > 1 && piece_[side] * bits(tile_.stored) >= 32;
+  }
+
+  // ---- Blocks ----------------------------------------------------------------------------------
+
+  void blocks(size_t at) {
+    if (at < product_.others.size()) {
+      const int dim = product_.others[at];
+      return tiles_.loop(Exec::blocks, space_.dims[static_cast<size_t>(dim)].name, extent(dim),
+                         [&](const IndexExpr& i) {
+                           others_[static_cast<size_t>(dim)] = i;
+                           blocks(at + 1);
+                         });
+    }
+    const auto tiles = [&](size_t side) {
+      return (product_.lines[side] + tile_.lines[side] - 1) / tile_.lines[side];
+    };
+    tiles_.loop(Exec::blocks, "rows", tiles(0), [&](const IndexExpr& i) {
+      tiles_.loop(Exec::blocks, "columns", tiles(1), [&](const IndexExpr& j) {
+        first_ = {i * tile_.lines[0], j * tile_.lines[1]};
+        in_block();
+      });
+    });
+  }
+
+  void in_block() {
+    clear_sums();
+    const int64_t steps = std::max<int64_t>((product_.points + tile_.depth - 1) / tile_.depth, 1);
+    const int64_t ahead = tile_.stages - 1;
+    for (int64_t s = 0; s < ahead; ++s) fill(s, s);
+    open_loop(tiles_, Exec::loop, "step", steps, [&](const IndexExpr& s) {
+      if (ahead == 0) {
+        fill(s, 0);
+        tiles_.barrier();
+        multiply(0);
+        return tiles_.barrier();
+      }
+      // The operands of this step are there, and all have left the stage that is filled again.
+      tiles_.wait(ahead - 1);
+      tiles_.barrier();
+      fill(s + IndexExpr(ahead), mod(s + IndexExpr(ahead), tile_.stages));
+      multiply(mod(s, tile_.stages));
+    });
+    if (ahead > 0) tiles_.wait(0);
+    results();
+  }
+
+  // ---- Operands --------------------------------------------------------------------------------
+
+  void fill(const IndexExpr& step, const IndexExpr& stage) {
+    for (size_t side = 0; side < 2; ++side) fill(side, step, stage);
+    if (tile_.stages > 1) tiles_.group();
+  }
+
+  // Threads take pieces that are neighbours in the memory of the caller.
+  void fill(size_t side, const IndexExpr& step, const IndexExpr& stage) {
+    const int64_t pieces = tile_.lines[side] * tile_.depth / piece_[side];
+    const int64_t threads = std::min(tile_.threads(), pieces), each = pieces / threads;
+    tiles_.loop(Exec::threads, "t", threads, [&](const IndexExpr& thread) {
+      PointBuilder points(body_, tiles_, place_);
+      const Exec exec = each <= kUnrolledCopies ? Exec::unroll : Exec::loop;
+      open_loop(tiles_, exec, "u", each, [&](const IndexExpr& u) {
+        const IndexExpr at = u * threads + thread;
+        const int64_t next =
+            (is_depth_next_[side] ? tile_.depth : tile_.lines[side]) / piece_[side];
+        IndexExpr line = floordiv(at, next), depth = mod(at, next) * piece_[side];
+        if (!is_depth_next_[side]) std::swap(line, depth);
+        fill_piece(side, line, depth, step, stage, points);
+      });
+    });
+  }
+
+  void fill_piece(size_t side, const IndexExpr& line, const IndexExpr& depth, const IndexExpr& step,
+                  const IndexExpr& stage, PointBuilder& points) {
+    Guards gaps;
+    const Indices iters = factor_index(side, line, step * tile_.depth + depth, gaps);
+    const Indices to = tile_.by_warps ? Indices{stage, line, depth} : Indices{stage, depth, line};
+    if (may_copy(side)) {
+      std::optional<PointBuilder::Element> from =
+          points.element_of_factor(space_.anchor, side, iters, gaps);
+      const bool is_stored_so =
+          from && tiles_.program().buffers[from->buffer].type.dtype() == tile_.stored;
+      if (is_stored_so)
+        return tiles_.copy({memory_[side], to, from->buffer, std::move(from->index), piece_[side],
+                            std::move(from->guards)});
+    }
+    for (int64_t i = 0; i < piece_[side]; ++i) {
+      const IndexExpr further = i;
+      Indices place = to;
+      place.back() = place.back() + further;
+      Guards own;
+      const Indices at = tile_.by_warps
+                             ? factor_index(side, line, step * tile_.depth + depth + further, own)
+                             : factor_index(side, line + further, step * tile_.depth + depth, own);
+      const Scalar number = points.factor(space_.anchor, side, at, {}, own);
+      tiles_.store(memory_[side], place, tiles_.cast(number, tile_.stored));
+    }
+  }
+
+  // A point of the anchor's relation; `gaps` get the guards that tell whether it is there.
+  Indices factor_index(size_t side, const IndexExpr& line, const IndexExpr& depth,
+                       Guards& gaps) const {
+    Indices point = others_;
+    const IndexExpr at = first_[side] + line;
+    spread(at, product_.sides[side], point);
+    if (product_.lines[side] % tile_.lines[side] != 0)
+      gaps.push_back({at, 0, product_.lines[side]});
+    if (tile_.stages > 1 || product_.points % tile_.depth != 0)
+      gaps.push_back({depth, 0, product_.points});
+    point.resize(space_.dims.size(), 0);
+    spread(depth, product_.depth, point);
+    Indices iters;
+    for (const IndexExpr& expr : contraction_.index) iters.push_back(expr.substitute(point));
+    for (int dim : product_.depth) iters.push_back(point[static_cast<size_t>(dim)]);
+    return iters;
+  }
+
+  // The points of several dims that are counted as one.
+  void spread(IndexExpr at, const std::vector<int>& dims, Indices& point) const {
+    for (size_t i = dims.size(); i-- > 0;) {
+      const auto dim = static_cast<size_t>(dims[i]);
+      point[dim] = i == 0 ? at : mod(at, extent(dims[i]));
+      at = floordiv(at, extent(dims[i]));
+    }
+  }
+
+  // ---- Products --------------------------------------------------------------------------------
+
+  void threads(const Step& body) { tiles_.loop(Exec::threads, "t", tile_.threads(), body); }
+
+  // For each sum of a thread: where it is, and which line of the tile it belongs to on each side.
+  using EachSum = std::function<void(const Indices& sum, const std::array<IndexExpr, 2>& lines)>;
+  void each_sum(const IndexExpr& thread, const EachSum& body) {
+    if (tile_.by_warps) return each_sum_of_warp(thread, body);
+    open_loop(tiles_, Exec::unroll, "i", tile_.own[0], [&](const IndexExpr& i) {
+      open_loop(tiles_, Exec::unroll, "j", tile_.own[1], [&](const IndexExpr& j) {
+        body({i, j}, {line_of(0, thread, i), line_of(1, thread, j)});
+      });
+    });
+  }
+
+  // Threads side by side have lines side by side: those of the side along which results lie so.
+  IndexExpr line_of(size_t side, const IndexExpr& thread, const IndexExpr& own) const {
+    const size_t next = side_in_memory();
+    const IndexExpr at =
+        side == next ? mod(thread, tile_.across(next)) : floordiv(thread, tile_.across(next));
+    return own * tile_.across(side) + at;
+  }
+
+  size_t side_in_memory() const {
+    const std::vector<int>& rows = product_.sides[0];
+    return !rows.empty() && rows.back() == space_.parallel - 1 ? 0 : 1;
+  }
+
+  void each_sum_of_warp(const IndexExpr& thread, const EachSum& body) {
+    const std::array<IndexExpr, 2> first = first_of_warp(thread);
+    const IndexExpr lane = mod(thread, kWarpLanes);
+    open_loop(tiles_, Exec::unroll, "i", tile_.own[0] / tile::kProductRows, [&](IndexExpr i) {
+      open_loop(tiles_, Exec::unroll, "j", tile_.own[1] / tile::kProductColumns, [&](IndexExpr j) {
+        tiles_.loop(Exec::unroll, "h", 2, [&](const IndexExpr& h) {
+          tiles_.loop(Exec::unroll, "e", 2, [&](const IndexExpr& e) {
+            body({i, j, h * 2 + e}, {first[0] + i * tile::kProductRows + floordiv(lane, 4) + h * 8,
+                                     first[1] + j * tile::kProductColumns + mod(lane, 4) * 2 + e});
+          });
+        });
+      });
+    });
+  }
+
+  // The first lines of the warp's tile.
+  std::array<IndexExpr, 2> first_of_warp(const IndexExpr& thread) const {
+    const IndexExpr warp = floordiv(thread, kWarpLanes);
+    return {floordiv(warp, tile_.across(1)) * tile_.own[0],
+            mod(warp, tile_.across(1)) * tile_.own[1]};
+  }
+
+  void clear_sums() {
+    threads([&](const IndexExpr& thread) {
+      const Scalar zero = tiles_.zero(wide_);
+      each_sum(thread, [&](const Indices& sum, const auto&) { tiles_.store(sums_, sum, zero); });
+    });
+  }
+
+  void multiply(const IndexExpr& stage) {
+    if (tile_.by_warps) return multiply_by_warps(stage);
+    threads([&](const IndexExpr& thread) {
+      each_sum(thread, [&](const Indices& sum, const std::array<IndexExpr, 2>& lines) {
+        const Scalar before = tiles_.load(sums_, sum);
+        const Scalar after = tiles_.carry(
+            Exec::loop, "k", tile_.depth, before, Opcode::add,
+            [&](const IndexExpr& k, Scalar so_far) {
+              const Scalar a = tiles_.load(memory_[0], {stage, k, lines[0]});
+              const Scalar b = tiles_.load(memory_[1], {stage, k, lines[1]});
+              if (is_real(wide_)) return tiles_.fma(a, b, so_far);
+              return tiles_.compute(Opcode::add, {so_far, tiles_.compute(Opcode::mul, {a, b})});
+            });
+        tiles_.store(sums_, sum, after);
+      });
+    });
+  }
+
+  // As many products at a time as one word of each line makes eight: factors to registers, then all
+  // warps multiply.
+  void multiply_by_warps(const IndexExpr& stage) {
+    constexpr int64_t kPoints = tile::kProductWords * 2;
+    open_loop(tiles_, Exec::loop, "q", tile_.depth / kPoints, [&](const IndexExpr& q) {
+      threads([&](const IndexExpr& thread) {
+        const std::array<IndexExpr, 2> first = first_of_warp(thread);
+        const IndexExpr lane = mod(thread, kWarpLanes);
+        const auto load = [&](size_t side, int64_t lines, int64_t halves) {
+          open_loop(tiles_, Exec::unroll, "i", tile_.own[side] / lines, [&](const IndexExpr& i) {
+            for (int64_t n = 0; n < 2 * halves; ++n) {
+              // Halves of the lines come first, then those of the words.
+              const IndexExpr line =
+                  first[side] + i * lines + floordiv(lane, 4) + IndexExpr(n % halves * 8);
+              const IndexExpr word = mod(lane, 4) + IndexExpr(n / halves * 4);
+              const Scalar factor =
+                  tiles_.load_word(memory_[side], {stage, line, q * kPoints + word * 2});
+              tiles_.store(factors_[side], {i, n}, factor);
+            }
+          });
+        };
+        load(0, tile::kProductRows, 2);
+        load(1, tile::kProductColumns, 1);
+      });
+      for (int64_t i = 0; i < tile_.own[0] / tile::kProductRows; ++i)
+        for (int64_t j = 0; j < tile_.own[1] / tile::kProductColumns; ++j)
+          tiles_.product({.sums = sums_,
+                          .lhs = factors_[0],
+                          .rhs = factors_[1],
+                          .sums_index = {i, j},
+                          .lhs_index = {i},
+                          .rhs_index = {j},
+                          .numbers = tile_.stored});
+    });
+  }
+
+  // ---- Results ---------------------------------------------------------------------------------
+
+  void results() {
+    threads([&](const IndexExpr& thread) {
+      PointBuilder points(body_, tiles_, place_);
+      points.pin(space_.anchor);
+      each_sum(thread, [&](const Indices& sum, const std::array<IndexExpr, 2>& lines) {
+        Indices point = others_;
+        Guards guards;
+        for (size_t side = 0; side < 2; ++side) {
+          // As simple as the index will be, so that the guard is seen to bound it.
+          const IndexExpr at = TileBounds(tiles_.program()).simplified(first_[side] + lines[side]);
+          spread(at, product_.sides[side], point);
+          if (product_.lines[side] % tile_.lines[side] != 0)
+            guards.push_back({at, 0, product_.lines[side]});
+        }
+        points.bind(graph_.result(space_.anchor), tiles_.load(sums_, sum));
+        points.store_outputs(point, guards);
+      });
+    });
+  }
+
+  static constexpr int64_t kUnrolledCopies = 16;
+
+  const KernelBody& body_;
+  const Graph& graph_;
+  const KernelFacts facts_;
+  const KernelSpace& space_;
+  const Contraction& contraction_;
+  const TiledProduct product_;
+  const BlockTile tile_;
+  const DType wide_;
+  TileBuilder tiles_;
+  const StagePlace place_;
+  Indices others_;                           // per dim of the results: the point, but of lines
+  std::array<IndexExpr, 2> first_ = {0, 0};  // line of the tile
+  std::array<tile::BufferId, 2> memory_ = {}, factors_ = {};
+  tile::BufferId sums_ = 0;
+  std::array<bool, 2> is_depth_next_ = {};
+  std::array<int64_t, 2> piece_ = {1, 1};
+};
+
+}  // namespace
+
+Result<TileProgram> build_block_tiles(const KernelBody& body, const Schedule& schedule,
+                                      std::string_view name) {
+  return BlockTilesBuilder(body, schedule, name).build();
+}
+
+}  // namespace hone

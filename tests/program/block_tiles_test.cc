@@ -1,0 +1,214 @@
+#include "kernel/algorithms/block_tiles.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/functional.h"
+#include "ir/text.h"
+#include "kernel/schedule_space.h"
+#include "program/tiles/calling.h"
+#include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
+#include "tests/program/block_programs.h"
+#include "tests/program/block_testing.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+
+// The product of two matrices, which may lie either way, with something behind it.
+Graph random_product(Rng& rng) {
+  constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::f16, DType::i32};
+  Builder b;
+  const DType dtype = rng.pick(kTypes);
+  const int64_t rows = rng.between(1, 70), columns = rng.between(1, 70);
+  const int64_t depth = rng.chance(0.3) ? 16 * rng.between(1, 4) : rng.between(1, 60);
+  const bool left = rng.chance(0.5), right = rng.chance(0.5);
+  const Value x = b.parameter("x", dtype, left ? Dims{depth, rows} : Dims{rows, depth});
+  const Value w = b.parameter("w", dtype, right ? Dims{columns, depth} : Dims{depth, columns});
+  Value y = b.op(Opcode::dot, {x, w},
+                 {{"lhs_contract", Ints{left ? 0 : 1}}, {"rhs_contract", Ints{right ? 1 : 0}}});
+  if (rng.chance(0.5)) y = y + broadcast(b.parameter("b", dtype, {columns}), y.dims(), {1});
+  if (rng.chance(0.5)) y = maximum(y, 0);
+  return b.finish({y}).value();
+}
+
+// One that the interpreter runs in a moment.
+bool is_small(const Schedule& schedule) {
+  const auto* own = schedule.if_is<BlockTilesFields>();
+  return own != nullptr && own->rows * own->columns * own->depth <= 32 * 32 * 16;
+}
+
+struct Seen {
+  int checked = 0, by_warps = 0, ahead = 0;
+};
+
+void check_random(uint64_t first, uint64_t count, bool is_plain, Seen& seen) {
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    KernelBody body = body_of_all(is_plain ? random_product(rng) : RandomGemm(rng).graph());
+    if (!is_plain || rng.chance(0.3)) draw_layouts(body, {}, rng);
+    if (const auto product = tiled_product(KernelFacts(body)); product.ok() && product->times > 12)
+      continue;
+    donate_some(body, rng);
+    Schedule schedule;
+    for (int i = 0; i < 100 && !is_small(schedule); ++i)
+      schedule = random_schedule(body, any_gpu(), rng);
+    if (!is_small(schedule)) continue;
+    SCOPED_TRACE(print(body.graph));
+    check_block_kernel(body, schedule, random_inputs(body.graph, rng));
+    if (testing::Test::HasFailure()) return;
+    const BlockTilesFields& own = schedule.get<BlockTilesFields>();
+    ++seen.checked;
+    seen.by_warps += own.products == Products::matrix ? 1 : 0;
+    seen.ahead += own.ahead > 0 ? 1 : 0;
+  }
+}
+
+TEST(BlocksTiles, ComputeProducts) {
+  Seen seen;
+  const auto count = static_cast<int>(tested::share_of(30, 2));
+  check_random(0, static_cast<uint64_t>(count), true, seen);
+  EXPECT_GT(seen.checked, count / 2);
+  EXPECT_GT(seen.by_warps, count / 10);
+  EXPECT_GT(seen.ahead, count / 4);
+}
+TEST(BlocksTiles, ComputeContractions) {
+  Seen seen;
+  const auto count = static_cast<int>(tested::share_of(20, 2));
+  check_random(500, static_cast<uint64_t>(count), false, seen);
+  EXPECT_GT(seen.checked, count / 4);
+}
+TEST(BlocksTiles, DISABLED_SweepProducts) {
+  Seen seen;
+  check_random(1'000'000, 1'500, true, seen);
+}
+TEST(BlocksTiles, DISABLED_SweepContractions) {
+  Seen seen;
+  check_random(2'000'000, 1'500, false, seen);
+}
+
+// ---- One product --------------------------------------------------------------------------------
+
+KernelBody product_body(std::string_view dtype, int64_t rows, int64_t columns, int64_t depth) {
+  return body_of_all(
+      parse_graph(fmt::format("graph @g(%x: {0}[{1}, {3}], %w: {0}[{2}, {3}]) {{ %y = dot %x, %w "
+                              "{{lhs_contract = [1], rhs_contract = [1]}} return %y }}",
+                              dtype, rows, columns, depth))
+          .value());
+}
+Schedule tiles_of(const BlockTilesFields& own) {
+  return {.order = {0, 1}, .threads = 2, .own = own};
+}
+constexpr BlockTilesFields kPlain = {
+    .rows = 32, .columns = 32, .depth = 16, .own_rows = 4, .own_columns = 2, .ahead = 1};
+constexpr BlockTilesFields kOnTensorCores = {.rows = 32,
+                                             .columns = 32,
+                                             .depth = 32,
+                                             .own_rows = 32,
+                                             .own_columns = 16,
+                                             .products = Products::matrix,
+                                             .ahead = 2};
+
+TEST(BlocksTiles, HaveATextForm) {
+  EXPECT_EQ(print(tiles_of(kOnTensorCores)),
+            "{algorithm = block_tiles, order = [0, 1], threads = 2, rows = 32, columns = 32, "
+            "depth = 32, own_rows = 32, own_columns = 16, products = matrix, ahead = 2}");
+}
+
+TEST(BlocksTiles, CopyPiecesAheadAndReadThemWithoutConflicts) {
+  const KernelBody body = product_body("bf16", 64, 64, 96);
+  BlockTilesFields own = kOnTensorCores;
+  own.depth = 64;
+  const TileProgram program = build_kernel(body, tiles_of(own), "k").value();
+  const std::string text = print(program);
+  EXPECT_NE(text.find("copy 8 @lhs["), std::string::npos) << text;
+  EXPECT_NE(text.find("copy 8 @rhs["), std::string::npos) << text;
+  EXPECT_NE(text.find("wait 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(" as bf16\n"), std::string::npos) << text;
+  EXPECT_EQ(block_threads(program.phases[0], program), 64);
+  Rng rng(1);
+  SimtCounts counts;
+  ASSERT_TRUE(interpret(program, random_inputs(body.graph, rng), {.counts = &counts}).ok());
+  EXPECT_EQ(counts.bank_conflicts, 0);
+}
+
+// ---- Planted faults -----------------------------------------------------------------------------
+
+// The n-th place of `from` changed to `to`: found by the verifier, the interpreter or the results.
+// False: there are fewer places.
+bool finds(const KernelBody& body, const BlockTilesFields& own, const std::string& from,
+           const std::string& to, int n) {
+  Rng rng(7);
+  const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+  const std::string text =
+      changed(print(build_kernel(body, tiles_of(own), "k").value()), from, to, n);
+  if (text.empty()) return false;
+  const Result<TileProgram> program = parse_tiles(text);
+  EXPECT_TRUE(program.ok()) << from;
+  if (!program.ok() || !verify(*program).ok()) return true;
+  const Result<std::vector<Tensor>> actual = interpret(*program, inputs);
+  const std::vector<Tensor> expected =
+      evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value();
+  EXPECT_TRUE(!actual.ok() || !compare((*actual)[0], expected[0], {})->passed())
+      << "the fault " << from << " -> " << to << " at place " << n << " is not found\n"
+      << text;
+  return true;
+}
+
+TEST(BlocksTiles, EachPlantedFaultIsFound) {
+  struct Fault {
+    std::string from, to;
+    int places;
+  };
+  for (const auto& [body, own] : {std::pair(product_body("f32", 40, 45, 50), kPlain),
+                                  std::pair(product_body("bf16", 40, 45, 80), kOnTensorCores)}) {
+    const bool by_warps = own.products == Products::matrix;
+    const std::vector<Fault> faults = {
+        {"barrier\n", "\n", 1},  // a step is read before all have copied it
+        {by_warps ? "wait 1\n" : "wait 0\n", "\n", by_warps ? 1 : 2},
+        {by_warps ? "wait 1\n" : "wait 0\n", "wait 2\n", 1},
+        {"group\n", "\n", 1},  // the copies of the first step belong to the second one
+        {by_warps ? "mod(step, 3)" : "mod(step, 2)",
+         by_warps ? "mod(step + 1, 3)" : "mod(step + 1, 2)", 1},  // the phase of the ring
+        {"< 40", "< 39", 1},
+        {"< 40", "< 41", 1},
+        {by_warps ? "< 80" : "< 50", by_warps ? "< 72" : "< 49", 1}};
+    for (const Fault& fault : faults)
+      for (int n = 0; n < fault.places; ++n)
+        EXPECT_TRUE(finds(body, own, fault.from, fault.to, n)) << fault.from << " " << n;
+  }
+}
+
+// ---- What is refused ----------------------------------------------------------------------------
+
+TEST(BlocksTiles, SayWhatTheyCannotDo) {
+  const KernelBody body = product_body("f32", 64, 64, 64);
+  const auto status = [&](BlockTilesFields own) {
+    return check_schedule(body, tiles_of(own), any_gpu());
+  };
+  EXPECT_TRUE(status(kPlain).ok());
+  EXPECT_THAT(check_schedule(body, tiles_of(kPlain), Target{}),
+              refuses(ErrorCode::unsupported, "GPU"));
+  EXPECT_THAT(status(kOnTensorCores), refuses(ErrorCode::unsupported, "bf16 and f16"));
+  BlockTilesFields own = kPlain;
+  own.rows = 48;
+  EXPECT_THAT(status(own), refuses(ErrorCode::bad_input, "48 rows"));
+  own = kPlain;
+  own.own_rows = 3;
+  EXPECT_THAT(status(own), refuses(ErrorCode::bad_input, "thread ... 3 rows"));
+  own = {.rows = 128, .columns = 128, .depth = 16};
+  EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "16384 threads"));
+  own = {.rows = 128, .columns = 128, .depth = 64, .own_rows = 8, .own_columns = 8};
+  EXPECT_THAT(status(own), refuses(ErrorCode::limit, "bytes"));
+  own = kPlain;
+  own.products = Products::quads;
+  EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "quads"));
+  Schedule order = tiles_of(kPlain);
+  order.order = {1, 0};
+  EXPECT_THAT(check_schedule(body, order, any_gpu()), refuses(ErrorCode::bad_input, "ascending"));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
