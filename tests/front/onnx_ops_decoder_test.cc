@@ -358,6 +358,34 @@ TEST(OnnxDynamicQuantizeLstm, GoesBothWays) {
   EXPECT_THAT(numbers(y), near(want));
 }
 
+// Backwards each sequence begins with its last step, in the first round of all.
+TEST(OnnxDynamicQuantizeLstm, GoesBackwardsFromTheEndOfEachSequence) {
+  Rng rng(8);
+  PlainLstm p = {.time = 4, .batch = 2, .inputs = 3, .hidden = 2};
+  p.x = drawn(rng, {4, 2, 3});
+  p.w = bytes(rng, {1, 3, 8}, DType::i8, -99, 99), p.r = bytes(rng, {1, 2, 8}, DType::i8, -99, 99);
+  p.w_scale = reals({1}, {0.01}), p.r_scale = reals({1}, {0.02});
+  p.w_zero = p.r_zero = integers({1}, {0}, DType::i8);
+  p.bias = drawn(rng, {1, 16}), p.peephole = reals({1, 6}, Numbers(6));
+  p.lengths = {4, 2};
+  const auto turned = [&](const Numbers& v, size_t width) {  // [time, batch, width]
+    Numbers y = v;
+    for (size_t b = 0; b < 2; ++b)
+      for (size_t t = 0, length = static_cast<size_t>(p.lengths[b]); t < length; ++t)
+        for (size_t i = 0; i < width; ++i)
+          y[(t * 2 + b) * width + i] = v[((length - 1 - t) * 2 + b) * width + i];
+    return y;
+  };
+  PlainLstm back = p;
+  back.x = reals({4, 2, 3}, turned(numbers(p.x), 3));
+  const Tensor y = run_outputs(
+      "DynamicQuantizeLSTM", 1,
+      {p.x, constant(p.w), constant(p.r), p.bias, integers({2}, p.lengths, DType::i32), none(),
+       none(), none(), p.w_scale, p.w_zero, p.r_scale, p.r_zero},
+      {{"hidden_size", 2}, {"direction", "reverse"}}, {.domain = "com.microsoft", .outputs = 1})[0];
+  EXPECT_THAT(numbers(y), near(turned(back.result(), 2)));
+}
+
 TEST(OnnxDynamicQuantizeLstm, ChecksItsOperands) {
   Rng rng(3);
   const Tensor x = drawn(rng, {3, 1, 2}), w = bytes(rng, {1, 2, 8}, DType::i8, -9, 9);

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "front/onnx/ops/indices.h"
 #include "front/onnx/ops/quantize.h"
 #include "front/onnx/registry.h"
 #include "ir/composites/recurrent.h"
@@ -252,9 +253,20 @@ ByteLstm read_byte_lstm(Node& n) {
   return l;
 }
 
+// x [time, batch, n] with the steps of each sequence in their other order.
+Value turned_round(Value x, Value lengths) {
+  Builder& b = x.builder();
+  const Dims places = {x.dim(0), x.dim(1)};
+  const Value step = iota(b, DType::i64, places, 0), sequence = iota(b, DType::i64, places, 1);
+  const Value length = minimum(cast(lengths, DType::i64), size_value(b, x.dim(0)));
+  const Value back = length - 1 - step;
+  const Value row = select(compare("lt", back, 0), step, back) * size_value(b, x.dim(1)) + sequence;
+  return looked_up(reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}), row, 0);
+}
+
 // All steps of X are rounded together. The steps behind the longest sequence hold no data.
-Value input_sums(Node& n, const ByteLstm& l, int64_t d) {
-  Value x = l.x;
+Value input_sums(Node& n, const ByteLstm& l, int64_t d, bool is_turned) {
+  Value x = is_turned ? turned_round(l.x, l.lengths) : l.x;
   if (l.lengths) {
     const Value longest = reduce_max(l.lengths, {0});
     const Value is_data = compare("lt", iota(n.builder(), DType::i32, {x.dim(0)}, 0), longest);
@@ -276,13 +288,15 @@ std::vector<Value> run_byte_direction(Node& n, const ByteLstm& l, int64_t d) {
     return given ? direction_of(given, d) : b.full(DType::f32, {l.x.dim(1), l.hidden}, 0);
   };
   const ByteWeights r = l.recurrent_weights(d);
+  // The states of all sequences are rounded together: backwards, too, they begin in one step.
+  const bool is_reversed = l.starts_reversed != (d == 1), is_turned = is_reversed && l.lengths;
   // Regions see no values from outside: what does not change is carried.
   std::vector<Value> carried = {start(l.h), start(l.c), r.numbers, r.scale, r.zero};
   const size_t peephole = carried.size();
   if (l.peephole) carried.push_back(direction_of(l.peephole, d));
   const size_t lengths = carried.size();
   if (l.lengths) carried.push_back(l.lengths);
-  std::vector<Value> scanned = {input_sums(n, l, d)};
+  std::vector<Value> scanned = {input_sums(n, l, d, is_turned)};
   if (l.lengths) scanned.push_back(iota(b, DType::i32, {l.x.dim(0)}, 0));
 
   const auto body = [&](Builder&, std::span<const Value> in) -> std::vector<Value> {
@@ -305,8 +319,9 @@ std::vector<Value> run_byte_direction(Node& n, const ByteLstm& l, int64_t d) {
     next.push_back(output);
     return next;
   };
-  const std::vector<Value> done = scan(carried, scanned, body, l.starts_reversed != (d == 1));
-  return {done[carried.size()], done[0], done[1]};
+  const std::vector<Value> done = scan(carried, scanned, body, is_reversed && !is_turned);
+  const Value outputs = done[carried.size()];
+  return {is_turned ? turned_round(outputs, l.lengths) : outputs, done[0], done[1]};
 }
 
 }  // namespace
