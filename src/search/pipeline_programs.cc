@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "cost/system_timeline.h"
+#include "ir/op_facts.h"
+#include "planner/planner.h"
+#include "program/lower/join.h"
+#include "program/lower/lower.h"
+#include "rewrite/prepare.h"
+#include "search/pipeline.h"
+#include "search/pipeline_index.h"
+#include "search/pipeline_layers.h"
+#include "shard/cut.h"
+
+namespace hone {
+namespace {
+
+constexpr int32_t kNoStage = -1;
+
+// The stage of each node of a micro-batch that is computed.
+Result<std::vector<int32_t>> stages_of_plan(const Graph& graph, const PipelinePlan& plan) {
+  std::map<std::string_view, NodeId> by_name;
+  for (const NodeId n : graph.nodes())
+    if (!is_leaf(graph.opcode(n))) by_name.emplace(graph.name(graph.result(n)), n);
+  std::vector<int32_t> stage_of(graph.node_count(), kNoStage);
+  for (size_t s = 0; s < plan.stages.size(); ++s)
+    for (const std::string& node : plan.stages[s].nodes) {
+      const auto found = by_name.find(node);
+      if (found == by_name.end())
+        return bad_input("nothing that a micro-batch computes is called '{}'", excerpt(node))
+            .at(fmt::format("{}:{}", plan.file, plan.stages[s].line))
+            .with_hint("the pipeline is of another graph, or of another number of micro-batches");
+      stage_of[found->second.index] = static_cast<int32_t>(s);
+    }
+  for (const auto& [name, n] : by_name)
+    if (stage_of[n.index] == kNoStage)
+      return bad_input("no stage computes '{}'", excerpt(name)).at(plan.file);
+  return stage_of;
+}
+
+// The merged graph as tasks: steps that a device computes without waiting in between.
+class PipelineSteps {
+ public:
+  PipelineSteps(const MicroBatches& all, std::span<const LayerPart> parts,
+                std::span<const int32_t> stage_of, const PipelineShape& shape)
+      : all_(all),
+        graph_(all.graph),
+        parts_(parts),
+        stage_of_(stage_of),
+        shape_(shape),
+        task_(graph_.node_count()) {}
+
+  // The device of each node of the merged graph.
+  std::vector<int32_t> devices() {
+    const std::vector<bool> live = live_nodes(graph_);
+    std::vector<int32_t> device_of(graph_.node_count(), 0);
+    std::vector<std::optional<Task>> first_user(graph_.node_count());
+    for (size_t i = graph_.node_count(); i-- > 0;) {
+      const NodeId n = {static_cast<uint32_t>(i)};
+      if (!live[i]) continue;
+      task_[i] = own_task(n);
+      // Rows of an input, and what the plan need not name, are made where they are needed.
+      if (!task_[i]) task_[i] = first_user[i];
+      if (!task_[i]) continue;
+      device_of[i] = task_[i]->device;
+      for (const ValueId v : graph_.operands(n))
+        if (!v.is_none()) first_user[graph_.producer(v).index] = task_[i];
+    }
+    return device_of;
+  }
+
+  // In an order in which each stands behind those that it waits for.
+  Result<std::vector<std::vector<NodeId>>> steps(
+      const std::vector<std::vector<PipelineTask>>& orders) const {
+    std::vector<std::vector<NodeId>> steps;
+    std::map<PipelineTask, std::vector<NodeId>, Before> nodes;
+    std::vector<std::vector<NodeId>> late;
+    for (const NodeId n : graph_.nodes()) {
+      if (is_leaf(graph_.opcode(n)) || !task_[n.index]) continue;
+      if (task_[n.index]->is_first)
+        steps.push_back({n});
+      else if (task_[n.index]->is_last)
+        late.push_back({n});
+      else
+        nodes[task_[n.index]->task].push_back(n);
+    }
+    HONE_TRY(add_tasks(orders, nodes, steps));
+    steps.insert(steps.end(), late.begin(), late.end());
+    return steps;
+  }
+
+ private:
+  struct Before {
+    bool operator()(const PipelineTask& a, const PipelineTask& b) const {
+      return std::tuple(a.kind, a.stage, a.batch) < std::tuple(b.kind, b.stage, b.batch);
+    }
+  };
+  struct Task {
+    int32_t device = 0;
+    bool is_first = false;  // before all micro-batches
+    bool is_last = false;   // behind all of them
+    PipelineTask task = {};
+  };
+
+  std::optional<Task> own_task(NodeId n) const {
+    const MicroBatches::Origin& origin = all_.origins[n.index];
+    const int32_t stage = stage_of_[origin.node.index];
+    if (is_leaf(graph_.opcode(n)) || stage == kNoStage) return std::nullopt;
+    const int32_t main = shape_.devices_of[index_at(stage)][0];
+    if (origin.batch == MicroBatches::kShared)
+      return Task{main, !origin.is_after_all, origin.is_after_all, {}};
+    const LayerPart part = parts_[origin.node.index];
+    const PipelineTask task = {
+        part == LayerPart::backward ? PipelineTask::Kind::backward : PipelineTask::Kind::forward,
+        stage, origin.batch};
+    return Task{shape_.device(task), false, false, task};
+  }
+
+  // Tasks, device by device in their orders, as soon as what they need is there.
+  Status add_tasks(const std::vector<std::vector<PipelineTask>>& orders,
+                   const std::map<PipelineTask, std::vector<NodeId>, Before>& nodes,
+                   std::vector<std::vector<NodeId>>& steps) const {
+    std::vector<size_t> next(orders.size(), 0);
+    std::set<PipelineTask, Before> done;
+    const auto is_ready = [&](const PipelineTask& task) {
+      const auto found = nodes.find(task);
+      if (found == nodes.end()) return true;
+      for (const NodeId n : found->second)
+        for (const ValueId v : graph_.operands(n)) {
+          if (v.is_none()) continue;
+          const std::optional<Task>& maker = task_[graph_.producer(v).index];
+          if (is_leaf(graph_.opcode(graph_.producer(v))) || !maker || maker->is_first) continue;
+          if (maker->is_last || (maker->task != task && !done.contains(maker->task))) return false;
+        }
+      return true;
+    };
+    for (bool moves = true; moves;) {
+      moves = false;
+      for (size_t d = 0; d < orders.size(); ++d)
+        for (; next[d] < orders[d].size() && is_ready(orders[d][next[d]]); ++next[d]) {
+          const PipelineTask& task = orders[d][next[d]];
+          done.insert(task);
+          if (const auto found = nodes.find(task); found != nodes.end())
+            steps.push_back(found->second);
+          moves = true;
+        }
+    }
+    for (size_t d = 0; d < orders.size(); ++d)
+      if (next[d] < orders[d].size())
+        return bad_input("stage {} waits for a stage that waits for it", orders[d][next[d]].stage)
+            .with_hint("a node of a stage reads what a later stage makes");
+    return {};
+  }
+
+  const MicroBatches& all_;
+  const Graph& graph_;
+  const std::span<const LayerPart> parts_;
+  const std::span<const int32_t> stage_of_;
+  const PipelineShape& shape_;
+  std::vector<std::optional<Task>> task_;  // by node
+};
+
+Status check_devices_of(const PipelinePlan& plan, const System& system) {
+  for (const PipelinePlan::Stage& stage : plan.stages)
+    for (const int32_t device : stage.devices)
+      if (device >= system.device_count())
+        return bad_input("there is no device {}; '{}' has {}", device, excerpt(system.name),
+                         system.device_count())
+            .at(fmt::format("{}:{}", plan.file, stage.line))
+            .with_hint(fmt::format("the pipeline is for {} devices", plan.devices()));
+  return {};
+}
+
+}  // namespace
+
+Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePlan& plan,
+                                           const System& system,
+                                           std::span<const std::shared_ptr<const Cost>> costs,
+                                           const CancelToken* cancel) {
+  HONE_TRY(check_devices_of(plan, system));
+  const Graph graph = HONE_TRY(prepare(given));
+  const BatchInputs batch = HONE_TRY(batch_inputs(graph, graph.input_types(), plan.batch));
+  const MicroBatch first = HONE_TRY(first_micro_batch(graph, batch, plan.micro_batches));
+  const std::vector<int32_t> stage_of = HONE_TRY(stages_of_plan(first.graph, plan));
+  const std::vector<LayerPart> parts = parts_of_nodes(first, graph);
+  PipelineShape shape = {.micro_batches = plan.micro_batches};
+  for (const PipelinePlan::Stage& stage : plan.stages) shape.devices_of.push_back(stage.devices);
+  shape.has_backward = std::ranges::find(parts, LayerPart::backward) != parts.end();
+  std::vector<int32_t> lanes(first.graph.node_count(), 1);
+  for (size_t i = 0; i < lanes.size(); ++i)
+    if (stage_of[i] != kNoStage)
+      lanes[i] = static_cast<int32_t>(shape.devices_of[index_at(stage_of[i])].size());
+  const MicroBatches all = HONE_TRY(micro_batches(graph, batch, plan.micro_batches, lanes));
+  const auto devices = static_cast<int32_t>(system.device_count());
+  PipelineSteps steps(all, parts, stage_of, shape);
+  const std::vector<int32_t> device_of = steps.devices();
+  const GraphCut cut = HONE_TRY(
+      cut_graph(all.graph, device_of, devices,
+                HONE_TRY(steps.steps(HONE_TRY(pipeline_orders(shape, plan.schedule, devices))))));
+  std::vector<Program> pieces;
+  for (const CutPiece& piece : cut.pieces) {
+    const size_t target = system.device(piece.device).target;
+    const Graph ready = HONE_TRY(prepare(piece.graph));
+    const Plan kernels =
+        HONE_TRY(complete(ready, {}, system.targets[target], *costs[target], {.cancel = cancel}));
+    pieces.push_back(HONE_TRY(lower(ready, kernels, system.targets[target], cancel)));
+  }
+  PipelinePrograms made = {.graph = all.graph};
+  made.programs = {HONE_TRY(join_pieces(all.graph, cut, pieces)), cut.output_device};
+  return made;
+}
+
+}  // namespace hone

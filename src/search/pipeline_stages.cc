@@ -1,0 +1,189 @@
+#include "search/pipeline_stages.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "search/pipeline_index.h"
+
+namespace hone {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// Layers of a cluster take at most this much more than their even share.
+constexpr double kUneven = 0.5;
+
+class StageSearch {
+ public:
+  StageSearch(const LayerChain& chain, int devices, int micro_batches)
+      : chain_(chain),
+        layers_(static_cast<int>(chain.seconds.size())),
+        devices_(devices),
+        micro_batches_(micro_batches) {
+    for (int n = 1; n <= devices_ && n <= micro_batches_; n *= 2) sizes_.push_back(n);
+  }
+
+  // Tries each pace that a stage can set, in ascending order: no stage is slower than it.
+  std::vector<StageChoice> run(int most_stages) {
+    best_.assign(index_at(most_stages) + 1, {{}, kNever});
+    std::vector<double> paces;
+    for (int first = 0; first < layers_; ++first)
+      for (int end = first + 1; end <= layers_; ++end)
+        for (const int n : sizes_) paces.push_back(pace({first, end, n}));
+    std::ranges::sort(paces);
+    double last = -1;
+    for (const double pace : paces) {
+      if (pace <= last * (1 + 1e-6)) continue;
+      last = pace;
+      const bool may_gain = std::ranges::any_of(
+          best_, [&](const StageChoice& one) { return (micro_batches_ - 1) * pace < one.seconds; });
+      if (!may_gain) break;
+      solve(pace, most_stages);
+    }
+    return best_;
+  }
+
+ private:
+  struct Cell {
+    double seconds = kNever;
+    LayerStage stage = {};
+  };
+
+  double alone(const LayerStage& stage) const {
+    double seconds = 0;
+    for (int i = stage.first; i < stage.end; ++i) seconds += chain_.seconds[index_at(i)];
+    return seconds + chain_.crossing[index_at(stage.first)];
+  }
+  // Its devices take turns, so it finishes a micro-batch as often as all of them do.
+  double pace(const LayerStage& stage) const {
+    return alone(stage) / stage.devices + shared(stage) / micro_batches_;
+  }
+  double shared(const LayerStage& stage) const {
+    double seconds = 0;
+    for (int i = stage.first; i < stage.end; ++i)
+      seconds += chain_.sharing[index_at(i)] * (stage.devices - 1);
+    return seconds;
+  }
+
+  // The cell of layers from `first` on, in that number of stages and of devices.
+  Cell& cell(int stages, int first, int devices) {
+    return cells_[index_at((stages * (layers_ + 1) + first) * (devices_ + 1) + devices)];
+  }
+
+  void solve(double most, int most_stages) {
+    cells_.assign(index_at((most_stages + 1) * (layers_ + 1) * (devices_ + 1)), {});
+    cell(0, layers_, 0).seconds = 0;
+    for (int stages = 1; stages <= most_stages; ++stages)
+      for (int first = layers_ - 1; first >= 0; --first)
+        for (int devices = stages; devices <= devices_; ++devices)
+          fill(stages, first, devices, most);
+    for (int stages = 1; stages <= most_stages; ++stages) take(stages);
+  }
+
+  void fill(int stages, int first, int devices, double most) {
+    Cell& made = cell(stages, first, devices);
+    for (int end = first + 1; end <= layers_; ++end)
+      for (const int n : sizes_) {
+        if (n > devices) break;
+        const LayerStage stage = {first, end, n};
+        const double rest = cell(stages - 1, end, devices - n).seconds;
+        if (rest == kNever || pace(stage) > most) continue;
+        const double seconds = alone(stage) + shared(stage) + rest;
+        if (seconds < made.seconds) made = {seconds, stage};
+      }
+  }
+
+  void take(int stages) {
+    if (cell(stages, 0, devices_).seconds == kNever) return;
+    StageChoice choice;
+    int first = 0, devices = devices_;
+    for (int left = stages; left > 0; --left) {
+      const LayerStage& stage = cell(left, first, devices).stage;
+      choice.stages.push_back(stage);
+      first = stage.end;
+      devices -= stage.devices;
+    }
+    choice.seconds = step_seconds(chain_, choice.stages, micro_batches_);
+    if (choice.seconds < best_[index_at(stages)].seconds)
+      best_[index_at(stages)] = std::move(choice);
+  }
+
+  const LayerChain& chain_;
+  const int layers_, devices_, micro_batches_;
+  std::vector<int> sizes_;  // of stages, in devices
+  std::vector<Cell> cells_;
+  std::vector<StageChoice> best_;
+};
+
+}  // namespace
+
+double step_seconds(const LayerChain& chain, const std::vector<LayerStage>& stages,
+                    int micro_batches) {
+  double sum = 0, most = 0;
+  for (const LayerStage& stage : stages) {
+    double alone = chain.crossing[index_at(stage.first)], shared = 0;
+    for (int i = stage.first; i < stage.end; ++i) {
+      alone += chain.seconds[index_at(i)];
+      shared += chain.sharing[index_at(i)] * (stage.devices - 1);
+    }
+    sum += alone + shared;
+    most = std::max(most, alone / stage.devices + shared / micro_batches);
+  }
+  return sum + (micro_batches - 1) * most;
+}
+
+std::vector<StageChoice> best_stages(const LayerChain& chain, int devices, int micro_batches,
+                                     int stages) {
+  HONE_CHECK(devices > 0 && micro_batches > 0 && !chain.seconds.empty(), "no pipeline");
+  const int most = std::min(devices, static_cast<int>(chain.seconds.size()));
+  if (stages > most) return {};
+  std::vector<StageChoice> all =
+      StageSearch(chain, devices, micro_batches).run(stages > 0 ? stages : most);
+  std::vector<StageChoice> made;
+  for (int s = 1; s < std::ssize(all); ++s)
+    if (!all[index_at(s)].stages.empty() && (stages == 0 || s == stages))
+      made.push_back(std::move(all[index_at(s)]));
+  return made;
+}
+
+std::vector<int> clustered(const std::vector<double>& seconds,
+                           const std::vector<std::vector<double>>& received, int layers) {
+  const auto items = static_cast<int>(seconds.size());
+  layers = std::clamp(layers, 1, items);
+  std::vector<double> before = {0};
+  for (const double one : seconds) before.push_back(before.back() + one);
+  const double most = before.back() / layers * (1 + kUneven);
+  // The most, and then the sum, of what layers receive: of the first k items in r layers.
+  struct Cell {
+    double most = kNever;
+    double sum = kNever;
+    int from = -1;
+  };
+  std::vector<std::vector<Cell>> cells(index_at(layers) + 1,
+                                       std::vector<Cell>(index_at(items) + 1));
+  cells[0][0] = {0, 0, 0};
+  for (int r = 1; r <= layers; ++r)
+    for (int k = r; k <= items; ++k)
+      for (int i = k - 1; i >= r - 1; --i) {
+        // One item alone may take longer.
+        if (i < k - 1 && before[index_at(k)] - before[index_at(i)] > most) break;
+        const Cell& rest = cells[index_at(r) - 1][index_at(i)];
+        if (rest.from < 0) continue;
+        const double own = received[index_at(i)][index_at(k)];
+        const Cell made = {std::max(rest.most, own), rest.sum + own, i};
+        Cell& cell = cells[index_at(r)][index_at(k)];
+        if (std::pair(made.most, made.sum) < std::pair(cell.most, cell.sum)) cell = made;
+      }
+  int used = layers;
+  while (used > 1 && cells[index_at(used)][index_at(items)].from < 0) --used;
+  if (cells[index_at(used)][index_at(items)].from < 0) return {items};
+  std::vector<int> ends;
+  for (int k = items; used > 0; --used) {
+    ends.push_back(k);
+    k = cells[index_at(used)][index_at(k)].from;
+  }
+  std::ranges::reverse(ends);
+  return ends;
+}
+
+}  // namespace hone
