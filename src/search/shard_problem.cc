@@ -173,7 +173,22 @@ class ProblemOfShards {
     made_.options.push_back(std::move(options));
     std::vector<const ShardLayout*> wanted;
     for (const NodeDivision& one : made_.options.back()) wanted.push_back(&one.results[0]);
-    return add_edge(v, wanted);
+    HONE_TRY(add_edge(v, wanted));
+    for (const Donation& one : graph_.donations())
+      if (one.output == index) lie_alike(graph_.inputs()[one.input], said != nullptr);
+    return {};
+  }
+
+  // The last node is an output that takes the place of this input, so each device has the same part
+  // of both.
+  void lie_alike(ValueId input, bool is_output_said) {
+    if (is_output_said && stated(input) != nullptr) return;
+    const uint32_t maker = graph_.producer(input).index;
+    std::vector<int64_t> costs;
+    for (const NodeDivision& given : made_.options[maker])
+      for (const NodeDivision& next : made_.options.back())
+        costs.push_back(given.results == next.results ? 0 : kForbiddenCost);
+    join_last(maker, std::move(costs));
   }
 
   // The last node reads the value.

@@ -5,7 +5,9 @@
 
 #include "cost/analytic.h"
 #include "ir/text.h"
+#include "learn/training_step.h"
 #include "search/shard_problem.h"
+#include "shard/node_division.h"
 #include "shard/shard_plan.h"
 #include "target/presets.h"
 #include "tests/base/says_testing.h"
@@ -121,6 +123,36 @@ TEST(AutoShard, KeepsWithinTheMemoryOfADevice) {
   EXPECT_EQ(judge_mesh(graph, made->best.partition, 1), "");
   EXPECT_THAT(sharded(graph, "x=4", system, {.memory = 1 << 16}),
               refuses(ErrorCode::limit, "64.0 KiB ... too much"));
+}
+
+// A next state takes the place of the last one, so each device has the same part of both.
+TEST(AutoShard, LaysNextStatesAsTheLastOnes) {
+  const Graph model = build_zoo_model("mlp", {.size = ZooSize::tiny, .batch = 8}).value();
+  const TrainingStep step =
+      training_step(model, {.optimizer = find_optimizer("momentum").value()}).value();
+  Graph graph = shard_subject(step.graph).value().graph;
+  ASSERT_FALSE(graph.donations().empty());
+  // Some states are said to be divided; the next ones are not said.
+  const MeshRef mesh = mesh_of("x=4");
+  auto said = std::make_shared<Shardings>();
+  size_t divided = 0;
+  for (const Donation& one : graph.donations()) {
+    const ValueId input = graph.inputs()[one.input];
+    const std::vector<ShardLayout> layouts = layouts_of(graph.type(input), *mesh);
+    if (layouts.size() < 2) continue;
+    said->add(input, sharding_of(mesh, layouts.back()));
+    ++divided;
+  }
+  ASSERT_GT(divided, 0u);
+  graph.set_shardings(std::move(said));
+  const Result<AutoSharding> made = sharded(graph, "x=4", ring(4));
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  for (const Donation& one : graph.donations()) {
+    const ShardLayout& now = made->best.partition.inputs[one.input];
+    EXPECT_EQ(now, made->best.partition.outputs[one.output]);
+    if (now != undivided(graph.type(graph.inputs()[one.input]))) --divided;
+  }
+  EXPECT_EQ(divided, 0u);
 }
 
 // The cost of the assignment is the sum of the prices of its options, and of what is sent.
