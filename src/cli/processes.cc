@@ -50,10 +50,20 @@ Status check_processes(const Arguments& arguments) {
     return usage_error("--transport is of this machine; --hosts is TCP");
   if (arguments.given("secret") && !arguments.given("hosts"))
     return usage_error("--secret is for the workers of --hosts");
-  if (arguments.given("transport") && transport != kMpi && !arguments.given("devices"))
-    return usage_error("--transport {} needs --devices", transport)
-        .with_hint(fmt::format("--devices 2 --transport {}", transport));
   return {};
+}
+
+// The devices that --devices or a mesh says; none: nothing is said.
+Result<std::optional<int64_t>> said_devices(const Arguments& arguments) {
+  if (arguments.given("devices"))
+    return std::optional<int64_t>(
+        std::ssize(HONE_TRY(parse_devices(arguments.text("devices"), "--devices"))));
+  if (!names_sharding(arguments)) return std::optional<int64_t>();
+  const ShardRequest request = HONE_TRY(given_shards(arguments));
+  const MeshRef mesh = request.plan ? request.plan->mesh : request.mesh;
+  if (mesh == nullptr) return std::optional<int64_t>();
+  return std::optional<int64_t>(
+      std::ssize(HONE_TRY(parse_devices(std::to_string(mesh->device_count()), "--mesh"))));
 }
 
 // All ranks run the same command.
@@ -83,7 +93,8 @@ Result<std::vector<Host>> hosts_with(std::vector<Host> hosts, int64_t wanted,
     there += host.devices;
   }
   if (there < wanted)
-    return usage_error("--devices {}: the hosts of {} have {}", wanted, excerpt(file), there);
+    return usage_error("{} devices are wanted, and the hosts of {} have {}", wanted, excerpt(file),
+                       there);
   std::erase_if(hosts, [](const Host& host) { return host.devices == 0; });
   return hosts;
 }
@@ -93,9 +104,8 @@ Result<Processes> processes_of_hosts(const Arguments& arguments, Console& consol
   std::vector<Host> hosts = HONE_TRY(given_hosts(arguments));
   Processes made;
   for (const Host& host : hosts) made.devices += host.devices;
-  if (arguments.given("devices")) {
-    const auto names = HONE_TRY(parse_devices(arguments.text("devices"), "--devices"));
-    made.devices = std::ssize(names);
+  if (const std::optional<int64_t> said = HONE_TRY(said_devices(arguments))) {
+    made.devices = *said;
     hosts = HONE_TRY(hosts_with(std::move(hosts), made.devices, arguments.text("hosts")));
   }
   CrewOptions options = crew_options(arguments, console, 1);
@@ -113,8 +123,11 @@ Result<Processes> processes_of_hosts(const Arguments& arguments, Console& consol
 
 Status with_local_processes(const Arguments& arguments, Console& console,
                             const std::function<Status(const Processes&)>& work) {
-  const auto names = HONE_TRY(parse_devices(arguments.text("devices"), "--devices"));
-  const auto devices = static_cast<int32_t>(names.size());
+  const std::optional<int64_t> said = HONE_TRY(said_devices(arguments));
+  if (!said)
+    return usage_error("--transport {} needs --devices", transport_of(arguments))
+        .with_hint(fmt::format("--devices 2 --transport {}", transport_of(arguments)));
+  const auto devices = static_cast<int32_t>(*said);
   const CrewOptions options = crew_options(arguments, console, devices);
   const TransportKind kind =
       transport_of(arguments) == "tcp" ? TransportKind::tcp : TransportKind::shared_memory;
@@ -127,11 +140,10 @@ Status with_local_processes(const Arguments& arguments, Console& console,
 
 // As even as it gets.
 Result<std::vector<int32_t>> devices_of_ranks(const Arguments& arguments, int32_t ranks) {
-  int64_t devices = ranks;
-  if (arguments.given("devices"))
-    devices = std::ssize(HONE_TRY(parse_devices(arguments.text("devices"), "--devices")));
+  const int64_t devices = HONE_TRY(said_devices(arguments)).value_or(ranks);
   if (devices < ranks)
-    return usage_error("--devices {}: mpirun has started {} processes", devices, ranks);
+    return usage_error("{} devices are wanted, and mpirun has started {} processes", devices,
+                       ranks);
   std::vector<int32_t> of_each;
   for (int32_t i = 0; i < ranks; ++i)
     of_each.push_back(static_cast<int32_t>(devices / ranks + (i < devices % ranks ? 1 : 0)));

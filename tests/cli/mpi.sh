@@ -60,7 +60,8 @@ refused() { # refused WORDS OPTION... of mpirun
   grep -q -- "$words" err || { cat err; return 1; }
 }
 refused "--transport mpi" 2 "$HONE" run rows.hone --dim N=5
-refused "--devices 2: mpirun has started 3" 3 "$HONE" run rows.hone --devices 2 --transport mpi
+refused "2 devices are wanted, and mpirun has started 3" 3 \
+  "$HONE" run rows.hone --devices 2 --transport mpi
 refused "rank 1.* another command line" 1 "$HONE" run rows.hone --dim N=5 --transport mpi : \
   -n 1 "$HONE" run sum.hone --transport mpi
 refused "no.hone" 2 "$HONE" run no.hone --transport mpi

@@ -47,7 +47,9 @@ contains '^%x +f32\[2, 1, 7, 5\] +\[-, -, r, -\] +120 B'
 contains "^permute +%x +node '%y' \\(conv\\)"
 never grep -q "all_gather" out
 "$HONE" check image.hone $rows --cache none >out 2>err
-"$HONE" check image.hone --devices 3 $rows --cache none --transport tcp >out 2>err
+# The mesh says how many processes there are.
+"$HONE" check image.hone $rows --cache none --transport tcp >out 2>err
+grep -q "mesh r=3: 3 devices" err
 
 # ---- By price -----------------------------------------------------------------------------------
 
