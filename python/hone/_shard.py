@@ -1,4 +1,4 @@
-"""Meshes of devices, and how they divide arrays.
+"""Meshes of devices, and how they divide arrays and values of graphs.
 
 mesh = hone.mesh(batch=2, model=2)
 with mesh:
@@ -158,9 +158,12 @@ class ShardedArray:
         return f"<ShardedArray {self.shape} {dims_text(self.dims)} on {self.mesh!r}>"
 
 
-def shard(x: Any, *dims: Any, mesh: Optional[Mesh] = None) -> ShardedArray:
-    """The array in the parts of devices: hone.shard(x, "batch", None).
+def shard(x: Any, /, *dims: Any, mesh: Optional[Mesh] = None, **values: Sequence[Any]) -> Any:
+    """Says how a value is divided: hone.shard(x, "batch", None). No number changes.
 
+    x        an array, of which a ShardedArray is returned; a value of a graph that is built, which
+             is returned; or a hone.graph.Graph: hone.shard(graph, x=("batch", None)) returns one
+             that says it of its value x
     dims     for each dim the axis that divides it, several of them, or None; or for each axis of the
              mesh a placement: hone.Shard(dim) or hone.Replicate()
     mesh     by default the one of the innermost `with mesh:`
@@ -168,6 +171,16 @@ def shard(x: Any, *dims: Any, mesh: Optional[Mesh] = None) -> ShardedArray:
     on = mesh if mesh is not None else _entered[-1] if _entered else None
     if on is None:
         raise UsageError("no mesh is said: 'with hone.mesh(x=2):', or mesh=")
+    if hasattr(x, "sharded"):
+        if dims:
+            raise UsageError("a graph has many values: hone.shard(graph, NAME=(axis, ...))")
+        lists = {name: dims_text(_lists(one, len(one), on)) for name, one in values.items()}
+        return x.sharded(str(on), lists)
+    if values:
+        raise UsageError(f"'{next(iter(values))}': names are of the values of a graph")
+    if hasattr(x, "say_sharding"):
+        x.say_sharding(str(on), dims_text(_lists(dims, len(x.shape), on)))
+        return x
     if not hasattr(x, "__getitem__") or not hasattr(x, "shape"):
         raise UsageError(f"{type(x).__name__} is no array")
     return ShardedArray(x, on, _lists(dims, len(x.shape), on))

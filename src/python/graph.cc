@@ -8,11 +8,13 @@
 #include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
+#include "ir/sharding.h"
 #include "ir/text.h"
 #include "python/array.h"
 #include "python/core.h"
 #include "python/error.h"
 #include "session/evaluation.h"
+#include "session/sharding.h"
 #include "session/source.h"
 
 // Graphs, built from Python: one way to append any op, by its row of ops.def.
@@ -27,6 +29,7 @@ struct Site {
   std::unique_ptr<Builder> owned;  // null: of a region
   Builder* builder = nullptr;      // null: the region has ended
   std::vector<Symbol> symbols;     // that sizes may name
+  Shardings shardings;             // of values that are said
 
   Builder& open() const {
     if (builder == nullptr)
@@ -309,9 +312,19 @@ PyValue add_constant(const SiteRef& site, py::handle array, const std::string& n
   return wrapped(site, {&value, 1})[0];
 }
 
+// As dims_text() has them, on a mesh such as "x=2,y=4".
+void say_sharding(const PyValue& value, const std::string& mesh, const std::string& dims) {
+  if (value.site->owned == nullptr)
+    raise(unsupported("a value of a body follows what the values around it say"));
+  const MeshRef parsed = take(parse_mesh(mesh));
+  value.site->shardings.add(value.value.id(), take(parse_sharding(dims, parsed, value.type())));
+}
+
 PyGraph finish(const SiteRef& site, const py::args& outputs) {
   Builder& builder = site->open();
   Result<Graph> graph = builder.finish(values_of(outputs, site));
+  if (graph.ok() && !site->shardings.empty())
+    graph->set_shardings(std::make_shared<const Shardings>(site->shardings));
   if (graph.ok())
     if (const Status good = verify(*graph); !good.ok()) graph = good.error();
   if (graph.ok()) site->builder = nullptr;
@@ -323,6 +336,17 @@ PyGraph finish(const SiteRef& site, const py::args& outputs) {
 
 PyGraph parse(const std::string& text) {
   Graph graph = take(parse_graph(text));
+  take(verify(graph));
+  return {std::make_shared<const Graph>(std::move(graph))};
+}
+
+// The graph that says this of values, by name.
+PyGraph sharded(const PyGraph& it, const std::string& mesh,
+                const std::map<std::string, std::string>& dims) {
+  std::vector<std::string> words;
+  for (const auto& [name, one] : dims) words.push_back(fmt::format("{}={}", name, one));
+  const MeshRef parsed = take(parse_mesh(mesh));
+  Graph graph = take(stated_graph(*it.graph, parsed, take(shard_request(words, ""))));
   take(verify(graph));
   return {std::make_shared<const Graph>(std::move(graph))};
 }
@@ -391,6 +415,7 @@ void define_value(py::module_& module) {
              it.value.named(name);
              return it;
            })
+      .def("say_sharding", &say_sharding, py::arg("mesh"), py::arg("dims"))
       .def("__repr__", [](const PyValue& it) {
         return fmt::format("<hone.graph.Value {}>", it.type().to_string());
       });
@@ -418,6 +443,7 @@ void define_graph(py::module_& module) {
       .def_property_readonly("nodes", [](const PyGraph& it) { return it.graph->node_count(); })
       .def("evaluate", &evaluate_graph, py::arg("inputs"), py::arg("numerics") = "wide")
       .def("save", &write)
+      .def("sharded", &sharded, py::arg("mesh"), py::arg("dims"))
       .def("text", [](const PyGraph& it) { return text_of(print(*it.graph)); })
       .def("__str__", [](const PyGraph& it) { return text_of(print(*it.graph, {.elide = true})); });
   define_value(module);

@@ -1,10 +1,11 @@
-"""Meshes, and arrays in the parts of their devices."""
+"""Meshes, and how they divide arrays and values of graphs."""
 
 import unittest
 
 import numpy as np
 
 import hone
+import hone.graph as hg
 
 
 class Meshes(unittest.TestCase):
@@ -55,6 +56,47 @@ class Arrays(unittest.TestCase):
                                 (("x", "x"), "divides twice")]:
                 with self.assertRaisesRegex(hone.UsageError, words):
                     hone.shard(array, *dims)
+
+
+def layers(say):
+    """Two products; `say` is called with the values by name."""
+    v, w = np.ones((6, 4), np.float32), np.ones((4, 6), np.float32)
+    b = hg.Builder("two")
+    x = b.parameter("x", "f32", [8, 6])
+    h = hg.tanh(x @ v).named("h")
+    y = (h @ w).named("y")
+    say({"x": x, "h": h, "y": y})
+    return b.finish(y)
+
+
+class Graphs(unittest.TestCase):
+    def test_values_say_it(self):
+        with hone.mesh(batch=2):
+            graph = layers(lambda values: hone.shard(values["x"], "batch", None))
+        self.assertIn("[batch, -]", str(graph))
+        self.assertIn("[batch = 2]", str(graph))
+        # The text keeps it, and the numbers stay as they were.
+        again = hg.parse(graph.text())
+        self.assertEqual(str(again), str(graph))
+        given = np.arange(48, dtype=np.float32).reshape(8, 6) / 48
+        plain = layers(lambda values: None)
+        np.testing.assert_array_equal(graph.evaluate([given])[0], plain.evaluate([given])[0])
+
+    def test_graphs_say_it(self):
+        graph = layers(lambda values: None)
+        mesh = hone.mesh(batch=2, model=2)
+        said = hone.shard(graph, x=("batch", None), h=("batch", "model"), mesh=mesh)
+        self.assertNotIn("[batch", str(graph))  # it stays as it was
+        self.assertIn("[batch, -]", str(said))
+        self.assertIn("[batch, model]", str(said))
+        with self.assertRaisesRegex(hone.Error, "no value 'z'"):
+            hone.shard(graph, z=("batch",), mesh=mesh)
+        with self.assertRaises(hone.Error):
+            hone.shard(graph, x=("batch",), mesh=mesh)  # it has two dims
+        with self.assertRaisesRegex(hone.UsageError, "many values"):
+            hone.shard(graph, "batch", mesh=mesh)
+        with self.assertRaisesRegex(hone.UsageError, "names are of the values"):
+            hone.shard(np.zeros(4), x=("batch",), mesh=mesh)
 
 
 if __name__ == "__main__":
