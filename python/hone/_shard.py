@@ -15,7 +15,7 @@ _entered: List["Mesh"] = []
 
 
 class Mesh:
-    """A grid of devices with named axes; device 0 is the first, and the last axis counts fastest."""
+    """A grid of devices with named axes. They are numbered from 0; the last axis counts fastest."""
 
     def __init__(self, axes: Mapping[str, int]) -> None:
         for name, size in axes.items():
@@ -91,7 +91,7 @@ def _lists(dims: Sequence[Any], rank: int, on: Mesh) -> List[Tuple[str, ...]]:
     lists: List[Tuple[str, ...]] = [() for _ in range(rank)]
     if any(isinstance(one, (Shard, Replicate)) for one in dims):
         if len(dims) != len(on.axes):
-            raise UsageError(f"{len(dims)} placements are given, and {on!r} has {len(on.axes)} axes")
+            raise UsageError(f"{len(dims)} placements are given, {on!r} has {len(on.axes)} axes")
         for axis, one in zip(on.axes, dims):
             if not isinstance(one, (Shard, Replicate)):
                 raise UsageError(f"{one!r} is no placement: hone.Shard(dim) or hone.Replicate()")
@@ -164,8 +164,8 @@ def shard(x: Any, /, *dims: Any, mesh: Optional[Mesh] = None, **values: Sequence
     x        an array, of which a ShardedArray is returned; a value of a graph that is built, which
              is returned; or a hone.graph.Graph: hone.shard(graph, x=("batch", None)) returns one
              that says it of its value x
-    dims     for each dim the axis that divides it, several of them, or None; or for each axis of the
-             mesh a placement: hone.Shard(dim) or hone.Replicate()
+    dims     for each dim the axis that divides it, several of them, or None; or for each axis of
+             the mesh a placement: hone.Shard(dim) or hone.Replicate()
     mesh     by default the one of the innermost `with mesh:`
     """
     on = mesh if mesh is not None else _entered[-1] if _entered else None
