@@ -288,8 +288,17 @@ TileBuilder::Indices PointBuilder::stored(size_t output, const Indices& index) c
 
 void PointBuilder::store(size_t output, const Indices& index, Scalar value, const Guards& guards) {
   const tile::BufferId buffer = outputs_[output].buffer;
-  const DType dtype = tiles_.program().buffers[buffer].type.dtype();
-  tiles_.store(buffer, stored(output, index), tiles_.cast(value, dtype), guards);
+  const Type type = tiles_.program().buffers[buffer].type;
+  value = tiles_.cast(value, type.dtype());
+  Indices at = stored(output, index);
+  Guards all = guards;
+  // In a layout of blocks the guards may bound a quotient that no proof finds. Points that they let
+  // through lie inside.
+  const TileBounds bounds(tiles_.program());
+  for (int i = 0; i < type.rank(); ++i)
+    if (const std::optional<int> axis = bounds.outside(at, all, type))
+      all.push_back({at[static_cast<size_t>(*axis)], 0, type.dim(*axis)});
+  tiles_.store(buffer, std::move(at), value, std::move(all));
 }
 
 void PointBuilder::store_outputs(const Indices& index, const Guards& guards) {
