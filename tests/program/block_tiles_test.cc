@@ -134,6 +134,19 @@ TEST(BlocksTiles, CopyPiecesAheadAndReadThemWithoutConflicts) {
   EXPECT_EQ(counts.bank_conflicts, 0);
 }
 
+// A warp's rows end within a block of the layout.
+TEST(BlocksTiles, StoreInLayoutsOfBlocks) {
+  KernelBody body = product_body("bf16", 56, 40, 32);
+  body.outputs[0] = Layout::row_major(2);
+  body.outputs[0].parts[0].block = 8;
+  body.outputs[0].parts.push_back({.dim = 0, .block = 8, .is_inner = true});
+  BlockTilesFields own = kOnTensorCores;
+  own.rows = own.own_rows = 16;
+  own.own_columns = 32;
+  Rng rng(1);
+  check_block_kernel(body, tiles_of(own), random_inputs(body.graph, rng));
+}
+
 // ---- Planted faults -----------------------------------------------------------------------------
 
 // The n-th place of `from` changed to `to`: found by the verifier, the interpreter or the results.
