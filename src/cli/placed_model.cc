@@ -108,7 +108,7 @@ Result<std::shared_ptr<const Runnable>> PlacedModel::code(const Processes& proce
     crew = HONE_TRY(Crew::lead(
         HONE_TRY(make_thread_transport(static_cast<int32_t>(devices.size()))), "process", own));
   }
-  return crew->load_each(images, of_device);
+  return Result<std::shared_ptr<const Runnable>>( HONE_TRY(crew->load_each(images, of_device)));
 }
 
 }  // namespace hone::cli

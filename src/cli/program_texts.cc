@@ -90,7 +90,8 @@ Result<std::shared_ptr<const Runnable>> GivenPrograms::code(const Processes& pro
     const CrewOptions own = {.version = HONE_VERSION, .memory_limit = inputs.memory_left.native};
     crew = HONE_TRY(Crew::lead(HONE_TRY(make_thread_transport(devices)), "process", own));
   }
-  return crew->load_each(images, program_of_each(programs, devices));
+  return Result<std::shared_ptr<const Runnable>>(
+      HONE_TRY(crew->load_each(images, program_of_each(programs, devices))));
 }
 
 }  // namespace hone::cli

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "compile/honec.h"
 #include "transport/threads.h"
-#include "worker/each_device.h"
 
 namespace hone {
 namespace {
@@ -295,8 +294,8 @@ Result<std::shared_ptr<const ManyDevices>> Crew::load(const DividedCode& code) {
                            std::move(shares));
 }
 
-Result<std::shared_ptr<const Runnable>> Crew::load_each(std::span<const Image> images,
-                                                        std::span<const uint32_t> of_device) {
+Result<std::shared_ptr<const EachDevice>> Crew::load_each(std::span<const Image> images,
+                                                          std::span<const uint32_t> of_device) {
   if (std::ssize(of_device) != devices())
     return bad_input("the programs are for {} devices, and there are {}", of_device.size(),
                      devices());
@@ -304,7 +303,7 @@ Result<std::shared_ptr<const Runnable>> Crew::load_each(std::span<const Image> i
     if (image >= images.size())
       return bad_input("a device has program {} of {}", image, images.size());
   std::vector<DeviceShare> shares = HONE_TRY(send(images, of_device, exchange_data(images)));
-  return std::shared_ptr<const Runnable>(std::make_shared<const EachDevice>(std::move(shares)));
+  return std::make_shared<const EachDevice>(std::move(shares));
 }
 
 Status serve_rank(Transport& group, const CrewOptions& options) {

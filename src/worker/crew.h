@@ -13,6 +13,7 @@
 #include "compile/divided_code.h"
 #include "runtime/many_devices.h"
 #include "transport/hosts.h"
+#include "worker/each_device.h"
 #include "worker/remote_model.h"
 #include "worker/serve.h"
 
@@ -53,8 +54,8 @@ class Crew : public std::enable_shared_from_this<Crew> {
   Result<std::shared_ptr<const ManyDevices>> load(const DividedCode& code);
   // A program for each device: `of_device` has indices of images. The devices are known not to wait
   // for each other for ever (program/devices.h).
-  Result<std::shared_ptr<const Runnable>> load_each(std::span<const Image> images,
-                                                    std::span<const uint32_t> of_device);
+  Result<std::shared_ptr<const EachDevice>> load_each(std::span<const Image> images,
+                                                      std::span<const uint32_t> of_device);
 
  private:
   struct Member {

@@ -22,10 +22,21 @@ class EachDevice final : public Runnable {
   // Times of kernels, a profile and a trace are of one device: they are refused.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
                                   std::vector<UnitTimes>* times = nullptr) const override;
+  // Runs for several inputs, and their outputs in this order. Each device goes on to the next input
+  // when it is done with one, while others still compute that. A device is at most as many inputs
+  // ahead of the slowest as there are devices, so no more messages of a channel are on their way.
+  // The first failure ends all runs, and its error says which input it was.
+  Result<std::vector<std::vector<Tensor>>> run_all(std::span<const std::vector<Tensor>> inputs,
+                                                   const RunOptions& options = {}) const;
 
  private:
+  struct Arrays;
+  Result<Arrays> arrays_of(std::span<const Tensor> inputs) const;
+  Status run_device(size_t device, Arrays& arrays, const RunOptions& options) const;
+
   const std::vector<DeviceShare> devices_;
   std::vector<image::Port> inputs_, outputs_;
+  std::vector<size_t> first_input_, first_output_;  // of each device
 };
 
 }  // namespace hone

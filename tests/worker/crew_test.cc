@@ -228,6 +228,50 @@ void check_messages(uint64_t first, uint64_t count) {
 TEST(Crew, DevicesRunProgramsOfTheirOwnOnEachTransport) { check_messages(0, 4); }
 TEST(Crew, DISABLED_SweepOfPrograms) { check_messages(1'000, 100); }
 
+// Several runs, one behind the other: each with tensors of its own, and all in order.
+void check_runs(uint64_t first, uint64_t count, size_t runs) {
+  for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    tested::MessagePrograms drawn;
+    do drawn = tested::draw_message_programs(rng, 6);
+    while (!drawn.is_right);
+    const DevicePrograms programs = parse_programs(drawn.text, "drawn").value();
+    std::vector<Image> images;
+    for (const Program& program : programs.programs)
+      images.push_back(instantiate(program, {}, {}).value());
+    const auto tensors = [&](const std::vector<std::vector<size_t>>& messages, size_t run) {
+      std::vector<Tensor> all;
+      for (const std::vector<size_t>& of_device : messages)
+        for (const size_t m : of_device) {
+          Tensor one = message_tensor(drawn, m);
+          for (std::byte& byte : one.mutable_bytes()) byte ^= static_cast<std::byte>(run);
+          all.push_back(std::move(one));
+        }
+      return all;
+    };
+    std::vector<std::vector<Tensor>> inputs;
+    for (size_t k = 0; k < runs; ++k) inputs.push_back(tensors(drawn.sent, k));
+    const auto run = [&](Crew& crew) -> Result<std::vector<Tensor>> {
+      const auto code = HONE_TRY(crew.load_each(images, program_of_each(programs, drawn.devices)));
+      std::vector<Tensor> joined;
+      for (std::vector<Tensor>& each : HONE_TRY(code->run_all(inputs)))
+        std::ranges::move(each, std::back_inserter(joined));
+      return joined;
+    };
+    run_on_each_transport(
+        drawn.devices, run, [&](std::string_view how, const Result<std::vector<Tensor>>& outputs) {
+          ASSERT_TRUE(outputs.ok()) << how << ": " << outputs.error().to_string();
+          size_t next = 0;
+          for (size_t k = 0; k < runs; ++k)
+            for (const Tensor& wanted : tensors(drawn.taken, k))
+              EXPECT_TRUE(outputs->at(next++).same_bytes(wanted)) << how << ", run " << k;
+        });
+  }
+}
+TEST(Crew, RunsFollowEachOtherOnEachTransport) { check_runs(20, 2, 7); }
+TEST(Crew, DISABLED_SweepOfRuns) { check_runs(2'000, 60, 20); }
+
 TEST(Crew, RefusesProgramsForOtherDevices) {
   const DevicePrograms one =
       parse_programs("program @p {\n  threads 1\n  frame @main(%x: f32[2]) -> () {\n  }\n}\n", "p")
