@@ -15,7 +15,7 @@ std::vector<std::string> phase_symbols(const TileProgram& program, std::string_v
 }
 
 Result<std::string> compile_tiles(const TileProgram& program, const Target& target,
-                                  std::string_view symbol, CodeForm form) {
+                                  std::string_view symbol, CodeForm form, CodeEffort effort) {
   HONE_TRY(verify(program));
   HONE_TRY(code::check_lockstep(program));
   HONE_TRY(code::check_products(program, target));
@@ -36,7 +36,7 @@ Result<std::string> compile_tiles(const TileProgram& program, const Target& targ
     return text;
   }
   HONE_TRY(code::lower_module(module));
-  Result<std::string> text = code::machine_code(module, target, form);
+  Result<std::string> text = code::machine_code(module, target, form, effort);
   if (!text.ok()) return std::move(text).error().within(fmt::format("kernel '{}'", program.name));
   return text;
 }

@@ -15,17 +15,19 @@ constexpr std::string_view kSymbol = "kernel";
 
 // Counts those that the cache has.
 Result<std::string> object_of(const program::Kernel& kernel, const std::string& key,
-                              const Target& target, CompileCache* cache,
+                              const Target& target, const KernelOptions& options,
                               std::atomic<size_t>& found) {
+  CompileCache* const cache = options.cache;
   if (cache != nullptr) {
     if (std::optional<std::string> known = cache->find(key)) {
       ++found;
       return *std::move(known);
     }
   }
-  std::string object = HONE_TRY(compile_tiles(kernel.tiles, target, kSymbol));
+  std::string object =
+      HONE_TRY(compile_tiles(kernel.tiles, target, kSymbol, CodeForm::object, options.effort));
   // A cache that cannot be written to costs time, nothing else.
-  if (cache != nullptr) (void)cache->put(key, object).ok();
+  if (cache != nullptr && options.effort == CodeEffort::full) (void)cache->put(key, object).ok();
   return object;
 }
 
@@ -78,7 +80,7 @@ Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel>
   auto compile = [&](size_t i) -> Status {
     if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
     const SpanClock clock;
-    std::string object = HONE_TRY(object_of(kernels[i], keys[i], target, options.cache, found));
+    std::string object = HONE_TRY(object_of(kernels[i], keys[i], target, options, found));
     if (options.observer) options.observer(kernels[i].tiles.name, clock.span());
     objects[i] = {std::make_shared<const std::string>(std::move(object)),
                   phase_symbols(kernels[i].tiles, kSymbol), target.instructions()};

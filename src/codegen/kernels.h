@@ -18,7 +18,9 @@ using KernelObserver = std::function<void(const std::string& kernel, const Span&
 
 struct KernelOptions {
   CompileCache* cache = nullptr;  // of objects that were compiled before
-  Progress* progress = nullptr;   // counts kernels, and says how many the cache had
+  // The cache gets none of quick code, but its own objects are used.
+  CodeEffort effort = CodeEffort::full;
+  Progress* progress = nullptr;  // counts kernels, and says how many the cache had
   const CancelToken* cancel = nullptr;
   // Told each kernel that is compiled or found in the cache, on the thread that did it.
   KernelObserver observer = {};

@@ -41,7 +41,7 @@ std::string features(const Target& target) {
   return text;
 }
 
-Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
+Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target, CodeEffort effort) {
   [[maybe_unused]] static const bool is_set_up = [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
@@ -56,21 +56,23 @@ Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
       kTriple, cpu_name(target.isa), features(target), options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      llvm::CodeModel::Small,
+      effort == CodeEffort::full ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
   if (!machine) return fault("LLVM makes no code for {}", target.name);
   return machine;
 }
 
 }  // namespace
 
-Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, CodeForm form) {
+Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, CodeForm form,
+                                 CodeEffort effort) {
   std::string complaint;
   LlvmObject<llvm::LLVMContext> context;
   note_errors(*context, complaint);
   LlvmObject<std::unique_ptr<llvm::Module>> owner(translated(module, *context));
   if (!*owner) return fault("the kernel does not translate to LLVM");
   llvm::Module& code = **owner;
-  LlvmObject<std::unique_ptr<llvm::TargetMachine>> machine(HONE_TRY(machine_for(target)));
+  LlvmObject<std::unique_ptr<llvm::TargetMachine>> machine(HONE_TRY(machine_for(target, effort)));
   HONE_TRY(clean_up(code, **machine, split_bit_selects));
   for (llvm::Function& function : code)
     if (!function.isDeclaration())

@@ -10,6 +10,7 @@
 namespace hone::code {
 
 // A module of the llvm dialect as text or bytes of another form; not CodeForm::mlir.
-Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, CodeForm form);
+Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, CodeForm form,
+                                 CodeEffort effort);
 
 }  // namespace hone::code

@@ -4,9 +4,11 @@
 
 #include "base/late_progress.h"
 #include "compile/cached_plan.h"
+#include "compile/early_code.h"
 #include "compile/gpu_kernels.h"
 #include "compile/kept_image.h"
 #include "cost/gpu_cost.h"
+#include "cost/program_price.h"
 #include "plan/drop_unfit.h"
 #include "plan/random_plan.h"
 #include "plan/rewritten.h"
@@ -187,6 +189,7 @@ Result<std::vector<KernelCode>> Compilation::made_kernels() {
                                  .progress = options_.progress,
                                  .cancel = options_.cancel,
                                  .observer = options_.kernel_observer};
+  if (early_) return (*early_)->code(options_.progress, options_.cancel);
   if (!target_.gpu) return compile_kernels(program_->kernels, target_, default_pool(), options);
   GpuCode code = HONE_TRY(compile_gpu_kernels(program_->kernels, target_, default_pool(), options));
   gpu_kernels_ = std::move(code.gpu);
@@ -226,23 +229,78 @@ bool Compilation::keeps_image() const {
   return options_.cache != nullptr && !options_.plan_seed && graph_->is_static();
 }
 
-// Whoever only runs the graph needs no program.
+KeptImage Compilation::kept() const {
+  return {*graph_, *plan_, target_, options_.prepare.flushes_denormals, *options_.cache};
+}
+
+// Whoever only runs the graph needs no program. True if the image is made, or the cache has it.
+Result<bool> Compilation::finds_image() {
+  HONE_TRY(this->plan());
+  if (image_ || program_ || is_looked_for_ || !keeps_image()) return image_.has_value();
+  std::optional<Image> found = kept().find();
+  is_looked_for_ = !found;
+  if (!found) return false;
+  Progress& progress = options_.progress != nullptr ? *options_.progress : no_progress();
+  const auto kernels = static_cast<int64_t>(found->kernels.size());
+  progress.start(kernels, "kernels");
+  progress.advance(kernels);
+  progress.finish("all from the cache");
+  HONE_TRY(at(CompileStage::image, image_, [&]() -> Result<Image> { return *std::move(found); }));
+  return true;
+}
+
 Result<const Image*> Compilation::found_image() {
-  const Plan* plan = HONE_TRY(this->plan());
-  if (image_ || program_ || !keeps_image()) return image();
-  const KeptImage kept(*graph_, *plan, target_, options_.prepare.flushes_denormals,
-                       *options_.cache);
-  if (std::optional<Image> found = kept.find()) {
-    Progress& progress = options_.progress != nullptr ? *options_.progress : no_progress();
-    const auto kernels = static_cast<int64_t>(found->kernels.size());
-    progress.start(kernels, "kernels");
-    progress.advance(kernels);
-    progress.finish("all from the cache");
-    return at(CompileStage::image, image_, [&]() -> Result<Image> { return *std::move(found); });
-  }
+  if (HONE_TRY(finds_image())) return &*image_;
   const Image* made = HONE_TRY(image());
-  kept.put(*made);
+  if (is_looked_for_ && !early_) kept().put(*made);
   return made;
+}
+
+// ---- A quick start ------------------------------------------------------------------------------
+
+// If nobody knows the price of a run, it does not.
+Result<bool> Compilation::starts_quickly() {
+  const QuickStart when = options_.quick_start;
+  if (when == QuickStart::never || target_.gpu || executable_ || kernels_) return false;
+  if (!HONE_TRY(graph())->is_static() || HONE_TRY(finds_image())) return false;
+  HONE_TRY(program());
+  if (when == QuickStart::always) return true;
+  const CompileTime time = compile_time(program_->kernels, target_, options_.cache);
+  // A program whose run takes no time is not worth a price.
+  const int64_t threads = default_pool().threads();
+  if (!ends_sooner(time, threads, 0)) return false;
+  const Result<ProgramPrice> run = price(*program_, cost());
+  return run.ok() && ends_sooner(time, threads, run->total());
+}
+
+Result<std::shared_ptr<const EarlyCode>> Compilation::early() {
+  HONE_TRY(at(
+      CompileStage::kernels, quick_kernels_,
+      [&] {
+        return compile_kernels(program_->kernels, target_, default_pool(),
+                               {.cache = options_.cache,
+                                .effort = CodeEffort::quick,
+                                .progress = options_.progress,
+                                .cancel = options_.cancel,
+                                .observer = options_.kernel_observer});
+      }));
+  HONE_TRY(at(
+      CompileStage::image, quick_image_,
+      [&] { return finished(instantiate(*program_, {}, *quick_kernels_)); }));
+  EarlyParts parts = {.image = *std::move(quick_image_),
+                      .kernels = program_->kernels,
+                      .target = target_,
+                      .load = {.team = options_.team, .memory_limit = options_.memory_limit},
+                      .cache = options_.cache,
+                      .observer = options_.kernel_observer};
+  if (is_looked_for_)
+    parts.keep = [graph = *graph_, plan = *plan_, target = target_,
+                  flushes = options_.prepare.flushes_denormals,
+                  cache = options_.cache](const Image& image) {
+      KeptImage(graph, plan, target, flushes, *cache).put(image);
+    };
+  return *HONE_TRY(
+      at(CompileStage::executable, early_, [&] { return EarlyCode::load(std::move(parts)); }));
 }
 
 Result<std::shared_ptr<const Runnable>> Compilation::loaded(const Image& image) const {
@@ -258,6 +316,8 @@ Result<std::shared_ptr<const Runnable>> Compilation::loaded(const Image& image) 
 }
 
 Result<std::shared_ptr<const Runnable>> Compilation::runnable() {
+  if (early_ || HONE_TRY(starts_quickly()))
+    return Result<std::shared_ptr<const Runnable>>(early_ ? *early_ : HONE_TRY(early()));
   if (!target_.gpu) return Result<std::shared_ptr<const Runnable>>(HONE_TRY(executable()));
   return loaded(*HONE_TRY(image()));
 }

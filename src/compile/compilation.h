@@ -8,6 +8,7 @@
 
 #include "base/progress.h"
 #include "codegen/kernels.h"
+#include "compile/compile_time.h"
 #include "cost/kernel_store.h"
 #include "plan/plan.h"
 #include "planner/heuristics.h"
@@ -22,6 +23,8 @@
 namespace hone {
 
 class CudaDevice;
+class EarlyCode;
+class KeptImage;
 
 // The stages, in this order.
 enum class CompileStage : uint8_t { graph, plan, program, kernels, image, executable };
@@ -60,6 +63,7 @@ struct CompileOptions {
   std::shared_ptr<const CudaDevice> device = nullptr;  // that runs it, if the target is a GPU
   std::shared_ptr<Team> team = nullptr;                // that runs it; null: one of its own
   int64_t memory_limit = INT64_MAX;                    // of the executable (LoadOptions)
+  QuickStart quick_start = QuickStart::never;          // of runnable()
   Progress* progress = nullptr;
   const CancelToken* cancel = nullptr;  // looked at between stages, and in those that take long
   // Told what each stage took, when it is done.
@@ -82,7 +86,9 @@ class Compilation {
   std::span<const std::string> reasons_for_cpu() const { return on_cpu_; }
   Result<const Image*> image();                            // of a graph whose sizes are numbers
   Result<std::shared_ptr<const Executable>> executable();  // of a CPU
-  // Ready to run, on the device of the options if the target is a GPU.
+  // Ready to run, on the device of the options if the target is a GPU. With a quick start it may be
+  // EarlyCode; the stages `kernels`, `image` and `executable` are told for its quick code then. If
+  // somebody asks for kernels afterwards, they are its real code.
   Result<std::shared_ptr<const Runnable>> runnable();
   Result<std::shared_ptr<const Runnable>> runnable_for(const Bindings& sizes);
 
@@ -101,7 +107,11 @@ class Compilation {
   Error placed(Error error) const;
   Result<Image> finished(Result<Image> image) const;
   bool keeps_image() const;
+  KeptImage kept() const;
+  Result<bool> finds_image();
   Result<const Image*> found_image();
+  Result<bool> starts_quickly();
+  Result<std::shared_ptr<const EarlyCode>> early();
   Result<std::vector<KernelCode>> made_kernels();
   Result<std::shared_ptr<const Runnable>> loaded(const Image& image) const;
   Result<Plan> completed(const Plan& plan) const;
@@ -124,6 +134,11 @@ class Compilation {
   std::vector<std::string> on_cpu_;
   std::optional<Image> image_;
   std::optional<std::shared_ptr<const Executable>> executable_;
+  bool is_looked_for_ = false;  // the image, in the cache, which lacks it
+  // With a quick start.
+  std::optional<std::vector<KernelCode>> quick_kernels_;
+  std::optional<Image> quick_image_;
+  std::optional<std::shared_ptr<const EarlyCode>> early_;
 };
 
 }  // namespace hone

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compile/early_code.h"
 #include "runtime/load_elsewhere.h"
 
 namespace hone {
@@ -76,6 +77,27 @@ int64_t NativeCode::threads() const {
 int64_t NativeCode::compiled() const {
   const std::scoped_lock lock(mutex_);
   return compiled_;
+}
+
+Status NativeCode::finish(Progress* progress, const CancelToken* cancel) const {
+  std::vector<std::shared_ptr<const Runnable>> all;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const Sized& one : sized_) all.push_back(one.executable);
+  }
+  for (const std::shared_ptr<const Runnable>& one : all)
+    if (const auto* early = dynamic_cast<const EarlyCode*>(one.get()))
+      HONE_TRY(early->finish(progress, cancel));
+  return {};
+}
+
+size_t NativeCode::early_kernels() const {
+  const std::scoped_lock lock(mutex_);
+  size_t kernels = 0;
+  for (const Sized& one : sized_)
+    if (const auto* early = dynamic_cast<const EarlyCode*>(one.executable.get()))
+      kernels += early->kernels();
+  return kernels;
 }
 
 size_t NativeCode::executables() const {

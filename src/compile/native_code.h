@@ -67,6 +67,10 @@ class NativeCode {
   // The source of the code of a graph for inputs of these types, as long as it is kept.
   std::optional<Made> made(const GraphRef& graph, std::span<const Type> types) const;
 
+  // Makes the real code of what runs on quick code, or waits for it.
+  Status finish(Progress* progress = nullptr, const CancelToken* cancel = nullptr) const;
+  size_t early_kernels() const;  // those that had quick code at first
+
   int64_t compiled() const;    // how often code was made so far
   size_t executables() const;  // that are kept
 

@@ -29,7 +29,10 @@ NativeModel::NativeModel(Model model, Target target, CompileOptions options)
 Result<std::shared_ptr<NativeModel>> NativeModel::make(Model model, Target target,
                                                        CompileOptions options,
                                                        std::span<const PlacedPlan* const> plans) {
-  if (single_graph(model) == nullptr) HONE_TRY(verify(model));
+  if (single_graph(model) == nullptr) {
+    HONE_TRY(verify(model));
+    options.quick_start = QuickStart::never;
+  }
   const std::vector<const Graph*> graphs = graphs_of(model);
   std::shared_ptr<NativeModel> native(
       new NativeModel(std::move(model), std::move(target), std::move(options)));

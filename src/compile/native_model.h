@@ -35,6 +35,7 @@ class NativeModel final : public Runnable {
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
                                   std::vector<UnitTimes>* times = nullptr) const override;
 
+  // A model of several graphs has no quick start: nobody knows how often each of them runs.
   NativeCode& code() const { return *code_; }
   // The source of the code that has these times, as long as it is kept.
   std::optional<NativeCode::Made> made(const UnitTimes& times) const;

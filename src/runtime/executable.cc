@@ -277,6 +277,14 @@ Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
   return frame;
 }
 
+void Executable::give_up_frames() const {
+  std::vector<std::unique_ptr<Frame>> idle;
+  const std::lock_guard lock(mutex_);
+  idle.swap(free_);
+  frames_ -= std::ssize(idle);
+  free_.reserve(static_cast<size_t>(frames_));  // for those of runs that go on
+}
+
 // ---- Running -----------------------------------------------------------------------------------
 
 Status Executable::check_types(std::span<const Tensor> inputs) const {

@@ -52,6 +52,9 @@ class Executable final : public Runnable {
   std::span<const image::Port> outputs() const override { return outputs_; }
   int64_t threads() const override { return threads_; }
   const Executable* single() const override { return this; }
+  std::span<const Tensor> constants() const { return constants_; }  // as they lie in memory
+  // Gives up the memory of frames that no run has. The next run makes one anew.
+  void give_up_frames() const;
   // Indexed by output: its donor, the input in whose memory it may lie.
   std::span<const std::optional<uint32_t>> donors() const;
 
