@@ -29,15 +29,21 @@ std::string path_in(const std::string& folder, std::string_view file) {
 }
 
 std::string print_info(const DataSetInfo& info) {
-  const Json json = {{"format", kFormat},
-                     {"threads", info.threads},
-                     {"conditions", info.conditions},
-                     {"version", info.version},
-                     {"seed", info.seed},
-                     {"schedules", info.schedules},
-                     {"fingerprint", hash_text(fingerprint(info.target))},
-                     {"target", print(info.target)}};
+  Json json = {{"format", kFormat},
+               {"threads", info.threads},
+               {"conditions", info.conditions},
+               {"version", info.version},
+               {"seed", info.seed},
+               {"schedules", info.schedules},
+               {"fingerprint", hash_text(fingerprint(info.target))},
+               {"target", print(info.target)}};
+  if (info.probe) json["probe"] = print(*info.probe);
   return json.dump(2) + "\n";
+}
+
+Status check_probe(const Target& probe, const Target& target) {
+  if (fingerprint(probe) == fingerprint(target) && probe.measured) return {};
+  return bad_input("its probe is not one of its target");
 }
 
 Result<DataSetInfo> parse_info(std::string_view text) {
@@ -58,8 +64,14 @@ Result<DataSetInfo> parse_info(std::string_view text) {
   HONE_TRY(fields.read("schedules", info.schedules));
   HONE_TRY(fields.read("fingerprint", print));
   HONE_TRY(fields.read("target", target));
+  std::string probe;  // sets of older versions have none
+  if (json.contains("probe")) HONE_TRY(fields.read("probe", probe));
   HONE_TRY(fields.finish());
   info.target = HONE_TRY(parse_target(target, "target"));
+  if (!probe.empty()) {
+    info.probe = HONE_TRY(parse_target(probe, "probe"));
+    HONE_TRY(check_probe(*info.probe, info.target));
+  }
   if (fingerprint(info.target) != print)
     return bad_input("the fingerprint {} is not that of the target, {}", hash_text(print),
                      hash_text(fingerprint(info.target)));
@@ -191,6 +203,7 @@ Result<DataSet> DataSet::make(const std::string& folder, const DataSetInfo& info
       return std::move(same).error().within(folder).with_hint("-o names another folder");
     known.seed = info.seed;
     known.schedules = info.schedules;
+    if (!known.probe) known.probe = info.probe;
   } else {
     HONE_TRY(check_free(folder));
   }
@@ -207,6 +220,13 @@ Result<DataSet> DataSet::open(const std::string& folder) {
   set.log_ = HONE_TRY(Log::open(path_in(folder, "log.db"), Log::Mode::read));
   HONE_TRY(set.read_programs());
   return set;
+}
+
+Status DataSet::know_probe(const Target& probe) {
+  if (Status own = check_probe(probe, info_.target); !own.ok())
+    return std::move(own).error().within(folder_);
+  info_.probe = probe;
+  return write_file_atomic(path_in(folder_, "dataset.json"), print_info(info_));
 }
 
 Status DataSet::read_programs() {

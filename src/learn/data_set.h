@@ -26,6 +26,9 @@ struct DataSetInfo {
   std::string version = {};     // of hone, that made the set
   int64_t seed = 0;             // of what was drawn
   int64_t schedules = 0;        // that are wanted of a kernel
+  // The same target with the rates that 'hone target probe' measures; none: nobody has measured
+  // them where the set was made.
+  std::optional<Target> probe = {};
 };
 
 // Where a kernel comes from: the program's default plan, or that plan with other groups or layouts.
@@ -52,6 +55,7 @@ class DataSet {
  public:
   // The content of the folder stays, if it is of the same target, threads and conditions;
   // otherwise an error says which of them differs. Seed and number of schedules become those given.
+  // A probe that the folder has stays, too.
   static Result<DataSet> make(const std::string& folder, const DataSetInfo& info);
   // One that is there. Nothing is written.
   static Result<DataSet> open(const std::string& folder);
@@ -64,6 +68,8 @@ class DataSet {
   std::vector<std::string> programs() const;      // sorted
   bool has_program(std::string_view name) const;  // with the kernels of its default plan
 
+  // Keeps rates that were measured. An error: of another target.
+  Status know_probe(const Target& probe);
   // A kernel that the program has already stays as it is. Atomic.
   Status add(std::span<const ProgramKernel> kernels);
   // The records that belong to the set.

@@ -70,6 +70,7 @@ class KernelLoader {
   // `is_absolute`: all kernels, by the planner's schedule alone.
   KernelLoader(const DataSet& set, bool is_absolute) : set_(set), is_absolute_(is_absolute) {
     data_.target = set.info().target;
+    data_.probe = set.info().probe;
     data_.threads = set.info().threads;
     data_.conditions = set.info().conditions;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@ struct KernelSample {
 
 struct KernelData {
   Target target;
+  std::optional<Target> probe = {};  // DataSetInfo::probe
   int64_t threads = 1;
   std::string conditions;
   std::vector<KernelSample> kernels;  // in the order in which programs have them

@@ -206,6 +206,29 @@ TEST_F(KernelDataTest, ASetIsOfOneTargetAndOneProtocol) {
   EXPECT_EQ(DataSet::open(path())->info().seed, 4);
 }
 
+// The rates of the machine, as 'hone target probe' measures them.
+TEST_F(KernelDataTest, KeepsAProbeOfItsTarget) {
+  Target probe = target_;
+  probe.measured = true;
+  probe.peak(DType::f32) *= 1.5;
+  {
+    DataSet set = make();
+    EXPECT_FALSE(set.info().probe);
+    Target other = probe;
+    other.cpu = "another";
+    EXPECT_THAT(set.know_probe(other).error().to_string(), says("probe is not one of its target"));
+    EXPECT_THAT(set.know_probe(target_).error().to_string(),
+                says("probe is not one of its target"));
+    ASSERT_TRUE(set.know_probe(probe).ok());
+    fill(set, kernel(64), {"zoo:a"});
+  }
+  EXPECT_TRUE(make().info().probe);  // it stays when the set goes on
+  const KernelData data = load_kernel_data(path()).value();
+  ASSERT_TRUE(data.probe);
+  EXPECT_EQ(data.probe->peak(DType::f32), probe.peak(DType::f32));
+  EXPECT_FALSE(data.target.measured);
+}
+
 TEST_F(KernelDataTest, MergeAddsWhatIsNotThere) {
   DataSet a = make("a");
   fill(a, kernel(64), {"zoo:a"});
