@@ -16,9 +16,12 @@ namespace hone {
 namespace {
 
 constexpr std::string_view kFormat = "hone kernel model 4";
+constexpr std::string_view kFormatOfSeveral = "hone model of several processors 1";
 constexpr size_t kMaxMembers = 64, kMaxWidth = 1024, kMaxKernels = 1 << 16;
 
-constexpr int64_t kAll = kFeatures, kOfKernel = kKernelFeatures;
+constexpr size_t kMaxTargets = 1024, kHexDigits = 16;
+
+constexpr int64_t kAll = kFeatures, kOfKernel = kKernelFeatures, kOfTarget = kTargetFeatures;
 
 std::string hex(uint64_t number) { return fmt::format("{:016x}", number); }
 
@@ -38,6 +41,7 @@ class Writer {
       add(name + "bias2", {width2}, member.bias2);
       add(name + "output", {width2}, member.output);
       add(name + "bias3", {1}, std::span(&member.bias3, 1));
+      if (model.is_of_several()) add(name + "target", {kOfTarget, width1}, member.target);
     }
     add("low", {kAll}, model.low);
     add("high", {kAll}, model.high);
@@ -48,32 +52,23 @@ class Writer {
     const auto count = static_cast<int64_t>(model.kernels.size());
     add("kernels", {count, kOfKernel}, kernels);
     add("kernels/priced", {count}, model.priced);
+    if (model.is_of_several()) add_processors(model.processors);
     auto& metadata = content_.metadata;
-    metadata["format"] = kFormat;
+    metadata["format"] = model.is_of_several() ? kFormatOfSeveral : kFormat;
     metadata["features"] = feature_version();
     metadata["target"] = model.target;
     metadata["fingerprint"] = hex(model.fingerprint);
     metadata["core"] = hex(model.core);
     metadata["threads"] = std::to_string(model.threads);
     metadata["prices"] = print(model.prices, model.target);
-    metadata["reach"] = fmt::format("{}", model.reach);
-    metadata["lead"] = fmt::format("{}", model.lead);
+    add_trust("", model.reach, model.lead, model.levels, model.bounds);
+    if (model.own <= kMaxKernels)
+      metadata["own"] = fmt::format("{} {}", model.first_own, model.own);
     metadata["caution"] = fmt::format("{}", model.caution);
     metadata["programs"] = join(model.programs, "\n");
     std::vector<std::string> lines;
     for (const auto& [what, count] : model.seen) lines.push_back(fmt::format("{} {}", count, what));
     metadata["seen"] = join(lines, "\n");
-    lines.clear();
-    for (const auto& [kind, level] : model.levels)
-      lines.push_back(fmt::format("{} {}", level, kind));
-    metadata["levels"] = join(lines, "\n");
-    lines.clear();
-    for (const RegretBound& bound : model.bounds) {
-      std::string line;
-      for (double slower : bound.slower) line += fmt::format("{} ", slower);
-      lines.push_back(line + (bound.kind.empty() ? "all" : bound.kind));
-    }
-    metadata["bounds"] = join(lines, "\n");
     metadata["checksum"] = hex(checksum(content_));
     return std::move(content_);
   }
@@ -93,6 +88,52 @@ class Writer {
     content_.tensors.push_back({std::move(name), Tensor::of(Type::get(DType::f32, dims), values)});
   }
 
+  static std::string text_of(std::span<const RegretBound> bounds) {
+    std::vector<std::string> lines;
+    for (const RegretBound& bound : bounds) {
+      std::string line;
+      for (double slower : bound.slower) line += fmt::format("{} ", slower);
+      lines.push_back(line + (bound.kind.empty() ? "all" : bound.kind));
+    }
+    return join(lines, "\n");
+  }
+
+  void add_trust(const std::string& prefix, double reach, double lead,
+                 const std::map<std::string, double, std::less<>>& levels,
+                 std::span<const RegretBound> bounds) {
+    auto& metadata = content_.metadata;
+    metadata[prefix + "reach"] = fmt::format("{}", reach);
+    metadata[prefix + "lead"] = fmt::format("{}", lead);
+    std::vector<std::string> lines;
+    for (const auto& [kind, level] : levels) lines.push_back(fmt::format("{} {}", level, kind));
+    metadata[prefix + "levels"] = join(lines, "\n");
+    metadata[prefix + "bounds"] = text_of(bounds);
+  }
+  void add_trust(const std::string& prefix, const ModelTrust& trust) {
+    add_trust(prefix, trust.reach, trust.lead, trust.levels, trust.bounds);
+  }
+
+  void add_processors(const ModelProcessors& processors) {
+    std::vector<std::string> lines;
+    std::vector<float> features;
+    auto& metadata = content_.metadata;
+    for (const ModelTarget& each : processors.targets) {
+      const std::string prefix = fmt::format("processor{}/", lines.size());
+      lines.push_back(fmt::format("{} {} {} {}", hex(each.fingerprint), hex(each.core),
+                                  each.kernels, each.name));
+      features.insert(features.end(), each.features.all().begin(), each.features.all().end());
+      metadata[prefix + "prices"] = print(each.prices, each.name);
+      add_trust(prefix, each.trust);
+    }
+    add("targets", {std::ssize(processors.targets), kOfTarget}, features);
+    add("targets/low", {kOfTarget}, processors.low.all());
+    add("targets/high", {kOfTarget}, processors.high.all());
+    add("targets/mean", {kOfTarget}, processors.mean.all());
+    metadata["target_features"] = target_feature_version();
+    metadata["processors"] = join(lines, "\n");
+    add_trust("fitted/", processors.fitted);
+  }
+
   Safetensors content_;
 };
 
@@ -103,8 +144,10 @@ class Reader {
   explicit Reader(const Safetensors& content) : content_(content) {}
 
   Result<KernelModel> run() {
-    if (HONE_TRY(text("format")) != kFormat)
-      return bad_input("the format is '{}', not '{}'", excerpt(HONE_TRY(text("format"))), kFormat);
+    const std::string format = HONE_TRY(text("format"));
+    if (format != kFormat && format != kFormatOfSeveral)
+      return bad_input("the format is '{}', not '{}' or '{}'", excerpt(format), kFormat,
+                       kFormatOfSeveral);
     if (HONE_TRY(text("checksum")) != hex(Writer::checksum(content_)))
       return bad_input("the checksum does not fit: the file is damaged");
     if (HONE_TRY(text("features")) != feature_version())
@@ -118,14 +161,17 @@ class Reader {
     model_.threads = HONE_TRY(parse_int(HONE_TRY(text("threads"))));
     if (model_.threads < 1 || model_.threads > Team::kMaxThreads)
       return bad_input("{} threads are outside of 1..{}", model_.threads, Team::kMaxThreads);
-    model_.reach = HONE_TRY(number("reach"));
-    model_.lead = HONE_TRY(number("lead"));
     model_.caution = HONE_TRY(number("caution"));
     const std::string programs = HONE_TRY(text("programs"));
     for (std::string_view program : split(programs, '\n')) model_.programs.emplace_back(program);
     HONE_TRY(seen());
-    HONE_TRY(levels());
-    HONE_TRY(bounds());
+    ModelTrust trust = HONE_TRY(this->trust(""));
+    model_.reach = trust.reach;
+    model_.lead = trust.lead;
+    model_.levels = std::move(trust.levels);
+    model_.bounds = std::move(trust.bounds);
+    if (content_.metadata.contains("own")) HONE_TRY(own());
+    if (format == kFormatOfSeveral) HONE_TRY(processors());
     HONE_TRY(networks());
     HONE_TRY(fill("low", model_.low));
     HONE_TRY(fill("high", model_.high));
@@ -134,6 +180,7 @@ class Reader {
     HONE_TRY(fill("kernels/mean", model_.mean));
     HONE_TRY(fill("kernels/deviation", model_.deviation));
     HONE_TRY(kernels());
+    HONE_TRY(check_counts());
     return std::move(model_);
   }
 
@@ -153,14 +200,76 @@ class Reader {
 
   Result<uint64_t> fingerprint(std::string_view key) const {
     const std::string digits = HONE_TRY(text(key));
+    return parse_hex(key, digits);
+  }
+
+  static Result<uint64_t> parse_hex(std::string_view key, std::string_view digits) {
     uint64_t number = 0;
     for (char c : digits) {
       const size_t digit = std::string_view("0123456789abcdef").find(c);
-      if (digit == std::string_view::npos || digits.size() != 16)
+      if (digit == std::string_view::npos || digits.size() != kHexDigits)
         return bad_input("the {} '{}' is not 16 hex digits", key, excerpt(digits));
       number = number << 4 | digit;
     }
+    if (digits.empty()) return bad_input("the {} has no digits", key);
     return number;
+  }
+
+  // The targets of a model of several processors.
+  Status processors() {
+    if (HONE_TRY(text("target_features")) != target_feature_version())
+      return bad_input("the model knows features of targets of version {}, this hone has {}",
+                       excerpt(HONE_TRY(text("target_features"))), target_feature_version())
+          .with_hint("'hone train cost' makes a model for this hone");
+    ModelProcessors& to = model_.processors;
+    const std::string lines = HONE_TRY(text("processors"));
+    for (std::string_view line : split(lines, '\n')) {
+      if (to.targets.size() == kMaxTargets) return over_limit("more than {} targets", kMaxTargets);
+      to.targets.push_back(HONE_TRY(processor(line, to.targets.size())));
+    }
+    const std::span<const float> all =
+        HONE_TRY(numbers("targets", {std::ssize(to.targets), kOfTarget}));
+    for (size_t t = 0; t < to.targets.size(); ++t)
+      std::ranges::copy(all.subspan(t * kTargetFeatures, kTargetFeatures),
+                        to.targets[t].features.all().begin());
+    HONE_TRY(fill("targets/low", to.low.all()));
+    HONE_TRY(fill("targets/high", to.high.all()));
+    HONE_TRY(fill("targets/mean", to.mean.all()));
+    for (size_t f = 0; f < kTargetFeatures; ++f)
+      if (!(to.low.all()[f] <= to.high.all()[f]))
+        return bad_input("'targets/low' is above 'targets/high'");
+    to.fitted = HONE_TRY(trust("fitted/"));
+    return {};
+  }
+
+  Result<ModelTarget> processor(std::string_view line, size_t number) const {
+    const auto bad = [&] { return bad_input("'{}' is not a target", excerpt(line)); };
+    constexpr size_t kAfterHex = 2 * kHexDigits + 2;
+    if (line.size() < kAfterHex || line[kHexDigits] != ' ' || line[kAfterHex - 1] != ' ')
+      return bad();
+    ModelTarget target;
+    target.fingerprint = HONE_TRY(parse_hex("target", line.substr(0, kHexDigits)));
+    target.core = HONE_TRY(parse_hex("core", line.substr(kHexDigits + 1, kHexDigits)));
+    const std::string_view rest = line.substr(kAfterHex);
+    const size_t space = rest.find(' ');
+    if (space == std::string_view::npos) return bad();
+    target.kernels = HONE_TRY(parse_int(rest.substr(0, space)));
+    if (target.kernels < 0 || target.kernels > static_cast<int64_t>(kMaxKernels)) return bad();
+    target.name = rest.substr(space + 1);
+    const std::string prefix = fmt::format("processor{}/", number);
+    target.prices =
+        HONE_TRY(parse_prices(HONE_TRY(text(prefix + "prices")), target.name, prefix + "prices"));
+    target.trust = HONE_TRY(trust(prefix));
+    return target;
+  }
+
+  Result<ModelTrust> trust(const std::string& prefix) const {
+    ModelTrust trust;
+    trust.reach = HONE_TRY(number(prefix + "reach"));
+    trust.lead = HONE_TRY(number(prefix + "lead"));
+    HONE_TRY(levels(prefix + "levels", trust.levels));
+    HONE_TRY(bounds(prefix + "bounds", trust.bounds));
+    return trust;
   }
 
   Status seen() {
@@ -174,21 +283,21 @@ class Reader {
     return {};
   }
 
-  Status levels() {
-    const std::string lines = HONE_TRY(text("levels"));
+  Status levels(std::string_view key, std::map<std::string, double, std::less<>>& to) const {
+    const std::string lines = HONE_TRY(text(key));
     if (lines.empty()) return {};
     for (std::string_view line : split(lines, '\n')) {
       const size_t space = line.find(' ');
       if (space == std::string_view::npos) return bad_input("'{}' is not a level", excerpt(line));
       const double level = HONE_TRY(parse_double(line.substr(0, space)));
       if (!std::isfinite(level)) return bad_input("'{}' is not a level", excerpt(line));
-      model_.levels[std::string(line.substr(space + 1))] = level;
+      to[std::string(line.substr(space + 1))] = level;
     }
     return {};
   }
 
-  Status bounds() {
-    const std::string lines = HONE_TRY(text("bounds"));
+  Status bounds(std::string_view key, std::vector<RegretBound>& to) const {
+    const std::string lines = HONE_TRY(text(key));
     if (lines.empty()) return {};  // too few kernels were judged
     for (std::string_view line : split(lines, '\n')) {
       RegretBound bound;
@@ -200,7 +309,7 @@ class Reader {
         line.remove_prefix(space + 1);
       }
       if (line != "all") bound.kind = line;
-      model_.bounds.push_back(std::move(bound));
+      to.push_back(std::move(bound));
     }
     return {};
   }
@@ -219,9 +328,8 @@ class Reader {
     return tensor->as<float>();
   }
 
-  template <size_t N>
-  Status fill(const std::string& name, std::array<float, N>& to) const {
-    std::ranges::copy(HONE_TRY(numbers(name, {static_cast<int64_t>(N)})), to.begin());
+  Status fill(const std::string& name, std::span<float> to) const {
+    std::ranges::copy(HONE_TRY(numbers(name, {std::ssize(to)})), to.begin());
     return {};
   }
 
@@ -248,10 +356,36 @@ class Reader {
       member.bias2 = copied(HONE_TRY(numbers(name + "bias2", {width2})));
       member.output = copied(HONE_TRY(numbers(name + "output", {width2})));
       member.bias3 = HONE_TRY(numbers(name + "bias3", {1}))[0];
+      if (model_.is_of_several())
+        member.target = copied(HONE_TRY(numbers(name + "target", {kOfTarget, width1})));
       model_.members.push_back(std::move(member));
     }
     if (model_.members.empty()) return bad_input("the file has no network");
     return {};
+  }
+
+  // The kernels that were measured on the processor, if not all were.
+  Status own() {
+    const std::string both = HONE_TRY(text("own"));
+    const size_t space = both.find(' ');
+    if (space == std::string::npos)
+      return bad_input("'{}' is not a part of kernels", excerpt(both));
+    const int64_t first = HONE_TRY(parse_int(both.substr(0, space)));
+    const int64_t count = HONE_TRY(parse_int(both.substr(space + 1)));
+    constexpr auto kMost = static_cast<int64_t>(kMaxKernels);
+    if (first < 0 || first > kMost || count < 0 || count > kMost)
+      return bad_input("'{}' is not a part of kernels", excerpt(both));
+    model_.first_own = static_cast<size_t>(first);
+    model_.own = static_cast<size_t>(count);
+    return {};
+  }
+
+  // Kernels of targets are those of the model.
+  Status check_counts() const {
+    int64_t left = std::ssize(model_.kernels);
+    for (const ModelTarget& each : model_.processors.targets) left -= each.kernels;
+    if (!model_.is_of_several() || left == 0) return {};
+    return bad_input("its targets do not have the {} kernels of the model", model_.kernels.size());
   }
 
   Status kernels() {
@@ -294,13 +428,24 @@ double KernelModel::level(std::string_view kind) const {
 }
 
 double KernelModel::distance(const Features& of_kernel) const {
+  return least_distance(of_kernel, 0, kernels.size());
+}
+
+bool KernelModel::has_learned_from(const Features& of_kernel) const {
+  constexpr double kSame = 1e-3;  // that very kernel
+  const size_t first = std::min(first_own, kernels.size());
+  return least_distance(of_kernel, first, first + std::min(own, kernels.size() - first)) < kSame;
+}
+
+double KernelModel::least_distance(const Features& of_kernel, size_t first, size_t last) const {
   std::array<float, kKernelFeatures> at;
   for (size_t f = 0; f < kKernelFeatures; ++f)
     at[f] = (of_kernel.all()[f] - mean[f]) / std::max(deviation[f], 1e-6F);
   float least = std::numeric_limits<float>::infinity();
-  for (const auto& kernel : kernels) {
+  for (size_t k = first; k < last; ++k) {
     float sum = 0;
-    for (size_t f = 0; f < kKernelFeatures; ++f) sum += (at[f] - kernel[f]) * (at[f] - kernel[f]);
+    for (size_t f = 0; f < kKernelFeatures; ++f)
+      sum += (at[f] - kernels[k][f]) * (at[f] - kernels[k][f]);
     least = std::min(least, sum);
   }
   return std::sqrt(static_cast<double>(least));
@@ -334,11 +479,65 @@ Result<KernelModel> parse_kernel_model(std::span<const std::byte> file, std::str
   return model_in(parse_safetensors(file, where), where);
 }
 
+const ModelTarget* KernelModel::find_target(const Target& of) const {
+  const auto at = std::ranges::find(processors.targets, core_fingerprint(of), &ModelTarget::core);
+  return at == processors.targets.end() ? nullptr : &*at;
+}
+
 Status check_is_for(const KernelModel& model, const Target& target) {
+  if (model.is_of_several()) return {};
   if (model.fingerprint == fingerprint(target)) return {};
   return unsupported("the model is of the target '{}' ({}), not of '{}' ({})", model.target,
                      hex(model.fingerprint), target.name, hex(fingerprint(target)))
       .with_hint("'hone train cost' makes one for this target");
+}
+
+namespace {
+
+void add_to_biases(KernelModel& model, const TargetFeatures& features) {
+  const ModelProcessors& processors = model.processors;
+  for (ModelMember& member : model.members) {
+    for (size_t f = 0; f < kTargetFeatures; ++f) {
+      const float mean = processors.mean.all()[f], given = features.all()[f];
+      if (std::isnan(given)) continue;  // the bias is that of the mean
+      const float off = std::clamp(given, processors.low.all()[f], processors.high.all()[f]) - mean;
+      for (size_t j = 0; j < model.width1; ++j)
+        member.bias1[j] += off * member.target[f * model.width1 + j];
+    }
+    member.target.clear();
+  }
+}
+
+void trust(KernelModel& model, const ModelTrust& trust) {
+  model.reach = trust.reach;
+  model.bounds = trust.bounds;
+  model.lead = trust.lead;
+  model.levels = trust.levels;
+}
+
+}  // namespace
+
+Result<KernelModel> model_on(KernelModel model, const Target& target, const Prices* fitted) {
+  HONE_TRY(check_is_for(model, target));
+  if (!model.is_of_several()) return model;
+  const ModelTarget* const known = model.find_target(target);
+  add_to_biases(model, known != nullptr ? known->features : target_features(target));
+  model.own = 0;
+  if (known != nullptr) {
+    model.prices = known->prices;
+    trust(model, known->trust);
+    model.own = static_cast<size_t>(known->kernels);
+    for (const ModelTarget* at = model.processors.targets.data(); at != known; ++at)
+      model.first_own += static_cast<size_t>(at->kernels);
+  } else if (fitted != nullptr) {
+    model.prices = *fitted;
+    trust(model, model.processors.fitted);
+  }
+  model.target = target.name;
+  model.fingerprint = fingerprint(target);
+  model.core = core_fingerprint(target);
+  model.processors = {};
+  return model;
 }
 
 }  // namespace hone

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "cost/features.h"
 #include "cost/prices.h"
+#include "cost/target_features.h"
 #include "kernel/schedule.h"
 #include "target/target.h"
 
@@ -27,11 +29,14 @@ namespace hone {
 // has scaled is part of the first layer.
 //   hidden1 = relu(x input + bias1), hidden2 = relu(hidden1 middle + bias2)
 //   y = hidden2 output + bias3
+// In a model of several processors, bias1 is that of a target whose features are at their means.
+// model_on() adds what those of one target say.
 struct ModelMember {
   std::vector<float> input, bias1;   // [kFeatures, width1], [width1]
   std::vector<float> middle, bias2;  // [width1, width2], [width2]
   std::vector<float> output;         // [width2]
   float bias3 = 0;
+  std::vector<float> target;  // [kTargetFeatures, width1]; empty: the model is of one target
   bool operator==(const ModelMember&) const = default;
 };
 
@@ -44,11 +49,44 @@ struct RegretBound {
 };
 inline constexpr int64_t kMeasuredCounts[] = {1, 2, 3, 5, 8, 12, 16, 24};
 
+// How far a model is to be trusted on a processor: KernelModel has what they mean.
+struct ModelTrust {
+  double reach = 0;
+  std::vector<RegretBound> bounds;
+  double lead = 1;
+  std::map<std::string, double, std::less<>> levels;
+  bool operator==(const ModelTrust&) const = default;
+};
+
+// A target that a model of several processors has learned from.
+struct ModelTarget {
+  std::string name;
+  uint64_t fingerprint = 0;
+  uint64_t core = 0;
+  TargetFeatures features;  // all of them are numbers
+  Prices prices;            // that are fitted to its kernels
+  ModelTrust trust;
+  int64_t kernels = 0;  // of KernelModel::kernels: those of one target come after another's
+  bool operator==(const ModelTarget&) const = default;
+};
+
+// The knowledge of a model of several processors about these.
+struct ModelProcessors {
+  std::vector<ModelTarget> targets;  // empty: the model is of one target
+  TargetFeatures low, high, mean;    // of these; what a target does not say counts as the mean
+  // On a processor that it has not seen, with coefficients that were measured there. KernelModel
+  // has that with the default ones. Both are by networks that have left a processor out.
+  ModelTrust fitted;
+  bool operator==(const ModelProcessors&) const = default;
+};
+
 struct KernelModel {
-  // The target that it was trained for, and its data.
+  // The target that it is for, and its data. A model of several processors is for all; it prices
+  // kernels of a target once model_on() has made it a model of that.
   std::string target;  // its name
   uint64_t fingerprint = 0;
   uint64_t core = 0;  // core_fingerprint()
+  ModelProcessors processors = {};
   int64_t threads = 1;
   std::vector<std::string> programs;  // whose kernels it has learned from, sorted
   Prices prices;                      // of the analytic price that it corrects
@@ -67,6 +105,8 @@ struct KernelModel {
   // build that computes other features or another price than the one that trained is found out by
   // it.
   std::vector<float> priced;
+  // The kernels that were measured on its own processor: the first one, and how many.
+  size_t first_own = 0, own = std::numeric_limits<size_t>::max();
   double reach = 0;
   std::vector<RegretBound> bounds;
   // The lead by which another schedule has to be cheaper than the planner's: a share, with
@@ -82,13 +122,21 @@ struct KernelModel {
 
   bool operator==(const KernelModel&) const = default;
 
+  bool is_of_several() const { return !processors.targets.empty(); }
+  // The target that it has learned from with the same kind of core; null: there is none.
+  const ModelTarget* find_target(const Target& of) const;
   // True if it has seen enough kernels of the kind by the algorithm.
   bool has_seen(std::string_view kind, Algorithm algorithm) const;
   double level(std::string_view kind) const;  // 0: there is none
   // How far a kernel is from the nearest one; the first kKernelFeatures count.
   double distance(const Features& of_kernel) const;
+  // True if it has learned from the kernel on this processor.
+  bool has_learned_from(const Features& of_kernel) const;
   // The bound of the kind, or of all; null: there is none.
   const RegretBound* bound_of(std::string_view kind) const;
+
+ private:
+  double least_distance(const Features& of_kernel, size_t first, size_t last) const;
 };
 inline constexpr int64_t kLeastSeen = 5;  // kernels
 inline constexpr double kNoLead = 1;
@@ -103,5 +151,11 @@ Result<KernelModel> read_kernel_model(const std::filesystem::path& path);
 Result<KernelModel> parse_kernel_model(std::span<const std::byte> file, std::string_view where);
 // If it is for another target, the error says why its answers do not count here.
 Status check_is_for(const KernelModel& model, const Target& target);
+// A model of several processors as one of this target: features of the target become part of the
+// first layers' biases, so that pricing takes no longer. Features outside of what was seen count as
+// the nearest inside. Prices of a processor that it has not seen are those that were fitted there;
+// null: the default ones. Another model is checked by check_is_for().
+Result<KernelModel> model_on(KernelModel model, const Target& target,
+                             const Prices* fitted = nullptr);
 
 }  // namespace hone

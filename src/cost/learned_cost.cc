@@ -21,7 +21,7 @@ class LearnedCost::Kernel : public PricedKernel {
         model_(std::move(model)),
         fast_(std::move(fast)),
         level_(model_->level(kind)),
-        is_measured_(model_->distance((seen_ ? *seen_ : *analytic_).of_kernel()) < kSame),
+        is_measured_(model_->has_learned_from((seen_ ? *seen_ : *analytic_).of_kernel())),
         deviations_(deviations_for(sureness)) {
     for (size_t a = 0; a < std::size(kAlgorithms); ++a)
       has_seen_[a] = model_->has_seen(kind, kAlgorithms[a]);
@@ -106,8 +106,7 @@ class LearnedCost::Kernel : public PricedKernel {
   static constexpr size_t kAtOnce = 16;
   static constexpr double kMost = 4;  // what is further from the analytic price is a mistake
   static constexpr double kTolerated = 0.02;  // of a regret: what measuring hardly tells
-  // The model has learned from this very kernel, if it has none that is farther away.
-  static constexpr double kSame = 1e-3, kLeadOfMeasured = 0.03;
+  static constexpr double kLeadOfMeasured = 0.03;
 
   const std::unique_ptr<AnalyticKernel> analytic_, seen_;
   const std::shared_ptr<const KernelModel> model_;

@@ -1,12 +1,16 @@
 #include "learn/fit_prices.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "base/text.h"
 #include "cost/analytic.h"
 #include "cost/analytic_kernel.h"
 #include "learn/least_squares.h"
+#include "learn/models/train_kernel_model.h"
 
 namespace hone {
 namespace {
@@ -202,6 +206,41 @@ std::vector<double> price_all(const TimedKernel& kernel, const Target& target, i
 FittedPrices fit_prices(std::span<const TimedKernel> kernels, const Target& target,
                         int64_t threads) {
   return Fit(kernels, target, threads).run();
+}
+
+// ---- Sets of kernels ----------------------------------------------------------------------------
+namespace {
+
+std::vector<TimedKernel> some_of(std::span<const KernelSample> kernels, size_t most) {
+  std::vector<TimedKernel> some;
+  for (const KernelSample& kernel : kernels) {
+    const TimedKernel& timed = kernel.timed;
+    const size_t count = timed.seconds.size(), step = (count + most - 1) / most;
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::sort(order, {}, [&](size_t i) { return std::pair(timed.seconds[i], i); });
+    TimedKernel part{.facts = timed.facts, .schedules = {}, .seconds = {}};
+    for (size_t i = 0; i < count; i += step) {
+      part.schedules.push_back(timed.schedules[order[i]]);
+      part.seconds.push_back(timed.seconds[order[i]]);
+    }
+    some.push_back(std::move(part));
+  }
+  return some;
+}
+
+}  // namespace
+
+std::string processor_of(const Target& target) {
+  std::string name = target.cpu.empty() ? target.name : target.cpu;
+  for (size_t i = 0; i < std::min<size_t>(target.caches.size(), 2); ++i)
+    name += fmt::format(", {}", format_bytes(target.caches[i].bytes));
+  return name;
+}
+
+FittedPrices fitted_prices(std::span<const KernelSample> kernels, const Target& target,
+                           int64_t threads) {
+  return fit_prices(some_of(kernels, kMostFitted), target, threads);
 }
 
 }  // namespace hone

@@ -213,6 +213,16 @@ std::string time_trials_json(std::span<const std::vector<TimeVerdict>> trials) {
   return json.dump(1) + "\n";
 }
 
+namespace {
+
+std::string lead_text(double lead) {
+  if (lead >= kNoLead) return "no schedule takes the planner's place: choices gained nothing\n";
+  return fmt::format("a schedule takes the planner's place if it is priced {:.0f} % below\n",
+                     100 * lead);
+}
+
+}  // namespace
+
 std::string kernel_model_text(const KernelModel& model) {
   std::string text = fmt::format("{} networks for '{}' on {} {}, by {} kernels of {} programs\n",
                                  model.members.size(), model.target, model.threads,
@@ -223,11 +233,13 @@ std::string kernel_model_text(const KernelModel& model) {
     const auto cell = [&](size_t c) { return fmt::format("{:.1f} %", 100 * bound.slower[c]); };
     table.add_row({bound.kind.empty() ? "all" : bound.kind, cell(0), cell(3), cell(5)});
   }
-  return text + "at most, for nine of ten that a network has not seen:\n" + table.to_string("  ") +
-         (model.lead < kNoLead
-              ? fmt::format("a schedule takes the planner's place if it is priced {:.0f} % below\n",
-                            100 * model.lead)
-              : "no schedule takes the planner's place: choices gained nothing\n");
+  text += "at most, for nine of ten that a network has not seen:\n" + table.to_string("  ") +
+          lead_text(model.lead);
+  if (!model.is_of_several()) return text;
+  text = "on a processor that it has not learned from:\n" + text;
+  for (const ModelTarget& each : model.processors.targets)
+    text += fmt::format("{}: {} kernels; {}", each.name, each.kernels, lead_text(each.trust.lead));
+  return text;
 }
 
 }  // namespace hone

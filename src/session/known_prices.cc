@@ -86,7 +86,11 @@ Result<std::shared_ptr<const Cost>> KnownPrices::cost_by(
     const std::string& word, const Target& target, std::shared_ptr<const Cost> formula,
     const std::function<void(std::string_view)>& note) const {
   std::optional<KnownModel> found;
-  if (word != "learned") found = HONE_TRY(kernel_model_in(word, target));
+  if (word != "learned") {
+    const Result<std::optional<FittedFile>> fitted = this->fitted(target);  // a damaged one: none
+    const bool has_fitted = fitted.ok() && *fitted;
+    found = HONE_TRY(kernel_model_in(word, target, has_fitted ? &(*fitted)->prices : nullptr));
+  }
   if (!found) found = HONE_TRY(model(target));
   if (!found)
     return bad_input("there is no model of the target '{}'", target.name)
@@ -150,11 +154,11 @@ Status KnownPrices::drop_fitted(const Target& target) const {
   return {};
 }
 
-Result<KnownModel> kernel_model_in(const std::string& file, const Target& target) {
-  auto model = std::make_shared<const KernelModel>(HONE_TRY(read_kernel_model(file)));
-  Status fits = check_is_for(*model, target);
-  if (!fits.ok()) return std::move(fits).error().within(file);
-  return KnownModel{.place = file, .model = std::move(model)};
+Result<KnownModel> kernel_model_in(const std::string& file, const Target& target,
+                                   const Prices* fitted) {
+  Result<KernelModel> model = model_on(HONE_TRY(read_kernel_model(file)), target, fitted);
+  if (!model.ok()) return Error(model.error()).within(file);
+  return KnownModel{.place = file, .model = std::make_shared<const KernelModel>(*std::move(model))};
 }
 
 std::shared_ptr<const Cost> learned_cost(const Target& target, const KnownModel& model,

@@ -93,8 +93,10 @@ class KnownPrices {
   const double sureness_;
 };
 
-// The model in a file that somebody has named.
-Result<KnownModel> kernel_model_in(const std::string& file, const Target& target);
+// The model in a file that somebody has named. One of several processors takes the prices that were
+// fitted to the target, if it has not learned from this; null: nobody has fitted any.
+Result<KnownModel> kernel_model_in(const std::string& file, const Target& target,
+                                   const Prices* fitted = nullptr);
 
 // The price by a model. Choices of the baseline stay where others are not so surely cheaper; null:
 // the default analytic price.

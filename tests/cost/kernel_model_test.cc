@@ -94,7 +94,7 @@ TEST(KernelModel, RefusesWhatCannotBe) {
 }
 
 TEST(KernelModel, RefusesEveryChangedByteOrReadsTheSame) {
-  const KernelModel model = random_model(target(), 1);
+  const KernelModel model = random_model_of_several(target(), 1);
   ASSERT_TRUE(write_kernel_model(file(), model).ok());
   const std::string bytes = read_file(file().native(), kMaxModelBytes).value();
   Rng rng(3);
@@ -117,6 +117,151 @@ TEST(KernelModel, IsForOneTarget) {
   other = target();
   other.memory_one_core *= 2;  // rates say nothing: each probe finds others
   EXPECT_TRUE(check_is_for(model, other).ok());
+}
+
+// ---- Of several processors ----------------------------------------------------------------------
+
+TEST(KernelModel, OfSeveralProcessorsIsReadAsItWasWritten) {
+  const KernelModel model = random_model_of_several(target(), 1);
+  ASSERT_TRUE(write_kernel_model(file(), model).ok());
+  EXPECT_TRUE(read_kernel_model(file()).value() == model);
+}
+
+TEST(KernelModel, OfSeveralProcessorsRefusesWhatCannotBe) {
+  const auto error = [](const std::function<void(KernelModel&)>& change) {
+    KernelModel model = random_model_of_several(target(), 1);
+    change(model);
+    EXPECT_TRUE(write_kernel_model(file(), model).ok());
+    const Result<KernelModel> read = read_kernel_model(file());
+    return read.ok() ? "" : read.error().to_string();
+  };
+  EXPECT_EQ(error([](KernelModel&) {}), "");
+  EXPECT_THAT(error([](KernelModel& model) { model.processors.low.clock = 7; }),
+              HasSubstr("'targets/low' is above 'targets/high'"));
+  EXPECT_THAT(
+      error([](KernelModel& model) { model.processors.targets[1].features.clock = std::nanf(""); }),
+      HasSubstr("not a number"));
+  EXPECT_THAT(error([](KernelModel& model) { model.members[1].target.assign(12 * 13, NAN); }),
+              HasSubstr("member1/target"));
+}
+
+TEST(KernelModel, OfSeveralProcessorsIsForAnyTarget) {
+  const KernelModel model = random_model_of_several(target(), 1);
+  EXPECT_TRUE(check_is_for(model, target()).ok());
+  EXPECT_EQ(model.find_target(target()), nullptr);
+  const KernelModel abroad = model_on(model, target()).value();
+  EXPECT_TRUE(check_is_for(abroad, target()).ok());
+  EXPECT_FALSE(abroad.is_of_several());
+  EXPECT_EQ(abroad.reach, model.reach);
+  EXPECT_EQ(abroad.lead, model.lead);
+  EXPECT_EQ(abroad.bounds, model.bounds);
+  EXPECT_TRUE(abroad.prices == model.prices);
+  // With what was measured there.
+  Prices measured;
+  measured.load = 1.5;
+  const KernelModel fitted = model_on(model, target(), &measured).value();
+  EXPECT_TRUE(fitted.prices == measured);
+  EXPECT_EQ(fitted.reach, model.processors.fitted.reach);
+  EXPECT_EQ(fitted.levels, model.processors.fitted.levels);
+  // One that it has learned from has its own.
+  Target second = target();
+  second.cpu = "second";
+  const KernelModel at_home = model_on(model, second, &measured).value();
+  const ModelTarget& its = model.processors.targets[1];
+  EXPECT_TRUE(at_home.prices == its.prices);
+  EXPECT_EQ(at_home.lead, its.trust.lead);
+  EXPECT_EQ(at_home.reach, its.trust.reach);
+  EXPECT_EQ(at_home.levels, its.trust.levels);
+  EXPECT_EQ(at_home.bounds, its.trust.bounds);
+  EXPECT_NE(hash_of(abroad), hash_of(at_home));
+  // One of a single target stays of it.
+  EXPECT_THAT(model_on(random_model(target(), 1), second).error().to_string(),
+              HasSubstr("is of the target"));
+}
+
+// A kernel that was measured on another processor is like a measured one, no more.
+TEST(KernelModel, HasLearnedFromKernelsOfTheProcessorAlone) {
+  KernelModel model = random_model_of_several(target(), 1);
+  Features features;
+  for (float& each : features.all()) each = 3;
+  std::array<float, kKernelFeatures> at;
+  for (size_t f = 0; f < kKernelFeatures; ++f)
+    at[f] = (3 - model.mean[f]) / std::max(model.deviation[f], 1e-6F);
+  std::array<float, kKernelFeatures> other = at;
+  other[0] += 5;
+  model.kernels = {at, other, other};
+  model.priced = {0, 0, 0};
+  model.processors.targets[0].kernels = 1;
+  model.processors.targets[1].kernels = 2;
+  Target first = target(), second = target();
+  first.cpu = "first";
+  second.cpu = "second";
+  EXPECT_TRUE(model_on(model, first).value().has_learned_from(features));
+  EXPECT_FALSE(model_on(model, second).value().has_learned_from(features));
+  EXPECT_FALSE(model_on(model, target()).value().has_learned_from(features));
+  EXPECT_NEAR(model_on(model, second).value().distance(features), 0, 1e-3);
+  const KernelModel part = model_on(model, second).value();
+  ASSERT_TRUE(write_kernel_model(file(), part).ok());
+  EXPECT_TRUE(read_kernel_model(file()).value() == part);
+  KernelModel one = random_model(target(), 1);
+  one.kernels = {other, at};
+  EXPECT_TRUE(one.has_learned_from(features));
+}
+
+// Weights of the processor become part of the biases: times its features less their means.
+TEST(KernelModel, PutsFeaturesOfTheTargetIntoBiases) {
+  const KernelModel model = random_model_of_several(target(), 1);
+  Target first = target();
+  first.cpu = "first";
+  const KernelModel made = model_on(model, first).value();
+  for (size_t j = 0; j < model.width1; ++j) {
+    float bias = model.members[0].bias1[j];
+    for (size_t f = 0; f < kTargetFeatures; ++f)
+      bias -= 0.5F * model.members[0].target[f * model.width1 + j];
+    EXPECT_NEAR(made.members[0].bias1[j], bias, 1e-6);
+  }
+  EXPECT_TRUE(made.members[0].target.empty());
+  // Rates that nobody has measured count as the mean, and features beyond all that was seen as the
+  // nearest.
+  Target unknown = target();
+  unknown.measured = false;
+  const KernelModel abroad = model_on(model, unknown).value();
+  const TargetFeatures features = target_features(unknown);
+  for (size_t j = 0; j < model.width1; ++j) {
+    float bias = model.members[0].bias1[j];
+    for (size_t f = 0; f < kTargetSizes; ++f)
+      bias += (std::clamp(features.all()[f], 2.0F, 3.0F) - 2.5F) *
+              model.members[0].target[f * model.width1 + j];
+    EXPECT_NEAR(abroad.members[0].bias1[j], bias, 1e-6);
+  }
+}
+
+TEST(TargetFeatures, AreLogarithmsOfSizesAndOfRatesInACycle) {
+  Target of = target();
+  of.isa = Isa::avx2;
+  of.extensions = {};
+  of.caches = {{32 << 10, 1, 64e9}, {1 << 20, 1, 32e9}, {32 << 20, 1, 16e9}};
+  of.memory_one_core = 8e9;
+  of.peak(DType::f32) = 64e9;  // 32 operations in each of 2e9 cycles
+  of.peak(DType::f64) = 32e9;
+  of.peak(DType::i8) = 128e9;
+  of.measured = true;
+  const TargetFeatures features = target_features(of);
+  EXPECT_FLOAT_EQ(features.vector, 5);
+  EXPECT_FLOAT_EQ(features.first_cache, 15);
+  EXPECT_FLOAT_EQ(features.second_cache, 20);
+  EXPECT_FLOAT_EQ(features.last_cache, 25);
+  EXPECT_FLOAT_EQ(features.clock, 1);
+  EXPECT_FLOAT_EQ(features.double_peak, 0);
+  EXPECT_FLOAT_EQ(features.byte_peak, 1);
+  EXPECT_FLOAT_EQ(features.first_rate, 5);
+  EXPECT_FLOAT_EQ(features.second_rate, 4);
+  EXPECT_FLOAT_EQ(features.last_rate, 3);
+  EXPECT_FLOAT_EQ(features.memory_rate, 2);
+  of.measured = false;
+  const TargetFeatures unknown = target_features(of);
+  for (size_t f = 0; f < kTargetFeatures; ++f)
+    EXPECT_EQ(std::isnan(unknown.all()[f]), f >= kTargetSizes) << kTargetFeatureNames[f];
 }
 
 TEST(KernelModel, KnowsHowMuchItHasSeen) {

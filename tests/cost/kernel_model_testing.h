@@ -27,7 +27,8 @@ inline KernelModel random_model(const Target& target, uint64_t seed) {
                              .middle = draw(12 * 7, 0.3),
                              .bias2 = draw(7, 0.1),
                              .output = draw(7, 0.3),
-                             .bias3 = static_cast<float>(rng.normal())});
+                             .bias3 = static_cast<float>(rng.normal()),
+                             .target = {}});
   model.low.fill(0);
   model.high.fill(1e6);
   model.seen = {
@@ -41,6 +42,38 @@ inline KernelModel random_model(const Target& target, uint64_t seed) {
   model.lead = 0.05;
   model.caution = 0.5;
   model.levels = {{"dot", 0.25}, {"rows", -0.125}};
+  return model;
+}
+
+// The same of two processors, neither of which is the target.
+inline KernelModel random_model_of_several(const Target& target, uint64_t seed) {
+  KernelModel model = random_model(target, seed);
+  model.target = "any processor";
+  model.fingerprint = model.core = 0;
+  Rng rng(seed + 1);
+  for (ModelMember& member : model.members)
+    for (size_t i = 0; i < kTargetFeatures * model.width1; ++i)
+      member.target.push_back(static_cast<float>(0.05 * rng.normal()));
+  ModelProcessors& processors = model.processors;
+  for (uint64_t t = 0; t < 2; ++t) {
+    Target other = target;
+    other.cpu = t == 0 ? "first" : "second";
+    ModelTarget& at = processors.targets.emplace_back();
+    at.name = other.cpu + ", 32 KiB";
+    at.fingerprint = fingerprint(other);
+    at.core = core_fingerprint(other);
+    for (float& each : at.features.all()) each = static_cast<float>(t) + 2;
+  }
+  for (float& each : processors.low.all()) each = 2;
+  for (float& each : processors.high.all()) each = 3;
+  for (float& each : processors.mean.all()) each = 2.5;
+  processors.targets[1].kernels = 2;
+  processors.targets[1].prices.load = 3;
+  processors.targets[1].trust = {.reach = 2,
+                                 .bounds = {{"dot", {0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2}}},
+                                 .lead = 0.05,
+                                 .levels = {{"dot", 0.5}}};
+  processors.fitted = {.reach = 3, .bounds = {}, .lead = 0.15, .levels = {{"conv", -0.25}}};
   return model;
 }
 

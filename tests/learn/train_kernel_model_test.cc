@@ -500,5 +500,102 @@ TEST(TrainKernelModel, BeginsWithTheModelThatFitsWhatWasMeasured) {
   EXPECT_EQ(best_start({}, data), nullptr);
 }
 
+// ---- Several processors -------------------------------------------------------------------------
+
+// Three that differ by name, caches and clock. A slower clock makes what lies apart cheaper.
+const std::vector<MeasuredSet>& sets() {
+  static const std::vector<MeasuredSet> all = [] {
+    std::vector<MeasuredSet> sets;
+    for (const double clock : {1.0, 1.5, 2.0}) {
+      MeasuredSet set{.target = target(), .processor = {}, .threads = 1, .kernels = {}};
+      set.target.cpu = fmt::format("processor {}", sets.size());
+      set.processor = set.target;
+      set.processor.measured = true;
+      for (double& peak : set.processor.peaks) peak *= clock;
+      for (size_t k = 0; k < samples().size(); k += 2) {
+        KernelSample kernel = samples()[k];
+        kernel.programs = {fmt::format("p{}", k / 2 % 6)};
+        AnalyticKernel analytic(kernel.timed.facts, set.target, {}, 1);
+        for (size_t i = 0; i < kernel.timed.schedules.size(); ++i) {
+          Features features;
+          const double price = analytic.describe(kernel.timed.schedules[i], features);
+          kernel.timed.seconds[i] =
+              time_of(features, price) / clock * std::exp(clock * double{features.reads_apart});
+        }
+        set.kernels.push_back(std::move(kernel));
+      }
+      sets.push_back(std::move(set));
+    }
+    return sets;
+  }();
+  return all;
+}
+
+ModelTraining short_training() {
+  ModelTraining options = small();
+  options.epochs = 2;
+  return options;
+}
+
+const KernelModel& trained_on_sets() {
+  static const KernelModel model = train_kernel_model(sets(), short_training()).value();
+  return model;
+}
+
+TEST(TrainKernelModel, MakesOneModelOfSeveralProcessors) {
+  const KernelModel& model = trained_on_sets();
+  EXPECT_EQ(model.members.size(), 2U + 3U);  // and one that leaves out each processor
+  ASSERT_EQ(model.processors.targets.size(), 3U);
+  EXPECT_EQ(model.kernels.size(), model.priced.size());
+  bool reads_clock = false;
+  const size_t clock = static_cast<size_t>(std::ranges::find(kTargetFeatureNames, "clock") -
+                                           std::begin(kTargetFeatureNames));
+  for (size_t j = 0; j < model.width1; ++j)
+    reads_clock |= model.members[0].target[clock * model.width1 + j] != 0;
+  EXPECT_TRUE(reads_clock);
+  int64_t kernels = 0;
+  for (const ModelTarget& each : model.processors.targets) {
+    EXPECT_EQ(each.kernels, std::ssize(sets()[0].kernels));
+    EXPECT_FALSE(each.trust.levels.empty());
+    kernels += each.kernels;
+  }
+  EXPECT_EQ(kernels, std::ssize(model.kernels));
+}
+
+// Bits are those of the seed, however many threads there are, and whatever ended training before.
+TEST(TrainKernelModel, OfSeveralProcessorsIsTheSameAgain) {
+  ModelTraining options = short_training();
+  options.compile.plan.threads = 2;
+  EXPECT_TRUE(train_kernel_model(sets(), options).value() == trained_on_sets());
+}
+
+TEST(TrainKernelModel, OfSeveralProcessorsGoesOnWhereItWasBrokenOff) {
+  HONE_ONE_RUN_OF(3);
+  ModelTraining options = short_training();
+  options.folder = std::filesystem::path(testing::TempDir()) / "kernel_model_of_several";
+  std::filesystem::remove_all(options.folder);
+  CancelToken cancel;
+  options.cancel = &cancel;
+  options.told = [&](std::string_view line) {
+    if (line.starts_with("network 3")) cancel.cancel();
+  };
+  EXPECT_FALSE(train_kernel_model(sets(), options).ok());
+  options.cancel = nullptr;
+  options.told = {};
+  EXPECT_TRUE(train_kernel_model(sets(), options).value() == trained_on_sets());
+}
+
+TEST(TrainKernelModel, RefusesSetsThatAreNoSeveralProcessors) {
+  EXPECT_THAT(train_kernel_model(std::span(sets()).first(1), short_training()).error().to_string(),
+              says("of one processor"));
+  std::vector<MeasuredSet> others = {sets()[0], sets()[1]};
+  others[1].threads = 2;
+  EXPECT_THAT(train_kernel_model(others, short_training()).error().to_string(),
+              says("of 1 threads, another of 2"));
+  ModelTraining options = short_training();
+  options.start = &trained();
+  EXPECT_THAT(train_kernel_model(sets(), options).error().to_string(), says("random numbers"));
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

@@ -60,14 +60,29 @@ FeatureScale scale_of(std::span<const DescribedKernel> kernels) {
   return scale;
 }
 
+void scale_targets(std::span<const TargetFeatures> targets, FeatureScale& scale) {
+  const auto count = static_cast<double>(targets.size());
+  for (size_t f = 0; f < kTargetFeatures && !targets.empty(); ++f) {
+    double sum = 0, squares = 0;
+    for (const TargetFeatures& each : targets) sum += static_cast<double>(each.all()[f]) / count;
+    for (const TargetFeatures& each : targets) {
+      const double off = static_cast<double>(each.all()[f]) - sum;
+      squares += off * off / count;
+    }
+    scale.target_mean[f] = static_cast<float>(sum);
+    scale.target_factor[f] = squares < 1e-6 ? 0.0F : static_cast<float>(1 / std::sqrt(squares));
+  }
+}
+
 // ---- Slates -------------------------------------------------------------------------------------
 
 KernelSlates::KernelSlates(std::span<const DescribedKernel> kernels, const FeatureScale& scale,
-                           int64_t slate, uint64_t seed, double jitter)
+                           int64_t slate, uint64_t seed, double jitter, int64_t most)
     : kernels_(kernels), scale_(scale), slate_(slate), seed_(seed), jitter_(jitter) {
   for (size_t k = 0; k < kernels.size(); ++k) {
     const auto count = static_cast<int64_t>(kernels[k].times.size());
-    for (int64_t s = 0; s < kDraws * ((count + slate - 1) / slate); ++s) kernel_of_.push_back(k);
+    const int64_t slates = kDraws * std::min((count + slate - 1) / slate, most);
+    for (int64_t s = 0; s < slates; ++s) kernel_of_.push_back(k);
   }
 }
 
@@ -87,45 +102,65 @@ std::vector<size_t> KernelSlates::drawn(int64_t sample) const {
   return drawn;
 }
 
+void KernelSlates::add_target(const TargetFeatures& target, Rng& rng,
+                              std::vector<float>& to) const {
+  const bool are_known = rng.uniform() < 0.5;
+  for (size_t f = 0; f < kTargetFeatures; ++f) {
+    const double off = scale_.target_factor[f] == 0 ? 0 : jitter_ * rng.normal();
+    const float x = (target.all()[f] - scale_.target_mean[f]) * scale_.target_factor[f];
+    to.push_back(f < kTargetSizes || are_known ? x + static_cast<float>(off) : 0.0F);
+  }
+}
+
 Result<Batch> KernelSlates::batch(std::span<const int64_t> samples, int64_t /*bucket*/) const {
-  std::vector<float> features, analytic, times, noise;
+  std::vector<float> features, analytic, times, noise, targets;
   for (int64_t sample : samples) {
     const DescribedKernel& kernel = kernels_[kernel_of_[static_cast<size_t>(sample)]];
     Rng rng(hash_combine(seed_, ~static_cast<uint64_t>(sample)));
+    const bool is_plain = !kernel.plain_features.empty() && rng.uniform() < 0.5;
+    const std::vector<Features>& described = is_plain ? kernel.plain_features : kernel.features;
     for (size_t i : drawn(sample)) {
       for (size_t f = 0; f < kFeatures; ++f) {
         const bool is_of_schedule = f >= kKernelFeatures && scale_.factor[f] != 0;
         const double off = jitter_ > 0 && is_of_schedule ? jitter_ * rng.normal() : 0;
-        features.push_back((kernel.features[i].all()[f] - scale_.mean[f]) * scale_.factor[f] +
+        features.push_back((described[i].all()[f] - scale_.mean[f]) * scale_.factor[f] +
                            static_cast<float>(off));
       }
-      analytic.push_back(kernel.analytic[i]);
+      analytic.push_back((is_plain ? kernel.plain_analytic : kernel.analytic)[i]);
       times.push_back(kernel.times[i]);
       noise.push_back(kernel.noise[i]);
     }
+    if (kernel.target) add_target(*kernel.target, rng, targets);
   }
   const Dim count = dim(samples.size());
   const auto of = [&](std::span<const float> values) {
     return Tensor::of(numbers({count, slate_}), values);
   };
-  return Batch{{"features", Tensor::of(numbers({count, slate_, dim(kFeatures)}),
-                                       std::span<const float>(features))},
-               {"analytic", of(analytic)},
-               {"times", of(times)},
-               {"noise", of(noise)}};
+  Batch batch = {{"features", Tensor::of(numbers({count, slate_, dim(kFeatures)}),
+                                         std::span<const float>(features))},
+                 {"analytic", of(analytic)},
+                 {"times", of(times)},
+                 {"noise", of(noise)}};
+  if (!targets.empty())
+    batch.emplace("target", Tensor::of(numbers({count, dim(kTargetFeatures)}),
+                                       std::span<const float>(targets)));
+  return batch;
 }
 
 // ---- The network --------------------------------------------------------------------------------
 
-Value kernel_residual(Network& net, Value features, const NetworkOptions& options) {
-  Value x = relu(linear(net, "input", features, options.width1));
+Value kernel_residual(Network& net, Value features, const NetworkOptions& options, Value target) {
+  Value x = linear(net, "input", features, options.width1);
+  if (target) x = x + unsqueeze(linear(net, "target", target, options.width1, false), 1);
+  x = relu(x);
   if (options.dropout > 0) x = dropout(net, x, options.dropout);
   x = relu(linear(net, "middle", x, options.width2));
   return squeeze(linear(net, "output", x, 1), features.rank() - 1);
 }
 
 Objective kernel_objective(Network& net, const NetworkOptions& options) {
-  const Value residual = kernel_residual(net, net.input("features"), options);
+  const Value target = options.knows_targets ? net.input("target") : Value();
+  const Value residual = kernel_residual(net, net.input("features"), options, target);
   const Value times = net.input("times"), analytic = net.input("analytic");
   const Value error = residual + analytic - times;
   // Times within twice their deviations of each other say nothing about which is less.
@@ -155,8 +190,14 @@ ModelMember member_of(std::span<const NamedTensor> weights, const FeatureScale& 
                      .middle = find("middle/weight"),
                      .bias2 = find("middle/bias"),
                      .output = find("output/weight"),
-                     .bias3 = find("output/bias")[0]};
+                     .bias3 = find("output/bias")[0],
+                     .target = {}};
   const size_t width = member.bias1.size();
+  if (std::ranges::find(weights, "target/weight", &NamedTensor::name) != weights.end()) {
+    member.target = find("target/weight");
+    for (size_t f = 0; f < kTargetFeatures; ++f)
+      for (size_t j = 0; j < width; ++j) member.target[f * width + j] *= scale.target_factor[f];
+  }
   for (size_t j = 0; j < width; ++j) {
     double bias = static_cast<double>(member.bias1[j]);
     for (size_t f = 0; f < kFeatures; ++f) {

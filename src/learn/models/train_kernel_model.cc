@@ -18,7 +18,7 @@
 namespace hone {
 namespace {
 
-constexpr size_t kMostFitted = 24;     // schedules of a kernel that coefficients are fitted to
+constexpr int64_t kMostSlates = 2;     // of several sets: all processors count
 constexpr int64_t kLeastBounded = 20;  // kernels of a kind, for a bound of its own
 constexpr size_t kLeastPrograms = 2;   // that have a kind
 constexpr double kHolds = 0.9;         // of bounds
@@ -32,19 +32,18 @@ std::string_view kind_of(const KernelSample& kernel) {
   return kernel_kind(*kernel.timed.facts, Algorithm::generic);
 }
 
+// A set as training sees it.
+struct LearnedSet {
+  const Target* target = nullptr;
+  int64_t threads = 1;
+  TargetFeatures processor = {};  // of a model of several
+  Prices prices = {};
+  size_t number = 0;  // of the processor
+};
+
 class Training {
  public:
-  Training(std::span<const KernelSample> kernels, const Target& target, int64_t threads,
-           const ModelTraining& options)
-      : kernels_(kernels),
-        target_(target),
-        threads_(threads),
-        options_(options),
-        network_(options.network) {
-    model_.target = target.name;
-    model_.fingerprint = fingerprint(target);
-    model_.core = core_fingerprint(target);
-    model_.threads = threads;
+  explicit Training(const ModelTraining& options) : options_(options), network_(options.network) {
     model_.caution = options.caution;
     if (options.start != nullptr) {
       network_.width1 = static_cast<int64_t>(options.start->width1);
@@ -54,12 +53,75 @@ class Training {
     model_.width2 = static_cast<size_t>(network_.width2);
   }
 
-  Result<KernelModel> run() {
+  Result<KernelModel> run(std::span<const KernelSample> kernels, const Target& target,
+                          int64_t threads) {
+    add(kernels, {.target = &target, .threads = threads});
+    threads_ = model_.threads = threads;
+    model_.target = target.name;
+    model_.fingerprint = fingerprint(target);
+    model_.core = core_fingerprint(target);
+    HONE_TRY(check_data());
+    if (options_.fits_prices) {
+      fit(sets_[0], kernels);
+      model_.prices = sets_[0].prices;
+    }
+    return run();
+  }
+
+  Result<KernelModel> run(std::span<const MeasuredSet> sets) {
+    std::vector<std::string> processors;
+    for (const MeasuredSet& set : sets) {
+      if (set.threads != sets[0].threads)
+        return bad_input("one set is of {} threads, another of {}", sets[0].threads, set.threads);
+      const std::string name = processor_of(set.target);
+      auto at = std::ranges::find(processors, name);
+      if (at == processors.end()) at = processors.insert(at, name);
+      const TargetFeatures features = target_features(set.processor);
+      add(set.kernels, {.target = &set.target,
+                        .threads = set.threads,
+                        .processor = features,
+                        .number = static_cast<size_t>(at - processors.begin())});
+      if (options_.fits_prices) fit(sets_.back(), set.kernels);
+      model_.processors.targets.push_back(
+          {.name = fmt::format("{}, {}", name, hone::name(set.target.isa)),
+           .fingerprint = fingerprint(set.target),
+           .core = core_fingerprint(set.target),
+           .features = features,
+           .prices = sets_.back().prices,
+           .trust = {},
+           .kernels = std::ssize(set.kernels)});
+    }
+    processors_ = processors.size();
+    if (processors_ < 2)
+      return bad_input("the sets are of one processor, which a model of one set is for")
+          .with_hint("name one set");
+    if (options_.start != nullptr)
+      return usage_error("a model of several processors begins with random numbers");
+    network_.knows_targets = options_.knows_targets;
+    threads_ = model_.threads = sets[0].threads;
+    model_.target = "any processor";
+    HONE_TRY(check_data());
+    return run();
+  }
+
+ private:
+  void add(std::span<const KernelSample> kernels, const LearnedSet& set) {
+    for (const KernelSample& kernel : kernels) {
+      kernels_.push_back(&kernel);
+      set_of_.push_back(sets_.size());
+    }
+    sets_.push_back(set);
+  }
+
+  const LearnedSet& set_of(size_t kernel) const { return sets_[set_of_[kernel]]; }
+  bool is_of_several() const { return model_.is_of_several(); }
+
+  Status check_data() {
     if (options_.members < 2)
       return usage_error("a model has two networks at least, not {}", options_.members);
     std::set<std::string> programs;
-    for (const KernelSample& kernel : kernels_)
-      programs.insert(kernel.programs.begin(), kernel.programs.end());
+    for (const KernelSample* kernel : kernels_)
+      programs.insert(kernel->programs.begin(), kernel->programs.end());
     if (programs.size() < 2 || kernels_.size() < 4)
       return bad_input("{} kernels of {} programs are too few to learn from", kernels_.size(),
                        programs.size())
@@ -67,29 +129,55 @@ class Training {
     if (const KernelModel* start = options_.start)  // its networks have seen them
       programs.insert(start->programs.begin(), start->programs.end());
     model_.programs.assign(programs.begin(), programs.end());
-    if (options_.fits_prices) fit();
-    for (const KernelSample& kernel : kernels_)
-      described_.push_back(describe(kernel, target_, threads_, model_.prices));
+    return {};
+  }
+
+  Result<KernelModel> run() {
+    for (size_t k = 0; k < kernels_.size(); ++k) {
+      described_.push_back(describe(*kernels_[k], *set_of(k).target, threads_, set_of(k).prices));
+      if (!is_of_several()) continue;
+      DescribedKernel plain = describe(*kernels_[k], *set_of(k).target, threads_, Prices());
+      described_.back().plain_features = std::move(plain.features);
+      described_.back().plain_analytic = std::move(plain.analytic);
+      if (network_.knows_targets) described_.back().target = set_of(k).processor;
+    }
     scale_ = scale_of(described_);
+    if (is_of_several()) see_targets();
     see();
-    folds_ = program_folds(kernels_, static_cast<size_t>(options_.members), options_.seed);
+    folds_ = program_folds(kernels_, members(), options_.seed);
+    if (is_of_several()) other_folds_ = program_folds(kernels_, processors_, options_.seed + 1);
     if (!options_.folder.empty()) drop_other_trainings();
-    for (size_t m = 0; m < static_cast<size_t>(options_.members); ++m) HONE_TRY(train(m));
+    for (size_t m = 0; m < members() + processors_; ++m) HONE_TRY(train(m));
     judge();
-    price();
+    HONE_TRY(price());
     return std::move(model_);
   }
 
- private:
+  size_t members() const { return static_cast<size_t>(options_.members); }
+
   void tell(std::string_view line) const {
     if (options_.told) options_.told(line);
   }
 
-  void fit() {
-    const FittedPrices fitted = fitted_prices(kernels_, target_, threads_);
-    model_.prices = fitted.prices;
+  void fit(LearnedSet& set, std::span<const KernelSample> kernels) const {
+    const FittedPrices fitted = fitted_prices(kernels, *set.target, set.threads);
+    set.prices = fitted.prices;
     tell(fmt::format("analytic price: loss {:.4f}, fitted {:.4f}", fitted.loss_before,
                      fitted.loss_after));
+  }
+
+  void see_targets() {
+    ModelProcessors& seen = model_.processors;
+    std::vector<TargetFeatures> all;
+    for (const ModelTarget& each : seen.targets) all.push_back(each.features);
+    scale_targets(all, scale_);
+    std::ranges::copy(scale_.target_mean, seen.mean.all().begin());
+    seen.low = seen.high = all[0];
+    for (const TargetFeatures& each : all)
+      for (size_t f = 0; f < kTargetFeatures; ++f) {
+        seen.low.all()[f] = std::min(seen.low.all()[f], each.all()[f]);
+        seen.high.all()[f] = std::max(seen.high.all()[f], each.all()[f]);
+      }
   }
 
   // The kernels that the model will have seen.
@@ -97,11 +185,12 @@ class Training {
     model_.low.fill(std::numeric_limits<float>::infinity());
     model_.high.fill(-std::numeric_limits<float>::infinity());
     for (const DescribedKernel& kernel : described_)
-      for (const Features& each : kernel.features)
-        for (size_t f = 0; f < kFeatures; ++f) {
-          model_.low[f] = std::min(model_.low[f], each.all()[f]);
-          model_.high[f] = std::max(model_.high[f], each.all()[f]);
-        }
+      for (const auto* features : {&kernel.features, &kernel.plain_features})
+        for (const Features& each : *features)
+          for (size_t f = 0; f < kFeatures; ++f) {
+            model_.low[f] = std::min(model_.low[f], each.all()[f]);
+            model_.high[f] = std::max(model_.high[f], each.all()[f]);
+          }
     for (size_t f = 0; f < kFeatures; ++f) {
       const float slack = kSlack * (model_.high[f] - model_.low[f]);
       model_.low[f] -= slack;
@@ -114,13 +203,13 @@ class Training {
   // A kernel of one program alone does not show how good a network is for others.
   void see_kinds() {
     std::map<std::string, std::set<std::string_view>> programs;
-    for (const KernelSample& kernel : kernels_) {
+    for (const KernelSample* kernel : kernels_) {
       std::set<Algorithm> algorithms;
-      for (const Schedule& each : kernel.timed.schedules) algorithms.insert(each.algorithm());
+      for (const Schedule& each : kernel->timed.schedules) algorithms.insert(each.algorithm());
       for (Algorithm each : algorithms) {
-        const std::string what = fmt::format("{} {}", kind_of(kernel), name(each));
+        const std::string what = fmt::format("{} {}", kind_of(*kernel), name(each));
         ++model_.seen[what];
-        programs[what].insert(kernel.programs.begin(), kernel.programs.end());
+        programs[what].insert(kernel->programs.begin(), kernel->programs.end());
       }
     }
     for (const auto& [what, its] : programs)
@@ -146,8 +235,20 @@ class Training {
     }
   }
 
-  bool is_in(size_t kernel, size_t fold) const {
-    return std::ranges::binary_search(folds_[kernel], fold);
+  // True if the network does not see the kernel. Networks behind the first ones leave out a
+  // processor.
+  bool is_held_out(size_t kernel, size_t member) const {
+    if (member < members()) return std::ranges::binary_search(folds_[kernel], member);
+    const size_t processor = member - members();
+    return set_of(kernel).number == processor ||
+           std::ranges::binary_search(other_folds_[kernel], processor);
+  }
+  // True if the kernel says how good the network is for others: its programs are of the network's
+  // part alone. So is its processor, where the network leaves one out.
+  bool is_judged_by(size_t kernel, size_t member) const {
+    if (member < members()) return folds_[kernel] == std::vector{member};
+    const size_t processor = member - members();
+    return set_of(kernel).number == processor && other_folds_[kernel] == std::vector{processor};
   }
 
   // Hashes all that networks learn from and begin with.
@@ -158,7 +259,14 @@ class Training {
       for (const Features& each : kernel.features) add(each.all());
       for (const auto* numbers : {&kernel.analytic, &kernel.times, &kernel.noise}) add(*numbers);
     }
-    for (const std::vector<size_t>& its : folds_) hasher.add_range(its);
+    for (const DescribedKernel& kernel : described_) {
+      if (kernel.target) add(kernel.target->all());
+      for (const Features& each : kernel.plain_features) add(each.all());
+      add(kernel.plain_analytic);
+    }
+    for (const auto* folds : {&folds_, &other_folds_})
+      for (const std::vector<size_t>& its : *folds) hasher.add_range(its);
+    for (size_t k = 0; k < kernels_.size() && is_of_several(); ++k) hasher.add(set_of(k).number);
     if (options_.start != nullptr)
       for (const ModelMember& member : options_.start->members)
         for (const NamedTensor& each : weights_of(member, scale_))
@@ -183,7 +291,7 @@ class Training {
   Status train(size_t member) {
     std::vector<DescribedKernel> seen;
     for (size_t k = 0; k < kernels_.size(); ++k)
-      if (!is_in(k, member)) seen.push_back(described_[k]);
+      if (!is_held_out(k, member)) seen.push_back(described_[k]);
     if (seen.empty())
       return bad_input(
                  "network {} has nothing to learn from: each kernel is of a program that it "
@@ -191,7 +299,8 @@ class Training {
                  member + 1)
           .with_hint("'hone dataset build' measures more programs");
     const uint64_t seed = hash_combine(options_.seed, member);
-    const KernelSlates slates(seen, scale_, options_.slate, seed, options_.jitter);
+    const KernelSlates slates(seen, scale_, options_.slate, seed, options_.jitter,
+                              is_of_several() ? kMostSlates : INT64_MAX);
     TrainingOptions training;
     training.loader.batch_size = std::min(options_.slates, slates.size());
     training.epochs = options_.epochs;
@@ -200,6 +309,9 @@ class Training {
     training.update.optimizer = HONE_TRY(find_optimizer("adamw"));
     training.compile = options_.compile;
     training.compile.cancel = options_.cancel;
+    // One thread takes sums in one order, and the price of the step's plan is always the same one.
+    training.compile.plan.threads = 1;
+    training.compile.cost = nullptr;
     const int64_t steps = options_.epochs * (slates.size() / training.loader.batch_size);
     training.rate = cosine_rate(options_.rate, steps / 20 + 1, steps);
     if (!options_.folder.empty())
@@ -213,9 +325,11 @@ class Training {
     if (!options_.folder.empty()) HONE_TRY(trainer.resume());
     const TrainingResult result = HONE_TRY(trainer.train());
     model_.members.push_back(member_of(trainer.weights(), scale_));
+    if (is_of_several())  // one that does not know targets says the same of all
+      model_.members.back().target.resize(kTargetFeatures * model_.width1);
     if (!result.epochs.empty())
-      tell(fmt::format("network {} of {}: {} kernels, loss {:.4f}", member + 1, options_.members,
-                       seen.size(), result.epochs.back().loss));
+      tell(fmt::format("network {} of {}: {} kernels, loss {:.4f}", member + 1,
+                       members() + processors_, seen.size(), result.epochs.back().loss));
     return {};
   }
 
@@ -231,42 +345,106 @@ class Training {
     double short_by = 0;        // the logarithm of the planner's time for one of its price
   };
 
-  void judge() {
-    for (size_t m = 0; m < model_.members.size(); ++m) {
+  // The prices of the kernels that a network is asked about.
+  enum class By : uint8_t { fitted, plain };
+
+  // The answers of networks about kernels that they have not seen: all, or those of one set.
+  std::vector<Judged> judged_by(size_t first, size_t last, By by,
+                                std::optional<size_t> of_set = {}) const {
+    std::vector<Judged> all;
+    for (size_t m = first; m < last; ++m) {
       KernelModel alone = model_;
       alone.members = {model_.members[m]};
       alone.kernels.clear();
       for (size_t k = 0; k < kernels_.size(); ++k)
-        if (!is_in(k, m)) alone.kernels.push_back(model_.kernels[k]);
-      const FastModel fast(alone);
+        if (!is_held_out(k, m)) alone.kernels.push_back(model_.kernels[k]);
+      std::vector<FastModel> fast;  // by set
+      for (const LearnedSet& set : sets_) fast.emplace_back(on(alone, set, by));
       for (size_t k = 0; k < kernels_.size(); ++k)
-        if (folds_[k] == std::vector{m}) judged_.push_back(judged(k, alone, fast));
+        if (is_judged_by(k, m) && (!of_set || set_of_[k] == *of_set))
+          all.push_back(judged(k, by, alone, fast[set_of_[k]]));
     }
-    find_levels();
-    // Kernels with too few schedules have only an absolute time.
-    std::erase_if(judged_, [](const Judged& each) { return each.schedules < kLeastSchedules; });
-    std::ranges::sort(judged_, {}, &Judged::distance);
-    model_.reach = reach();
-    std::erase_if(judged_, [&](const Judged& each) { return each.distance > model_.reach; });
-    if (judged_.size() >= kLeastJudged) model_.bounds.push_back(bound(""));
-    for (std::string_view kind : kKernelKinds)
-      if (std::ranges::count(judged_, kind, &Judged::kind) >= kLeastBounded)
-        model_.bounds.push_back(bound(kind));
-    model_.lead = lead();
+    return all;
   }
 
-  Judged judged(size_t k, const KernelModel& alone, const FastModel& fast) const {
+  // The model on the target of a set. Without its prices its rates are unknown, too.
+  KernelModel on(KernelModel model, const LearnedSet& set, By by) const {
+    if (!model.is_of_several()) return model;
+    if (by == By::plain)
+      std::erase_if(model.processors.targets, [&](const ModelTarget& each) {
+        return each.core == core_fingerprint(*set.target);
+      });
+    Result<KernelModel> made = model_on(std::move(model), *set.target);
+    HONE_CHECK(made.ok(), "a model of several processors is for any");
+    return *std::move(made);
+  }
+
+  void judge() {
+    if (!is_of_several()) {
+      const ModelTrust trust = trust_by(judged_by(0, members(), By::fitted));
+      set_trust(trust);
+      return;
+    }
+    std::vector<ModelTarget>& targets = model_.processors.targets;
+    for (size_t s = 0; s < targets.size(); ++s)
+      targets[s].trust = trust_by(judged_by(0, members(), By::fitted, s));
+    model_.processors.fitted = abroad(By::fitted, "its coefficients");
+    set_trust(abroad(By::plain, "default coefficients"));
+  }
+
+  ModelTrust abroad(By by, std::string_view coefficients) const {
+    std::vector<Judged> judged = judged_by(members(), members() + processors_, by);
+    ModelTrust trust = trust_by(judged);
+    double gained = 0;
+    for (const Judged& each : judged)
+      if (each.lead > trust.lead) gained += each.gain;
+    tell(
+        fmt::format("on processors left out, by {}: {} kernels, a lead of {} gains {:.4f} of a "
+                    "kernel's time",
+                    coefficients, judged.size(), trust.lead,
+                    gained / std::max<double>(static_cast<double>(judged.size()), 1)));
+    return trust;
+  }
+
+  void set_trust(const ModelTrust& trust) {
+    model_.reach = trust.reach;
+    model_.bounds = trust.bounds;
+    model_.lead = trust.lead;
+    model_.levels = trust.levels;
+  }
+
+  // How far the kernels that were judged say that a model is to be trusted.
+  static ModelTrust trust_by(std::vector<Judged> judged) {
+    ModelTrust trust;
+    find_levels(judged, trust);
+    // Kernels with too few schedules have only an absolute time.
+    std::erase_if(judged, [](const Judged& each) { return each.schedules < kLeastSchedules; });
+    std::ranges::sort(judged, {}, &Judged::distance);
+    trust.reach = reach_of(judged);
+    std::erase_if(judged, [&](const Judged& each) { return each.distance > trust.reach; });
+    if (judged.size() >= kLeastJudged) trust.bounds.push_back(bound_of(judged, ""));
+    for (std::string_view kind : kKernelKinds)
+      if (std::ranges::count(judged, kind, &Judged::kind) >= kLeastBounded)
+        trust.bounds.push_back(bound_of(judged, kind));
+    trust.lead = lead_of(judged);
+    return trust;
+  }
+
+  Judged judged(size_t k, By by, const KernelModel& alone, const FastModel& fast) const {
     const DescribedKernel& kernel = described_[k];
-    const std::vector<double>& seconds = kernels_[k].timed.seconds;
+    const bool is_plain = by == By::plain;
+    const std::vector<Features>& features = is_plain ? kernel.plain_features : kernel.features;
+    const std::vector<float>& prices = is_plain ? kernel.plain_analytic : kernel.analytic;
+    const std::vector<double>& seconds = kernels_[k]->timed.seconds;
     std::vector<FastModel::Said> said(seconds.size());
-    fast.run(kernel.features, said);
+    fast.run(features, said);
     std::vector<double> learned, analytic;
     for (size_t i = 0; i < seconds.size(); ++i) {
-      analytic.push_back(std::exp(static_cast<double>(kernel.analytic[i])));
+      analytic.push_back(std::exp(static_cast<double>(prices[i])));
       learned.push_back(analytic[i] * std::exp(static_cast<double>(said[i].mean)));
     }
-    Judged judged{.kind = kind_of(kernels_[k]), .schedules = seconds.size(), .slower = {}};
-    judged.distance = alone.distance(kernel.features[0]);
+    Judged judged{.kind = kind_of(*kernels_[k]), .schedules = seconds.size(), .slower = {}};
+    judged.distance = alone.distance(features[0]);
     judged.learned = std::log(regret(learned, seconds, 1));
     judged.analytic = std::log(regret(analytic, seconds, 1));
     for (int64_t count : kMeasuredCounts)
@@ -280,25 +458,25 @@ class Training {
 
   // For each kind, the median of how far prices of the planner's schedules are too low. It is drawn
   // to the mean of all kernels, as if two more kernels of the kind had that mean.
-  void find_levels() {
+  static void find_levels(std::span<const Judged> judged, ModelTrust& trust) {
     double all = 0;
     std::map<std::string_view, std::vector<double>> by_kind;
-    for (const Judged& each : judged_) {
-      all += each.short_by / static_cast<double>(judged_.size());
+    for (const Judged& each : judged) {
+      all += each.short_by / static_cast<double>(judged.size());
       by_kind[each.kind].push_back(each.short_by);
     }
     for (auto& [kind, short_by] : by_kind) {
       std::ranges::nth_element(short_by, short_by.begin() + std::ssize(short_by) / 2);
       const auto count = static_cast<double>(short_by.size());
       const double middle = short_by[short_by.size() / 2];
-      model_.levels[std::string(kind)] = (count * middle + kPulled * all) / (count + kPulled);
+      trust.levels[std::string(kind)] = (count * middle + kPulled * all) / (count + kPulled);
     }
   }
 
   // As far as the networks gain most over the analytic price.
-  double reach() const {
+  static double reach_of(std::span<const Judged> judged) {
     double gained = 0, most = 0, reach = 0;
-    for (const Judged& each : judged_) {
+    for (const Judged& each : judged) {
       gained += each.analytic - each.learned;
       if (gained >= most) most = gained, reach = each.distance;
     }
@@ -306,11 +484,11 @@ class Training {
   }
 
   // The quantile of split conformal prediction, of a kind or of all.
-  RegretBound bound(std::string_view kind) const {
+  static RegretBound bound_of(std::span<const Judged> judged, std::string_view kind) {
     RegretBound bound{.kind = std::string(kind), .slower = {}};
     for (size_t c = 0; c < std::size(kMeasuredCounts); ++c) {
       std::vector<double> slower;
-      for (const Judged& each : judged_)
+      for (const Judged& each : judged)
         if (kind.empty() || each.kind == kind) slower.push_back(each.slower[c]);
       std::ranges::sort(slower);
       const auto at =
@@ -322,11 +500,11 @@ class Training {
 
   // The lead with which choices gain most over the planner's. Losses count more: whoever plans
   // without measuring does not see them.
-  double lead() const {
+  static double lead_of(std::span<const Judged> judged) {
     double most = 0, best = kNoLead;
     for (double lead : {0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2}) {
       double gained = 0;
-      for (const Judged& each : judged_)
+      for (const Judged& each : judged)
         if (each.lead > lead) gained += each.gain < 0 ? kLossesCount * each.gain : each.gain;
       if (gained > most) most = gained, best = lead;
     }
@@ -334,22 +512,30 @@ class Training {
   }
 
   // KernelModel::priced.
-  void price() {
+  Status price() {
     model_.priced.resize(kernels_.size());
-    const LearnedCost cost(target_, std::make_shared<const KernelModel>(model_));
+    std::vector<LearnedCost> costs;  // by set
+    for (const LearnedSet& set : sets_)
+      costs.emplace_back(*set.target,
+                         std::make_shared<const KernelModel>(
+                             HONE_TRY(model_on(model_, *set.target))));
     for (size_t k = 0; k < kernels_.size(); ++k)
-      model_.priced[k] = mean_log_price(kernels_[k].timed, cost, threads_);
+      model_.priced[k] = mean_log_price(kernels_[k]->timed, costs[set_of_[k]], threads_);
+    return {};
   }
 
-  const std::span<const KernelSample> kernels_;
-  const Target& target_;
-  const int64_t threads_;
   const ModelTraining& options_;
   NetworkOptions network_;
+  std::vector<LearnedSet> sets_;
+  size_t processors_ = 0;  // of several
+  int64_t threads_ = 1;
+  // A row for each kernel of any set:
+  std::vector<const KernelSample*> kernels_;
+  std::vector<size_t> set_of_;
   std::vector<DescribedKernel> described_;
+  std::vector<std::vector<size_t>> folds_;        // the first networks that do not see it
+  std::vector<std::vector<size_t>> other_folds_;  // the same of networks without a processor
   FeatureScale scale_;
-  std::vector<std::vector<size_t>> folds_;  // by kernel: the networks that do not see it
-  std::vector<Judged> judged_;
   std::string hash_;  // data_hash(), if there are checkpoints
   KernelModel model_;
 };
@@ -367,16 +553,23 @@ float mean_log_price(const TimedKernel& kernel, const Cost& cost, int64_t thread
 
 std::vector<std::vector<size_t>> program_folds(std::span<const KernelSample> kernels, size_t count,
                                                uint64_t seed) {
+  std::vector<const KernelSample*> all;
+  for (const KernelSample& kernel : kernels) all.push_back(&kernel);
+  return program_folds(all, count, seed);
+}
+
+std::vector<std::vector<size_t>> program_folds(std::span<const KernelSample* const> kernels,
+                                               size_t count, uint64_t seed) {
   std::set<std::string_view> names;
-  for (const KernelSample& kernel : kernels)
-    for (const std::string& program : kernel.programs) names.insert(family_of(program));
+  for (const KernelSample* kernel : kernels)
+    for (const std::string& program : kernel->programs) names.insert(family_of(program));
   const auto group_of = [has_families = names.size() >= count](std::string_view program) {
     return has_families ? family_of(program) : program;
   };
   std::map<std::string_view, size_t> kernels_of;  // by group, of which a kernel's first program is
-  for (const KernelSample& kernel : kernels) {
-    for (const std::string& program : kernel.programs) kernels_of[group_of(program)];
-    if (!kernel.programs.empty()) ++kernels_of[group_of(kernel.programs[0])];
+  for (const KernelSample* kernel : kernels) {
+    for (const std::string& program : kernel->programs) kernels_of[group_of(program)];
+    if (!kernel->programs.empty()) ++kernels_of[group_of(kernel->programs[0])];
   }
   std::vector<std::pair<std::string_view, size_t>> groups(kernels_of.begin(), kernels_of.end());
   Rng(seed).shuffle(groups);
@@ -393,36 +586,22 @@ std::vector<std::vector<size_t>> program_folds(std::span<const KernelSample> ker
     fold_of[group] = least;
   }
   std::vector<std::vector<size_t>> folds;
-  for (const KernelSample& kernel : kernels) {
+  for (const KernelSample* kernel : kernels) {
     std::set<size_t> its;
-    for (const std::string& program : kernel.programs) its.insert(fold_of[group_of(program)]);
+    for (const std::string& program : kernel->programs) its.insert(fold_of[group_of(program)]);
     folds.emplace_back(its.begin(), its.end());
   }
   return folds;
 }
 
-FittedPrices fitted_prices(std::span<const KernelSample> kernels, const Target& target,
-                           int64_t threads) {
-  std::vector<TimedKernel> some;
-  for (const KernelSample& kernel : kernels) {
-    const TimedKernel& timed = kernel.timed;
-    const size_t count = timed.seconds.size(), step = (count + kMostFitted - 1) / kMostFitted;
-    std::vector<size_t> order(count);
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::sort(order, {}, [&](size_t i) { return std::pair(timed.seconds[i], i); });
-    TimedKernel part{.facts = timed.facts, .schedules = {}, .seconds = {}};
-    for (size_t i = 0; i < count; i += step) {
-      part.schedules.push_back(timed.schedules[order[i]]);
-      part.seconds.push_back(timed.seconds[order[i]]);
-    }
-    some.push_back(std::move(part));
-  }
-  return fit_prices(some, target, threads);
-}
-
 Result<KernelModel> train_kernel_model(std::span<const KernelSample> kernels, const Target& target,
                                        int64_t threads, const ModelTraining& options) {
-  return Training(kernels, target, threads, options).run();
+  return Training(options).run(kernels, target, threads);
+}
+
+Result<KernelModel> train_kernel_model(std::span<const MeasuredSet> sets,
+                                       const ModelTraining& options) {
+  return Training(options).run(sets);
 }
 
 }  // namespace hone

@@ -8,6 +8,7 @@
 #include "cost/kernel_model.h"
 #include "learn/kernel_data.h"
 #include "learn/models/kernel_network.h"
+#include "learn/models/measured_set.h"
 
 // Makes a model of kernels from measurements.
 //
@@ -28,7 +29,8 @@ struct ModelTraining {
   double caution = 1;               // KernelModel::caution
   double jitter = 0.15;             // of KernelSlates
   uint64_t seed = 0;
-  bool fits_prices = true;  // else the analytic price has its default coefficients
+  bool knows_targets = true;  // of several processors: networks read features of the target
+  bool fits_prices = true;    // else the analytic price has its default coefficients
   // Networks begin with those of this model, which may be of another target, and have their widths.
   // Its prices do not count. Null: with random numbers.
   const KernelModel* start = nullptr;
@@ -45,6 +47,13 @@ struct ModelTraining {
 Result<KernelModel> train_kernel_model(std::span<const KernelSample> kernels, const Target& target,
                                        int64_t threads, const ModelTraining& options = {});
 
+// Makes a model of several processors from a set of each, all of one number of threads. Beside the
+// networks that leave out programs it has one for each processor that leaves that out, and the
+// programs of a part of the data with it. These say how far the model is to be trusted where it has
+// not seen the processor. Errors: the same for all sets together; one processor alone.
+Result<KernelModel> train_kernel_model(std::span<const MeasuredSet> sets,
+                                       const ModelTraining& options = {});
+
 // The mean over the schedules of a kernel, for this number of threads: KernelModel::priced.
 float mean_log_price(const TimedKernel& kernel, const Cost& cost, int64_t threads);
 
@@ -52,10 +61,13 @@ float mean_log_price(const TimedKernel& kernel, const Cost& cost, int64_t thread
 // evenly in the order of their times say as much as all.
 FittedPrices fitted_prices(std::span<const KernelSample> kernels, const Target& target,
                            int64_t threads);
+inline constexpr size_t kMostFitted = 24;  // schedules of a kernel
 
 // Programs in parts of about as many kernels, families (family_of()) together if there are as many
 // as parts: by kernel the parts that its programs are in, in order.
 std::vector<std::vector<size_t>> program_folds(std::span<const KernelSample> kernels, size_t count,
                                                uint64_t seed);
+std::vector<std::vector<size_t>> program_folds(std::span<const KernelSample* const> kernels,
+                                               size_t count, uint64_t seed);
 
 }  // namespace hone
