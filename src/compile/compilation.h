@@ -84,6 +84,8 @@ class Compilation {
   Result<std::span<const KernelCode>> kernels();
   // For a GPU: by kernel, why it runs on the CPU; empty: it does not. After kernels().
   std::span<const std::string> reasons_for_cpu() const { return on_cpu_; }
+  // For a GPU: the code by kernel, as a GpuImage has it. After kernels().
+  std::span<const GpuKernel> gpu_kernels() const { return gpu_kernels_; }
   Result<const Image*> image();                            // of a graph whose sizes are numbers
   Result<std::shared_ptr<const Executable>> executable();  // of a CPU
   // Ready to run, on the device of the options if the target is a GPU. With a quick start it may be

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +28,8 @@ inline constexpr std::string_view kGpuSymbol = "kernel";  // of compile_for_gpu(
 // The program with the kernels as the GPU runs them: without vectors, and each trip a thread's.
 Program as_on_gpu(Program program, std::span<const GpuKernel> kernels);
 
-// Keeps machine code in the cache; null: nowhere. The cache outlives it.
+// Keeps machine code in the cache; null: nowhere. In the second form the cache outlives it.
+CubinStore cubin_store(std::shared_ptr<CompileCache> cache);
 CubinStore cubin_store(CompileCache* cache);
 
 }  // namespace hone

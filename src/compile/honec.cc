@@ -66,7 +66,9 @@ class HonecWriter {
     if (model.segments)
       sections_.push_back({Kind::segments, {keep(HONE_TRY(honec::text_of(*model.segments)))}});
     if (model.division) sections_.push_back({Kind::division, {keep(text_of(*model.division))}});
-    for (std::string& text : texts) sections_.push_back({Kind::program, {keep(std::move(text))}});
+    for (size_t i = 0; i < programs.size(); ++i)
+      sections_.push_back({programs[i].capability == 0 ? Kind::program : Kind::gpu_program,
+                           {keep(std::move(texts[i]))}});
     sections_.push_back({Kind::code, padded(objects_)});
     sections_.push_back({Kind::weights, padded(weights_)});
     HONE_TRY(lay_out());
@@ -119,7 +121,9 @@ class HonecWriter {
                        .checksum = kind == Kind::weights ? 0 : checksum(pieces)});
       end = offset + bytes;
     }
-    honec::Header header = {.version = honec::kVersion,
+    const bool has_gpu = std::ranges::any_of(
+        sections_, [](const Part& part) { return part.kind == Kind::gpu_program; });
+    honec::Header header = {.version = has_gpu ? honec::kGpuVersion : honec::kVersion,
                             .sections = static_cast<uint32_t>(table.size()),
                             .file_bytes = static_cast<uint64_t>(end)};
     std::memcpy(header.magic, honec::kMagic, sizeof header.magic);
@@ -155,6 +159,7 @@ class HonecWriter {
   Result<std::string> text_of(const HonecProgram& program) {
     const Image& image = program.pattern();
     Values out;
+    if (program.capability != 0) out.number(program.capability);
     out.number(program.unit);
     const Instructions needs = needs_of(image);
     out.text(name(needs.isa));
@@ -188,15 +193,31 @@ class HonecWriter {
       out.static_type(constant.type());
     }
     out.count(image.kernels.size());
-    for (const image::Kernel& kernel : image.kernels) write(out, kernel);
+    for (size_t k = 0; k < image.kernels.size(); ++k)
+      if (program.capability == 0)
+        write(out, image.kernels[k], *image.kernels[k].object);
+      else
+        write(out, image.kernels[k], program.gpu[k]);
     out.number(image.loops);
     HONE_TRY(write(out, image.commands, 0));
     return out.take();
   }
 
-  void write(Values& out, const image::Kernel& kernel) {
+  // A kernel that has machine code runs on the CPU beside the GPU.
+  void write(Values& out, const image::Kernel& kernel, const GpuKernel& gpu) {
+    const bool is_on_cpu = kernel.object != nullptr;
+    write(out, kernel, is_on_cpu ? *kernel.object : gpu.ptx);
+    out.number(is_on_cpu ? 0 : gpu.capability);
+    if (is_on_cpu) return;
+    for (const GpuPhase& phase : gpu.phases)
+      for (int64_t number : {int64_t{phase.trip_of == TripOf::block}, phase.block_threads,
+                             phase.shared_bytes, phase.scratch_bytes})
+        out.number(number);
+  }
+
+  void write(Values& out, const image::Kernel& kernel, const std::string& code) {
     out.text(kernel.name);
-    out.count(object(*kernel.object));
+    out.count(object(code));
     out.number(kernel.scratch_bytes);
     out.count(kernel.phases.size());
     for (const image::Phase& phase : kernel.phases) {

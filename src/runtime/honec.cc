@@ -7,6 +7,7 @@
 #include "base/checked_math.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/honec_cursor.h"
 #include "runtime/honec_layout.h"
 #include "runtime/honec_program.h"
@@ -23,8 +24,8 @@ namespace {
 constexpr int64_t kHeaderBytes = sizeof(honec::Header);
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::string_view kNames[] = {"metadata", "program",  "code",
-                                         "weights",  "segments", "division"};
+  constexpr std::string_view kNames[] = {"metadata", "program",  "code",       "weights",
+                                         "segments", "division", "gpu program"};
   return kNames[static_cast<size_t>(kind) - 1];
 }
 
@@ -142,10 +143,12 @@ Status HonecFile::read_sections() {
   std::memcpy(&header, bytes_.data(), sizeof header);
   if (std::memcmp(header.magic, honec::kMagic, sizeof header.magic) != 0)
     return bad_input("it is not a compiled model: it does not begin like one");
-  if (header.version != honec::kVersion)
-    return unsupported("it is a compiled model of version {}, but this hone reads version {}",
-                       header.version, honec::kVersion)
+  if (header.version != honec::kVersion && header.version != honec::kGpuVersion)
+    return unsupported(
+               "it is a compiled model of version {}, but this hone reads version {} and {}",
+               header.version, honec::kVersion, honec::kGpuVersion)
         .with_hint("compile the model again with this hone");
+  version_ = header.version;
   if (header.file_bytes != bytes_.size())
     return bad_input("the file has {} bytes, but its header says {}", bytes_.size(),
                      header.file_bytes);
@@ -169,7 +172,11 @@ Status HonecFile::read_sections() {
     return bad_input("the table cannot have {} sections", header.sections);
   int64_t end = kHeaderBytes + table_bytes;
   for (uint32_t i = 0; i < header.sections; ++i) {
-    Status good = read_section(section_at(i), kind_of(i, header.sections, second), end);
+    Kind kind = kind_of(i, header.sections, second);
+    const bool is_for_gpu = section_at(i).kind == static_cast<uint32_t>(Kind::gpu_program);
+    if (kind == Kind::program && is_for_gpu && header.version == honec::kGpuVersion)
+      kind = Kind::gpu_program;
+    Status good = read_section(section_at(i), kind, end);
     if (!good.ok()) return std::move(good).error().within(fmt::format("section {}", i));
   }
   if (end != bytes()) return bad_input("{} bytes come after the last section", bytes() - end);
@@ -199,7 +206,8 @@ Status HonecFile::read_section(const Section& section, Kind kind, int64_t& end) 
     case Kind::metadata: return read_metadata(content);
     case Kind::segments: return read_segments(content);
     case Kind::division: return read_division(content);
-    case Kind::program: return read_head(content);
+    case Kind::program: return read_head(content, honec::ProgramFor::cpu);
+    case Kind::gpu_program: return read_head(content, honec::ProgramFor::gpu);
     case Kind::code: code_ = content; return {};
     case Kind::weights: weights_ = content; return {};
   }
@@ -269,12 +277,13 @@ Status HonecFile::read_division(std::span<const std::byte> bytes) {
   return check(division, inputs_, outputs_);
 }
 
-Status HonecFile::read_head(std::span<const std::byte> bytes) {
+Status HonecFile::read_head(std::span<const std::byte> bytes, honec::ProgramFor device) {
   Cursor in(bytes, "program");
-  const honec::Head head = HONE_TRY(honec::read_head(in));
+  const honec::Head head = HONE_TRY(honec::read_head(in, device));
   const size_t units = segments_ ? segments_->units.size() : division_ ? division_->codes() : 1;
   if (head.unit >= units) return in.at(fmt::format("there is no unit {}", head.unit));
   HONE_TRY(add_program({.unit = head.unit,
+                        .capability = head.capability,
                         .needs = head.needs,
                         .threads = head.threads,
                         .arena_bytes = largest(head.arena),
@@ -358,13 +367,48 @@ Status HonecFile::check_division() const {
 Result<size_t> HonecFile::choose(const Instructions& machine, size_t sizes) const {
   HONE_CHECK(sizes < sizes_.size(), "sizes {} of {}", sizes, sizes_.size());
   Status has;
+  int64_t least = 0;  // capability
   for (size_t i = 0; i < programs_.size(); ++i) {
     if (programs_[i].sizes != sizes) continue;
+    least = programs_[i].capability;
+    if (least != 0) continue;
     has = check_has(machine, programs_[i].needs, "the compiled code");
     if (has.ok()) return i;
   }
+  if (has.ok())
+    return placed(unsupported("the compiled code is for NVIDIA GPUs, sm_{} or later", least)
+                      .with_hint("--device cuda runs it where there is one; 'hone compile MODEL -o "
+                                 "FILE.honec' makes code for this machine's CPU"));
   return placed(std::move(has).error().with_hint(fmt::format(
       "'hone compile MODEL --isa {} -o FILE.honec' makes code for it", hone::name(machine.isa))));
+}
+
+Result<size_t> HonecFile::choose_for_gpu(int64_t capability, const Instructions& machine,
+                                         size_t sizes) const {
+  HONE_CHECK(sizes < sizes_.size(), "sizes {} of {}", sizes, sizes_.size());
+  Status has;
+  int64_t least = 0;
+  for (size_t i = 0; i < programs_.size(); ++i) {
+    if (programs_[i].sizes != sizes || programs_[i].capability == 0) continue;
+    least = programs_[i].capability;
+    if (least > capability) continue;
+    has = check_has(machine, programs_[i].needs, "code of the CPU beside the GPU");
+    if (has.ok()) return i;
+  }
+  if (!has.ok()) return placed(std::move(has).error());
+  const std::string_view way_out =
+      "'hone compile MODEL --target sm_80 -o FILE.honec' makes code for all GPUs that hone runs on";
+  if (least == 0)
+    return placed(unsupported("the compiled code is for CPUs")
+                      .with_hint(fmt::format("without --device cuda it runs; {}", way_out)));
+  return placed(unsupported("the compiled code is for GPUs of sm_{} and later, and this one is "
+                            "sm_{}",
+                            least, capability)
+                    .with_hint(std::string(way_out)));
+}
+
+bool HonecFile::is_for_gpus() const {
+  return std::ranges::all_of(programs_, [](const Program& one) { return one.capability != 0; });
 }
 
 Result<Image> HonecFile::image(size_t program, const Bindings& sizes) const {
@@ -375,8 +419,20 @@ Result<Image> HonecFile::image(size_t program, const Bindings& sizes) const {
 }
 
 Result<OpenImage> HonecFile::open_image(size_t program) const {
+  honec::ProgramContent content = HONE_TRY(this->content(program));
+  return std::move(content.open);
+}
+
+Result<GpuImage> HonecFile::gpu_image(size_t program) const {
+  honec::ProgramContent content = HONE_TRY(this->content(program));
+  HONE_CHECK(programs_[program].capability != 0, "program {} is for a CPU", program);
+  return GpuImage{std::move(content.open.image), std::move(content.gpu)};
+}
+
+Result<honec::ProgramContent> HonecFile::content(size_t program) const {
   HONE_CHECK(program < programs_.size(), "program {} of {}", program, programs_.size());
-  OpenImage open;
+  honec::ProgramContent content;
+  OpenImage& open = content.open;
   open.image.name = segments_ ? segments_->units[programs_[program].unit] : name_;
   open.image.inputs = programs_[program].inputs;
   open.image.outputs = programs_[program].outputs;
@@ -395,10 +451,12 @@ Result<OpenImage> HonecFile::open_image(size_t program) const {
                                            static_cast<size_t>(tensors_[i].bytes)));
   };
   Cursor in(program_bytes_[program], "program");
-  Status good =
-      honec::read_program(in, {static_cast<int64_t>(objects_.size()), object, weight}, open);
+  const auto device =
+      programs_[program].capability == 0 ? honec::ProgramFor::cpu : honec::ProgramFor::gpu;
+  Status good = honec::read_program(in, {static_cast<int64_t>(objects_.size()), object, weight},
+                                    device, content);
   if (!good.ok()) return placed(std::move(good).error());
-  return open;
+  return content;
 }
 
 Status HonecFile::verify() const {
@@ -434,6 +492,19 @@ Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
   image.threads = threads_of(image.threads, options);
   Result<std::shared_ptr<const Executable>> loaded = Executable::load(
       image, {.team = options.team, .machine = machine, .memory_limit = options.memory_limit});
+  if (loaded.ok() || file.path().empty()) return loaded;
+  return std::move(loaded).error().within(file.path());
+}
+
+Result<std::shared_ptr<const CudaExecutable>> load_honec_on_gpu(const HonecFile& file,
+                                                                const HonecOptions& options) {
+  const Instructions machine = options.machine ? *options.machine : HONE_TRY(host_instructions());
+  const size_t program =
+      HONE_TRY(file.choose_for_gpu(options.device->capability(), machine, options.sizes));
+  GpuImage image = HONE_TRY(file.gpu_image(program));
+  image.image.threads = threads_of(image.image.threads, options);
+  Result<std::shared_ptr<const CudaExecutable>> loaded =
+      CudaExecutable::load(image, options.device, {.cubins = options.cubins, .team = options.team});
   if (loaded.ok() || file.path().empty()) return loaded;
   return std::move(loaded).error().within(file.path());
 }

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/instructions.h"
+#include "runtime/cuda/cubins.h"
+#include "runtime/cuda/gpu_image.h"
 #include "runtime/division.h"
 #include "runtime/executable.h"
 #include "runtime/open_image.h"
@@ -19,9 +21,13 @@
 
 namespace hone {
 
+class CudaExecutable;
+
 namespace honec {
 class Cursor;
 enum class Kind : uint32_t;
+enum class ProgramFor : uint8_t;
+struct ProgramContent;
 struct Section;
 }  // namespace honec
 
@@ -37,8 +43,9 @@ class HonecFile {
   struct Program {
     // A graph of the model: 0, unless it has segments. Or a code of its division.
     uint32_t unit = 0;
-    Instructions needs;
-    int64_t threads = 1;             // that it was planned for
+    int64_t capability = 0;          // of the least GPU that runs it; 0: it is for a CPU
+    Instructions needs;              // of the CPU, also of one beside a GPU
+    int64_t threads = 1;             // that it was planned for; of a GPU: its SMs
     int64_t arena_bytes = 0;         // if sizes are open: for the largest; at most kDimLimit
     std::string plan;                // text (docs/plan.md)
     std::string prices;              // that it was made by; "" if they have no name
@@ -60,6 +67,7 @@ class HonecFile {
   const std::string& path() const { return path_; }  // "" of bytes
   const std::string& name() const { return name_; }  // of the model
   const std::string& hone() const { return hone_; }  // the version that compiled it
+  uint32_t version() const { return version_; }      // of the format
   // The ports of the model: sizes that programs have different numbers for, and those that are
   // open, have symbols.
   std::span<const image::Port> inputs() const { return inputs_; }
@@ -83,9 +91,14 @@ class HonecFile {
   // The first program of these sizes that the machine has all instructions for; unsupported if
   // there is none.
   Result<size_t> choose(const Instructions& machine, size_t sizes = 0) const;
+  // The same for a machine with a GPU of this capability, which runs it.
+  Result<size_t> choose_for_gpu(int64_t capability, const Instructions& machine,
+                                size_t sizes = 0) const;
+  bool is_for_gpus() const;  // it has no program for a CPU
   // To be loaded as it is, or looked at. Its constants are the file's bytes. `sizes` are those of
-  // the symbols of a program for all sizes.
+  // the symbols of a program for all sizes. Kernels for a GPU have no objects.
   Result<Image> image(size_t program, const Bindings& sizes = {}) const;
+  Result<GpuImage> gpu_image(size_t program) const;  // of a program for a GPU
   // The open image of a program for all sizes; the image of others is whole.
   Result<OpenImage> open_image(size_t program) const;
   // Reads all weights: an error names one that is damaged.
@@ -109,7 +122,8 @@ class HonecFile {
   Status read_metadata(std::span<const std::byte> bytes);
   Status read_segments(std::span<const std::byte> bytes);
   Status read_division(std::span<const std::byte> bytes);
-  Status read_head(std::span<const std::byte> bytes);
+  Status read_head(std::span<const std::byte> bytes, honec::ProgramFor device);
+  Result<honec::ProgramContent> content(size_t program) const;
   Status add_program(Program program);
   Status check_units() const;
   Status check_division() const;
@@ -120,6 +134,7 @@ class HonecFile {
   std::string path_;
   std::string name_;
   std::string hone_;
+  uint32_t version_ = 0;
   std::vector<image::Port> inputs_;
   std::vector<image::Port> outputs_;
   std::optional<SegmentTree> segments_;
@@ -141,12 +156,17 @@ struct HonecOptions {
   std::optional<Instructions> machine = std::nullopt;  // LoadOptions
   size_t sizes = 0;                                    // of HonecFile::sizes()
   std::shared_ptr<Team> team = nullptr;                // LoadOptions
+  std::shared_ptr<const CudaDevice> device = nullptr;  // null: the CPU runs it
+  CubinStore cubins = {};                              // CudaLoadOptions
 };
 
 // The best program that this machine can run, ready to; its sizes are numbers. The executable keeps
 // the file. loaded_model.h loads all of a file.
 Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
                                                      const HonecOptions& options = {});
+// The same on the device of the options.
+Result<std::shared_ptr<const CudaExecutable>> load_honec_on_gpu(const HonecFile& file,
+                                                                const HonecOptions& options);
 // Threads for a program that was planned for `planned`.
 int64_t threads_of(int64_t planned, const HonecOptions& options);
 

@@ -14,14 +14,24 @@
 namespace hone::honec {
 
 inline constexpr char kMagic[8] = {0x7f, 'h', 'o', 'n', 'e', 'c', '\r', '\n'};
-// The version of the format, and of the calls of its code (kernel_abi.h).
+// The version of the format, and of the calls of its code (kernel_abi.h). A file with code for GPUs
+// has the next one, which an older hone refuses by its number.
 inline constexpr uint32_t kVersion = 5;
+inline constexpr uint32_t kGpuVersion = 6;
 
 // In the order metadata, segments or division, program, code, weights. `segments` are there if the
 // model has several, `division` if several devices divide its batch. There is one `program` for
 // each unit, choice of sizes and level of instructions, the best level first; of all others just
-// one.
-enum class Kind : uint32_t { metadata = 1, program, code, weights, segments, division };
+// one. A `gpu_program` is one for a GPU.
+enum class Kind : uint32_t {
+  metadata = 1,
+  program,
+  code,
+  weights,
+  segments,
+  division,
+  gpu_program
+};
 
 struct Header {
   char magic[8] = {};

@@ -1,10 +1,13 @@
 #include "runtime/honec_program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/team.h"
 #include "base/text.h"
+#include "runtime/cuda/gpu_image.h"
 #include "runtime/honec_layout.h"
+#include "target/target.h"
 #include "transport/transport.h"
 
 namespace hone::honec {
@@ -183,6 +186,28 @@ Result<image::Kernel> read_kernel(Cursor& in, const ProgramParts& parts,
   return kernel;
 }
 
+// How a GPU launches a kernel that was read, whose object turns out to be PTX. Without phases, it
+// runs on the CPU, and its object is machine code.
+Result<GpuKernel> read_gpu_kernel(Cursor& in, image::Kernel& kernel, const Head& head) {
+  GpuKernel gpu;
+  gpu.capability = HONE_TRY(in.number("the capability of a kernel", 0, head.capability));
+  if (gpu.capability == 0) return gpu;
+  const auto wrong = [&](const Status& what) {
+    return in.at(fmt::format("kernel '{}': {}", excerpt(kernel.name), what.error().what()));
+  };
+  for (const image::Phase& phase : kernel.phases) {
+    GpuPhase& made = gpu.phases.emplace_back();
+    made.symbol = phase.symbol;
+    made.trip_of = HONE_TRY(in.truth("who takes a trip")) ? TripOf::block : TripOf::thread;
+    for (int64_t* number : {&made.block_threads, &made.shared_bytes, &made.scratch_bytes})
+      *number = HONE_TRY(in.number());
+    if (const Status good = check_block(made, kMaxGpuShared); !good.ok()) return wrong(good);
+  }
+  gpu.ptx = *std::exchange(kernel.object, nullptr);
+  if (const Status good = check_ptx(gpu); !good.ok()) return wrong(good);
+  return gpu;
+}
+
 // A number, or of a program that has symbols a text.
 Result<Dim> read_size(Cursor& in, std::string_view what, const Symbols& symbols) {
   if (symbols.empty()) return Dim(HONE_TRY(in.number(what, 0, INT64_MAX)));
@@ -237,8 +262,11 @@ Result<Type> read_type(Cursor& in, const Symbols& symbols) {
   return Type::make(*dtype, dims);
 }
 
-Result<Head> read_head(Cursor& in) {
+Result<Head> read_head(Cursor& in, ProgramFor device) {
   Head head;
+  if (device == ProgramFor::gpu)
+    head.capability =
+        HONE_TRY(in.number("the capability of a GPU", kMinCapability, kMaxCapability));
   head.unit = HONE_TRY(in.index("a unit"));
   const std::string isa = HONE_TRY(in.text("the instructions"));
   const std::optional<Isa> level = isa_from_name(isa);
@@ -256,6 +284,8 @@ Result<Head> read_head(Cursor& in) {
   head.prices = HONE_TRY(in.text("the prices"));
   head.flushes_denormals = HONE_TRY(in.truth("whether denormals are 0"));
   head.symbols = HONE_TRY(read_symbols(in));
+  if (device == ProgramFor::gpu && !head.symbols.empty())
+    return in.at("code for a GPU is for sizes that are numbers");
   for (std::vector<Type>* types : {&head.inputs, &head.outputs}) {
     const int64_t count = HONE_TRY(in.count("types", 2 * kNumber));
     for (int64_t i = 0; i < count; ++i) types->push_back(HONE_TRY(read_type(in, head.symbols)));
@@ -264,8 +294,10 @@ Result<Head> read_head(Cursor& in) {
   return head;
 }
 
-Status read_program(Cursor& in, const ProgramParts& parts, OpenImage& open) {
-  const Head head = HONE_TRY(read_head(in));
+Status read_program(Cursor& in, const ProgramParts& parts, ProgramFor device,
+                    ProgramContent& content) {
+  const Head head = HONE_TRY(read_head(in, device));
+  OpenImage& open = content.open;
   Image& image = open.image;
   image.threads = head.threads;
   image.flushes_denormals = head.flushes_denormals;
@@ -284,6 +316,8 @@ Status read_program(Cursor& in, const ProgramParts& parts, OpenImage& open) {
   const int64_t kernels = HONE_TRY(in.count("kernels", 4 * kNumber));
   for (int64_t i = 0; i < kernels; ++i) {
     image.kernels.push_back(HONE_TRY(read_kernel(in, parts, head.needs)));
+    if (device == ProgramFor::gpu)
+      content.gpu.push_back(HONE_TRY(read_gpu_kernel(in, image.kernels.back(), head)));
   }
   CommandReader commands(in);
   // A loop has a command that names it.

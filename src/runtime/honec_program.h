@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/instructions.h"
+#include "runtime/cuda/gpu_kernel.h"
 #include "runtime/honec_cursor.h"
 #include "runtime/open_image.h"
 
@@ -30,8 +31,10 @@ struct Head {
   std::vector<Type> inputs;
   std::vector<Type> outputs;
   std::vector<Dim> arena;
+  int64_t capability = 0;  // of the least GPU that runs it; 0: it is for a CPU
 };
-Result<Head> read_head(Cursor& in);
+enum class ProgramFor : uint8_t { cpu, gpu };
+Result<Head> read_head(Cursor& in, ProgramFor device);
 
 Result<Symbols> read_symbols(Cursor& in);
 // Element type and dims, which may be expressions.
@@ -44,6 +47,11 @@ struct ProgramParts {
   std::function<std::shared_ptr<const std::string>(size_t)> object;
   std::function<Result<Tensor>(uint32_t, Type)> weight;
 };
-Status read_program(Cursor& in, const ProgramParts& parts, OpenImage& open);
+struct ProgramContent {
+  OpenImage open;
+  std::vector<GpuKernel> gpu = {};  // of a program for a GPU: by kernel, as a GpuImage has them
+};
+Status read_program(Cursor& in, const ProgramParts& parts, ProgramFor device,
+                    ProgramContent& content);
 
 }  // namespace hone::honec

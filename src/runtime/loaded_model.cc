@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/segment_run.h"
 
 namespace hone {
@@ -40,6 +41,7 @@ Result<std::shared_ptr<const LoadedModel>> LoadedModel::load(HonecFile file, Hon
 
 Status LoadedModel::prepare() {
   if (!options_.machine) options_.machine = HONE_TRY(host_instructions());
+  if (options_.device != nullptr) return prepare_gpu();
   if (file_.division() != nullptr) return prepare_devices();
   for (size_t i = 0; i < file_.sizes().size(); ++i) {
     Choice& choice = choices_.emplace_back();
@@ -55,7 +57,25 @@ Status LoadedModel::prepare() {
     choice.executable = HONE_TRY(load(std::move(choice.open.image)));
     choice.open = {};
   }
-  if (file_.is_single()) single_ = choices_[0].executable;
+  if (file_.is_single()) one_ = choices_[0].executable;
+  return {};
+}
+
+// All choices of sizes are there at once, and share weights.
+Status LoadedModel::prepare_gpu() {
+  if (file_.division() != nullptr)
+    return unsupported("the file is for several devices, and a GPU is one")
+        .with_hint("without --device cuda it runs on CPUs");
+  for (size_t i = 0; i < file_.sizes().size(); ++i) {
+    HonecOptions options = options_;
+    options.sizes = i;
+    Choice& choice = choices_.emplace_back();
+    choice.program =
+        HONE_TRY(file_.choose_for_gpu(options_.device->capability(), *options_.machine, i));
+    choice.executable = HONE_TRY(load_honec_on_gpu(file_, options));
+    threads_ = std::max(threads_, choice.executable->threads());
+  }
+  if (file_.is_single()) one_ = choices_[0].executable;
   return {};
 }
 
@@ -76,18 +96,22 @@ Status LoadedModel::prepare_devices() {
   return {};
 }
 
-Result<std::shared_ptr<const Executable>> LoadedModel::load(Image image) const {
+Result<std::shared_ptr<const Runnable>> LoadedModel::load(Image image) const {
   image.threads = threads_of(image.threads, options_);
-  return Executable::load(
-      image,
-      {.team = options_.team, .machine = options_.machine, .memory_limit = options_.memory_limit});
+  return Result<std::shared_ptr<const Runnable>>(
+      HONE_TRY(Executable::load(image, {.team = options_.team,
+                                        .machine = options_.machine,
+                                        .memory_limit = options_.memory_limit})));
 }
 
 std::shared_ptr<const Executable> LoadedModel::for_sizes(size_t sizes) const {
-  return sizes < choices_.size() ? choices_[sizes].executable : nullptr;
+  if (sizes >= choices_.size() || choices_[sizes].executable == nullptr) return nullptr;
+  const std::shared_ptr<const Runnable>& made = choices_[sizes].executable;
+  return made->single() == nullptr ? nullptr
+                                   : std::shared_ptr<const Executable>(made, made->single());
 }
 
-Result<std::shared_ptr<const Executable>> LoadedModel::executable(
+Result<std::shared_ptr<const Runnable>> LoadedModel::executable(
     uint32_t unit, std::span<const Type> inputs) const {
   std::optional<size_t> for_all;
   for (size_t i = 0; i < choices_.size(); ++i) {
@@ -102,8 +126,8 @@ Result<std::shared_ptr<const Executable>> LoadedModel::executable(
   return has_no(inputs, unit);
 }
 
-Result<std::shared_ptr<const Executable>> LoadedModel::has_no(std::span<const Type> inputs,
-                                                              uint32_t unit) const {
+Result<std::shared_ptr<const Runnable>> LoadedModel::has_no(std::span<const Type> inputs,
+                                                            uint32_t unit) const {
   // If no choice of sizes is the cause, the binding of sizes names it.
   if (file_.segments() == nullptr) HONE_TRY(bind_ports(file_.inputs(), inputs));
   std::vector<std::string> given;
@@ -112,8 +136,8 @@ Result<std::shared_ptr<const Executable>> LoadedModel::has_no(std::span<const Ty
       .with_hint(fmt::format("it has code for {}", choices_text(file_, unit)));
 }
 
-Result<std::shared_ptr<const Executable>> LoadedModel::sized(size_t choice,
-                                                             std::span<const Type> types) const {
+Result<std::shared_ptr<const Runnable>> LoadedModel::sized(size_t choice,
+                                                           std::span<const Type> types) const {
   const std::scoped_lock lock(mutex_);
   const auto known = std::ranges::find_if(made_, [&](const Made& one) {
     return one.choice == choice && std::ranges::equal(one.types, types);
@@ -133,7 +157,7 @@ Result<std::shared_ptr<const Executable>> LoadedModel::sized(size_t choice,
 Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs,
                                              const RunOptions& options,
                                              std::vector<UnitTimes>* times) const {
-  if (single_ != nullptr) return single_->run(inputs, options, times);
+  if (one_ != nullptr) return one_->run(inputs, options, times);
   if (divided_ != nullptr) return divided_->run(inputs, options, times);
   if (file_.segments() == nullptr)
     return HONE_TRY(executable(0, types_of(inputs)))->run(inputs, options, times);

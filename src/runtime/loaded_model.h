@@ -17,6 +17,8 @@ namespace hone {
 //
 // Code for all sizes is made ready when sizes are first met, from what is in memory; the
 // kMaxKept that were used last are kept.
+//
+// With a device in the options, the file's code for GPUs runs there.
 class LoadedModel final : public Runnable {
  public:
   static constexpr size_t kMaxKept = 64;
@@ -29,14 +31,14 @@ class LoadedModel final : public Runnable {
   std::span<const image::Port> outputs() const override { return file_.outputs(); }
   int64_t threads() const override { return threads_; }
   // See HonecFile::is_single.
-  const Executable* single() const override { return single_.get(); }
+  const Executable* single() const override { return one_ ? one_->single() : nullptr; }
   // The devices, if the file has a division; else null.
   const ManyDevices* divided() const { return divided_.get(); }
-  // Runs these sizes of HonecFile::sizes(), if they are numbers and of one device.
+  // Runs these sizes of HonecFile::sizes(), if they are numbers and of one CPU.
   std::shared_ptr<const Executable> for_sizes(size_t sizes) const;
   // Runs a unit for inputs of these types. An error names the sizes that the file has.
-  Result<std::shared_ptr<const Executable>> executable(uint32_t unit,
-                                                       std::span<const Type> inputs) const;
+  Result<std::shared_ptr<const Runnable>> executable(uint32_t unit,
+                                                     std::span<const Type> inputs) const;
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
                                   std::vector<UnitTimes>* times = nullptr) const override;
@@ -45,30 +47,30 @@ class LoadedModel final : public Runnable {
   // A choice of HonecFile::sizes().
   struct Choice {
     size_t program = 0;
-    std::shared_ptr<const Executable> executable;  // null: for all sizes
+    std::shared_ptr<const Runnable> executable;  // null: for all sizes
     OpenImage open;
   };
   struct Made {
     size_t choice = 0;
     std::vector<Type> types;
-    std::shared_ptr<const Executable> executable;
+    std::shared_ptr<const Runnable> executable;
   };
 
   LoadedModel(HonecFile file, HonecOptions options)
       : file_(std::move(file)), options_(std::move(options)) {}
   Status prepare();
   Status prepare_devices();
-  Result<std::shared_ptr<const Executable>> load(Image image) const;
-  Result<std::shared_ptr<const Executable>> sized(size_t choice, std::span<const Type> types) const;
+  Status prepare_gpu();
+  Result<std::shared_ptr<const Runnable>> load(Image image) const;
+  Result<std::shared_ptr<const Runnable>> sized(size_t choice, std::span<const Type> types) const;
   // An error.
-  Result<std::shared_ptr<const Executable>> has_no(std::span<const Type> inputs,
-                                                   uint32_t unit) const;
+  Result<std::shared_ptr<const Runnable>> has_no(std::span<const Type> inputs, uint32_t unit) const;
 
   const HonecFile file_;
   HonecOptions options_;
   int64_t threads_ = 1;
   std::vector<Choice> choices_;
-  std::shared_ptr<const Executable> single_;
+  std::shared_ptr<const Runnable> one_;  // of HonecFile::is_single
   std::shared_ptr<const ManyDevices> divided_;
 
   mutable std::mutex mutex_;  // guards what follows

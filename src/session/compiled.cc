@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/memory.h"
 
 namespace hone {
@@ -52,7 +53,7 @@ Error has_no_code(const HonecFile& file, size_t sizes, const Instructions& asked
                   const Instructions& host, const Labels& labels) {
   std::vector<std::string> levels;
   for (const HonecFile::Program& program : file.programs())
-    if (program.sizes == sizes) levels.push_back(instructions_text(program.needs));
+    if (program.sizes == sizes) levels.push_back(needs_text(program));
   return unsupported("'{}' has code for {}; {} {} asks for no more than {}", excerpt(file.path()),
                      join(levels, " and for "), labels.isa, name(asked.isa), name(asked.isa))
       .with_hint(fmt::format("without {} it runs here: this machine has {}; {} {} {} makes code "
@@ -68,8 +69,11 @@ Result<CompiledModel> opened(const std::string& path, const Given& given,
   const Instructions host = HONE_TRY(host_instructions());
   model.machine = machine_of(options, host);
   if (!model.is_open()) model.sizes = HONE_TRY(choose_sizes(model.file, given));
-  Result<size_t> program = model.file.choose(model.machine, model.sizes);
-  if (!program.ok() && model.file.choose(host, model.sizes).ok())
+  Result<size_t> program =
+      options.device == nullptr
+          ? model.file.choose(model.machine, model.sizes)
+          : model.file.choose_for_gpu(options.device->capability(), model.machine, model.sizes);
+  if (!program.ok() && options.device == nullptr && model.file.choose(host, model.sizes).ok())
     return has_no_code(model.file, model.sizes, model.machine, host, labels);
   model.program = HONE_TRY(std::move(program));
   if (options.verifies) HONE_TRY(model.file.verify());
@@ -80,7 +84,10 @@ Result<CompiledModel> opened(const std::string& path, const Given& given,
 Status load_from(const HonecFile& file, CompiledModel& model) {
   const bool is_divided = file.division() != nullptr;
   if (!model.is_open() && !is_divided) {
-    model.runnable = HONE_TRY(load_honec(file, model.loading));
+    if (model.loading.device != nullptr)
+      model.runnable = HONE_TRY(load_honec_on_gpu(file, model.loading));
+    else
+      model.runnable = HONE_TRY(load_honec(file, model.loading));
     return {};
   }
   auto loaded = HONE_TRY(LoadedModel::load(file, model.loading));
@@ -94,7 +101,11 @@ Status load_from(const HonecFile& file, CompiledModel& model) {
 // In a contest, the memory that is left is beside weights and outputs.
 Status load(CompiledModel& model, Engine engine, const CompiledOptions& options, const Face& face) {
   const bool is_contest = engine == Engine::contest;
-  model.loading = {.threads = options.threads, .machine = model.machine, .sizes = model.sizes};
+  model.loading = {.threads = options.threads,
+                   .machine = model.machine,
+                   .sizes = model.sizes,
+                   .device = options.device,
+                   .cubins = options.cubins};
   model.loading.memory_limit = model.inputs.memory_left.native;
   if (!is_contest) {
     model.loading.memory_limit = HONE_TRY(less_held(model, model.output_ports(), face));
@@ -237,6 +248,14 @@ std::string instructions_text(const Instructions& instructions) {
     if (instructions.extensions.contains(extension)) extensions.push_back(name(extension));
   return fmt::format("{}{}{}", name(instructions.isa), extensions.empty() ? "" : " with ",
                      join(extensions, ", "));
+}
+
+std::string needs_text(const HonecFile::Program& program) {
+  if (program.capability == 0) return instructions_text(program.needs);
+  const std::string gpu = fmt::format("sm_{}", program.capability);
+  return program.needs == Instructions()
+             ? gpu
+             : fmt::format("{}, beside a CPU with {}", gpu, instructions_text(program.needs));
 }
 
 Error is_compiled(std::string_view name) {

@@ -37,6 +37,9 @@ struct CompiledOptions {
   std::optional<int64_t> threads = {};  // HonecOptions
   std::optional<Isa> isa = {};          // use no more of the machine than this
   bool verifies = false;                // reads all weights before
+  // HonecOptions
+  std::shared_ptr<const CudaDevice> device = nullptr;
+  CubinStore cubins = {};
 };
 
 // A file beside the model that it was made of.
@@ -69,6 +72,8 @@ Status load_elsewhere(CompiledModel& model);
 std::vector<std::string> output_names(const HonecFile& file);
 // "avx512 with avx512_vnni, avx512_bf16".
 std::string instructions_text(const Instructions& instructions);
+// The same of a program; for a GPU: "sm_90, beside a CPU with avx512".
+std::string needs_text(const HonecFile::Program& program);
 
 // For a command that needs a model as it was before it was compiled.
 Error is_compiled(std::string_view name);

@@ -82,6 +82,10 @@ Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Ta
                                  numbers_for(graph, labels)));
     made.open = HONE_TRY(std::move(open));
   }
+  if (target.gpu) {
+    made.capability = target.gpu->capability;
+    made.gpu.assign(compilation.gpu_kernels().begin(), compilation.gpu_kernels().end());
+  }
   made.plan = print(*HONE_TRY(compilation.plan()));
   made.prices = compilation.cost().name();
   made.unknown = HONE_TRY(unknown_kernels_text(compilation));

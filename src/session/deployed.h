@@ -21,9 +21,11 @@ struct DeployedGraph {
   std::string prices;
   std::string unknown;  // unknown_kernels_text()
   uint32_t unit = 0;
+  int64_t capability = 0;  // HonecProgram
+  std::vector<GpuKernel> gpu = {};
 
   HonecProgram program() const {
-    return {&open.image, plan, prices, is_open ? &open : nullptr, unit};
+    return {&open.image, plan, prices, is_open ? &open : nullptr, unit, capability, gpu};
   }
 };
 // A graph that can be compiled only when sizes are seen is refused, with the labels' way out.

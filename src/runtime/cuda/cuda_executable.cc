@@ -18,11 +18,7 @@ namespace {
 using Instruction = Script::Instruction;
 using InstructionKind = Instruction::Kind;
 
-constexpr int64_t kMaxBlockThreads = 1024;
 constexpr int64_t kMaxBlocks = INT32_MAX;
-// Scratch of all threads of a launch together. A kernel that has some gets no more threads than
-// fit, which then take several trips each.
-constexpr int64_t kMaxScratch = int64_t{256} << 20;
 
 bool is_written(image::Place::Region region) {
   return region == image::Place::Region::arena || region == image::Place::Region::output;
@@ -38,7 +34,7 @@ int64_t blocks_of(const GpuPhase& phase, int64_t trips) {
   int64_t blocks = trips;
   if (phase.trip_of == TripOf::thread) blocks = ceil_div(trips, phase.block_threads);
   if (phase.scratch_bytes > 0)
-    blocks = std::min(blocks, kMaxScratch / (phase.scratch_bytes * phase.block_threads));
+    blocks = std::min(blocks, kMaxGpuScratch / (phase.scratch_bytes * phase.block_threads));
   return std::clamp<int64_t>(blocks, 1, kMaxBlocks);
 }
 
@@ -50,12 +46,17 @@ int64_t scratch_of(const GpuPhase& phase, int64_t blocks) {
 
 // ---- Runs --------------------------------------------------------------------------------------
 
-// Goes through the script's instructions once. Work of the GPU comes to its stream; while the
-// stream is captured, it becomes a graph.
+// Goes through the script's instructions once. Work of the GPU comes to the stream; while that is
+// captured, it becomes a graph. `bases` are addresses of Script::bases.
 class CudaExecutable::Run {
  public:
   Run(const CudaExecutable& of, const RunOptions& options)
+      : Run(of, options, of.stream_, of.bases_) {}
+  Run(const CudaExecutable& of, const RunOptions& options, cuda::Stream stream,
+      std::span<const cuda::Address> bases)
       : of_(of),
+        stream_(stream),
+        bases_(bases),
         script_(*of.script_),
         call_(of.device_->call()),
         options_(options),
@@ -96,9 +97,9 @@ class CudaExecutable::Run {
   Status timed(const Instruction& now) {
     const SpanClock clock;
     const CudaDevice& device = *of_.device_;
-    HONE_TRY(device.check(call_.cuEventRecord(of_.events_[0], of_.stream_), "began to time"));
+    HONE_TRY(device.check(call_.cuEventRecord(of_.events_[0], stream_), "began to time"));
     HONE_TRY(work(now));
-    HONE_TRY(device.check(call_.cuEventRecord(of_.events_[1], of_.stream_), "ended a timing"));
+    HONE_TRY(device.check(call_.cuEventRecord(of_.events_[1], stream_), "ended a timing"));
     HONE_TRY(device.check(call_.cuEventSynchronize(of_.events_[1]), what(now)));
     float milliseconds = 0;
     HONE_TRY(device.check(call_.cuEventElapsedTime(&milliseconds, of_.events_[0], of_.events_[1]),
@@ -122,7 +123,7 @@ class CudaExecutable::Run {
     int64_t offset = pointer.offset;
     for (uint32_t s = pointer.first_step; s < pointer.last_step; ++s)
       offset += script_.steps[s].stride * trips_[script_.steps[s].loop];
-    return of_.bases_[pointer.base] + static_cast<uint64_t>(offset);
+    return bases_[pointer.base] + static_cast<uint64_t>(offset);
   }
 
   Status launch(const Instruction& now) {
@@ -143,7 +144,7 @@ class CudaExecutable::Run {
       HONE_TRY(of_.device_->check(
           call_.cuLaunchKernel(phase.function, phase.blocks, 1, 1,
                                static_cast<unsigned>(phase.phase.block_threads), 1, 1,
-                               static_cast<unsigned>(phase.phase.shared_bytes), of_.stream_,
+                               static_cast<unsigned>(phase.phase.shared_bytes), stream_,
                                parameters_.data(), nullptr),
           what(now)));
     }
@@ -157,7 +158,7 @@ class CudaExecutable::Run {
       buffers.push_back(
           {address(i), pointer.bytes, is_written(script_.bases[pointer.base].region)});
     }
-    return of_.host_->run(*of_.device_, of_.stream_,
+    return of_.host_->run(*of_.device_, stream_,
                           std::span(script_.phases).subspan(now.first, now.last - now.first),
                           buffers, script_.symbols.data() + now.symbols);
   }
@@ -166,22 +167,23 @@ class CudaExecutable::Run {
     const cuda::Address from = address(now.pointer), to = address(now.pointer + 1);
     if (now.count == 0 || from == to) return {};
     return of_.device_->check(
-        call_.cuMemcpyDtoDAsync_v2(to, from, static_cast<size_t>(now.count), of_.stream_),
-        what(now));
+        call_.cuMemcpyDtoDAsync_v2(to, from, static_cast<size_t>(now.count), stream_), what(now));
   }
 
   Result<std::byte> byte_at(uint32_t pointer) {
     std::byte value{};
     const Status begun = of_.device_->check(
-        call_.cuMemcpyDtoHAsync_v2(&value, address(pointer), 1, of_.stream_), "read a condition");
+        call_.cuMemcpyDtoHAsync_v2(&value, address(pointer), 1, stream_), "read a condition");
     // The copy must not outlive the byte.
-    const cuda::Code waited = call_.cuStreamSynchronize(of_.stream_);
+    const cuda::Code waited = call_.cuStreamSynchronize(stream_);
     HONE_TRY(begun);
     HONE_TRY(of_.device_->check(waited, "waited for a condition"));
     return value;
   }
 
   const CudaExecutable& of_;
+  const cuda::Stream stream_;
+  const std::span<const cuda::Address> bases_;
   const Script& script_;
   const cuda::Functions& call_;
   const RunOptions& options_;
@@ -263,15 +265,10 @@ Status CudaExecutable::check_kernels(const GpuImage& image) const {
       return unsupported("it is for sm_{}, and the GPU '{}' is sm_{}", code.capability,
                          device_->name(), device_->capability())
           .within(place);
+    Status good = check_ptx(code);
     for (const GpuPhase& phase : code.phases)
-      if (phase.block_threads < 1 || phase.block_threads > kMaxBlockThreads ||
-          phase.shared_bytes < 0 || phase.shared_bytes > most_shared || phase.scratch_bytes < 0 ||
-          phase.scratch_bytes % kBufferAlignment != 0 || phase.scratch_bytes > kMaxScratch)
-        return bad_input(
-                   "blocks of {} threads with {} bytes of shared memory, and {} of scratch a "
-                   "thread, do not fit the GPU",
-                   phase.block_threads, phase.shared_bytes, phase.scratch_bytes)
-            .within(place);
+      if (good.ok()) good = check_block(phase, most_shared);
+    if (!good.ok()) return std::move(good).error().within(place);
   }
   return {};
 }
@@ -408,6 +405,54 @@ Result<std::vector<Tensor>> CudaExecutable::run(std::span<const Tensor> inputs,
   Result<std::vector<Tensor>> outputs = run_once(inputs, options);
   if (!outputs.ok()) return std::move(outputs).error().within(place_);
   return outputs;
+}
+
+Status CudaExecutable::run_on_device(std::span<const cuda::Address> inputs,
+                                     std::span<const cuda::Address> outputs, cuda::Stream stream,
+                                     const RunOptions& options) const {
+  HONE_CHECK(inputs.size() == inputs_.size() && outputs.size() == outputs_.size(),
+             "{} inputs and {} outputs of '{}'", inputs.size(), outputs.size(), place_);
+  const std::scoped_lock lock(mutex_);
+  HONE_TRY(device_->enter());
+  Status good = run_in_place(inputs, outputs, stream, options);
+  // Whatever was put into the stream uses memory of the caller.
+  const Status ended =
+      device_->check(device_->call().cuStreamSynchronize(stream), "waited for a run");
+  if (good.ok()) good = ended;
+  return good.ok() ? Status() : Status(std::move(good).error().within(place_));
+}
+
+Status CudaExecutable::run_in_place(std::span<const cuda::Address> inputs,
+                                    std::span<const cuda::Address> outputs, cuda::Stream stream,
+                                    const RunOptions& options) const {
+  const cuda::Functions& call = device_->call();
+  const auto is_aligned = [](cuda::Address address) {
+    return address % CudaMemory::kAlignment == 0;
+  };
+  std::vector<cuda::Address> bases = bases_;
+  cuda::Address* base = bases.data() + script_->first_port;
+  for (size_t i = 0; i < inputs.size(); ++i, ++base) {
+    const int64_t bytes = inputs_[i].type.static_bytes();
+    if (bytes == 0) continue;
+    if (is_aligned(inputs[i]))
+      *base = inputs[i];
+    else
+      HONE_TRY(device_->check(
+          call.cuMemcpyDtoDAsync_v2(*base, inputs[i], static_cast<size_t>(bytes), stream),
+          fmt::format("copied input '{}' on it", excerpt(inputs_[i].name))));
+  }
+  const cuda::Address* const own = bases_.data() + script_->first_port + inputs.size();
+  for (size_t i = 0; i < outputs.size(); ++i, ++base)
+    if (is_aligned(outputs[i]) && outputs_[i].type.static_bytes() > 0) *base = outputs[i];
+  HONE_TRY(Run(*this, options, stream, bases).execute());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int64_t bytes = outputs_[i].type.static_bytes();
+    if (is_aligned(outputs[i]) || bytes == 0) continue;
+    HONE_TRY(device_->check(
+        call.cuMemcpyDtoDAsync_v2(outputs[i], own[i], static_cast<size_t>(bytes), stream),
+        fmt::format("copied output '{}' on it", excerpt(outputs_[i].name))));
+  }
+  return {};
 }
 
 Result<std::vector<Tensor>> CudaExecutable::run_once(std::span<const Tensor> inputs,

@@ -44,6 +44,15 @@ class CudaExecutable final : public Runnable {
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
                                   std::vector<UnitTimes>* times = nullptr) const override;
 
+  // A run on arrays in memory of the GPU, of the ports' types, row by row. It is put into the
+  // caller's stream behind what is there; null: the default stream. It has ended on return.
+  // Outputs overlap neither inputs nor each other. Kernels use the arrays where they lie; what is
+  // not aligned to CudaMemory::kAlignment is copied on the GPU.
+  Status run_on_device(std::span<const cuda::Address> inputs,
+                       std::span<const cuda::Address> outputs, cuda::Stream stream,
+                       const RunOptions& options = {}) const;
+
+  const std::shared_ptr<const CudaDevice>& device() const { return device_; }
   bool is_one_graph() const { return graph_ != nullptr; }
   int64_t device_bytes() const;  // of all that it has allocated, constants with it
 
@@ -66,6 +75,8 @@ class CudaExecutable final : public Runnable {
   Status check_inputs(std::span<const Tensor> inputs) const;
   Result<std::vector<Tensor>> run_once(std::span<const Tensor> inputs,
                                        const RunOptions& options) const;
+  Status run_in_place(std::span<const cuda::Address> inputs, std::span<const cuda::Address> outputs,
+                      cuda::Stream stream, const RunOptions& options) const;
   Status start_and_wait(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                         const RunOptions& options) const;
 

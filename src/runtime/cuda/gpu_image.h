@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/error.h"
 #include "runtime/cuda/gpu_kernel.h"
 #include "runtime/image.h"
 
@@ -14,5 +15,14 @@ struct GpuImage {
   Image image;
   std::vector<GpuKernel> kernels = {};  // by kernel of the image
 };
+
+// Scratch of all threads of a launch together. A kernel that has some gets no more threads than
+// fit, which then take several trips each.
+inline constexpr int64_t kMaxGpuScratch = int64_t{256} << 20;
+
+// An error if no block of a GPU has as many threads, or if one has not as much shared memory.
+Status check_block(const GpuPhase& phase, int64_t most_shared);
+// An error if the driver would not read the text to its end.
+Status check_ptx(const GpuKernel& kernel);
 
 }  // namespace hone

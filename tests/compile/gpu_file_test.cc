@@ -1,0 +1,377 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "base/checked_math.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "codegen/gpu/gpu_code.h"
+#include "compile/compilation.h"
+#include "compile/honec.h"
+#include "program/tiles/calling.h"
+#include "program/tiles/serial.h"
+#include "program/tiles/simt.h"
+#include "runtime/cuda/cuda_executable.h"
+#include "runtime/honec_layout.h"
+#include "runtime/loaded_model.h"
+#include "session/compiled.h"
+#include "session/deployed.h"
+#include "target/gpu_presets.h"
+#include "tests/base/says_testing.h"
+#include "tests/fake_cuda/backing_testing.h"
+#include "zoo/inputs.h"
+#include "zoo/zoo.h"
+
+// Compiled models with code for GPUs, on the fake one.
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::FakeCuda;
+using tested::GpuBacking;
+using tested::refuses;
+
+Graph mlp(int64_t batch = 2) {
+  return build_zoo_model("mlp", {.size = ZooSize::tiny, .batch = batch}).value();
+}
+
+// A graph for a GPU, and what a file needs of it.
+struct Code {
+  Compilation compilation;
+  std::vector<GpuKernel> kernels;
+
+  explicit Code(const Graph& graph, std::string_view gpu, CompileOptions options = {})
+      : compilation(graph, *preset_gpu(gpu), std::move(options)) {
+    EXPECT_TRUE(compilation.image().ok());
+    kernels.assign(compilation.gpu_kernels().begin(), compilation.gpu_kernels().end());
+  }
+  HonecProgram program() {
+    return {.image = compilation.image().value(),
+            .plan = print(*compilation.plan().value()),
+            .capability = compilation.target().gpu->capability,
+            .gpu = kernels};
+  }
+  Status back(const FakeCuda& cuda, GpuBacking& backing) {
+    return backing.add(cuda, *compilation.program().value(), compilation.target());
+  }
+};
+
+std::string bytes_of(std::span<const HonecProgram> programs) {
+  return honec_bytes(programs, "1.2.3").value().joined();
+}
+
+Result<HonecFile> parse(std::string_view bytes) {
+  auto memory = std::make_shared<Memory>(
+      Memory::map(round_up(static_cast<int64_t>(bytes.size()), Memory::kPage)).value());
+  std::memcpy(memory->data(), bytes.data(), bytes.size());
+  const std::span<const std::byte> all(memory->data(), bytes.size());
+  return HonecFile::parse(std::move(memory), all);
+}
+
+Result<HonecFile> file_of(std::vector<HonecProgram> programs) { return parse(bytes_of(programs)); }
+
+// The error of a file whose first program has this kernel in place of its first one.
+Status refused_with(Code& code, const std::function<void(GpuKernel&)>& change) {
+  const std::vector<GpuKernel> good = code.kernels;
+  change(code.kernels[0]);
+  const Result<HonecFile> file = file_of({code.program()});
+  code.kernels = good;
+  if (!file.ok()) return file.error();
+  const Result<GpuImage> image = file->gpu_image(0);
+  return image.ok() ? Status() : Status(image.error());
+}
+
+std::vector<Tensor> outputs_of(const Runnable& code, const std::vector<Tensor>& inputs) {
+  Result<std::vector<Tensor>> outputs = code.run(inputs);
+  EXPECT_TRUE(outputs.ok()) << outputs.error().to_string();
+  return outputs.ok() ? *std::move(outputs) : std::vector<Tensor>();
+}
+
+TEST(GpuFile, ComputesTheSameBitsAsTheModelAndKeepsMachineCode) {
+  const FakeCuda cuda;
+  GpuBacking backing;
+  const auto device = cuda.device().value();
+  Code code(mlp(), "sm_80", {.device = device});
+  ASSERT_TRUE(code.back(cuda, backing).ok());
+  const std::vector<Tensor> inputs = random_inputs(mlp(), 1).value();
+  const std::vector<Tensor> expected = outputs_of(*code.compilation.runnable().value(), inputs);
+
+  const Result<HonecFile> file = file_of({code.program()});
+  ASSERT_TRUE(file.ok()) << file.error().to_string();
+  EXPECT_EQ(file->version(), honec::kGpuVersion);
+  EXPECT_EQ(file->gpu_image(0)->kernels, code.kernels);
+  std::map<std::string, std::string, std::less<>> kept;
+  int found = 0;
+  const CubinStore store = {
+      .find = [&](std::string_view key) -> std::optional<std::string> {
+        const auto known = kept.find(key);
+        if (known == kept.end()) return std::nullopt;
+        ++found;
+        return known->second;
+      },
+      .put = [&](std::string_view key, std::string_view cubin) { kept.emplace(key, cubin); }};
+  for (int time = 0; time < 2; ++time) {
+    const auto loaded = LoadedModel::load(*file, {.threads = 1, .device = device, .cubins = store});
+    ASSERT_TRUE(loaded.ok()) << loaded.error().to_string();
+    EXPECT_EQ((*loaded)->single(), nullptr);
+    const std::vector<Tensor> actual = outputs_of(**loaded, inputs);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) EXPECT_TRUE(actual[i].same_bytes(expected[i]));
+    EXPECT_EQ(found > 0, time > 0);
+  }
+  EXPECT_TRUE(file->verify().ok());
+}
+
+TEST(GpuFile, EachGpuTakesTheNewestCodeThatItRuns) {
+  const FakeCuda cuda;
+  Code newer(mlp(), "sm_90"), older(mlp(), "sm_80");
+  const HonecFile file = file_of({newer.program(), older.program()}).value();
+  const Instructions machine = host_instructions().value();
+  EXPECT_EQ(file.choose_for_gpu(90, machine).value(), 0);
+  EXPECT_EQ(file.choose_for_gpu(120, machine).value(), 0);
+  EXPECT_EQ(file.choose_for_gpu(89, machine).value(), 1);
+  EXPECT_EQ(file.choose_for_gpu(80, machine).value(), 1);
+  EXPECT_TRUE(file.is_for_gpus());
+  const HonecFile newest = file_of({newer.program()}).value();
+  EXPECT_THAT(newest.choose_for_gpu(80, machine),
+              refuses(ErrorCode::unsupported, "sm_90...sm_80...--target sm_80"));
+}
+
+TEST(GpuFile, MachinesWithoutTheDeviceAreToldWhatItNeeds) {
+  const FakeCuda cuda;
+  Code code(mlp(), "sm_80");
+  const HonecFile file = file_of({code.program()}).value();
+  EXPECT_THAT(LoadedModel::load(file), refuses(ErrorCode::unsupported, "GPUs...sm_80...CPU"));
+  EXPECT_THAT(load_honec(file), refuses(ErrorCode::unsupported, "GPUs...sm_80...--device cuda"));
+  Compilation cpu(mlp(), host_target().value());
+  const HonecFile other = file_of({{.image = cpu.image().value()}}).value();
+  EXPECT_EQ(other.version(), honec::kVersion);
+  EXPECT_FALSE(other.is_for_gpus());
+  EXPECT_THAT(LoadedModel::load(other, {.device = cuda.device().value()}),
+              refuses(ErrorCode::unsupported, "CPUs...--device...sm_80"));
+}
+
+TEST(GpuFile, IsDeployedAndLoadedByItsPath) {
+  const FakeCuda cuda;
+  GpuBacking backing;
+  const auto device = cuda.device().value();
+  const Target target = *preset_gpu("sm_80");
+  const DeployedGraph made = deployed_graph(mlp(), 0, target, {}, {}).value();
+  const HonecProgram program = made.program();
+  EXPECT_EQ(program.capability, 80);
+  Code code(mlp(), "sm_80");
+  ASSERT_TRUE(code.back(cuda, backing).ok());
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::filesystem::path path = folder.path() / "m.honec";
+  ASSERT_TRUE(write_honec(path, {&program, 1}, "1.2.3").ok());
+  const Result<CompiledModel> model = load_compiled(path, {}, 1, {.device = device});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_EQ(outputs_of(*model->runnable, model->inputs.tensors).size(), 1);
+  EXPECT_EQ(needs_text(model->chosen()), "sm_80");
+  EXPECT_THAT(load_compiled(path, {}, 1),
+              refuses(ErrorCode::unsupported, "m.honec...GPUs...sm_80...CPU"));
+}
+
+// One file may have code for both.
+TEST(GpuFile, CpuAndGpuTakeTheirOwnProgram) {
+  const FakeCuda cuda;
+  GpuBacking backing;
+  Code gpu(mlp(), "sm_80");
+  ASSERT_TRUE(gpu.back(cuda, backing).ok());
+  Compilation cpu(mlp(), host_target().value());
+  const HonecFile file = file_of({gpu.program(), {.image = cpu.image().value()}}).value();
+  const std::vector<Tensor> inputs = random_inputs(mlp(), 1).value();
+  const auto on_cpu = LoadedModel::load(file).value();
+  EXPECT_NE(on_cpu->single(), nullptr);
+  EXPECT_EQ(outputs_of(*on_cpu, inputs).size(), 1);
+  const auto on_gpu = LoadedModel::load(file, {.device = cuda.device().value()}).value();
+  EXPECT_EQ(outputs_of(*on_gpu, inputs).size(), 1);
+}
+
+TEST(GpuFile, ARunTakesTheSizesOfItsInputs) {
+  const FakeCuda cuda;
+  GpuBacking backing;
+  Code two(mlp(2), "sm_80"), four(mlp(4), "sm_80");
+  for (Code* code : {&two, &four}) ASSERT_TRUE(code->back(cuda, backing).ok());
+  const HonecFile file = file_of({two.program(), four.program()}).value();
+  const auto loaded = LoadedModel::load(file, {.device = cuda.device().value()}).value();
+  for (int64_t batch : {2, 4})
+    EXPECT_EQ(outputs_of(*loaded, random_inputs(mlp(batch), 1).value())[0].type().dims()[0], batch);
+  EXPECT_THAT(loaded->run(random_inputs(mlp(3), 1).value()),
+              refuses(ErrorCode::bad_input, "3x16...2x16...4x16"));
+}
+
+// A kernel without code for the GPU has machine code in the file.
+TEST(GpuFile, AKernelOnTheCpuStaysThere) {
+  const FakeCuda cuda;
+  GpuBacking backing;
+  Code code(mlp(), "sm_80");
+  ASSERT_TRUE(code.back(cuda, backing).ok());
+  const std::vector<Tensor> inputs = random_inputs(mlp(), 1).value();
+  const HonecFile whole = file_of({code.program()}).value();
+  const auto device = cuda.device().value();
+  const std::vector<Tensor> expected =
+      outputs_of(*LoadedModel::load(whole, {.device = device}).value(), inputs);
+
+  Image image = *code.compilation.image().value();
+  const TileProgram& tiles = code.compilation.program().value()->kernels[0].tiles;
+  const std::string object = compile_like_gpu(tiles, host_target().value(), "beside").value();
+  image.kernels[0].object = std::make_shared<const std::string>(object);
+  image.kernels[0].needs = host_instructions().value();
+  const std::vector<std::string> names = phase_symbols(simt_form(tiles), "beside");
+  for (size_t p = 0; p < names.size(); ++p) image.kernels[0].phases[p].symbol = names[p];
+  image.kernels[0].scratch_bytes = scratch_layout(serial_form(simt_form(tiles))).bytes.value();
+  HonecProgram program = code.program();
+  program.image = &image;
+  const HonecFile file = file_of({program}).value();
+  EXPECT_TRUE(file.gpu_image(0)->kernels[0].phases.empty());
+  EXPECT_EQ(file.programs()[0].needs, host_instructions().value());
+  const auto loaded = LoadedModel::load(file, {.device = device});
+  ASSERT_TRUE(loaded.ok()) << loaded.error().to_string();
+  EXPECT_TRUE(outputs_of(**loaded, inputs)[0].same_bytes(expected[0]));
+  if (host_instructions().value() != Instructions())
+    EXPECT_THAT(file.choose_for_gpu(80, Instructions()),
+                refuses(ErrorCode::unsupported, "CPU beside the GPU"));
+}
+
+// Memory of the fake GPU is memory of the process. Kernels use what is aligned where it lies.
+TEST(GpuFile, RunsOnArraysOfTheDevice) {
+  const FakeCuda cuda;
+  GpuBacking backing;
+  const auto device = cuda.device().value();
+  Code code(mlp(), "sm_80");
+  ASSERT_TRUE(code.back(cuda, backing).ok());
+  const auto loaded =
+      load_honec_on_gpu(file_of({code.program()}).value(), {.device = device}).value();
+  const std::vector<Tensor> inputs = random_inputs(mlp(), 1).value();
+  const Tensor expected = outputs_of(*loaded, inputs)[0];
+  for (uint64_t offset : {0, 4}) {
+    SCOPED_TRACE(offset);
+    const auto x = CudaMemory::make(device, inputs[0].byte_size() + 4).value();
+    const auto y = CudaMemory::make(device, expected.byte_size() + 4).value();
+    const cuda::Address from = x->address() + offset, to = y->address() + offset;
+    std::memcpy(reinterpret_cast<void*>(from), inputs[0].bytes().data(), inputs[0].bytes().size());
+    const Status good = loaded->run_on_device({&from, 1}, {&to, 1}, nullptr);
+    ASSERT_TRUE(good.ok()) << good.error().to_string();
+    EXPECT_EQ(
+        std::memcmp(reinterpret_cast<void*>(to), expected.bytes().data(), expected.bytes().size()),
+        0);
+  }
+}
+
+// ---- Hostile files -----------------------------------------------------------------------------
+
+TEST(GpuFile, WhatNoGpuLaunchesIsRefusedByItsPlace) {
+  Code code(mlp(), "sm_80");
+  const std::string place = "program, byte...kernel...";
+  const auto phase = [&](const std::function<void(GpuPhase&)>& change) {
+    return refused_with(code, [&](GpuKernel& kernel) { change(kernel.phases[0]); });
+  };
+  for (int64_t threads : {int64_t{0}, int64_t{1025}, int64_t{-1}, INT64_MAX})
+    EXPECT_THAT(phase([&](GpuPhase& one) { one.block_threads = threads; }),
+                refuses(ErrorCode::bad_input, place + "threads"));
+  for (int64_t bytes : {int64_t{-1}, INT64_MAX})
+    EXPECT_THAT(phase([&](GpuPhase& one) { one.shared_bytes = bytes; }),
+                refuses(ErrorCode::bad_input, place + "shared memory"));
+  for (int64_t bytes : {int64_t{-64}, int64_t{63}, int64_t{1} << 40})
+    EXPECT_THAT(phase([&](GpuPhase& one) { one.scratch_bytes = bytes; }),
+                refuses(ErrorCode::bad_input, place + "scratch"));
+  EXPECT_THAT(refused_with(code, [](GpuKernel& one) { one.capability = 81; }),
+              refuses(ErrorCode::bad_input, "program, byte...capability of a kernel is 81"));
+  EXPECT_THAT(refused_with(code, [](GpuKernel& one) { one.ptx[20] = '\0'; }),
+              refuses(ErrorCode::bad_input, place + "byte 20"));
+  EXPECT_THAT(refused_with(code, [](GpuKernel& one) { one.ptx.clear(); }),
+              refuses(ErrorCode::bad_input, place + "empty"));
+  EXPECT_TRUE(refused_with(code, [](GpuKernel&) {}).ok());
+}
+
+// The table of a file, to be changed and sealed again.
+struct Table {
+  std::string bytes;
+  honec::Header header;
+  std::vector<honec::Section> sections;
+
+  explicit Table(std::string text) : bytes(std::move(text)) {
+    std::memcpy(&header, bytes.data(), sizeof header);
+    sections.resize(header.sections);
+    std::memcpy(sections.data(), bytes.data() + sizeof header,
+                sections.size() * sizeof(honec::Section));
+  }
+  std::string sealed() {
+    for (honec::Section& one : sections)
+      if (one.checksum != 0 && one.offset + one.bytes <= bytes.size())
+        one.checksum = hash_string(std::string_view(bytes).substr(one.offset, one.bytes));
+    return unsealed();
+  }
+  std::string unsealed() {
+    header.checksum = honec::header_checksum(header, std::as_bytes(std::span(sections)));
+    std::memcpy(bytes.data(), &header, sizeof header);
+    std::memcpy(bytes.data() + sizeof header, sections.data(),
+                sections.size() * sizeof(honec::Section));
+    return bytes;
+  }
+};
+
+TEST(GpuFile, DamageIsFound) {
+  Code code(mlp(), "sm_80");
+  const std::vector<HonecProgram> programs = {code.program()};
+  const Table good(bytes_of(programs));
+  ASSERT_EQ(good.sections[1].kind, static_cast<uint32_t>(honec::Kind::gpu_program));
+  {
+    Table table = good;  // a letter of the PTX
+    table.bytes[table.sections[2].offset + 9] ^= 1;
+    EXPECT_THAT(parse(table.unsealed()), refuses(ErrorCode::bad_input, "section 2...checksum"));
+  }
+  {
+    Table table = good;
+    table.sections[2].bytes = uint64_t{1} << 40;
+    EXPECT_THAT(parse(table.sealed()), refuses(ErrorCode::bad_input, "section 2...code"));
+  }
+  {
+    Table table = good;
+    table.sections[2].bytes -= 64;
+    EXPECT_THAT(parse(table.sealed()), refuses(ErrorCode::bad_input, "section 3"));
+  }
+  {
+    Table table = good;  // which has no such sections
+    table.header.version = honec::kVersion;
+    EXPECT_THAT(parse(table.sealed()), refuses(ErrorCode::bad_input, "section 1...program"));
+  }
+  for (int64_t capability : {0, 79, 1000}) {
+    Table table = good;
+    std::memcpy(table.bytes.data() + table.sections[1].offset, &capability, sizeof capability);
+    EXPECT_THAT(parse(table.sealed()), refuses(ErrorCode::bad_input, "capability of a GPU"));
+  }
+}
+
+TEST(GpuFile, HostileProgramsAreRefusedOrCheckedWhenLoaded) {
+  const FakeCuda cuda;
+  const auto device = cuda.device().value();
+  Code code(mlp(), "sm_80");
+  const std::vector<HonecProgram> programs = {code.program()};
+  const Table good(bytes_of(programs));
+  Rng rng(3);
+  int read = 0;
+  for (int time = 0; time < 1500; ++time) {
+    Table table = good;
+    const honec::Section& section = table.sections[rng.below(2)];
+    for (uint64_t changes = 1 + rng.below(3); changes > 0; --changes) {
+      const size_t at = section.offset + rng.below(section.bytes);
+      table.bytes[at] = rng.below(2) == 0 ? static_cast<char>(rng.below(256)) : '\xff';
+    }
+    const Result<HonecFile> file = parse(table.sealed());
+    if (!file.ok()) continue;
+    const Result<GpuImage> image = file->gpu_image(0);
+    if (!image.ok()) continue;
+    ++read;
+    // No code is there for the device: what is loaded is refused at the latest then.
+    EXPECT_FALSE(CudaExecutable::load(*image, device).ok());
+  }
+  EXPECT_GT(read, 0);
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
