@@ -4,6 +4,7 @@
 #include "compile/gpu_kernels.h"
 #include "program/tiles/bind.h"
 #include "program/tiles/calling.h"
+#include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
 
 namespace hone::tested {
@@ -13,7 +14,7 @@ Status GpuBacking::add(const FakeCuda& cuda, const Program& program, const Targe
   const Target cpu = HONE_TRY(host_target());
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     if (!code.on_cpu[k].empty()) return check_failed("on the CPU: {}", code.on_cpu[k]);
-    const TileProgram form = simt_form(program.kernels[k].tiles);
+    const TileProgram form = serial_form(simt_form(program.kernels[k].tiles));
     const std::string object =
         HONE_TRY(compile_like_gpu(program.kernels[k].tiles, cpu, kGpuSymbol));
     objects_.push_back(
