@@ -6,6 +6,7 @@
 #include "cli/gpu.h"
 #include "cli/inputs.h"
 #include "cli/machines.h"
+#include "cli/placed_model.h"
 #include "cli/prices.h"
 #include "cli/processes.h"
 #include "cli/sharding.h"
@@ -53,9 +54,12 @@ Status check_devices(const Arguments& arguments) {
   }
   if (names_sharding(arguments) && arguments.given("batch"))
     return usage_error("--batch divides the batch alone; it does not go with --shard");
+  // A plan that places kernels on devices is for several of them.
+  const bool places =
+      is_given(arguments, "plan") && HONE_TRY(given_device_plan(arguments)).has_value();
   for (std::string_view other :
        {"plan", "plan-seed", "trace", "profile", "donate", "vs", "backend", "numerics"})
-    if (is_given(arguments, other))
+    if (is_given(arguments, other) && !(places && other == "plan"))
       return usage_error("--{} is of one device; it does not go with --{}", other, division);
   if (names_compiled(arguments))
     return unsupported("{} is compiled for one device, and has no graph to divide",

@@ -122,6 +122,17 @@ grep -q "devices of\|1 device of" err
 sed 's/\(device @k0\) = .*/\1 = 1/' m.plan >moved.plan
 "$HONE" run m.hone --plan moved.plan --seed 4 --expect whole.npz >out 2>err
 grep -q "2 devices of" err
+# The command line says who the devices are.
+for who in "--devices cpu,cpu" "--devices 2 --transport shared" "--devices 2 --transport tcp"; do
+  # shellcheck disable=SC2086  # words
+  "$HONE" run m.hone --plan moved.plan --seed 4 $who --expect whole.npz >out 2>err
+  grep -q "2 devices of" err
+done
+"$HONE" run m.hone --plan moved.plan --devices 1 --seed 4 >out 2>err && exit 1
+grep -q "no device 1" err
+"$HONE" compile m.hone --emit plan >whole.plan 2>err
+"$HONE" run m.hone --plan whole.plan --devices 2 >out 2>err && exit 1
+grep -q -e "--plan is of one device" err
 says "by" m.hone --system local:2 --seconds 0 --plan moved.plan -o again.plan
 grep -q "device @k0 = 1" again.plan
 sed 's/\(device @k0\) = .*/\1 = 7/' m.plan >wrong.plan
