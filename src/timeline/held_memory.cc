@@ -1,7 +1,7 @@
 #include "timeline/held_memory.h"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 
 #include "base/checked_math.h"
 
@@ -32,15 +32,26 @@ Status check_buffer(const Timeline& timeline, const HeldBuffer& buffer, size_t n
   return {};
 }
 
-// Follows one device through its changes, which are in order.
+// The buffers that are held after the first changes, ascending.
+std::vector<uint32_t> held_after(std::span<const Change> changes) {
+  std::vector<uint32_t> made, freed, held;
+  for (const Change& change : changes)
+    (change.turn == Turn::make ? made : freed).push_back(change.buffer);
+  std::ranges::sort(made);
+  std::ranges::sort(freed);
+  std::ranges::set_difference(made, freed, std::back_inserter(held));
+  return held;
+}
+
+// Follows one device through its changes, which are in order. Memory may rise with each of them, so
+// only that of the last peak is listed.
 HeldMemory follow(std::span<const Change> changes, std::span<const HeldBuffer> buffers) {
   HeldMemory memory;
-  std::set<uint32_t> held;
+  size_t until_peak = 0;
   int64_t bytes = 0;
   for (size_t i = 0; i < changes.size(); ++i) {
     const Change& change = changes[i];
     if (change.turn == Turn::make) {
-      held.insert(change.buffer);
       bytes += buffers[change.buffer].bytes;
       // The last one that is made at the tick has the most.
       const bool more = i + 1 < changes.size() && changes[i + 1].at == change.at &&
@@ -48,16 +59,16 @@ HeldMemory follow(std::span<const Change> changes, std::span<const HeldBuffer> b
       if (!more && bytes > memory.peak) {
         memory.peak = bytes;
         memory.at = change.at;
-        memory.buffers.assign(held.begin(), held.end());
+        until_peak = i + 1;
       }
     } else {
-      held.erase(change.buffer);
       bytes -= buffers[change.buffer].bytes;
     }
     const bool ends_tick = i + 1 == changes.size() || changes[i + 1].at != change.at;
     if (ends_tick && (memory.curve.empty() || memory.curve.back().second != bytes))
       memory.curve.emplace_back(change.at, bytes);
   }
+  memory.buffers = held_after(changes.first(until_peak));
   return memory;
 }
 
