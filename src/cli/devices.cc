@@ -55,8 +55,8 @@ Status check_devices(const Arguments& arguments) {
   if (names_sharding(arguments) && arguments.given("batch"))
     return usage_error("--batch divides the batch alone; it does not go with --shard");
   // A plan that places kernels on devices is for several of them.
-  const bool places =
-      is_given(arguments, "plan") && HONE_TRY(given_device_plan(arguments)).has_value();
+  const bool places = is_given(arguments, "plan") &&
+                      HONE_TRY(given_device_plan(arguments)).has_value();
   for (std::string_view other :
        {"plan", "plan-seed", "trace", "profile", "donate", "vs", "backend", "numerics"})
     if (is_given(arguments, other) && !(places && other == "plan"))
