@@ -5,6 +5,7 @@
 // steps.
 //   --workload_seconds=S of each search (default 5); --tune=N steps (default 0); --workload=NAME:
 //   it alone
+// Rows are kept in build/bench/place.rows.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <functional>
 
 #include "bench/flags.h"
+#include "bench/rows.h"
 #include "lab/models/tune_placement.h"
 #include "place/placer.h"
 #include "place/plain_system.h"
@@ -233,45 +235,57 @@ PlaceProblem wavenet(int64_t stacks, int64_t layers, int64_t devices) {
 constexpr std::string_view kQuick[] = {"one", "contiguous", "heft",      "etf",
                                        "sct", "critical",   "multilevel"};
 
-void place_workload(benchmark::State& state, const PlaceProblem& problem) {
+// The steps in seconds, by placer; one that finds nothing that fits has none. "rival" is the number
+// of the best quick one.
+bench::Row measured(const PlaceProblem& problem) {
+  bench::Row row;
   const PlaceJudge judge(problem);
+  double best = kCannotRun;
+  std::optional<DevicePlacement> start;
+  const auto run = [&](std::string_view by, double seconds, const PlacePolicy* policy) {
+    PlaceOptions options = {.by = std::string(by), .seconds = seconds, .policy = policy};
+    if (start && seconds < 1e8) options.start = start;
+    const Result<PlaceResult> found = place(judge, options);
+    if (!found.ok()) return;
+    row["bound"] = found->bounds.of(PlaceGoal::step);
+    row[std::string(by)] = found->value;
+    const auto* const quick = std::ranges::find(kQuick, by);
+    if (quick == std::end(kQuick) || found->value >= best) return;
+    best = found->value;
+    start = found->placement;
+    row["rival"] = static_cast<double>(quick - kQuick);
+  };
+  for (const std::string_view by : kQuick) run(by, 1e9, nullptr);
+  run("policy", 1e9, nullptr);
+  const auto steps = static_cast<int64_t>(tune_steps.number());
+  std::optional<TunedPlacement> tuned;
+  if (steps > 0 && shipped_policy() != nullptr) {
+    Result<TunedPlacement> made = tune_placement(judge, *shipped_policy(), {.steps = steps});
+    if (made.ok()) tuned = *std::move(made);
+  }
+  if (tuned) row["tuned"] = tuned->value;
+  run("annealing", search_seconds.number(), nullptr);
+  run("guided", search_seconds.number(), tuned ? &tuned->policy : nullptr);
+  return row;
+}
+
+void place_workload(benchmark::State& state, const PlaceProblem& problem) {
+  const Target target = host_target().value();
+  const std::string version =
+      fmt::format("search {} s, {} steps", search_seconds.number(), tune_steps.number());
   for (auto _ : state) {
-    double best = kCannotRun;
-    std::optional<DevicePlacement> start;
-    PlaceBounds bounds;
-    std::string won;
-    const auto run = [&](std::string_view by, double seconds, const PlacePolicy* policy) {
-      PlaceOptions options = {.by = std::string(by), .seconds = seconds, .policy = policy};
-      if (start && seconds < 1e8) options.start = start;
-      const Result<PlaceResult> found = place(judge, options);
-      if (!found.ok()) return kCannotRun;
-      bounds = found->bounds;
-      state.counters[std::string(by)] = 1e3 * found->value;
-      if (seconds >= 1e8 && by != "policy" && found->value < best) {
-        best = found->value;
-        start = found->placement;
-        won = by;
-      }
-      return found->value;
-    };
-    for (const std::string_view by : kQuick) run(by, 1e9, nullptr);
-    const double learned = run("policy", 1e9, nullptr);
-    state.counters["policy_over_rival"] = learned / best;
-    const auto steps = static_cast<int64_t>(tune_steps.number());
-    std::optional<TunedPlacement> tuned;
-    if (steps > 0 && shipped_policy() != nullptr) {
-      Result<TunedPlacement> made = tune_placement(judge, *shipped_policy(), {.steps = steps});
-      if (made.ok()) tuned = *std::move(made);
-    }
-    if (tuned) {
-      state.counters["tuned"] = 1e3 * tuned->value;
-      state.counters["tuned_over_rival"] = tuned->value / best;
-    }
-    const double walked = run("annealing", search_seconds.number(), nullptr);
-    const double guided = run("guided", search_seconds.number(), tuned ? &tuned->policy : nullptr);
-    state.counters["annealing_over_rival"] = walked / best;
-    state.counters["guided_over_rival"] = guided / best;
-    state.counters["bound"] = 1e3 * bounds.of(PlaceGoal::step);
+    const Result<bench::Row> found = bench::kept_row({"place", problem.name, target, version},
+                                                     [&] { return measured(problem); });
+    if (!found.ok()) return state.SkipWithError(found.error().to_string().c_str());
+    const auto rival = found->find("rival");
+    if (rival == found->end()) return state.SkipWithError("no quick placer finds what fits");
+    const std::string_view won = kQuick[static_cast<size_t>(rival->second)];
+    const double best = found->at(std::string(won));
+    for (const auto& [name, value] : *found)
+      if (name != "rival") state.counters[name] = 1e3 * value;
+    for (const char* name : {"policy", "tuned", "annealing", "guided"})
+      if (const auto one = found->find(name); one != found->end())
+        state.counters[fmt::format("{}_over_rival", name)] = one->second / best;
     state.counters["nodes"] = static_cast<double>(problem.nodes.size());
     state.SetLabel(fmt::format("best quick rival {}", won));
   }

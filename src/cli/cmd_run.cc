@@ -6,6 +6,7 @@
 #include "cli/devices.h"
 #include "cli/hosts.h"
 #include "cli/inputs.h"
+#include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/placed_model.h"
@@ -135,28 +136,100 @@ Status run_programs(const Processes& processes, const Arguments& arguments, Cons
   return hand_out(wishes, outputs, arguments, console);
 }
 
+// If there are several runs, each output says which one it is of.
+std::vector<std::string> names_of_runs(const std::vector<std::string>& names, int64_t runs) {
+  if (runs == 1) return names;
+  std::vector<std::string> all;
+  for (int64_t k = 1; k <= runs; ++k)
+    for (const std::string& name : names) all.push_back(fmt::format("{}#{}", name, k));
+  return all;
+}
+
+// The tensors of each run, of which the first one's are made. Random ones differ from run to run,
+// given ones do not.
+Result<std::vector<std::vector<Tensor>>> tensors_of_runs(const Source& source, const Graph& sized,
+                                                         const RunInputs& first, int64_t runs,
+                                                         const Arguments& arguments,
+                                                         Console& console) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : first.tensors) bytes += tensor.byte_size();
+  for (const ValueId output : sized.outputs()) bytes += sized.type(output).static_bytes();
+  if (runs > 1 && bytes > first.memory_left.native / (runs - 1))
+    return name_memory_limit(
+               over_limit("{} runs have inputs and outputs of {} each; {} are left for them", runs,
+                          format_bytes(bytes), format_bytes(first.memory_left.native)),
+               arguments)
+        .error();
+  std::vector<std::vector<Tensor>> all = {first.tensors};
+  Face face = limited_face(arguments, console);
+  face.notice = {};  // told for the first one
+  for (int64_t k = 1; k < runs; ++k)
+    all.push_back( HONE_TRY(resolve_inputs(signature_of(source.model), source.open,
+                                           arguments.integer("seed") + k, Engine::native, face))
+                      .tensors);
+  return all;
+}
+
 // A model whose plan says which device computes what.
 Status run_placed(const DevicePlan& plan, const Processes& processes, const Arguments& arguments,
                   Console& console) {
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {true}));
   if (single_graph(source.model) == nullptr)
     return no_single_graph(source.model, "a plan that places kernels on devices");
-  const Wishes wishes = HONE_TRY(wishes_of(output_names(source.model), arguments));
-  const RunInputs inputs =
+  const int64_t runs = arguments.given("repeat") ? arguments.integer("repeat") : 1;
+  const Wishes wishes =
+      HONE_TRY(wishes_of(names_of_runs(output_names(source.model), runs), arguments));
+  const RunInputs first =
       HONE_TRY(inputs_on(std::nullopt, source, arguments, Engine::native, console));
+  const Model sized = HONE_TRY(with_sizes(source.model, first.bindings));
+  const std::vector<std::vector<Tensor>> inputs =
+      HONE_TRY(tensors_of_runs(source, *single_graph(sized), first, runs, arguments, console));
   const auto start = std::chrono::steady_clock::now();
-  const Model sized = HONE_TRY(with_sizes(source.model, inputs.bindings));
   const PlacedModel placed = HONE_TRY(placed_model(plan, *single_graph(sized), arguments, console));
-  const std::shared_ptr<const Runnable> code =
-      HONE_TRY(placed.code(processes, inputs.memory_left.native, arguments, console));
-  const std::vector<Tensor> made =
-      HONE_TRY(code->run(inputs_of_devices(placed.graph, placed.programs.programs, inputs.tensors),
-                         {.cancel = &console.cancel()}));
-  const std::vector<Tensor> outputs = outputs_of_graph(placed.programs, made);
+  const std::shared_ptr<const EachDevice> code =
+      HONE_TRY(placed.code(processes, first.memory_left.native, arguments, console));
+  std::vector<std::vector<Tensor>> given;
+  for (const std::vector<Tensor>& one : inputs)
+    given.push_back(inputs_of_devices(placed.graph, placed.programs.programs, one));
+  const std::vector<std::vector<Tensor>> made =
+      HONE_TRY(code->run_all(given, {.cancel = &console.cancel()}));
+  std::vector<Tensor> outputs;
+  for (const std::vector<Tensor>& one : made)
+    std::ranges::move(outputs_of_graph(placed.programs, one), std::back_inserter(outputs));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs, source.labels));
-  console.note("{}, native, compiled and run in {}", placed.how, format_seconds(elapsed.count()));
+  console.note("{}, native, compiled and run {}in {}", placed.how,
+               runs == 1 ? "" : fmt::format("{} times ", runs), format_seconds(elapsed.count()));
   return hand_out(wishes, outputs, arguments, console);
+}
+
+// With --trace the times are those of the real code.
+Result<QuickStart> quick_start_of(const Arguments& arguments) {
+  const std::string& when = arguments.text("quick-start");
+  if (arguments.given("trace") && arguments.given("quick-start") && when != "never")
+    return usage_error("--quick-start {} does not go with --trace", when)
+        .with_hint("a trace is of the code that later runs use, too");
+  if (arguments.given("trace") || when == "never") return QuickStart::never;
+  return when == "always" ? QuickStart::always : QuickStart::where_sooner;
+}
+
+// A model that ran on quick code gets its real code, which later starts find in the cache. Without
+// a cache nobody would use it.
+Status finish_code(const NativeModel& model, const NativeOptions& options, Console& console) {
+  const size_t kernels = model.code().early_kernels();
+  if (kernels == 0) return {};
+  if (options.cache == nullptr) {
+    console.note("it ran on quick code of {} kernels (--quick-start never: without)", kernels);
+    return {};
+  }
+  const auto start = std::chrono::steady_clock::now();
+  HONE_TRY(model.code().finish(console.face().progress, &console.cancel()));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  console.note(
+      "it ran on quick code of {} kernels; the code for later runs was made in {} "
+      "(--quick-start never: without)",
+      kernels, format_seconds(elapsed.count()));
+  return {};
 }
 
 Status run_on(const Processes& processes, const Arguments& arguments, Console& console) {
@@ -167,6 +240,9 @@ Status run_on(const Processes& processes, const Arguments& arguments, Console& c
     const std::optional<DevicePlan> placing = HONE_TRY(given_device_plan(arguments));
     if (placing) return run_placed(*placing, processes, arguments, console);
   }
+  if (arguments.given("repeat"))
+    return usage_error("--repeat is for a plan that places kernels on devices")
+        .with_hint("'hone place MODEL --system local:2 -o FILE' makes one for --plan FILE");
   const std::optional<DeviceOptions> devices =
       HONE_TRY(device_options(arguments, processes, console));
   if (names_compiled(arguments)) return run_compiled(arguments, console);
@@ -174,10 +250,12 @@ Status run_on(const Processes& processes, const Arguments& arguments, Console& c
   if (arguments.given("backend") && is_native != (arguments.text("backend") == "native"))
     return usage_error("--numerics is for --backend reference");
   NativeOptions native;
-  if (is_native)
+  if (is_native) {
     native = HONE_TRY(native_options(arguments, console));
-  else
+    native.quick_start = HONE_TRY(quick_start_of(arguments));
+  } else {
     HONE_TRY(refuse_native_options(arguments));
+  }
   const bool flushes = arguments.given("flush-denormals");
   if (flushes && !is_native) return usage_error("--flush-denormals is for native code");
   Tracer tracer(arguments);
@@ -238,7 +316,8 @@ Status run_on(const Processes& processes, const Arguments& arguments, Console& c
         HONE_TRY(flush_error(flushed, source.model, inputs, native, names, face));
     console.note("{}", error);
   }
-  return hand_out(wishes, outputs, arguments, console);
+  HONE_TRY(hand_out(wishes, outputs, arguments, console));
+  return compiled == nullptr ? Status() : finish_code(*compiled, native, console);
 }
 
 }  // namespace

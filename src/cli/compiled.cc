@@ -19,9 +19,9 @@ using Json = nlohmann::ordered_json;
 
 // Options that do not apply to a compiled model.
 constexpr std::string_view kOfModels[] = {
-    "log",        "no-log",   "target",       "prices",    "cost",    "sure",
-    "no-measure", "plan",     "plan-lenient", "plan-seed", "without", "cache",
-    "backend",    "numerics", "dim",          "dot",       "checked"};
+    "log",  "no-log",       "target",    "prices",      "cost",  "sure",    "no-measure",
+    "plan", "plan-lenient", "plan-seed", "without",     "cache", "backend", "numerics",
+    "dim",  "dot",          "checked",   "quick-start", "repeat"};
 
 Status refuse_options_of_models(const Arguments& arguments) {
   for (std::string_view option : kOfModels)

@@ -57,8 +57,8 @@ Status check_devices(const Arguments& arguments) {
   // A plan that places kernels on devices is for several of them.
   const bool places = is_given(arguments, "plan") &&
                       HONE_TRY(given_device_plan(arguments)).has_value();
-  for (std::string_view other :
-       {"plan", "plan-seed", "trace", "profile", "donate", "vs", "backend", "numerics"})
+  for (std::string_view other : {"plan", "plan-seed", "trace", "profile", "donate", "vs", "backend",
+                                 "numerics", "quick-start"})
     if (is_given(arguments, other) && !(places && other == "plan"))
       return usage_error("--{} is of one device; it does not go with --{}", other, division);
   if (names_compiled(arguments))

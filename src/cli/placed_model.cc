@@ -18,9 +18,10 @@ namespace {
 
 // Options that say how each device computes what it has.
 constexpr std::string_view kOfOneDevice[] = {
-    "threads", "plan-seed",       "plan-lenient", "optimize", "without",
-    "trace",   "flush-denormals", "numerics",     "backend",  "checked",
-    "verify",  "assume-range",    "mesh",         "shard",    "batch"};
+    "threads", "plan-seed", "plan-lenient",    "optimize",
+    "without", "trace",     "flush-denormals", "numerics",
+    "backend", "checked",   "verify",          "assume-range",
+    "mesh",    "shard",     "batch",           "quick-start"};
 
 Status check_options_of_placed(const Arguments& arguments) {
   for (const Option& option : arguments.command().options)
@@ -77,10 +78,10 @@ Result<PlacedModel> placed_model(const DevicePlan& plan, const Graph& graph,
   return model;
 }
 
-Result<std::shared_ptr<const Runnable>> PlacedModel::code(const Processes& processes,
-                                                          int64_t memory_limit,
-                                                          const Arguments& arguments,
-                                                          Console& console) const {
+Result<std::shared_ptr<const EachDevice>> PlacedModel::code(const Processes& processes,
+                                                            int64_t memory_limit,
+                                                            const Arguments& arguments,
+                                                            Console& console) const {
   NativeOptions native;
   // A folder that cannot be used costs time, and nothing else, unless the user named it.
   if (arguments.text("cache") != "none") {
@@ -108,7 +109,7 @@ Result<std::shared_ptr<const Runnable>> PlacedModel::code(const Processes& proce
     crew = HONE_TRY(Crew::lead(
         HONE_TRY(make_thread_transport(static_cast<int32_t>(devices.size()))), "process", own));
   }
-  return Result<std::shared_ptr<const Runnable>>( HONE_TRY(crew->load_each(images, of_device)));
+  return crew->load_each(images, of_device);
 }
 
 }  // namespace hone::cli

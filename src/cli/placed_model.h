@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "cli/arguments.h"
-#include "runtime/runnable.h"
 #include "search/placed_graph.h"
 #include "session/inputs.h"
+#include "worker/each_device.h"
 
 // Models under a plan that says which device computes what.
 
@@ -27,8 +27,9 @@ struct PlacedModel {
   std::string how;                                 // "on 2 devices of 'ring:2'"
 
   // Its native code: takes what inputs_of_devices() gives.
-  Result<std::shared_ptr<const Runnable>> code(const Processes& processes, int64_t memory_limit,
-                                               const Arguments& arguments, Console& console) const;
+  Result<std::shared_ptr<const EachDevice>> code(const Processes& processes, int64_t memory_limit,
+                                                 const Arguments& arguments,
+                                                 Console& console) const;
 };
 
 // The devices are those of --system, else as many parts of this machine as the plan or --devices

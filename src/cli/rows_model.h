@@ -398,9 +398,29 @@ inline constexpr Option kSystemOfDevices[] = {
      .value = "SYSTEM",
      .doc = "plan what devices exchange for this system, and prove that programs of devices fit "
             "its memory: a system file, or a name and sizes such as ring:2 (docs/devices.md)"}};
+inline constexpr std::string_view kQuickStartWords[] = {"auto", "always", "never"};
+inline constexpr Option kQuickStart[] = {
+    {.name = "quick-start",
+     .take = Take::word,
+     .value = "WHEN",
+     .doc = "run on code that is compiled quickly, and then make the code that later runs use; "
+            "auto: where the outputs come sooner so. Both compute the same bits (docs/runtime.md)",
+     .words = kQuickStartWords,
+     .fallback = "never"}};
+inline constexpr int64_t kMostRepeats = 1000;
+inline constexpr Option kRepeat[] = {
+    {.name = "repeat",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "with a plan that places kernels on devices: N runs, one behind the other. A device "
+            "begins the next one while others compute the last one. Random inputs are of --seed, "
+            "--seed + 1, and so on; outputs are NAME#1, NAME#2, and so on (docs/placement.md)",
+     .low = 1,
+     .high = kMostRepeats}};
 inline constexpr auto kRun =
-    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kDevices, kMesh, kTransport,
-           kSystemOfDevices, kChecked, kVerify, kTraceOption, kHosts, kRunOutput, kExpectations);
+    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kQuickStart, kRepeat,
+           kDevices, kMesh, kTransport, kSystemOfDevices, kChecked, kVerify, kTraceOption, kHosts,
+           kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "a compiled model, its weights checked"},

@@ -63,6 +63,7 @@ CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* p
   compile.plan_seed = options.plan_seed;
   compile.cost = options.cost;
   compile.cache = options.cache.get();
+  compile.quick_start = options.quick_start;
   compile.team = options.team;
   compile.device = options.device;
   compile.observer = options.observer;

@@ -31,6 +31,7 @@ struct NativeOptions {
   // The observers of compilations (CompileOptions); they outlive these.
   decltype(CompileOptions::observer) observer = {};
   KernelObserver kernel_observer = {};
+  QuickStart quick_start = QuickStart::never;
   std::unique_ptr<CompileCache> cache;       // null: none
   std::shared_ptr<Team> team;                // that runs it; null: one of its own
   std::shared_ptr<const CudaDevice> device;  // that runs it, if the target is a GPU

@@ -130,9 +130,24 @@ for who in "--devices cpu,cpu" "--devices 2 --transport shared" "--devices 2 --t
 done
 "$HONE" run m.hone --plan moved.plan --devices 1 --seed 4 >out 2>err && exit 1
 grep -q "no device 1" err
+# Runs that follow each other are those of one device, by threads and by processes.
+for seed in 4 5 6; do "$HONE" run m.hone --seed $seed -o by$seed >out 2>err; done
+wanted=by4/c.npy,by5/c.npy,by6/c.npy
+"$HONE" run m.hone --plan moved.plan --seed 4 --repeat 3 --expect $wanted >out 2>err
+grep -q "2 devices of .* run 3 times in" err
+contains "^c#3 "
+"$HONE" run m.hone --plan moved.plan --seed 4 --repeat 3 --devices 2 --transport shared \
+  --expect $wanted >out 2>err
+refuses() {
+  local code=0
+  "$HONE" run m.hone "${@:3}" >out 2>err || code=$?
+  [[ $code == "$1" ]] && grep -q -e "$2" err
+}
+refuses 2 "--repeat" --repeat 2
 "$HONE" compile m.hone --emit plan >whole.plan 2>err
-"$HONE" run m.hone --plan whole.plan --devices 2 >out 2>err && exit 1
-grep -q -e "--plan is of one device" err
+refuses 2 "--plan is of one device" --plan whole.plan --devices 2
+refuses 2 "--threads" --plan moved.plan --devices 2 --threads 1
+refuses 5 "900 runs have inputs and outputs of 32" --plan moved.plan --repeat 900 --memory-limit 8
 says "by" m.hone --system local:2 --seconds 0 --plan moved.plan -o again.plan
 grep -q "device @k0 = 1" again.plan
 sed 's/\(device @k0\) = .*/\1 = 7/' m.plan >wrong.plan
