@@ -62,10 +62,7 @@ class DevicesParser {
     auto& numbers = is_device ? plan.steps.device : plan.steps.priority;
     const auto [at, is_new] = numbers.try_emplace(key);
     if (!is_new) return text_.at(step.token, bad_input("{} is decided twice", key));
-    plan.lines.emplace(
-        fmt::format("{} {}", word.text, key),
-        1 + std::count(whole_.begin(), whole_.begin() + static_cast<std::ptrdiff_t>(word.offset),
-                       '\n'));
+    plan.lines.emplace(fmt::format("{} {}", word.text, key), line_of(word.offset));
     HONE_TRY(text_.expect("="));
     at->second =
         static_cast<int32_t>(
@@ -73,8 +70,18 @@ class DevicesParser {
     return {};
   }
 
+  // Offsets only grow, so no part of a long text is looked at twice.
+  int line_of(size_t offset) {
+    const std::string_view next = whole_.substr(counted_, offset - counted_);
+    line_ += static_cast<int>(std::ranges::count(next, '\n'));
+    counted_ = offset;
+    return line_;
+  }
+
   const std::string_view whole_;
   TextParser text_;
+  size_t counted_ = 0;
+  int line_ = 1;
 };
 
 }  // namespace
