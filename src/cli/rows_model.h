@@ -398,15 +398,14 @@ inline constexpr Option kSystemOfDevices[] = {
      .value = "SYSTEM",
      .doc = "plan what devices exchange for this system, and prove that programs of devices fit "
             "its memory: a system file, or a name and sizes such as ring:2 (docs/devices.md)"}};
-inline constexpr std::string_view kQuickStartWords[] = {"auto", "always", "never"};
 inline constexpr Option kQuickStart[] = {
     {.name = "quick-start",
      .take = Take::word,
      .value = "WHEN",
      .doc = "run on code that is compiled quickly, and then make the code that later runs use; "
             "auto: where the outputs come sooner so. Both compute the same bits (docs/runtime.md)",
-     .words = kQuickStartWords,
-     .fallback = "never"}};
+     .fallback = "never",
+     .words = "auto|always|never"}};
 inline constexpr int64_t kMostRepeats = 1000;
 inline constexpr Option kRepeat[] = {
     {.name = "repeat",

@@ -22,7 +22,7 @@ Result<std::string> code_with(std::string_view line) {
   const std::string text = fmt::format("llvm.func @f() {{\n{}\nllvm.return\n}}", line);
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   HONE_CHECK(module, "the text is wrong");
-  return code::machine_code(*module, host_target().value(), CodeForm::object);
+  return code::machine_code(*module, host_target().value(), CodeForm::object, CodeEffort::full);
 }
 
 // hone has no use for an assembler, so LLVM gives up.
