@@ -151,8 +151,8 @@ TEST(PlanText, ErrorsSayWhereAndWhy) {
   EXPECT_THAT(schedule(""), HasSubstr("expected a field of a schedule, found '}'"));
   EXPECT_THAT(schedule("row = 1"), HasSubstr("expected the field 'algorithm', found '}'"));
   EXPECT_THAT(schedule("algorithm = magic"), HasSubstr("expected an algorithm, found 'magic'"));
-  EXPECT_THAT(schedule("algorithm = nest, rows = 1"),
-              HasSubstr("a schedule has no field 'rows' (p:2:52)"));
+  EXPECT_THAT(schedule("algorithm = nest, speed = 1"),
+              HasSubstr("a schedule has no field 'speed' (p:2:52)"));
   EXPECT_THAT(schedule("algorithm = gemm, row = 1"),
               HasSubstr("algorithm gemm has no field 'row' (p:2:52)"));
   EXPECT_THAT(schedule("pack_lhs = panels, algorithm = nest"),
