@@ -511,7 +511,7 @@ inline constexpr Example kCompileExamples[] = {
     {"hone compile model.onnx --isa all -o model.honec", "the same for older processors, too"},
     {"hone compile model.onnx --sizes batch=1 --sizes batch=8 -o model.honec", "for two sizes"},
     {"hone compile zoo:mlp,batch=8 --devices 2 -o mlp.honec", "a file that two devices run"},
-    {"hone compile model.onnx --error 1e-2 --data samples -o model.honec",
+    {"hone compile model.onnx --to w8 --error 0.1 --data samples -o model.honec",
      "with fewer bits, within an error"},
     {"hone compile model.onnx --trace trace.json", "a trace of compiling, for ui.perfetto.dev"},
     {"hone compile model.onnx --emit library -o libmodel.so", "a library for C, and model.h"},

@@ -35,7 +35,7 @@ inline constexpr Example kTuneExamples[] = {
     {"hone tune model.onnx", "three minutes; commands that compile take the plan from the log"},
     {"hone tune zoo:mobilenet_v2 --budget 30s --threads 1", "shorter, for one thread"},
     {"hone tune zoo:mlp --budget 10s -o mlp.plan", "the plan as a file"},
-    {"hone tune model.onnx --error 1e-2", "with fewer bits, within an error"}};
+    {"hone tune model.onnx --to w8 --error 0.1", "with fewer bits, within an error"}};
 
 // ---- calibrate ---------------------------------------------------------------------------------
 

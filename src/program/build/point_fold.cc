@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "ir/op_facts.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
 #include "program/tiles/bounds.h"

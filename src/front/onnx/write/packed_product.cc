@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "front/decoder/blocks.h"
+#include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 
