@@ -43,8 +43,8 @@ struct Layer {
 // All contractions of the graph itself, in its order. Layers in regions are not listed.
 Result<std::vector<Layer>> layers_of(const Graph& graph);
 
-// Lets layers stay as they are, by the names of their results; a * at the end is any rest. A usage
-// error if there is no such layer.
+// Lets layers stay as they are. `names` are those of their results; a * at the end stands for any
+// rest. A name that fits no layer is a usage error.
 Status leave_out(std::vector<Layer>& layers, std::span<const std::string> names);
 
 // Why a level is not for the layer; success: it is. `group`: weights that share a scale.

@@ -32,7 +32,7 @@ inline constexpr int64_t kMostProduct = int64_t{1} << 17;
 Result<Multiplier> multiplier_of(std::string name, bool is_signed, double power, double area,
                                  Tensor products);
 // The list in the text of a Target, with the files that it names; empty if there is none.
-// An error if there is no exact one to compare with, or if signed and unsigned ones are mixed.
+// One of them must be exact, since energy is compared with its energy. All must be signed, or none.
 Result<std::vector<Multiplier>> load_multipliers(const std::filesystem::path& target);
 
 }  // namespace hone::quantize

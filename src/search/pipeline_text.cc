@@ -49,7 +49,7 @@ class PipelineParser {
     if (plan_.stages.empty())
       return bad_input("the pipeline has no stage")
           .at(plan_.file)
-          .with_hint("'hone shard MODEL --pipeline auto -o FILE.pipeline' makes one");
+          .with_hint("a line of a stage is: stage on 0 1 = %a %b");
     return std::move(plan_);
   }
 
