@@ -140,14 +140,8 @@ const NumberDecision kKept("kept", own_field<BlockRowsFields, &BlockRowsFields::
 class BlockRows : public AlgorithmDef {
  public:
   Status check(const ScheduleSite& site, const Schedule& schedule) const override {
-    if (!site.target.gpu) return unsupported("rows by blocks of threads need a GPU");
+    HONE_TRY(check_gpu_blocks(site, schedule));
     const BlockRowsFields& own = schedule.get<BlockRowsFields>();
-    if (!schedule.lanes.empty() || !schedule.unroll.empty())
-      return bad_input("threads of a block have no lanes, nor points that are unrolled");
-    if (site.is_stage() || site.body.in_place)
-      return unsupported("a stage or an update is not divided among blocks");
-    HONE_TRY(check_loops(site, schedule));
-    if (has_sub_byte_output(site)) return unsupported("threads would share bytes of an output");
     HONE_TRY(check_work(site.facts.work));
     const std::vector<int> counts = warp_counts(site);
     if (std::ranges::find(counts, own.warps) == counts.end())

@@ -153,13 +153,7 @@ const NumberDecision kAhead("ahead", own_field<BlockTilesFields, &BlockTilesFiel
 class BlockTiles : public AlgorithmDef {
  public:
   Status check(const ScheduleSite& site, const Schedule& schedule) const override {
-    if (!site.target.gpu) return unsupported("tiles by blocks of threads need a GPU");
-    if (!schedule.lanes.empty() || !schedule.unroll.empty())
-      return bad_input("threads of a block have no lanes, nor points that are unrolled");
-    if (site.is_stage() || site.body.in_place)
-      return unsupported("a stage or an update is not divided among blocks");
-    HONE_TRY(check_loops(site, schedule));
-    if (has_sub_byte_output(site)) return unsupported("threads would share bytes of an output");
+    HONE_TRY(check_gpu_blocks(site, schedule));
     if (!std::ranges::is_sorted(schedule.order) || schedule.threads != site.parallel())
       return bad_input("blocks divide all {} dims, in ascending order", site.parallel());
     HONE_TRY(tiled_product(site.facts));

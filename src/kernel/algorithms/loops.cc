@@ -84,6 +84,16 @@ Status check_loops(const ScheduleSite& site, const Schedule& schedule) {
   return check_tiles(site, schedule);
 }
 
+Status check_gpu_blocks(const ScheduleSite& site, const Schedule& schedule) {
+  if (!site.target.gpu) return unsupported("blocks of threads need a GPU");
+  if (!schedule.lanes.empty() || !schedule.unroll.empty())
+    return bad_input("threads of a block have no lanes, nor points that are unrolled");
+  if (site.is_stage() || site.body.in_place)
+    return unsupported("a stage or an update is not divided among blocks");
+  if (has_sub_byte_output(site)) return unsupported("threads would share bytes of an output");
+  return check_loops(site, schedule);
+}
+
 double unrolled_statements(const ScheduleSite& site, const Schedule& schedule, size_t blocks) {
   double statements = static_cast<double>(site.facts.work.statements);
   for (const Tile& unroll : schedule.unroll) statements *= 2 * static_cast<double>(unroll.count);

@@ -16,6 +16,8 @@ inline constexpr double kMaxElementBytes = 8;
 
 // Ops that loops can go over, a permutation of the results' dims, threads, tiles.
 Status check_loops(const ScheduleSite& site, const Schedule& schedule);
+// The same for loops that blocks of a GPU divide: threads take the place of lanes and unrolling.
+Status check_gpu_blocks(const ScheduleSite& site, const Schedule& schedule);
 Status check_tile(const ScheduleSite& site, const Tile& tile, std::string_view what);
 // Statements of code. Each tile, and each of this many blocks, may have a smaller one at the end,
 // with code of its own.
