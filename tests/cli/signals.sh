@@ -21,7 +21,7 @@ nothing_is_half() {
   [[ -z $left ]] || { echo "left behind: $left"; return 1; }
 }
 
-# Each command is ended at some moments after its start, by one signal after another: a quarter of
+# Each command is ended at some moments after its start, by one signal after another: a sixth of
 # the commands at one moment each in a share. One that is done by then has done all of it.
 signals=(TERM HUP INT)
 turn=0
@@ -30,7 +30,7 @@ ends_at() { # ends_at "MOMENTS" COMMAND ARGS...
   local moments=$1 moment signal item=0 count
   count=$(wc -w <<<"$moments")
   shift
-  in_share "$((commands++))" 4 || return 0
+  in_share "$((commands++))" 6 || return 0
   for moment in $moments; do
     in_share "$((item++))" "$count" || continue
     signal=${signals[turn++ % 3]}

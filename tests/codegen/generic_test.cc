@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "tests/base/share_testing.h"
 #include "tests/codegen/native.h"
 #include "tests/program/kernel_testing.h"
 
@@ -16,7 +17,9 @@ void check_native(const NodeKernel& kernel) {
   expect_outputs(kernel, *actual);
 }
 
-TEST(NativeGenericKernels, ComputeWhatTheReferenceDoes) { each_node_kernel(0, 40, check_native); }
+TEST(NativeGenericKernels, ComputeWhatTheReferenceDoes) {
+  each_node_kernel(0, tested::share_of(40, 2), check_native);
+}
 
 TEST(NativeGenericKernels, DISABLED_SweepRandomGraphs) {
   each_node_kernel(100'000, 2'000, check_native);

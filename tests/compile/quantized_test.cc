@@ -6,6 +6,7 @@
 #include "ir/text.h"
 #include "oracle/differential.h"
 #include "plan/random_plan.h"
+#include "tests/base/share_testing.h"
 #include "tests/rewrite/quantized_testing.h"
 
 namespace hone::HONE_FILE {
@@ -14,7 +15,7 @@ namespace {
 TEST(Quantized, RandomGraphsAreAsAccurateAsPlainReals) {
   const Target host = host_target().value();
   const std::shared_ptr<Team> team = Team::create({.threads = 1}).value();
-  for (uint64_t seed = 0; seed < 16; ++seed) {
+  for (uint64_t seed = 0; seed < tested::share_of(16, 2); ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     DifferentialCase one = {.graph = RandomQuantized(rng).graph(), .inputs = {}};

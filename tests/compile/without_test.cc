@@ -34,7 +34,7 @@ TEST(Without, EachOptionalPassAndAllOfThemModelsComputeTheSame) {
     const std::vector<Tensor> inputs = random_inputs(graph, 0).value();
     const std::vector<Tensor> want = run_without(graph, {}, inputs).value();
     for (const std::vector<std::string>& passes : choices) {
-      if (!tested::in_share(number++, 8)) continue;
+      if (!tested::in_share(number++, 12)) continue;
       SCOPED_TRACE(testing::Message() << model << " " << testing::PrintToString(passes));
       const Result<std::vector<Tensor>> got = run_without(graph, passes, inputs);
       ASSERT_TRUE(got.ok()) << got.error().to_string();

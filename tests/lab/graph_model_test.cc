@@ -87,7 +87,7 @@ TEST(GraphModel, TellsWeightsOfEachStep) {
 }
 
 TEST(GraphModel, OrdersTilesByOtherLayersAndLosses) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const std::vector<ConfiguredGraph> kernels = many(tiles, 12, 1);
   const std::pair<MessagePassing, GraphLoss> kinds[] = {
       {MessagePassing::gat, GraphLoss::list_mle},
@@ -107,7 +107,7 @@ TEST(GraphModel, OrdersTilesByOtherLayersAndLosses) {
 }
 
 TEST(GraphModel, OrdersByOtherReductions) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   struct Kind {
     GraphReduction reduction;
     bool compares, of_layouts;
@@ -135,7 +135,7 @@ TEST(GraphModel, OrdersByOtherReductions) {
 
 // A network that compares has the last word among the best that it compares.
 TEST(GraphModel, ComparesTheBestOnceMore) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const std::vector<ConfiguredGraph> kernels = many(tiles, 12, 1);
   GraphTraining training = small(kernels[0]);
   training.network.compares = true;
@@ -177,7 +177,7 @@ ConfiguredGraph priced_layouts(uint64_t seed) {
 }
 
 TEST(GraphModel, AddsToPrices) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const std::vector<ConfiguredGraph> some = many(priced_layouts, 8, 1);
   GraphTraining training = small(some[0]);
   training.network.skeleton = true;
@@ -214,7 +214,7 @@ TEST(GraphModel, AddsToPrices) {
 
 // A program is not unseen if training knows its sister.
 TEST(GraphModel, LeavesFamiliesOutTogether) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   std::vector<ConfiguredGraph> some = many(priced_layouts, 8, 1);
   const auto said = [&](std::initializer_list<const char*> names) {
     size_t at = 0;
@@ -263,7 +263,7 @@ TEST(GraphModel, HearsOfTheNoiseOfEachTime) {
 }
 
 TEST(GraphModel, ReadsSequencesOfGraphsOfAnyLength) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   uint64_t number = 0;
   for (GraphReduction reduction : {GraphReduction::lstm, GraphReduction::transformer}) {
     if (!tested::in_share(number++, 2)) continue;
@@ -462,7 +462,7 @@ TEST(JudgeGraphs, KnowsWhatNoiseLeavesOfAnOrder) {
 }
 
 TEST(JudgeGraphs, LeavesGraphsAndConfigurationsOut) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   GraphTraining training = small(known()[0]);
   training.epochs = 2;
   const auto two = std::span(known()).first(2);

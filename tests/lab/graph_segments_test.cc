@@ -155,7 +155,7 @@ TEST(GraphSegments, CountEntriesOfTheTableWithAProbability) {
 
 // The other layers stay as they are.
 TEST(GraphSegments, TuneTheLastLayerInTheEnd) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const std::vector<ConfiguredGraph> graphs = many(layouts, 2, 1);
   GraphTraining training = small();
   training.epochs = 2;
@@ -179,7 +179,7 @@ TEST(GraphSegments, TuneTheLastLayerInTheEnd) {
 // The mean of two seeds: one training may come out 0.05 lower than another, also on another
 // processor.
 TEST(GraphSegments, LearnAlmostAsMuchAsWholeGraphs) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const std::vector<ConfiguredGraph> graphs = many(layouts, 12, 1);
   double tau = 0;
   for (uint64_t training_seed : {1, 2}) {
@@ -200,7 +200,7 @@ TEST(GraphSegments, LearnAlmostAsMuchAsWholeGraphs) {
 
 // One segment is the whole graph.
 TEST(GraphSegments, ScoreAsTheNetworkDoes) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const std::vector<ConfiguredGraph> graphs = many(layouts, 2, 1);
   GraphTraining training = small();
   training.epochs = 1;

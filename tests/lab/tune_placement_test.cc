@@ -37,6 +37,7 @@ PlacementTuning few_steps(std::vector<double>& seen) {
 }
 
 TEST(TunePlacement, IsNeverWorseThanItsStart) {
+  HONE_ONE_RUN_OF(3);
   const PlacePolicy policy = PlacePolicy::make(tested::random_policy_weights(5)).value();
   const PlaceProblem problem = small_problem();
   const PlaceJudge judge(problem);
@@ -55,7 +56,7 @@ TEST(TunePlacement, IsNeverWorseThanItsStart) {
 }
 
 TEST(TunePlacement, TheSameSeedGivesTheSameBits) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const PlacePolicy policy = PlacePolicy::make(tested::random_policy_weights(5)).value();
   const PlaceProblem problem = small_problem();
   const PlaceJudge judge(problem);

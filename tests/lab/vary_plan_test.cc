@@ -146,7 +146,7 @@ TEST_F(VaryPlanTest, HaveTheirPriceByARival) {
 }
 
 TEST_F(VaryPlanTest, RunsWholeAndIsWrittenInTheSchema) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   VariedLayouts some = varied(6);
   some.compose(nothing_known(some));
   for (size_t i : {0, 1, 2}) ASSERT_TRUE(some.run_whole(i, 0.02, nullptr).ok());

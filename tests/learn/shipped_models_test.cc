@@ -23,7 +23,7 @@ constexpr Shipped kShipped[] = {{"xeon-avx512", "xeon.set"},
 // networks are computed in another way than by the hone that trained, models need training anew
 // (docs/learned-prices.md).
 TEST(ShippedModels, PriceTheirDataAsWhenTheyWereTrained) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   for (const std::string archive : {"xeon.tar.xz", "zen3.tar.xz", "zen4.tar.xz"}) {
     const ProcessResult unpacked =

@@ -183,7 +183,7 @@ TEST(TrainKernelModel, GoesOnWhereItWasBrokenOff) {
 
 // As many samples as before, so that the checkpoints themselves would fit.
 TEST(TrainKernelModel, StartsAnewWithOtherData) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   std::vector<KernelSample> others = of_program(false);
   for (KernelSample& kernel : others) kernel.timed.seconds.back() *= 2;
   ModelTraining options = broken_off("kernel_model_of_others");
@@ -195,7 +195,7 @@ TEST(TrainKernelModel, StartsAnewWithOtherData) {
 }
 
 TEST(TrainKernelModel, StartsAnewFromAnotherModel) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   ModelTraining options = broken_off("kernel_model_from_another"), alone = small();
   options.start = alone.start = &trained();
   EXPECT_TRUE(trained(options) == trained(alone));
@@ -204,7 +204,7 @@ TEST(TrainKernelModel, StartsAnewFromAnotherModel) {
 // Plans are made by the trained model: the networks in plain C++, on features as they are,
 // against the graph of the network.
 TEST(TrainKernelModel, PutsTheNetworksIntoTheFastModel) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   std::vector<DescribedKernel> described;
   for (const KernelSample& sample : samples())
     described.push_back(describe(sample, target(), 1, {}));
@@ -267,7 +267,7 @@ TEST(TrainKernelModel, WeightsOfANetworkInAnotherScaleSayTheSame) {
 }
 
 TEST(TrainKernelModel, GoesOnFromAnotherModel) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   ModelTraining options = small();
   options.epochs = 1;
   options.rate = 1e-5;
@@ -399,7 +399,7 @@ TEST(JudgePrices, ChoosesAsThePlannerDoes) {
 }
 
 TEST(JudgePrices, TrainsByOnePartAndJudgesByAnother) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   KernelData data;
   data.target = target();
   data.kernels = samples();
@@ -564,13 +564,14 @@ TEST(TrainKernelModel, MakesOneModelOfSeveralProcessors) {
 
 // Bits are those of the seed, however many threads there are, and whatever ended training before.
 TEST(TrainKernelModel, OfSeveralProcessorsIsTheSameAgain) {
+  HONE_ONE_RUN_OF(5);
   ModelTraining options = short_training();
   options.compile.plan.threads = 2;
   EXPECT_TRUE(train_kernel_model(sets(), options).value() == trained_on_sets());
 }
 
 TEST(TrainKernelModel, OfSeveralProcessorsGoesOnWhereItWasBrokenOff) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   ModelTraining options = short_training();
   options.folder = std::filesystem::path(testing::TempDir()) / "kernel_model_of_several";
   std::filesystem::remove_all(options.folder);

@@ -89,7 +89,7 @@ void expect_near(std::span<const double> actual, std::span<const double> expecte
 }
 
 TEST(TrainerOnDevices, TakesTheStepsOfOneDevice) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const TensorDataset data = texts(60, 1), few = texts(13, 2);
   Trainer one = make(data, options_on(1));
   const std::vector<double> expected = losses_of(one, 8);
@@ -116,7 +116,7 @@ TEST(TrainerOnDevices, DropsTheSameElements) {
 }
 
 TEST(TrainerOnDevices, GivesTheSameBitsAgain) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const TensorDataset data = texts(60, 1);
   Trainer first = make(data, options_on(3));
   const std::vector<double> losses = losses_of(first, 6);
@@ -127,7 +127,7 @@ TEST(TrainerOnDevices, GivesTheSameBitsAgain) {
 }
 
 TEST(TrainerOnDevices, ACheckpointGoesOnOnAnyNumberOfThem) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   const std::filesystem::path path = folder.path() / "now.safetensors";
   const TensorDataset data = texts(60, 1);

@@ -40,7 +40,7 @@ void check_random(uint64_t first, uint64_t count, uint64_t step = 1) {
   }
 }
 
-TEST(Lower, RandomGraphsComputeWhatTheReferenceDoes) { check_random(0, legal_pairs().size(), 3); }
+TEST(Lower, RandomGraphsComputeWhatTheReferenceDoes) { check_random(0, legal_pairs().size(), 6); }
 TEST(Lower, DISABLED_SweepRandomGraphs) { check_random(100'000, 10'000); }
 
 Plan completed(const Graph& graph) {

@@ -113,7 +113,7 @@ TEST(Tasks, OfRandomPlansAreThoseOfThePrograms) {
 TEST(Tasks, OfTheZooAreThoseOfThePrograms) {
   uint64_t number = 0;
   for (const ZooEntry& model : zoo_entries()) {
-    if (!tested::in_share(number++, 4)) continue;
+    if (!tested::in_share(number++, 8)) continue;
     SCOPED_TRACE(model.name);
     const Graph graph =
         prepare(build_zoo_model(model.name, {.size = ZooSize::tiny}).value()).value();

@@ -85,7 +85,7 @@ TEST_F(BuildDataSetTest, MeasuresKernelsThatCanBeLoaded) {
 
 // The start of each race drifts by more than nothing.
 TEST_F(BuildDataSetTest, RefusesRacesOfAnUnsteadyMachine) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   BuildOptions unsteady = options();
   unsteady.most_drift = 0;
   const BuiltSet built = build(std::vector{program("a", 1000)}, unsteady).value();
@@ -97,7 +97,7 @@ TEST_F(BuildDataSetTest, RefusesRacesOfAnUnsteadyMachine) {
 
 // The kernel is the first one, which is measured twice in any case.
 TEST_F(BuildDataSetTest, MeasuresNoisyTimesOnceMoreAndInALaterBuild) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const std::vector<NamedProgram> programs = {program("a", 1000)};
   BuildOptions strict = options();
   strict.most_noise = -1;
@@ -117,7 +117,7 @@ TEST_F(BuildDataSetTest, MeasuresNoisyTimesOnceMoreAndInALaterBuild) {
 }
 
 TEST_F(BuildDataSetTest, GoesOnWhereItWas) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const std::vector<NamedProgram> programs = {program("a", 1000), program("c", 600)};
   BuildOptions one = options();
   one.kernels = 1;
@@ -184,7 +184,7 @@ struct CancelAfterOne : Progress {
 };
 
 TEST_F(BuildDataSetTest, BeginsWithKernelsThatHaveNothing) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   ASSERT_TRUE(build(std::vector{program("a", 1000)}, options()).ok());
   CancelToken cancel;
   CancelAfterOne progress;

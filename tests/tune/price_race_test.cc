@@ -129,7 +129,7 @@ TEST(PriceRace, WithoutTimeOneModelIsRaced) {
 
 // The fit of kernels alone decides nothing.
 TEST(Calibrate, AFitIsKeptOnlyIfWholeModelsAreFasterByIt) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   const std::unique_ptr<Log> log = Log::open((folder.path() / "log.db").native()).value();
   for (const double ratio : {1.3, 1.0, 0.8}) {

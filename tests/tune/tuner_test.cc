@@ -331,7 +331,7 @@ TEST_F(TunerTest, ACancelledSearchGivesWhatItHas) {
 
 // A copy of a model with other weights and another head shares the kernels of its body.
 TEST_F(TunerTest, AFineTunedCopyProfitsFromWhatItShares) {
-  HONE_ONE_RUN_OF(3);
+  HONE_ONE_RUN_OF(5);
   const ZooOptions tiny = {.size = ZooSize::tiny};
   ZooOptions tuned_further = {.size = ZooSize::tiny, .seed = 1, .classes = 7};
   TuneOptions options;
