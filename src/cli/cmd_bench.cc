@@ -17,6 +17,7 @@
 #include "report/profile.h"
 #include "session/denormals.h"
 #include "session/duels.h"
+#include "session/gpu.h"
 
 #include <cstdlib>
 #include <optional>
@@ -241,10 +242,11 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
   }
   const HonecFile::Program& program = model->chosen();
   report.threads = model->runnable->threads();
-  const Target host = HONE_TRY(host_target());
-  report.target = default_name(host);
-  report.cores = host.cores;
-  report.isa = name(program.needs.isa);
+  const CudaDevice* const gpu = model->loading.device.get();
+  const Target target = HONE_TRY(gpu != nullptr ? gpu_target(*gpu) : host_target());
+  report.target = gpu != nullptr ? target.cpu : default_name(target);
+  report.cores = target.cores;
+  report.isa = gpu != nullptr ? needs_text(program) : std::string(name(program.needs.isa));
   for (size_t i = 0; i < model->inputs.tensors.size(); ++i)
     report.inputs.emplace_back(model->file.inputs()[i].name,
                                model->inputs.tensors[i].type().to_string());

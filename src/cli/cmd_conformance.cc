@@ -13,6 +13,8 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/devices.h"
+#include "cli/gpu.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
@@ -60,6 +62,11 @@ Result<std::vector<ConformanceCase>> chosen_cases(const Arguments& arguments) {
   return cases;
 }
 
+// A device runs compiled code.
+std::string backend_of(const Arguments& arguments) {
+  return arguments.given("device") ? "native" : arguments.text("backend");
+}
+
 CaseOutcome crash(std::string reason) {
   CaseOutcome outcome;
   outcome.reason = std::move(reason);
@@ -71,13 +78,15 @@ class Runner {
  public:
   Runner(const Arguments& arguments, CaseMode mode, const CancelToken& cancel) : cancel_(cancel) {
     limits_.wall_seconds = arguments.real("time-limit");
-    limits_.memory_bytes = arguments.integer("memory-limit") * kMiB;
+    // The memory that a GPU's driver reserves counts as the process's.
+    if (!arguments.given("device")) limits_.memory_bytes = arguments.integer("memory-limit") * kMiB;
     options_ = {"--mode", std::string(name(mode))};
-    for (const char* option : {"backend", "memory-limit"}) {
+    options_.insert(options_.end(), {"--backend", backend_of(arguments)});
+    for (const char* option : {"memory-limit"}) {
       options_.push_back(fmt::format("--{}", option));
       options_.push_back(arguments.text(option));
     }
-    for (const char* option : {"rtol", "atol", "isa", "plan-seed", "cache"}) {
+    for (const char* option : {"rtol", "atol", "isa", "plan-seed", "cache", "device"}) {
       if (!arguments.given(option)) continue;
       options_.push_back(fmt::format("--{}", option));
       options_.push_back(arguments.text(option));
@@ -158,6 +167,9 @@ Status write_report(std::string_view option, const Arguments& arguments, const s
 
 Status cmd_conformance(const Arguments& arguments, Console& console) {
   const bool prints_report = arguments.text("json") == "-" || arguments.text("markdown") == "-";
+  HONE_TRY(given_devices(arguments));
+  // Each case would say that it is not there.
+  if (const std::optional<int> gpu = HONE_TRY(given_gpu(arguments))) HONE_TRY(open_gpu(*gpu));
   std::vector<ConformanceCase> cases = HONE_TRY(chosen_cases(arguments));
   int64_t limited = 0;
   const ConformanceReport report =
@@ -190,7 +202,7 @@ Status cmd_conformance_case(const Arguments& arguments, Console& console) {
     native = HONE_TRY(native_options(arguments, console));
     CompileOptions compile = compile_options(native, nullptr);
     // Threads that the system does not give are no outcome of the case.
-    compile.team = HONE_TRY(Team::create({.threads = native.target.cores}));
+    if (!native.target.gpu) compile.team = HONE_TRY(Team::create({.threads = native.target.cores}));
     compile.memory_limit = options.max_bytes;
     options.compile = [&native,
                        compile](const Model& model) -> Result<std::shared_ptr<const Runnable>> {

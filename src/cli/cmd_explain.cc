@@ -4,6 +4,7 @@
 #include "cli/console.h"
 #include "cli/division.h"
 #include "cli/explain_sharding.h"
+#include "cli/gpu.h"
 #include "cli/log.h"
 #include "cli/machines.h"
 #include "cli/named_plan.h"
@@ -13,6 +14,8 @@
 #include "cost/gpu_cost.h"
 #include "report/explain.h"
 #include "report/system_explanation.h"
+#include "session/gpu.h"
+#include "target/gpu_presets.h"
 
 namespace hone::cli {
 namespace {
@@ -34,7 +37,21 @@ Result<NamedPlan> plan_of(const Subject& subject, const std::string& word, std::
 Result<Explanation> explained(const NamedPlan& plan, const ExplainOptions& options) {
   const Graph* graph = HONE_TRY(plan.code->graph());
   const Plan* decided = HONE_TRY(plan.code->plan());
-  return explain(*graph, *decided, plan.options.target, plan.code->cost(), options);
+  Explanation made =
+      HONE_TRY(explain(*graph, *decided, plan.options.target, plan.code->cost(), options));
+  if (plan.options.target.gpu) made.gpu = HONE_TRY(gpu_share(*plan.code));
+  return made;
+}
+
+// The GPU that --device names. A plan needs none: without one it is for all that hone runs on.
+Result<std::optional<Target>> named_gpu(const Arguments& arguments, Console& console) {
+  const std::optional<int> number = HONE_TRY(given_gpu(arguments));
+  if (!number) return std::optional<Target>();
+  const Result<std::shared_ptr<const CudaDevice>> device = open_gpu(*number);
+  if (device.ok()) return std::optional(HONE_TRY(gpu_target(**device)));
+  constexpr std::string_view kAny = "sm_80";
+  console.note("{}; the plan is for {} (--target: another one)", device.error().what(), kAny);
+  return preset_gpu(kAny);
 }
 
 // The plan of the log, if nobody says another one and the log has one.
@@ -144,15 +161,16 @@ Status check_options(const Arguments& arguments) {
   if (arguments.given("why") && arguments.given("diff"))
     return usage_error("--why tells of one plan; it does not go with --diff");
   for (std::string_view several : {"system", "devices", "device", "mesh", "shard"}) {
-    if (!arguments.given(several)) continue;
+    if (!arguments.given(several) || HONE_TRY(given_gpu(arguments))) continue;
     for (std::string_view other : {"diff", "why", "json"})
       if (arguments.given(other))
         return usage_error("--{} tells when each job runs; it does not go with --{}", several,
                            other);
-    if (arguments.given("isa"))
-      return usage_error("the devices of a system have targets; --{} does not go with --isa",
-                         several)
-          .with_hint("'hone system show NAME --target FILE' prints it with another target");
+    for (std::string_view other : {"isa", "target"})
+      if (arguments.given(other))
+        return usage_error("the devices of a system have targets; --{} does not go with --{}",
+                           several, other)
+            .with_hint("'hone system show NAME --target FILE' prints it with another target");
   }
   const bool are_devices = names_devices(arguments) || names_sharding(arguments);
   if (names_sharding(arguments) && arguments.given("batch"))
@@ -192,6 +210,8 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
     const System system = HONE_TRY(load_system(arguments.text("system"), ""));
     return tell_system(subject, system, arguments, console);
   }
+  const std::optional<Target> gpu = HONE_TRY(named_gpu(arguments, console));
+  if (gpu) subject.target = &*gpu;
   if (arguments.given("diff")) return tell_difference(subject, arguments, console);
 
   const NamedPlan plan = HONE_TRY(chosen_plan(subject, arguments, console));

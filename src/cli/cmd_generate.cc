@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/devices.h"
 #include "cli/language.h"
 #include "cli/source.h"
 #include "language/conversation.h"
@@ -121,6 +122,7 @@ Status cmd_tokens(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_generate(const Arguments& arguments, Console& console) {
+  HONE_TRY(given_devices(arguments));
   if (arguments.given("prompts")) return generate_lines(arguments, console);
   const std::string text = HONE_TRY(given_prompt(arguments));
   GenerationOptions options = HONE_TRY(generation_options(arguments));

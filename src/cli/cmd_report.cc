@@ -151,7 +151,7 @@ Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& opti
     Status drawn = draw_system(report, model, options, arguments, console);
     return drawn.ok() ? Status() : failed("draw the system", std::move(drawn).error());
   }
-  if (Status runs = check_runs_here(options.target, Console::labels()); !runs.ok()) {
+  if (Status runs = check_runs_here(options, Console::labels()); !runs.ok()) {
     HONE_TRY(failed("run the model", std::move(runs).error()));
     return plan_into(report, model, options, source->layers, log.get(), face);
   }
@@ -159,8 +159,10 @@ Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& opti
   const bool is_planned = !options.plans.empty() || options.plan_seed.has_value();
   if (is_planned || options.best_plan) plain = HONE_TRY(plain_options(arguments, console));
   const std::shared_ptr<bool> is_of_log = watch_log(options);
-  options.team = HONE_TRY(Team::create({.threads = options.target.cores}));
+  if (!options.target.gpu) options.team = HONE_TRY(Team::create({.threads = options.target.cores}));
   if (plain) plain->team = options.team;
+  if (options.target.gpu)
+    report.notes.push_back("ONNX Runtime is left out: it would run on the CPU.");
   return measure_into(report, {.source = *source,
                                .inputs = *inputs,
                                .options = options,
@@ -168,7 +170,7 @@ Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& opti
                                .has_other_plan = [&] { return is_planned || *is_of_log; },
                                .log = log.get(),
                                .seconds = arguments.real("seconds"),
-                               .runs_rival = !arguments.given("alone"),
+                               .runs_rival = !arguments.given("alone") && !options.target.gpu,
                                .face = face});
 }
 

@@ -4,6 +4,7 @@
 #include "cli/budget.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/devices.h"
 #include "cli/load.h"
 #include "cli/log.h"
 #include "cli/memory_limit.h"
@@ -59,6 +60,7 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   const std::string output = arguments.text("output");
   const std::string json = arguments.text("json");
 
+  HONE_TRY(given_devices(arguments));
   NativeOptions native =
       HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
   // Rewrites are measured before they are kept.

@@ -3,12 +3,14 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/console.h"
+#include "cli/gpu.h"
 #include "cli/inputs.h"
 #include "cli/memory_limit.h"
+#include "cli/native.h"
 #include "cli/quantizing.h"
+#include "compile/gpu_kernels.h"
 #include "compile/honec.h"
 #include "front/front_end.h"
-#include "runtime/honec_layout.h"
 
 #include <nlohmann/json.hpp>
 
@@ -23,9 +25,10 @@ constexpr std::string_view kOfModels[] = {
     "plan", "plan-lenient", "plan-seed", "without",     "cache", "backend", "numerics",
     "dim",  "dot",          "checked",   "quick-start", "repeat"};
 
-Status refuse_options_of_models(const Arguments& arguments) {
+// The cache keeps what a GPU's driver makes of a file.
+Status refuse_options_of_models(const Arguments& arguments, bool is_on_gpu = false) {
   for (std::string_view option : kOfModels)
-    if (arguments.given(option))
+    if (arguments.given(option) && !(is_on_gpu && option == "cache"))
       return usage_error("--{} is for models that are not compiled yet; {} is", option,
                          excerpt(arguments.text("MODEL")));
   return {};
@@ -49,7 +52,7 @@ Json ports_json(std::span<const image::Port> ports) {
 
 Result<std::string> file_json(const HonecFile& file, bool is_verified) {
   Json json = {{"name", file.name()},
-               {"format", honec::kVersion},
+               {"format", file.version()},
                {"hone", file.hone()},
                {"inputs", ports_json(file.inputs())},
                {"outputs", ports_json(file.outputs())},
@@ -70,6 +73,7 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
     json["programs"].push_back({{"segment", program.unit},
                                 {"inputs", ports_json(program.inputs)},
                                 {"outputs", ports_json(program.outputs)},
+                                {"gpu", program.capability},
                                 {"isa", name(program.needs.isa)},
                                 {"extensions", extensions},
                                 {"threads", program.threads},
@@ -113,7 +117,7 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
   TextTable table("ll");
   table.add_row(
       {"compiled", fmt::format("{}, by hone {}, version {} of the format", excerpt(file.name()),
-                               excerpt(file.hone()), honec::kVersion)});
+                               excerpt(file.hone()), file.version())});
   for (const auto& [what, ports] :
        {std::pair("input", file.inputs()), std::pair("output", file.outputs())})
     for (const image::Port& port : ports)
@@ -129,8 +133,9 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
     const Image image = HONE_TRY(file.open_image(i)).image;
     table.add_row(
         {"program",
-         fmt::format("{}{}{}, threads {}, {} kernels, {} commands, {}", unit_text(file, program),
-                     share_text(file, program), instructions_text(program.needs), program.threads,
+         fmt::format("{}{}{}, {} {}, {} kernels, {} commands, {}", unit_text(file, program),
+                     share_text(file, program), needs_text(program),
+                     program.capability != 0 ? "SMs" : "threads", program.threads,
                      image.kernels.size(), image.commands.size(), arena_text(program))});
     if (const std::optional<std::string> levels = levels_of_plan(program.plan))
       table.add_row({"levels", escape(*levels)});
@@ -162,8 +167,14 @@ Status refuse_verify(const Arguments& arguments) {
 
 namespace {
 
-CompiledOptions options_of(const Arguments& arguments) {
+Result<CompiledOptions> options_of(const Arguments& arguments, Console& console) {
   CompiledOptions options;
+  if (const std::optional<int> gpu = HONE_TRY(given_gpu(arguments))) {
+    options.device = HONE_TRY(open_gpu(*gpu));
+    options.cubins = cubin_store(
+        std::shared_ptr<CompileCache>(HONE_TRY(cache_of(arguments, DefaultCache::user, console))));
+  }
+  HONE_TRY(refuse_options_of_models(arguments, options.device != nullptr));
   options.verifies = arguments.given("verify");
   if (arguments.given("threads")) options.threads = arguments.integer("threads");
   if (arguments.given("isa")) options.isa = isa_from_name(arguments.text("isa"));
@@ -174,9 +185,10 @@ CompiledOptions options_of(const Arguments& arguments) {
 
 Result<CompiledModel> given_compiled(const std::string& path, const Arguments& arguments,
                                      Console& console) {
-  HONE_TRY(refuse_options_of_models(arguments));
-  return load_compiled(path, HONE_TRY(given_values(arguments, console)), arguments.integer("seed"),
-                       options_of(arguments), limited_face(arguments, console));
+  const CompiledOptions options = HONE_TRY(options_of(arguments, console));
+  Given given = HONE_TRY(given_values(arguments, console));
+  return load_compiled(path, std::move(given), arguments.integer("seed"), options,
+                       limited_face(arguments, console));
 }
 
 Result<CompiledModel> given_elsewhere(const Arguments& arguments, Console& console) {
@@ -192,13 +204,13 @@ Result<CompiledModel> given_elsewhere(const Arguments& arguments, Console& conso
 }
 
 Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console) {
-  HONE_TRY(refuse_options_of_models(arguments));
+  const CompiledOptions options = HONE_TRY(options_of(arguments, console));
   if (!arguments.given("model"))
     return usage_error("a compiled model has no graph to compare with")
         .with_hint("name the model that it was made of: --model MODEL");
   return load_origin(arguments.text("MODEL"), arguments.text("model"),
-                     HONE_TRY(given_values(arguments, console)), arguments.integer("seed"),
-                     options_of(arguments), limited_face(arguments, console));
+                     HONE_TRY(given_values(arguments, console)), arguments.integer("seed"), options,
+                     limited_face(arguments, console));
 }
 
 Status write_compiled(const HonecModel& model, std::span<const HonecProgram> programs,
@@ -207,7 +219,7 @@ Status write_compiled(const HonecModel& model, std::span<const HonecProgram> pro
   const HonecFile file = HONE_TRY(HonecFile::open(path));
   std::vector<std::string> levels;
   for (const HonecFile::Program& program : file.programs())
-    if (program.sizes == 0) levels.push_back(instructions_text(program.needs));
+    if (program.sizes == 0) levels.push_back(needs_text(program));
   std::string more;
   if (file.segments() != nullptr)
     more = fmt::format(", {} segments", file.segments()->units.size());

@@ -42,6 +42,9 @@ Status compile_level(const NativeOptions& level, const GivenGraphs& given,
                                 std::move(options), Console::labels())));
     if (const std::string& unknown = by_graph[i].back().unknown; !unknown.empty())
       console.note("{}", unknown);
+    constexpr size_t kMostKernels = 10;
+    if (const GpuShare& share = by_graph[i].back().share; !share.on_cpu.empty())
+      console.note("{}: {}", level.target.name, trim(gpu_share_text(share, kMostKernels)));
     if (!arguments.given("time-passes")) continue;
     console.say(pass_times(passes));
     for (const StageTime& time : times)
@@ -222,10 +225,11 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
   Tracer tracer(arguments);
   std::vector<NativeOptions> levels = HONE_TRY(native_levels(arguments, console));
   for (NativeOptions& level : levels) tracer.watch(level);
-  if (levels.front().target.gpu)
-    return unsupported("files and libraries hold code for CPUs; '{}' is a GPU",
+  if (levels.front().target.gpu && (is_library || devices))
+    return unsupported("{} is for CPUs; '{}' is a GPU",
+                       is_library ? "a library" : "code for several devices",
                        levels.front().target.name)
-        .with_hint("'hone run MODEL --device cuda' compiles the model and runs it");
+        .with_hint("-o FILE.honec without --devices has code for GPUs");
   // A library starts no threads.
   if (is_library)
     for (NativeOptions& level : levels) HONE_TRY(set_threads(level, 1, Console::labels()));

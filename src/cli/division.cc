@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/devices.h"
+#include "cli/gpu.h"
 #include "cli/machines.h"
 #include "search/system_plan.h"
 #include "shard/batch_inputs.h"
@@ -39,7 +40,9 @@ Result<Graph> largest_part(const Graph& graph, int64_t devices, const Arguments&
 }  // namespace
 
 bool names_devices(const Arguments& arguments) {
-  return arguments.given("devices") || arguments.given("device");
+  if (!arguments.given("devices") && !arguments.given("device")) return false;
+  const Result<std::optional<int>> gpu = given_gpu(arguments);  // given_devices tells its error
+  return !gpu.ok() || !*gpu;
 }
 
 Result<Division> given_division(const Graph& graph, const Arguments& arguments, Console& console) {

@@ -4,32 +4,50 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "cli/compiled.h"
 
 namespace hone::cli {
 
 namespace {
-
-constexpr std::string_view kGpuName = "cuda";
 
 bool has_option(const Arguments& arguments, std::string_view name) {
   const auto is_it = [&](const Option& option) { return option.name == name; };
   return std::ranges::any_of(arguments.command().options, is_it) && arguments.given(name);
 }
 
+// A command that has a reason not to run on a GPU, and the way out.
+struct Refusal {
+  std::string_view command, reason, way_out;
+};
+constexpr Refusal kRefusals[] = {
+    {"tune", "the times of its candidates are those of CPUs, and so is the log",
+     "plans for a GPU are chosen by price; 'hone bench MODEL --device cuda --plan FILE' times one"},
+    {"generate", "its keys and values are kept in the memory of the machine",
+     "'hone run STEP --device cuda' runs a step, such as zoo:gpt2_decode"}};
+
 Status check_gpu_command(const Arguments& arguments, std::string_view option) {
-  constexpr std::string_view kCommands[] = {"run", "check", "bench", "target probe"};
-  if (std::ranges::find(kCommands, arguments.command().name) == std::end(kCommands))
-    return usage_error("--{}: 'hone {}' does not run on a GPU; {} do", option,
-                       arguments.command().name, join(kCommands, ", "));
-  for (std::string_view other : {"target", "isa", "threads", "batch", "hosts", "transport", "shard",
-                                 "mesh", "donate", "flush-denormals", "vs", "backend", "numerics"})
-    if (has_option(arguments, other))
+  constexpr std::string_view kCommands[] = {"run",     "check",  "bench",      "compile",
+                                            "explain", "report", "conformance"};
+  constexpr std::string_view kMore[] = {"conformance-case", "target probe"};
+  const std::string_view command = arguments.command().name;
+  for (const Refusal& one : kRefusals)
+    if (one.command == command)
+      return unsupported("'hone {}' does not run on a GPU: {}", command, one.reason)
+          .with_hint(std::string(one.way_out));
+  if (std::ranges::find(kCommands, command) == std::end(kCommands) &&
+      std::ranges::find(kMore, command) == std::end(kMore))
+    return usage_error("--{}: 'hone {}' does not run on a GPU; {} do", option, command,
+                       join(kCommands, ", "));
+  // A compiled file has code for CPUs, too, which these two are about.
+  const bool has_cpu = command == "compile";
+  for (std::string_view other :
+       {"target", "isa", "threads", "batch", "hosts", "transport", "shard", "mesh", "donate",
+        "flush-denormals", "vs", "backend", "numerics"}) {
+    const bool fits = (other == "backend" && has_option(arguments, other) &&
+                       arguments.text("backend") == "native") ||
+                      (has_cpu && (other == "isa" || other == "threads"));
+    if (has_option(arguments, other) && !fits)
       return usage_error("--{} does not go with a GPU, which --{} names", other, option);
-  if (arguments.command().name == "target probe") return {};
-  if (names_compiled(arguments))
-    return unsupported("{} is compiled for CPUs", excerpt(arguments.text("MODEL")))
-        .with_hint("name the model that it was made of");
+  }
   return {};
 }
 
@@ -38,26 +56,11 @@ Status check_gpu_command(const Arguments& arguments, std::string_view option) {
 Result<std::optional<int>> given_gpu(const Arguments& arguments) {
   for (std::string_view option : {"device", "devices"}) {
     if (!has_option(arguments, option)) continue;
-    const std::string& text = arguments.text(option);
-    const std::vector<std::string_view> names = split(text, ',');
-    const auto is_gpu = [](std::string_view name) { return trim(name).starts_with(kGpuName); };
-    if (std::ranges::none_of(names, is_gpu)) continue;
-    if (names.size() > 1)
-      return usage_error("--{} {}: a GPU runs a model alone", option, excerpt(text))
-          .with_hint("name one device, such as cuda:0");
-    std::string_view rest = trim(names[0]);
-    consume_prefix(rest, kGpuName);
-    int64_t number = 0;
-    if (!rest.empty()) {
-      const bool has_colon = consume_prefix(rest, ":");
-      const Result<int64_t> read = parse_int(rest);
-      if (!has_colon || !read.ok() || *read < 0 || *read > INT32_MAX)
-        return usage_error("--{}: there is no device '{}'", option, excerpt(text))
-            .with_hint("GPUs are cuda:0, cuda:1, ...; cuda is the first one");
-      number = *read;
-    }
+    const std::optional<int> number =
+        HONE_TRY(named_gpu_number(arguments.text(option), fmt::format("--{}", option)));
+    if (!number) continue;
     HONE_TRY(check_gpu_command(arguments, option));
-    return std::optional(static_cast<int>(number));
+    return number;
   }
   return std::optional<int>();
 }

@@ -1,6 +1,8 @@
 #include "cli/native.h"
 
+#include <algorithm>
 #include <charconv>
+#include <functional>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -22,10 +24,6 @@
 
 namespace hone::cli {
 
-namespace {
-
-// A folder that is not safe is an error if the user named it. One that cannot be written to costs
-// time, nothing else.
 Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, DefaultCache fallback,
                                                Console& console) {
   const bool is_named = arguments.given("cache");
@@ -41,6 +39,8 @@ Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, Defau
   }
   return cache.ok() ? std::move(cache) : std::unique_ptr<CompileCache>();
 }
+
+namespace {
 
 // The file of an option. A report of a fault holds it.
 Result<std::string> read_kept(const std::string& file, std::string_view option, int64_t limit,
@@ -199,6 +199,8 @@ Result<Target> given_target(const Arguments& arguments, Console& console) {
   if (!arguments.given("target")) return host_target();
   const std::string& file = arguments.text("target");
   if (const std::optional<Target> gpu = preset_gpu(file)) return *gpu;
+  if (preset_gpu(trim(split(file, ',')[0])))
+    return usage_error("--target {}: a list of GPUs is for a file: -o FILE.honec", excerpt(file));
   return parse_target(HONE_TRY(read_kept(file, "target", kMaxTargetText, console)), file);
 }
 
@@ -239,7 +241,7 @@ Result<NativeOptions> options_for(Target target, const Arguments& arguments, Con
         return usage_error("--plan-seed draws the whole plan; it does not go with --{}", other);
     options.plan_seed = static_cast<uint64_t>(arguments.integer("plan-seed"));
   }
-  if (arguments.given("threads"))
+  if (arguments.given("threads") && !options.target.gpu)
     HONE_TRY(set_threads(options, arguments.integer("threads"), console.labels()));
   for (std::string_view list : arguments.list("without"))
     for (std::string_view name : split(list, ',')) {
@@ -293,6 +295,8 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
     return options;
   }
   Target target = HONE_TRY(given_target(arguments, console));
+  if (target.gpu && arguments.given("threads"))
+    return usage_error("--threads is about CPUs, and --target names a GPU");
   if (wants_all_levels(arguments))
     return usage_error("--isa all is for files that several machines run: -o FILE.honec");
   if (arguments.given("isa"))
@@ -305,18 +309,68 @@ Result<NativeOptions> native_options_for(const Target& target, const Arguments& 
   return options_for(target, arguments, console, cache, plans);
 }
 
-Result<std::vector<NativeOptions>> native_levels(const Arguments& arguments, Console& console) {
-  std::vector<NativeOptions> levels;
-  if (!wants_all_levels(arguments)) {
-    levels.push_back(HONE_TRY(native_options(arguments, console)));
-    return levels;
+namespace {
+
+// The GPUs that a file is asked for; none: it is for CPUs. Code for the oldest one runs on all
+// later ones.
+Result<std::vector<Target>> gpus_of_file(const Arguments& arguments, Console& console) {
+  constexpr std::string_view kOldest = "sm_80";
+  std::vector<Target> gpus;
+  if (const std::optional<int> number = HONE_TRY(given_gpu(arguments))) {
+    gpus.push_back(HONE_TRY(gpu_target(*HONE_TRY(open_gpu(*number)))));
+  } else if (arguments.given("target")) {
+    const std::vector<std::string_view> names = split(arguments.text("target"), ',');
+    for (std::string_view name : names)
+      if (std::optional<Target> gpu = preset_gpu(trim(name))) gpus.push_back(*std::move(gpu));
+    if (gpus.size() != names.size()) gpus = {HONE_TRY(given_target(arguments, console))};
   }
-  for (std::string_view option : {"plan", "prices", "cost"})
+  if (gpus.empty() || !gpus.front().gpu) return std::vector<Target>();
+  const auto capability = [](const Target& gpu) { return gpu.gpu->capability; };
+  const bool has_oldest = std::ranges::find(gpus, kMinCapability, capability) != gpus.end();
+  if (!has_oldest && !arguments.given("plan")) gpus.push_back(*preset_gpu(kOldest));
+  std::ranges::sort(gpus, std::greater(), capability);
+  const auto same = std::ranges::unique(gpus, {}, capability);
+  gpus.erase(same.begin(), same.end());
+  if (!arguments.given("plan")) return gpus;
+  if (gpus.size() > 1)
+    return usage_error("--plan is for one GPU, and --target names {}", gpus.size());
+  for (std::string_view option : {"isa", "threads"})
     if (arguments.given(option))
-      return usage_error("--isa all plans for each level by itself; --{} is for one", option);
-  for (Target& level : levels_of(HONE_TRY(given_target(arguments, console))))
+      return usage_error("--{} is about CPUs, and with --plan the file is for a GPU alone", option);
+  return gpus;
+}
+
+// The levels of instructions of a CPU, the best first.
+Status add_levels_of_cpu(Target target, const Arguments& arguments, Console& console,
+                         std::vector<NativeOptions>& levels) {
+  std::vector<Target> targets;
+  if (wants_all_levels(arguments))
+    targets = levels_of(target);
+  else if (arguments.given("isa"))
+    targets.push_back(restricted(std::move(target), *isa_from_name(arguments.text("isa"))));
+  else
+    targets.push_back(std::move(target));
+  for (Target& level : targets)
     levels.push_back(HONE_TRY(
         options_for(std::move(level), arguments, console, DefaultCache::user, LogPlans::taken)));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<NativeOptions>> native_levels(const Arguments& arguments, Console& console) {
+  if (wants_all_levels(arguments))
+    for (std::string_view option : {"plan", "prices", "cost"})
+      if (arguments.given(option))
+        return usage_error("--isa all plans for each level by itself; --{} is for one", option);
+  std::vector<NativeOptions> levels;
+  for (Target& gpu : HONE_TRY(gpus_of_file(arguments, console)))
+    levels.push_back(HONE_TRY(
+        options_for(std::move(gpu), arguments, console, DefaultCache::user, LogPlans::left)));
+  const bool has_gpu = !levels.empty();
+  if (has_gpu && arguments.given("plan")) return levels;
+  HONE_TRY(add_levels_of_cpu(HONE_TRY(has_gpu ? host_target() : given_target(arguments, console)),
+                             arguments, console, levels));
   return levels;
 }
 

@@ -20,6 +20,11 @@ Status take_rewrites(NativeOptions& options, double margin, const Arguments& arg
 
 // Where nothing else is said, what is compiled is kept in the user's folder, or nowhere.
 enum class DefaultCache : uint8_t { user, none };
+// The cache that --cache names; null: nothing is kept. A folder that is not safe is an error if the
+// user named it. One that cannot be written to costs time, nothing else.
+Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, DefaultCache fallback,
+                                               Console& console);
+
 // The log's best plans and first times, where nobody says how to plan; or the command says itself
 // which plan. `timed`: long kernels of which the log has no times are timed, too.
 enum class LogPlans : uint8_t { taken, timed, left };
@@ -31,7 +36,8 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
 Result<NativeOptions> native_options_for(const Target& target, const Arguments& arguments,
                                          Console& console, DefaultCache cache, LogPlans plans);
 // The same for each level of instructions that code is wanted for, the best first: several with
-// --isa all.
+// --isa all. GPUs of --target's list come first, with sm_80, and the CPU behind them; if a plan is
+// given, its GPU alone.
 Result<std::vector<NativeOptions>> native_levels(const Arguments& arguments, Console& console);
 // The plans of a file, in place of those of --plan; for as many threads as --threads says.
 Status take_plans(NativeOptions& options, const std::string& file, std::string_view option,

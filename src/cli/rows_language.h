@@ -129,8 +129,9 @@ inline constexpr Option kLanguageMemory[] = {
 inline constexpr Option kLanguageNative[] = {kTargetOption,  kIsaOption,         kPricesOption,
                                              kCostOption,    kThreadsOption,     kPlanSeedOption,
                                              kWithoutOption, kNativeCacheOption, kFlushOption};
+inline constexpr Option kLanguageDevice[] = {kDeviceOption};
 inline constexpr auto kGenerate = joined(kPromptOptions, kGenerateOwn, kGenerateEnd, kCacheType,
-                                         kLanguageMemory, kLanguageNative);
+                                         kLanguageMemory, kLanguageNative, kLanguageDevice);
 inline constexpr Example kGenerateExamples[] = {
     {"hone generate model.gguf -p Once --max-tokens 40", "the text that the model goes on with"},
     {"hone generate model.gguf --prompt-file words.txt --temperature 0.8 --seed 7",

@@ -143,13 +143,13 @@ inline constexpr Option kErrorAsked[] = {error_option("")};
 
 // ---- Native code ------------------------------------------------------------------------------
 
-inline constexpr Option kTargetOption = {
-    .name = "target",
-    .take = Take::file,
-    .value = "FILE",
-    .doc =
-        "the machine to compile for, as 'hone target probe' writes it, or a GPU that has a name: "
-        "sm_80, sm_89, sm_90 (default: this one)"};
+inline constexpr Option kTargetOption = {.name = "target",
+                                         .take = Take::file,
+                                         .value = "FILE",
+                                         .doc =
+                                             "the machine to compile for: a file of 'hone target "
+                                             "probe', or a GPU by name: sm_80, sm_89, "
+                                             "sm_90; a file takes several (default: this machine)"};
 inline constexpr Option kIsaOption = {.name = "isa",
                                       .take = Take::word,
                                       .value = "LEVEL",
@@ -509,6 +509,7 @@ inline constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp", "kernels, code and memory of a model"},
     {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"},
     {"hone compile model.onnx --isa all -o model.honec", "the same for older processors, too"},
+    {"hone compile model.onnx --target sm_90 -o model.honec", "for NVIDIA GPUs, and the CPU"},
     {"hone compile model.onnx --sizes batch=1 --sizes batch=8 -o model.honec", "for two sizes"},
     {"hone compile zoo:mlp,batch=8 --devices 2 -o mlp.honec", "a file that two devices run"},
     {"hone compile model.onnx --to w8 --error 0.1 --data samples -o model.honec",
@@ -620,6 +621,7 @@ inline constexpr Example kReportExamples[] = {
     {"hone report model.onnx -o report.html", "one file for a browser, which needs nothing else"},
     {"hone report zoo:mlp --threads 1 --seconds 0.5 --alone", "a quick one of a built-in model"},
     {"hone report model.onnx --plan model.plan", "this plan, and how much faster it is"},
+    {"hone report model.onnx --device cuda", "on a GPU, and what the CPU beside it runs"},
     {"hone report zoo:mlp,batch=8 --devices 2", "two devices divide the batch, by price"}};
 
 // ---- check, convert and conformance ------------------------------------------------------------

@@ -28,6 +28,7 @@ inline constexpr Option kCaseBackend = {.name = "backend",
                                         .words = "reference|native"};
 inline constexpr Option kConformance[] = {
     kCaseBackend,
+    kDeviceOption,
     kIsaOption,
     kPlanSeedOption,
     kNativeCacheOption,
@@ -62,6 +63,7 @@ inline constexpr Option kConformance[] = {
 inline constexpr Example kConformanceExamples[] = {
     {"hone conformance /usr/share/libonnx-testdata/data/node --json node.json",
      "the ONNX standard's cases, as Debian has them"},
+    {"hone conformance cases --device cuda", "the same on a GPU"},
     {"hone conformance cases --filter '*conv*' --symbolic --verbose",
      "some of them, line by line"}};
 
@@ -78,6 +80,7 @@ inline constexpr Option kCaseOptions[] = {{.name = "mode",
                                            .value = "NAME",
                                            .doc = "the function of a file that is the case"},
                                           kCaseBackend,
+                                          kDeviceOption,
                                           kIsaOption,
                                           kPlanSeedOption,
                                           kNativeCacheOption,

@@ -29,8 +29,9 @@ inline constexpr Option kTuneNative[] = {
     kIsaOption,     kPricesOption,      kCostOption,          kSureOption,       kThreadsOption,
     kWithoutOption, kNativeCacheOption, kRewriteBudgetOption, kAssumeRangeOption};
 inline constexpr Option kTuneLevel[] = {kLevelOption};
+inline constexpr Option kTuneDevice[] = {kDeviceOption};
 inline constexpr auto kTune = joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneMemory, kTuneNative,
-                                     kTuneLevel, kErrorAsked, kLevelOptions);
+                                     kTuneLevel, kErrorAsked, kLevelOptions, kTuneDevice);
 inline constexpr Example kTuneExamples[] = {
     {"hone tune model.onnx", "three minutes; commands that compile take the plan from the log"},
     {"hone tune zoo:mobilenet_v2 --budget 30s --threads 1", "shorter, for one thread"},
@@ -117,10 +118,13 @@ inline constexpr Option kExplainOwn[] = {
     json_option("write the explanation as data; - is the standard output, without the report"),
     log_option("the log of measured times, and of the plan 'log'"),
     {.name = "no-log", .doc = "do not read the log"}};
-inline constexpr auto kExplain = joined(kExplainOwn, kDevices, kMesh, kSizesOfInputs, kTuneNative);
+inline constexpr Option kExplainTarget[] = {kTargetOption};
+inline constexpr auto kExplain =
+    joined(kExplainOwn, kDevices, kMesh, kSizesOfInputs, kTuneNative, kExplainTarget);
 inline constexpr Example kExplainExamples[] = {
     {"hone explain model.onnx --threads 1", "the ten dearest kernels"},
     {"hone explain model.onnx default --diff log", "the changes of tuning"},
+    {"hone explain model.onnx --target sm_90", "the kernels of a GPU, and which the CPU runs"},
     {"hone explain model.onnx --system ring:4", "the model on four devices at once"},
     {"hone explain zoo:mlp,batch=8 --devices 2", "two parts of this machine divide the batch"},
     {"hone explain zoo:mlp,batch=8 --mesh x=2 --shard auto",

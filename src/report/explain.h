@@ -10,6 +10,7 @@
 #include "log/log.h"
 #include "plan/plan.h"
 #include "report/profile.h"
+#include "session/cpu_kernels.h"
 
 // Why a plan is as it is: per kernel what was chosen, what it costs, and what else there was.
 
@@ -54,6 +55,7 @@ struct Explanation {
   std::vector<std::string> rewrites = {};  // of the graph, in their order: "@fold(%a)"
   std::vector<ExplainedKernel> kernels;    // different ones, the dearest first
   std::string learned = {};                // where the model of learned prices is from
+  std::optional<GpuShare> gpu = {};        // of a plan for a GPU
   double priced() const;                   // all of them
   // For a learned price: the kernels that the analytic price speaks for alone.
   size_t unknown() const;

@@ -161,6 +161,7 @@ std::string explanation_text(const Explanation& explanation, size_t most) {
   std::string text =
       fmt::format("{} different kernels, threads {}, priced {} in all\n",
                   explanation.kernels.size(), explanation.threads, format_seconds(all));
+  if (explanation.gpu) text += gpu_share_text(*explanation.gpu, most);
   text += rewrites_text(explanation.rewrites, most);
   const size_t shown = std::min(most, explanation.kernels.size());
   for (size_t i = 0; i < shown; ++i)
@@ -203,6 +204,11 @@ std::string explanation_json(const Explanation& explanation) {
                {"priced", explanation.priced()},
                {"rewrites", explanation.rewrites},
                {"kernels", Json::array()}};
+  if (explanation.gpu) {
+    json["on_cpu"] = Json::array();
+    for (const CpuKernel& one : explanation.gpu->on_cpu)
+      json["on_cpu"].push_back({{"kernel", escape(one.name)}, {"why", escape(one.why)}});
+  }
   for (const ExplainedKernel& kernel : explanation.kernels) {
     Json one = {{"kernel", fmt::format("0x{:016x}", kernel.hash)},
                 {"name", kernel.name},

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "base/text.h"
+#include "session/cpu_kernels.h"
 #include "session/duels.h"
 #include "target/probe.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kMostGraphs = 12;  // with pictures, the slowest
 constexpr size_t kMostProfiles = 100;
+constexpr size_t kMostNotedKernels = 10;  // on the CPU beside a GPU
 constexpr double kPeakSeconds = 0.1;
 
 bool is_cancelled(const Error& error) { return error.code() == ErrorCode::interrupted; }
@@ -74,6 +76,14 @@ Status draw(ReportedGraph& drawn, Compilation& code, const Bindings& sizes, cons
         drawn.graph = HONE_TRY(picture_of(*HONE_TRY(code.graph()), *plan, layers));
         return {};
       }));
+  if (is_planned && target.gpu)
+    HONE_TRY(reporter.attempt(
+        "compile the kernels",
+        [&]() -> Status {
+          const std::string share = gpu_share_text(HONE_TRY(gpu_share(code)), kMostNotedKernels);
+          report.notes.push_back(fmt::format("{}: {}", drawn.name, trim(share)));
+          return {};
+        }));
   // With open sizes, the places of values are found when the sizes are known.
   if (!is_planned || !HONE_TRY(code.graph())->is_static()) return {};
   HONE_TRY(reporter.attempt(
@@ -192,8 +202,8 @@ class Measurement {
     const auto runs = static_cast<int64_t>(timing.seconds.size());
     // Estimates are lower than what a processor that clocks up reaches. Plans stay those of the
     // target as it is.
-    const Target now =
-        HONE_TRY(with_peaks_of_now(subject_.options.target, kPeakSeconds, subject_.face.cancel));
+    Target now = subject_.options.target;
+    if (!now.gpu) now = HONE_TRY(with_peaks_of_now(now, kPeakSeconds, subject_.face.cancel));
     report_.target.peaks = now.peaks;
     struct One {
       NativeCode::Made made;

@@ -84,6 +84,7 @@ Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Ta
   }
   if (target.gpu) {
     made.capability = target.gpu->capability;
+    made.share = HONE_TRY(gpu_share(compilation));
     made.gpu.assign(compilation.gpu_kernels().begin(), compilation.gpu_kernels().end());
   }
   made.plan = print(*HONE_TRY(compilation.plan()));

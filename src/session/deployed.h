@@ -6,6 +6,7 @@
 #include "compile/compilation.h"
 #include "compile/honec.h"
 #include "ir/model.h"
+#include "session/cpu_kernels.h"
 #include "session/devices.h"
 #include "session/face.h"
 
@@ -23,6 +24,7 @@ struct DeployedGraph {
   uint32_t unit = 0;
   int64_t capability = 0;  // HonecProgram
   std::vector<GpuKernel> gpu = {};
+  GpuShare share = {};
 
   HonecProgram program() const {
     return {&open.image, plan, prices, is_open ? &open : nullptr, unit, capability, gpu};

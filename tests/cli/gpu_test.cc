@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
+#include "base/file.h"
+#include "base/rng.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "compile/compilation.h"
+#include "formats/npy.h"
 #include "tests/base/says_testing.h"
 #include "tests/fake_cuda/backing_testing.h"
 
@@ -22,6 +26,12 @@ namespace {
 using tested::FakeCuda;
 using tested::GpuBacking;
 using tested::refuses;
+
+// No error; what it is else.
+MATCHER(says_ok, "is good") {
+  if (!arg.ok()) *result_listener << arg.error().to_string();
+  return arg.ok();
+}
 
 class Gpu : public testing::Test {
  protected:
@@ -122,8 +132,12 @@ TEST_F(Gpu, WordsThatDoNotFitAreRefused) {
   refused({"--device", "cuda", "--cost", "analytic"}, "--cost...CPUs");
   EXPECT_THAT(run({"run", "zoo:mlp,size=tiny", "--device", "cuda:3"}),
               refuses(ErrorCode::unsupported, "cuda:3...1"));
-  EXPECT_THAT(run({"compile", "zoo:mlp,size=tiny", "--device", "cuda", "-o", "m.honec"}),
-              refuses(ErrorCode::usage, "hone compile...GPU"));
+  EXPECT_THAT(run({"place", "zoo:mlp,size=tiny", "--device", "cuda"}),
+              refuses(ErrorCode::usage, "--device"));
+  EXPECT_THAT(run({"tune", "zoo:mlp,size=tiny", "--device", "cuda"}),
+              refuses(ErrorCode::unsupported, "hone tune...CPUs...hone bench MODEL --device cuda"));
+  EXPECT_THAT(run({"generate", "m.gguf", "-p", "a", "--device", "cuda"}),
+              refuses(ErrorCode::unsupported, "hone generate...hone run STEP --device cuda"));
 }
 
 TEST_F(Gpu, CodeIsMadeForGpusThatHaveANameOnAnyMachine) {
@@ -138,9 +152,137 @@ TEST_F(Gpu, CodeIsMadeForGpusThatHaveANameOnAnyMachine) {
   ASSERT_TRUE(compile({"--stop-after", "kernels"}).ok()) << said_;
   EXPECT_THAT(said_, testing::HasSubstr("for the GPU, 0 B of code"));
   EXPECT_THAT(compile({"--emit", "mlir"}), refuses(ErrorCode::unsupported, "sm_80...PTX"));
-  EXPECT_THAT(compile({"-o", "m.honec"}), refuses(ErrorCode::unsupported, "CPUs...sm_80"));
+  EXPECT_THAT(compile({"--emit", "library", "-o", "libm.so"}),
+              refuses(ErrorCode::unsupported, "library...CPUs...sm_80"));
+  EXPECT_THAT(compile({"--emit", "plan", "--threads", "1"}),
+              refuses(ErrorCode::usage, "--threads...GPU"));
   EXPECT_THAT(run({"run", "zoo:mlp,size=tiny", "--target", "sm_80", "--cache", "none"}),
               refuses(ErrorCode::unsupported, "sm_80...GPU"));
+}
+
+TEST_F(Gpu, AFileHasCodeForEachGpuThatIsAskedFor) {
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::string model = "zoo:mlp,size=tiny", file = folder.path() / "m.honec";
+  ASSERT_TRUE(run({"compile", model, "--target", "sm_90", "--cache", "none", "-o", file}).ok());
+  EXPECT_THAT(said_, testing::HasSubstr("for sm_90; sm_80; "));
+  ASSERT_TRUE(run({"inspect", file}).ok());
+  EXPECT_THAT(said_, testing::HasSubstr("version 6 of the format"));
+  EXPECT_THAT(said_, testing::HasSubstr("sm_90, SMs 132"));
+
+  ASSERT_TRUE(add_kernels({"run", model, "--target", "sm_90", "--cache", "none"}).ok());
+  const std::vector<std::string> on_gpu = {"--device", "cuda", "--cache", "none"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), on_gpu.begin(), on_gpu.end());
+    return run(words);
+  };
+  EXPECT_THAT(with({"run", file}), says_ok());
+  EXPECT_THAT(with({"bench", file, "--runs", "3", "--profile"}), says_ok());
+  EXPECT_THAT(with({"check", file, "--model", model}), says_ok());
+
+  // The CPU runs its own code, without a driver too, and refuses what is for a GPU alone.
+  EXPECT_THAT(run({"run", file}), says_ok());
+  EXPECT_THAT(run({"check", file, "--model", model, "--threads", "1"}), says_ok());
+  ASSERT_TRUE(run({"compile", model, "--target", "sm_80", "--emit", "plan", "-o",
+                   folder.path() / "gpu.plan"})
+                  .ok());
+  const std::string alone = folder.path() / "gpu.honec";
+  ASSERT_TRUE(run({"compile", model, "--target", "sm_80", "--plan", folder.path() / "gpu.plan",
+                   "--cache", "none", "-o", alone})
+                  .ok())
+      << said_;
+  EXPECT_THAT(said_, testing::ContainsRegex("for sm_80\n"));
+  EXPECT_THAT(run({"run", alone}), refuses(ErrorCode::unsupported, "GPUs...sm_80...CPU"));
+  const std::string plain = folder.path() / "cpu.honec";
+  ASSERT_TRUE(run({"compile", model, "--cache", "none", "-o", plain}).ok());
+  EXPECT_THAT(with({"run", plain}), refuses(ErrorCode::unsupported, "CPUs...sm_80"));
+  cuda_.reset({.capability = 86});
+  ASSERT_TRUE(add_kernels({"run", model, "--target", "sm_80", "--cache", "none"}).ok());
+  EXPECT_THAT(with({"run", file}), says_ok());
+}
+
+TEST_F(Gpu, FilesAreAskedForInSeveralWays) {
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::string file = folder.path() / "m.honec";
+  const auto compile = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"compile", "zoo:mlp,size=tiny", "--cache", "none", "-o",
+                                      file};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  ASSERT_TRUE(compile({"--target", "sm_80"}).ok());
+  EXPECT_THAT(said_, testing::HasSubstr("for sm_80; "));
+  ASSERT_TRUE(compile({"--target", "sm_89, sm_90"}).ok());
+  EXPECT_THAT(said_, testing::HasSubstr("for sm_90; sm_89; sm_80; "));
+  ASSERT_TRUE(compile({"--device", "cuda", "--threads", "1"}).ok());  // that of this machine
+  EXPECT_THAT(said_, testing::HasSubstr("for sm_90; sm_80; "));
+  EXPECT_THAT(compile({"--target", "sm_80,avx2"}), refuses(ErrorCode::usage, "list of GPUs"));
+  EXPECT_THAT(run({"compile", "zoo:mlp,size=tiny", "--target", "sm_80,sm_90", "--emit", "plan"}),
+              refuses(ErrorCode::usage, "list of GPUs...-o FILE.honec"));
+  EXPECT_THAT(run({"compile", "zoo:mlp,size=tiny,symbolic-batch", "--target", "sm_80", "--cache",
+                   "none", "-o", file}),
+              refuses(ErrorCode::unsupported, "numbers...--dim"));
+}
+
+TEST_F(Gpu, ExplainNeedsNoGpu) {
+  const auto explain = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"explain", "zoo:mlp,size=tiny", "--no-log", "--cache",
+                                      "none"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  EXPECT_THAT(explain({"--target", "sm_90"}), says_ok());
+  EXPECT_THAT(said_, testing::ContainsRegex("all [0-9]+ kernels run on the GPU"));
+  EXPECT_THAT(explain({"--device", "cuda", "--json", "-"}), says_ok());
+  EXPECT_THAT(said_, testing::HasSubstr("\"on_cpu\": []"));
+  cuda_.reset({.devices = 0});
+  EXPECT_THAT(explain({"--device", "cuda"}), says_ok());
+  EXPECT_THAT(said_, testing::HasSubstr("the plan is for sm_80"));
+  EXPECT_THAT(said_, testing::ContainsRegex("all [0-9]+ kernels run on the GPU"));
+}
+
+TEST_F(Gpu, AReportTellsWhereKernelsRun) {
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::vector<std::string> words = {"report",
+                                          "zoo:mlp,size=tiny",
+                                          "--device",
+                                          "cuda",
+                                          "--cache",
+                                          "none",
+                                          "--no-log",
+                                          "--seconds",
+                                          "0.05",
+                                          "-o",
+                                          folder.path() / "page.html",
+                                          "--json",
+                                          "-"};
+  ASSERT_TRUE(add_kernels(words).ok());
+  EXPECT_THAT(run(words), says_ok());
+  EXPECT_THAT(said_, testing::ContainsRegex("all [0-9]+ kernels run on the GPU"));
+}
+
+TEST_F(Gpu, AConformanceCaseRunsThere) {
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::string model = folder.path() / "model.onnx";
+  ASSERT_TRUE(run({"zoo", "export", "mlp", "--size", "tiny", "-o", model}).ok()) << said_;
+  Rng rng(1);
+  std::vector<double> numbers(2 * 16);
+  for (double& number : numbers) number = rng.uniform();
+  ASSERT_TRUE(write_npy(folder.path() / "input_0.npy",
+                        Tensor::from_reals(Type::get(DType::f32, {2, 16}), numbers))
+                  .ok());
+  ASSERT_TRUE(
+      run({"run", model, "--backend", "reference", "--input",
+           "x=@" + (folder.path() / "input_0.npy").string(), "-o", folder.path() / "output_0.npy"})
+          .ok())
+      << said_;
+  ASSERT_TRUE(add_kernels({"run", model, "--device", "cuda", "--cache", "none"}).ok());
+  EXPECT_THAT(run({"conformance-case", "--backend", "native", "--device", "cuda", "--cache", "none",
+                   "--", folder.path()}),
+              says_ok());
+  EXPECT_THAT(said_, testing::HasSubstr("pass"));
+  cuda_.reset({.devices = 0});
+  EXPECT_THAT(run({"conformance", folder.path(), "--device", "cuda"}),
+              refuses(ErrorCode::unsupported, "no GPU...CPU"));
 }
 
 TEST_F(Gpu, TheGpusOfThisMachineAreDescribed) {
