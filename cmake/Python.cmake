@@ -38,7 +38,8 @@ function(hone_python_module target name folder library)
     LIBRARY_OUTPUT_DIRECTORY ${folder})
 endfunction()
 set(python_shared_sources
-  src/python/array.cc src/python/core.cc src/python/dlpack.cc src/python/error.cc)
+  src/python/array.cc src/python/core.cc src/python/dlpack.cc src/python/error.cc
+  src/python/gpu_array.cc)
 hone_python_module(python_runtime _runtime ${package} hone_runtime
   src/python/runtime_module.cc ${python_shared_sources})
 hone_glob(compiler_sources src/python/*.cc)

@@ -102,7 +102,8 @@ def compile(
     sizes    numbers for open sizes: {"N": 4}
     shapes   the same by input: {"x": (4, 3, 224, 224)}
     threads  that work on a kernel; by default all cores, or each device's share of them
-    devices  that divide the batch: a number of parts of this machine, or ["cpu", "cpu"]
+    devices  that divide the batch: a number of parts of this machine, or ["cpu", "cpu"];
+             or one GPU: "cuda" or "cuda:1" (docs/gpu.md)
     batch    the inputs that have the batch, along dim 0, or "x:1": along dim 1; by default the
              first one that has a dim, and those with the same dim 0
     donate   {"past": "present"}: output "present" may lie in the memory of input "past", which runs
@@ -144,11 +145,17 @@ def _begins_compiled(path: str) -> bool:
 
 
 def load(
-    source: Source, *, threads: Optional[int] = None, verify: bool = False, **options: Any
+    source: Source,
+    *,
+    threads: Optional[int] = None,
+    verify: bool = False,
+    device: Optional[str] = None,
+    **options: Any,
 ) -> Model:
     """Loads a model, ready to run: a compiled one (.honec), or any that compile() takes.
 
     verify   reads all weights of a compiled model, and checks them
+    device   "cuda" or "cuda:1": a GPU that runs it (docs/gpu.md)
     The other options are those of compile(); a compiled model takes none of them.
     """
     from . import _runtime
@@ -159,7 +166,9 @@ def load(
     elif path is not None and (path.endswith(".honec") or _begins_compiled(path)):
         held = path
     else:
+        if device is not None:
+            options["devices"] = device
         return compile(source, threads=threads, **options)
     if options:
         raise UsageError(f"{', '.join(options)}: for models that are not compiled yet")
-    return load_compiled(held, threads, verify)
+    return load_compiled(held, threads, verify, device)

@@ -2,7 +2,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy
 
-from ._runtime import Binding, Core
+from ._runtime import Binding, Core, GpuArray
 
 FEATURES: Tuple[str, ...]
 

@@ -61,6 +61,8 @@ class Model:
 
     model(x, y) and model(x=x, y=y) give the output, or a tuple of all outputs. Inputs are arrays of
     numpy, or of anything that speaks the buffer protocol or DLPack; they are read where they lie.
+    A model on a GPU also takes arrays there, such as tensors of torch: all inputs or none. Then the
+    outputs are arrays there, which others take by DLPack: torch.from_dlpack(y).
     """
 
     def __init__(self, name: str, core: Any, compiled: Optional[_compiler.Compiled] = None) -> None:
@@ -75,17 +77,26 @@ class Model:
         self.strings: Dict[str, List[str]] = compiled.strings() if compiled else {}
         self.columns: Dict[str, List[Union[str, int]]] = compiled.columns() if compiled else {}
 
-    def __call__(self, *arrays: Any, out: Any = None, donate: Any = None, **named: Any) -> Any:
+    def __call__(
+        self,
+        *arrays: Any,
+        out: Any = None,
+        donate: Any = None,
+        stream: Optional[int] = None,
+        **named: Any,
+    ) -> Any:
         """Runs the model.
 
         out     an array to write to, or all of them in order or by name; None among them: a new one
         donate  inputs that are given up: a name, several, or True for all that the model can
                 change in place (donors); their outputs are returned in the same arrays
+        stream  for arrays in memory of a GPU: the caller's stream, behind whose work the run
+                comes, such as torch.cuda.current_stream().cuda_stream; None: the default stream
         """
         given = self._given(arrays, named)
         if out is not None and not isinstance(out, (dict, list, tuple)):
             out = (out,)
-        results = self._run(given, out, donate)
+        results = self._run(given, out, donate, stream)
         return results[0] if len(results) == 1 else results
 
     def _given(self, arrays: Tuple[Any, ...], named: Dict[str, Any]) -> Any:
@@ -104,10 +115,11 @@ class Model:
         inputs: Union[Mapping[str, Any], Sequence[Any]],
         out: Any = None,
         donate: Any = None,
-    ) -> Dict[str, Array]:
+        stream: Optional[int] = None,
+    ) -> Dict[str, Any]:
         """The outputs by name. For inputs whose names are no words of Python."""
         given = inputs if isinstance(inputs, (dict, list, tuple)) else dict(inputs)
-        results = self._run(given, out, donate)
+        results = self._run(given, out, donate, stream)
         return {port.name: array for port, array in zip(self.outputs, results)}
 
     def bind(
@@ -152,7 +164,10 @@ class Model:
 
 
 def load_compiled(
-    source: Union[str, bytes], threads: Optional[int] = None, verify: bool = False
+    source: Union[str, bytes],
+    threads: Optional[int] = None,
+    verify: bool = False,
+    device: Optional[str] = None,
 ) -> Model:
     load: Any = _runtime.parse if isinstance(source, bytes) else _runtime.load
-    return Model(*load(source, threads, verify))
+    return Model(*load(source, threads, verify, device))

@@ -119,7 +119,7 @@ GivenArray::GivenArray(py::handle array, const std::string& label, Use use) : Gi
     std::optional<py::error_already_set> why;  // it takes the error of Python
     if (has_buffer) why.emplace();
     if (py::hasattr(array, "__dlpack__")) {
-      take_dlpack(array, label);
+      take_dlpack(borrow_dlpack(array, label), label);
     } else {
       if (why) raise(unreadable(label, why->what()));
       raise(bad_input("{} is not an array, but of type '{}'", label, Py_TYPE(array.ptr())->tp_name)
@@ -127,6 +127,10 @@ GivenArray::GivenArray(py::handle array, const std::string& label, Use use) : Gi
     }
   }
   check_use(use, label);
+}
+
+GivenArray::GivenArray(DlpackArray lent, const std::string& label) : GivenArray() {
+  take_dlpack(std::move(lent), label);
 }
 
 GivenArray::GivenArray(GivenArray&& other) noexcept
@@ -173,8 +177,7 @@ bool GivenArray::take_buffer(py::handle array, const std::string& label) {
   return true;
 }
 
-void GivenArray::take_dlpack(py::handle array, const std::string& label) {
-  DlpackArray lent = borrow_dlpack(array, label);
+void GivenArray::take_dlpack(DlpackArray lent, const std::string& label) {
   managed_ = std::move(lent.managed);
   is_read_only_ = lent.is_read_only;
   is_copy_ = lent.is_copy;

@@ -23,6 +23,8 @@
 
 namespace hone::python {
 
+struct DlpackArray;
+
 // An input or output of a model. numpy lacks some element types: an array holds their bits, uint16
 // for bf16, uint8 for f8, and for types of fewer than 8 bits, packed, a row of uint8.
 struct Port {
@@ -55,6 +57,8 @@ class GivenArray {
   // Raises if it is not an array in memory, is to be written and is read-only, or is lent as a copy
   // where a copy does not serve. `label` names it: "input 'x'".
   GivenArray(pybind11::handle array, const std::string& label, Use use);
+  // One that somebody lends; its memory may be that of a device.
+  GivenArray(DlpackArray lent, const std::string& label);
   GivenArray(GivenArray&& other) noexcept;
   GivenArray& operator=(GivenArray&&) = delete;
   ~GivenArray();
@@ -71,7 +75,7 @@ class GivenArray {
  private:
   GivenArray() = default;
   bool take_buffer(pybind11::handle array, const std::string& label);  // else an error of Python
-  void take_dlpack(pybind11::handle array, const std::string& label);
+  void take_dlpack(DlpackArray lent, const std::string& label);
   void check_use(Use use, const std::string& label) const;
   void set_rank(int rank, const std::string& label);
   bool lies_well(Type type) const;

@@ -78,7 +78,8 @@ Compiled compile(const py::dict& given, py::handle hears) {
   Compiled compiled = {take(*std::move(served)), nullptr, std::move(labels)};
   const ServedModel& model = *compiled.model;
   compiled.core =
-      std::make_shared<Core>(ports_of(model.inputs()), ports_of(model.outputs()), model.runnable());
+      std::make_shared<Core>(ports_of(model.inputs()), ports_of(model.outputs()), model.runnable(),
+                             dynamic_cast<const CudaExecutable*>(model.runnable().get()));
   return compiled;
 }
 

@@ -4,8 +4,12 @@
 #include <functional>
 #include <utility>
 
+#include <pybind11/stl.h>
+
 #include "base/text.h"
+#include "python/dlpack.h"
 #include "python/error.h"
+#include "python/gpu_array.h"
 
 namespace hone::python {
 
@@ -37,10 +41,11 @@ py::object text_of(std::string_view name) {
 }
 
 Core::Core(std::vector<Port> inputs, std::vector<Port> outputs,
-           std::shared_ptr<const Runnable> model)
+           std::shared_ptr<const Runnable> model, const CudaExecutable* gpu)
     : inputs_(side("input", std::move(inputs))),
       outputs_(side("output", std::move(outputs))),
       model_(std::move(model)),
+      gpu_(gpu),
       output_memory_(memory_for(outputs_.ports)) {}
 
 Core::Side Core::side(std::string_view what, std::vector<Port> ports) {
@@ -190,7 +195,18 @@ RunArrays Core::arrays_of(const Executable& code, GivenArray::Use use, py::handl
   return all;
 }
 
-py::tuple Core::run(py::handle inputs, py::handle out, py::handle donate) const {
+py::tuple Core::run(py::handle inputs, py::handle out, py::handle donate,
+                    std::optional<uint64_t> stream) const {
+  const std::vector<py::handle> order =
+      gpu_ == nullptr ? std::vector<py::handle>() : arranged(inputs_, inputs);
+  if (std::ranges::any_of(order, is_on_gpu)) {
+    if (!out.is_none() || !(donate.is_none() || donate.ptr() == Py_False))
+      raise(usage_error("out and donate are for arrays in memory of the machine")
+                .with_hint("the results of inputs on a GPU are new arrays there"));
+    return run_on_gpu(order, stream.value_or(0));
+  }
+  if (stream)
+    raise(usage_error("stream is for inputs in memory of a GPU that the model was loaded for"));
   const Executable* const code = model_->single();
   if (code == nullptr) {
     if (!donate.is_none() && donate.ptr() != Py_False) fixed("donate");
@@ -199,6 +215,32 @@ py::tuple Core::run(py::handle inputs, py::handle out, py::handle donate) const 
   const RunArrays arrays = arrays_of(*code, GivenArray::Use::read, inputs, out, donate);
   take(without_gil([&] { return code->run(arrays.from, arrays.to); }));
   return arrays.results;
+}
+
+py::tuple Core::run_on_gpu(const std::vector<py::handle>& inputs, uint64_t stream) const {
+  constexpr uint64_t kDefaultStream = 1;  // DLPack's number of the one whose handle is 0
+  const auto number = static_cast<int64_t>(stream == 0 ? kDefaultStream : stream);
+  const int device = gpu_->device()->number();
+  std::vector<GivenArray> lent;
+  std::vector<cuda::Address> from, to;
+  lent.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& label = inputs_.labels[i];
+    const GivenArray& array =
+        lent.emplace_back(borrow_dlpack_on_gpu(inputs[i], label, device, number), label);
+    const Type type = array.fit(inputs_.ports[i], label);
+    from.push_back(reinterpret_cast<cuda::Address>(array.place(type, label)));
+  }
+  std::vector<GpuArray> made;
+  for (const Port& port : outputs_.ports) {
+    made.push_back(take(GpuArray::make(gpu_->device(), port.type)));
+    to.push_back(made.back().address());
+  }
+  take(without_gil(
+      [&] { return gpu_->run_on_device(from, to, reinterpret_cast<cuda::Stream>(stream)); }));
+  py::tuple results(made.size());
+  for (size_t i = 0; i < made.size(); ++i) results[i] = py::cast(std::move(made[i]));
+  return results;
 }
 
 std::unique_ptr<Binding> Core::bind(py::handle inputs, py::handle out, py::handle donate) const {
@@ -264,12 +306,13 @@ void Core::write_to(const std::vector<py::handle>& out, std::span<Tensor> comput
 
 void define_core(py::module_& module) {
   define_arrays();
+  define_gpu_arrays(module);
   py::class_<Core, std::shared_ptr<Core>>(module, "Core", py::module_local())
       .def_property_readonly("inputs", &Core::inputs)
       .def_property_readonly("outputs", &Core::outputs)
       .def_property_readonly("donors", &Core::donors)
       .def("run", &Core::run, py::arg("inputs"), py::arg("out") = py::none(),
-           py::arg("donate") = py::none())
+           py::arg("donate") = py::none(), py::arg("stream") = py::none())
       .def("bind", &Core::bind, py::arg("inputs"), py::arg("out") = py::none(),
            py::arg("donate") = py::none());
   py::class_<Binding>(module, "Binding", py::module_local())

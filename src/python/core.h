@@ -4,11 +4,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "python/array.h"
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/executable.h"
 
 // A model as Python calls it. Both modules have it, each for models of its own: the compiler's
@@ -43,7 +45,9 @@ class Binding {
 
 class Core {
  public:
-  Core(std::vector<Port> inputs, std::vector<Port> outputs, std::shared_ptr<const Runnable> model);
+  // `gpu`: the model's code, if it is one graph on a GPU. The model keeps it.
+  Core(std::vector<Port> inputs, std::vector<Port> outputs, std::shared_ptr<const Runnable> model,
+       const CudaExecutable* gpu = nullptr);
 
   // A list of tuples: name, element type, numpy's element type, sizes (a number, or a text if
   // open).
@@ -57,7 +61,12 @@ class Core {
   // the same for outputs: arrays to write to, which are returned; none among them is made here.
   // `donate` has names of inputs that the caller gives up, or is true for all donors: their outputs
   // are returned in the same arrays.
-  pybind11::tuple run(pybind11::handle inputs, pybind11::handle out, pybind11::handle donate) const;
+  //
+  // A model on a GPU takes arrays there, too, all of them at once. They are used where they lie,
+  // behind what is in the caller's stream; the results are arrays there. `stream` is its handle;
+  // none or 0: the default stream.
+  pybind11::tuple run(pybind11::handle inputs, pybind11::handle out, pybind11::handle donate,
+                      std::optional<uint64_t> stream) const;
   // The same for any number of runs; nothing is copied in them.
   std::unique_ptr<Binding> bind(pybind11::handle inputs, pybind11::handle out,
                                 pybind11::handle donate) const;
@@ -79,11 +88,13 @@ class Core {
   RunArrays arrays_of(const Executable& code, GivenArray::Use use, pybind11::handle inputs,
                       pybind11::handle out, pybind11::handle donate) const;
   pybind11::tuple run_open(pybind11::handle inputs, pybind11::handle out) const;
+  pybind11::tuple run_on_gpu(const std::vector<pybind11::handle>& inputs, uint64_t stream) const;
   void write_to(const std::vector<pybind11::handle>& out, std::span<Tensor> computed) const;
 
   const Side inputs_;
   const Side outputs_;
   const std::shared_ptr<const Runnable> model_;
+  const CudaExecutable* const gpu_;
   const std::shared_ptr<MemoryPool> output_memory_;
 };
 

@@ -1,6 +1,8 @@
 #include "python/dlpack.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "python/array.h"
@@ -67,16 +69,34 @@ std::optional<DType> dtype_of(const DlTensor& tensor) {
   }
 }
 
-// Uses version 1 if its owner knows that: it says what must not be written to.
-py::object capsule_of(py::handle array, const std::string& label) {
+// Element types by the numbers of DLPack; bits of those that it lacks.
+std::pair<uint8_t, uint8_t> dlpack_type(DType dtype) {
+  const auto bits = static_cast<uint8_t>(std::max(hone::bits(dtype), 8));
+  if (is_bool(dtype)) return {6, bits};
+  if (dtype == DType::bf16) return {4, bits};
+  if (is_storage_only(dtype) || hone::bits(dtype) < 8) return {1, bits};
+  if (is_real(dtype)) return {2, bits};
+  return {is_signed(dtype) ? 0 : 1, bits};
+}
+
+// An array that is lent, with its sizes.
+struct Lent {
+  DlManaged managed = {};
+  std::shared_ptr<const void> owner;
+  std::vector<int64_t> sizes;
+};
+
+// Uses version 1 if its owner knows that: it says what must not be written to. `how` are arguments
+// that all versions have.
+py::object capsule_of(py::handle array, const std::string& label, py::dict how) {
   const py::object lend = array.attr("__dlpack__");
   try {
     try {
-      return lend(py::arg("max_version") = py::make_tuple(kMajor, 0));
+      return lend(py::arg("max_version") = py::make_tuple(kMajor, 0), **how);
     } catch (const py::error_already_set& why) {
       if (!why.matches(PyExc_TypeError)) throw;
     }
-    return lend();
+    return lend(**how);
   } catch (const py::error_already_set& why) {
     raise(unreadable(label, why.what()));
   }
@@ -94,13 +114,10 @@ Managed* content_of(py::handle capsule, const char* name, const char* used, Dlpa
 
 }  // namespace
 
-DlpackArray borrow_dlpack(py::handle array, const std::string& label) {
-  const auto device = array.attr("__dlpack_device__")().cast<std::pair<int, int>>();
-  if (device.first != kCpu && device.first != kPinnedCpu)
-    raise(unsupported("{} is on device {}:{} of DLPack; hone computes on the processor", label,
-                      device.first, device.second)
-              .with_hint("copy it to the CPU before: tensor.cpu()"));
-  const py::object capsule = capsule_of(array, label);
+namespace {
+
+DlpackArray borrowed_by(py::handle array, const std::string& label, py::dict how) {
+  const py::object capsule = capsule_of(array, label, std::move(how));
   DlpackArray borrowed;
   const DlTensor* tensor = nullptr;
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned") != 0) {
@@ -122,6 +139,63 @@ DlpackArray borrow_dlpack(py::handle array, const std::string& label) {
   borrowed.strides = tensor->strides;
   borrowed.element = tensor->bits / 8;
   return borrowed;
+}
+
+}  // namespace
+
+DlpackArray borrow_dlpack(py::handle array, const std::string& label) {
+  const auto device = array.attr("__dlpack_device__")().cast<std::pair<int, int>>();
+  if (device.first != kCpu && device.first != kPinnedCpu)
+    raise(unsupported("{} is on device {}:{} of DLPack; hone computes on the processor", label,
+                      device.first, device.second)
+              .with_hint("copy it to the CPU before: tensor.cpu(); a model for a GPU takes all its "
+                         "inputs there"));
+  return borrowed_by(array, label, {});
+}
+
+DlpackArray borrow_dlpack_on_gpu(py::handle array, const std::string& label, int device,
+                                 int64_t stream) {
+  const bool has_device = py::hasattr(array, "__dlpack_device__");
+  const auto at = has_device ? array.attr("__dlpack_device__")().cast<std::pair<int, int>>()
+                             : std::pair(kCpu, 0);
+  if (at.first != kDlpackCuda || at.second != device)
+    raise(bad_input("{} is on device {}:{} of DLPack, and other inputs are on cuda:{}", label,
+                    at.first, at.second, device)
+              .with_hint(fmt::format("give all inputs there: tensor.to('cuda:{}')", device)));
+  py::dict how;
+  how["stream"] = stream;
+  return borrowed_by(array, label, std::move(how));
+}
+
+py::object lend_dlpack(std::shared_ptr<const void> owner, uint64_t address, Type type,
+                       DlpackDevice device) {
+  auto lent = std::make_unique<Lent>();
+  lent->owner = std::move(owner);
+  const bool is_packed = bits(type.dtype()) < 8;
+  const Ints dims = is_packed ? Ints{type.static_bytes()} : type.static_dims();
+  lent->sizes.assign(dims.begin(), dims.end());
+  const auto [code, bits] = dlpack_type(type.dtype());
+  lent->managed.tensor = {.data = reinterpret_cast<void*>(address),
+                          .device_type = device.type,
+                          .device_id = device.number,
+                          .ndim = static_cast<int32_t>(lent->sizes.size()),
+                          .code = code,
+                          .bits = bits,
+                          .lanes = 1,
+                          .shape = lent->sizes.data(),
+                          .strides = nullptr,
+                          .byte_offset = 0};
+  lent->managed.context = lent.get();
+  lent->managed.deleter = [](DlManaged* it) { delete static_cast<Lent*>(it->context); };
+  // Whoever takes the content renames the capsule, and gives the content back by its deleter.
+  PyObject* const capsule = PyCapsule_New(&lent->managed, "dltensor", [](PyObject* it) {
+    if (PyCapsule_IsValid(it, "dltensor") == 0) return;
+    auto* managed = static_cast<DlManaged*>(PyCapsule_GetPointer(it, "dltensor"));
+    managed->deleter(managed);
+  });
+  if (capsule == nullptr) throw py::error_already_set();
+  (void)lent.release();
+  return py::reinterpret_steal<py::object>(capsule);
 }
 
 }  // namespace hone::python

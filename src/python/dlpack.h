@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "tensor/dtype.h"
+#include "tensor/type.h"
 
 // Arrays by DLPack, the protocol in which frameworks lend each other memory.
 
@@ -32,5 +32,20 @@ struct DlpackArray {
 // Raises if the array is not in memory of the machine, or its owner does not lend it. `label` names
 // it: "input 'x'". With the GIL held.
 DlpackArray borrow_dlpack(pybind11::handle array, const std::string& label);
+
+inline constexpr int kDlpackCuda = 2;  // a type of devices: NVIDIA's GPUs
+
+// The same for an array in memory of this GPU. `data` is an address there; what it holds is ready
+// for what comes later in the stream, as DLPack numbers streams.
+DlpackArray borrow_dlpack_on_gpu(pybind11::handle array, const std::string& label, int device,
+                                 int64_t stream);
+
+// A capsule that lends memory of a device, which `owner` keeps.
+struct DlpackDevice {
+  int type = 0;
+  int number = 0;
+};
+pybind11::object lend_dlpack(std::shared_ptr<const void> owner, uint64_t address, Type type,
+                             DlpackDevice device);
 
 }  // namespace hone::python

@@ -7,8 +7,10 @@
 #include "cache/compile_cache.h"
 #include "log/log.h"
 #include "python/cost.h"
+#include "python/gpu_array.h"
 #include "python/graph.h"
 #include "session/donations.h"
+#include "session/gpu.h"
 #include "session/inputs.h"
 #include "session/known_plans.h"
 #include "session/known_prices.h"
@@ -49,7 +51,7 @@ void take_kept(const Words& words, NativeOptions& options, const Face& face) {
     else
       face.note(fmt::format("compiled code is not kept: {}", cache.error().what()));
   }
-  if (!words.log || words.plan || words.cost || words.cost_word) return;
+  if (!words.log || options.device || words.plan || words.cost || words.cost_word) return;
   Result<std::unique_ptr<Log>> log = Log::open(*words.log, Log::Mode::read);
   if (log.ok())
     options.best_plan = known_plans(*std::move(log), [](std::string_view) {}, "log=None");
@@ -73,7 +75,13 @@ Result<std::shared_ptr<const Cost>> known_cost(const Words& words, const Target&
 
 Result<NativeOptions> native_options(const Words& words, const Face& face) {
   NativeOptions options;
-  options.target = HONE_TRY(host_target());
+  options.device = HONE_TRY(gpu_of(words.devices));
+  options.target = HONE_TRY(options.device ? gpu_target(*options.device) : host_target());
+  if (options.device)
+    for (const auto& [option, is_given] :
+         {std::pair("isa", words.isa.has_value()), std::pair("cost", words.cost || words.cost_word),
+          std::pair("batch", !words.batch.empty())})
+      if (is_given) return usage_error("{} is about CPUs, and devices names a GPU", option);
   if (words.isa) {
     const std::optional<Isa> isa = isa_from_name(*words.isa);
     if (!isa) return usage_error("isa: there is no '{}'", *words.isa);
@@ -83,7 +91,7 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
   if (words.threads) HONE_TRY(set_threads(options, *words.threads, face.labels));
   if (words.cost)
     options.cost = cost_of(words.cost, options.target);
-  else
+  else if (!options.device)
     options.cost = HONE_TRY(known_cost(words, options.target, face));
   take_kept(words, options, face);
   return options;
@@ -92,6 +100,7 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
 Result<DeviceOptions> device_options(const Words& words, const Face& face) {
   if (!words.devices && !words.batch.empty()) return usage_error("batch needs devices");
   if (!words.devices) return DeviceOptions();
+  if (HONE_TRY(named_gpu_number(*words.devices, "devices"))) return DeviceOptions();
   const std::vector<std::string> names = HONE_TRY(parse_devices(*words.devices, "devices"));
   const System system = HONE_TRY(KnownPrices(words.prices, words.takes_shipped)
                                      .system(

@@ -5,6 +5,7 @@
 
 #include "python/core.h"
 #include "python/error.h"
+#include "python/gpu_array.h"
 #include "runtime/loaded_model.h"
 
 // hone._runtime: loads and runs compiled models. It has no compiler, so that `import hone` is
@@ -23,36 +24,51 @@ std::vector<Port> ports_of(std::span<const image::Port> ports) {
 
 // Without the GIL.
 Result<std::shared_ptr<const LoadedModel>> ready(HonecFile file, std::optional<int64_t> threads,
-                                                 bool verify) {
+                                                 bool verify,
+                                                 const std::optional<std::string>& device) {
   if (verify) HONE_TRY(file.verify());
-  return LoadedModel::load(std::move(file), {.threads = threads});
+  HonecOptions options = {.threads = threads};
+  options.device = HONE_TRY(gpu_of(device));
+  return LoadedModel::load(std::move(file), std::move(options));
+}
+
+// The code of a model of one graph on a GPU; else null. The model keeps it.
+const CudaExecutable* gpu_code(const LoadedModel& model) {
+  if (!model.file().is_single() || model.single() != nullptr) return nullptr;
+  std::vector<Type> types;
+  for (const image::Port& port : model.inputs()) types.push_back(port.type);
+  return dynamic_cast<const CudaExecutable*>(take(model.executable(0, types)).get());
 }
 
 template <class Open>
-py::tuple load_by(const Open& open, std::optional<int64_t> threads, bool verify) {
+py::tuple load_by(const Open& open, std::optional<int64_t> threads, bool verify,
+                  const std::optional<std::string>& device) {
   Result<std::shared_ptr<const LoadedModel>> result =
       [&]() -> Result<std::shared_ptr<const LoadedModel>> {
     const py::gil_scoped_release free;
-    return ready(HONE_TRY(open()), threads, verify);
+    return ready(HONE_TRY(open()), threads, verify, device);
   }();
   const std::shared_ptr<const LoadedModel> loaded = take(std::move(result));
   const HonecFile& file = loaded->file();
-  auto core = std::make_shared<Core>(ports_of(file.inputs()), ports_of(file.outputs()), loaded);
+  auto core = std::make_shared<Core>(ports_of(file.inputs()), ports_of(file.outputs()), loaded,
+                                     gpu_code(*loaded));
   return py::make_tuple(text_of(file.name()), std::move(core));
 }
 
-py::tuple load(const std::string& path, std::optional<int64_t> threads, bool verify) {
-  return load_by([&] { return HonecFile::open(path); }, threads, verify);
+py::tuple load(const std::string& path, std::optional<int64_t> threads, bool verify,
+               const std::optional<std::string>& device) {
+  return load_by([&] { return HonecFile::open(path); }, threads, verify, device);
 }
 
-py::tuple parse(const py::bytes& bytes, std::optional<int64_t> threads, bool verify) {
+py::tuple parse(const py::bytes& bytes, std::optional<int64_t> threads, bool verify,
+                const std::optional<std::string>& device) {
   const std::string_view view = bytes;
   const std::shared_ptr<const void> owner(new py::bytes(bytes), [](py::bytes* it) {
     const py::gil_scoped_acquire gil;
     delete it;
   });
   const std::span<const std::byte> all = std::as_bytes(std::span(view.data(), view.size()));
-  return load_by([&] { return HonecFile::parse(owner, all); }, threads, verify);
+  return load_by([&] { return HonecFile::parse(owner, all); }, threads, verify, device);
 }
 
 }  // namespace

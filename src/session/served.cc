@@ -12,7 +12,7 @@ namespace hone {
 Result<std::unique_ptr<ServedModel>> ServedModel::make(Source source, NativeOptions options,
                                                        const Face& face,
                                                        const DeviceOptions& devices) {
-  HONE_TRY(check_runs_here(options.target, face.labels));
+  HONE_TRY(check_runs_here(options, face.labels));
   const Bindings sizes =
       HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), face));
   Model bound = HONE_TRY(with_sizes(source.model, sizes));
@@ -32,7 +32,7 @@ Status ServedModel::compile(const Graph& graph, const Model& given, const Bindin
   CompileOptions options = HONE_TRY(compile_options(graph, given, sizes, options_, face));
   options.memory_limit = HONE_TRY(memory_left(graph, {}, Engine::native, face)).native;
   compilation_ = std::make_unique<Compilation>(graph, options_.target, std::move(options));
-  runnable_ = HONE_TRY(compilation_->executable());
+  runnable_ = HONE_TRY(compilation_->runnable());
   return {};
 }
 
@@ -87,8 +87,12 @@ Status ServedModel::save(const std::filesystem::path& path, std::string_view ver
   Image image = *HONE_TRY(compilation_->image());
   for (size_t i = 0; i < image.inputs.size(); ++i) image.inputs[i].name = model_.inputs[i].name;
   for (size_t i = 0; i < image.outputs.size(); ++i) image.outputs[i].name = model_.outputs[i].name;
-  const HonecProgram program = {&image, print(*HONE_TRY(compilation_->plan())),
-                                compilation_->cost().version()};
+  const std::optional<Gpu>& gpu = options_.target.gpu;
+  const HonecProgram program = {.image = &image,
+                                .plan = print(*HONE_TRY(compilation_->plan())),
+                                .prices = compilation_->cost().version(),
+                                .capability = gpu ? gpu->capability : 0,
+                                .gpu = compilation_->gpu_kernels()};
   return write_honec(path, {&program, 1}, version);
 }
 

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/cuda/cuda_executable.h"
+#include "tensor/type.h"
+
+// Arrays in memory of a GPU: those of frameworks come by DLPack, and results go the same way.
+
+namespace hone::python {
+
+// The GPU that a list of devices names; null: it names none. The driver is that of the environment
+// variable HONE_CUDA_LIBRARY, or of the system.
+Result<std::shared_ptr<const CudaDevice>> gpu_of(const std::optional<std::string>& devices);
+
+// True if the array says that it lies in memory of a GPU of NVIDIA's.
+bool is_on_gpu(pybind11::handle array);
+
+// A result, which Python holds: it speaks DLPack.
+class GpuArray {
+ public:
+  // Memory for a result.
+  static Result<GpuArray> make(const std::shared_ptr<const CudaDevice>& device, Type type);
+
+  Type type() const { return type_; }
+  cuda::Address address() const { return memory_->address(); }
+
+  // As DLPack says. Its elements are there when it is made, for every stream.
+  pybind11::object capsule(pybind11::handle copy) const;
+  pybind11::tuple dlpack_device() const;
+
+ private:
+  GpuArray(std::shared_ptr<const CudaMemory> memory, Type type, int device)
+      : memory_(std::move(memory)), type_(type), device_(device) {}
+
+  std::shared_ptr<const CudaMemory> memory_;
+  Type type_;
+  int device_;
+};
+
+// Registers the class, for this module alone.
+void define_gpu_arrays(pybind11::module_& module);
+
+}  // namespace hone::python

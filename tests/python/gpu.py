@@ -1,0 +1,261 @@
+"""Models on a GPU take and give arrays by DLPack: on the fake driver, whose memory is the process's.
+
+Its kernels run a function that this test gives for them, since it has no GPU.
+"""
+
+import ctypes
+import os
+import re
+import sys
+import unittest
+
+import numpy as np
+
+import hone
+
+FAKE = os.path.join(os.environ["BUILD"], "libfake_cuda.so")
+if not os.path.exists(FAKE):
+    print("there is no fake driver in", os.environ["BUILD"])
+    sys.exit(77)
+os.environ["HONE_CUDA_LIBRARY"] = FAKE
+fake = ctypes.CDLL(FAKE)
+fake.fake_cuda_faults.restype = ctypes.c_char_p
+fake.fake_cuda_live.restype = fake.fake_cuda_calls.restype = ctypes.c_int64
+
+ROWS, COLUMNS = 3, 5
+MODEL = f"""graph @double(%x: f32[{ROWS}, {COLUMNS}]) -> f32[{ROWS}, {COLUMNS}] {{
+  %y = add %x, %x
+  return %y
+}}
+"""
+KERNEL = ctypes.CFUNCTYPE(
+    None,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+)
+
+
+@KERNEL
+def double(buffers, _symbols, _scratch, _begin, _end):
+    count = ROWS * COLUMNS
+    x, y = (np.ctypeslib.as_array((ctypes.c_float * count).from_address(buffers[i])) for i in (0, 1))
+    y[:] = 2 * x
+
+
+class Backing(ctypes.Structure):
+    _fields_ = [
+        ("function", KERNEL),
+        ("buffers", ctypes.c_int),
+        ("symbols", ctypes.c_int),
+        ("cpu_scratch_bytes", ctypes.c_int64),
+        ("thread_scratch_bytes", ctypes.c_int64),
+    ]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class Managed(ctypes.Structure):
+    pass
+
+
+DELETER = ctypes.CFUNCTYPE(None, ctypes.POINTER(Managed))
+Managed._fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", DELETER)]
+capsule_new = ctypes.pythonapi.PyCapsule_New
+capsule_new.restype = ctypes.py_object
+capsule_new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+capsule_pointer.restype = ctypes.c_void_p
+capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def good(code):
+    assert code == 0, code
+
+
+class OnGpu:
+    """An array in memory of the fake GPU, as a framework has it."""
+
+    def __init__(self, values, offset=0):
+        good(fake.cuCtxSetCurrent(context))
+        self.memory = ctypes.c_uint64()
+        good(fake.cuMemAlloc_v2(ctypes.byref(self.memory), ctypes.c_size_t(values.nbytes + offset)))
+        self.address = self.memory.value + offset
+        ctypes.memmove(self.address, values.ctypes.data, values.nbytes)
+        self.managed = Managed()
+        tensor = self.managed.tensor
+        tensor.data, tensor.device_type, tensor.device_id = self.memory.value, 2, 0
+        tensor.ndim, tensor.lanes, tensor.byte_offset = values.ndim, 1, offset
+        tensor.code = 2 if values.dtype.kind == "f" else 0
+        tensor.bits = 8 * values.itemsize
+        tensor.shape = (ctypes.c_int64 * values.ndim)(*values.shape)
+        self.given_back = 0
+        self.streams = []
+
+        def deleter(_managed):
+            self.given_back += 1
+
+        self.managed.deleter = DELETER(deleter)
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        return capsule_new(ctypes.addressof(self.managed), b"dltensor", None)
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def free(self):
+        good(fake.cuCtxSetCurrent(context))
+        good(fake.cuMemFree_v2(self.memory))
+
+
+def taken(array):
+    """What a result holds, as who takes it by DLPack sees it."""
+    capsule = array.__dlpack__(stream=1)
+    tensor = Managed.from_address(capsule_pointer(capsule, b"dltensor")).tensor
+    assert (tensor.device_type, tensor.code, tensor.bits) == (2, 2, 32)
+    shape = [tensor.shape[i] for i in range(tensor.ndim)]
+    count = int(np.prod(shape))
+    held = (ctypes.c_float * count).from_address(tensor.data)
+    return np.ctypeslib.as_array(held).reshape(shape).copy()
+
+
+def compiled():
+    """The model as a file, with a function for its kernel, once for each GPU."""
+    with open("double.hone", "w", encoding="utf8") as file:
+        file.write(MODEL)
+    # The fake refuses PTX that it does not know, so nothing is loaded before it is written.
+    code = os.system(
+        f"'{os.environ['HONE']}' compile double.hone --target sm_90 --cache none -o double.honec"
+        " >/dev/null 2>&1"
+    )
+    assert code == 0
+    with open("double.honec", "rb") as file:
+        held = file.read()
+    sections = int.from_bytes(held[12:16], "little")
+    for i in range(sections):
+        entry = held[32 + 32 * i : 64 + 32 * i]
+        if int.from_bytes(entry[:4], "little") == 3:
+            offset, size = (int.from_bytes(entry[at : at + 8], "little") for at in (8, 16))
+            code = held[offset : offset + size]
+    backing = Backing(double, 2, 0, 64, 0)
+    texts = [text for text in code.split(b"\0") if b".entry" in text]
+    assert len(texts) == 2
+    for ptx in texts:
+        function = re.search(rb"\.entry (\w+)\(", ptx).group(1)
+        fake.fake_cuda_register(ptx, function, ctypes.byref(backing))
+
+
+good(fake.cuInit(0))
+context = ctypes.c_void_p()
+good(fake.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+
+
+class OnAGpu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        compiled()
+        cls.x = np.arange(ROWS * COLUMNS, dtype=np.float32).reshape(ROWS, COLUMNS)
+
+    def setUp(self):
+        self.model = hone.load("double.honec", device="cuda")
+
+    def test_takes_and_gives_arrays_there(self):
+        x = OnGpu(self.x)
+        y = self.model(x)
+        self.assertEqual(y.__dlpack_device__(), (2, 0))
+        self.assertEqual((y.shape, y.dtype), ((ROWS, COLUMNS), "float32"))
+        np.testing.assert_array_equal(taken(y), 2 * self.x)
+        self.assertEqual(x.streams, [1])  # the default one
+        self.assertEqual(x.given_back, 1)
+        # A result is an input like others.
+        np.testing.assert_array_equal(taken(self.model(y)), 4 * self.x)
+        self.assertEqual(list(self.model.run([x])), ["y"])
+        x.free()
+
+    def test_runs_in_the_stream_of_the_caller(self):
+        good(fake.cuCtxSetCurrent(context))
+        stream = ctypes.c_void_p()
+        good(fake.cuStreamCreate(ctypes.byref(stream), 1))
+        x = OnGpu(self.x)
+        np.testing.assert_array_equal(taken(self.model(x, stream=stream.value)), 2 * self.x)
+        self.assertEqual(x.streams, [stream.value])
+        x.free()
+        good(fake.cuStreamDestroy_v2(stream))
+
+    def test_takes_arrays_that_are_not_aligned(self):
+        x = OnGpu(self.x, offset=4)
+        np.testing.assert_array_equal(taken(self.model(x)), 2 * self.x)
+        x.free()
+
+    def test_takes_arrays_of_the_machine_too(self):
+        np.testing.assert_array_equal(self.model(self.x), 2 * self.x)
+
+    def test_runs_on_the_cpu_where_no_device_is_named(self):
+        np.testing.assert_array_equal(hone.load("double.honec")(self.x), 2 * self.x)
+
+    def test_compiles_for_the_gpu(self):
+        x = OnGpu(self.x)
+        for model in (
+            hone.load("double.hone", device="cuda"),
+            hone.compile("double.hone", devices="cuda:0", cache=None),
+        ):
+            np.testing.assert_array_equal(taken(model(x)), 2 * self.x)
+        x.free()
+        for options in ({"isa": "avx2"}, {"batch": ["x"]}):
+            with self.assertRaisesRegex(hone.UsageError, "about CPUs"):
+                hone.compile("double.hone", devices="cuda", **options)
+
+    def test_refuses_what_does_not_fit(self):
+        x = OnGpu(self.x.astype(np.float64))
+        with self.assertRaisesRegex(hone.BadInput, "input 'x'.*float64"):
+            self.model(x)
+        self.assertEqual(x.given_back, 1)
+        x.free()
+        x = OnGpu(self.x)
+        with self.assertRaisesRegex(hone.UsageError, "out and donate"):
+            self.model(x, out=np.empty_like(self.x))
+        with self.assertRaisesRegex(hone.UsageError, "stream"):
+            self.model(self.x, stream=1)
+        with self.assertRaisesRegex(BufferError, "never as a copy"):
+            self.model(x).__dlpack__(copy=True)
+        x.free()
+
+    def test_names_what_is_missing(self):
+        with self.assertRaisesRegex(hone.Unsupported, "cuda:7"):
+            hone.load("double.honec", device="cuda:7")
+        with self.assertRaisesRegex(hone.UsageError, "cudax"):
+            hone.load("double.honec", device="cudax")
+
+    def test_gives_all_memory_back(self):
+        del self.model
+        live = fake.fake_cuda_live()
+        x = OnGpu(self.x)
+        model = hone.load("double.honec", device="cuda")
+        y = model(x)
+        capsule = y.__dlpack__()
+        del y, model, capsule
+        x.free()
+        self.assertEqual(fake.fake_cuda_live(), live)
+
+    def tearDown(self):
+        self.assertEqual(fake.fake_cuda_faults(), b"")
+
+
+if __name__ == "__main__":
+    unittest.main()
