@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from ._errors import UsageError
@@ -95,6 +97,7 @@ def compile(
     cache: Any = True,
     log: Any = True,
     output: Union[str, os.PathLike[str], None] = None,
+    quick_start: Optional[bool] = None,
     progress: Union[Callable[[Progress], None], bool, None] = None,
 ) -> Model:
     """Compiles a model: a path (.onnx, .hone), "zoo:NAME", the bytes of such a file, or a Graph.
@@ -115,6 +118,9 @@ def compile(
     isa      of at most this level: "x86-64-v2", "avx2", "avx512"
     cache    a folder that keeps what was compiled; True: the user's own, None: none
     log      measurements whose best plans count; True: the user's own, None: none
+    quick_start  runs begin on code that is compiled quickly, and go on with the real code when a
+             thread has made it (Model.finish()); both compute the same bits. None: where the
+             first outputs come sooner so
     output   a file to write, too: .honec, or what else Model.save() takes
     progress gets a Progress now and then; None: a bar if it takes long, False: nothing
 
@@ -123,7 +129,7 @@ def compile(
     from . import _compiler
 
     given = request(source, sizes, shapes, threads, isa, cache, log)
-    given.update(plan=plan, cost=cost)
+    given.update(plan=plan, cost=cost, quick_start=quick_start)
     given.update(donate=None if donate is None else dict(donate))
     given.update(devices=_listed(devices), batch=[batch] if isinstance(batch, str) else batch)
     if given["log"] is not None and not os.path.exists(given["log"]):
@@ -132,7 +138,19 @@ def compile(
         compiled = _compiler.compile(given, hears)
     if output is not None:
         compiled.save(os.fspath(output))
-    return Model(compiled.name, compiled.core, compiled)
+    model = Model(compiled.name, compiled.core, compiled)
+    _making.add(model)
+    return model
+
+
+# A thread that makes code must not go on while the process takes itself down.
+_making: "weakref.WeakSet[Model]" = weakref.WeakSet()
+
+
+@atexit.register
+def _stop() -> None:
+    for model in list(_making):
+        model._stop()
 
 
 def _begins_compiled(path: str) -> bool:

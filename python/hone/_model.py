@@ -136,6 +136,15 @@ class Model:
         held = given if isinstance(given, dict) else dict(zip(names, given))
         return Bound(self, binding, {name: held[name] for name in names})
 
+    def finish(self) -> None:
+        """Waits until runs use the real code, where they began on quick code: compile() says when."""
+        if self._compiled is not None:
+            self._compiled.finish()
+
+    def _stop(self) -> None:
+        if self._compiled is not None:
+            self._compiled.stop()
+
     @property
     def donors(self) -> Dict[str, str]:
         """The outputs that may lie in the memory of inputs that are donated, and these inputs."""

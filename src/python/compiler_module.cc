@@ -55,6 +55,12 @@ struct Compiled {
     return all;
   }
 
+  void stop() const {
+    without_gil([&] { model->stop(); });
+  }
+  void finish() const {
+    take(without_gil([&] { return model->finish(); }));
+  }
   std::string plan() const {
     return take(without_gil([&] { return model->plan_text(); }));
   }
@@ -165,6 +171,8 @@ PYBIND11_MODULE(_compiler, module) {
       .def("strings", &Compiled::strings)
       .def("columns", &Compiled::columns)
       .def("plan", &Compiled::plan)
+      .def("finish", &Compiled::finish)
+      .def("stop", &Compiled::stop)
       .def("save", &Compiled::save);
   module.def("compile", &compile);
   module.def("tune", &tune_model);

@@ -40,6 +40,7 @@ struct Words {
   std::optional<std::string> plan, isa, cache, log, devices;
   std::vector<std::string> batch;
   std::map<std::string, std::string> donate;  // outputs by input
+  std::optional<bool> quick_start;
 };
 
 // A cache or log that cannot be used costs time, nothing else: the face is told.
@@ -94,6 +95,9 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
   else if (!options.device)
     options.cost = HONE_TRY(known_cost(words, options.target, face));
   take_kept(words, options, face);
+  options.quick_start = !words.quick_start   ? QuickStart::where_sooner
+                        : *words.quick_start ? QuickStart::always
+                                             : QuickStart::never;
   return options;
 }
 
@@ -142,6 +146,7 @@ Words words_of(const py::dict& given) {
   words.batch = find<std::vector<std::string>>(given, "batch").value_or(std::vector<std::string>());
   words.donate = find<std::map<std::string, std::string>>(given, "donate")
                      .value_or(std::map<std::string, std::string>());
+  words.quick_start = find<bool>(given, "quick_start");
   words.takes_shipped = given["takes_shipped"].cast<bool>();
   return words;
 }

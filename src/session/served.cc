@@ -33,7 +33,22 @@ Status ServedModel::compile(const Graph& graph, const Model& given, const Bindin
   options.memory_limit = HONE_TRY(memory_left(graph, {}, Engine::native, face)).native;
   compilation_ = std::make_unique<Compilation>(graph, options_.target, std::move(options));
   runnable_ = HONE_TRY(compilation_->runnable());
+  if (early() != nullptr) early()->begin();
   return {};
+}
+
+ServedModel::~ServedModel() { stop(); }
+
+void ServedModel::stop() const {
+  if (early() != nullptr) early()->stop();
+}
+
+const EarlyCode* ServedModel::early() const {
+  return dynamic_cast<const EarlyCode*>(runnable_.get());
+}
+
+Status ServedModel::finish(const Face& face) const {
+  return early() == nullptr ? Status() : early()->finish(face.progress, face.cancel);
 }
 
 Status ServedModel::compile_later(const Model& given, const Bindings& sizes, const Face& face) {
@@ -84,7 +99,7 @@ Status ServedModel::save(const std::filesystem::path& path, std::string_view ver
   if (!devices_.names.empty()) return save_divided(path, version);
   if (compilation_ == nullptr) return save_open(path, version);
   const std::scoped_lock lock(mutex_);
-  Image image = *HONE_TRY(compilation_->image());
+  Image image = early() != nullptr ? HONE_TRY(early()->image()) : *HONE_TRY(compilation_->image());
   for (size_t i = 0; i < image.inputs.size(); ++i) image.inputs[i].name = model_.inputs[i].name;
   for (size_t i = 0; i < image.outputs.size(); ++i) image.outputs[i].name = model_.outputs[i].name;
   const std::optional<Gpu>& gpu = options_.target.gpu;

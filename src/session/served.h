@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/early_code.h"
 #include "session/devices.h"
 #include "session/native.h"
 #include "session/source.h"
@@ -25,13 +26,20 @@ class ServedModel {
                                                    const Face& face = {},
                                                    const DeviceOptions& devices = {});
 
+  ~ServedModel();  // stop(); whoever has the runnable may go on
+
   const std::string& name() const { return model_.name; }
   std::span<const ModelValue> inputs() const { return model_.inputs; }
   std::span<const ModelValue> outputs() const { return model_.outputs; }
-  // From any thread. Code is made by one thread at a time; runs go side by side. An Executable if
-  // it was compiled at once.
+  // From any thread. Code is made by one thread at a time; runs go side by side. It has a single()
+  // if it was compiled at once. Such a model begins on quick code where the options say so, while a
+  // thread makes the real code (compile/early_code.h).
   const std::shared_ptr<const Runnable>& runnable() const { return runnable_; }
 
+  // Waits until its real code is made.
+  Status finish(const Face& face = {}) const;
+  // Runs stay on the code that there is then, and no thread makes any.
+  void stop() const;
   // The plan of a model that was compiled at once, as text.
   Result<std::string> plan_text();
   // As a file .honec of this version of hone; sizes that are open have code for all. One of several
@@ -47,6 +55,7 @@ class ServedModel {
   Status compile_later(const Model& given, const Bindings& sizes, const Face& face);
   Status divide(const DeviceOptions& devices, const Face& face);
   Error is_open(std::string_view what) const;
+  const EarlyCode* early() const;
   Status save_open(const std::filesystem::path& path, std::string_view version);
   Status save_divided(const std::filesystem::path& path, std::string_view version);
 

@@ -55,6 +55,22 @@ class Running(unittest.TestCase):
         self.check([results["y"], results["j"]])
         self.assertEqual(list(results), ["y", "j"])
 
+    def test_begins_on_quick_code_and_goes_on_with_the_real_one(self):
+        real, quick = compiled(MLP, quick_start=False), compiled(MLP, quick_start=True)
+        x = [np.full(port.shape, 0.5, port.dtype) for port in real.inputs]
+        wanted = real(*x)
+        np.testing.assert_array_equal(quick(*x), wanted)
+        bound = quick.bind(x)
+        np.testing.assert_array_equal(bound(), wanted)
+        quick.finish()
+        quick.finish()
+        np.testing.assert_array_equal(quick(*x), wanted)
+        np.testing.assert_array_equal(bound(), wanted)
+        quick.save("quick.honec")
+        np.testing.assert_array_equal(hone.load("quick.honec")(*x), wanted)
+        for _ in range(3):
+            compiled(MLP, quick_start=True)(*x)  # its thread ends with it
+
     def test_tells_its_inputs_and_outputs(self):
         self.assertEqual(self.two.inputs[0], hone.Port("x", "f32", "float32", (2, 3)))
         self.assertEqual(self.two.outputs[1], ("j", "i64", "int64", (3,)))

@@ -52,6 +52,43 @@ TEST(ServedModel, IsWrittenAsACompiledModel) {
   std::filesystem::remove(path);
 }
 
+TEST(ServedModel, BeginsOnQuickCodeAndIsWrittenWithTheRealOne) {
+  const auto made = [](QuickStart when) {
+    NativeOptions options;
+    options.target = host_target().value();
+    options.quick_start = when;
+    return ServedModel::make(
+               parse_source(
+                   "graph @m(%x: f32[3, 2]) { %y = tanh %x %z = sort %y {axis = 0} return %z }",
+                   "test")
+                   .value(),
+               std::move(options))
+        .value();
+  };
+  const auto real = made(QuickStart::never);
+  const std::vector<Tensor> inputs = {counting(3)};
+  const Tensor wanted = real->runnable()->run(inputs).value()[0];
+  for (const bool waits : {true, false}) {
+    auto quick = made(QuickStart::always);
+    const std::shared_ptr<const Runnable> code = quick->runnable();
+    const auto* early = dynamic_cast<const EarlyCode*>(code.get());
+    ASSERT_NE(early, nullptr);
+    EXPECT_TRUE(code->run(inputs).value()[0].same_bytes(wanted));
+    if (waits) {
+      ASSERT_TRUE(quick->finish().ok());
+      EXPECT_TRUE(early->is_real());
+      const std::filesystem::path path =
+          std::filesystem::path(testing::TempDir()) / "hone_quick_test.honec";
+      ASSERT_TRUE(quick->save(path, "0").ok());
+      const auto loaded = load_honec(HonecFile::open(path).value()).value();
+      EXPECT_TRUE(loaded->run(inputs).value()[0].same_bytes(wanted));
+      std::filesystem::remove(path);
+    }
+    quick = nullptr;  // its thread ends, and whoever has the code goes on
+    EXPECT_TRUE(code->run(inputs).value()[0].same_bytes(wanted));
+  }
+}
+
 Tensor all_same(const Ints& dims, double value) {
   const Type type = Type::get(DType::f32, Dims(dims.begin(), dims.end()));
   return repeated(Tensor::scalar(DType::f32, value), type);
