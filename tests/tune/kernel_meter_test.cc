@@ -100,7 +100,7 @@ TEST_F(KernelMeterTest, ACompilerThatCrashesOrHangsCostsOneCandidate) {
       [](const KernelCandidate&, const Target&) -> Result<std::string> {
         for (;;) pause();
       },
-      {.compile_seconds = 1});
+      {.compile_seconds = 3});
   EXPECT_EQ(results[0].outcome, Outcome::timed_out);
   EXPECT_EQ(results[1].outcome, Outcome::measured);
 
