@@ -18,10 +18,12 @@
 #include "cli/load.h"
 #include "cli/log.h"
 #include "cli/prices.h"
+#include "cost/analytic.h"
 #include "report/load_text.h"
 #include "session/compiled.h"
 #include "session/rivals.h"
 #include "target/levels.h"
+#include "tune/judged_log.h"
 
 #include <nlohmann/json.hpp>
 
@@ -31,7 +33,9 @@ namespace {
 namespace fs = std::filesystem;
 using State = Finding::State;
 
-constexpr double kPatience = 20;  // seconds that a program may take to say its version
+constexpr double kPatience = 20;        // seconds that a program may take to say its version
+constexpr size_t kJudgedKernels = 100;  // of the log, the latest
+constexpr double kGoodRegret = 0.05;
 
 // A small file of the kernel, without blanks at its ends; "": it is not there.
 std::string kernel_says(const char* path) {
@@ -181,6 +185,32 @@ Finding log(const Arguments& arguments) {
           .text = fmt::format("{} records, {} plans in {}", counts->records, counts->plans, *path)};
 }
 
+// How good the prices are for what was measured here, and what would better them.
+Finding prices_here(const Target& target, const Arguments& arguments) {
+  Finding finding = {.name = "prices here",
+                     .text = "unknown: no kernel was measured here on one thread",
+                     .state = State::note,
+                     .way_out =
+                         "'hone tune MODEL' and 'hone bench MODEL' measure kernels, by which "
+                         "prices are judged"};
+  const Result<std::unique_ptr<Log>> log = find_log(arguments);
+  if (!log.ok() || *log == nullptr) return finding;
+  std::shared_ptr<const Cost> cost = user_prices().cost(target, [](std::string_view) {});
+  if (cost == nullptr) cost = std::make_shared<AnalyticCost>(target);
+  const Result<LogVerdict> verdict = judge_by_log(**log, target, *cost, kJudgedKernels);
+  if (!verdict.ok() || verdict->kernels == 0) return finding;
+  const bool is_good = verdict->regret <= kGoodRegret;
+  finding.text = fmt::format(
+      "the first of {} schedules of {} kernels is {:.0f} % slower than the fastest, tau {:.2f}",
+      verdict->schedules, verdict->kernels, 100 * verdict->regret, verdict->tau);
+  finding.state = is_good ? State::good : State::note;
+  finding.way_out = is_good ? ""
+                    : cost->learned() == nullptr
+                        ? "'hone train cost --budget 15m' learns a price of this machine"
+                        : "'hone train cost' goes on, and 'hone tune MODEL' finds what prices miss";
+  return finding;
+}
+
 Finding prices(const Target& target) {
   const KnownPrices known = user_prices();
   const Result<std::optional<KnownModel>> model = known.model(target);
@@ -207,7 +237,8 @@ FindingGroup use(const Target& target, const Arguments& arguments) {
            {.name = "threads", .text = fmt::format("{}, one per core", target.cores)},
            cache(arguments),
            log(arguments),
-           prices(target)}};
+           prices(target),
+           prices_here(target, arguments)}};
 }
 
 // ---- Programs -----------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ contains "^  cache +0 entries, 0 B in $PWD/caches/hone$"
 contains "^  log +none yet; $PWD/log.db$"
 contains '^  note +log +.hone tune MODEL. looks for a faster plan'
 contains '^  note +prices +.hone calibrate. fits them'
+contains '^  prices here +unknown: no kernel was measured here on one thread$'
+contains '^  note +prices here +.hone tune MODEL. and .hone bench MODEL. measure kernels'
 [[ ! -e caches && ! -e log.db && ! -e prices ]]  # it changes nothing
 
 # A missing thing has a way out.
@@ -42,6 +44,15 @@ hone doctor >out 2>err
 contains '^  log +it cannot be read: .*log\.db'
 XDG_CACHE_HOME='' HOME='' hone doctor >out 2>err
 contains '^  cache +.* is not kept: .*no folder'
+
+# Prices are judged by what was measured here.
+for budget in 4s 20s 60s; do # a busy machine takes longer
+  HONE_LOG=$PWD/known.db "$HONE" tune zoo:mlp,size=tiny --cache none --threads 1 --budget $budget \
+    --only schedules >out 2>err
+  HONE_LOG=$PWD/known.db hone doctor >out 2>err
+  if grep -q "prices here .*fastest" out; then break; fi
+done
+contains '^  prices here +the first of [0-9]+ schedules of [0-9]+ kernels is -?[0-9]+ % slower'
 
 hone doctor --json >out 2>err
 contains '"name": "processor"'
