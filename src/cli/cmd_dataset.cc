@@ -11,6 +11,7 @@
 #include "cli/log.h"
 #include "cli/prices.h"
 #include "cli/programs.h"
+#include "cli/small_sets.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
 #include "lab/data/collect_layouts.h"
@@ -25,9 +26,18 @@
 namespace hone::cli {
 namespace {
 
+constexpr double kProbeSeconds = 4;
+
 Result<std::string> given_folder(const Arguments& arguments) {
   if (!arguments.given("output")) return usage_error("-o names the folder of the data set");
   return arguments.text("output");
+}
+
+void add_random(const Arguments& arguments, int64_t count, std::vector<NamedProgram>& programs) {
+  // Seeds of graphs are numbers of 63 bits, also behind the largest seed of a set.
+  const uint64_t first = static_cast<uint64_t>(arguments.integer("seed")) * 1'000'000;
+  for (uint64_t i = 0; i < static_cast<uint64_t>(count); ++i)
+    programs.push_back(random_program(static_cast<int64_t>((first + i) & INT64_MAX)));
 }
 
 std::vector<NamedProgram> given_programs(const Arguments& arguments, Console& console) {
@@ -40,10 +50,7 @@ std::vector<NamedProgram> given_programs(const Arguments& arguments, Console& co
     std::vector<NamedProgram> zoo = zoo_programs(console);
     std::ranges::move(zoo, std::back_inserter(programs));
   }
-  // Seeds of graphs are numbers of 63 bits, also behind the largest seed of a set.
-  const uint64_t first = static_cast<uint64_t>(arguments.integer("seed")) * 1'000'000;
-  for (uint64_t i = 0; i < static_cast<uint64_t>(arguments.integer("random-graphs")); ++i)
-    programs.push_back(random_program(static_cast<int64_t>((first + i) & INT64_MAX)));
+  add_random(arguments, arguments.integer("random-graphs"), programs);
   return programs;
 }
 
@@ -77,6 +84,25 @@ Result<std::shared_ptr<const Cost>> rival_cost(const Arguments& arguments, const
 
 }  // namespace
 
+namespace {
+
+// --small has numbers of its own where other options say nothing.
+Status build_small(const Arguments& arguments, const std::string& folder,
+                   std::vector<NamedProgram> programs, BuildOptions options,
+                   LayoutCollector& layouts, const Target& target, Console& console) {
+  if (!arguments.given("budget")) options.seconds = kSmallSeconds;
+  if (!arguments.given("schedules")) options.schedules = kSmallSchedules;
+  if (!arguments.given("plans")) options.plans = kSmallPlans;
+  options.probe_seconds = kProbeSeconds;
+  layouts.whole = 0;
+  const size_t given = programs.size();
+  if (!arguments.given("random-graphs")) add_random(arguments, kSmallGraphs, programs);
+  std::ranges::move(zoo_programs(console), std::back_inserter(programs));
+  return build_small_sets(folder, options, programs, given, layouts, target, console);
+}
+
+}  // namespace
+
 Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   const std::string folder = HONE_TRY(given_folder(arguments));
   BuildOptions options;
@@ -94,6 +120,7 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   options.threads = arguments.integer("threads");
   options.seed = arguments.integer("seed");
   options.version = HONE_VERSION;
+  options.probe_seconds = std::min(kProbeSeconds, options.seconds / 20);
   HONE_TRY(check_models(arguments));
   Target target = HONE_TRY(host_target());
   if (arguments.given("isa"))
@@ -115,6 +142,9 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   if (programs.empty() && task != "tile")
     for (const std::string& name : HONE_TRY(DataSet::open(folder)).programs())
       programs.push_back(program_named(name, console));
+  if (arguments.given("small"))
+    return build_small(arguments, folder, std::move(programs), std::move(options), layouts, target,
+                       console);
   const Console::Keeping keeping(console);
   const BuiltSet built = HONE_TRY(build_data_set(folder, programs, target, options));
   console.write(built_text(built));

@@ -62,6 +62,7 @@ Status measure(const std::string& folder, bool is_of_zoo, const Target& target, 
                                 .kernel_seconds = kSecondsOfKernel,
                                 .schedules = kSchedulesOfKernel,
                                 .version = HONE_VERSION,
+                                .probe_seconds = std::min(4.0, seconds / 20),
                                 .cost = &cost,
                                 .cancel = &console.cancel(),
                                 .progress = progress.get()};

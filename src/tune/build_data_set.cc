@@ -14,6 +14,7 @@
 #include "log/hash_text.h"
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
+#include "target/probe.h"
 #include "tune/collect_kernel.h"
 
 namespace hone {
@@ -27,6 +28,8 @@ constexpr size_t kRepeatEach = 8;
 constexpr double kSlowSeconds = 2e-3;
 // A text of the log with this kind says that a kernel has all its schedules.
 constexpr std::string_view kCollected = "collected";
+// A set with a limit of bytes has a quarter of them, and of the time, for what programs are.
+constexpr int64_t kShareOfPrograms = 4;
 
 class SetBuilder {
  public:
@@ -40,7 +43,8 @@ class SetBuilder {
     if (options_.collector != nullptr) {
       HONE_TRY(collect_programs(programs));
     } else {
-      for (size_t i = 0; i < programs.size() && !is_over(); ++i) HONE_TRY(add(programs[i]));
+      for (size_t i = 0; i < programs.size() && !is_over() && has_room_for_programs(); ++i)
+        HONE_TRY(add(programs[i]));
       if (options_.from != nullptr) HONE_TRY(take_from(*options_.from));
       HONE_TRY(collect_kernels());
     }
@@ -56,8 +60,18 @@ class SetBuilder {
  private:
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
   bool is_over() const {
-    return elapsed() >= options_.seconds ||
+    return elapsed() >= options_.seconds || bytes() >= options_.most_bytes ||
            (options_.cancel != nullptr && options_.cancel->cancelled());
+  }
+  // Kernels without times teach nothing, so programs leave room for these.
+  bool has_room_for_programs() const {
+    return options_.most_bytes == INT64_MAX ||
+           (bytes() - first_bytes_ <= (options_.most_bytes - first_bytes_) / kShareOfPrograms &&
+            elapsed() <= options_.seconds / static_cast<double>(kShareOfPrograms));
+  }
+  // The size of the folder; 0 where nobody asks.
+  int64_t bytes() const {
+    return options_.most_bytes == INT64_MAX ? 0 : folder_bytes(set_.folder());
   }
   void leave_out(std::string_view what, const Error& why) {
     result_.left_out.push_back(fmt::format("{}: {}", what, why.what()));
@@ -298,15 +312,29 @@ class SetBuilder {
   const Target& target_;
   const BuildOptions& options_;
   const Clock::time_point began_ = Clock::now();
+  const int64_t first_bytes_ = bytes();  // of the set that this goes on with
   MeasuredKernels known_;
   BuiltSet result_;
 };
 
 }  // namespace
 
+int64_t folder_bytes(const std::string& folder) {
+  int64_t bytes = 0;
+  std::error_code failed;
+  for (std::filesystem::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const auto size = at->is_regular_file(failed) ? at->file_size(failed) : 0;
+    if (!failed) bytes += static_cast<int64_t>(size);
+    failed.clear();
+  }
+  return bytes;
+}
+
 MeterOptions meter_options(const BuildOptions& options) {
   MeterOptions meter;
   meter.conditions.threads = options.threads;
+  meter.conditions.all_cold = options.is_cold;
   meter.seed = static_cast<uint64_t>(options.seed);
   meter.most_drift = options.most_drift;
   meter.cancel = options.cancel;
@@ -321,14 +349,18 @@ Result<BuiltSet> build_data_set(const std::string& folder, std::span<const Named
   if (options.schedules < static_cast<int64_t>(kLeastSchedules))
     return usage_error("{} schedules of a kernel say nothing about their order; {} do",
                        options.schedules, kLeastSchedules);
-  MeterConditions conditions;
-  conditions.threads = options.threads;
-  DataSet set = HONE_TRY(DataSet::make(folder, {.target = target,
-                                                .threads = options.threads,
-                                                .conditions = conditions.text(),
-                                                .version = options.version,
-                                                .seed = options.seed,
-                                                .schedules = options.schedules}));
+  DataSet set =
+      HONE_TRY(DataSet::make(folder, {.target = target,
+                                      .threads = options.threads,
+                                      .conditions = meter_options(options).conditions.text(),
+                                      .version = options.version,
+                                      .seed = options.seed,
+                                      .schedules = options.schedules}));
+  if (options.probe_seconds > 0 && !set.info().probe) {
+    options.progress->note("measuring the rates of this machine");
+    HONE_TRY(set.know_probe(HONE_TRY(probe_target(
+        {.seconds = options.probe_seconds, .isa = target.isa, .cancel = options.cancel}))));
+  }
   return SetBuilder(std::move(set), target, options).run(programs);
 }
 

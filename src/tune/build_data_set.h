@@ -40,15 +40,23 @@ struct BuildOptions {
   int64_t schedules = 64;      // that are asked for, of a kernel
   size_t plans = 400;          // of a program, other than the default one
   int64_t threads = 1;
+  bool is_cold = false;  // inputs are not in caches when a launch begins
+  // The folder has no more. If they are limited, a quarter of them and of the seconds is for what
+  // programs are.
+  int64_t most_bytes = INT64_MAX;
   double most_drift = MeterOptions().most_drift;
   double most_noise = kMostNoise;  // of a time: it is measured once more
   int64_t seed = 1;
-  std::string version = {};    // of hone
+  std::string version = {};  // of hone
+  // For DataSetInfo::probe, if the set has none: beside `seconds`. 0: there is none.
+  double probe_seconds = 0;
   const Log* from = nullptr;   // what it has of the kernels is taken, and not measured again
   const Cost* cost = nullptr;  // of the planner
   const CancelToken* cancel = nullptr;
   Progress* progress = &no_progress();  // counts kernels
 };
+
+int64_t folder_bytes(const std::string& folder);  // of all its files
 
 // How kernels are measured.
 MeterOptions meter_options(const BuildOptions& options);

@@ -106,7 +106,9 @@ std::string MeterConditions::text() const {
   std::string flags;
   for (bool is_cold : cold) flags += is_cold ? '1' : '0';
   return fmt::format("protocol=1 threads={} cold={}", threads,
-                     flags.find('1') == std::string::npos ? "none" : flags);
+                     all_cold                               ? "all"
+                     : flags.find('1') == std::string::npos ? "none"
+                                                            : flags);
 }
 
 Result<KernelMeter> KernelMeter::make(KernelCandidate champion, const Target& target,
@@ -224,8 +226,9 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
     return std::make_shared<const std::vector<OperandPlace>>(std::move(places));
   };
   const auto places = places_of(operands_);
-  const bool is_cold =
-      std::ranges::find(options_.conditions.cold, true) != options_.conditions.cold.end();
+  std::vector<bool> cold = options_.conditions.cold;
+  if (options_.conditions.all_cold) cold.assign(operands_.inputs.size(), true);
+  const bool is_cold = std::ranges::find(cold, true) != cold.end();
 
   struct Runner {
     size_t entrant;
@@ -297,7 +300,7 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
           runner.places->at(static_cast<size_t>(round) % runner.places->size());
       // Its data in caches come back.
       if (champions < kLongLaunch) (void)runner.launches.run(place).ok();
-      if (is_cold) place.evict(options_.conditions.cold);
+      if (is_cold) place.evict(cold);
       const double seconds = runner.launches.seconds(place).value();
       runner.seconds.push_back(seconds);
       tell(fmt::format("s {} {:.9g}", runner.entrant, seconds));

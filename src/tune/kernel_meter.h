@@ -20,6 +20,7 @@ struct MeterConditions {
   // Inputs that are not in caches when a launch begins, as weights are in a model with more of
   // them than caches hold. The others are where the launch before has left them.
   std::vector<bool> cold = {};
+  bool all_cold = false;  // so are all inputs, however many a kernel has
   // "protocol=1 threads=1 cold=010"
   std::string text() const;
 };

@@ -79,6 +79,10 @@ TEST_F(KernelMeterTest, ColdInputsAndThreadsAreConditionsOfTheirOwn) {
   EXPECT_EQ(results[0].outcome, Outcome::measured);
   EXPECT_EQ(options.conditions.text(), fmt::format("protocol=1 threads={} cold=01", target_.cores));
   EXPECT_EQ((MeterConditions{.cold = {false, false}}.text()), MeterConditions().text());
+  // However many inputs there are.
+  options.conditions = {.all_cold = true};
+  EXPECT_EQ(meter(options).race({}).value()[0].outcome, Outcome::measured);
+  EXPECT_EQ(options.conditions.text(), "protocol=1 threads=1 cold=all");
 }
 
 TEST_F(KernelMeterTest, WrongResultsHaveNoTime) {
