@@ -8,9 +8,9 @@
 #include "cli/console.h"
 #include "cli/graphs.h"
 #include "cli/native.h"
+#include "cli/price_training.h"
 #include "cli/prices.h"
 #include "cli/programs.h"
-#include "cli/source.h"
 #include "cost/analytic.h"
 #include "cost/learned_cost.h"
 #include "cost/shipped_models.h"
@@ -24,27 +24,6 @@ namespace hone::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Training is a program like others, whatever its prices are for. The native options outlive it.
-ModelTraining training(const Arguments& arguments, const NativeOptions& native, Console& console) {
-  ModelTraining options;
-  options.members = arguments.integer("members");
-  options.epochs = arguments.integer("epochs");
-  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
-  options.compile = compile_options(native, nullptr);
-  options.cancel = &console.cancel();
-  options.told = [&console](std::string_view line) { console.say(line); };
-  return options;
-}
-
-Result<KernelData> data_in(const std::string& folder, Console& console) {
-  KernelData data = HONE_TRY(load_kernel_data(folder));
-  size_t schedules = 0;
-  for (const KernelSample& kernel : data.kernels) schedules += kernel.timed.seconds.size();
-  console.say(fmt::format("{} schedules of {} kernels of {} programs", schedules,
-                          data.kernels.size(), programs_of(data).size()));
-  return data;
-}
 
 // Networks learn in the rest of a quarter of an hour what is measured in it.
 constexpr double kShareOfMeasuring = 0.8;
@@ -78,15 +57,17 @@ Status measure(const std::string& folder, bool is_of_zoo, const Target& target, 
 Result<std::string> data_to_train_on(const Arguments& arguments, Console& console) {
   if (!arguments.given("budget")) {
     if (arguments.given("isa")) return usage_error("--isa goes with --budget");
-    if (arguments.given("DATA")) return arguments.text("DATA");
+    if (arguments.given("DATA")) return arguments.list("DATA")[0];
     return usage_error("DATA names the folder of a data set; or --budget TIME measures first");
   }
   const double seconds = HONE_TRY(parse_budget(arguments.text("budget")));
   Target target = HONE_TRY(host_target());
   if (arguments.given("isa"))
     target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
-  std::string folder = arguments.text("DATA");
-  if (!arguments.given("DATA")) {
+  std::string folder;
+  if (arguments.given("DATA")) {
+    folder = arguments.list("DATA")[0];
+  } else {
     HONE_TRY(user_prices().check_keeps(target));
     folder = HONE_TRY(user_prices().data_folder(target));
   }
@@ -133,7 +114,9 @@ Result<std::optional<KernelModel>> start_model(const Arguments& arguments, const
     return std::optional(HONE_TRY(parse_kernel_model(shipped->file, shipped->name)));
   }
   if (word.empty() || word == "none") return std::optional<KernelModel>();
-  return std::optional(HONE_TRY(read_kernel_model(word)));
+  KernelModel model = HONE_TRY(read_kernel_model(word));
+  if (!model.is_of_several()) return std::optional(std::move(model));
+  return std::optional(HONE_TRY(model_on(std::move(model), data.target)));
 }
 
 // The given ones, or some at random.
@@ -157,8 +140,8 @@ Result<std::vector<ProgramSplit>> splits_of(const Arguments& arguments, const Ke
 }
 
 // Judges by the kernels of programs that the model has not learned from.
-Result<PriceTrial> trial_of(const KernelModel& model, const KernelData& data) {
-  HONE_TRY(check_is_for(model, data.target));
+Result<PriceTrial> trial_of(const KernelModel& given, const KernelData& data) {
+  const KernelModel model = HONE_TRY(model_on(given, data.target));
   if (model.threads != data.threads)
     return bad_input("the model is of {} threads, the data of {}", model.threads, data.threads);
   std::vector<KernelSample> unseen;
@@ -173,9 +156,40 @@ Result<PriceTrial> trial_of(const KernelModel& model, const KernelData& data) {
   return judged(model, unseen, data.target);
 }
 
+// A model of several sets, which is for all processors.
+Status train_for_all(const Arguments& arguments, Console& console) {
+  const std::string file = arguments.text("output");
+  if (file.empty())
+    return usage_error("-o names the file of a model of several sets: it is of no target alone");
+  for (std::string_view option : {"budget", "from", "isa"})
+    if (arguments.given(option))
+      return usage_error("--{} is for one set; {} are named", option,
+                         arguments.list("DATA").size());
+  std::vector<MeasuredSet> sets;
+  for (const std::string& folder : arguments.list("DATA")) {
+    KernelData data = HONE_TRY(data_in(folder, console));
+    if (arguments.given("split"))
+      data.kernels = HONE_TRY(part_of(data, arguments.text("split"), Part::train));
+    sets.push_back(measured_set(data, folder, console));
+  }
+  const NativeOptions native = HONE_TRY(native_options(arguments, console));
+  ModelTraining options = model_training(arguments, native, console);
+  options.folder = file + ".training";
+  if (arguments.given("anew")) fs::remove_all(options.folder);
+  const Console::Keeping keeping(console);
+  const KernelModel model = HONE_TRY(train_kernel_model(sets, options));
+  HONE_TRY(write_kernel_model(file, model));
+  std::error_code failed;
+  fs::remove_all(options.folder, failed);
+  console.write(kernel_model_text(model));
+  console.note("wrote {}", file);
+  return {};
+}
+
 }  // namespace
 
 Status cmd_train_cost(const Arguments& arguments, Console& console) {
+  if (arguments.list("DATA").size() > 1) return train_for_all(arguments, console);
   const std::string output = arguments.text("output");
   KernelData data = HONE_TRY(data_in(HONE_TRY(data_to_train_on(arguments, console)), console));
   if (arguments.given("split")) {
@@ -188,7 +202,7 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
     file = HONE_TRY(user_prices().model_file(data.target));
   }
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
-  ModelTraining options = training(arguments, native, console);
+  ModelTraining options = model_training(arguments, native, console);
   options.folder = file + ".training";
   const std::optional<KernelModel> start = HONE_TRY(start_model(arguments, data, console));
   if (start) options.start = &*start;
@@ -207,19 +221,6 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
 
 namespace {
 
-// The text of a table, and the same as data.
-Status tell(const Arguments& arguments, Console& console, const std::string& text,
-            const std::string& data) {
-  const std::string json = arguments.text("json");
-  if (json == "-") {
-    console.write(data);
-    return {};
-  }
-  if (!json.empty()) HONE_TRY(write_text(json, data, console));
-  console.write(text);
-  return {};
-}
-
 Status eval_times(const Arguments& arguments, Console& console) {
   if (arguments.given("model"))
     return usage_error("--task fusion trains models on parts of the data; it takes no --model");
@@ -229,14 +230,14 @@ Status eval_times(const Arguments& arguments, Console& console) {
   console.say(fmt::format("{} kernels of {} programs, {} of them by several schedules",
                           fusion.kernels.size(), programs_of(fusion).size(), tiles.kernels.size()));
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
-  const ModelTraining options = training(arguments, native, console);
+  const ModelTraining options = model_training(arguments, native, console);
   const std::vector<ProgramSplit> splits = HONE_TRY(splits_of(arguments, fusion));
   std::vector<std::vector<TimeVerdict>> trials;
   for (const ProgramSplit& split : splits) {
     trials.push_back(HONE_TRY(time_trial(tiles, fusion, split, options)));
     console.say(fmt::format("split {} of {}", trials.size(), splits.size()));
   }
-  return tell(arguments, console, time_trials_text(trials), time_trials_json(trials));
+  return tell_table(arguments, console, time_trials_text(trials), time_trials_json(trials));
 }
 
 }  // namespace
@@ -256,7 +257,7 @@ Status cmd_eval(const Arguments& arguments, Console& console) {
     trials.push_back(*std::move(trial));
   } else {
     const NativeOptions native = HONE_TRY(native_options(arguments, console));
-    const ModelTraining options = training(arguments, native, console);
+    const ModelTraining options = model_training(arguments, native, console);
     const std::vector<ProgramSplit> splits = HONE_TRY(splits_of(arguments, data));
     for (size_t s = 0; s < splits.size(); ++s) {
       trials.push_back(HONE_TRY(price_trial(data, splits[s], options)));
@@ -264,7 +265,7 @@ Status cmd_eval(const Arguments& arguments, Console& console) {
                               trials.back().seconds));
     }
   }
-  return tell(arguments, console, price_trials_text(trials), price_trials_json(trials));
+  return tell_table(arguments, console, price_trials_text(trials), price_trials_json(trials));
 }
 
 }  // namespace hone::cli

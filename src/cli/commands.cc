@@ -12,6 +12,7 @@
 #include "cli/rows_memory.h"
 #include "cli/rows_model.h"
 #include "cli/rows_place.h"
+#include "cli/rows_price.h"
 #include "cli/rows_quantize.h"
 #include "cli/rows_rules.h"
 #include "cli/rows_shard.h"
@@ -588,8 +589,10 @@ constexpr Command kCommands[] = {
              "analytic price of a schedule. Each network leaves out the programs of a part of the "
              "data; these programs show how far the model is to be trusted. Commands that plan for "
              "the target use the model from then on, and say so. Interrupted training goes on "
-             "where it was. With --from, networks begin with those of another target's model "
-             "(docs/learned-prices.md). With --budget the machine is measured first, by programs "
+             "where it was. With --from, networks begin with those of another target's model. A "
+             "model of several sets counts on all processors, and says less on one that it has "
+             "not seen (docs/learned-prices.md). With --budget the machine is measured first, by "
+             "programs "
              "on one thread; a second call adds to the measurements of the first.",
      .positionals = kTrainCostData,
      .options = kTrainCost,
@@ -632,6 +635,20 @@ constexpr Command kCommands[] = {
      .options = kEval,
      .examples = kEvalExamples,
      .run = &cmd_eval},
+    {.name = "eval price",
+     .summary = "Judge the learned price by processors and programs that it has not seen",
+     .text =
+         "Models learn from a part of the sets, and are judged by the rest. A first table is of "
+         "processors that are left out, a second one of families of programs, a third one of "
+         "both. They are the tables of 'hone eval', by kind of kernel. A set that was made "
+         "without a probe gets the rates that its kernels imply. --plans says how fast "
+         "models are here for one of their default plan by the analytic price. It plans by the "
+         "learned price that comes with hone and by the one of this machine, if there is one, "
+         "and tunes (docs/learned-prices.md).",
+     .positionals = kEvalPriceData,
+     .options = kEvalPrice,
+     .examples = kEvalPriceExamples,
+     .run = &cmd_eval_price},
     {.name = "eval placement",
      .summary = "Judge the policy of placement by its rivals, on drawn problems",
      .text =

@@ -56,6 +56,7 @@ Status cmd_train_cost(const Arguments& arguments, Console& console);
 Status cmd_train_layout(const Arguments& arguments, Console& console);
 Status cmd_train_placement(const Arguments& arguments, Console& console);
 Status cmd_eval(const Arguments& arguments, Console& console);
+Status cmd_eval_price(const Arguments& arguments, Console& console);
 Status cmd_eval_placement(const Arguments& arguments, Console& console);
 Status cmd_convert(const Arguments& arguments, Console& console);
 Status cmd_quantize(const Arguments& arguments, Console& console);

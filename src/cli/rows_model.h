@@ -781,8 +781,10 @@ inline constexpr Positional kTrainCostData[] = {
     {.name = "DATA",
      .take = Take::file,
      .doc = "the folder of a data set (docs/datasets.md), which --budget may create (default with "
-            "--budget: one in the user's folder)",
-     .optional = true}};
+            "--budget: one in the user's folder); several of different processors: the model is "
+            "for all",
+     .optional = true,
+     .repeats = true}};
 inline constexpr Option kTrainCostOwn[] = {
     output_option("write the model there, for --cost, and not into the user's folder"),
     {.name = "budget",
@@ -809,7 +811,8 @@ inline constexpr Example kTrainCostExamples[] = {
     {"hone train cost --budget 15m", "a machine that hone has no model of"},
     {"hone train cost set", "commands that plan use the model from then on"},
     {"hone train cost set -o my.model", "a file, for --cost"},
-    {"hone train cost set --from zen4-avx512", "from little data of another machine"}};
+    {"hone train cost set --from zen4-avx512", "from little data of another machine"},
+    {"hone train cost zen3.set xeon.set -o all.model", "a model for all processors"}};
 inline constexpr Option kGraphNetwork[] = {
     {.name = "passing",
      .take = Take::word,

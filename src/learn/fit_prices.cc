@@ -211,6 +211,57 @@ FittedPrices fit_prices(std::span<const TimedKernel> kernels, const Target& targ
 // ---- Sets of kernels ----------------------------------------------------------------------------
 namespace {
 
+constexpr size_t kLeastOfLevel = 5;       // kernels that a clock stands on
+constexpr double kMostOff = 8;            // times the estimate that a rate may be
+constexpr double kMostClock = 3;          // the same of clocks
+constexpr double kLeastFactor = 1.0 / 8;  // of a coefficient: 0 says that its term hides
+
+// The share of memory in the terms of a price, also where it hides behind others; 1 without terms.
+double share_of_memory(const TimedKernel& planned, const Target& target, int64_t threads) {
+  AnalyticKernel priced(planned.facts, target, Prices(), threads);
+  double all = 0, memory = 0;
+  for (const PriceTerm& term : priced.terms(planned.schedules[0])) {
+    all += term.seconds;
+    if (term.name == "memory") memory = term.seconds;
+  }
+  return all > 0 ? memory / all : 1;
+}
+
+// The median logarithm of time over price of the planner's schedules, by the third of the kernels
+// that has the least shares of memory. Wrong rates of caches hardly count in these. Too few: 0, the
+// estimate stays.
+double level_of(std::span<const KernelSample> kernels, const Target& target, int64_t threads) {
+  std::vector<std::pair<double, double>> off;  // the share; the logarithm
+  for (const KernelSample& kernel : kernels) {
+    const TimedKernel planned = {.facts = kernel.timed.facts,
+                                 .schedules = {kernel.timed.schedules[0]},
+                                 .seconds = {kernel.timed.seconds[0]}};
+    const double price = price_all(planned, target, threads, Prices())[0];
+    off.emplace_back(share_of_memory(planned, target, threads),
+                     std::log(planned.seconds[0] / price));
+  }
+  if (off.size() < kLeastOfLevel) return 0;
+  std::ranges::sort(off);
+  std::vector<double> least;
+  for (size_t k = 0; k < std::max(kLeastOfLevel, off.size() / 3); ++k)
+    least.push_back(off[k].second);
+  std::ranges::nth_element(least, least.begin() + std::ssize(least) / 2);
+  return least[least.size() / 2];
+}
+
+void scale_rate(double& rate, double by) {
+  rate = std::clamp(rate * std::clamp(by, 1 / kMostOff, kMostOff), kMinTargetRate, kMaxTargetRate);
+}
+
+// Some hundred kernels say what rates are, and a fit to all of a large set takes minutes.
+constexpr size_t kMostOfRates = 100;
+std::vector<KernelSample> thinned(std::span<const KernelSample> kernels) {
+  std::vector<KernelSample> some;
+  const size_t step = (kernels.size() + kMostOfRates - 1) / kMostOfRates;
+  for (size_t k = 0; k < kernels.size(); k += step) some.push_back(kernels[k]);
+  return some;
+}
+
 std::vector<TimedKernel> some_of(std::span<const KernelSample> kernels, size_t most) {
   std::vector<TimedKernel> some;
   for (const KernelSample& kernel : kernels) {
@@ -236,6 +287,34 @@ std::string processor_of(const Target& target) {
   for (size_t i = 0; i < std::min<size_t>(target.caches.size(), 2); ++i)
     name += fmt::format(", {}", format_bytes(target.caches[i].bytes));
   return name;
+}
+
+Target with_fitted_rates(Target target, std::span<const KernelSample> all, int64_t threads) {
+  const std::vector<KernelSample> kernels = thinned(all);
+  // A fit first of all makes coefficients of arithmetic take the place of a slower clock. So the
+  // clock comes before it.
+  const double level = level_of(kernels, target, threads);
+  const double clock = std::clamp(std::exp(-level), 1 / kMostClock, kMostClock);
+  for (double& peak : target.peaks)
+    if (peak > 0) scale_rate(peak, clock);
+  const Prices prices = fitted_prices(kernels, target, threads).prices;
+  const auto of = [](double coefficient) { return 1 / std::max(coefficient, kLeastFactor); };
+  const double caches[] = {clock * of(prices.load), of(prices.second_cache),
+                           of(prices.third_cache)};
+  for (size_t i = 0; i < target.caches.size(); ++i)
+    scale_rate(target.caches[i].bytes_per_second, caches[std::min<size_t>(i, 2)]);
+  scale_rate(target.memory_one_core, of(prices.memory));
+  target.memory_all_cores = std::max(target.memory_all_cores, target.memory_one_core);
+  target.measured = true;
+  return target;
+}
+
+MeasuredSet measured_set(const KernelData& data) {
+  return {.target = data.target,
+          .processor =
+              data.probe ? *data.probe : with_fitted_rates(data.target, data.kernels, data.threads),
+          .threads = data.threads,
+          .kernels = data.kernels};
 }
 
 FittedPrices fitted_prices(std::span<const KernelSample> kernels, const Target& target,

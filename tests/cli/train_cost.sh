@@ -90,6 +90,47 @@ if in_share 2 3; then
   fails 3 "a.split" train cost set -o x.model --from a.split
 fi
 
+# Several sets have to be of several processors.
+fails 2 "-o names the file of a model of several sets" train cost set set
+fails 2 "--from is for one set" train cost set set -o x.model --from none
+fails 3 "of one processor" train cost set set -o x.model --members 2 --epochs 1
+fails 2 "name data sets, or models with --plans" eval price
+fails 3 "missing" eval price missing
+fails 3 "of one processor" eval price set --parts 2 --members 2 --epochs 1
+if ! command -v xz >/dev/null; then
+  echo "there is no xz: the sets of other processors are not unpacked"
+elif in_share 1 3; then
+  for each in zen3 xeon; do # some kernels of each
+    tar -xf "$ROOT/data/$each.tar.xz"
+    grep -E '"zoo:(alexnet|gnmt|dlrm|bert_base)"' $each.set/programs.jsonl |
+      awk -F'"' '++seen[$8] <= 3' >some
+    mv some $each.set/programs.jsonl
+  done
+  both() { "$HONE" "$@" zen3.set xeon.set --members 2 --epochs 1; }
+  both train cost -o both.model >out 2>err
+  contains "4 networks for .any processor. on 1 thread"
+  grep -q "zen3.set: AMD EPYC, 32.0 KiB, 512.0 KiB, rates that its kernels imply" err
+  grep -q "wrote both.model" err
+  [[ ! -e both.model.training ]]
+  # It is for this machine, which it has not seen, and for one that it has.
+  "$HONE" compile zoo:mlp,size=tiny --threads 1 --no-log --emit plan --cost both.model >out 2>err
+  grep -q "^# learned: both.model$" out
+  both eval price --parts 2 --json left.json >out 2>err
+  contains "^families of programs left out:$"
+  contains "^a processor left out: no trial"
+  contains "^all .*analytic"
+  grep -q '"family"' left.json
+  fails 3 "'AMD EPYC, 32.0 KiB, 512.0 KiB' is one of the processors that models learn from" \
+    eval price zen3.set xeon.set --on zen3.set
+fi
+if in_share 0 3; then
+  "$HONE" eval price --plans zoo:mlp,size=tiny --seconds 1 --tuned 0 >out 2>err
+  contains "^zoo:mlp,size=tiny +(-|[0-9.]+) +- +-"
+  contains "^geometric mean"
+  "$HONE" eval price --plans zoo:mlp,size=tiny --seconds 1 --tuned 0 --json - >out 2>err
+  contains '"model": "zoo:mlp,size=tiny"'
+fi
+
 # It is used where it is found, and by name.
 plan() { "$HONE" compile zoo:mlp,size=tiny --threads 1 --no-log --emit plan "$@"; }
 plan >analytic 2>err

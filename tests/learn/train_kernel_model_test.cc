@@ -6,6 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/file.h"
+#include "cache/compile_cache.h"
 #include "cost/analytic_kernel.h"
 #include "cost/learned_cost.h"
 #include "cost/shipped_models.h"
@@ -596,6 +598,68 @@ TEST(TrainKernelModel, RefusesSetsThatAreNoSeveralProcessors) {
   ModelTraining options = short_training();
   options.start = &trained();
   EXPECT_THAT(train_kernel_model(sets(), options).error().to_string(), says("random numbers"));
+}
+
+TEST(TrainKernelModel, FindsRatesThatTimesImply) {
+  const auto found_by = [](double slower, const Prices& prices) {
+    std::vector<KernelSample> kernels = samples();
+    for (KernelSample& kernel : kernels) {
+      kernel.timed.seconds = price_all(kernel.timed, target(), 1, prices);
+      for (double& seconds : kernel.timed.seconds) seconds *= slower;
+    }
+    return with_fitted_rates(target(), kernels, 1);
+  };
+  const auto clock = [](const Target& found) {
+    return found.peak(DType::f32) / target().peak(DType::f32);
+  };
+  const Target slow = found_by(1.25, {});
+  EXPECT_TRUE(slow.measured);
+  EXPECT_TRUE(check(slow).ok());
+  EXPECT_EQ(processor_of(slow), processor_of(target()));
+  EXPECT_NEAR(clock(slow), 0.8, 0.01);
+  EXPECT_NEAR(clock(found_by(1, {})), 1, 0.01);
+  // A slower cache hides the clock in part.
+  Prices cache;
+  cache.third_cache = 2;
+  EXPECT_NEAR(clock(found_by(1.25, cache)), 0.8, 0.16);
+}
+
+// Twelve kernels of each processor, and networks that learn next to nothing, compiled once.
+TEST(JudgePrices, LeavesOutProcessorsAndFamilies) {
+  std::vector<MeasuredSet> few = sets();
+  for (MeasuredSet& set : few) set.kernels.resize(12);
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::unique_ptr<CompileCache> cache = CompileCache::open(folder.path()).value();
+  ModelTraining options = small();
+  options.epochs = 1;
+  options.network.width1 = options.network.width2 = 4;
+  options.slates = 2;
+  options.compile.cache = cache.get();
+  const LeftOutTrials each = left_out_trials(few, {}, 2, options).value();
+  EXPECT_EQ(each.processor.size(), 3U);
+  EXPECT_EQ(each.both.size(), 3U);
+  EXPECT_EQ(each.family.size(), 2U * 3U);
+  for (const PriceTrial& trial : each.processor) {
+    EXPECT_EQ(trial.learned.size(), 12U);
+    EXPECT_EQ(trial.model.programs.size(), 6U);
+    EXPECT_EQ(trial.model.kernels.size(), 24U);  // of the two others
+  }
+  for (const PriceTrial& trial : each.both) {
+    EXPECT_LT(trial.learned.size(), 12U);
+    EXPECT_LT(trial.model.programs.size(), 6U);
+    for (const KernelVerdict& verdict : trial.learned)
+      EXPECT_FALSE(std::ranges::binary_search(trial.model.programs, verdict.program));
+  }
+  for (const PriceTrial& trial : each.family)
+    for (const KernelVerdict& verdict : trial.learned)
+      EXPECT_FALSE(std::ranges::binary_search(trial.model.programs, verdict.program));
+  // Judged by a processor that no model learns from.
+  const auto two = std::span(few).first(2), one = std::span(few).last(1);
+  const LeftOutTrials other = left_out_trials(two, one, 2, options).value();
+  EXPECT_EQ(other.processor.size(), 1U);
+  EXPECT_EQ(other.processor[0].model.kernels.size(), 24U);
+  EXPECT_EQ(other.both.size(), 2U);
+  EXPECT_EQ(other.family.size(), 2U * 2U);
 }
 
 }  // namespace

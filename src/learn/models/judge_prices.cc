@@ -158,6 +158,101 @@ Result<PriceTrial> price_trial(const KernelData& data, const ProgramSplit& split
   return trial;
 }
 
+namespace {
+
+class LeavingOut {
+ public:
+  LeavingOut(std::span<const MeasuredSet> sets, std::span<const MeasuredSet> others, size_t parts,
+             const ModelTraining& options)
+      : sets_(sets), others_(others), parts_(parts), options_(options) {
+    std::vector<const KernelSample*> all;
+    for (const auto& some : {sets, others})
+      for (const MeasuredSet& set : some)
+        for (const KernelSample& kernel : set.kernels) all.push_back(&kernel);
+    const std::vector<std::vector<size_t>> folds = program_folds(all, parts, options.seed);
+    for (size_t k = 0; k < all.size(); ++k) parts_of_[all[k]] = folds[k];
+    for (const MeasuredSet& set : sets) processors_.insert(processor_of(set.target));
+  }
+
+  Result<LeftOutTrials> run() {
+    for (const MeasuredSet& set : others_)
+      if (processors_.contains(processor_of(set.target)))
+        return bad_input(
+            "'{}' is one of the processors that models learn from, so no judge of them",
+            processor_of(set.target));
+    LeftOutTrials trials;
+    for (size_t part = 0; part < parts_; ++part) {
+      const KernelModel model = HONE_TRY(trained("", part));
+      HONE_TRY(judge(model, sets_, "", part, trials.family));
+      HONE_TRY(judge(model, others_, "", part, trials.both));
+    }
+    if (!others_.empty()) {
+      HONE_TRY(judge(HONE_TRY(trained("", {})), others_, "", {}, trials.processor));
+      return trials;
+    }
+    size_t part = 0;
+    for (const std::string& processor : processors_) {
+      if (processors_.size() < kLeastProcessors) break;
+      HONE_TRY(judge(HONE_TRY(trained(processor, {})), sets_, processor, {}, trials.processor));
+      HONE_TRY(judge(HONE_TRY(trained(processor, part)), sets_, processor, part, trials.both));
+      part = (part + 1) % parts_;
+    }
+    return trials;
+  }
+
+ private:
+  static constexpr size_t kLeastProcessors = 3;  // one to leave out, and two to learn from
+
+  // True if a program of the kernel is in the part; false without one.
+  bool is_in(const KernelSample& kernel, std::optional<size_t> part) const {
+    return part && std::ranges::binary_search(parts_of_.at(&kernel), *part);
+  }
+
+  // A model of all but the processor and the part.
+  Result<KernelModel> trained(const std::string& processor, std::optional<size_t> part) const {
+    std::vector<MeasuredSet> rest;
+    for (const MeasuredSet& set : sets_) {
+      if (processor_of(set.target) == processor) continue;
+      MeasuredSet& to = rest.emplace_back(MeasuredSet{set.target, set.processor, set.threads, {}});
+      for (const KernelSample& kernel : set.kernels)
+        if (!is_in(kernel, part)) to.kernels.push_back(kernel);
+    }
+    if (options_.told)
+      options_.told(fmt::format("without {}{}", processor.empty() ? "a processor" : processor,
+                                part ? fmt::format(", part {} of {}", *part + 1, parts_) : ""));
+    return train_kernel_model(rest, options_);
+  }
+
+  // Judges by the kernels of the processor, if one is named, and of the part, if there is one.
+  Status judge(const KernelModel& model, std::span<const MeasuredSet> by,
+               const std::string& processor, std::optional<size_t> part,
+               std::vector<PriceTrial>& trials) const {
+    for (const MeasuredSet& set : by) {
+      if (!processor.empty() && processor_of(set.target) != processor) continue;
+      std::vector<KernelSample> kernels;
+      for (const KernelSample& kernel : set.kernels)
+        if (!part || is_in(kernel, part)) kernels.push_back(kernel);
+      if (kernels.empty()) continue;
+      trials.push_back(judged(HONE_TRY(model_on(model, set.target)), kernels, set.target));
+    }
+    return {};
+  }
+
+  const std::span<const MeasuredSet> sets_, others_;
+  const size_t parts_;
+  const ModelTraining& options_;
+  std::map<const KernelSample*, std::vector<size_t>> parts_of_;
+  std::set<std::string> processors_;
+};
+
+}  // namespace
+
+Result<LeftOutTrials> left_out_trials(std::span<const MeasuredSet> sets,
+                                      std::span<const MeasuredSet> others, size_t parts,
+                                      const ModelTraining& options) {
+  return LeavingOut(sets, others, parts, options).run();
+}
+
 Result<std::vector<TimeVerdict>> time_trial(const KernelData& tiles, const KernelData& fusion,
                                             const ProgramSplit& split,
                                             const ModelTraining& options) {

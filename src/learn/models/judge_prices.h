@@ -54,9 +54,22 @@ struct PriceTrial {
 // none of the models was trained on, measurements say which one fits. Null: there is none.
 const KernelModel* best_start(std::span<const KernelModel> models, const KernelData& data);
 
+// The model is of the target.
 PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, const Target& target);
 Result<PriceTrial> price_trial(const KernelData& data, const ProgramSplit& split,
                                const ModelTraining& options);
+
+// Models that have not seen what they are judged by: a processor, a part of the families of
+// programs, or both. A trial for each model and set.
+struct LeftOutTrials {
+  std::vector<PriceTrial> processor, family, both;
+};
+// Models learn from `sets`. They are judged by `others`, of processors that the sets lack. Without
+// others each processor is left out in turn, if two remain. Programs are cut into `parts`, families
+// together; where both are left out each processor goes with one part.
+Result<LeftOutTrials> left_out_trials(std::span<const MeasuredSet> sets,
+                                      std::span<const MeasuredSet> others, size_t parts,
+                                      const ModelTraining& options);
 
 // The time of a kernel by the planner's schedule, and its prices. Seconds.
 struct TimeVerdict {

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "cli/rows_model.h"
+
+// Rows of the table of commands (commands.cc), which alone includes this: options of the command
+// that judges learned prices.
+
+namespace hone::cli::rows {
+
+inline constexpr Positional kEvalPriceData[] = {
+    {.name = "SET",
+     .take = Take::file,
+     .doc = "folders of data sets, of three processors at least, or of two with --on",
+     .optional = true,
+     .repeats = true}};
+inline constexpr Option kEvalPriceOwn[] = {
+    {.name = "on",
+     .take = Take::text,
+     .value = "SETS",
+     .doc = "sets of processors that no model learns from, separated by commas; without it each "
+            "processor is left out in turn"},
+    {.name = "parts",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "parts of the programs, families together, each of which is left out in turn",
+     .fallback = "3",
+     .low = 2,
+     .high = 32},
+    {.name = "without-target", .doc = "networks that see no features of the target, to compare"},
+    {.name = "plans",
+     .take = Take::text,
+     .value = "MODEL",
+     .doc = "measure the default plans of this model here, on one thread: a file or zoo:NAME",
+     .repeats = true},
+    {.name = "seconds",
+     .take = Take::integer,
+     .value = "S",
+     .doc = "seconds for the plans of a model and a price, with --plans",
+     .fallback = "6",
+     .low = 1,
+     .high = 3600},
+    {.name = "tuned",
+     .take = Take::integer,
+     .value = "S",
+     .doc = "seconds to tune each model, with --plans; 0: none is tuned",
+     .fallback = "60",
+     .low = 0,
+     .high = 86'400},
+    json_option("write what was found as data; - is the standard output, without the table")};
+inline constexpr auto kEvalPrice = joined(kEvalPriceOwn, kTrainCostNetworks, kTrainCostNative);
+inline constexpr Example kEvalPriceExamples[] = {
+    {"hone eval price avx512.set zen3.set xeon.set", "a processor, a family, and both left out"},
+    {"hone eval price zen3.set xeon.set --on my.set", "how good it is on a processor of its own"},
+    {"hone eval price --plans zoo:squeezenet --plans model.onnx", "how fast plans are here"}};
+
+}  // namespace hone::cli::rows
