@@ -229,6 +229,12 @@ Result<Arguments> parse_arguments(std::span<const std::string> words) {
   return Parser(*command).parse(all);
 }
 
+bool Arguments::takes(std::string_view name) const {
+  const auto is_it = [&](const auto& one) { return one.name == name; };
+  return std::ranges::any_of(options_of(*command_), is_it) ||
+         std::ranges::any_of(command_->positionals, is_it);
+}
+
 std::string Arguments::text(std::string_view name) const {
   const auto found = values_.find(name);
   if (found != values_.end()) return found->second.front();

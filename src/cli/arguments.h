@@ -13,6 +13,7 @@ class Arguments {
 
   const Command& command() const { return *command_; }
   bool given(std::string_view name) const { return values_.contains(name); }
+  bool takes(std::string_view name) const;  // the row has this option or positional
   // The value of the option or positional, or its fallback if it was not given.
   std::string text(std::string_view name) const;
   int64_t integer(std::string_view name) const;

@@ -9,6 +9,7 @@
 #include "cli/machines.h"
 #include "cli/native.h"
 #include "cli/quantizing.h"
+#include "cli/sharding.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "cli/writable.h"
@@ -64,7 +65,7 @@ Result<CompileRequest> compile_request_of(const Arguments& arguments) {
     return usage_error("-o {} needs all stages; it does not go with --stop-after", request.output);
   if (arguments.given("sizes") && (is_library || !request.is_deployed))
     return usage_error("--sizes is for compiled models: -o FILE.honec");
-  for (std::string_view option : {"devices", "device", "batch"})
+  for (std::string_view option : {"devices", "device", "batch", "mesh", "shard"})
     if (arguments.given(option) && !request.is_deployed)
       return usage_error("--{} is for compiled models: -o FILE.honec", option);
   if (is_library && !is_library_path(request.output))
@@ -78,7 +79,8 @@ Result<CompileRequest> compile_request_of(const Arguments& arguments) {
             "a name that ends in .honec is a compiled model. --emit plan, program, tiles, mlir, "
             "llvm or asm writes text; --emit object fills a folder; --emit library makes one for "
             "C");
-  if (request.is_deployed && arguments.given("system") && !names_devices(arguments))
+  if (request.is_deployed && arguments.given("system") && !names_devices(arguments) &&
+      !names_sharding(arguments))
     return usage_error("-o {} is for one device; --system goes with --devices, --emit or a summary",
                        request.output);
   if (request.is_deployed) HONE_TRY(check_writable(request.output));

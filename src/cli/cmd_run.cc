@@ -98,7 +98,11 @@ Status run_compiled(const Arguments& arguments, Console& console) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs));
   console.note("compiled before, loaded and run in {}", format_seconds(elapsed.count()));
-  if (const BatchDivision* division = model.file.division())
+  if (const MeshDivision* mesh = model.file.mesh())
+    console.note("mesh {}: {}", mesh->mesh_text(),
+                 meeting_text(static_cast<size_t>(mesh->devices()), model.runnable->threads(),
+                              int64_t{std::thread::hardware_concurrency()}));
+  else if (const BatchDivision* division = model.file.division())
     console.note("{}", division_text(*division, model.runnable->threads(),
                                      int64_t{std::thread::hardware_concurrency()}));
   const bool is_made_so =

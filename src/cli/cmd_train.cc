@@ -7,11 +7,15 @@
 #include "cli/console.h"
 #include "cli/devices.h"
 #include "cli/machines.h"
+#include "cli/memory_limit.h"
 #include "cli/native.h"
+#include "cli/processes.h"
+#include "cli/sharding.h"
 #include "cli/source.h"
 #include "cli/writable.h"
 #include "front/arrays.h"
 #include "learn/declared.h"
+#include "session/training_shards.h"
 
 namespace hone::cli {
 namespace {
@@ -91,9 +95,50 @@ Result<std::shared_ptr<const System>> system_for(const std::vector<std::string>&
   return options.system;
 }
 
-}  // namespace
+// Devices share the samples of each batch.
+Status divide_batches(const NativeOptions& native, const Arguments& arguments,
+                      TrainingOptions& options, Console& console) {
+  for (const std::string_view option : {"transport", "memory", "budget"})
+    if (arguments.given(option))
+      return usage_error("--{} is for values that a mesh divides", option)
+          .with_hint("add --mesh x=2");
+  options.devices = HONE_TRY(given_devices(arguments));
+  options.system = HONE_TRY(system_for(options.devices, arguments, console));
+  const size_t devices = options.devices.size();
+  if (devices == 0) return {};
+  const int64_t threads = threads_per_device(native, {.names = options.devices});
+  options.compile.plan.threads = threads;
+  console.note("{}", training_text(devices, threads, native.target.cores));
+  return {};
+}
 
-Status cmd_train(const Arguments& arguments, Console& console) {
+// Devices of a mesh divide the values of each graph. The folder gets the plan of a step.
+Status divide_values(const NativeOptions& native, const Processes& processes,
+                     const Arguments& arguments, TrainingOptions& options, Console& console) {
+  const DeviceOptions devices = *HONE_TRY(device_options(arguments, processes, console));
+  const auto shards = std::make_shared<TrainingShards>(*devices.shards);
+  const int64_t memory = memory_limit(limited_face(arguments, console));
+  const fs::path plan = options.folder / "step.shard";
+  options.divide = [=, &native, &processes, &arguments,
+                    &console](const Graph& graph) -> Result<std::shared_ptr<const Runnable>> {
+    const ShardRequest request = HONE_TRY(shards->request_for(graph));
+    const bool is_first = shards->plan().empty();
+    const MeshCode made =
+        HONE_TRY(mesh_code(graph, request, native, devices, memory, processes, arguments, console));
+    shards->take(graph, made.model);
+    if (is_first) {
+      HONE_TRY(make_folders(plan.parent_path()));
+      HONE_TRY(write_text(plan.native(), shards->plan(), console));
+      console.note(
+          "mesh {}: {}", mesh_text(*made.model.partition.mesh),
+          meeting_text(devices.names.size(), made.devices->threads(), native.target.cores));
+    }
+    return std::shared_ptr<const Runnable>(made.whole);
+  };
+  return {};
+}
+
+Status train_on(const Processes& processes, const Arguments& arguments, Console& console) {
   const fs::path path = arguments.text("TRAIN");
   const std::string text = HONE_TRY(read_file(path, kMaxDeclaration));
   Result<Declaration> parsed = parse_declaration(text);
@@ -113,13 +158,10 @@ Status cmd_train(const Arguments& arguments, Console& console) {
   TrainingOptions options = declaration.training;
   options.folder = folder;
   options.compile = compile_options(native, nullptr);
-  options.devices = HONE_TRY(given_devices(arguments));
-  options.system = HONE_TRY(system_for(options.devices, arguments, console));
-  if (const size_t devices = options.devices.size(); devices > 0) {
-    const int64_t threads = threads_per_device(native, {.names = options.devices});
-    options.compile.plan.threads = threads;
-    console.note("{}", training_text(devices, threads, native.target.cores));
-  }
+  if (names_sharding(arguments))
+    HONE_TRY(divide_values(native, processes, arguments, options, console));
+  else
+    HONE_TRY(divide_batches(native, arguments, options, console));
   options.compile.cancel = &console.cancel();
   options.compile.progress = progress.get();
   options.on_epoch = [&](const EpochResult& epoch) { progress->note(told(epoch)); };
@@ -136,6 +178,14 @@ Status cmd_train(const Arguments& arguments, Console& console) {
   console.print("best loss {:.5g} in epoch {}{}\n", result.best_loss, result.best_epoch + 1,
                 result.stopped_early ? "; ended early" : "");
   return write_network(declaration, data, trainer, folder, console);
+}
+
+}  // namespace
+
+Status cmd_train(const Arguments& arguments, Console& console) {
+  return with_processes(arguments, console, [&](const Processes& processes) {
+    return train_on(processes, arguments, console);
+  });
 }
 
 }  // namespace hone::cli

@@ -17,6 +17,7 @@
 #include "cli/rows_rules.h"
 #include "cli/rows_shard.h"
 #include "cli/rows_tests.h"
+#include "cli/rows_train.h"
 #include "cli/rows_tune.h"
 #include "cli/rules.h"
 #include "ir/op.h"

@@ -59,6 +59,12 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
                {"code_bytes", file.code_bytes()},
                {"weight_bytes", file.weight_bytes()},
                {"verified", is_verified}};
+  if (const MeshDivision* mesh = file.mesh()) {
+    json["mesh"] = mesh->mesh_text();
+    for (const MeshPort& port : mesh->inputs)
+      json["parts"].push_back(
+          ports_json(std::vector{image::Port{port.whole.name, port.part()}})[0]);
+  }
   if (const BatchDivision* division = file.division()) {
     for (const BatchDivision::Share& share : division->shares)
       json["devices"].push_back(
@@ -128,6 +134,12 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
     table.add_row({"devices", fmt::format("{}", file.division()->shares.size())});
   else if (file.sizes().size() > 1)
     table.add_row({"sizes", choices_text(file)});
+  if (const MeshDivision* mesh = file.mesh()) {
+    table.add_row({"mesh", mesh->mesh_text()});
+    for (const MeshPort& port : mesh->inputs)
+      table.add_row(
+          {"a device", fmt::format("{} {}", excerpt(port.whole.name), port.part().to_string())});
+  }
   for (size_t i = 0; i < file.programs().size(); ++i) {
     const HonecFile::Program& program = file.programs()[i];
     const Image image = HONE_TRY(file.open_image(i)).image;
@@ -156,7 +168,7 @@ bool is_compiled_file(const std::string& path) {
 }
 
 bool names_compiled(const Arguments& arguments) {
-  return is_compiled_file(arguments.text("MODEL"));
+  return arguments.takes("MODEL") && is_compiled_file(arguments.text("MODEL"));
 }
 
 Status refuse_verify(const Arguments& arguments) {

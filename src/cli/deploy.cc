@@ -7,8 +7,10 @@
 #include "cli/native.h"
 #include "cli/processes.h"
 #include "cli/quantizing.h"
+#include "cli/sharding.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
+#include "compile/mesh_division.h"
 #include "ir/summary.h"
 #include "report/pass_times.h"
 #include "session/build_library.h"
@@ -186,6 +188,43 @@ Result<Deployed> divided_file(const DeviceOptions& devices, const Source& source
   return made;
 }
 
+// For devices that divide values: each level with the same sharding.
+Result<Deployed> sharded_file(const DeviceOptions& devices, const Source& source,
+                              std::span<const NativeOptions> levels, const Arguments& arguments,
+                              Console& console) {
+  if (single_graph(source.model) == nullptr) return no_single_graph(source.model, "a sharding");
+  Deployed made;
+  std::optional<ShardedModel> sharded;
+  for (const NativeOptions& level : levels) {
+    const GivenGraphs given = HONE_TRY(given_graphs(source, level, console));
+    const Graph& graph = *given.graphs[0];
+    if (!sharded) {
+      const MeshRef mesh = HONE_TRY(mesh_of_request(*devices.shards, graph));
+      sharded = HONE_TRY(sharded_model(graph, mesh, *devices.shards, *devices.system,
+                                       costs_of(*devices.system, console),
+                                       HONE_TRY(auto_shard_options(arguments, console))));
+      if (sharded->chosen) console.note("{}", step_text(*sharded->chosen, mesh->device_count()));
+      made.model = HONE_TRY(deployed_model(given.model, given.model, Console::labels()));
+      made.model.mesh = mesh_division(graph, sharded->subject, sharded->partition);
+      made.model.constants = sharded->subject.constants;
+    }
+    DeviceOptions parts = devices;
+    parts.batch = divided_inputs(sharded->partition);
+    DividedCode code =
+        HONE_TRY(collective_code(model_of(sharded->partition.graph), {}, level, parts,
+                                 memory_limit(console.face()), console.face()));
+    made.model.division = std::move(code.division);
+    DeployedGraph& one = made.graphs.emplace_back();
+    one.open.image = std::move(code.images[0]);
+    one.plan = std::move(code.plans[0]);
+    one.prices = std::move(code.prices);
+  }
+  name_as(source.model, made.model);
+  for (size_t i = 0; i < made.model.inputs.size(); ++i)
+    made.model.mesh->inputs[i].whole.name = made.model.inputs[i].name;
+  return made;
+}
+
 Status write_library(std::span<const HonecProgram> programs, const std::string& path,
                      Console& console) {
   const LibrarySources sources =
@@ -241,8 +280,10 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
   const bool is_single = single_graph(source.model) != nullptr;
   if (is_library && !is_single)
     return no_single_graph(source.model, "a library").with_hint(std::string(kFileInstead));
-  Deployed made = devices ? HONE_TRY(divided_file(*devices, source, levels, console))
-                          : HONE_TRY(compiled(source, levels, arguments, console));
+  Deployed made = !devices          ? HONE_TRY(compiled(source, levels, arguments, console))
+                  : devices->shards ? HONE_TRY(sharded_file(*devices, source, levels, arguments,
+                                                            console))
+                                    : HONE_TRY(divided_file(*devices, source, levels, console));
   if (is_library) name_ports(made.graphs, source.model);
   if (lowered)
     for (DeployedGraph& one : made.graphs)

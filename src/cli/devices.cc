@@ -11,8 +11,8 @@
 #include "cli/processes.h"
 #include "cli/sharding.h"
 #include "cli/source.h"
+#include "compile/mesh_division.h"
 #include "compile/spmd_programs.h"
-#include "session/mesh_model.h"
 #include "session/sizes.h"
 #include "transport/threads.h"
 
@@ -31,6 +31,27 @@ std::string_view division_of(const Arguments& arguments) {
   for (const std::string_view option : {"device", "devices", "hosts", "transport", "shard", "mesh"})
     if (is_given(arguments, option)) return option;
   return "";
+}
+
+// A compiled model has the devices that it has.
+Status check_division_of_file(std::string_view division, const Arguments& arguments) {
+  const std::string& path = arguments.text("MODEL");
+  const HonecFile file = HONE_TRY(HonecFile::open(path));
+  const size_t devices = file.division() == nullptr ? 1 : file.division()->shares.size();
+  const Error other =
+      unsupported("{} is compiled for {}, and has no graph to divide", excerpt(path),
+                  devices == 1 ? "one device" : fmt::format("{} devices", devices))
+          .with_hint("name the model that it was made of");
+  if (file.mesh() == nullptr || division != "mesh") return other;
+  const MeshRef mesh = HONE_TRY(given_shards(arguments)).mesh;
+  const std::string fits = file.mesh()->mesh_text();
+  if (mesh_text(*mesh) == fits) return {};
+  return unsupported("{} is compiled for the mesh {}, not {}", excerpt(path), fits,
+                     mesh_text(*mesh))
+      .with_hint(
+          fmt::format("--mesh {} fits it; 'hone compile MODEL --mesh {} -o FILE.honec' makes "
+                      "one for the other",
+                      fits, mesh_text(*mesh)));
 }
 
 }  // namespace
@@ -61,11 +82,7 @@ Status check_devices(const Arguments& arguments) {
                                  "numerics", "quick-start"})
     if (is_given(arguments, other) && !(places && other == "plan"))
       return usage_error("--{} is of one device; it does not go with --{}", other, division);
-  if (names_compiled(arguments))
-    return unsupported("{} is compiled for one device, and has no graph to divide",
-                       excerpt(arguments.text("MODEL")))
-        .with_hint("name the model that it was made of");
-  return {};
+  return names_compiled(arguments) ? check_division_of_file(division, arguments) : Status();
 }
 
 Result<System> own_system(int64_t devices, Console& console) {
@@ -149,15 +166,14 @@ namespace {
 
 // All devices of this process are one crew, too: they meet over threads.
 Result<std::shared_ptr<const ManyDevices>> with_collectives(
-    const Model& model, const Bindings& sizes, const RunInputs& inputs,
-    const NativeOptions& options, const DeviceOptions& devices, const Processes& processes,
-    Console& console) {
-  const DividedCode code = HONE_TRY(
-      collective_code(model, sizes, options, devices, inputs.memory_left.native, console.face()));
+    const Model& model, const Bindings& sizes, int64_t memory, const NativeOptions& options,
+    const DeviceOptions& devices, const Processes& processes, Console& console) {
+  const DividedCode code =
+      HONE_TRY(collective_code(model, sizes, options, devices, memory, console.face()));
   std::shared_ptr<Crew> crew = processes.crew;
   if (crew == nullptr) {
     CrewOptions own = {.version = HONE_VERSION, .threads = options.threads};
-    own.memory_limit = inputs.memory_left.native;
+    own.memory_limit = memory;
     crew = HONE_TRY(
         Crew::lead(HONE_TRY(make_thread_transport(static_cast<int32_t>(devices.names.size()))),
                    "process", own));
@@ -179,27 +195,37 @@ Result<DividedModel> on_mesh(const Model& model, const RunInputs& inputs,
   const Model sized = HONE_TRY(with_sizes(model, inputs.bindings));
   const Graph* graph = single_graph(sized);
   if (graph == nullptr) return no_single_graph(model, "a sharding");
-  const MeshRef mesh = HONE_TRY(mesh_of_request(*devices.shards, *graph));
-  const System& system = *devices.system;
-  const ShardedModel made =
-      HONE_TRY(sharded_model(*graph, mesh, *devices.shards, system, costs_of(system, console),
-                             HONE_TRY(auto_shard_options(arguments, console))));
-  if (made.chosen) console.note("{}", step_text(*made.chosen, mesh->device_count()));
-  DeviceOptions parts = devices;
-  parts.batch = divided_inputs(made.partition);
-  DividedModel divided;
-  divided.devices = HONE_TRY(with_collectives(model_of(made.partition.graph), {}, inputs, options,
-                                              parts, processes, console));
-  const auto whole = std::make_shared<const MeshModel>(*graph, made, divided.devices);
-  divided.runnable = whole;
-  divided.parts = whole->parts(inputs.tensors);
-  console.note("mesh {}: {}", mesh_text(*mesh),
-               meeting_text(devices.names.size(), divided.devices->threads(),
+  const MeshCode made =
+      HONE_TRY(mesh_code(*graph, *devices.shards, options, devices, inputs.memory_left.native,
+                         processes, arguments, console));
+  console.note("mesh {}: {}", mesh_text(*made.model.partition.mesh),
+               meeting_text(devices.names.size(), made.devices->threads(),
                             cores_of(processes, options.target)));
-  return divided;
+  return DividedModel{
+      .devices = made.devices, .runnable = made.whole, .parts = made.whole->parts(inputs.tensors)};
 }
 
 }  // namespace
+
+Result<MeshCode> mesh_code(const Graph& graph, const ShardRequest& request,
+                           const NativeOptions& options, const DeviceOptions& devices,
+                           int64_t memory, const Processes& processes, const Arguments& arguments,
+                           Console& console) {
+  const MeshRef mesh = HONE_TRY(mesh_of_request(request, graph));
+  const System& system = *devices.system;
+  MeshCode made;
+  made.model = HONE_TRY(sharded_model(graph, mesh, request, system, costs_of(system, console),
+                                      HONE_TRY(auto_shard_options(arguments, console))));
+  if (made.model.chosen) console.note("{}", step_text(*made.model.chosen, mesh->device_count()));
+  const Partition& partition = made.model.partition;
+  DeviceOptions parts = devices;
+  parts.batch = divided_inputs(partition);
+  made.devices = HONE_TRY(
+      with_collectives(model_of(partition.graph), {}, memory, options, parts, processes, console));
+  made.whole = HONE_TRY(MeshModel::make(mesh_division(graph, made.model.subject, partition),
+                                        made.model.subject.constants, made.devices));
+  return made;
+}
 
 Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
                                    const NativeOptions& options, const DeviceOptions& devices,
@@ -209,8 +235,8 @@ Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
     return on_mesh(model, inputs, options, devices, processes, arguments, console);
   DividedModel divided = {.parts = inputs.tensors};
   if (has_collectives(model)) {
-    divided.devices = HONE_TRY(
-        with_collectives(model, inputs.bindings, inputs, options, devices, processes, console));
+    divided.devices = HONE_TRY(with_collectives(model, inputs.bindings, inputs.memory_left.native,
+                                                options, devices, processes, console));
     divided.runnable = divided.devices;
     console.note("{}", meeting_text(devices.names.size(), divided.devices->threads(),
                                     cores_of(processes, options.target)));

@@ -58,7 +58,7 @@ Result<int32_t> devices_of(const DevicePrograms& programs, const Processes& proc
 }  // namespace
 
 bool names_programs(const Arguments& arguments) {
-  return begins_like_programs(file_beginning(arguments.text("MODEL")));
+  return arguments.takes("MODEL") && begins_like_programs(file_beginning(arguments.text("MODEL")));
 }
 
 Result<GivenPrograms> given_programs(const Processes& processes, const Arguments& arguments,

@@ -54,6 +54,8 @@ class HonecWriter {
                          programs.size(), honec::kMaxSections - 4);
     std::vector<std::string> texts;
     for (const HonecProgram& program : programs) texts.push_back(HONE_TRY(text_of(program)));
+    // Before the metadata, which lists all weights.
+    const std::string mesh = model.mesh ? text_of(*model.mesh, model.constants) : "";
     Values metadata;
     metadata.text(model.name);
     metadata.text(version);
@@ -65,7 +67,8 @@ class HonecWriter {
     sections_.push_back({Kind::metadata, {keep(metadata.take())}});
     if (model.segments)
       sections_.push_back({Kind::segments, {keep(HONE_TRY(honec::text_of(*model.segments)))}});
-    if (model.division) sections_.push_back({Kind::division, {keep(text_of(*model.division))}});
+    if (model.division)
+      sections_.push_back({Kind::division, {keep(text_of(*model.division) + mesh)}});
     for (size_t i = 0; i < programs.size(); ++i)
       sections_.push_back({programs[i].capability == 0 ? Kind::program : Kind::gpu_program,
                            {keep(std::move(texts[i]))}});
@@ -151,6 +154,32 @@ class HonecWriter {
     out.count(division.shares.size());
     for (const BatchDivision::Share& share : division.shares)
       for (int64_t number : {share.first, share.count, int64_t{share.code}}) out.number(number);
+    return out.take();
+  }
+
+  std::string text_of(const MeshDivision& mesh, std::span<const Tensor> constants) {
+    Values out;
+    out.count(mesh.axes.size());
+    for (const MeshDivision::Axis& axis : mesh.axes) {
+      out.text(axis.name);
+      out.number(axis.devices);
+    }
+    out.count(constants.size());
+    for (const Tensor& constant : constants) {
+      out.count(weight(constant));
+      out.static_type(constant.type());
+    }
+    for (const std::vector<MeshPort>* ports : {&mesh.inputs, &mesh.outputs})
+      for (const MeshPort& port : *ports) {
+        out.count(port.dims.size());
+        for (const std::vector<MeshPort::Part>& parts : port.dims) {
+          out.count(parts.size());
+          for (const MeshPort::Part& part : parts) {
+            out.number(part.divisor);
+            out.number(part.size);
+          }
+        }
+      }
     return out.take();
   }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "runtime/cuda/gpu_kernel.h"
 #include "runtime/division.h"
+#include "runtime/mesh_model.h"
 #include "runtime/open_image.h"
 #include "runtime/segments.h"
 
@@ -42,6 +43,10 @@ struct HonecModel {
   std::vector<image::Port> outputs;
   std::optional<SegmentTree> segments = {};
   std::optional<BatchDivision> division = {};  // of a model without segments, for static sizes
+  // With a division of what all devices have together, a row for each. The constants are its last
+  // inputs, and outlive the bytes.
+  std::optional<MeshDivision> mesh = {};
+  std::vector<Tensor> constants = {};
 };
 // The programs are of one graph. Names are those of the first.
 HonecModel honec_model(std::span<const HonecProgram> programs);

@@ -32,6 +32,19 @@ Tensor aligned(const Tensor& tensor) {
   return address % sizeof(uint64_t) == 0 ? tensor : Tensor::copy_of(tensor.type(), tensor.bytes());
 }
 
+// The names by which people say how the inputs of a step are divided: those of a checkpoint, and of
+// the batch.
+void name_inputs(Graph& step, std::span<const NamedTensor> state, const Forward& forward) {
+  std::vector<std::string> names;
+  for (const NamedTensor& each : state) names.push_back(each.name);
+  names.insert(names.end(), {"rate", "step", "seed"});
+  for (const Network::Port& port : forward.of(Role::input)) names.push_back(port.name);
+  std::vector<Network::Port> ports;
+  for (size_t i = 0; i < names.size(); ++i)
+    ports.push_back({Role::input, names[i], step.type(step.inputs()[i])});
+  name_ports(step, ports);
+}
+
 Status check_options(const TrainingOptions& options) {
   if (options.epochs < 0 || options.patience < 0 || options.save_every < 0)
     return usage_error("epochs, patience and save_every must be at least 0");
@@ -59,7 +72,7 @@ Result<Trainer> Trainer::make(Definition definition, const Dataset& data, Target
   const Optimizer*& optimizer = options.update.optimizer;
   if (optimizer == nullptr) optimizer = HONE_TRY(find_optimizer("adam"));
   if (!options.rate) options.rate = constant_rate(optimizer->rate);
-  if (options.compile.team == nullptr && options.devices.empty())
+  if (options.compile.team == nullptr && options.devices.empty() && !options.divide)
     options.compile.team = HONE_TRY(
         Team::create({.threads = std::clamp<int64_t>(
                           options.compile.plan.threads.value_or(target.cores), 1, target.cores)}));
@@ -104,9 +117,16 @@ Result<Trainer::Compiled> Trainer::compile(Network::Mode mode, BatchTypes types)
     made.step.graph = HONE_TRY(within_budget(made.step.graph, made.step.forward(), options_.memory,
                                              target_, options))
             .graph;
+    if (options_.divide)
+      name_inputs(
+          made.step.graph,
+          state_.empty() ? first_state(made.forward, options_.update, options_.seed) : state_,
+          made.forward);
   }
   const Graph& graph = trains ? made.step.graph : made.forward.graph;
-  if (options_.devices.empty())
+  if (options_.divide)
+    made.divided = HONE_TRY(options_.divide(graph));
+  else if (options_.devices.empty())
     made.executable = HONE_TRY(cached_executable(graph, target_, options));
   else
     made.divided = HONE_TRY(divided(made));
@@ -114,7 +134,7 @@ Result<Trainer::Compiled> Trainer::compile(Network::Mode mode, BatchTypes types)
 }
 
 // Tensors of the batch have samples along dim 0; all devices have the state and what else there is.
-Result<std::shared_ptr<const ManyDevices>> Trainer::divided(const Compiled& compiled) const {
+Result<std::shared_ptr<const Runnable>> Trainer::divided(const Compiled& compiled) const {
   const bool trains = compiled.mode == Network::Mode::training;
   const Graph& graph = trains ? compiled.step.graph : compiled.forward.graph;
   BatchInputs batch = {.rows = 0, .dims = std::vector<int>(graph.inputs().size(), kWhole)};
@@ -136,9 +156,9 @@ Result<std::shared_ptr<const ManyDevices>> Trainer::divided(const Compiled& comp
   options.plan.threads = threads;
   const DividedCode code =
       HONE_TRY(divided_code(graph, batch, devices, target_, options, options_.system.get()));
-  return ManyDevices::load(
+  return std::shared_ptr<const Runnable>(HONE_TRY(ManyDevices::load(
       code.division, code.inputs, code.outputs, code.images,
-      {.names = options_.devices, .threads = threads, .memory_limit = options.memory_limit});
+      {.names = options_.devices, .threads = threads, .memory_limit = options.memory_limit})));
 }
 
 // A definition asks for the same weights whatever the batch; the first one says which.
@@ -205,8 +225,7 @@ Result<std::vector<Tensor>> Trainer::run_in_place(const Compiled& used, const Ba
   return results;
 }
 
-Result<std::vector<Tensor>> Trainer::run_divided(const ManyDevices& code,
-                                                 std::vector<Tensor> others) {
+Result<std::vector<Tensor>> Trainer::run_divided(const Runnable& code, std::vector<Tensor> others) {
   std::vector<Tensor> inputs;
   for (const NamedTensor& each : state_) inputs.push_back(aligned(each.tensor));
   inputs.insert(inputs.end(), others.begin(), others.end());
@@ -268,9 +287,7 @@ Result<StepResult> Trainer::evaluate(const Dataset& data) {
     HONE_TRY(check_cancelled(options_));
     const Batch batch = HONE_TRY(loader.batch(0, i));
     const Compiled* used = HONE_TRY(compiled(Network::Mode::evaluation, batch));
-    const Runnable& code = used->divided != nullptr
-                               ? static_cast<const Runnable&>(*used->divided)
-                               : static_cast<const Runnable&>(*used->executable);
+    const Runnable& code = used->divided != nullptr ? *used->divided : *used->executable;
     const std::vector<Tensor> values = HONE_TRY(code.run(arguments(used->forward, batch, true)));
     const auto count = static_cast<double>(loader.samples(0, i).size());
     samples += count;

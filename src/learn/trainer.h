@@ -70,6 +70,9 @@ struct TrainingOptions {
   std::vector<std::string> devices = {};
   // As many devices, and their links, which schedule the sums of gradients; null: sizes do.
   std::shared_ptr<const System> system = nullptr;
+  // Makes the code of devices that divide the values of a graph in any way, in place of `devices`:
+  // it takes and gives whole tensors. None: batches alone are divided.
+  std::function<Result<std::shared_ptr<const Runnable>>(const Graph&)> divide = {};
   std::function<void(const StepResult&)> on_step = {};
   std::function<void(const EpochResult&)> on_epoch = {};
 };
@@ -122,21 +125,21 @@ class Trainer {
     Forward forward = {};
     NetworkStep step = {};  // in training
     std::shared_ptr<const Executable> executable = nullptr;
-    std::shared_ptr<const ManyDevices> divided = nullptr;  // in its place, of several devices
+    std::shared_ptr<const Runnable> divided = nullptr;  // in its place, of several devices
   };
 
   Trainer(Definition definition, Loader loader, const Dataset& data, Target target,
           TrainingOptions options);
   Result<const Compiled*> compiled(Network::Mode mode, const Batch& batch);
   Result<Compiled> compile(Network::Mode mode, BatchTypes types) const;
-  Result<std::shared_ptr<const ManyDevices>> divided(const Compiled& compiled) const;
+  Result<std::shared_ptr<const Runnable>> divided(const Compiled& compiled) const;
   Status check_weights(const Forward& forward) const;
   // The inputs of a network's ports; weights from the running mean if `averaged`.
   std::vector<Tensor> arguments(const Forward& forward, const Batch& batch, bool averaged) const;
   // Runs a step on the state, where it lies. Gives StepOutputs.
   Result<std::vector<Tensor>> run_in_place(const Compiled& used, const Batch& batch, double rate);
   // The same on several devices: the state is new.
-  Result<std::vector<Tensor>> run_divided(const ManyDevices& code, std::vector<Tensor> others);
+  Result<std::vector<Tensor>> run_divided(const Runnable& code, std::vector<Tensor> others);
   Error went_bad(const Compiled& used, const Batch& batch, double loss) const;
   size_t stride() const;  // tensors of the state per weight
   std::filesystem::path last() const { return options_.folder / "last.safetensors"; }

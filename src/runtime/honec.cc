@@ -273,8 +273,53 @@ Status HonecFile::read_division(std::span<const std::byte> bytes) {
     share.code = static_cast<uint32_t>(HONE_TRY(in.number("a code", 0, count - 1)));
     division.shares.push_back(share);
   }
+  if (!in.is_at_end()) HONE_TRY(read_mesh(in));
   HONE_TRY(in.end());
-  return check(division, inputs_, outputs_);
+  return check(division, divided_inputs(), divided_outputs());
+}
+
+// The axes, the constants, and the parts that divide each dim of each input and output.
+Status HonecFile::read_mesh(Cursor& in) {
+  MeshDivision& mesh = mesh_.emplace();
+  const int64_t axes = HONE_TRY(in.count("axes", 2 * Cursor::kNumber));
+  for (int64_t i = 0; i < axes; ++i) {
+    std::string name = HONE_TRY(in.text("an axis"));
+    mesh.axes.push_back({std::move(name),
+                         HONE_TRY(in.number("devices", 1, BatchDivision::kMaxShares))});
+  }
+  for (const image::Port& input : inputs_) mesh.inputs.push_back({.whole = input});
+  for (const image::Port& output : outputs_) mesh.outputs.push_back({.whole = output});
+  const honec::Symbols none;
+  const int64_t constants = HONE_TRY(in.count("constants", 3 * Cursor::kNumber));
+  for (int64_t i = 0; i < constants; ++i) {
+    const uint32_t number = HONE_TRY(in.index("a weight"));
+    const Type type = HONE_TRY(honec::read_type(in, none));
+    if (number >= tensors_.size() || tensors_[number].bytes != type.static_bytes())
+      return in.at(fmt::format("weight {} is no {}", number, type.to_string()));
+    mesh_constants_.push_back(number);
+    mesh.inputs.push_back({.whole = {fmt::format("constant{}", i), type}});
+  }
+  for (std::vector<MeshPort>* ports : {&mesh.inputs, &mesh.outputs})
+    for (MeshPort& port : *ports) HONE_TRY(read_parts(in, port));
+  HONE_TRY(check(mesh));
+  if (mesh.devices() != division_->rows)
+    return in.at(fmt::format("{} devices, and {} rows", mesh.devices(), division_->rows));
+  mesh_inputs_ = ports_of_all(mesh.inputs, division_->inputs, mesh.devices());
+  mesh_outputs_ = ports_of_all(mesh.outputs, division_->outputs, mesh.devices());
+  return check(mesh, mesh_inputs_, mesh_outputs_);
+}
+
+Status HonecFile::read_parts(Cursor& in, MeshPort& port) {
+  const int64_t dims = HONE_TRY(in.count("dims", Cursor::kNumber));
+  for (int64_t d = 0; d < dims; ++d) {
+    std::vector<MeshPort::Part>& parts = port.dims.emplace_back();
+    const int64_t count = HONE_TRY(in.count("parts", 2 * Cursor::kNumber));
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t divisor = HONE_TRY(in.number("a divisor", 1, BatchDivision::kMaxShares));
+      parts.push_back({divisor, HONE_TRY(in.number("a part", 1, BatchDivision::kMaxShares))});
+    }
+  }
+  return {};
 }
 
 Status HonecFile::read_head(std::span<const std::byte> bytes, honec::ProgramFor device) {
@@ -290,8 +335,8 @@ Status HonecFile::read_head(std::span<const std::byte> bytes, honec::ProgramFor 
                         .plan = head.plan,
                         .prices = head.prices,
                         .flushes_denormals = head.flushes_denormals,
-                        .inputs = ports_of(head.inputs, inputs_, !segments_),
-                        .outputs = ports_of(head.outputs, outputs_, !segments_),
+                        .inputs = ports_of(head.inputs, divided_inputs(), !segments_),
+                        .outputs = ports_of(head.outputs, divided_outputs(), !segments_),
                         .is_open = !head.symbols.empty()}));
   program_bytes_.push_back(bytes);
   return {};
@@ -351,8 +396,8 @@ Status HonecFile::check_division() const {
     bool has_code = false;
     for (const Program& program : programs_) {
       if (program.unit != share.code) continue;
-      if (program.is_open || !fits(program.inputs, inputs_, division_->inputs, share) ||
-          !fits(program.outputs, outputs_, division_->outputs, share))
+      if (program.is_open || !fits(program.inputs, divided_inputs(), division_->inputs, share) ||
+          !fits(program.outputs, divided_outputs(), division_->outputs, share))
         return bad_input("program {} is not for the {} rows of device {}", program.unit,
                          share.count, i);
       has_code = true;
@@ -444,12 +489,7 @@ Result<honec::ProgramContent> HonecFile::content(size_t program) const {
           static_cast<size_t>(objects_[i].bytes));
     return objects[i];
   };
-  const auto weight = [&](uint32_t i, Type type) -> Result<Tensor> {
-    if (i >= tensors_.size()) return bad_input("weight {} of {}", i, tensors_.size());
-    return Tensor::shared(type, owner_,
-                          weights_.subspan(static_cast<size_t>(tensors_[i].offset),
-                                           static_cast<size_t>(tensors_[i].bytes)));
-  };
+  const auto weight = [&](uint32_t i, Type type) { return this->weight(i, type); };
   Cursor in(program_bytes_[program], "program");
   const auto device =
       programs_[program].capability == 0 ? honec::ProgramFor::cpu : honec::ProgramFor::gpu;
@@ -457,6 +497,22 @@ Result<honec::ProgramContent> HonecFile::content(size_t program) const {
                                     device, content);
   if (!good.ok()) return placed(std::move(good).error());
   return content;
+}
+
+Result<Tensor> HonecFile::weight(uint32_t number, Type type) const {
+  if (number >= tensors_.size()) return bad_input("weight {} of {}", number, tensors_.size());
+  const Piece& piece = tensors_[number];
+  return Tensor::shared(
+      type, owner_,
+      weights_.subspan(static_cast<size_t>(piece.offset), static_cast<size_t>(piece.bytes)));
+}
+
+Result<std::vector<Tensor>> HonecFile::mesh_constants() const {
+  std::vector<Tensor> made;
+  const size_t own = mesh_ ? mesh_->inputs.size() - mesh_constants_.size() : 0;
+  for (size_t i = 0; i < mesh_constants_.size(); ++i)
+    made.push_back(HONE_TRY(weight(mesh_constants_[i], mesh_->inputs[own + i].whole.type)));
+  return made;
 }
 
 Status HonecFile::verify() const {

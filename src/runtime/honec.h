@@ -14,6 +14,7 @@
 #include "runtime/cuda/gpu_image.h"
 #include "runtime/division.h"
 #include "runtime/executable.h"
+#include "runtime/mesh_model.h"
 #include "runtime/open_image.h"
 #include "runtime/segments.h"
 
@@ -80,6 +81,18 @@ class HonecFile {
   const SegmentTree* segments() const { return segments_ ? &*segments_ : nullptr; }
   // Null: one device runs the model. Else it is one graph, for sizes that are numbers.
   const BatchDivision* division() const { return division_ ? &*division_ : nullptr; }
+  // Null: the devices divide the batch of the model alone. Else how they divide its tensors, and
+  // behind them constants; the division is of what all devices have together, a row for each.
+  const MeshDivision* mesh() const { return mesh_ ? &*mesh_ : nullptr; }
+  // The last inputs of the mesh: the file's bytes.
+  Result<std::vector<Tensor>> mesh_constants() const;
+  // The ports that the division is of; without a mesh those of the model.
+  std::span<const image::Port> divided_inputs() const {
+    return mesh_ ? std::span(mesh_inputs_) : inputs();
+  }
+  std::span<const image::Port> divided_outputs() const {
+    return mesh_ ? std::span(mesh_outputs_) : outputs();
+  }
   // True if it is one graph for one choice of sizes, and for one device.
   bool is_single() const {
     return !segments_ && !division_ && sizes_.size() == 1 && !programs_[0].is_open;
@@ -122,6 +135,9 @@ class HonecFile {
   Status read_metadata(std::span<const std::byte> bytes);
   Status read_segments(std::span<const std::byte> bytes);
   Status read_division(std::span<const std::byte> bytes);
+  Status read_mesh(honec::Cursor& in);
+  static Status read_parts(honec::Cursor& in, MeshPort& port);
+  Result<Tensor> weight(uint32_t number, Type type) const;
   Status read_head(std::span<const std::byte> bytes, honec::ProgramFor device);
   Result<honec::ProgramContent> content(size_t program) const;
   Status add_program(Program program);
@@ -139,6 +155,9 @@ class HonecFile {
   std::vector<image::Port> outputs_;
   std::optional<SegmentTree> segments_;
   std::optional<BatchDivision> division_;
+  std::optional<MeshDivision> mesh_;
+  std::vector<uint32_t> mesh_constants_;  // weights
+  std::vector<image::Port> mesh_inputs_, mesh_outputs_;
   std::vector<Program> programs_;
   std::vector<size_t> sizes_;
   std::vector<std::span<const std::byte>> program_bytes_;

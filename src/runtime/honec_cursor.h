@@ -47,6 +47,7 @@ class Cursor {
     next_ += static_cast<int64_t>(size);
     return text;
   }
+  bool is_at_end() const { return left() == 0; }
   Status end() const {
     if (left() == 0) return {};
     return at(fmt::format("it has {} bytes more than it says", left()));

@@ -91,8 +91,10 @@ Status LoadedModel::prepare_devices() {
     images[file_.programs()[program].unit] = std::move(image);
   }
   divided_ = HONE_TRY(ManyDevices::load(
-      division, file_.inputs(), file_.outputs(), images,
+      division, file_.divided_inputs(), file_.divided_outputs(), images,
       {.threads = threads_, .memory_limit = options_.memory_limit, .machine = options_.machine}));
+  if (file_.mesh() == nullptr) return {};
+  on_mesh_ = HONE_TRY(MeshModel::make(*file_.mesh(), HONE_TRY(file_.mesh_constants()), divided_));
   return {};
 }
 
@@ -158,6 +160,7 @@ Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs,
                                              const RunOptions& options,
                                              std::vector<UnitTimes>* times) const {
   if (one_ != nullptr) return one_->run(inputs, options, times);
+  if (on_mesh_ != nullptr) return on_mesh_->run(inputs, options, times);
   if (divided_ != nullptr) return divided_->run(inputs, options, times);
   if (file_.segments() == nullptr)
     return HONE_TRY(executable(0, types_of(inputs)))->run(inputs, options, times);

@@ -34,6 +34,8 @@ class LoadedModel final : public Runnable {
   const Executable* single() const override { return one_ ? one_->single() : nullptr; }
   // The devices, if the file has a division; else null.
   const ManyDevices* divided() const { return divided_.get(); }
+  // The model on a mesh, if the file has one; else null.
+  const MeshModel* on_mesh() const { return on_mesh_.get(); }
   // Runs these sizes of HonecFile::sizes(), if they are numbers and of one CPU.
   std::shared_ptr<const Executable> for_sizes(size_t sizes) const;
   // Runs a unit for inputs of these types. An error names the sizes that the file has.
@@ -72,6 +74,7 @@ class LoadedModel final : public Runnable {
   std::vector<Choice> choices_;
   std::shared_ptr<const Runnable> one_;  // of HonecFile::is_single
   std::shared_ptr<const ManyDevices> divided_;
+  std::shared_ptr<const MeshModel> on_mesh_;  // of these devices
 
   mutable std::mutex mutex_;  // guards what follows
   mutable std::list<Made> made_;

@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 #include "compile/honec.h"
+#include "compile/mesh_division.h"
+#include "cost/analytic.h"
 #include "front/front_end.h"
 #include "runtime/honec.h"
 #include "session/deployed.h"
@@ -18,7 +20,9 @@ Result<std::unique_ptr<ServedModel>> ServedModel::make(Source source, NativeOpti
   Model bound = HONE_TRY(with_sizes(source.model, sizes));
   std::unique_ptr<ServedModel> served(new ServedModel(std::move(bound), std::move(options)));
   const Graph* graph = single_graph(served->model_);
-  if (!devices.names.empty())
+  if (devices.shards)
+    HONE_TRY(served->shard(devices, face));
+  else if (!devices.names.empty())
     HONE_TRY(served->divide(devices, face));
   else if (graph != nullptr && graph->is_static())
     HONE_TRY(served->compile(*graph, source.model, sizes, face));
@@ -72,6 +76,33 @@ Status ServedModel::divide(const DeviceOptions& devices, const Face& face) {
   return {};
 }
 
+// Devices divide the values of the graph, as the request says.
+Status ServedModel::shard(const DeviceOptions& devices, const Face& face) {
+  const Graph* graph = single_graph(model_);
+  if (graph == nullptr || !graph->is_static()) return is_open("a mesh");
+  devices_ = devices;
+  const MeshRef mesh = HONE_TRY(mesh_of_request(*devices.shards, *graph));
+  const std::shared_ptr<const Cost> cost =
+      options_.cost ? options_.cost : std::make_shared<const AnalyticCost>(options_.target);
+  System system = *devices.system;
+  system.targets.assign(1, options_.target);
+  const ShardedModel made = HONE_TRY(
+      sharded_model(*graph, mesh, *devices.shards, system, {{cost}}, {.cancel = face.cancel}));
+  DeviceOptions parts = devices;
+  parts.batch = divided_inputs(made.partition);
+  const DividedCode code = HONE_TRY(collective_code(model_of(made.partition.graph), {}, options_,
+                                                    parts, memory_limit(face), face));
+  const auto loaded = HONE_TRY(ManyDevices::load(
+      code.division, code.inputs, code.outputs, code.images,
+      {.threads = threads_per_device(options_, devices), .memory_limit = memory_limit(face)}));
+  runnable_ = HONE_TRY(MeshModel::make(mesh_division(*graph, made.subject, made.partition),
+                                       made.subject.constants, loaded));
+  face.note(
+      fmt::format("mesh {}: {}", mesh_text(*mesh),
+                  meeting_text(devices.names.size(), loaded->threads(), options_.target.cores)));
+  return {};
+}
+
 Error ServedModel::is_open(std::string_view what) const {
   if (dynamic_cast<const BatchModel*>(runnable_.get()) != nullptr)
     return unsupported("{} is of one device; several have '{}'", what, excerpt(model_.name));
@@ -96,6 +127,9 @@ Status ServedModel::save(const std::filesystem::path& path, std::string_view ver
   if (!is_honec_path(path))
     return usage_error("{} does not say what to write", excerpt(path.string()))
         .with_hint("a name that ends in .honec is a compiled model, .onnx and .hone are the model");
+  if (devices_.shards)
+    return unsupported("a model on a mesh is written by 'hone compile MODEL --mesh ... -o {}'",
+                       excerpt(path.string()));
   if (!devices_.names.empty()) return save_divided(path, version);
   if (compilation_ == nullptr) return save_open(path, version);
   const std::scoped_lock lock(mutex_);

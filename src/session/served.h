@@ -54,6 +54,7 @@ class ServedModel {
   Status compile(const Graph& graph, const Model& given, const Bindings& sizes, const Face& face);
   Status compile_later(const Model& given, const Bindings& sizes, const Face& face);
   Status divide(const DeviceOptions& devices, const Face& face);
+  Status shard(const DeviceOptions& devices, const Face& face);
   Error is_open(std::string_view what) const;
   const EarlyCode* early() const;
   Status save_open(const std::filesystem::path& path, std::string_view version);

@@ -4,16 +4,12 @@
 #include <map>
 
 namespace hone {
-namespace {
 
-// The part of the axis is number / divisor % size.
 int64_t divisor_of(const Mesh& mesh, const MeshPart& part) {
   int64_t divisor = mesh.axes[part.axis].size / part.end();
   for (size_t i = part.axis + 1; i < mesh.axes.size(); ++i) divisor *= mesh.axes[i].size;
   return divisor;
 }
-
-}  // namespace
 
 int64_t digit_of(const Mesh& mesh, const MeshPart& part, int64_t device) {
   return device / divisor_of(mesh, part) % part.size;

@@ -49,7 +49,8 @@ class MeshProgram {
 // The devices that differ in their place along these parts alone, group by group, by that place.
 Ints groups_along(const Mesh& mesh, const MeshParts& parts);
 
-// The place along the part of the device with this number.
+// The place along the part of the device with this number is number / divisor % size.
+int64_t divisor_of(const Mesh& mesh, const MeshPart& part);
 int64_t digit_of(const Mesh& mesh, const MeshPart& part, int64_t device);
 
 }  // namespace hone

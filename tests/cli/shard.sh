@@ -84,6 +84,29 @@ grep -q "mesh x=2" err
 grep -q "mesh a=2,b=2" err
 "$HONE" bench wide.hone --mesh x=2 --cache none --runs 3 >out 2>err
 
+# A compiled file has the division, and the constants once: whole tensors in and out.
+"$HONE" compile wide.hone --shard full.shard --cache none --threads 1 -o wide.honec >out 2>err
+grep -q "for 2 devices" err
+"$HONE" run wide.honec --expect auto.npz >out 2>err
+grep -q "2 devices of 1 thread, which meet in collectives" err
+"$HONE" check wide.honec --model wide.hone >out 2>err
+"$HONE" inspect wide.honec --verify >out 2>err
+contains '^a device +w f32\[1024, 128\]$'
+contains '^devices +2$'
+contains '^mesh +x=2$'
+# It is for this mesh, and says so.
+"$HONE" run wide.honec --mesh x=2 --expect auto.npz >out 2>err
+grep -q "mesh x=2: 2 devices" err
+hone() { "$HONE" run "$@"; }
+fails 4 "compiled for the mesh x=2, not x=4" wide.honec --mesh x=4
+grep -q -- "--mesh x=2 fits it" err
+fails 4 "compiled for 2 devices" wide.honec --devices 2
+fails 4 "compiled for 2 devices" wide.honec --mesh x=2 --shard auto
+hone() { "$HONE" shard "$@"; }
+"$HONE" compile zoo:mlp,size=tiny,batch=4 --mesh x=2 --shard auto --cache none -o mlp.honec \
+  >out 2>err
+"$HONE" check mlp.honec --model zoo:mlp,size=tiny,batch=4 >out 2>err
+
 # ---- Bad input ----------------------------------------------------------------------------------
 
 fails 2 "no mesh" two.hone --shard 'x=[x, -]'
@@ -91,7 +114,10 @@ fails 2 "a mesh of its own" said.hone --mesh x=2
 fails 2 "chosen by price" two.hone --mesh x=2 --shard 'x=[x, -]' --budget 1s
 fails 2 "is not a number of bytes" two.hone --mesh x=2 --memory much
 fails 2 "has 2 devices, and 'ring:4' 4" two.hone --mesh x=2 --system ring:4
+# How much is missing, and which values take it.
 fails 5 "too much" wide.hone --mesh x=2 --memory 64KiB
+grep -q "within 64.0 KiB: the best takes .*, .* too much" err
+grep -q "the largest values are %w 1.0 MiB, %v 1.0 MiB" err
 fails 3 "mesh x=2 on 2 devices fits it" wide.hone --shard wide.shard --mesh x=4
 fails 3 "no decision" wide.hone --shard wide.hone
 fails 2 "has no value 'z'" two.hone --mesh x=2 --shard 'z=[x, -]'

@@ -61,6 +61,33 @@ contains '^best loss 0\.[012]'
 fails 2 "'ring:3' has 3 devices" train small.train --devices 2 --system ring:3
 fails 2 "needs --devices" train small.train --system ring:2
 
+# A mesh divides the values of a step, weights too: on threads and on processes the numbers of one
+# device, as far as another order of additions goes. A checkpoint resumes on any mesh.
+says "epoch 1: " train small.train -o single --anew --threads 1
+says "mesh x=2,y=2: 4 devices of 1 thread" train small.train -o meshed --mesh x=2,y=2 --shard auto \
+  --threads 1
+grep -q "^mesh x=2,y=2" meshed/step.shard
+grep -q "a step takes .* on 4 devices" err
+python3 "$ROOT/tests/cli/near_weights.py" single/last.safetensors meshed/last.safetensors 1e-3
+says "epoch 1: " train small.train -o processes --mesh x=2,y=2 --shard meshed/step.shard \
+  --transport shared --threads 1
+cmp processes/last.safetensors meshed/last.safetensors # the plan fixes the bits
+cp meshed/last.safetensors before
+sed 's/^epochs.*/epochs 1/' xor.train >done.train
+for mesh in "--mesh x=4 --shard auto" "--devices 2" "--mesh x=2 --shard at=[x,-]" ""; do
+  # shellcheck disable=SC2086  # words
+  says "goes on after step 20" train done.train -o meshed --threads 1 $mesh
+  # No step was left to do: the weights are those that were written, bit for bit.
+  python3 "$ROOT/tests/cli/near_weights.py" before meshed/last.safetensors 0
+done
+says "epoch 2: " train xor.train -o meshed --mesh x=4 --threads 1
+fails 3 "mesh x=2,y=2 on 4 devices fits it" train small.train -o meshed --mesh x=4 \
+  --shard meshed/../processes/step.shard
+fails 5 "too much" train small.train -o never --mesh x=2 --memory 1KiB
+fails 2 "add --mesh" train small.train --devices 2 --memory 1GiB
+fails 2 "add --mesh" train small.train --devices 2 --transport shared
+fails 2 "--shard needs devices" train small.train --shard auto
+
 # More epochs go on from there; another batch size would be another training.
 sed -i 's/^epochs 12/epochs 14/' xor.train
 says "epoch 14: " train xor.train

@@ -4,9 +4,15 @@
 #include <cmath>
 
 #include "base/rng.h"
+#include "compile/mesh_division.h"
+#include "compile/spmd_programs.h"
+#include "cost/analytic.h"
 #include "learn/layers.h"
 #include "learn/losses.h"
 #include "learn/trainer.h"
+#include "session/training_shards.h"
+#include "shard/node_division.h"
+#include "target/presets.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
 
@@ -141,6 +147,118 @@ TEST(TrainerOnDevices, ACheckpointGoesOnOnAnyNumberOfThem) {
     const std::vector<double> more = losses_of(part, steps += 3);
     parts.insert(parts.end(), more.begin(), more.end());
     ASSERT_TRUE(part.save(path).ok());
+  }
+  expect_near(parts, expected);
+}
+
+// ---- Values divided on a mesh -------------------------------------------------------------------
+
+struct OnMesh {
+  std::string mesh;
+  int64_t memory = 0;  // of a device; 0: what there is
+};
+
+// The graphs of the trainer, and how they were divided, in order.
+using Made = std::vector<std::pair<Graph, ShardedModel>>;
+
+decltype(TrainingOptions::divide) divided_on(const OnMesh& on, std::shared_ptr<Made> all = {}) {
+  ShardRequest request = shard_request({}, on.mesh).value();
+  request.is_auto = true;
+  const auto shards = std::make_shared<TrainingShards>(request);
+  return [=](const Graph& graph) -> Result<std::shared_ptr<const Runnable>> {
+    const ShardRequest now = HONE_TRY(shards->request_for(graph));
+    const int64_t devices = request.mesh->device_count();
+    System system = HONE_TRY(preset_system(fmt::format("ring:{}", devices), *host_target()));
+    const std::shared_ptr<const Cost> cost =
+        std::make_shared<const AnalyticCost>(system.targets[0]);
+    const ShardedModel made =
+        HONE_TRY(sharded_model(graph, request.mesh, now, system, {{cost}},
+                               {.memory = on.memory, .seconds = 0, .steps = 2000}));
+    shards->take(graph, made);
+    if (all) all->emplace_back(graph, made);
+    CompileOptions options;
+    options.plan.threads = 1;
+    const DividedCode code =
+        HONE_TRY(spmd_programs(made.partition.graph, *host_target(), std::move(options), devices,
+                               divided_inputs(made.partition)));
+    return std::shared_ptr<const Runnable>(HONE_TRY(MeshModel::make(
+        mesh_division(graph, made.subject, made.partition), made.subject.constants,
+        HONE_TRY(ManyDevices::load(code.division, code.inputs, code.outputs, code.images, {})))));
+  };
+}
+
+TrainingOptions options_of_mesh(const OnMesh& on, std::shared_ptr<Made> all = {}) {
+  TrainingOptions options = options_on(1);
+  options.divide = divided_on(on, std::move(all));
+  return options;
+}
+
+TEST(TrainerOnMesh, TakesTheStepsOfOneDevice) {
+  HONE_ONE_RUN_OF(3);
+  const TensorDataset data = texts(60, 1), few = texts(13, 2);
+  Trainer one = make(data, options_on(1));
+  const std::vector<double> expected = losses_of(one, 8);
+  for (const char* mesh : {"x=2", "x=2,y=2"}) {
+    Trainer trainer = make(data, options_of_mesh({mesh}));
+    expect_near(losses_of(trainer, 8), expected);
+    EXPECT_NEAR(trainer.evaluate(few).value().loss, one.evaluate(few).value().loss, 1e-4);
+  }
+}
+
+// Where a device has room for a part alone, it has parts of weights and of what the optimizer
+// keeps, and the next state lies as the last one does.
+TEST(TrainerOnMesh, DividesTheStateWhereMemoryAsksForIt) {
+  const TensorDataset data = texts(60, 1);
+  const auto free = std::make_shared<Made>(), tight = std::make_shared<Made>();
+  Trainer whole = make(data, options_of_mesh({"x=4"}, free));
+  const int64_t all = free->at(0).second.chosen->best.memory;
+  Trainer trainer = make(data, options_of_mesh({"x=4", all * 7 / 10}, tight));
+  const auto& [graph, made] = tight->at(0);
+  EXPECT_LE(made.chosen->best.memory, all * 7 / 10);
+  size_t divided = 0;
+  ASSERT_FALSE(graph.donations().empty());
+  for (const Donation& one : graph.donations()) {
+    EXPECT_EQ(made.partition.inputs[one.input], made.partition.outputs[one.output]);
+    if (made.partition.inputs[one.input] != undivided(graph.type(graph.inputs()[one.input])))
+      ++divided;
+  }
+  EXPECT_GT(divided, 0u);
+  Trainer one = make(data, options_on(1));
+  expect_near(losses_of(trainer, 4), losses_of(one, 4));
+  // An evaluation takes the weights as they lie.
+  ASSERT_TRUE(trainer.evaluate(texts(16, 2)).ok());
+  const auto& [step, of_step] = tight->front();
+  const auto& [forward, of_forward] = tight->back();
+  size_t alike = 0;
+  for (size_t i = 0; i < forward.inputs().size(); ++i)
+    for (size_t k = 0; k < step.donations().size(); ++k) {
+      if (step.name(step.inputs()[k]) != forward.name(forward.inputs()[i])) continue;
+      EXPECT_EQ(of_forward.partition.inputs[i], of_step.partition.inputs[k]);
+      ++alike;
+    }
+  EXPECT_GT(alike, 1u);
+}
+
+// A checkpoint has whole tensors: any mesh goes on from it, with the same bits.
+TEST(TrainerOnMesh, ACheckpointGoesOnOnAnyMesh) {
+  HONE_ONE_RUN_OF(3);
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::filesystem::path path = folder.path() / "now.safetensors";
+  const TensorDataset data = texts(60, 1);
+  Trainer whole = make(data, options_on(1));
+  const std::vector<double> expected = losses_of(whole, 8);
+  std::vector<double> parts;
+  std::vector<NamedTensor> last;
+  for (const char* mesh : {"x=4", "x=2,y=2", "", "x=2"}) {
+    Trainer part = make(data, *mesh == '\0' ? options_on(1) : options_of_mesh({.mesh = mesh}));
+    if (!last.empty()) ASSERT_TRUE(part.load(path).ok());
+    const std::vector<NamedTensor> now = part.weights();
+    for (size_t i = 0; i < last.size(); ++i)
+      EXPECT_TRUE(now[i].tensor.same_bytes(last[i].tensor)) << now[i].name;
+    const std::vector<double> more = losses_of(part, part.steps() + 2);
+    parts.insert(parts.end(), more.begin(), more.end());
+    ASSERT_TRUE(part.save(path).ok());
+    last = part.weights();
   }
   expect_near(parts, expected);
 }

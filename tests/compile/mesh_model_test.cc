@@ -1,15 +1,17 @@
-#include "session/mesh_model.h"
+#include "runtime/mesh_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "compile/mesh_division.h"
 #include "compile/spmd_programs.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "shard/node_division.h"
 #include "target/target.h"
+#include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
 #include "tests/shard/mesh_testing.h"
 #include "tests/shard/parts_testing.h"
@@ -20,14 +22,21 @@
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::refuses;
+
 Tensor counted(Type type) {
   std::vector<int64_t> numbers(static_cast<size_t>(type.static_elements()));
   std::iota(numbers.begin(), numbers.end(), 0);
   return Tensor::from_integers(type, numbers);
 }
 
-const Mesh kMesh = {"m", {{"x", 2}, {"y", 2}}};
-const MeshPart kX = {0, 1, 2}, kY = {1, 1, 2};
+// Four devices, 2 * x + y.
+const MeshPort::Part kX = {2, 2}, kY = {1, 2};
+using Dims2 = std::vector<std::vector<MeshPort::Part>>;
+
+Tensor parts_in(const Tensor& whole, const Dims2& dims) {
+  return parts_of_all(whole, {.whole = {"x", whole.type()}, .dims = dims}, 4);
+}
 
 std::vector<int64_t> numbers_of(const Tensor& tensor) {
   std::vector<int64_t> numbers(static_cast<size_t>(tensor.elements()));
@@ -38,41 +47,64 @@ std::vector<int64_t> numbers_of(const Tensor& tensor) {
 TEST(MeshModel, CutsTensorsIntoThePartsOfDevices) {
   const Tensor whole = counted(*Type::make(DType::i32, Dims{2, 4}));
   // Device 2 * x + y has row x and half y of the columns.
-  const Tensor parts = parts_of_all(whole, {.dims = {{kX}, {kY}}}, kMesh);
+  const Tensor parts = parts_in(whole, {{kX}, {kY}});
   EXPECT_EQ(parts.type().to_string(), "i32[4, 2]");
   EXPECT_THAT(numbers_of(parts), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   // The columns in four parts, y outermost: devices 0, 1, 2, 3 have parts 0, 2, 1, 3.
-  const Tensor columns = parts_of_all(whole, {.dims = {{}, {kY, kX}}}, kMesh);
+  const Tensor columns = parts_in(whole, {{}, {kY, kX}});
   EXPECT_EQ(columns.type().to_string(), "i32[8, 1]");
   EXPECT_THAT(numbers_of(columns), testing::ElementsAre(0, 4, 2, 6, 1, 5, 3, 7));
   // Along x alone: devices of one row have the same.
-  const Tensor rows = parts_of_all(whole, {.dims = {{kX}, {}}}, kMesh);
+  const Tensor rows = parts_in(whole, {{kX}, {}});
   EXPECT_THAT(numbers_of(rows),
               testing::ElementsAre(0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7));
 }
 
 TEST(MeshModel, JoinsThePartsOfDevices) {
-  const std::vector<ShardLayout> layouts = {{.dims = {{}, {}, {}}},
-                                            {.dims = {{kX}, {}, {kY}}},
-                                            {.dims = {{kY, kX}, {}, {}}},
-                                            {.dims = {{}, {kY}, {kX}}},
-                                            {.dims = {{}, {}, {kX, kY}}}};
+  const std::vector<Dims2> layouts = {
+      {{}, {}, {}}, {{kX}, {}, {kY}}, {{kY, kX}, {}, {}}, {{}, {kY}, {kX}}, {{}, {}, {kX, kY}}};
   for (const DType dtype : {DType::i8, DType::f32, DType::i64, DType::i4, DType::boolean}) {
     const Tensor whole = counted(*Type::make(dtype, Dims{4, 2, 4}));
-    for (const ShardLayout& layout : layouts) {
-      const Tensor back =
-          whole_of_parts(parts_of_all(whole, layout, kMesh), whole.type(), layout, kMesh);
+    for (const Dims2& dims : layouts) {
+      const MeshPort port = {.whole = {"x", whole.type()}, .dims = dims};
+      const Tensor back = whole_of_parts(parts_of_all(whole, port, 4), port, 4);
       EXPECT_TRUE(back.same_bytes(whole)) << whole.type().to_string();
     }
   }
   const Tensor scalar = counted(*Type::make(DType::f32, Dims{}));
-  EXPECT_TRUE(
-      whole_of_parts(parts_of_all(scalar, {}, kMesh), scalar.type(), {}, kMesh).same_bytes(scalar));
+  const MeshPort port = {.whole = {"x", scalar.type()}};
+  EXPECT_TRUE(whole_of_parts(parts_of_all(scalar, port, 4), port, 4).same_bytes(scalar));
+}
+
+TEST(MeshModel, ChecksWhatIsDivided) {
+  const auto checked = [](int64_t devices, const Dims2& dims) {
+    MeshDivision made = {.axes = {{"x", devices}}};
+    made.inputs.push_back({.whole = {"x", *Type::make(DType::f32, Dims{4, 2})}, .dims = dims});
+    return check(made);
+  };
+  EXPECT_TRUE(checked(4, {{kX}, {kY}}).ok());
+  EXPECT_TRUE(checked(4, {{kY, kX}, {}}).ok());
+  EXPECT_THAT(checked(0, {{}, {}}), refuses(ErrorCode::bad_input, "0 devices"));
+  EXPECT_THAT(checked(257, {{}, {}}), refuses(ErrorCode::bad_input, "257 devices"));
+  EXPECT_THAT(checked(4, {{kX}}), refuses(ErrorCode::bad_input, "'x' ... 1 dims"));
+  // A part twice, of too many devices, and across the digits of another one.
+  EXPECT_THAT(checked(4, {{kX}, {kX}}), refuses(ErrorCode::bad_input, "no part 2 of 2"));
+  EXPECT_THAT(checked(4, {{{4, 2}}, {}}), refuses(ErrorCode::bad_input, "no part 4 of 2"));
+  EXPECT_THAT(checked(4, {{{1, 3}}, {}}), refuses(ErrorCode::bad_input, "no part 1 of 3"));
+  EXPECT_THAT(checked(4, {{{1, 0}}, {}}), refuses(ErrorCode::bad_input, "no part 1 of 0"));
+  EXPECT_THAT(checked(8, {{{INT64_MAX, INT64_MAX}}, {}}), refuses(ErrorCode::bad_input, "no part"));
+  EXPECT_THAT(checked(8, {{{1, 4}}, {{4, 2}}}).ok(), true);
+  EXPECT_THAT(checked(4, {{}, {{1, 4}}}), refuses(ErrorCode::bad_input, "4 parts of dim 1"));
 }
 
 // ---- Native code on threads ---------------------------------------------------------------------
 
-Result<std::vector<Tensor>> run_native(const Graph& given, const ShardedModel& model,
+struct Divided {
+  ShardSubject subject = {};
+  Partition partition = {};
+};
+
+Result<std::vector<Tensor>> run_native(const Graph& given, const Divided& model,
                                        std::span<const Tensor> inputs) {
   const int64_t devices = model.partition.mesh->device_count();
   CompileOptions options;
@@ -83,7 +115,9 @@ Result<std::vector<Tensor>> run_native(const Graph& given, const ShardedModel& m
   const std::shared_ptr<Crew> crew = HONE_TRY(Crew::lead(
       HONE_TRY(make_thread_transport(static_cast<int32_t>(devices))), "test", {.version = "test"}));
   const std::shared_ptr<const ManyDevices> loaded = HONE_TRY(crew->load(code));
-  return MeshModel(given, model, loaded).run(inputs);
+  const std::shared_ptr<const MeshModel> whole = HONE_TRY(MeshModel::make(
+      mesh_division(given, model.subject, model.partition), model.subject.constants, loaded));
+  return whole->run(inputs);
 }
 
 // Composites are spelled out, so what they keep at higher precision is rounded.
@@ -106,7 +140,7 @@ int judge_random_native(uint64_t first, uint64_t count) {
     const std::vector<Tensor> inputs = random_graph_inputs(given, seed);
     const Result<std::vector<Tensor>> want = evaluate(given, inputs);
     if (!want.ok()) continue;
-    ShardedModel model = {.subject = shard_subject(given, 16).value()};
+    Divided model = {.subject = shard_subject(given, 16).value()};
     model.subject.graph = tested::randomly_divided(model.subject.graph, mesh, rng);
     model.partition = partition_exactly(model.subject.graph, mesh).value();
     const Result<std::vector<Tensor>> have = run_native(given, model, inputs);
