@@ -6,11 +6,13 @@
 #include "cli/console.h"
 #include "cli/devices.h"
 #include "cli/division.h"
+#include "cli/explain_sharding.h"
 #include "cli/inputs.h"
 #include "cli/load.h"
 #include "cli/log.h"
 #include "cli/machines.h"
 #include "cli/native.h"
+#include "cli/sharding.h"
 #include "cli/shell_word.h"
 #include "cli/source.h"
 #include "cost/gpu_cost.h"
@@ -121,6 +123,22 @@ Status draw_system(ModelReport& report, const Model& model, const NativeOptions&
   return {};
 }
 
+// Who holds what of a model whose values devices divide, and when each of them works.
+Status draw_mesh(ModelReport& report, const Model& model, const Arguments& arguments,
+                 Console& console) {
+  const Graph* const whole = single_graph(model);
+  if (whole == nullptr) return no_single_graph(model, "hone report --mesh");
+  DrawnSharding drawn = HONE_TRY(draw_sharding(*whole, arguments, console));
+  report.sharding = std::move(drawn.picture);
+  std::vector<std::shared_ptr<const Cost>> costs;
+  for (const Target& target : drawn.system.targets) costs.push_back(analytic_cost(target));
+  const bool merge = drawn.system.device_count() > kMostDrawnDevices;
+  report.devices =
+      timeline_picture(drawn.system,
+                       HONE_TRY(timeline_of(drawn.plans, drawn.system, costs, merge)));
+  return {};
+}
+
 // The model is read, run and measured, as far as it goes.
 Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& options,
             Console& console) {
@@ -147,6 +165,10 @@ Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& opti
   HONE_TRY(check_all_chosen(*inputs));
   const Model model = HONE_TRY(with_sizes(source->model, inputs->bindings));
   HONE_TRY(summarize_into(report, model));
+  if (names_sharding(arguments)) {
+    Status drawn = draw_mesh(report, model, arguments, console);
+    return drawn.ok() ? Status() : failed("draw the mesh", std::move(drawn).error());
+  }
   if (arguments.given("system") || names_devices(arguments)) {
     Status drawn = draw_system(report, model, options, arguments, console);
     return drawn.ok() ? Status() : failed("draw the system", std::move(drawn).error());

@@ -16,8 +16,10 @@ namespace {
 // Who holds what, what moves and what is computed whole.
 void tell(const Graph& graph, const Partition& partition, const std::string& losses,
           const Arguments& arguments, Console& console) {
-  console.write(sharding_values_text(graph, arguments.given("all")));
-  console.write(sharding_messages_text(partition));
+  const ShardingPicture picture =
+      sharding_picture(graph, partition, arguments.given("all"), SIZE_MAX);
+  console.write(sharding_values_text(picture));
+  console.write(sharding_messages_text(picture));
   console.write(losses);
 }
 

@@ -52,11 +52,24 @@ class Teller {
 
   Result<ToldSharding> run(const ShardRequest& request) {
     const ShardedModel made = HONE_TRY(sharded(graph_, request, kSeconds));
-    console_.write(sharding_values_text(made.subject.graph, false));
-    console_.write(sharding_messages_text(made.partition));
+    const ShardingPicture picture =
+        sharding_picture(made.subject.graph, made.partition, false, SIZE_MAX);
+    console_.write(sharding_values_text(picture));
+    console_.write(sharding_messages_text(picture));
     console_.write(sharding_losses_text({}, made.partition));
     console_.write("\n" + HONE_TRY(prices_text(request, made)) + "\n");
     return ToldSharding{system_, made.partition};
+  }
+
+  Result<DrawnSharding> draw(const ShardRequest& request) {
+    const ShardedModel made = HONE_TRY(sharded(graph_, request, kSeconds));
+    JudgedSharding one = HONE_TRY(judged(made));
+    DrawnSharding drawn = {.system = system_,
+                           .picture = sharding_picture(made.subject.graph, made.partition, true),
+                           .plans = std::move(one.plans)};
+    drawn.picture.seconds = one.seconds;
+    drawn.picture.memory = one.memory;
+    return drawn;
   }
 
  private:
@@ -119,8 +132,12 @@ class Teller {
 
 }  // namespace
 
-Result<ToldSharding> tell_sharding(const Graph& graph, const Arguments& arguments,
-                                   Console& console) {
+namespace {
+
+// For the devices of the command line: `tell` gets a teller, and what is asked for.
+template <class Tell>
+auto on_given_mesh(const Graph& graph, const Arguments& arguments, Console& console,
+                   const Tell& tell) -> decltype(tell(std::declval<Teller&>(), ShardRequest())) {
   ShardRequest request = HONE_TRY(given_shards(arguments));
   if (!request.plan && request.stated.empty() && graph.shardings() == nullptr)
     request.is_auto = true;
@@ -137,7 +154,24 @@ Result<ToldSharding> tell_sharding(const Graph& graph, const Arguments& argument
     return usage_error("{} devices are given, and the mesh {} has {}", devices.size(),
                        mesh_text(*mesh), mesh->device_count());
   System system = HONE_TRY(system_for_mesh(*mesh, arguments));
-  return Teller(graph, mesh, std::move(system), arguments, console).run(request);
+  Teller teller(graph, mesh, std::move(system), arguments, console);
+  return tell(teller, request);
+}
+
+}  // namespace
+
+Result<ToldSharding> tell_sharding(const Graph& graph, const Arguments& arguments,
+                                   Console& console) {
+  return on_given_mesh(graph, arguments, console, [](Teller& teller, const ShardRequest& request) {
+    return teller.run(request);
+  });
+}
+
+Result<DrawnSharding> draw_sharding(const Graph& graph, const Arguments& arguments,
+                                    Console& console) {
+  return on_given_mesh(graph, arguments, console, [](Teller& teller, const ShardRequest& request) {
+    return teller.draw(request);
+  });
 }
 
 }  // namespace hone::cli

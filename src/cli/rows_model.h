@@ -627,13 +627,15 @@ inline constexpr Option kReportOwn[] = {
      .doc = "draw a run on the devices of this system, by price, and measure nothing: a system "
             "file, or a name and sizes such as ring:8"},
     json_option("also write the page's figures as data; - is the standard output")};
-inline constexpr auto kReport = joined(kReportOwn, kInputOptions, kSizes, kNative, kDevices);
+inline constexpr auto kReport = joined(kReportOwn, kInputOptions, kSizes, kNative, kDevices, kMesh);
 inline constexpr Example kReportExamples[] = {
     {"hone report model.onnx -o report.html", "one file for a browser, which needs nothing else"},
     {"hone report zoo:mlp --threads 1 --seconds 0.5 --alone", "a quick one of a built-in model"},
     {"hone report model.onnx --plan model.plan", "this plan, and how much faster it is"},
     {"hone report model.onnx --device cuda", "on a GPU, and what the CPU beside it runs"},
-    {"hone report zoo:mlp,batch=8 --devices 2", "two devices divide the batch, by price"}};
+    {"hone report zoo:mlp,batch=8 --devices 2", "two devices divide the batch, by price"},
+    {"hone report zoo:mlp,batch=8 --mesh x=2 --shard auto",
+     "two devices divide all values: who holds what, and what moves"}};
 
 // ---- check, convert and conformance ------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "report/sharding_picture.h"
 #include "shard/partition.h"
 #include "shard/propagate.h"
 
@@ -9,10 +10,10 @@
 
 namespace hone::cli {
 
-// Who holds what: inputs, constants and outputs, or all values.
-std::string sharding_values_text(const Graph& graph, bool all);
+// Who holds what.
+std::string sharding_values_text(const ShardingPicture& picture);
 // Each exchange of devices, and the node that it is for.
-std::string sharding_messages_text(const Partition& partition);
+std::string sharding_messages_text(const ShardingPicture& picture);
 // The nodes that no axis divides although one could, and the divisions that do not fit together.
 std::string sharding_losses_text(const Propagation& propagation, const Partition& partition);
 

@@ -10,6 +10,7 @@
 #include "measure/timing.h"
 #include "report/plan_picture.h"
 #include "report/profile.h"
+#include "report/sharding_picture.h"
 #include "report/timeline_picture.h"
 #include "session/native.h"
 #include "session/source.h"
@@ -61,7 +62,8 @@ struct ModelReport {
   int64_t peak_bytes = 0;                // of the process while it ran
   std::vector<ReportedGraph> graphs = {};
   size_t left_out_graphs = 0;
-  std::optional<TimelinePicture> devices = {};  // of a system; then nothing is measured
+  std::optional<TimelinePicture> devices = {};   // of a system; then nothing is measured
+  std::optional<ShardingPicture> sharding = {};  // of a mesh of these devices
 
   std::vector<ReportFailure> failures = {};  // the first one decides the exit code
   std::vector<std::string> notes = {};       // what is not a fault: no rival, no log

@@ -196,6 +196,28 @@ Json json_of(const TimelinePicture& picture) {
           {"left_out_spans", picture.left_out_spans}};
 }
 
+Json json_of(const ShardingPicture& picture) {
+  Json values = Json::array(), exchanges = Json::array(), whole = Json::array();
+  for (const ShardingPicture::Value& one : picture.values)
+    values.push_back({page_text(one.name, 120), page_text(one.type, 120),
+                      page_text(one.divided, 120), one.bytes, one.part});
+  for (const ShardMessage& one : picture.exchanges)
+    exchanges.push_back(
+        {name(one.kind), page_text(one.value, 120), page_text(one.node, 200), one.bytes});
+  for (const WholeNode& one : picture.whole)
+    whole.push_back({page_text(one.node, 200), page_text(one.reason, kLongText)});
+  return {{"mesh", page_text(picture.mesh, 120)},
+          {"devices", picture.devices},
+          {"seconds", picture.seconds},
+          {"memory", picture.memory},
+          {"received", picture.received},
+          {"values", std::move(values)},        // name, type, divided, bytes, of a device
+          {"exchanges", std::move(exchanges)},  // kind, value, needed by, bytes
+          {"whole", std::move(whole)},          // node, reason
+          {"left_out_values", picture.left_out_values},
+          {"left_out_exchanges", picture.left_out_exchanges}};
+}
+
 // In the order of the stages, each with the time of all graphs together.
 Json json_of(const std::vector<StageTime>& stages) {
   Json json = Json::array();
@@ -240,6 +262,7 @@ std::string report_json(const ModelReport& report) {
                      {"graphs", all_of(report.graphs)},
                      {"left_out_graphs", report.left_out_graphs},
                      {"devices", report.devices ? json_of(*report.devices) : Json(nullptr)},
+                     {"sharding", report.sharding ? json_of(*report.sharding) : Json(nullptr)},
                      {"failures", all_of(report.failures)},
                      {"notes", std::move(notes)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -8,9 +8,9 @@ namespace hone {
 namespace {
 
 // In the order in which they need each other.
-constexpr std::array kScripts = {"text.js",   "elements.js", "figures.js",
-                                 "memory.js", "layers.js",   "drawing.js",
-                                 "graph.js",  "devices.js",  "report.js"};
+constexpr std::array kScripts = {"text.js",     "elements.js", "figures.js", "memory.js",
+                                 "layers.js",   "drawing.js",  "graph.js",   "devices.js",
+                                 "sharding.js", "report.js"};
 
 // The page has these marks; what replaces them is not looked into.
 std::string filled(std::string_view page, std::string_view mark, std::string_view text) {

@@ -51,6 +51,15 @@ fails 2 "does not go with --devices" mean.hone --devices 2 --plan-seed 1 -o page
 fails 2 "'ring:3' has 3 devices" mean.hone --devices 2 --system ring:3 -o page.html
 fails 3 "missing.system" gathered.hone --system missing.system -o page.html
 
+# Devices divide values: who holds what, each exchange with its reason, the memory of a device.
+says "wrote page.html" mean.hone --mesh r=5 --shard 'x=[r, -]' -o page.html --json data.json
+grep -q '"sharding":{"mesh":"r=5","devices":5,"seconds":' data.json
+grep -q '\["%x","f32\[5, 64\]","\[r, -\]",1280,256\]' data.json
+grep -q '\["all_reduce","%s","node ' data.json
+grep -q '"devices":{"system":"local:5","seconds":' data.json
+grep -q "shardingPart" page.html
+fails 2 "needs devices" mean.hone --shard auto -o page.html
+
 # Another plan is measured against the planner's.
 "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 --emit plan -o mlp.plan 2>/dev/null
 says "wrote" zoo:mlp,size=tiny --alone --plan mlp.plan -o page.html --json data.json

@@ -1,0 +1,75 @@
+#include "report/sharding_picture.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/op_facts.h"
+#include "ir/sharding.h"
+#include "shard/node_division.h"
+#include "shard/shard_plan.h"
+
+namespace hone {
+namespace {
+
+// The bytes of the part that a device has.
+int64_t bytes_of_part(Type type, const Sharding& sharding) {
+  ShardLayout layout;
+  for (size_t d = 0; d < sharding.dims.size(); ++d)
+    layout.dims.push_back(covering(mesh_parts(*sharding.mesh, sharding.dims[d].axes),
+                                   type.dim(static_cast<int>(d)).value()));
+  return local_type(type, layout).static_bytes();
+}
+
+// "[x, -]": that a dim could take more axes is of no interest any more.
+std::string dims_that_are(Sharding sharding) {
+  for (DimSharding& dim : sharding.dims) dim.is_open = false;
+  return dims_text(sharding);
+}
+
+// The largest ones, in their order.
+template <class T, class Bytes>
+size_t keep_largest(std::vector<T>& all, size_t most, const Bytes& bytes) {
+  if (all.size() <= most) return 0;
+  std::vector<int64_t> sizes;
+  for (const T& one : all) sizes.push_back(bytes(one));
+  std::ranges::sort(sizes, std::greater());
+  const int64_t least = sizes[most];
+  const size_t before = all.size();
+  std::erase_if(all, [&](const T& one) { return bytes(one) <= least; });
+  return before - all.size();
+}
+
+}  // namespace
+
+ShardingPicture sharding_picture(const Graph& graph, const Partition& partition, bool all,
+                                 size_t most) {
+  ShardingPicture made = {.mesh = mesh_text(*partition.mesh),
+                          .devices = partition.mesh->device_count(),
+                          .whole = partition.whole};
+  const Shardings none;
+  const Shardings& shardings = graph.shardings() == nullptr ? none : *graph.shardings();
+  std::vector<bool> is_output(graph.value_count(), false);
+  for (const ValueId v : graph.outputs()) is_output[v.index] = true;
+  for (const NodeId n : graph.nodes())
+    for (const ValueId v : graph.results(n)) {
+      const Type type = graph.type(v);
+      const bool is_number = is_constant(graph.opcode(n)) && type.static_elements() == 1;
+      if (!all && !is_output[v.index] && (is_number || !is_leaf(graph.opcode(n)))) continue;
+      const std::vector<const Sharding*> said = shardings.of(v);
+      const int64_t bytes = type.static_bytes();
+      made.values.push_back({graph.label(v), type.to_string(),
+                             said.empty() ? "whole" : dims_that_are(*said[0]), bytes,
+                             said.empty() ? bytes : bytes_of_part(type, *said[0])});
+    }
+  for (const ShardMessage& one : partition.messages) {
+    made.received += one.bytes;
+    if (one.kind != ReshardKind::slice) made.exchanges.push_back(one);
+  }
+  made.left_out_values = keep_largest(made.values, most, [](const auto& one) { return one.bytes; });
+  made.left_out_exchanges =
+      keep_largest(made.exchanges, most, [](const auto& one) { return one.bytes; });
+  if (made.whole.size() > most) made.whole.resize(most);
+  return made;
+}
+
+}  // namespace hone
