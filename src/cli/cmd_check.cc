@@ -8,6 +8,7 @@
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
+#include "cli/placed_model.h"
 #include "cli/processes.h"
 #include "cli/program_texts.h"
 #include "cli/source.h"
@@ -132,8 +133,10 @@ Status check_programs(const Processes& processes, const Arguments& arguments, Co
 
 Status check_on(const Processes& processes, const Arguments& arguments, Console& console) {
   if (names_programs(arguments)) return check_programs(processes, arguments, console);
+  const std::optional<PipelinePlan> pipeline = HONE_TRY(given_pipeline(arguments));
+  // A pipeline says itself who computes what.
   const std::optional<DeviceOptions> devices =
-      HONE_TRY(device_options(arguments, processes, console));
+      pipeline ? std::nullopt : HONE_TRY(device_options(arguments, processes, console));
   if (names_compiled(arguments)) return check_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   if (arguments.given("model"))
@@ -148,7 +151,14 @@ Status check_on(const Processes& processes, const Arguments& arguments, Console&
       HONE_TRY(inputs_on(devices, source, arguments, Engine::contest, console));
 
   std::shared_ptr<const Runnable> subject;
-  if (devices) {
+  if (pipeline) {
+    const Model sized = HONE_TRY(with_sizes(source.model, inputs.bindings));
+    if (single_graph(sized) == nullptr) return no_single_graph(source.model, "a pipeline");
+    const PlacedModel placed =
+        HONE_TRY(pipelined_model(*pipeline, *single_graph(sized), arguments, console));
+    subject = HONE_TRY(placed.code(processes, inputs.memory_left.native, arguments, console));
+    console.note("{}", placed.how);
+  } else if (devices) {
     const DividedModel divided = HONE_TRY(
         divided_model(source.model, inputs, options, *devices, processes, arguments, console));
     subject = divided.runnable;

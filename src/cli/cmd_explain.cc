@@ -9,6 +9,7 @@
 #include "cli/machines.h"
 #include "cli/named_plan.h"
 #include "cli/native.h"
+#include "cli/pipelines.h"
 #include "cli/sharding.h"
 #include "cli/source.h"
 #include "cost/gpu_cost.h"
@@ -160,7 +161,7 @@ Status check_options(const Arguments& arguments) {
     return usage_error("--diff is for people; it does not go with --json");
   if (arguments.given("why") && arguments.given("diff"))
     return usage_error("--why tells of one plan; it does not go with --diff");
-  for (std::string_view several : {"system", "devices", "device", "mesh", "shard"}) {
+  for (std::string_view several : {"system", "devices", "device", "mesh", "shard", "pipeline"}) {
     if (!arguments.given(several) || HONE_TRY(given_gpu(arguments))) continue;
     for (std::string_view other : {"diff", "why", "json"})
       if (arguments.given(other))
@@ -173,6 +174,12 @@ Status check_options(const Arguments& arguments) {
             .with_hint("'hone system show NAME --target FILE' prints it with another target");
   }
   const bool are_devices = names_devices(arguments) || names_sharding(arguments);
+  if (arguments.given("pipeline"))
+    for (std::string_view other : {"mesh", "shard", "batch", "trace"})
+      if (arguments.given(other))
+        return usage_error("--pipeline tells of a plan of stages; it does not go with --{}", other);
+  if (arguments.given("pipeline") && !arguments.text("PLAN").empty())
+    return usage_error("a plan of kernels is of one device; it does not go with --pipeline");
   if (names_sharding(arguments) && arguments.given("batch"))
     return usage_error("--batch divides the batch alone; it does not go with --shard");
   if (arguments.given("batch") && !are_devices) return usage_error("--batch needs --devices");
@@ -204,6 +211,7 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
     if (!found.ok()) console.note("the log is not used: {}", found.error().what());
     if (found.ok()) subject.log = *std::move(found);
   }
+  if (arguments.given("pipeline")) return tell_pipeline(*graph, arguments, console);
   if (names_sharding(arguments)) return tell_mesh(*graph, arguments, console);
   if (names_devices(arguments)) return tell_division(*graph, arguments, console);
   if (arguments.given("system")) {

@@ -174,9 +174,9 @@ Result<std::vector<std::vector<Tensor>>> tensors_of_runs(const Source& source, c
   return all;
 }
 
-// A model whose plan says which device computes what.
-Status run_placed(const DevicePlan& plan, const Processes& processes, const Arguments& arguments,
-                  Console& console) {
+// A model whose plan says which device computes what. `place` makes its programs.
+Status run_placed(const std::function<Result<PlacedModel>(const Graph&)>& place,
+                  const Processes& processes, const Arguments& arguments, Console& console) {
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {true}));
   if (single_graph(source.model) == nullptr)
     return no_single_graph(source.model, "a plan that places kernels on devices");
@@ -189,17 +189,12 @@ Status run_placed(const DevicePlan& plan, const Processes& processes, const Argu
   const std::vector<std::vector<Tensor>> inputs =
       HONE_TRY(tensors_of_runs(source, *single_graph(sized), first, runs, arguments, console));
   const auto start = std::chrono::steady_clock::now();
-  const PlacedModel placed = HONE_TRY(placed_model(plan, *single_graph(sized), arguments, console));
-  const std::shared_ptr<const EachDevice> code =
+  const PlacedModel placed = HONE_TRY(place(*single_graph(sized)));
+  const std::shared_ptr<const PlacedCode> code =
       HONE_TRY(placed.code(processes, first.memory_left.native, arguments, console));
-  std::vector<std::vector<Tensor>> given;
-  for (const std::vector<Tensor>& one : inputs)
-    given.push_back(inputs_of_devices(placed.graph, placed.programs.programs, one));
-  const std::vector<std::vector<Tensor>> made =
-      HONE_TRY(code->run_all(given, {.cancel = &console.cancel()}));
   std::vector<Tensor> outputs;
-  for (const std::vector<Tensor>& one : made)
-    std::ranges::move(outputs_of_graph(placed.programs, one), std::back_inserter(outputs));
+  for (std::vector<Tensor>& one : HONE_TRY(code->run_all(inputs, {.cancel = &console.cancel()})))
+    std::ranges::move(one, std::back_inserter(outputs));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs, source.labels));
   console.note("{}, native, compiled and run {}in {}", placed.how,
@@ -241,8 +236,13 @@ Status run_on(const Processes& processes, const Arguments& arguments, Console& c
   // Numerics are the reference's.
   const bool is_native = arguments.text("backend") == "native" && !arguments.given("numerics");
   if (is_native && !names_compiled(arguments)) {
+    const std::optional<PipelinePlan> pipeline = HONE_TRY(given_pipeline(arguments));
     const std::optional<DevicePlan> placing = HONE_TRY(given_device_plan(arguments));
-    if (placing) return run_placed(*placing, processes, arguments, console);
+    const auto place = [&](const Graph& graph) {
+      return pipeline ? pipelined_model(*pipeline, graph, arguments, console)
+                      : placed_model(*placing, graph, arguments, console);
+    };
+    if (pipeline || placing) return run_placed(place, processes, arguments, console);
   }
   if (arguments.given("repeat"))
     return usage_error("--repeat is for a plan that places kernels on devices")

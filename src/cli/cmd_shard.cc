@@ -3,9 +3,11 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/machines.h"
+#include "cli/pipelines.h"
 #include "cli/shard_tables.h"
 #include "cli/sharding.h"
 #include "cli/source.h"
+#include "learn/training_step.h"
 #include "session/sharding.h"
 #include "shard/partition.h"
 #include "shard/propagate.h"
@@ -79,12 +81,30 @@ Status choose(const Graph& graph, const MeshRef& mesh, const ShardRequest& reque
   return write_text(path, print_shard_plan(made.subject.graph, *mesh), console);
 }
 
+// The model, or a training step of it.
+Result<Graph> graph_to_divide(const Arguments& arguments, Console& console) {
+  const bool trains = arguments.given("train");
+  for (const std::string_view option : {"loss", "optimizer"})
+    if (arguments.given(option) && !trains)
+      return usage_error("--{} is of a training step", option).with_hint("add --train");
+  Graph graph = HONE_TRY(given_graph(arguments.text("MODEL"), arguments, console));
+  if (!trains) return graph;
+  const StepOptions options = {.loss = arguments.text("loss"),
+                               .optimizer = HONE_TRY(find_optimizer(arguments.text("optimizer")))};
+  return HONE_TRY(training_step(graph, options)).graph;
+}
+
 }  // namespace
 
 Status cmd_shard(const Arguments& arguments, Console& console) {
+  if (arguments.given("pipeline"))
+    return shard_pipeline(HONE_TRY(graph_to_divide(arguments, console)), arguments, console);
+  for (const std::string_view option : {"micro-batches", "schedule", "batch"})
+    if (arguments.given(option))
+      return usage_error("--{} is of a pipeline", option).with_hint("add --pipeline auto");
   ShardRequest request = HONE_TRY(given_shards(arguments));
   const std::string path = arguments.text("output");
-  const Graph graph = HONE_TRY(given_graph(arguments.text("MODEL"), arguments, console));
+  const Graph graph = HONE_TRY(graph_to_divide(arguments, console));
   if (request.stated.empty() && graph.shardings() == nullptr) request.is_auto = true;
   const bool is_chosen = request.is_auto || request.plan;
   if (!is_chosen && !path.empty()) HONE_TRY(check_model_path(path));

@@ -10,6 +10,7 @@
 #include "cli/machines.h"
 #include "cli/processes.h"
 #include "cli/sharding.h"
+#include "compile/divided_code.h"
 #include "session/program_text.h"
 #include "transport/threads.h"
 
@@ -32,22 +33,39 @@ Status check_options_of_placed(const Arguments& arguments) {
   return {};
 }
 
-Result<System> system_of_steps(const StepDevices& steps, const Arguments& arguments) {
-  int64_t devices = 1;
-  for (const auto& [name, number] : steps.device)
-    devices = std::max<int64_t>(devices, int64_t{number} + 1);
-  const std::vector<std::string> names = HONE_TRY(given_devices(arguments));
-  if (!names.empty()) devices = std::ssize(names);
-  const std::string target = arguments.text("target");
-  if (!arguments.given("system")) return load_system(fmt::format("local:{}", devices), target);
-  System system = HONE_TRY(load_system(arguments.text("system"), target));
-  if (!names.empty() && system.device_count() != devices)
-    return usage_error("--devices says {}, and '{}' has {}", devices, excerpt(system.name),
-                       system.device_count());
-  return system;
+std::string how_text(const System& system) {
+  return fmt::format("{} {} of '{}'", system.device_count(),
+                     system.device_count() == 1 ? "device" : "devices", excerpt(system.name));
 }
 
 }  // namespace
+
+PlacedCode::PlacedCode(const Graph& graph, PlacedPrograms programs,
+                       std::shared_ptr<const EachDevice> code)
+    : graph_(graph),
+      programs_(std::move(programs)),
+      code_(std::move(code)),
+      inputs_(ports_of(graph_, graph_.inputs(), "input")),
+      outputs_(ports_of(graph_, graph_.outputs(), "output")) {}
+
+Result<std::vector<Tensor>> PlacedCode::run(std::span<const Tensor> inputs,
+                                            const RunOptions& options,
+                                            std::vector<UnitTimes>* times) const {
+  return outputs_of_graph(
+      programs_,
+      HONE_TRY(code_->run(inputs_of_devices(graph_, programs_.programs, inputs), options, times)));
+}
+
+Result<std::vector<std::vector<Tensor>>> PlacedCode::run_all(
+    std::span<const std::vector<Tensor>> inputs, const RunOptions& options) const {
+  std::vector<std::vector<Tensor>> given;
+  for (const std::vector<Tensor>& one : inputs)
+    given.push_back(inputs_of_devices(graph_, programs_.programs, one));
+  std::vector<std::vector<Tensor>> made;
+  for (const std::vector<Tensor>& one : HONE_TRY(code_->run_all(given, options)))
+    made.push_back(outputs_of_graph(programs_, one));
+  return made;
+}
 
 Result<std::optional<DevicePlan>> given_device_plan(const Arguments& arguments) {
   if (!arguments.given("plan")) return std::optional<DevicePlan>();
@@ -57,28 +75,63 @@ Result<std::optional<DevicePlan>> given_device_plan(const Arguments& arguments) 
   return std::optional(HONE_TRY(parse_device_plan(text, file)));
 }
 
+Result<std::optional<PipelinePlan>> given_pipeline(const Arguments& arguments) {
+  if (!arguments.given("pipeline")) return std::optional<PipelinePlan>();
+  if (arguments.given("plan"))
+    return usage_error("--plan and --pipeline both say which device computes what");
+  const std::string& file = arguments.text("pipeline");
+  return std::optional(
+      HONE_TRY(parse_pipeline_plan(HONE_TRY(read_file(file, kMaxPipelinePlan)), file)));
+}
+
+Result<System> system_of_plan(int64_t devices, const Arguments& arguments) {
+  const std::vector<std::string> names = HONE_TRY(given_devices(arguments));
+  if (!names.empty()) devices = std::ssize(names);
+  const std::string target = arguments.takes("target") ? arguments.text("target") : "";
+  if (!arguments.given("system")) return load_system(fmt::format("local:{}", devices), target);
+  System system = HONE_TRY(load_system(arguments.text("system"), target));
+  if (!names.empty() && system.device_count() != devices)
+    return usage_error("--devices says {}, and '{}' has {}", devices, excerpt(system.name),
+                       system.device_count());
+  return system;
+}
+
 Result<PlacedModel> placed_model(const DevicePlan& plan, const Graph& graph,
                                  const Arguments& arguments, Console& console) {
   HONE_TRY(check_options_of_placed(arguments));
-  const System system = HONE_TRY(system_of_steps(plan.steps, arguments));
-  PlacedModel model;
-  model.costs = costs_of(system, console);
+  int64_t devices = 1;
+  for (const auto& [name, number] : plan.steps.device)
+    devices = std::max<int64_t>(devices, int64_t{number} + 1);
+  PlacedModel model = {.system = HONE_TRY(system_of_plan(devices, arguments))};
+  const auto costs = costs_of(model.system, console);
   const PlacedGraphOptions options = {
       .plan = plan.plan.plan, .steps = plan.steps, .cancel = &console.cancel()};
-  Result<PlacedGraph> placed = place_problem(graph, system, model.costs, options);
-  if (!placed.ok()) return plan.placed(std::move(placed).error());
-  model.graph = *std::move(placed);
-  const DevicePlacement placement = HONE_TRY(said_placement(model.graph));
-  const PlaceJudge judge(model.graph.problem);
+  Result<PlacedGraph> made = place_problem(graph, model.system, costs, options);
+  if (!made.ok()) return plan.placed(std::move(made).error());
+  const DevicePlacement placement = HONE_TRY(said_placement(*made));
+  const PlaceJudge judge(made->problem);
   const PlaceTimeline timeline = HONE_TRY(judge.timeline(placement));
   HONE_TRY(judge.check_memory(placement, timeline));
-  model.programs = HONE_TRY(placed_programs(model.graph, placement, model.costs, options));
-  model.how = fmt::format("{} {} of '{}'", system.device_count(),
-                          system.device_count() == 1 ? "device" : "devices", excerpt(system.name));
+  model.programs = HONE_TRY(placed_programs(*made, placement, costs, options));
+  model.graph = std::move(made->graph);
+  model.how = how_text(model.system);
   return model;
 }
 
-Result<std::shared_ptr<const EachDevice>> PlacedModel::code(const Processes& processes,
+Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Graph& graph,
+                                    const Arguments& arguments, Console& console) {
+  HONE_TRY(check_options_of_placed(arguments));
+  PlacedModel model = {.system = HONE_TRY(system_of_plan(plan.devices(), arguments))};
+  PipelinePrograms made = HONE_TRY(pipeline_programs(
+      graph, plan, model.system, costs_of(model.system, console), &console.cancel()));
+  model.graph = std::move(made.graph);
+  model.programs = std::move(made.programs);
+  model.how = fmt::format("{} stages, {} micro-batches, {} on {}", plan.stages.size(),
+                          plan.micro_batches, name(plan.schedule), how_text(model.system));
+  return model;
+}
+
+Result<std::shared_ptr<const PlacedCode>> PlacedModel::code(const Processes& processes,
                                                             int64_t memory_limit,
                                                             const Arguments& arguments,
                                                             Console& console) const {
@@ -89,27 +142,28 @@ Result<std::shared_ptr<const EachDevice>> PlacedModel::code(const Processes& pro
     if (!opened.ok() && arguments.given("cache")) return opened.error();
     if (opened.ok()) native.cache = *std::move(opened);
   }
-  const std::vector<PlaceDevice> devices = place_devices(graph.problem);
+  const auto devices = static_cast<size_t>(system.device_count());
   std::vector<Image> images;
-  for (size_t d = 0; d < devices.size(); ++d) {
-    native.target = graph.problem.system.targets[devices[d].target];
+  for (size_t d = 0; d < devices; ++d) {
+    native.target = system.targets[system.device(static_cast<int64_t>(d)).target];
     DevicePrograms one;
     one.programs.push_back(programs.programs.programs[programs.programs.of_device[d]]);
     std::vector<Image> image = HONE_TRY(images_of(one, native, console.face()));
     images.push_back(std::move(image[0]));
   }
-  std::vector<uint32_t> of_device(devices.size());
-  for (size_t d = 0; d < devices.size(); ++d) of_device[d] = static_cast<uint32_t>(d);
+  std::vector<uint32_t> of_device(devices);
+  for (size_t d = 0; d < devices; ++d) of_device[d] = static_cast<uint32_t>(d);
   std::shared_ptr<Crew> crew = processes.crew;
-  if (crew != nullptr && crew->devices() != std::ssize(devices))
-    return usage_error("the plan is for {} devices, and the processes have {}", devices.size(),
+  if (crew != nullptr && crew->devices() != static_cast<int32_t>(devices))
+    return usage_error("the plan is for {} devices, and the processes have {}", devices,
                        crew->devices());
   if (crew == nullptr) {
     const CrewOptions own = {.version = HONE_VERSION, .memory_limit = memory_limit};
-    crew = HONE_TRY(Crew::lead(
-        HONE_TRY(make_thread_transport(static_cast<int32_t>(devices.size()))), "process", own));
+    crew = HONE_TRY(
+        Crew::lead(HONE_TRY(make_thread_transport(static_cast<int32_t>(devices))), "process", own));
   }
-  return crew->load_each(images, of_device);
+  return std::make_shared<const PlacedCode>(graph, programs,
+                                            HONE_TRY(crew->load_each(images, of_device)));
 }
 
 }  // namespace hone::cli

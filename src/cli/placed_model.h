@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "cli/arguments.h"
+#include "search/pipeline.h"
 #include "search/placed_graph.h"
 #include "session/inputs.h"
 #include "worker/each_device.h"
 
-// Models under a plan that says which device computes what.
+// Models under a plan that says which device computes what: of kernels, or of the stages of a
+// pipeline.
 
 namespace hone::cli {
 
@@ -19,22 +21,52 @@ struct Processes;
 // The plan of --plan, if it says who computes what: it is for one graph.
 Result<std::optional<DevicePlan>> given_device_plan(const Arguments& arguments);
 
-// A model whose kernels are on the devices that the plan says.
-struct PlacedModel {
-  PlacedGraph graph;
-  PlacedPrograms programs;
-  std::vector<std::shared_ptr<const Cost>> costs;  // by target of the system
-  std::string how;                                 // "on 2 devices of 'ring:2'"
+// The plan of --pipeline, if there is one.
+Result<std::optional<PipelinePlan>> given_pipeline(const Arguments& arguments);
 
-  // Its native code: takes what inputs_of_devices() gives.
-  Result<std::shared_ptr<const EachDevice>> code(const Processes& processes, int64_t memory_limit,
+// Native code on devices that takes and gives the tensors of a model: each device gets those that
+// it needs, and outputs come from the devices that have them.
+class PlacedCode final : public Runnable {
+ public:
+  PlacedCode(const Graph& graph, PlacedPrograms programs, std::shared_ptr<const EachDevice> code);
+
+  std::span<const image::Port> inputs() const override { return inputs_; }
+  std::span<const image::Port> outputs() const override { return outputs_; }
+  int64_t threads() const override { return code_->threads(); }
+  const Executable* single() const override { return nullptr; }
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
+                                  std::vector<UnitTimes>* times = nullptr) const override;
+  // The outputs of several runs (worker/each_device.h).
+  Result<std::vector<std::vector<Tensor>>> run_all(std::span<const std::vector<Tensor>> inputs,
+                                                   const RunOptions& options = {}) const;
+
+ private:
+  const Graph graph_;
+  const PlacedPrograms programs_;
+  const std::shared_ptr<const EachDevice> code_;
+  const std::vector<image::Port> inputs_, outputs_;
+};
+
+// A model whose parts are on the devices that the plan says.
+struct PlacedModel {
+  System system = {};
+  Graph graph = Graph();  // that all devices compute together
+  PlacedPrograms programs = {};
+  std::string how = {};  // "2 devices of 'ring:2'"
+
+  Result<std::shared_ptr<const PlacedCode>> code(const Processes& processes, int64_t memory_limit,
                                                  const Arguments& arguments,
                                                  Console& console) const;
 };
+
+// As many devices as a plan has, unless the command line says others.
+Result<System> system_of_plan(int64_t devices, const Arguments& arguments);
 
 // The devices are those of --system, else as many parts of this machine as the plan or --devices
 // say.
 Result<PlacedModel> placed_model(const DevicePlan& plan, const Graph& graph,
                                  const Arguments& arguments, Console& console);
+Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Graph& graph,
+                                    const Arguments& arguments, Console& console);
 
 }  // namespace hone::cli

@@ -15,6 +15,7 @@
 #include "cli/hosts.h"
 #include "cli/local_processes.h"
 #include "cli/memory_limit.h"
+#include "cli/placed_model.h"
 #include "cli/program_texts.h"
 #include "cli/sharding.h"
 #include "cli/wait_teller.h"
@@ -53,17 +54,19 @@ Status check_processes(const Arguments& arguments) {
   return {};
 }
 
-// The devices that --devices or a mesh says; none: nothing is said.
+// The devices that --devices, a mesh or a pipeline says; none: nothing is said.
 Result<std::optional<int64_t>> said_devices(const Arguments& arguments) {
   if (arguments.given("devices"))
-    return std::optional<int64_t>(
-        std::ssize(HONE_TRY(parse_devices(arguments.text("devices"), "--devices"))));
+    return std::optional(std::ssize(
+        HONE_TRY(parse_devices(arguments.text("devices"), "--devices"))));
+  if (const std::optional<PipelinePlan> pipeline = HONE_TRY(given_pipeline(arguments)))
+    return std::optional<int64_t>(pipeline->devices());
   if (!names_sharding(arguments)) return std::optional<int64_t>();
   const ShardRequest request = HONE_TRY(given_shards(arguments));
   const MeshRef mesh = request.plan ? request.plan->mesh : request.mesh;
   if (mesh == nullptr) return std::optional<int64_t>();
-  return std::optional<int64_t>(
-      std::ssize(HONE_TRY(parse_devices(std::to_string(mesh->device_count()), "--mesh"))));
+  return std::optional(std::ssize(
+      HONE_TRY(parse_devices(std::to_string(mesh->device_count()), "--mesh"))));
 }
 
 // All ranks run the same command.
@@ -196,7 +199,8 @@ Status with_processes(const Arguments& arguments, Console& console,
   // Other processes are made before: a copy of this one must not have its threads.
   const auto told_work = [&](const Processes& processes) {
     const bool are_several = processes.crew != nullptr || names_devices(arguments) ||
-                             names_sharding(arguments) || names_programs(arguments);
+                             names_sharding(arguments) || names_programs(arguments) ||
+                             arguments.given("pipeline");
     std::optional<WaitTeller> teller;
     if (are_several) teller.emplace(*console.face().progress);
     return work(processes);

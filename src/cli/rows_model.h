@@ -426,10 +426,17 @@ inline constexpr Option kRepeat[] = {
             "--seed + 1, and so on; outputs are NAME#1, NAME#2, and so on (docs/placement.md)",
      .low = 1,
      .high = kMostRepeats}};
+inline constexpr Option kPipeline[] = {
+    {.name = "pipeline",
+     .take = Take::file,
+     .value = "FILE",
+     .doc =
+         "the stages of a pipeline, each on devices of its own: a plan of 'hone shard --pipeline' "
+         "(docs/sharding.md)"}};
 inline constexpr auto kRun =
     joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kQuickStart, kRepeat,
-           kDevices, kMesh, kTransport, kSystemOfDevices, kChecked, kVerify, kTraceOption, kHosts,
-           kRunOutput, kExpectations);
+           kDevices, kMesh, kPipeline, kTransport, kSystemOfDevices, kChecked, kVerify,
+           kTraceOption, kHosts, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "a compiled model, its weights checked"},
@@ -645,7 +652,7 @@ inline constexpr Option kOrigin[] = {
      .value = "MODEL",
      .doc = "the source of a compiled model, whose outputs are right"}};
 inline constexpr auto kCheck =
-    joined(kInputOptions, kSizes, kExpectations, kNative, kDevices, kMesh, kTransport,
+    joined(kInputOptions, kSizes, kExpectations, kNative, kDevices, kMesh, kPipeline, kTransport,
            kSystemOfDevices, kHosts, kOrigin, kVerify);
 inline constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; the distance of native code from the reference"},

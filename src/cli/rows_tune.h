@@ -120,7 +120,7 @@ inline constexpr Option kExplainOwn[] = {
     {.name = "no-log", .doc = "do not read the log"}};
 inline constexpr Option kExplainTarget[] = {kTargetOption};
 inline constexpr auto kExplain =
-    joined(kExplainOwn, kDevices, kMesh, kSizesOfInputs, kTuneNative, kExplainTarget);
+    joined(kExplainOwn, kDevices, kMesh, kPipeline, kSizesOfInputs, kTuneNative, kExplainTarget);
 inline constexpr Example kExplainExamples[] = {
     {"hone explain model.onnx --threads 1", "the ten dearest kernels"},
     {"hone explain model.onnx default --diff log", "the changes of tuning"},
@@ -128,6 +128,8 @@ inline constexpr Example kExplainExamples[] = {
     {"hone explain model.onnx --system ring:4", "the model on four devices at once"},
     {"hone explain zoo:mlp,batch=8 --devices 2", "two parts of this machine divide the batch"},
     {"hone explain zoo:mlp,batch=8 --mesh x=2 --shard auto",
-     "who holds what, what moves and why, and what other shardings cost"}};
+     "who holds what, what moves and why, and what other shardings cost"},
+    {"hone explain step.hone --pipeline step.pipeline",
+     "the stages of a pipeline, the order of each device, and what other orders cost"}};
 
 }  // namespace hone::cli::rows

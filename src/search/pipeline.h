@@ -80,6 +80,21 @@ Result<ChosenPipeline> choose_pipeline(const Graph& graph, const System& system,
                                        std::span<const std::shared_ptr<const Cost>> costs,
                                        const PipelineOptions& options = {});
 
+// How a plan works out: the work of each stage for a micro-batch, the order of each device, and the
+// step that they come to.
+struct JudgedPipeline {
+  std::vector<StageFacts> stages = {};
+  std::vector<std::vector<PipelineTask>> orders = {};  // by device
+  PipelineTimes times = {};
+  double one_device = 0;                       // seconds of the step
+  std::vector<PipelineCandidate> others = {};  // the same stages in other orders
+};
+// Errors as those of pipeline_programs().
+Result<JudgedPipeline> judged_pipeline(const Graph& graph, const PipelinePlan& plan,
+                                       const System& system,
+                                       std::span<const std::shared_ptr<const Cost>> costs,
+                                       const CancelToken* cancel = nullptr);
+
 // The graph that all devices compute together, and the programs of all of them.
 struct PipelinePrograms {
   Graph graph = Graph();

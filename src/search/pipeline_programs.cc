@@ -174,21 +174,81 @@ Status check_devices_of(const PipelinePlan& plan, const System& system) {
   return {};
 }
 
+// A plan, read for a graph.
+struct Planned {
+  Graph graph;  // prepared
+  BatchInputs batch = {};
+  MicroBatch first = {};
+  std::vector<int32_t> stage_of = {};  // of each node of the micro-batch
+  std::vector<LayerPart> parts = {};
+  PipelineShape shape = {};
+};
+
+Result<Planned> read_for(const Graph& given, const PipelinePlan& plan, const System& system) {
+  HONE_TRY(check_devices_of(plan, system));
+  Planned made = {.graph = HONE_TRY(prepare(given))};
+  made.batch = HONE_TRY(batch_inputs(made.graph, made.graph.input_types(), plan.batch));
+  made.first = HONE_TRY(first_micro_batch(made.graph, made.batch, plan.micro_batches));
+  made.stage_of = HONE_TRY(stages_of_plan(made.first.graph, plan));
+  made.parts = parts_of_nodes(made.first, made.graph);
+  made.shape.micro_batches = plan.micro_batches;
+  for (const PipelinePlan::Stage& stage : plan.stages)
+    made.shape.devices_of.push_back(stage.devices);
+  made.shape.has_backward = std::ranges::find(made.parts, LayerPart::backward) != made.parts.end();
+  return made;
+}
+
+// Leaves are where they are needed first.
+std::vector<int> with_leaves(const Graph& graph, std::vector<int32_t> stage_of) {
+  std::vector<int32_t> first(graph.node_count(), INT32_MAX);
+  for (size_t i = graph.node_count(); i-- > 0;) {
+    const NodeId n = {static_cast<uint32_t>(i)};
+    if (stage_of[i] == kNoStage) stage_of[i] = first[i] == INT32_MAX ? 0 : first[i];
+    for (const ValueId v : graph.operands(n)) {
+      if (v.is_none()) continue;
+      int32_t& one = first[graph.producer(v).index];
+      one = std::min(one, stage_of[i]);
+    }
+  }
+  return {stage_of.begin(), stage_of.end()};
+}
+
 }  // namespace
+
+Result<JudgedPipeline> judged_pipeline(const Graph& given, const PipelinePlan& plan,
+                                       const System& system,
+                                       std::span<const std::shared_ptr<const Cost>> costs,
+                                       const CancelToken* cancel) {
+  const Planned planned = HONE_TRY(read_for(given, plan, system));
+  const Graph& batch = planned.first.graph;
+  JudgedPipeline made;
+  const std::vector<double> seconds = HONE_TRY(seconds_of_nodes(batch, system, costs, cancel));
+  made.stages = facts_of_stages(batch, planned.parts, with_leaves(batch, planned.stage_of), seconds,
+                                planned.shape.stages());
+  const auto devices = static_cast<int32_t>(system.device_count());
+  made.orders = HONE_TRY(pipeline_orders(planned.shape, plan.schedule, devices));
+  made.times = HONE_TRY(simulate_pipeline(planned.shape, plan.schedule, made.stages, system));
+  for (const double one : HONE_TRY(seconds_of_nodes(planned.graph, system, costs, cancel)))
+    made.one_device += one;
+  for (const PipelineSchedule schedule : kPipelineSchedules) {
+    if (schedule == plan.schedule) continue;
+    // Not all stages go in all orders.
+    Result<PipelineTimes> times = simulate_pipeline(planned.shape, schedule, made.stages, system);
+    if (times.ok())
+      made.others.push_back({.stages = planned.shape.stages(),
+                             .micro_batches = plan.micro_batches,
+                             .schedule = schedule,
+                             .times = *std::move(times)});
+  }
+  return made;
+}
 
 Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePlan& plan,
                                            const System& system,
                                            std::span<const std::shared_ptr<const Cost>> costs,
                                            const CancelToken* cancel) {
-  HONE_TRY(check_devices_of(plan, system));
-  const Graph graph = HONE_TRY(prepare(given));
-  const BatchInputs batch = HONE_TRY(batch_inputs(graph, graph.input_types(), plan.batch));
-  const MicroBatch first = HONE_TRY(first_micro_batch(graph, batch, plan.micro_batches));
-  const std::vector<int32_t> stage_of = HONE_TRY(stages_of_plan(first.graph, plan));
-  const std::vector<LayerPart> parts = parts_of_nodes(first, graph);
-  PipelineShape shape = {.micro_batches = plan.micro_batches};
-  for (const PipelinePlan::Stage& stage : plan.stages) shape.devices_of.push_back(stage.devices);
-  shape.has_backward = std::ranges::find(parts, LayerPart::backward) != parts.end();
+  const Planned planned = HONE_TRY(read_for(given, plan, system));
+  const auto& [graph, batch, first, stage_of, parts, shape] = planned;
   std::vector<int32_t> lanes(first.graph.node_count(), 1);
   for (size_t i = 0; i < lanes.size(); ++i)
     if (stage_of[i] != kNoStage)

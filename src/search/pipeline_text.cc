@@ -2,9 +2,9 @@
 #include <set>
 
 #include "base/text.h"
-#include "base/text_lexer.h"
 #include "ir/text_printer.h"
 #include "search/pipeline.h"
+#include "shard/plan_text.h"
 
 namespace hone {
 
@@ -41,11 +41,12 @@ class PipelineParser {
   }
 
   Result<PipelinePlan> run() {
-    for (const std::string_view line : split(text_, '\n')) {
-      ++number_;
-      if (Status good = read(line); !good.ok())
-        return std::move(good).error().at(fmt::format("{}:{}", plan_.file, number_));
-    }
+    HONE_TRY(read_plan_lines(
+        text_, plan_.file,
+        [&](std::string_view line, int64_t number) {
+          number_ = number;
+          return read(line);
+        }));
     if (plan_.stages.empty())
       return bad_input("the pipeline has no stage")
           .at(plan_.file)
@@ -110,12 +111,7 @@ class PipelineParser {
     if (made.devices.empty()) return bad_input("the stage has no device");
     lexer.take();
     while (lexer.peek().kind != TokenKind::end) {
-      const Token token = lexer.take();
-      if (token.kind != TokenKind::value || token.text.size() < 2)
-        return bad_input("'{}' is no node", excerpt(token.text)).with_hint("nodes begin with %");
-      std::string name = token.text[1] != '"'
-                             ? std::string(token.text.substr(1))
-                             : HONE_TRY(unescape(token.text.substr(2, token.text.size() - 3)));
+      std::string name = HONE_TRY(name_of_value(lexer.take(), "node"));
       if (!seen_.insert(name).second) return bad_input("'{}' is in two stages", excerpt(name));
       made.nodes.push_back(std::move(name));
     }

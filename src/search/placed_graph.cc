@@ -314,9 +314,8 @@ Result<PlacedPrograms> placed_programs(const PlacedGraph& placed, const DevicePl
   return PlacedPrograms{HONE_TRY(join_pieces(graph, cut, pieces)), cut.output_device};
 }
 
-std::vector<Tensor> inputs_of_devices(const PlacedGraph& placed, const DevicePrograms& programs,
+std::vector<Tensor> inputs_of_devices(const Graph& graph, const DevicePrograms& programs,
                                       std::span<const Tensor> inputs) {
-  const Graph& graph = placed.graph;
   HONE_CHECK(inputs.size() == graph.inputs().size(), "{} tensors for {} inputs", inputs.size(),
              graph.inputs().size());
   std::map<std::string_view, size_t> by_name;

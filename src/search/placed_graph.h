@@ -64,7 +64,7 @@ Result<PlacedPrograms> placed_programs(const PlacedGraph& placed, const DevicePl
 
 // The tensors that all devices take, one behind the other, of those of the graph's inputs. And the
 // graph's outputs, of the tensors that all of them give.
-std::vector<Tensor> inputs_of_devices(const PlacedGraph& placed, const DevicePrograms& programs,
+std::vector<Tensor> inputs_of_devices(const Graph& graph, const DevicePrograms& programs,
                                       std::span<const Tensor> inputs);
 std::vector<Tensor> outputs_of_graph(const PlacedPrograms& placed, std::span<const Tensor> made);
 

@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "base/text_lexer.h"
 #include "ir/op_facts.h"
 #include "ir/text_printer.h"
+#include "shard/plan_text.h"
 
 namespace hone {
 
@@ -60,11 +60,12 @@ class ShardPlanParser {
   }
 
   Result<ShardPlan> run() {
-    for (const std::string_view line : split(text_, '\n')) {
-      ++number_;
-      if (Status good = read(line); !good.ok())
-        return std::move(good).error().at(fmt::format("{}:{}", plan_.file, number_));
-    }
+    HONE_TRY(read_plan_lines(
+        text_, plan_.file,
+        [&](std::string_view line, int64_t number) {
+          number_ = number;
+          return read(line);
+        }));
     if (plan_.mesh == nullptr)
       return bad_input("the plan has no mesh").at(plan_.file).with_hint("begin with: mesh x=2,y=4");
     return std::move(plan_);
@@ -88,21 +89,13 @@ class ShardPlanParser {
     ShardPlan::Line made = {.line = number_};
     const Token subject = lexer.take();
     if (word.is("shard"))
-      made.name = HONE_TRY(name_of(subject));
+      made.name = HONE_TRY(name_of_value(subject, "value"));
     else
       made.output = HONE_TRY(output_of(subject));
     if (!lexer.peek().is("=")) return bad_input("behind what is divided stands no '='");
     made.dims = line.substr(lexer.peek().offset + 1);
     plan_.lines.push_back(std::move(made));
     return {};
-  }
-
-  static Result<std::string> name_of(const Token& token) {
-    if (token.kind != TokenKind::value || token.text.size() < 2)
-      return bad_input("'{}' is no value", excerpt(token.text))
-          .with_hint("write shard %x = [x, -]");
-    if (token.text[1] != '"') return std::string(token.text.substr(1));
-    return unescape(token.text.substr(2, token.text.size() - 3));
   }
 
   static Result<uint32_t> output_of(const Token& token) {

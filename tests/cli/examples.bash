@@ -106,6 +106,8 @@ make_rest() {
   printf '%s' '{"problem": {"nodes": {"intervals": [[0,1]], "costs": [[2,1]], "usages": [[0,0]]},' \
     '"edges": {"nodes": [], "costs": []}}}' >problem.json
   printf '[0]\n' >solution.txt
+  hone grad mlp.hone --optimizer momentum -o step.hone
+  hone shard step.hone --pipeline 2 -o step.pipeline
   printf '3\n0,\n0,\n1,\n1000,8\n1000,8\n' >tasks.txt
   printf '%s' '{"maxSizePerFPGA": 9, "maxFPGAs": 2, "nodes": [' \
     '{"id": 0, "cpuLatency": 9, "fpgaLatency": 1, "size": 1}], "edges": []}' >graph.json

@@ -107,6 +107,59 @@ hone() { "$HONE" shard "$@"; }
   >out 2>err
 "$HONE" check mlp.honec --model zoo:mlp,size=tiny,batch=4 >out 2>err
 
+# A training step: forward, derivative and optimizer.
+hone zoo:mlp,size=tiny,batch=8 --train --optimizer momentum --mesh x=2 >out 2>err
+grep -q "a step takes .* on 2 devices" err
+contains '^%rate +f32\[\]'
+# Where memory asks for it, a device has parts of weights and of what the optimizer keeps.
+hone zoo:mlp,size=tiny,batch=8 --train --mesh x=4 >out 2>err
+all=$(sed -n 's/.* \([0-9.]*\) KiB a device.*/\1/p' err)
+tight=$(python3 -c "print(int($all * 700))")
+hone zoo:mlp,size=tiny,batch=8 --train --mesh x=4 --memory "$tight" >out 2>err
+contains '^%.*(mean|square|momentum|adam).* +\[.*x.*\] '
+
+# ---- Pipelines ----------------------------------------------------------------------------------
+
+hone wide.hone --pipeline 2 --micro-batches 4 --schedule gpipe -o wide.pipeline >out 2>err
+grep -q "2 stages on 2 devices, 4 micro-batches, gpipe: a step takes .* on one device" err
+contains '^ +0 +0 +[0-9]+ '
+contains '^ +2 +gpipe +4 '
+grep -q "^pipeline 4 micro-batches, gpipe$" wide.pipeline
+grep -q "^stage on 1 = %" wide.pipeline
+"$HONE" run wide.hone --pipeline wide.pipeline --cache none --expect auto.npz >out 2>err
+grep -q "2 stages, 4 micro-batches, gpipe on 2 devices" err
+"$HONE" check wide.hone --pipeline wide.pipeline --cache none --transport shared >out 2>err
+# Forward, back, and the update, in two processes: what one device computes.
+"$HONE" grad zoo:mlp,size=tiny,batch=8 --optimizer momentum -o step.hone 2>err
+hone step.hone --pipeline 2 --micro-batches 4 --schedule 1f1b -o step.pipeline >out 2>err
+"$HONE" check step.hone --pipeline step.pipeline --cache none >out 2>err
+"$HONE" check step.hone --pipeline step.pipeline --cache none --transport tcp >out 2>err
+hone zoo:mlp,size=tiny,batch=8 --train --pipeline auto --system local:2 >out 2>err
+grep -q "on 2 devices, .* micro-batches" err
+# A plan is explained: the work of each stage, the order of each device, the other orders.
+"$HONE" explain step.hone --pipeline step.pipeline >out 2>err
+grep -q "2 stages on 2 devices, 4 micro-batches, 1f1b: a step takes .* on one device" err
+contains '^ +1 +.* +F0 B0 F1 B1 F2 B2 F3 B3$'
+contains '^ +0 +.* +F0 F1 B0 F2 B1 F3 B2 B3$'
+contains '^1f1b, the plan '
+contains '^gpipe '
+fails 2 "does not say how many stages" wide.hone --pipeline none
+fails 2 "needs devices" wide.hone --pipeline auto
+fails 2 "divides nodes" wide.hone --pipeline 2 --mesh x=2
+fails 2 "add --pipeline" wide.hone --mesh x=2 --micro-batches 2
+fails 2 "add --train" wide.hone --mesh x=2 --loss mse
+fails 2 "64 rows" wide.hone --pipeline 2 --micro-batches 100
+fails 5 "no pipeline keeps a device within 1.0 KiB" wide.hone --pipeline 2 --memory 1KiB
+hone() { "$HONE" run "$@"; }
+fails 3 "first line" wide.hone --pipeline wide.shard
+fails 3 "called '" zoo:mlp,size=tiny,batch=8 --pipeline wide.pipeline
+fails 2 "both say" wide.hone --pipeline wide.pipeline --plan wide.pipeline
+hone() { "$HONE" explain "$@"; }
+fails 2 "does not go with --mesh" wide.hone --pipeline wide.pipeline --mesh x=2
+fails 2 "does not go with --pipeline" wide.hone default --pipeline wide.pipeline
+fails 3 "no device 1; 'ring:1' has 1" wide.hone --pipeline wide.pipeline --system ring:1
+hone() { "$HONE" shard "$@"; }
+
 # ---- Bad input ----------------------------------------------------------------------------------
 
 fails 2 "no mesh" two.hone --shard 'x=[x, -]'

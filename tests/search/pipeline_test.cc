@@ -182,11 +182,9 @@ std::string judge_pipeline(const Graph& graph, const PipelinePlan& plan, const S
     }
   const Result<std::vector<Tensor>> want = evaluate(graph, inputs);
   if (!want.ok()) return want.error().to_string();
-  PlacedGraph placed;
-  placed.graph = made->graph;
   const Result<std::vector<Tensor>> parts =
       interpret(made->programs.programs, devices,
-                inputs_of_devices(placed, made->programs.programs, inputs), int64_t{1} << 30);
+                inputs_of_devices(made->graph, made->programs.programs, inputs), int64_t{1} << 30);
   if (!parts.ok()) return parts.error().to_string();
   return tested::difference(outputs_of_graph(made->programs, *parts), *want, 2e-3);
 }
@@ -239,6 +237,34 @@ TEST(Pipeline, PassesABatchThroughStages) {
   EXPECT_EQ(judge_pipeline(graph, made.plan, system, 1), "") << print(made.plan);
 }
 
+// A plan works out as it did where it was chosen.
+TEST(Pipeline, JudgesAPlanAsItWasChosen) {
+  const Graph step = step_of("mlp", 8);
+  const System system = fast_ring(2);
+  const PipelineOptions options = {
+      .stages = 2, .micro_batches = 4, .schedule = PipelineSchedule::one_forward};
+  const ChosenPipeline chosen = choose_pipeline(step, system, costs_of(system), options).value();
+  const JudgedPipeline judged =
+      judged_pipeline(step, chosen.plan, system, costs_of(system)).value();
+  EXPECT_NEAR(judged.times.seconds, chosen.times.seconds, 1e-3 * chosen.times.seconds);
+  EXPECT_NEAR(judged.one_device, chosen.one_device, 1e-9);
+  ASSERT_EQ(judged.stages.size(), 2u);
+  for (const StageFacts& stage : judged.stages) {
+    EXPECT_GT(stage.forward, 0);
+    EXPECT_GT(stage.backward, 0);
+    EXPECT_GT(stage.held, 0);
+  }
+  EXPECT_GT(judged.stages[0].sent_forward, 0);
+  EXPECT_GT(judged.stages[1].sent_backward, 0);
+  // The last device goes back at once, the first one when it has one micro-batch more.
+  ASSERT_EQ(judged.orders.size(), 2u);
+  EXPECT_EQ(judged.orders[1][1].kind, PipelineTask::Kind::backward);
+  EXPECT_EQ(judged.orders[0][1].kind, PipelineTask::Kind::forward);
+  ASSERT_EQ(judged.others.size(), 2u);
+  EXPECT_EQ(judged.others[0].schedule, PipelineSchedule::gpipe);
+  EXPECT_GE(std::ranges::max(judged.others[0].times.memory), std::ranges::max(judged.times.memory));
+}
+
 // The plan comes back as it was printed, and edits are checked.
 TEST(Pipeline, PlansAreText) {
   const Graph step = step_of("mlp", 8);
@@ -266,6 +292,8 @@ TEST(Pipeline, PlansAreText) {
   EXPECT_THAT(refused("stage on 1", "stage on 1 1"), refuses(ErrorCode::bad_input, "twice"));
   EXPECT_THAT(refused("stage on 1 = ", "stage on 1 = %nobody "),
               refuses(ErrorCode::bad_input, "p:3 ... 'nobody'"));
+  EXPECT_THAT(refused("stage on 1 = ", "stage on 1 = nobody "),
+              refuses(ErrorCode::bad_input, "p:3 ... 'nobody' is no node"));
   EXPECT_THAT(refused("stage on 1", "phase on 1"), refuses(ErrorCode::bad_input, "no decision"));
   EXPECT_THAT(parse_pipeline_plan("", "p"), refuses(ErrorCode::bad_input, "no stage"));
   EXPECT_THAT(parse_pipeline_plan("stage on 0 = %x", "p"),

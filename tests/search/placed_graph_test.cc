@@ -150,7 +150,7 @@ TEST(PlacedGraph, APlanSaysThePlacement) {
     const Result<PlacedPrograms> made = placed_programs(*again, said, costs);
     if (!made.ok()) continue;
     const std::vector<Tensor> inputs = random_graph_inputs(placed->graph, seed);
-    const std::vector<Tensor> all = inputs_of_devices(*again, made->programs, inputs);
+    const std::vector<Tensor> all = inputs_of_devices(again->graph, made->programs, inputs);
     DeviceTensors own;
     size_t next = 0;
     const auto devices = static_cast<int32_t>(system.device_count());

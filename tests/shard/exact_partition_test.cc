@@ -226,6 +226,8 @@ TEST(ShardPlan, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refused("mesh m=2\noutput 0 = [m, -] partial sum [m]"),
               refuses(ErrorCode::bad_input, "p:2"));
   EXPECT_THAT(refused("mesh m=2\nlayout %x = [0]"), refuses(ErrorCode::bad_input, "'layout'"));
+  EXPECT_THAT(refused("mesh m=2\nshard x = [m, -]"),
+              refuses(ErrorCode::bad_input, "p:2 ... 'x' is no value"));
 }
 
 TEST(ShardPlan, NamesTheMeshThatFits) {

@@ -1,0 +1,193 @@
+#include "cli/pipelines.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/console.h"
+#include "cli/machines.h"
+#include "cli/placed_model.h"
+#include "cli/sharding.h"
+#include "cli/source.h"
+#include "search/pipeline.h"
+
+namespace hone::cli {
+namespace {
+
+Result<PipelineOptions> pipeline_options(const Arguments& arguments, Console& console) {
+  PipelineOptions options = {.batch = arguments.list("batch"), .cancel = &console.cancel()};
+  const std::string stages = arguments.text("pipeline");
+  if (stages != "auto") {
+    const Result<int64_t> number = parse_int(stages);
+    if (!number.ok() || *number < 1 || *number > 4096)
+      return usage_error("'{}' does not say how many stages", excerpt(stages))
+          .about("--pipeline")
+          .with_hint("write auto, or a number from 1 on");
+    options.stages = static_cast<int32_t>(*number);
+  }
+  if (arguments.given("micro-batches"))
+    options.micro_batches = static_cast<int32_t>(arguments.integer("micro-batches"));
+  if (arguments.given("schedule"))
+    options.schedule = schedule_from_name(arguments.text("schedule"));
+  options.memory = HONE_TRY(auto_shard_options(arguments, console)).memory;
+  return options;
+}
+
+// As many parts of this machine as stages, unless a system is said.
+Result<System> system_of_stages(int32_t stages, const Arguments& arguments) {
+  const std::string target = arguments.text("target");
+  if (arguments.given("system")) return load_system(arguments.text("system"), target);
+  if (stages == 0)
+    return usage_error("--pipeline auto needs devices").with_hint("add --system local:4");
+  return load_system(fmt::format("local:{}", stages), target);
+}
+
+std::vector<std::string> words_of(const std::vector<int32_t>& numbers) {
+  std::vector<std::string> words;
+  for (const int32_t number : numbers) words.push_back(std::to_string(number));
+  return words;
+}
+
+std::string stages_text(const ChosenPipeline& chosen) {
+  TextTable table("rlrrrrl");
+  table.add_row({"stage", "devices", "nodes", "busy", "memory", "", "first node"});
+  for (size_t s = 0; s < chosen.plan.stages.size(); ++s) {
+    const PipelinePlan::Stage& stage = chosen.plan.stages[s];
+    double busy = 0;
+    int64_t memory = 0;
+    for (const int32_t device : stage.devices) {
+      busy = std::max(busy, chosen.times.busy[static_cast<size_t>(device)]);
+      memory = std::max(memory, chosen.times.memory[static_cast<size_t>(device)]);
+    }
+    table.add_row({std::to_string(s), join(words_of(stage.devices), " "),
+                   std::to_string(stage.nodes.size()), format_seconds(busy), format_bytes(memory),
+                   "", stage.nodes.empty() ? "" : "%" + escape(stage.nodes.front())});
+  }
+  return table.to_string();
+}
+
+// The best of each schedule and number of stages.
+std::string candidates_text(const ChosenPipeline& chosen) {
+  std::vector<const PipelineCandidate*> best;
+  for (const PipelineCandidate& one : chosen.candidates) {
+    const auto same = std::ranges::find_if(best, [&](const PipelineCandidate* other) {
+      return other->stages == one.stages && other->schedule == one.schedule;
+    });
+    if (same == best.end())
+      best.push_back(&one);
+    else if (std::pair(!one.fits, one.times.seconds) <
+             std::pair(!(*same)->fits, (*same)->times.seconds))
+      *same = &one;
+  }
+  std::ranges::sort(best, {}, [](const auto* one) {
+    return std::tuple(!one->fits, one->times.seconds, one->stages, one->schedule);
+  });
+  constexpr size_t kShown = 12;
+  TextTable table("rlrrrrl");
+  table.add_row({"stages", "schedule", "micro-batches", "step", "idle", "memory", ""});
+  for (const PipelineCandidate* one : std::span(best).first(std::min(kShown, best.size())))
+    table.add_row({std::to_string(one->stages), std::string(name(one->schedule)),
+                   std::to_string(one->micro_batches), format_seconds(one->times.seconds),
+                   fmt::format("{:.0f} %", 100 * one->times.idle()),
+                   format_bytes(std::ranges::max(one->times.memory)),
+                   one->fits ? "" : "too much memory"});
+  return table.to_string();
+}
+
+}  // namespace
+
+Status shard_pipeline(const Graph& graph, const Arguments& arguments, Console& console) {
+  for (const std::string_view option : {"mesh", "shard", "budget", "all"})
+    if (arguments.given(option))
+      return usage_error("--{} divides values; --pipeline divides nodes", option);
+  const PipelineOptions options = HONE_TRY(pipeline_options(arguments, console));
+  const System system = HONE_TRY(system_of_stages(options.stages, arguments));
+  const ChosenPipeline chosen =
+      HONE_TRY(choose_pipeline(graph, system, costs_of(system, console), options));
+  const std::string path = arguments.text("output");
+  if (path != "-") {
+    console.write(stages_text(chosen));
+    console.print("\n");
+    console.write(candidates_text(chosen));
+  }
+  console.note(
+      "{} stages on {} devices, {} micro-batches, {}: a step takes {}, and {} on one "
+      "device",
+      chosen.plan.stages.size(), system.device_count(), chosen.plan.micro_batches,
+      name(chosen.plan.schedule), format_seconds(chosen.times.seconds),
+      format_seconds(chosen.one_device));
+  return path.empty() ? Status() : write_text(path, print(chosen.plan), console);
+}
+
+namespace {
+
+std::string stages_text(const PipelinePlan& plan, const JudgedPipeline& judged) {
+  TextTable table("rlrrrrrrr");
+  table.add_row({"stage", "devices", "forward", "backward", "update", "sends on", "sends back",
+                 "keeps", "holds"});
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    const StageFacts& stage = judged.stages[s];
+    const auto bytes = [](double count) { return format_bytes(static_cast<int64_t>(count)); };
+    table.add_row({std::to_string(s), join(words_of(plan.stages[s].devices), " "),
+                   format_seconds(stage.forward), format_seconds(stage.backward),
+                   format_seconds(stage.update), bytes(stage.sent_forward),
+                   bytes(stage.sent_backward), format_bytes(stage.kept), format_bytes(stage.held)});
+  }
+  return table.to_string();
+}
+
+// "F0 F1 B0 ...": a device that has several stages says which.
+std::string order_text(std::span<const PipelineTask> order) {
+  constexpr size_t kShown = 16;
+  const bool has_several = std::ranges::any_of(
+      order, [&](const PipelineTask& task) { return task.stage != order[0].stage; });
+  std::vector<std::string> words;
+  for (const PipelineTask& task : order.first(std::min(kShown, order.size())))
+    words.push_back(fmt::format("{}{}{}", task.kind == PipelineTask::Kind::forward ? "F" : "B",
+                                task.batch, has_several ? fmt::format(":{}", task.stage) : ""));
+  if (order.size() > kShown) words.push_back("...");
+  return join(words, " ");
+}
+
+std::string devices_text(const JudgedPipeline& judged) {
+  TextTable table("rrrl");
+  table.add_row({"device", "busy", "memory", "order"});
+  for (size_t d = 0; d < judged.orders.size(); ++d)
+    table.add_row({std::to_string(d), format_seconds(judged.times.busy[d]),
+                   format_bytes(judged.times.memory[d]), order_text(judged.orders[d])});
+  return table.to_string();
+}
+
+std::string schedules_text(const PipelinePlan& plan, const JudgedPipeline& judged) {
+  TextTable table("lrrr");
+  table.add_row({"schedule", "step", "idle", "memory"});
+  const auto add = [&](std::string name, const PipelineTimes& times) {
+    table.add_row({std::move(name), format_seconds(times.seconds),
+                   fmt::format("{:.0f} %", 100 * times.idle()),
+                   format_bytes(std::ranges::max(times.memory))});
+  };
+  add(fmt::format("{}, the plan", name(plan.schedule)), judged.times);
+  for (const PipelineCandidate& one : judged.others)
+    add(std::string(name(one.schedule)), one.times);
+  return table.to_string();
+}
+
+}  // namespace
+
+Status tell_pipeline(const Graph& graph, const Arguments& arguments, Console& console) {
+  const PipelinePlan plan = *HONE_TRY(given_pipeline(arguments));
+  const System system = HONE_TRY(system_of_plan(plan.devices(), arguments));
+  const JudgedPipeline judged =
+      HONE_TRY(judged_pipeline(graph, plan, system, costs_of(system, console), &console.cancel()));
+  console.write(stages_text(plan, judged));
+  console.write("\n" + devices_text(judged));
+  console.write("\n" + schedules_text(plan, judged));
+  console.note(
+      "{} stages on {} devices, {} micro-batches, {}: a step takes {}, and {} on one device",
+      plan.stages.size(), system.device_count(), plan.micro_batches, name(plan.schedule),
+      format_seconds(judged.times.seconds), format_seconds(judged.one_device));
+  return {};
+}
+
+}  // namespace hone::cli
