@@ -5,11 +5,23 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from ._errors import UsageError
 from ._model import Model, load_compiled
 from ._progress import Progress, hearing
+from ._shard import Mesh, dims_text
 
 if TYPE_CHECKING:
     from ._compiler import Graph
@@ -82,6 +94,20 @@ def _listed(devices: Union[int, str, Sequence[str], None]) -> Optional[str]:
     return str(devices) if isinstance(devices, int) else ",".join(devices)
 
 
+# For each value the axes of each dim: one, several, or None.
+DividedValues = Mapping[str, Sequence[Union[str, Sequence[str], None]]]
+
+
+def _said(shard: Union[str, DividedValues, None]) -> Optional[List[str]]:
+    if shard is None or isinstance(shard, str):
+        return None if shard is None else [shard]
+    lists = {
+        name: [() if one is None else (one,) if isinstance(one, str) else tuple(one) for one in dims]
+        for name, dims in shard.items()
+    }
+    return [f"{name}={dims_text(dims)}" for name, dims in lists.items()]
+
+
 def compile(
     source: Source,
     *,
@@ -90,6 +116,8 @@ def compile(
     threads: Optional[int] = None,
     devices: Union[int, str, Sequence[str], None] = None,
     batch: Union[str, Sequence[str], None] = None,
+    mesh: Union[Mesh, str, None] = None,
+    shard: Union[str, DividedValues, None] = None,
     donate: Optional[Mapping[str, str]] = None,
     plan: Optional[str] = None,
     cost: Union[Cost, str, None] = None,
@@ -109,6 +137,11 @@ def compile(
              or one GPU: "cuda" or "cuda:1" (docs/gpu.md)
     batch    the inputs that have the batch, along dim 0, or "x:1": along dim 1; by default the
              first one that has a dim, and those with the same dim 0
+    mesh     devices as a grid that divides values, and not the batch alone: hone.mesh(x=2, y=2).
+             The graph, or a plan, may say its own
+    shard    "auto": how values are divided is chosen by price; the path of a plan of 'hone shard';
+             or {"x": ("batch", None)}, as hone.shard() says it. With a mesh alone: what the graph
+             says, or else "auto"
     donate   {"past": "present"}: output "present" may lie in the memory of input "past", which runs
              then may give up: model(..., donate="past")
     plan     how, as text: what it leaves open the planner decides
@@ -132,6 +165,7 @@ def compile(
     given.update(plan=plan, cost=cost, quick_start=quick_start)
     given.update(donate=None if donate is None else dict(donate))
     given.update(devices=_listed(devices), batch=[batch] if isinstance(batch, str) else batch)
+    given.update(mesh=None if mesh is None else str(mesh), shard=_said(shard))
     if given["log"] is not None and not os.path.exists(given["log"]):
         given["log"] = None
     with hearing(progress) as hears:

@@ -39,7 +39,9 @@ struct Words {
   std::optional<int64_t> threads;
   std::optional<std::string> plan, isa, cache, log, devices;
   std::vector<std::string> batch;
-  std::map<std::string, std::string> donate;  // outputs by input
+  std::optional<std::string> mesh;
+  std::optional<std::vector<std::string>> shard;  // words of shard_request()
+  std::map<std::string, std::string> donate;      // outputs by input
   std::optional<bool> quick_start;
 };
 
@@ -101,17 +103,45 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
   return options;
 }
 
-Result<DeviceOptions> device_options(const Words& words, const Face& face) {
+// How values of the model are divided; none: they are not.
+Result<std::optional<ShardRequest>> shards_of(const Words& words, const Model& model) {
+  if (!words.mesh && !words.shard) return std::optional<ShardRequest>();
+  if (!words.batch.empty() || words.devices)
+    return usage_error("devices and batch divide the batch alone; they do not go with a mesh");
+  const Graph* graph = single_graph(model);
+  if (graph == nullptr)
+    return unsupported("'{}' is a tree of segments; a mesh divides a single graph", model.name);
+  ShardRequest made = HONE_TRY(
+      shard_request(words.shard.value_or(std::vector<std::string>()), words.mesh.value_or("")));
+  const std::vector<MeshRef> said = meshes_of(*graph);
+  if (!words.shard && said.empty()) made.is_auto = true;
+  // A mesh that is said twice is one.
+  if (made.mesh != nullptr && !said.empty() && said[0]->axes == made.mesh->axes)
+    made.mesh = nullptr;
+  if (HONE_TRY(mesh_of_request(made, *graph)) == nullptr)
+    return usage_error("shard needs a mesh").with_hint("mesh=hone.mesh(x=2)");
+  return std::optional(std::move(made));
+}
+
+Result<DeviceOptions> device_options(const Words& words, const Model& model, const Face& face) {
   if (!words.devices && !words.batch.empty()) return usage_error("batch needs devices");
-  if (!words.devices) return DeviceOptions();
-  if (HONE_TRY(named_gpu_number(*words.devices, "devices"))) return DeviceOptions();
-  const std::vector<std::string> names = HONE_TRY(parse_devices(*words.devices, "devices"));
+  std::optional<ShardRequest> shards = HONE_TRY(shards_of(words, model));
+  if (!words.devices && !shards) return DeviceOptions();
+  if (!shards && HONE_TRY(named_gpu_number(*words.devices, "devices"))) return DeviceOptions();
+  const std::string devices =
+      shards ? std::to_string(
+                   HONE_TRY(mesh_of_request(*shards, *single_graph(model)))->device_count())
+             : *words.devices;
+  const std::vector<std::string> names =
+      HONE_TRY(parse_devices(devices, shards ? "mesh" : "devices"));
   const System system = HONE_TRY(KnownPrices(words.prices, words.takes_shipped)
                                      .system(
                                          std::ssize(names), HONE_TRY(host_target()),
                                          [&](std::string_view line) { face.note(line); }));
-  return DeviceOptions{
-      .names = names, .batch = words.batch, .system = std::make_shared<const System>(system)};
+  return DeviceOptions{.names = names,
+                       .batch = words.batch,
+                       .shards = std::move(shards),
+                       .system = std::make_shared<const System>(system)};
 }
 
 Result<Source> source_of(const Words& words, const SourceOptions& how) {
@@ -143,6 +173,8 @@ Words words_of(const py::dict& given) {
   words.log = find<std::string>(given, "log");
   words.prices = find<std::string>(given, "prices");
   words.devices = find<std::string>(given, "devices");
+  words.mesh = find<std::string>(given, "mesh");
+  words.shard = find<std::vector<std::string>>(given, "shard");
   words.batch = find<std::vector<std::string>>(given, "batch").value_or(std::vector<std::string>());
   words.donate = find<std::map<std::string, std::string>>(given, "donate")
                      .value_or(std::map<std::string, std::string>());
@@ -160,7 +192,8 @@ std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
     Source source = HONE_TRY(source_of(words, how));
     HONE_TRY(refuse_missing_calls(signature_of(source.model)));
     if (!words.donate.empty()) source.model = HONE_TRY(with_donations(source.model, words.donate));
-    return Request{std::move(source), std::move(options), HONE_TRY(device_options(words, face))};
+    DeviceOptions devices = HONE_TRY(device_options(words, source.model, face));
+    return Request{std::move(source), std::move(options), std::move(devices)};
   };
 }
 

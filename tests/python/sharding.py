@@ -1,5 +1,7 @@
 """Meshes, and how they divide arrays and values of graphs."""
 
+import os
+import tempfile
 import unittest
 
 import numpy as np
@@ -97,6 +99,48 @@ class Graphs(unittest.TestCase):
             hone.shard(graph, "batch", mesh=mesh)
         with self.assertRaisesRegex(hone.UsageError, "names are of the values"):
             hone.shard(np.zeros(4), x=("batch",), mesh=mesh)
+
+
+class Models(unittest.TestCase):
+    """Compiled for a mesh, they take and give whole arrays."""
+
+    def test_on_a_mesh(self):
+        given = np.linspace(-1, 1, 48, dtype=np.float32).reshape(8, 6)
+        graph = layers(lambda values: None)
+        want = graph.evaluate([given])[0]
+        mesh = hone.mesh(batch=2)
+        said = hone.shard(graph, x=("batch", None), mesh=mesh)
+        for model in (
+            hone.compile(graph, mesh=mesh),
+            hone.compile(graph, mesh="a=2,b=2", shard={"x": ("a", None), "h": ("a", "b")}),
+            hone.compile(said, mesh=mesh),
+            hone.compile(said, shard={"h": ("batch", None)}),
+        ):
+            np.testing.assert_allclose(model(given), want, rtol=1e-5, atol=1e-6)
+
+    def test_by_a_plan(self):
+        graph = layers(lambda values: None)
+        given = np.ones((8, 6), np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            plan = os.path.join(folder, "two.shard")
+            with open(plan, "w", encoding="utf-8") as file:
+                file.write("mesh x=2\nshard %h = [-, x]\n")
+            model = hone.compile(graph, shard=plan)
+            with self.assertRaisesRegex(hone.Error, "mesh x=2 .* fits"):
+                hone.compile(graph, mesh=hone.mesh(x=4), shard=plan)
+        np.testing.assert_allclose(model(given), graph.evaluate([given])[0], rtol=1e-5)
+
+    def test_say_what_is_wrong(self):
+        graph = layers(lambda values: None)
+        with self.assertRaisesRegex(hone.UsageError, "needs a mesh"):
+            hone.compile(graph, shard="auto")
+        with self.assertRaisesRegex(hone.UsageError, "batch alone"):
+            hone.compile(graph, mesh=hone.mesh(x=2), devices=2)
+        with self.assertRaisesRegex(hone.Error, "no value 'z'"):
+            hone.compile(graph, mesh=hone.mesh(x=2), shard={"z": ("x", None)})
+        model = hone.compile(graph, mesh=hone.mesh(x=2))
+        with self.assertRaisesRegex(hone.Error, "hone compile MODEL --mesh"):
+            model.save("two.honec")
 
 
 if __name__ == "__main__":
