@@ -213,6 +213,7 @@ struct PlainLstm {
   Tensor peephole = {};
   std::vector<int64_t> lengths = {};
   double clip = 0;
+  bool holds_ended = false;  // their last output counts for the range of the state
 
   // Rows by bytes, rounded over the range of all rows.
   Numbers product(const Numbers& rows, int64_t width, const Tensor& weights, const Tensor& scale,
@@ -239,13 +240,17 @@ struct PlainLstm {
   }
 
   // All outputs, [time, batch, hidden].
-  Numbers result() const {
+  Numbers result(const Numbers& first_cell = {}) const {
     const Numbers sums = product(numbers(x), inputs, w, w_scale, w_zero);
-    Numbers h(static_cast<size_t>(batch * hidden)), c = h, all;
+    Numbers h(static_cast<size_t>(batch * hidden)), c = first_cell.empty() ? h : first_cell, all;
     const auto squashed = [](double v) { return 1 / (1 + std::exp(-v)); };
     const auto cut = [&](double v) { return clip > 0 ? std::clamp(v, -clip, clip) : v; };
     for (int64_t t = 0; t < time; ++t) {
-      const Numbers back = product(h, hidden, r, r_scale, r_zero);
+      Numbers state = h;
+      for (int64_t i = 0; i < batch * hidden; ++i)
+        if (!holds_ended && t > lengths[static_cast<size_t>(i / hidden)])
+          state[static_cast<size_t>(i)] = 0;
+      const Numbers back = product(state, hidden, r, r_scale, r_zero);
       for (int64_t b = 0; b < batch; ++b)
         for (int64_t j = 0; j < hidden; ++j) {
           const auto gate = [&](int64_t g) {
@@ -318,6 +323,54 @@ TEST(OnnxDynamicQuantizeLstm, RoundsItsDataInEachStep) {
     EXPECT_EQ(y[2].type(), type_of(DType::f32, {1, p.batch, p.hidden}));
     EXPECT_THAT(numbers(y[0]), near(seen.result()));
   }
+}
+
+// A sequence that has ended long ago takes no part in the range of the state, if its outputs are
+// asked for.
+TEST(OnnxDynamicQuantizeLstm, EndedSequencesHaveAStateOfZeros) {
+  Rng rng(11);
+  PlainLstm p = {.time = 6, .batch = 3, .inputs = 2, .hidden = 3};
+  // The outputs of the first sequence are far larger than those of the others.
+  p.x = drawn(rng, {6, 3, 2});
+  p.w = bytes(rng, {1, 2, 12}, DType::i8, -128, 127);
+  p.r = bytes(rng, {1, 3, 12}, DType::i8, -128, 127);
+  p.w_scale = p.r_scale = reals({1}, {0.01});
+  p.w_zero = p.r_zero = integers({1}, {0}, DType::i8);
+  p.bias = drawn(rng, {1, 24}), p.peephole = reals({1, 9}, Numbers(9));
+  p.lengths = {2, 6, 4};
+  Numbers cell(9);
+  for (size_t i = 0; i < 3; ++i) cell[i] = 9;
+  const Tensor cells = reals({1, 3, 3}, cell);
+  const auto run = [&](bool wants_all) {
+    onnx::ModelProto model;
+    model.ParseFromString(node_model("DynamicQuantizeLSTM", 1,
+                                     {constant(p.x), constant(p.w), constant(p.r), constant(p.bias),
+                                      constant(integers({3}, p.lengths, DType::i32)), none(),
+                                      constant(cells), constant(p.peephole), constant(p.w_scale),
+                                      constant(p.w_zero), constant(p.r_scale), constant(p.r_zero)},
+                                     {{"hidden_size", 3}},
+                                     {.domain = "com.microsoft", .outputs = 2}));
+    if (!wants_all) {
+      model.mutable_graph()->mutable_node(0)->set_output(0, "");
+      model.mutable_graph()->mutable_output()->DeleteSubrange(0, 1);
+    }
+    const std::string bytes = model.SerializeAsString();
+    const Model read = parse_onnx(std::as_bytes(std::span(bytes)), "test.onnx", ".").value();
+    return numbers(evaluate_model(read, {}, {.numerics = Numerics::rounded}).value().back());
+  };
+  PlainLstm holds = p;
+  holds.holds_ended = true;
+  const auto last = [&](const PlainLstm& plain) {
+    const Numbers all = plain.result(cell);
+    Numbers y;
+    for (size_t b = 0; b < 3; ++b)
+      for (size_t j = 0; j < 3; ++j)
+        y.push_back(all[(static_cast<size_t>(p.lengths[b]) - 1) * 9 + b * 3 + j]);
+    return y;
+  };
+  EXPECT_THAT(run(true), near(last(p)));
+  EXPECT_THAT(run(false), near(last(holds)));
+  EXPECT_THAT(last(p), testing::Not(near(last(holds))));
 }
 
 TEST(OnnxDynamicQuantizeLstm, GoesBothWays) {

@@ -299,9 +299,18 @@ std::vector<Value> run_byte_direction(Node& n, const ByteLstm& l, int64_t d) {
   std::vector<Value> scanned = {input_sums(n, l, d, is_turned)};
   if (l.lengths) scanned.push_back(iota(b, DType::i32, {l.x.dim(0)}, 0));
 
-  const auto body = [&](Builder&, std::span<const Value> in) -> std::vector<Value> {
+  // The state is the last row of Y, where a sequence that has ended has zeros; its first step
+  // behind the end still reads its last output. Without Y the last output stays.
+  const bool forgets = l.lengths && n.wants(0);
+  const auto body = [&](Builder& region, std::span<const Value> in) -> std::vector<Value> {
     const size_t own = carried.size();
-    const Value recurrent = product_of_bytes(n, in[0], {in[2], in[3], in[4]});
+    Value state = in[0];
+    if (forgets) {
+      const Value has_ended =
+          compare("gt", broadcast_to(in[own + 1], in[lengths].dims()), in[lengths]);
+      state = select(broadcast(has_ended, state.dims(), {0}), region.scalar(DType::f32, 0), state);
+    }
+    const Value recurrent = product_of_bytes(n, state, {in[2], in[3], in[4]});
     std::vector<Value> next =
         lstm_step({.sums = in[own] + recurrent,
                    .cell = in[1],
