@@ -142,6 +142,20 @@ std::string json_of(const Measured& measured) {
   return json.dump(2) + "\n";
 }
 
+// The sizes that were open stay so, where the layers are the same for all of them.
+Result<Graph> with_open_sizes(const Source& source, const Graph& measured,
+                              const quantize::QuantizeResult& result, int64_t group,
+                              Console& console) {
+  const Graph* open = single_graph(source.model);
+  if (open == nullptr || open->is_static()) return result.graph;
+  const std::vector<quantize::Layer> layers = HONE_TRY(quantize::layers_of(measured));
+  std::optional<Graph> graph =
+      HONE_TRY(quantize::quantized_open(*open, layers, result.choices, group));
+  if (graph) return std::move(*graph);
+  console.note("the model has the sizes that were measured: for others its layers are not these");
+  return result.graph;
+}
+
 }  // namespace
 
 Status cmd_quantize(const Arguments& arguments, Console& console) {
@@ -183,7 +197,9 @@ Status cmd_quantize(const Arguments& arguments, Console& console) {
                                        .is_by_seconds = options.only_faster}),
                         console));
   if (path.empty()) return {};
-  return write_model(model_of(measured.result.graph), path, console, onnx);
+  const Graph written =
+      HONE_TRY(with_open_sizes(source, *graph, measured.result, options.group, console));
+  return write_model(model_of(written), path, console, onnx);
 }
 
 }  // namespace hone::cli

@@ -51,13 +51,14 @@ Result<TensorDataset> read_data(const Declaration& declaration, const fs::path& 
   return data;
 }
 
+std::string measured_text(const StepResult& result) {
+  std::string line = fmt::format("validation {:.5g}", result.loss);
+  for (const auto& [name, value] : result.metrics) line += fmt::format(", {} {:.4g}", name, value);
+  return line;
+}
 std::string told(const EpochResult& epoch) {
   std::string line = fmt::format("epoch {}: loss {:.5g}", epoch.epoch + 1, epoch.loss);
-  if (!epoch.validation) return line;
-  line += fmt::format(", validation {:.5g}", epoch.validation->loss);
-  for (const auto& [name, value] : epoch.validation->metrics)
-    line += fmt::format(", {} {:.4g}", name, value);
-  return line;
+  return epoch.validation ? fmt::format("{}, {}", line, measured_text(*epoch.validation)) : line;
 }
 
 // The network for any number of samples, with the weights of the best epoch.
@@ -65,6 +66,11 @@ Status write_network(const Declaration& declaration, const TensorDataset& data, 
                      const fs::path& folder, Console& console) {
   const fs::path best = folder / "best.safetensors";
   if (fs::exists(best)) HONE_TRY(trainer.load(best));
+  const std::string path = (folder / "model.hone").native();
+  if (declaration.given) {
+    const Graph graph = HONE_TRY(trained_network(*declaration.given, trainer.weights()));
+    return write_model(model_of(graph), path, console);
+  }
   const int64_t first[] = {0};
   BatchTypes types = types_of(HONE_TRY(data.batch(first, 0)));
   for (auto& [name, type] : types) {
@@ -76,7 +82,23 @@ Status write_network(const Declaration& declaration, const TensorDataset& data, 
   const Graph graph = HONE_TRY(trainer.frozen(
       [&](Network& net) { return std::vector{declared_output(declaration, net).named(output)}; },
       types));
-  return write_model(model_of(graph), (folder / "model.hone").native(), console);
+  return write_model(model_of(graph), path, console);
+}
+
+// The model in the place of layers; its path is relative to the text's folder.
+Result<std::optional<Lifted>> read_given(const Declaration& declaration, const fs::path& text) {
+  if (declaration.model.empty()) return std::optional<Lifted>();
+  const auto read = [&]() -> Result<Lifted> {
+    const std::string path = (text.parent_path() / declaration.model).native();
+    const Source source = HONE_TRY(load_source(path));
+    const Graph* graph = single_graph(source.model);
+    if (graph == nullptr) return no_single_graph(source.model, "'hone train'");
+    return given_network(*graph);
+  };
+  Result<Lifted> given = read();
+  if (given.ok()) return std::optional(std::move(*given));
+  return std::move(given).error().within(
+      fmt::format("{}, line {}", text.native(), declaration.lines.at("model")));
 }
 
 // It schedules what the devices exchange.
@@ -143,7 +165,8 @@ Status train_on(const Processes& processes, const Arguments& arguments, Console&
   const std::string text = HONE_TRY(read_file(path, kMaxDeclaration));
   Result<Declaration> parsed = parse_declaration(text);
   if (!parsed.ok()) return Error(parsed.error()).within(path.native());
-  const Declaration& declaration = *parsed;
+  Declaration& declaration = *parsed;
+  declaration.given = HONE_TRY(read_given(declaration, path));
   const fs::path folder = folder_of(arguments);
   HONE_TRY(check_writable_path(folder.native()));
 
@@ -168,11 +191,14 @@ Status train_on(const Processes& processes, const Arguments& arguments, Console&
   Trainer trainer =
       HONE_TRY(Trainer::make([&](Network& net) { return declared_objective(declaration, net); },
                              data, native.target, options));
+  if (declaration.given) HONE_TRY(trainer.begin_with(declaration.given->weights));
   if (arguments.given("anew")) {
     for (const char* file : {"last.safetensors", "best.safetensors"}) fs::remove(folder / file);
   } else if (HONE_TRY(trainer.resume())) {
     console.note("goes on after step {} of {}", trainer.steps(), folder.native());
   }
+  if (declaration.given && validation && trainer.steps() == 0)
+    console.note("before: {}", measured_text(HONE_TRY(trainer.evaluate(*validation))));
   const Console::Keeping keeping(console);
   const TrainingResult result = HONE_TRY(trainer.train(validation ? &*validation : nullptr));
   console.print("best loss {:.5g} in epoch {}{}\n", result.best_loss, result.best_epoch + 1,

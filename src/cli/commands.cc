@@ -87,11 +87,36 @@ constexpr auto kZooExport = [] {
   return all;
 }();
 
+constexpr Option kZooDigits[] = {
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::output_path,
+     .value = "FOLDER",
+     .doc = "where the files go (default: digits)"},
+    {.name = "samples",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "images to learn from",
+     .fallback = "4000",
+     .low = 1,
+     .high = 1'000'000},
+    {.name = "seed",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "seed of the drawings",
+     .fallback = "0",
+     .low = 0},
+};
+
 constexpr Example kZooListExamples[] = {{"hone zoo list", "all models"}};
 constexpr Example kZooExportExamples[] = {
     {"hone zoo export resnet18 -o resnet18.hone", "writes resnet18.hone and resnet18.npz"},
     {"hone zoo export resnet18 --opset 17 -o resnet18.onnx", "the same as an ONNX file"},
     {"hone zoo export lstm --unroll --length 64 -o lstm.hone", "a recurrence, written out"}};
+
+constexpr Example kZooDigitsExamples[] = {
+    {"hone zoo digits -o digits", "digits/train.npz, digits/test.npz and digits/runs"},
+    {"hone zoo digits -o others --seed 1 --samples 500", "other drawings of the same task"}};
 
 // ---- opt, ops and the rest ---------------------------------------------------------------------
 
@@ -188,6 +213,17 @@ constexpr Command kCommands[] = {
      .options = kZooExport,
      .examples = kZooExportExamples,
      .run = &cmd_zoo_export},
+    {.name = "zoo digits",
+     .summary = "Draw a labelled set of digits, to train and judge small models",
+     .text =
+         "Each image is a digit of a few strokes. Its points, size, slope and width are random, "
+         "and it has noise. The arrays are image f32[N, 256], 16 by 16 pixels, and label "
+         "i64[N]. "
+         "train.npz and test.npz are for 'hone train'. The folder runs has 16 files of 128 "
+         "other images each, for --data of 'hone quantize' (docs/quantize.md).",
+     .options = kZooDigits,
+     .examples = kZooDigitsExamples,
+     .run = &cmd_zoo_digits},
     {.name = "doctor",
      .summary = "Say what this machine has, what hone would use, and what is missing",
      .text = "Looks at the processor, the memory, the folders where hone keeps compiled code and "

@@ -17,6 +17,7 @@ Status cmd_demo(const Arguments& arguments, Console& console);
 Status cmd_worker(const Arguments& arguments, Console& console);
 Status cmd_zoo_list(const Arguments& arguments, Console& console);
 Status cmd_zoo_export(const Arguments& arguments, Console& console);
+Status cmd_zoo_digits(const Arguments& arguments, Console& console);
 Status cmd_target_show(const Arguments& arguments, Console& console);
 Status cmd_target_list(const Arguments& arguments, Console& console);
 Status cmd_target_prices(const Arguments& arguments, Console& console);

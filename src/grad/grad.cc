@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "grad/linearize.h"
+#include "grad/straight_through.h"
 #include "grad/transpose.h"
 #include "grad/unzip.h"
 #include "ir/derivative.h"
@@ -178,7 +179,8 @@ Value straight_through(Value x, Value q, Value scale, Value zero, Op dequantize)
   return reals(q, true) + select(inside, again - stop_gradient(again), b.scalar(x.dtype(), 0));
 }
 
-// The same values; derivatives take each pair of quantize and dequantize as the identity.
+}  // namespace
+
 Result<Graph> with_straight_through(const Graph& graph) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
@@ -203,8 +205,6 @@ Result<Graph> with_straight_through(const Graph& graph) {
   }
   return copy.finish();
 }
-
-}  // namespace
 
 Result<Graph> grad(const Graph& source, uint32_t loss, const Mask& inputs) {
   HONE_TRY(check_loss(source, loss));

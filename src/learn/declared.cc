@@ -144,6 +144,8 @@ constexpr Statement kStatements[] = {
        to.layers.push_back(HONE_TRY(parse_layer(words)));
        return {};
      }},
+    {"model", "model FILE", "a model that exists, in the place of layers; its weights go on",
+     [](Declaration& to, Words words) { return read_text(words, to.model); }},
     {"optimizer", "optimizer NAME", "how weights follow their gradients (adam)",
      [](Declaration& to, Words words) -> Status {
        HONE_TRY(read_text(words, to.optimizer));
@@ -208,6 +210,54 @@ Status read_line(std::string_view line, int64_t number, Declaration& to,
   return {};
 }
 
+// ---- A model in the place of layers -----------------------------------------------------------
+
+Result<Graph> fitting(const Declaration& declaration, Type x) {
+  const Lifted& given = *declaration.given;
+  std::vector<Type> types = {x};
+  for (const NamedTensor& weight : given.weights) types.push_back(weight.tensor.type());
+  const Result<Bindings> bindings = bind_inputs(given.graph, types);
+  if (!bindings.ok())
+    return Error(bindings.error())
+        .about(fmt::format("model {}", declaration.model))
+        .with_hint(
+            "a model with a number for its samples takes batches of this size alone: "
+            "'batch N', and as many samples for validation, or a multiple");
+  Graph graph = HONE_TRY(specialize(given.graph, *bindings));
+  ValueId output = graph.outputs()[0];
+  if (declaration.loss == "cross-entropy") output = logits_of(graph, output);
+  graph.set_outputs({output});
+  return graph;
+}
+
+Value given_output(const Declaration& declaration, Network& net, Value x) {
+  if (!net.b.ok()) return x;
+  const Result<Graph> graph = fitting(declaration, x.type());
+  if (!graph.ok()) {
+    net.b.fail(Error(graph.error()).within(line_text(declaration.lines.at("model"))));
+    return x;
+  }
+  std::vector<Value> arguments = {x};
+  for (const auto& [name, tensor] : declaration.given->weights) {
+    const auto dims = tensor.type().dims();
+    arguments.push_back(
+        net.weight(name, Dims(dims.begin(), dims.end()), Initializer::constant(0), tensor.dtype()));
+  }
+  return net.b.ok() ? net.b.inlined(*graph, arguments)[0] : x;
+}
+
+// A model may take batches of one size alone.
+BatchTypes checked_types(const Declaration& declaration, const Batch& rows) {
+  BatchTypes types = types_of(rows);
+  if (!declaration.given) return types;
+  for (auto& [name, type] : types) {
+    Dims dims(type.dims().begin(), type.dims().end());
+    dims[0] = declaration.training.loader.batch_size;
+    type = type.with_dims(dims);
+  }
+  return types;
+}
+
 // ---- Data ---------------------------------------------------------------------------------------
 
 // True if the loss can compare what the layers give with the target.
@@ -242,10 +292,10 @@ Status check_labels(const Declaration& declaration, const Tensor& labels, int64_
     if (wrong == piece.end()) continue;
     const int64_t row =
         (first + (wrong - piece.begin())) / (labels.elements() / labels.type().dim(0).value());
-    return bad_input(
-               "row {} of '{}' in {} has label {}; the last layer has the {} classes from 0 on",
-               row, declaration.target, file, *wrong, classes)
-        .within(line_text(declaration.layers.back().line));
+    return bad_input("row {} of '{}' in {} has label {}; the network has the {} classes from 0 on",
+                     row, declaration.target, file, *wrong, classes)
+        .within(line_text(declaration.given ? declaration.lines.at("model")
+                                            : declaration.layers.back().line));
   }
   return {};
 }
@@ -261,7 +311,12 @@ Result<Declaration> parse_declaration(std::string_view text) {
     if (Status status = read_line(line, number, declaration, seen); !status.ok())
       return Error(status.error()).within(line_text(number));
   }
-  for (std::string_view needed : {"data", "input", "target", "layer"})
+  const bool has_model = !declaration.model.empty();
+  if (has_model && !declaration.layers.empty())
+    return bad_input("there are layers, and a model in their place")
+        .with_hint("keep 'model', or the lines 'layer'")
+        .within(line_text(declaration.lines.at("model")));
+  for (std::string_view needed : {"data", "input", "target", has_model ? "model" : "layer"})
     if (std::ranges::find(seen, needed) == seen.end())
       return bad_input("the line '{}' is missing", needed)
           .with_hint("'hone help train' shows an example");
@@ -271,6 +326,7 @@ Result<Declaration> parse_declaration(std::string_view text) {
 
 Value declared_output(const Declaration& declaration, Network& net) {
   Value x = net.input(declaration.input);
+  if (declaration.given) return given_output(declaration, net, x);
   for (size_t i = 0; i < declaration.layers.size() && net.b.ok(); ++i) {
     const DeclaredLayer& layer = declaration.layers[i];
     const auto* kind = std::ranges::find(kLayers, layer.kind, &LayerKind::name);
@@ -283,14 +339,30 @@ Value declared_output(const Declaration& declaration, Network& net) {
   return x;
 }
 
+Result<Lifted> given_network(const Graph& model) {
+  if (model.inputs().size() != 1)
+    return bad_input("a network has one input, and '{}' has {}", model.name(),
+                     model.inputs().size());
+  Lifted given = HONE_TRY(lift_weights(HONE_TRY(unpack_weights(model)), 0, {}));
+  if (!given.weights.empty()) return given;
+  return bad_input(
+      "'{}' has no weights to train: no real constant of rank 1 or more decides its first output",
+      model.name());
+}
+
+Result<Graph> trained_network(const Lifted& given, std::span<const NamedTensor> weights) {
+  return pack_weights(HONE_TRY(lower_weights(given, weights)));
+}
+
 Status check_samples(const Declaration& declaration, const Batch& rows, std::string_view file) {
-  const BatchTypes types = types_of(rows);
+  const BatchTypes types = checked_types(declaration, rows);
   Builder b("network");
   Network net(b, Network::Mode::evaluation, types);
   const Value y = declared_output(declaration, net);
   HONE_TRY(b.status());
   const Tensor& target = rows.at(declaration.target);
-  HONE_TRY(check_target_type(declaration, y.type(), target.type()));
+  const auto type = std::ranges::find(types, declaration.target, &BatchTypes::value_type::first);
+  HONE_TRY(check_target_type(declaration, y.type(), type->second));
   if (declaration.loss != "cross-entropy") return {};
   return check_labels(declaration, target, y.type().dim(y.rank() - 1).value(), file);
 }

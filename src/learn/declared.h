@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "learn/lift_weights.h"
 #include "learn/trainer.h"
 
 // Small networks as text, for `hone train`: one statement a line, # begins a comment.
@@ -18,6 +20,8 @@
 //   layer linear 10
 //   optimizer adam
 //   epochs 8
+//
+// Or the network is a model that exists: "model small.hone" stands for the layers.
 
 namespace hone {
 
@@ -35,6 +39,8 @@ struct Declaration {
   std::string target;
   std::string loss = "mse";
   std::vector<DeclaredLayer> layers = {};
+  std::string model;            // a path, in the place of layers
+  std::optional<Lifted> given;  // that model, by given_network()
   std::string optimizer = "adam";
   double rate = 0;  // 0: the optimizer's own
   TrainingOptions training = {};
@@ -43,6 +49,12 @@ struct Declaration {
 
 // Every error says its line.
 Result<Declaration> parse_declaration(std::string_view text);
+
+// The model of `model`: it has one input, and its first output is that of the layers. Weights of
+// few bits train as f32, rounded where they are read.
+Result<Lifted> given_network(const Graph& model);
+// The same model with other weights, which have as few bits as before.
+Result<Graph> trained_network(const Lifted& given, std::span<const NamedTensor> weights);
 
 // True if the arrays of the file, with a row for each sample, are what the layers and the loss
 // take, and labels are classes of the last layer. An error says the line.

@@ -31,6 +31,13 @@ Value cross_entropy(Value logits, Value labels) {
       reduce_sum(select(chosen, each, logits.builder().scalar(each.dtype(), 0)), {last}));
 }
 
+ValueId logits_of(const Graph& graph, ValueId output) {
+  const NodeId n = graph.producer(output);
+  if (graph.opcode(n) != Opcode::softmax) return output;
+  const int64_t axis = graph.op(n).integer("axis"), rank = graph.type(output).rank();
+  return axis == -1 || axis == rank - 1 ? graph.operands(n)[0] : output;
+}
+
 Value log_squared_error(Value y, Value target) { return mean_squared_error(log(y), log(target)); }
 
 // ---- Ranks --------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ Value mean_squared_error(Value y, Value target);
 // The mean of -log(softmax(logits)[label]) over all dims but the last, which are those of the
 // labels: integers. A label outside of the last dim counts as its nearest end.
 Value cross_entropy(Value logits, Value labels);
+// The part of a model that cross_entropy() takes: the operand of a final softmax, or the output.
+ValueId logits_of(const Graph& graph, ValueId output);
 
 // The mean of (log(y) - log(target))^2, of numbers above 0: errors count by their ratio.
 Value log_squared_error(Value y, Value target);

@@ -4,11 +4,11 @@
 #include <set>
 
 #include "base/text.h"
-#include "grad/changes.h"
 #include "grad/grad.h"
 #include "ir/derivative.h"
 #include "ir/graph_copy.h"
 #include "ir/op_facts.h"
+#include "learn/lift_weights.h"
 #include "learn/losses.h"
 
 namespace hone {
@@ -26,65 +26,6 @@ class Names {
  private:
   std::set<std::string> taken_;
 };
-
-// ---- Weights become inputs ----------------------------------------------------------------------
-
-// Per node: whether it is a constant that an op reads as something that training leaves alone.
-Mask statistics(const Graph& graph) {
-  Mask mask(graph.node_count(), false);
-  for (NodeId n : graph.nodes()) {
-    if (graph.opcode(n) != Opcode::batch_norm) continue;
-    const auto operands = graph.operands(n);
-    for (ValueId v : operands.subspan(3)) mask[graph.producer(v).index] = true;  // mean, variance
-  }
-  return mask;
-}
-
-bool matches(std::string_view pattern, std::string_view name) {
-  if (!pattern.ends_with('*')) return pattern == name;
-  return name.starts_with(pattern.substr(0, pattern.size() - 1));
-}
-
-// A model whose weights are inputs behind its own.
-struct Lifted {
-  Graph graph;
-  std::vector<NamedTensor> weights;
-};
-
-Result<Lifted> lift_weights(const Graph& model, std::span<const std::string> frozen) {
-  const Mask skipped = statistics(model);
-  std::vector<bool> used(frozen.size(), false);
-  Lifted lifted;
-  GraphCopy copy(model);
-  for (NodeId n : model.nodes())
-    if (is_parameter(model.opcode(n))) HONE_TRY(copy.node(n));
-  for (NodeId n : model.nodes()) {
-    if (is_parameter(model.opcode(n))) continue;
-    const bool is_held = is_constant(model.opcode(n));
-    const ValueId value = is_held ? model.result(n) : ValueId();
-    bool is_weight = is_held && !skipped[n.index] && model.type(value).rank() > 0 &&
-                     is_differentiable(model.type(value));
-    for (size_t i = 0; is_weight && i < frozen.size(); ++i)
-      if (matches(frozen[i], model.name(value))) {
-        used[i] = true;
-        is_weight = false;
-        break;
-      }
-    if (!is_weight) {
-      HONE_TRY(copy.node(n));
-      continue;
-    }
-    const std::string name(model.name(value));
-    copy.replace(value, copy.target().add_parameter(model.type(value), name));
-    lifted.weights.push_back({name, model.constant(n)});
-  }
-  for (size_t i = 0; i < frozen.size(); ++i)
-    if (!used[i])
-      return usage_error("no weight is called '{}'", frozen[i])
-          .with_hint("'hone inspect' lists the largest; a * at the end stands for any rest");
-  lifted.graph = copy.finish();
-  return lifted;
-}
 
 // ---- The loss -----------------------------------------------------------------------------------
 
@@ -112,14 +53,6 @@ Result<Loss> find_loss(const Graph& model, std::string_view name) {
   return usage_error("there is no loss '{}'", name)
       .with_hint(
           fmt::format("a loss is mse, cross-entropy, or an output: {}", join(outputs, ", ")));
-}
-
-// The operand of a final softmax, as cross_entropy() takes logits; otherwise the output itself.
-ValueId logits_of(const Graph& graph, ValueId output) {
-  const NodeId n = graph.producer(output);
-  if (graph.opcode(n) != Opcode::softmax) return output;
-  const int64_t axis = graph.op(n).integer("axis"), rank = graph.type(output).rank();
-  return axis == -1 || axis == rank - 1 ? graph.operands(n)[0] : output;
 }
 
 std::vector<Value> parameters_like(Builder& b, const Graph& graph, Names& names) {
@@ -246,33 +179,11 @@ class StepBuilder {
   std::vector<Carried> carried_;
 };
 
-// Leaves weights constant on which the loss does not depend.
-Result<Lifted> with_gradients(const Graph& model, const Loss& loss,
-                              std::span<const std::string> frozen) {
-  Graph named = model;
-  Names names;
-  for (ValueId v : named.inputs()) names.unique(named.name(v));
-  for (NodeId n : named.nodes())
-    if (is_constant(named.opcode(n)) && named.name(named.result(n)).empty())
-      named.set_name(named.result(n), names.unique("weight"));
-  Lifted lifted = HONE_TRY(lift_weights(named, frozen));
-  const size_t own = named.inputs().size();
-  std::vector<std::string> without(frozen.begin(), frozen.end());
-  for (size_t i = 0; i < lifted.weights.size(); ++i) {
-    Mask one(lifted.graph.inputs().size(), false);
-    one[own + i] = true;
-    if (!changing_outputs(lifted.graph, one)[loss.output])
-      without.push_back(lifted.weights[i].name);
-  }
-  if (without.size() > frozen.size()) lifted = HONE_TRY(lift_weights(named, without));
-  return lifted;
-}
-
 }  // namespace
 
 Result<TrainingStep> training_step(const Graph& model, const StepOptions& options) {
   const Loss loss = HONE_TRY(find_loss(model, options.loss));
-  Lifted lifted = HONE_TRY(with_gradients(model, loss, options.frozen));
+  Lifted lifted = HONE_TRY(lift_weights(model, loss.output, options.frozen));
   if (lifted.weights.empty())
     return bad_input(
                "the model has no weights to train: no real constant of rank 1 or more "

@@ -17,6 +17,7 @@ constexpr int kMostMoves = 8;        // between a constant and the product that 
 
 // The constant behind moves, as the product reads it; nothing: data is behind them.
 Result<std::optional<Tensor>> constant_behind(const Graph& graph, ValueId v) {
+  if (!graph.type(v).is_static()) return std::optional<Tensor>();
   std::vector<NodeId> moves;
   ValueId at = v;
   while (!is_constant(graph.opcode(graph.producer(at)))) {

@@ -165,6 +165,23 @@ Result<Graph> quantized(const Graph& graph, std::span<const Layer> layers,
   return remove_dead_code(copy.finish());
 }
 
+Result<std::optional<Graph>> quantized_open(const Graph& open, std::span<const Layer> layers,
+                                            std::span<const LayerChoice> choices, int64_t group) {
+  const std::vector<Layer> own = HONE_TRY(layers_of(open));
+  const auto is_same = [](const Layer& a, const Layer& b) {
+    return a.name == b.name && a.side == b.side && a.feature_axis == b.feature_axis &&
+           a.group_axis == b.group_axis && a.data_axis == b.data_axis &&
+           a.result_axis == b.result_axis && a.weights.type() == b.weights.type();
+  };
+  if (!std::ranges::equal(own, layers, [&](const Layer& a, const Layer& b) {
+        // A layer that stays f32 has no weights to compare.
+        const bool stays = choices[static_cast<size_t>(&b - layers.data())].level == Precision::f32;
+        return stays ? a.name == b.name : a.why_not.empty() && is_same(a, b);
+      }))
+    return std::optional<Graph>();
+  return std::optional(HONE_TRY(quantized(open, own, choices, group)));
+}
+
 Result<Graph> probe(const Graph& graph, std::span<const Layer> layers) {
   std::vector<ValueId> seen;
   GraphCopy copy = HONE_TRY(copied(

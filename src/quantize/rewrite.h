@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,11 @@ struct LayerChoice {
 // check_level() has no objections. Inputs, outputs and sizes stay.
 Result<Graph> quantized(const Graph& graph, std::span<const Layer> layers,
                         std::span<const LayerChoice> choices, int64_t group);
+
+// The same for the graph whose sizes are open, if the choices were made for numbers. Nothing if its
+// layers are not those: other sizes may be other products.
+Result<std::optional<Graph>> quantized_open(const Graph& open, std::span<const Layer> layers,
+                                            std::span<const LayerChoice> choices, int64_t group);
 
 // A graph that computes what any choice computes, up to the rounding of f32, for measuring many
 // choices by one compilation. Behind the inputs it has those of probe_inputs(), per layer that may

@@ -22,6 +22,7 @@ const std::map<std::string_view, Words>& lines() {
       {"demo", {"zoo:mlp,size=tiny"}},
       {"zoo list", {}},
       {"zoo export", {"mlp", "--size", "tiny", "-o", "m.hone"}},
+      {"zoo digits", {"-o", "drawn", "--samples", "10"}},
       {"doctor", {}},
       {"target show", {"host"}},
       {"target list", {}},
