@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/team.h"
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/loaded_model.h"
 
 // The C interface. No exception leaves it.
@@ -112,6 +113,20 @@ hone_code guarded(hone_error** out, const Call& call) noexcept {
 // Options as they were when struct_size was this.
 constexpr size_t kFirstOptions = offsetof(hone_load_options, verify) + sizeof(int32_t);
 constexpr size_t kDeviceOptions = offsetof(hone_load_options, devices) + sizeof(int64_t);
+constexpr size_t kGpuOptions = offsetof(hone_load_options, driver) + sizeof(const char*);
+
+// The GPU that the options name; null: none.
+Result<std::shared_ptr<const CudaDevice>> gpu_of(const hone_load_options& given) {
+  if (given.struct_size < kGpuOptions || given.device == nullptr ||
+      std::string_view(given.device) == "cpu")
+    return std::shared_ptr<const CudaDevice>();
+  const std::optional<int> number = HONE_TRY(named_gpu_number(given.device, "device"));
+  if (!number)
+    return usage_error("there is no device '{}'", excerpt(given.device))
+        .with_hint("'cpu' is the processor, and 'cuda' or 'cuda:1' is a GPU");
+  return open_cuda_device(given.driver == nullptr ? std::string(kCudaLibrary) : given.driver,
+                          *number);
+}
 
 Result<HonecOptions> options_of(const hone_load_options* given) {
   HonecOptions options;
@@ -125,6 +140,7 @@ Result<HonecOptions> options_of(const hone_load_options* given) {
     return usage_error("a limit of {} bytes is not possible", given->memory_limit);
   if (given->threads > 0) options.threads = given->threads;
   if (given->memory_limit > 0) options.memory_limit = given->memory_limit;
+  options.device = HONE_TRY(gpu_of(*given));
   return options;
 }
 
@@ -169,6 +185,15 @@ struct hone_model {
       if (auto executable = loaded->for_sizes(i); executable != nullptr)
         sizes.push_back(
             std::make_unique<const Sized>(file.programs()[file.sizes()[i]], std::move(executable)));
+    if (file.is_single()) gpu = on_gpu();
+  }
+
+  // The code of a model of one graph there; null: the processor has it.
+  std::shared_ptr<const hone::CudaExecutable> on_gpu() const {
+    std::vector<hone::Type> types;
+    for (size_t i = 0; i < all_inputs.count(); ++i) types.push_back(all_inputs.type(i));
+    const auto code = loaded->executable(0, types);
+    return code.ok() ? std::dynamic_pointer_cast<const hone::CudaExecutable>(*code) : nullptr;
   }
 
   const Sized* at(size_t index) const {
@@ -179,6 +204,7 @@ struct hone_model {
 
   std::shared_ptr<const hone::LoadedModel> loaded;
   std::vector<std::unique_ptr<const Sized>> sizes;
+  std::shared_ptr<const hone::CudaExecutable> gpu;
   // With the sizes that are open.
   hone::Ports all_inputs;
   hone::Ports all_outputs;
@@ -354,6 +380,62 @@ hone_code hone_run(const hone_model* model, const void* const* inputs, size_t in
     if ((inputs == nullptr && input_count > 0) || (outputs == nullptr && output_count > 0))
       return hone::usage_error("the inputs or outputs are null");
     return hone::run_segments(*model, {inputs, input_count}, {outputs, output_count});
+  });
+}
+
+namespace hone {
+namespace {
+
+// Arrays in memory of a GPU: each has an address, and no output overlaps another one.
+Status check_on_gpu(const Ports& inputs, std::span<const uint64_t> from, const Ports& outputs,
+                    std::span<const uint64_t> to) {
+  struct Range {
+    uint64_t begin, end;
+    bool is_output;
+  };
+  std::vector<Range> ranges;
+  const auto add = [&](const Ports& ports, std::span<const uint64_t> all,
+                       bool is_output) -> Status {
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto bytes = static_cast<uint64_t>(ports.type(i).static_bytes());
+      if (bytes == 0) continue;
+      const char* const what = is_output ? "output" : "input";
+      if (all[i] == 0) return bad_input("{} {} has the address 0", what, i);
+      if (all[i] > UINT64_MAX - bytes) return bad_input("{} {} has no such address", what, i);
+      ranges.push_back({all[i], all[i] + bytes, is_output});
+    }
+    return {};
+  };
+  HONE_TRY(add(inputs, from, false));
+  HONE_TRY(add(outputs, to, true));
+  std::ranges::sort(ranges, {}, &Range::begin);
+  uint64_t end = 0, end_of_outputs = 0;
+  for (const Range& one : ranges) {
+    if (one.begin < (one.is_output ? end : end_of_outputs))
+      return bad_input("an output overlaps another array");
+    end = std::max(end, one.end);
+    if (one.is_output) end_of_outputs = std::max(end_of_outputs, one.end);
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace hone
+
+hone_code hone_run_on_gpu(const hone_model* model, const uint64_t* inputs, size_t input_count,
+                          const uint64_t* outputs, size_t output_count, void* stream,
+                          hone_error** error) {
+  return hone::guarded(error, [&]() -> hone::Status {
+    if (model == nullptr || (inputs == nullptr && input_count > 0) ||
+        (outputs == nullptr && output_count > 0))
+      return hone::usage_error("the model, the inputs or the outputs are null");
+    if (model->gpu == nullptr)
+      return hone::usage_error("the model is not one graph on a GPU")
+          .with_hint("hone_run takes arrays in memory of this machine");
+    HONE_TRY(hone::check_counts(model->all_inputs, input_count, model->all_outputs, output_count));
+    const std::span<const uint64_t> from(inputs, input_count), to(outputs, output_count);
+    HONE_TRY(hone::check_on_gpu(model->all_inputs, from, model->all_outputs, to));
+    return model->gpu->run_on_device(from, to, static_cast<hone::cuda::Stream>(stream));
   });
 }
 

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Of this header: it grows when something is added. */
-#define HONE_API_VERSION 5
+#define HONE_API_VERSION 6
 
 /* What a function returns. The numbers are the exit codes of the command line. */
 typedef int32_t hone_code;
@@ -83,6 +83,9 @@ typedef struct hone_load_options {
                            outputs and weights; 0: none */
   int32_t verify;       /* not 0: reads all weights, and checks them */
   int64_t devices;      /* that divide the batch; 0: as many as the file is for. Since version 5 */
+  const char* device;   /* a GPU that runs the file's code for GPUs (hone compile --target sm_80):
+                           "cuda" or "cuda:1"; null or "cpu": the processor. Since version 6 */
+  const char* driver;   /* the library of the GPU's driver; null: libcuda.so.1. Since version 6 */
 } hone_load_options;
 
 /* The HONE_API_VERSION of the library, which may be newer than that of the header. */
@@ -91,8 +94,9 @@ int32_t hone_api_version(void);
 /* Loads the file; `options` may be null. On success `*model` is to be freed by hone_free.
  * Returns HONE_OK; HONE_USAGE: a null path or model, options of no size that is known, negative
  * numbers in them; HONE_BAD_INPUT: no such file, or it is damaged; HONE_UNSUPPORTED: another
- * version, instructions that this machine lacks, or another number of devices than the file is for;
- * HONE_LIMIT: too little memory, or threads; HONE_INTERNAL. */
+ * version, instructions that this machine lacks, another number of devices than the file is for, no
+ * such GPU or driver, or no code for it; HONE_LIMIT: too little memory, or threads, or a GPU that
+ * fails; HONE_INTERNAL. */
 hone_code hone_load(const char* path, const hone_load_options* options, hone_model** model,
                     hone_error** error);
 
@@ -135,7 +139,7 @@ hone_code hone_run(const hone_model* model, const void* const* inputs, size_t in
  * the first of them. Since version 2. */
 
 /* For how many choices of sizes the model was compiled. 0: it has code for all sizes, or segments
- * whose sizes depend on data, or several devices run it: hone_call runs it. */
+ * whose sizes depend on data, or several devices or a GPU run it: hone_call runs it. */
 size_t hone_size_count(const hone_model* model);
 
 /* The input, or output, of this index, with the dims of these sizes; null if there is none. */
@@ -173,6 +177,19 @@ void hone_outputs_free(hone_outputs* outputs);
  * passes one buffer for both to hone_run or hone_run_sized, as for the cache of a decoder, saves a
  * copy: the input is changed in place. */
 int64_t hone_output_donor(const hone_model* model, size_t output);
+
+/* Models on a GPU (`device` of the options). Since version 6. */
+
+/* hone_run on arrays in the memory of the GPU, without copies to this machine. Addresses are those
+ * that the driver gave; arrays have hone_port's bytes, row by row. The run is put into `stream`, a
+ * CUstream, behind what is there; null: the default stream. It has ended on return. An array that
+ * begins at a multiple of 256 bytes is used where it lies; others are copied on the GPU. Returns
+ * HONE_OK; HONE_USAGE: a null pointer, not as many addresses as ports, or the model is not one
+ * graph on a GPU; HONE_BAD_INPUT: an address is 0, or an output overlaps another array; HONE_LIMIT:
+ * the GPU fails; HONE_INTERNAL. */
+hone_code hone_run_on_gpu(const hone_model* model, const uint64_t* inputs, size_t input_count,
+                          const uint64_t* outputs, size_t output_count, void* stream,
+                          hone_error** error);
 
 /* A function that fails sets `*error`, which is to be freed, unless its `error` is null; one that
  * succeeds sets it to null. Code and text are never HONE_OK and never null; the hint says what to

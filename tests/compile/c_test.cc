@@ -180,26 +180,36 @@ TEST_F(CInterface, OptionsAreChecked) {
                                .threads = 1,
                                .memory_limit = 1 << 30,
                                .verify = 1,
-                               .devices = 0};
+                               .devices = 0,
+                               .device = nullptr,
+                               .driver = nullptr};
   ASSERT_EQ(load(&options), HONE_OK) << said_.text();
   hone_free(std::exchange(model_, nullptr));
   // Options that a later header adds are beyond what this library knows.
   options.struct_size += 100;
   ASSERT_EQ(load(&options), HONE_OK);
   hone_free(std::exchange(model_, nullptr));
-  for (hone_load_options bad :
-       {hone_load_options{
-            .struct_size = 4, .threads = 0, .memory_limit = 0, .verify = 0, .devices = 0},
-        hone_load_options{.struct_size = sizeof options,
-                          .threads = -1,
-                          .memory_limit = 0,
-                          .verify = 0,
-                          .devices = 0},
-        hone_load_options{.struct_size = sizeof options,
-                          .threads = 0,
-                          .memory_limit = -1,
-                          .verify = 0,
-                          .devices = 0}}) {
+  for (hone_load_options bad : {hone_load_options{.struct_size = 4,
+                                                  .threads = 0,
+                                                  .memory_limit = 0,
+                                                  .verify = 0,
+                                                  .devices = 0,
+                                                  .device = nullptr,
+                                                  .driver = nullptr},
+                                hone_load_options{.struct_size = sizeof options,
+                                                  .threads = -1,
+                                                  .memory_limit = 0,
+                                                  .verify = 0,
+                                                  .devices = 0,
+                                                  .device = nullptr,
+                                                  .driver = nullptr},
+                                hone_load_options{.struct_size = sizeof options,
+                                                  .threads = 0,
+                                                  .memory_limit = -1,
+                                                  .verify = 0,
+                                                  .devices = 0,
+                                                  .device = nullptr,
+                                                  .driver = nullptr}}) {
     Said said;
     EXPECT_EQ(hone_load(path_.c_str(), &bad, &model_, &said.error), HONE_USAGE);
     EXPECT_EQ(model_, nullptr);

@@ -15,6 +15,7 @@
 #include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
 #include "runtime/cuda/cuda_executable.h"
+#include "runtime/hone.h"
 #include "runtime/honec_layout.h"
 #include "runtime/loaded_model.h"
 #include "session/compiled.h"
@@ -260,6 +261,84 @@ TEST(GpuFile, RunsOnArraysOfTheDevice) {
         std::memcmp(reinterpret_cast<void*>(to), expected.bytes().data(), expected.bytes().size()),
         0);
   }
+}
+
+// ---- C -----------------------------------------------------------------------------------------
+
+// The error of a call, freed with it.
+struct Said {
+  hone_error* error = nullptr;
+  ~Said() { hone_error_free(error); }
+};
+hone_code code_of_load(const std::string& path, hone_load_options options, hone_model** model) {
+  Said said;
+  const hone_code code = hone_load(path.c_str(), &options, model, &said.error);
+  EXPECT_EQ(hone_error_text(said.error)[0] == '\0', code == HONE_OK);
+  return code;
+}
+
+TEST(GpuFile, RunsFromC) {
+  const FakeCuda cuda;
+  GpuBacking backing;
+  Code code(mlp(), "sm_80");
+  ASSERT_TRUE(code.back(cuda, backing).ok());
+  const HonecProgram program = code.program();
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::string path = folder.path() / "m.honec", driver = FakeCuda::library();
+  ASSERT_TRUE(write_honec(path, {&program, 1}, "1").ok());
+  hone_load_options options = {};
+  options.struct_size = sizeof options;
+  options.device = "cuda";
+  options.driver = driver.c_str();
+  hone_model* model = nullptr;
+  ASSERT_EQ(code_of_load(path, options, &model), HONE_OK);
+  EXPECT_EQ(hone_size_count(model), 0U);
+
+  const auto device = cuda.device().value();
+  const Tensor input = random_inputs(mlp(), 1).value()[0];
+  std::vector<std::byte> expected(hone_output(model, 0)->bytes);
+  const void* const in = input.bytes().data();
+  void* out = expected.data();
+  ASSERT_EQ(hone_run(model, &in, 1, &out, 1, nullptr), HONE_OK);
+  const auto x = CudaMemory::make(device, input.byte_size()).value();
+  const auto y = CudaMemory::make(device, std::ssize(expected)).value();
+  std::memcpy(reinterpret_cast<void*>(x->address()), in, input.bytes().size());
+  const uint64_t from = x->address(), to = y->address(), nowhere = 0;
+  ASSERT_EQ(hone_run_on_gpu(model, &from, 1, &to, 1, nullptr, nullptr), HONE_OK);
+  EXPECT_EQ(std::memcmp(reinterpret_cast<void*>(to), expected.data(), expected.size()), 0);
+  EXPECT_EQ(hone_run_on_gpu(model, &from, 1, &from, 1, nullptr, nullptr), HONE_BAD_INPUT);
+  EXPECT_EQ(hone_run_on_gpu(model, &from, 1, &nowhere, 1, nullptr, nullptr), HONE_BAD_INPUT);
+  EXPECT_EQ(hone_run_on_gpu(model, &from, 1, &to, 0, nullptr, nullptr), HONE_USAGE);
+  EXPECT_EQ(hone_run_on_gpu(nullptr, &from, 1, &to, 1, nullptr, nullptr), HONE_USAGE);
+  hone_free(model);
+}
+
+TEST(GpuFile, CIsToldWhatIsMissing) {
+  const FakeCuda cuda;
+  Code code(mlp(), "sm_80");
+  Compilation cpu(mlp(), host_target().value());
+  const std::vector<HonecProgram> programs = {code.program(), {.image = cpu.image().value()}};
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::string path = folder.path() / "m.honec", driver = FakeCuda::library();
+  ASSERT_TRUE(write_honec(path, programs, "1").ok());
+  hone_load_options options = {};
+  options.struct_size = sizeof options;
+  options.driver = driver.c_str();
+  hone_model* model = nullptr;
+  options.device = "cuda:7";
+  EXPECT_EQ(code_of_load(path, options, &model), HONE_UNSUPPORTED);
+  options.device = "gpu";
+  EXPECT_EQ(code_of_load(path, options, &model), HONE_USAGE);
+  options.device = "cuda";
+  options.driver = "/nowhere/libcuda.so.1";
+  EXPECT_EQ(code_of_load(path, options, &model), HONE_UNSUPPORTED);
+  EXPECT_EQ(model, nullptr);
+  // Options of an older header name no device.
+  options.struct_size = offsetof(hone_load_options, device);
+  ASSERT_EQ(code_of_load(path, options, &model), HONE_OK);
+  const uint64_t address = 256;
+  EXPECT_EQ(hone_run_on_gpu(model, &address, 1, &address, 1, nullptr, nullptr), HONE_USAGE);
+  hone_free(model);
 }
 
 // ---- Hostile files -----------------------------------------------------------------------------
