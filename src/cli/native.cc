@@ -319,10 +319,18 @@ Result<std::vector<Target>> gpus_of_file(const Arguments& arguments, Console& co
   if (const std::optional<int> number = HONE_TRY(given_gpu(arguments))) {
     gpus.push_back(HONE_TRY(gpu_target(*HONE_TRY(open_gpu(*number)))));
   } else if (arguments.given("target")) {
-    const std::vector<std::string_view> names = split(arguments.text("target"), ',');
+    const std::string list = arguments.text("target");
+    const std::vector<std::string_view> names = split(list, ',');
+    std::string_view other;
     for (std::string_view name : names)
-      if (std::optional<Target> gpu = preset_gpu(trim(name))) gpus.push_back(*std::move(gpu));
-    if (gpus.size() != names.size()) gpus = {HONE_TRY(given_target(arguments, console))};
+      if (std::optional<Target> gpu = preset_gpu(trim(name)))
+        gpus.push_back(*std::move(gpu));
+      else
+        other = trim(name);
+    if (!gpus.empty() && gpus.size() < names.size())
+      return usage_error("--target: there is no GPU '{}'", excerpt(other))
+          .with_hint("sm_80, sm_89 and sm_90 have names; code for the CPU is in the file, too");
+    if (gpus.empty()) gpus = {HONE_TRY(given_target(arguments, console))};
   }
   if (gpus.empty() || !gpus.front().gpu) return std::vector<Target>();
   const auto capability = [](const Target& gpu) { return gpu.gpu->capability; };

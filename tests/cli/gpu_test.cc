@@ -215,7 +215,8 @@ TEST_F(Gpu, FilesAreAskedForInSeveralWays) {
   EXPECT_THAT(said_, testing::HasSubstr("for sm_90; sm_89; sm_80; "));
   ASSERT_TRUE(compile({"--device", "cuda", "--threads", "1"}).ok());  // that of this machine
   EXPECT_THAT(said_, testing::HasSubstr("for sm_90; sm_80; "));
-  EXPECT_THAT(compile({"--target", "sm_80,avx2"}), refuses(ErrorCode::usage, "list of GPUs"));
+  for (const char* list : {"sm_80,avx2", "avx2,sm_80"})
+    EXPECT_THAT(compile({"--target", list}), refuses(ErrorCode::usage, "no GPU 'avx2'"));
   EXPECT_THAT(run({"compile", "zoo:mlp,size=tiny", "--target", "sm_80,sm_90", "--emit", "plan"}),
               refuses(ErrorCode::usage, "list of GPUs...-o FILE.honec"));
   EXPECT_THAT(run({"compile", "zoo:mlp,size=tiny,symbolic-batch", "--target", "sm_80", "--cache",
