@@ -39,9 +39,8 @@ Status check_gpu_command(const Arguments& arguments, std::string_view option) {
                        join(kCommands, ", "));
   // A compiled file has code for CPUs, too, which these two are about.
   const bool has_cpu = command == "compile";
-  for (std::string_view other :
-       {"target", "isa", "threads", "batch", "hosts", "transport", "shard", "mesh", "donate",
-        "flush-denormals", "vs", "backend", "numerics"}) {
+  for (std::string_view other : {"target", "isa", "threads", "batch", "hosts", "transport", "shard",
+                                 "mesh", "donate", "vs", "backend", "numerics"}) {
     const bool fits = (other == "backend" && has_option(arguments, other) &&
                        arguments.text("backend") == "native") ||
                       (has_cpu && (other == "isa" || other == "threads"));

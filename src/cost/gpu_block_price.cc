@@ -18,7 +18,9 @@ constexpr double kFar = 6e-7;           // seconds of an access to memory
 constexpr double kIssue = 2e-9;         // from an instruction of a thread to the next
 constexpr double kTileSlots = 0.4;      // instructions of a tile per operation of the peak
 constexpr double kCopySlots = 8;        // instructions that copy a number to the memory of a block
+constexpr double kSplitSlots = 20;      // and divide it into parts
 constexpr double kStepSlots = 20;       // and those around a step
+constexpr int64_t kTogether = 16;       // points whose products of parts are added at once
 constexpr double kResultSlots = 10;     // that store a result
 constexpr double kTensorPart = 0.5;     // of the peak of tensor cores
 constexpr double kOtherRegisters = 40;  // of a thread, beside its sums
@@ -144,7 +146,7 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
                            const Target& target) {
   const Result<TiledProduct> product = tiled_product(facts);
   const bool is_on_tensor_cores = schedule.get<BlockTilesFields>().products == Products::matrix;
-  if (!product.ok() || (is_on_tensor_cores && !suits_tensor_cores(facts)))
+  if (!product.ok() || (is_on_tensor_cores && !tensor_numbers(facts)))
     return {.latency = kInfinity};
   const BlockTile tile = block_tile(facts, schedule.get<BlockTilesFields>());
   const Gpu& gpu = *target.gpu;
@@ -157,11 +159,13 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
   const double sums = real(sums_of_thread(tile));
   // Counts of a thread, in a step.
   const double copied = real((tile.lines[0] + tile.lines[1]) * tile.depth) / threads;
-  const double read =
-      real((tile.own[0] + tile.own[1]) * tile.depth) / (tile.by_warps ? 2.0 * kWarpLanes / 4 : 1.0);
-  const double multiplied = tile.by_warps ? 0 : sums * real(tile.depth);
+  const double copy = kCopySlots + (tile.numbers.parts > 1 ? kSplitSlots : 0);
+  const double read = real(tile.numbers.parts * (tile.own[0] + tile.own[1]) * tile.depth) /
+                      (tile.by_warps ? 2.0 * kWarpLanes / 4 : 1.0);
+  double multiplied = tile.by_warps ? 0 : sums * real(tile.depth);
+  if (tile.numbers.parts > 1) multiplied = sums * real(tile.depth) / kTogether;
   const double slots =
-      steps * (multiplied + read + kCopySlots * copied + kStepSlots) + kResultSlots * sums;
+      steps * (multiplied + read + copy * copied + kStepSlots) + kResultSlots * sums;
   // The blocks that an SM has in turn, and at a time.
   const auto sms = real(target.cores);
   const double turns = std::ceil(blocks / sms);
@@ -172,11 +176,13 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
                            real(gpu.shared_bytes) / real(std::max<int64_t>(tile.bytes(), 1))})));
   double arithmetic = turns * threads * slots / (kTileSlots * target.peak(DType::f32));
   if (tile.by_warps)
-    arithmetic += turns * steps * 2 * real(tile.lines[0] * tile.lines[1] * tile.depth) /
+    arithmetic += turns * steps * 2 *
+                  real(tile.numbers.products() * tile.lines[0] * tile.lines[1] * tile.depth) /
                   (kTensorPart * target.peak(tile.stored));
-  const double step = kFar / real(tile.stages) + (multiplied + read + kCopySlots * copied) * kIssue;
+  const double step = kFar / real(tile.stages) + (multiplied + read + copy * copied) * kIssue;
+  const int element = bits(tile.numbers.parts > 1 ? DType::f32 : tile.stored) / 8;
   const double bytes =
-      blocks * steps * real((tile.lines[0] + tile.lines[1]) * tile.depth) * bits(tile.stored) / 8;
+      blocks * steps * real((tile.lines[0] + tile.lines[1]) * tile.depth) * element;
   return {.arithmetic = arithmetic,
           .latency = std::ceil(turns / fit) * steps * step,
           .access = seconds_near(target, bytes)};

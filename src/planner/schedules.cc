@@ -116,7 +116,7 @@ class Chooser {
         }
     };
     const std::array<int64_t, 2> lines = tiled_product(facts_)->lines;
-    const bool has_matrix = on_.matrix && suits_tensor_cores(facts_);
+    const bool has_matrix = on_.matrix && tensor_numbers(facts_).has_value();
     for (int rows : {16, 32, 64, 128})
       for (int columns : {16, 32, 64, 128}) {
         const bool is_half_empty =

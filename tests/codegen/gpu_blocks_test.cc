@@ -97,12 +97,12 @@ TEST(GpuBlocks, ARowThatIsKeptIsReadOnce) {
   EXPECT_EQ(count(kernel.ptx, "bar.sync"), 3U);
 }
 
-KernelBody product_of(std::string_view dtype) {
+KernelBody product_of(std::string_view dtype, bool flushes = false) {
   return body_of_text(
       fmt::format("graph @g(%x: {0}[200, 96], %w: {0}[96, 136], %b: {0}[136]) {{ "
-                  "%d = dot %x, %w {{lhs_contract = [1], rhs_contract = [0]}} "
+                  "%d = dot %x, %w {{lhs_contract = [1], rhs_contract = [0], flush = {1}}} "
                   "%c = broadcast %b {{dims = [200, 136], map = [1]}} %y = add %d, %c return %y }}",
-                  dtype));
+                  dtype, flushes));
 }
 
 TEST(GpuBlocks, SumsOfATileStayInRegisters) {
@@ -142,6 +142,23 @@ TEST(GpuBlocks, WarpsMultiplyOnTensorCores) {
     EXPECT_EQ(count(kernel.ptx, name), 8U);
     EXPECT_THAT(kernel.ptx, Not(HasSubstr("ld.shared.u16")));  // factors are words
   }
+}
+
+TEST(GpuBlocks, WarpsMultiplyF32AsParts) {
+  const Schedule schedule = {.order = {0, 1},
+                             .threads = 2,
+                             .own = BlockTilesFields{.rows = 64,
+                                                     .columns = 64,
+                                                     .depth = 16,
+                                                     .own_rows = 32,
+                                                     .own_columns = 32,
+                                                     .products = Products::matrix,
+                                                     .ahead = 0}};
+  const GpuKernel kernel =
+      compiled(build_kernel(product_of("f32", true), schedule, "k").value(), 80);
+  EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
+  EXPECT_EQ(count(kernel.ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 6 * 8U);
+  EXPECT_EQ(kernel.phases[0].shared_bytes, 2 * 3 * 64 * 24 * 2);
 }
 
 TEST(GpuBlocks, WarpsMultiplyF32OfFewerBits) {

@@ -5,6 +5,7 @@
 #include "ir/functional.h"
 #include "ir/text.h"
 #include "kernel/schedule_space.h"
+#include "oracle/accuracy.h"
 #include "program/tiles/calling.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
@@ -27,7 +28,9 @@ Graph random_product(Rng& rng) {
   const Value x = b.parameter("x", dtype, left ? Dims{depth, rows} : Dims{rows, depth});
   const Value w = b.parameter("w", dtype, right ? Dims{columns, depth} : Dims{depth, columns});
   Value y = b.op(Opcode::dot, {x, w},
-                 {{"lhs_contract", Ints{left ? 0 : 1}}, {"rhs_contract", Ints{right ? 1 : 0}}});
+                 {{"lhs_contract", Ints{left ? 0 : 1}},
+                  {"rhs_contract", Ints{right ? 1 : 0}},
+                  {"flush", rng.chance(0.5)}});
   if (rng.chance(0.5)) y = y + broadcast(b.parameter("b", dtype, {columns}), y.dims(), {1});
   if (rng.chance(0.5)) y = maximum(y, 0);
   return b.finish({y}).value();
@@ -98,6 +101,15 @@ KernelBody product_body(std::string_view dtype, int64_t rows, int64_t columns, i
                               dtype, rows, columns, depth))
           .value());
 }
+// f32, where denormal numbers may count as 0.
+KernelBody split_body(int64_t rows, int64_t columns, int64_t depth, int64_t parts = 3) {
+  return body_of_all(
+      parse_graph(fmt::format("graph @g(%x: f32[{}, {}], %w: f32[{}, {}]) {{ %y = dot %x, %w "
+                              "{{lhs_contract = [1], rhs_contract = [1], flush = true, "
+                              "parts = {}}} return %y }}",
+                              rows, depth, columns, depth, parts))
+          .value());
+}
 Schedule tiles_of(const BlockTilesFields& own) {
   return {.order = {0, 1}, .threads = 2, .own = own};
 }
@@ -110,6 +122,14 @@ constexpr BlockTilesFields kOnTensorCores = {.rows = 32,
                                              .own_columns = 16,
                                              .products = Products::matrix,
                                              .ahead = 2};
+
+constexpr BlockTilesFields kInParts = {.rows = 16,
+                                       .columns = 16,
+                                       .depth = 32,
+                                       .own_rows = 16,
+                                       .own_columns = 16,
+                                       .products = Products::matrix,
+                                       .ahead = 1};
 
 TEST(BlocksTiles, HaveATextForm) {
   EXPECT_EQ(print(tiles_of(kOnTensorCores)),
@@ -133,6 +153,64 @@ TEST(BlocksTiles, CopyPiecesAheadAndReadThemWithoutConflicts) {
   ASSERT_TRUE(interpret(program, random_inputs(body.graph, rng), {.counts = &counts}).ok());
   EXPECT_EQ(counts.bank_conflicts, 0);
 }
+
+// ---- f32 as parts of bf16 -----------------------------------------------------------------------
+
+// Judges the product by the rule for f32, as a kernel with this text computes it.
+Accuracy accuracy_of(const KernelBody& body, const std::string& text, bool cuts_sums) {
+  std::vector<AccuracyRun> runs;
+  for (uint64_t seed : {1, 2}) {
+    Rng rng(seed);
+    const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    const auto reference = [&](Numerics numerics) {
+      return evaluate(body.graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true})
+          .value()[0];
+    };
+    const Tensor actual =
+        interpret(parse_tiles(text).value(), inputs, {.cuts_sums = cuts_sums}).value()[0];
+    runs.push_back({actual, reference(Numerics::wide), reference(Numerics::fp32)});
+  }
+  return accuracy(runs).value();
+}
+
+TEST(BlocksTiles, OfPartsAreAsAccurateAsF32) {
+  for (const auto& [depth, parts] : {std::pair(1, 3), std::pair(20, 3), std::pair(600, 3)}) {
+    SCOPED_TRACE(depth);
+    const KernelBody body = split_body(16, 16, depth, parts);
+    const std::string text = print(build_kernel(body, tiles_of(kInParts), "k").value());
+    for (bool cuts_sums : {false, true}) {
+      const Accuracy result = accuracy_of(body, text, cuts_sums);
+      EXPECT_TRUE(result.passed()) << cuts_sums << ": " << result.to_string();
+    }
+  }
+}
+
+// Each product of parts counts, and so does the plain addition.
+TEST(BlocksTiles, FaultsOfPartsAreFoundByTheirAccuracy) {
+  const KernelBody body = split_body(16, 16, 200);
+  const std::string text = print(build_kernel(body, tiles_of(kInParts), "k").value());
+  const std::string product = "multiply @step_sums[0], ";
+  int products = 0;
+  for (size_t at = text.find(product); at != std::string::npos; at = text.find(product, at + 1)) {
+    std::string without = text;
+    without.erase(at, text.find('\n', at) - at);
+    EXPECT_FALSE(accuracy_of(body, without, false).passed()) << "product " << products;
+    ++products;
+  }
+  EXPECT_EQ(products, 6);
+}
+
+TEST(BlocksTiles, OfPartsHaveInfinitiesAndNan) {
+  const KernelBody body = split_body(16, 16, 24);
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Specials specials = Specials::drawn(rng);
+    check_on_specials(body, tiles_of(kInParts), random_inputs(body.graph, rng, specials));
+  }
+}
+
+// ---- Layouts ------------------------------------------------------------------------------------
 
 // A warp's rows end within a block of the layout.
 TEST(BlocksTiles, StoreInLayoutsOfBlocks) {
@@ -204,7 +282,7 @@ TEST(BlocksTiles, SayWhatTheyCannotDo) {
   EXPECT_TRUE(status(kPlain).ok());
   EXPECT_THAT(check_schedule(body, tiles_of(kPlain), Target{}),
               refuses(ErrorCode::unsupported, "GPU"));
-  EXPECT_THAT(status(kOnTensorCores), refuses(ErrorCode::unsupported, "bf16 and f16"));
+  EXPECT_THAT(status(kInParts), refuses(ErrorCode::unsupported, "bf16 and f16, and f32 with"));
   BlockTilesFields own = kPlain;
   own.rows = 48;
   EXPECT_THAT(status(own), refuses(ErrorCode::bad_input, "48 rows"));
@@ -215,6 +293,14 @@ TEST(BlocksTiles, SayWhatTheyCannotDo) {
   EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "16384 threads"));
   own = {.rows = 128, .columns = 128, .depth = 64, .own_rows = 8, .own_columns = 8};
   EXPECT_THAT(status(own), refuses(ErrorCode::limit, "bytes"));
+  own = {.rows = 64,
+         .columns = 64,
+         .depth = 16,
+         .own_rows = 64,
+         .own_columns = 64,
+         .products = Products::matrix};
+  EXPECT_THAT(check_schedule(split_body(64, 64, 64), tiles_of(own), any_gpu()),
+              refuses(ErrorCode::limit, "128 sums, more than 64"));
   own = kPlain;
   own.products = Products::quads;
   EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "quads"));

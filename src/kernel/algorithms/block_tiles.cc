@@ -10,6 +10,7 @@ namespace hone {
 namespace {
 
 constexpr int64_t kMostThreads = 1024, kMostSums = 128;
+constexpr int64_t kMostSumsOfParts = 64;  // beside the factors' parts and the sums of a step
 constexpr int64_t kMostBytes = 48 << 10;  // that every block may have without asking for more
 constexpr int kLines[] = {16, 32, 64, 128}, kOwn[] = {1, 2, 4, 8}, kOwnOfWarp[] = {8, 16, 32, 64};
 constexpr int64_t kLeastRows = 16, kLeastColumns = 8, kLeastDepth = 16;  // of a warp's product
@@ -43,8 +44,9 @@ Status check_tile(const BlockTile& tile) {
   if (tile.threads() < kWarpLanes || tile.threads() > kMostThreads)
     return unsupported("a block would have {} threads, not {} to {}", tile.threads(), kWarpLanes,
                        kMostThreads);
-  if (sums_of_thread(tile) > kMostSums)
-    return over_limit("a thread would have {} sums, more than {}", sums_of_thread(tile), kMostSums);
+  const int64_t most = tile.numbers.parts > 1 ? kMostSumsOfParts : kMostSums;
+  if (sums_of_thread(tile) > most)
+    return over_limit("a thread would have {} sums, more than {}", sums_of_thread(tile), most);
   if (tile.bytes() > kMostBytes)
     return over_limit("a block would have {} bytes of memory, more than {}", tile.bytes(),
                       kMostBytes);
@@ -55,8 +57,8 @@ Status check_products(const ScheduleSite& site, Products products) {
   if (products == Products::plain) return {};
   if (products != Products::matrix)
     return unsupported("a GPU does not multiply {}", name(products));
-  if (suits_tensor_cores(site.facts)) return {};
-  return unsupported("tensor cores multiply bf16 and f16 alone");
+  if (tensor_numbers(site.facts)) return {};
+  return unsupported("tensor cores multiply bf16 and f16, and f32 with 'flush' alone");
 }
 
 // ---- Decisions ----------------------------------------------------------------------------------
@@ -75,7 +77,7 @@ class ShapeDecision : public Decision {
   }
   void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const override {
     std::vector<BlockTilesFields> shapes = all(site);
-    if (suits_tensor_cores(site.facts) && rng.chance(0.7))
+    if (tensor_numbers(site.facts) && rng.chance(0.7))
       std::erase_if(shapes, [](const auto& own) { return own.products == Products::plain; });
     so_far = with(so_far, rng.pick(shapes));
   }
@@ -180,14 +182,17 @@ class BlockTiles : public AlgorithmDef {
 
 }  // namespace
 
-bool suits_tensor_cores(const KernelFacts& facts) {
-  if (!facts.contraction.ok()) return false;
+std::optional<MatrixNumbers> tensor_numbers(const KernelFacts& facts) {
+  if (!facts.contraction.ok()) return std::nullopt;
   const Graph& graph = facts.body.graph;
   const NodeId anchor = facts.space.anchor;
   const DType dtype = graph.type(graph.result(anchor)).dtype();
-  return (dtype == DType::bf16 || dtype == DType::f16) &&
-         std::ranges::all_of(graph.operands(anchor),
-                             [&](ValueId v) { return graph.type(v).dtype() == dtype; });
+  const bool is_one_type = std::ranges::all_of(
+      graph.operands(anchor), [&](ValueId v) { return graph.type(v).dtype() == dtype; });
+  if (!is_one_type) return std::nullopt;
+  if (dtype == DType::f32) return matrix_numbers(graph, anchor);
+  if (dtype == DType::bf16 || dtype == DType::f16) return MatrixNumbers();
+  return std::nullopt;
 }
 
 Result<TiledProduct> tiled_product(const KernelFacts& facts) {
@@ -226,12 +231,17 @@ BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own) {
   const DType dtype = graph.type(graph.result(facts.space.anchor)).dtype();
   const bool by_warps = own.products == Products::matrix;
   constexpr int64_t kApart = 4, kHalvesApart = 8;  // words, and elements of as many words
+  MatrixNumbers numbers;
+  if (by_warps) numbers = tensor_numbers(facts).value_or(numbers);
   BlockTile tile = {.lines = {own.rows, own.columns},
                     .own = {own.own_rows, own.own_columns},
                     .depth = own.depth,
                     .stages = own.ahead + 1,
                     .by_warps = by_warps,
-                    .stored = by_warps ? dtype : wide(dtype),
+                    .numbers = numbers,
+                    .stored = numbers.parts > 1 ? DType::bf16
+                              : by_warps        ? dtype
+                                                : wide(dtype),
                     .pitch = {}};
   for (size_t side = 0; side < 2; ++side)
     tile.pitch[side] = by_warps ? tile.depth + kHalvesApart : tile.lines[side] + kApart;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "kernel/facts.h"
+#include "kernel/matrix.h"
 
 namespace hone {
 
@@ -21,8 +23,10 @@ struct TiledProduct {
 // Or why there is none.
 Result<TiledProduct> tiled_product(const KernelFacts& facts);
 
-// True if both operands have numbers that tensor cores multiply exactly: bf16 or f16.
-bool suits_tensor_cores(const KernelFacts& facts);
+// The words that tensor cores multiply for the numbers of both operands. bf16 and f16 are taken as
+// they are. f32 becomes parts of bf16, where denormal numbers may count as 0 (kFlushAttr). None:
+// tensor cores do not multiply such numbers.
+std::optional<MatrixNumbers> tensor_numbers(const KernelFacts& facts);
 
 // How a block takes its tile.
 struct BlockTile {
@@ -31,15 +35,18 @@ struct BlockTile {
   int64_t depth;                 // points of the reduction in a step
   int64_t stages;                // steps whose operands are in memory at a time
   bool by_warps;
-  DType stored;  // the type of operands in memory of the block
-  // In memory an operand is [stages, depth, lines]; for warps it is [stages, lines, depth], which
-  // has words along the reduction. Elements at the end of each line of it keep lines in other
-  // banks.
+  MatrixNumbers numbers;  // on tensor cores; else one part
+  DType stored;           // the type of operands in memory of the block
+  // In memory an operand is [stages, depth, lines]; for warps it is [stages, parts * lines, depth],
+  // part by part, which has words along the reduction. Elements at the end of each line of it keep
+  // lines in other banks.
   std::array<int64_t, 2> pitch;
 
   int64_t across(size_t side) const { return lines[side] / own[side]; }  // threads or warps
   int64_t threads() const;
-  int64_t rows_in_memory(size_t side) const { return by_warps ? lines[side] : depth; }
+  int64_t rows_in_memory(size_t side) const {
+    return by_warps ? numbers.parts * lines[side] : depth;
+  }
   int64_t bytes() const;  // of the memory of the block
 };
 BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own);

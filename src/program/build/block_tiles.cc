@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "program/build/algorithms.h"
+#include "program/build/split.h"
 #include "program/build/tile_parts.h"
 #include "program/tiles/bounds.h"
 #include "target/gpu.h"
@@ -48,8 +49,12 @@ class BlockTilesBuilder {
     const int64_t rows = tile_.own[0] / tile::kProductRows;
     const int64_t columns = tile_.own[1] / tile::kProductColumns;
     sums_ = tiles_.buffer("sums", Type::get(wide_, {rows, columns, 4}), BufferRole::own);
-    factors_[0] = tiles_.buffer("rows", Type::get(DType::u32, {rows, 4}), BufferRole::own);
-    factors_[1] = tiles_.buffer("columns", Type::get(DType::u32, {columns, 2}), BufferRole::own);
+    const int64_t parts = tile_.numbers.parts;
+    factors_[0] = tiles_.buffer("rows", Type::get(DType::u32, {parts * rows, 4}), BufferRole::own);
+    factors_[1] =
+        tiles_.buffer("columns", Type::get(DType::u32, {parts * columns, 2}), BufferRole::own);
+    if (parts > 1)
+      step_sums_ = tiles_.buffer("step_sums", Type::get(wide_, {columns, 4}), BufferRole::own);
   }
 
   TileProgram build() && {
@@ -191,8 +196,16 @@ class BlockTilesBuilder {
       const Indices at = tile_.by_warps
                              ? factor_index(side, line, step * tile_.depth + depth + further, own)
                              : factor_index(side, line + further, step * tile_.depth + depth, own);
-      const Scalar number = points.factor(space_.anchor, side, at, {}, own);
-      tiles_.store(memory_[side], place, tiles_.cast(number, tile_.stored));
+      store_factor(side, place, points.factor(space_.anchor, side, at, {}, own));
+    }
+  }
+
+  void store_factor(size_t side, Indices place, Scalar number) {
+    if (tile_.numbers.parts == 1)
+      return tiles_.store(memory_[side], place, tiles_.cast(number, tile_.stored));
+    for (Scalar part : split_number(tiles_, number, tile_.numbers)) {
+      tiles_.store(memory_[side], place, part);
+      place[1] = place[1] + IndexExpr(tile_.lines[side]);
     }
   }
 
@@ -307,30 +320,59 @@ class BlockTilesBuilder {
         const std::array<IndexExpr, 2> first = first_of_warp(thread);
         const IndexExpr lane = mod(thread, kWarpLanes);
         const auto load = [&](size_t side, int64_t lines, int64_t halves) {
-          open_loop(tiles_, Exec::unroll, "i", tile_.own[side] / lines, [&](const IndexExpr& i) {
-            for (int64_t n = 0; n < 2 * halves; ++n) {
-              // Halves of the lines come first, then those of the words.
-              const IndexExpr line =
-                  first[side] + i * lines + floordiv(lane, 4) + IndexExpr(n % halves * 8);
-              const IndexExpr word = mod(lane, 4) + IndexExpr(n / halves * 4);
-              const Scalar factor =
-                  tiles_.load_word(memory_[side], {stage, line, q * kPoints + word * 2});
-              tiles_.store(factors_[side], {i, n}, factor);
-            }
-          });
+          const int64_t count = tile_.own[side] / lines;
+          for (int64_t part = 0; part < tile_.numbers.parts; ++part)
+            open_loop(tiles_, Exec::unroll, "i", count, [&](const IndexExpr& i) {
+              for (int64_t n = 0; n < 2 * halves; ++n) {
+                // Halves of the lines come first, then those of the words.
+                const IndexExpr line = first[side] + i * lines + floordiv(lane, 4) +
+                                       IndexExpr(n % halves * 8 + part * tile_.lines[side]);
+                const IndexExpr word = mod(lane, 4) + IndexExpr(n / halves * 4);
+                const Scalar factor =
+                    tiles_.load_word(memory_[side], {stage, line, q * kPoints + word * 2});
+                tiles_.store(factors_[side], {i + IndexExpr(part * count), n}, factor);
+              }
+            });
         };
         load(0, tile::kProductRows, 2);
         load(1, tile::kProductColumns, 1);
       });
-      for (int64_t i = 0; i < tile_.own[0] / tile::kProductRows; ++i)
-        for (int64_t j = 0; j < tile_.own[1] / tile::kProductColumns; ++j)
-          tiles_.product({.sums = sums_,
+      for (int64_t i = 0; i < tile_.own[0] / tile::kProductRows; ++i) add_products(i);
+    });
+  }
+
+  // For one matrix of rows, with all columns of the warp. Tensor cores cut sums off, so that
+  // long ones of them are too small. Therefore products of parts are summed there for one step
+  // alone, the small ones first; a plain addition, which rounds, adds them to the others.
+  void add_products(int64_t i) {
+    const int64_t columns = tile_.own[1] / tile::kProductColumns;
+    const int64_t rows = tile_.own[0] / tile::kProductRows;
+    const bool has_parts = tile_.numbers.parts > 1;
+    if (has_parts)
+      each_step_sum([&](const Indices& at) { tiles_.store(step_sums_, at, tiles_.zero(wide_)); });
+    for (int64_t less = tile_.numbers.parts - 1; less >= 0; --less)
+      for (int64_t part = 0; part <= less; ++part)
+        for (int64_t j = 0; j < columns; ++j)
+          tiles_.product({.sums = has_parts ? step_sums_ : sums_,
                           .lhs = factors_[0],
                           .rhs = factors_[1],
-                          .sums_index = {i, j},
-                          .lhs_index = {i},
-                          .rhs_index = {j},
+                          .sums_index = has_parts ? Indices{j} : Indices{i, j},
+                          .lhs_index = {part * rows + i},
+                          .rhs_index = {(less - part) * columns + j},
                           .numbers = tile_.stored});
+    if (!has_parts) return;
+    each_step_sum([&](const Indices& at) {
+      const Indices sum = {i, at[0], at[1]};
+      const Scalar more = tiles_.load(step_sums_, at);
+      tiles_.store(sums_, sum, tiles_.compute(Opcode::add, {tiles_.load(sums_, sum), more}));
+    });
+  }
+
+  void each_step_sum(const std::function<void(const Indices& at)>& body) {
+    threads([&](const IndexExpr&) {
+      open_loop(tiles_, Exec::unroll, "j", tile_.own[1] / tile::kProductColumns, [&](IndexExpr j) {
+        tiles_.loop(Exec::unroll, "n", 4, [&](const IndexExpr& n) { body({j, n}); });
+      });
     });
   }
 
@@ -371,7 +413,7 @@ class BlockTilesBuilder {
   Indices others_;                           // per dim of the results: the point, but of lines
   std::array<IndexExpr, 2> first_ = {0, 0};  // line of the tile
   std::array<tile::BufferId, 2> memory_ = {}, factors_ = {};
-  tile::BufferId sums_ = 0;
+  tile::BufferId sums_ = 0, step_sums_ = 0;
   std::array<bool, 2> is_depth_next_ = {};
   std::array<int64_t, 2> piece_ = {1, 1};
 };

@@ -69,4 +69,13 @@ std::vector<Scalar> split_pair(TileBuilder& tiles, Scalar first, Scalar second,
   return words;
 }
 
+std::vector<Scalar> split_number(TileBuilder& tiles, Scalar number, const MatrixNumbers& numbers) {
+  std::vector<Scalar> parts;
+  for (Scalar bits : Splitter(tiles).parts(number, numbers)) {
+    const Scalar part = tiles.compute(Opcode::bitcast, {bits}, {{"dtype", DType::f32}});
+    parts.push_back(tiles.cast(part, DType::bf16));
+  }
+  return parts;
+}
+
 }  // namespace hone

@@ -16,4 +16,8 @@ namespace hone {
 std::vector<tile::Scalar> split_pair(TileBuilder& tiles, tile::Scalar first, tile::Scalar second,
                                      const MatrixNumbers& numbers);
 
+// The parts of one f32 number, as bf16.
+std::vector<tile::Scalar> split_number(TileBuilder& tiles, tile::Scalar number,
+                                       const MatrixNumbers& numbers);
+
 }  // namespace hone

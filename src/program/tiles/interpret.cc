@@ -464,12 +464,17 @@ class Interpreter {
           const auto r = static_cast<uint32_t>(
               HONE_TRY(factor(s.rhs, s.rhs_index, warp, place_of_column(column, word)))->integer);
           for (int part = 0; part < (s.numbers == DType::f32 ? 1 : 2); ++part)
-            sum = round_to(DType::f32,
-                           sum + part_of(s.numbers, l, part) * part_of(s.numbers, r, part));
+            sum = next_sum(sum + part_of(s.numbers, l, part) * part_of(s.numbers, r, part));
         }
       }
     }
     return {};
+  }
+
+  double next_sum(double exact) const {
+    const double rounded = round_to(DType::f32, exact);
+    if (!options_.cuts_sums || std::abs(rounded) <= std::abs(exact)) return rounded;
+    return std::nextafter(static_cast<float>(rounded), 0.0F);
   }
 
   // The number that a thread of a warp has there.

@@ -24,6 +24,8 @@ struct InterpretOptions {
   int64_t max_statements = int64_t{1} << 32;  // executed
   uint64_t seed = 0;                          // of the order of the warps of a block
   SimtCounts* counts = nullptr;               // written if it is given
+  // Products of warps cut their sums off after each addition, as tensor cores may; else they round.
+  bool cuts_sums = false;
 };
 
 // Runs a verified program of static dims, one point after another, and returns its outputs and

@@ -218,9 +218,6 @@ Result<std::shared_ptr<const CudaExecutable>> CudaExecutable::load(
 }
 
 Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& options) {
-  if (image.image.flushes_denormals)
-    return unsupported("code for a GPU keeps denormal numbers")
-        .with_hint("leave --flush-denormals out");
   HONE_TRY(check_kernels(image));
   script_ =
       std::make_unique<const Script>(
@@ -396,7 +393,6 @@ Result<std::vector<Tensor>> CudaExecutable::run(std::span<const Tensor> inputs,
                                                 std::vector<UnitTimes>* times) const {
   if (times != nullptr) return run(inputs, timed(options, *times, 0, types_of(inputs)));
   HONE_TRY(check_inputs(inputs));
-  if (options.flush_denormals) return unsupported("code for a GPU keeps denormal numbers");
   if (devices_of(options.place) > 1)
     return unsupported("a GPU is one device; {} are asked for", devices_of(options.place));
   if (options.profile != nullptr && options.profile->empty())
