@@ -14,20 +14,20 @@ namespace hone::cli {
 namespace {
 
 // Where the machine has a learned price, that chooses schedules beside the formula.
-decltype(CalibrateOptions::planning) planning_of(const Target& target) {
+std::shared_ptr<const KernelModel> known_model(const Target& target) {
   const Result<std::optional<KnownModel>> found = user_prices().model(target);
-  std::optional<KnownModel> model;
-  if (found.ok()) model = *found;  // a damaged one is not used for plans either
-  return [&target, model](const Prices& prices) {
-    std::shared_ptr<const Cost> formula = std::make_shared<AnalyticCost>(target, prices);
-    return model ? learned_cost(target, *model, std::move(formula)) : formula;
-  };
+  return found.ok() && *found ? (*found)->model : nullptr;  // a damaged one is not used for plans
 }
 
 // Into the file that is named, or where commands that plan look.
 Status keep(const Calibration& calibration, const Target& target, const std::string& output,
             Console& console) {
   if (!output.empty()) return write_text(output, print(calibration.prices, target.name), console);
+  if (calibration.adapted) {
+    HONE_TRY(user_prices().keep(target, *calibration.adapted));
+    console.note("wrote {}; commands that plan for this target use it from now on",
+                 HONE_TRY(user_prices().model_file(target)));
+  }
   if (calibration.is_default()) {
     console.say("the default prices stay: the fitted ones are not better");
     return user_prices().drop_fitted(target);
@@ -57,7 +57,7 @@ Status cmd_calibrate(const Arguments& arguments, Console& console) {
   options.log = log.log.get();
   options.version = HONE_VERSION;
   options.cancel = &console.cancel();
-  options.planning = planning_of(target);
+  if (output.empty()) options.model = known_model(target);  // a file has coefficients alone
   options.told = [&](std::string_view line) { console.say(line); };
   const Calibration calibration = HONE_TRY(calibrate(target, options));
   if (output != "-") console.write(calibration_text(calibration));

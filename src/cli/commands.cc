@@ -460,15 +460,17 @@ constexpr Command kCommands[] = {
     {.name = "calibrate",
      .summary = "Fit the planner's prices to this machine",
      .text =
-         "Measures some schedules of small kernels of each kind, and fits the coefficients of the "
-         "analytic price to their times. Every third kernel is held out of the fit. For these and "
-         "the others it prints how well prices order schedules, and how far prices are from times, "
-         "before and after. Then whole models that no price was fitted to run in turns under the "
-         "plans of both prices. The fitted prices are kept if some models are surely faster by "
-         "them and none is surely slower. Otherwise the default prices stay. Commands that plan "
-         "for this target use the kept prices, and say so. Measurements of earlier calls are used "
-         "again. The file is in $HONE_PRICES, or in the folder hone/prices of $XDG_DATA_HOME, "
-         "which is ~/.local/share by default (docs/cost.md).",
+         "Measures some schedules of small kernels of each kind, and fits the coefficients of "
+         "the analytic price to their times. The kernels that prices are least sure of and that "
+         "models have most come first. Every third kernel is held out of the fit. For these and "
+         "the others it prints how well prices order schedules, and how far prices are from "
+         "times, before and after. Last layers of a learned price move, too, if that is better "
+         "for kernels that are left out. Then whole models that no price was fitted to run in "
+         "turns under the plans of both prices. The fitted prices are kept if some models are "
+         "surely faster by them and none is surely slower. Otherwise the default prices stay. "
+         "Commands that plan for this target use the kept prices, and say so. Measurements of "
+         "earlier calls are used again. The file is in $HONE_PRICES, or in the folder "
+         "hone/prices of $XDG_DATA_HOME, which is ~/.local/share by default (docs/cost.md).",
      .options = kCalibrate,
      .examples = kCalibrateExamples,
      .run = &cmd_calibrate},

@@ -49,6 +49,11 @@ std::string calibration_text(const Calibration& calibration) {
   add("fitted to", calibration.fitted_before, calibration.fitted_after);
   add("held out", calibration.held_before, calibration.held_after);
   std::string text = table.to_string();
+  if (calibration.adapted_before > 0)
+    text += fmt::format(
+        "last layers of the learned price: loss {:.4f} before, {:.4f} after, of "
+        "kernels left out in turn\n",
+        calibration.adapted_before, calibration.adapted_after);
   text += race_text(calibration);
   text += fmt::format("loss {:.4f} before, {:.4f} after; {} compiled, {} known from the log; {}\n",
                       calibration.loss_before, calibration.loss_after, calibration.compiles,

@@ -146,6 +146,15 @@ Status KnownPrices::keep(const Target& target, const Prices& prices) const {
   return write_file_atomic(HONE_TRY(fitted_file(target)), print(prices, target.name));
 }
 
+Status KnownPrices::keep(const Target& target, const KernelModel& model) const {
+  HONE_TRY(check_keeps(target));
+  KernelModel own = model;  // one that comes with hone may be of another number of cores
+  own.target = target.name;
+  own.fingerprint = fingerprint(target);
+  own.core = core_fingerprint(target);
+  return write_kernel_model(HONE_TRY(model_file(target)), own);
+}
+
 Status KnownPrices::drop_fitted(const Target& target) const {
   const std::string file = HONE_TRY(fitted_file(target));
   std::error_code failed;

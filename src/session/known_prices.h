@@ -81,6 +81,7 @@ class KnownPrices {
   // Makes the folder: what is wrong is found before the work.
   Status check_keeps(const Target& target) const;
   Status keep(const Target& target, const Prices& prices) const;
+  Status keep(const Target& target, const KernelModel& model) const;
   // The defaults count from now on.
   Status drop_fitted(const Target& target) const;
 

@@ -4,9 +4,10 @@
 #include <chrono>
 
 #include "cost/analytic.h"
-#include "kernel/schedule_space.h"
+#include "cost/learned_cost.h"
+#include "learn/models/adapt_model.h"
 #include "learn/ranking.h"
-#include "tune/calibration_set.h"
+#include "tune/calibration_choice.h"
 #include "tune/kernel_timer.h"
 
 namespace hone {
@@ -16,40 +17,9 @@ constexpr size_t kAtOnce = 8;      // schedules that are raced together
 constexpr size_t kLeastTimed = 3;  // schedules of a kernel, to say something about their order
 constexpr size_t kLeastFitted = 2, kLeastHeldOut = 1;  // kernels
 constexpr double kForKernels = 0.6;                    // of the time; the rest is for whole models
+constexpr double kForShares = 0.05;                    // to see what kinds of kernels models have
 
 using Clock = std::chrono::steady_clock;
-
-// The planned schedule, and random ones: half anywhere, half a few steps from the planned one.
-std::vector<Schedule> draws_of(const CalibrationKernel& kernel, const Target& target, Rng rng) {
-  const ScheduleSpace space(kernel.facts->body, *kernel.facts, target);
-  std::vector<Schedule> all = {kernel.planned};
-  Schedule near = kernel.planned;
-  for (int64_t i = 1; i < CalibrateOptions::kMostSchedules; ++i) {
-    if (i % 2 == 0) {
-      all.push_back(space.sample(rng));
-      continue;
-    }
-    if (i % 8 == 1) near = kernel.planned;
-    if (const std::optional<Schedule> next = space.step(near, rng)) near = *next;
-    all.push_back(near);
-  }
-  return all;
-}
-
-// Should time run out, what was measured is of all kinds, and a third of it is held out.
-std::vector<CalibrationKernel> mixed(std::vector<CalibrationKernel> kernels) {
-  Rng(0).shuffle(kernels);
-  std::vector<CalibrationKernel> fitted, held_out, all;
-  for (CalibrationKernel& kernel : kernels)
-    (kernel.is_held_out ? held_out : fitted).push_back(std::move(kernel));
-  while (!fitted.empty() || !held_out.empty())
-    for (std::vector<CalibrationKernel>* part : {&fitted, &fitted, &held_out}) {
-      if (part->empty()) continue;
-      all.push_back(std::move(part->back()));
-      part->pop_back();
-    }
-  return all;
-}
 
 PriceCheck check_of(std::span<const TimedKernel> kernels, const Target& target, int64_t threads,
                     const Prices& prices) {
@@ -70,19 +40,7 @@ class Calibrator {
       : target_(target), options_(options), known_(options.log, target, options.version) {}
 
   Result<Calibration> run() {
-    const AnalyticCost cost(target_);
-    const std::vector<CalibrationKernel> kernels =
-        mixed(HONE_TRY(calibration_kernels(target_, cost, options_.threads)));
-    Rng rng(options_.seed);
-    for (size_t i = 0; i < kernels.size(); ++i) {
-      const double left = kForKernels * options_.seconds - elapsed();
-      if (left <= 0 && is_enough()) {
-        result_.left_out = kernels.size() - i;
-        break;
-      }
-      const double share = left / static_cast<double>(kernels.size() - i);
-      HONE_TRY(time(kernels[i], elapsed() + share, i + 1, kernels.size(), rng.fork()));
-    }
+    HONE_TRY(measure());
     if (!is_enough())
       return over_limit(
                  "{} kernels could be measured for the fit and {} beside it, fewer than {} "
@@ -90,6 +48,7 @@ class Calibrator {
                  fitted_.size(), held_out_.size(), kLeastFitted, kLeastHeldOut)
           .with_hint("'hone log show' has the outcome of each schedule that was tried");
     fit();
+    adapt();
     HONE_TRY(race());
     result_.reused = known_.reused();
     result_.unwritten = known_.unwritten();
@@ -98,22 +57,56 @@ class Calibrator {
   }
 
  private:
+  // The price of plans with these coefficients of the formula, and this model or none.
+  std::shared_ptr<const Cost> planning(const Prices& prices,
+                                       std::shared_ptr<const KernelModel> model) const {
+    auto formula = std::make_shared<const AnalyticCost>(target_, prices);
+    if (model == nullptr) return formula;
+    return std::make_shared<const LearnedCost>(target_, std::move(model), std::move(formula));
+  }
+
+  Status measure() {
+    const AnalyticCost cost(target_);
+    const std::shared_ptr<const Cost> planned_by = planning(Prices(), options_.model);
+    CalibrationChoice choice(
+        HONE_TRY(calibration_kernels(target_, cost, options_.threads)), target_,
+                             planned_by, options_.threads,
+                             shares_of_kinds(options_.held_back, target_, planned_by,
+                                             options_.threads, kForShares * options_.seconds));
+    const size_t count = choice.left();
+    Rng rng(options_.seed);
+    for (size_t i = 0; i < count; ++i) {
+      const double left = kForKernels * options_.seconds - elapsed();
+      if (left <= 0 && is_enough()) {
+        result_.left_out = choice.left();
+        break;
+      }
+      const double share = left / static_cast<double>(choice.left());
+      const CalibrationKernel kernel = *choice.next();
+      const std::vector<Schedule> draws =
+          choice.schedules_of(kernel, CalibrateOptions::kMostSchedules, rng.fork());
+      if (HONE_TRY(time(kernel, draws, elapsed() + share, i + 1, count)))
+        choice.keep(kernel.kind, (kernel.is_held_out ? held_out_ : fitted_).back());
+    }
+    return {};
+  }
+
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
 
   bool is_enough() const {
     return fitted_.size() >= kLeastFitted && held_out_.size() >= kLeastHeldOut;
   }
 
-  // Batch by batch until that time; one batch in any case.
-  Status time(const CalibrationKernel& kernel, double until, size_t number, size_t count, Rng rng) {
+  // Batch by batch until that time; one batch in any case. True if it was measured.
+  Result<bool> time(const CalibrationKernel& kernel, std::span<const Schedule> draws, double until,
+                    size_t number, size_t count) {
     MeterOptions meter;
     meter.conditions.threads = options_.threads;
     meter.seed = options_.seed;
     meter.cancel = options_.cancel;
     KernelTimer timer(kernel.facts, kernel.planned, target_, known_, meter);
-    const std::vector<Schedule> draws = draws_of(kernel, target_, std::move(rng));
     for (size_t at = 0; at < draws.size() && (at == 0 || elapsed() < until); at += kAtOnce) {
-      const auto batch = std::span(draws).subspan(at, std::min(kAtOnce, draws.size() - at));
+      const auto batch = draws.subspan(at, std::min(kAtOnce, draws.size() - at));
       const Result<std::vector<double>> seconds = timer.seconds(batch);
       if (seconds.ok()) continue;
       if (seconds.error().code() == ErrorCode::interrupted) return seconds.error();
@@ -124,8 +117,9 @@ class Calibrator {
     if (options_.told)
       options_.told(
           fmt::format("kernel {} of {}, {}: {} schedules", number, count, kernel.kind, timed));
-    if (timed >= kLeastTimed) (kernel.is_held_out ? held_out_ : fitted_).push_back(timer.timed());
-    return {};
+    if (timed < kLeastTimed) return false;
+    (kernel.is_held_out ? held_out_ : fitted_).push_back(timer.timed());
+    return true;
   }
 
   void fit() {
@@ -142,21 +136,31 @@ class Calibrator {
     result_.held_after = check(held_out_, fit.prices);
   }
 
+  // Last layers move by all that was measured: what is held out judges coefficients alone, and
+  // here kernels are left out in turn.
+  void adapt() {
+    if (options_.model == nullptr || options_.model->threads != options_.threads) return;
+    std::vector<TimedKernel> all = fitted_;
+    all.insert(all.end(), held_out_.begin(), held_out_.end());
+    AdaptedModel adapted = adapt_model(*options_.model, all, target_);
+    result_.adapted_before = adapted.loss_before;
+    result_.adapted_after = adapted.loss_after;
+    if (adapted.is_changed) result_.adapted = std::move(adapted.model);
+  }
+
   // Whole models have the last word: the fit sees kernels alone.
   Status race() {
-    if (result_.fitted == Prices()) return {};
-    const auto planning = [&](const Prices& prices) {
-      return options_.planning ? options_.planning(prices)
-                               : std::make_shared<AnalyticCost>(target_, prices);
-    };
-    result_.race = HONE_TRY(race_prices(
-        options_.held_back, target_, planning(Prices()), planning(result_.fitted),
+    if (result_.fitted == Prices() && !result_.adapted) return {};
+    const auto adapted =
+        result_.adapted ? std::make_shared<const KernelModel>(*result_.adapted) : options_.model;
+    result_.decide_by(HONE_TRY(race_prices(
+        options_.held_back, target_, planning(Prices(), options_.model),
+        planning(result_.fitted, adapted),
         {.seconds = std::max(options_.seconds - elapsed(), (1 - kForKernels) * options_.seconds),
          .threads = options_.threads,
          .cancel = options_.cancel,
          .told = options_.told,
-         .timer = options_.timer}));
-    if (result_.race->why_not().empty()) result_.prices = result_.fitted;
+         .timer = options_.timer})));
     return {};
   }
 
@@ -169,6 +173,14 @@ class Calibrator {
 };
 
 }  // namespace
+
+void Calibration::decide_by(PriceRace of_both) {
+  race = std::move(of_both);
+  if (race->why_not().empty())
+    prices = fitted;
+  else
+    adapted.reset();
+}
 
 Result<Calibration> calibrate(const Target& target, const CalibrateOptions& options) {
   if (!(options.seconds > 0))

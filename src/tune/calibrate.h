@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "base/progress.h"
+#include "cost/kernel_model.h"
 #include "cost/prices.h"
 #include "log/log.h"
 #include "target/target.h"
 #include "tune/price_race.h"
 
-// The coefficients of the analytic price for this machine, by measuring.
+// Prices for this machine, by measuring: the coefficients of the analytic one, and the last layers
+// of a learned one.
 
 namespace hone {
 
@@ -24,9 +26,8 @@ struct CalibrateOptions {
   std::string version = {};  // of hone, for the log
   const CancelToken* cancel = nullptr;
   std::function<void(std::string_view)> told = {};  // a line for each kernel and model
-  // The price that plans are chosen by if the formula has these coefficients; null: by the formula
-  // alone.
-  std::function<std::shared_ptr<const Cost>(const Prices&)> planning = {};
+  // The learned price that plans are chosen by, of the target; null: by the formula alone.
+  std::shared_ptr<const KernelModel> model = nullptr;
   std::vector<HeldBackModel> held_back = held_back_models();  // that decide about the fit
   PlanTimer timer = duel;                                     // of PriceRaceOptions
   static constexpr int64_t kMostSchedules = 24;  // of a kernel: the planned one and drawn ones
@@ -42,7 +43,11 @@ struct PriceCheck {
 struct Calibration {
   Prices prices = {};  // the defaults, unless whole models are surely faster by the fitted ones
   Prices fitted = {};
-  std::optional<PriceRace> race = {};  // of the fitted ones; none: they are the defaults
+  // The learned price with layers that the measurements have moved; none: nothing was better for
+  // kernels that were left out, or whole models are not surely faster.
+  std::optional<KernelModel> adapted = {};
+  double adapted_before = 0, adapted_after = 0;  // losses of AdaptedModel; 0: nobody tried
+  std::optional<PriceRace> race = {};            // of the fitted ones; none: there is nothing new
   double loss_before = 0, loss_after = 0;
   PriceCheck fitted_before = {}, fitted_after = {};  // kernels that were fitted to
   PriceCheck held_before = {}, held_after = {};      // and those that were not
@@ -51,6 +56,9 @@ struct Calibration {
   std::optional<Error> unwritten = {};  // why the log does not have all that was measured
   double seconds = 0;
   bool is_default() const { return prices == Prices(); }
+  // Plans of whole models decide: fitted and adapted prices count if they are surely faster by
+  // them, else neither do.
+  void decide_by(PriceRace of_both);
 };
 
 // The target is this machine, or a restriction of it. An error: hardly any of the

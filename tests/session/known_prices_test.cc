@@ -77,6 +77,35 @@ TEST_F(KnownPricesTest, AModelCountsBesideFittedPrices) {
   EXPECT_THAT(lines_, ElementsAre(StartsWith("prices fitted"), StartsWith("prices learned")));
 }
 
+// One that comes with hone, and was adapted here, may be of another number of cores.
+TEST_F(KnownPricesTest, AModelThatIsKeptIsOfTheTarget) {
+  Target other = target();
+  other.cores = 3;
+  ASSERT_TRUE(KnownPrices(folder_, false).keep(target(), random_model(other, 1)).ok());
+  const std::shared_ptr<const Cost> kept = cost();
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(kept->learned(), kept.get());
+  EXPECT_EQ(kept->learned()->model().members, random_model(other, 1).members);
+}
+
+// Where it has not learned from the processor, a model of several takes what was measured there.
+TEST_F(KnownPricesTest, AModelOfSeveralProcessorsTakesFittedPrices) {
+  const std::string file = (folder_ / "all.model").native();
+  const KnownPrices known(folder_, false);
+  Prices prices;
+  prices.trip = 5;
+  ASSERT_TRUE(known.keep(target(), prices).ok());
+  ASSERT_TRUE(write_kernel_model(file, random_model_of_several(target(), 1)).ok());
+  const auto by = [&] {
+    return known
+        .cost_by(file, target(), std::make_shared<AnalyticCost>(target()), [](std::string_view) {})
+        .value();
+  };
+  EXPECT_EQ(by()->learned()->model().prices, prices);
+  ASSERT_TRUE(known.drop_fitted(target()).ok());
+  EXPECT_EQ(by()->learned()->model().prices, random_model_of_several(target(), 1).prices);
+}
+
 // They were measured between two devices, and are those of any number.
 TEST_F(KnownPricesTest, LinksThatWereKeptAreThoseOfThisMachine) {
   const KnownPrices known(folder_, false);

@@ -8,9 +8,12 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "cost/analytic.h"
+#include "report/calibration_text.h"
 #include "target/target.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
+#include "tests/cost/kernel_model_testing.h"
+#include "tests/target/target_testing.h"
 #include "tests/tune/trusted_price_testing.h"
 #include "tune/calibrate.h"
 #include "zoo/zoo.h"
@@ -74,6 +77,22 @@ TEST(PriceRace, PlansThatFailAreNotKept) {
 TEST(PriceRace, FewModelsSayNothingOfOthers) {
   EXPECT_THAT(race_of_ratios({0.5, 0.5}, 3).why_not(), HasSubstr("2 of 5 whole models"));
   EXPECT_EQ(race_of_ratios({0.5, 0.5, 0.5}, 2).why_not(), "");
+}
+
+// A calibration keeps what it has fitted and adapted, or neither.
+TEST(PriceRace, DecidesAboutACalibration) {
+  Calibration calibration;
+  calibration.fitted.trip = 5;
+  calibration.adapted = random_model(parse_target(kSampleTarget, "t").value(), 1);
+  const KernelModel adapted = *calibration.adapted;
+  Calibration refused = calibration;
+  calibration.decide_by(race_of_ratios({0.8, 0.9, 0.85}));
+  EXPECT_EQ(calibration.prices, calibration.fitted);
+  EXPECT_TRUE(calibration.adapted == adapted);
+  refused.decide_by(race_of_ratios({0.5, 1.1, 0.9}));
+  EXPECT_TRUE(refused.is_default());
+  EXPECT_FALSE(refused.adapted);
+  EXPECT_THAT(calibration_text(refused), HasSubstr("not kept: model 1 is surely slower"));
 }
 
 // ---- The race -----------------------------------------------------------------------------------
