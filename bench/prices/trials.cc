@@ -20,6 +20,8 @@ const Flag kData("data", "build/bench/kernels"), kSplits("splits", "5"), kMember
     kDissimilar("dissimilar", "1"), kCaution("caution", "1"), kShare("share", "1"),
     kJitter("jitter", "0.15"), kAbsolute("absolute", "1"), kStart("start_data", "");
 
+}  // namespace
+
 ModelTraining training() {
   ModelTraining options;
   options.members = static_cast<int64_t>(kMembers.number());
@@ -45,6 +47,8 @@ ModelTraining training() {
   options.told = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   return options;
 }
+
+namespace {
 
 // The learned price without its gate.
 std::vector<KernelVerdict> freely(const KernelData& data, const ProgramSplit& split,

@@ -8,6 +8,7 @@
 
 namespace hone::bench {
 
+ModelTraining training();          // as flags say
 Result<KernelData> kernel_data();  // of --data
 Result<std::vector<ProgramSplit>> splits_of(const KernelData& data);
 // The kernels of the test part, and a share of the others.
