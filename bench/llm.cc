@@ -1,12 +1,16 @@
 // Tokens a second of language models, for a prompt of 512 and for 128 tokens behind it, on 1 and 2
-// threads, and how near a step of one token comes to what the memory delivers. Models of random
-// weights are as wide and as deep as the flags say; a file brings its own shape.
+// threads; how near a step of one token comes to what the memory delivers, and a prompt to what
+// the arithmetic of the cores does; what 4 texts make together; and how long it takes from loading
+// to the first token. Models of random weights are as wide and as deep as the flags say; a file
+// brings its own shape.
 //   --model=FILE    a GGUF file or a folder of Hugging Face in place of random models
 //   --layers=N, --width=N   of random models (8, 1024)
 //   --cache-type=TYPE       f32, f16, q8 (f32)
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+
+#include <chrono>
 
 #include "base/rng.h"
 #include "bench/flags.h"
@@ -118,10 +122,23 @@ std::vector<TokenId> some_tokens(const LanguageModel& model, int64_t count) {
   return tokens;
 }
 
+// Multiplications of a prompt's token: all matrices of the layers. The head has one row alone.
+double products_of(const DecoderConfig& config) {
+  const int64_t keys = config.kv_heads * (config.key_width + config.value_width);
+  const int64_t queries = config.heads * (config.key_width + config.value_width);
+  const int64_t parts = config.gate == Gate::none ? 2 : 3;
+  return static_cast<double>(config.layers * config.width *
+                             (keys + queries + parts * config.hidden));
+}
+
 void run(benchmark::State& state, const Case& one, int64_t threads, bool decodes) {
+  const auto start = std::chrono::steady_clock::now();
   const Result<std::unique_ptr<LanguageModel>> made = loaded(one, threads);
   if (!made.ok()) return state.SkipWithError(made.error().to_string().c_str());
   LanguageModel& model = **made;
+  const bool is_ready = model.read(some_tokens(model, kPrompt)).ok();
+  const std::chrono::duration<double> to_first = std::chrono::steady_clock::now() - start;
+  if (!is_ready) return state.SkipWithError("the prompt failed");
   const std::vector<TokenId> prompt = some_tokens(model, kPrompt), next = some_tokens(model, 1);
   double tokens = 0;
   for (auto _ : state) {
@@ -135,10 +152,48 @@ void run(benchmark::State& state, const Case& one, int64_t threads, bool decodes
   }
   state.counters["tokens_per_s"] = benchmark::Counter(tokens, benchmark::Counter::kIsRate);
   state.counters["MB"] = static_cast<double>(model.memory()) / 1e6;
-  if (decodes)
+  state.counters["first_token_s"] = to_first.count();
+  if (decodes) {
     state.counters["part_of_memory"] =
         benchmark::Counter(tokens * static_cast<double>(model.step_bytes()) / model.bandwidth(),
                            benchmark::Counter::kIsRate);
+    return;
+  }
+  const Result<Target> target = host_target();
+  if (!target.ok()) return;
+  // By bytes where they are multiplied faster than f32.
+  const double peak =
+      static_cast<double>(threads) * std::max(target->peak(DType::f32), target->peak(DType::i8));
+  state.counters["part_of_peak"] = benchmark::Counter(
+      tokens * 2 * products_of(model.config()) / peak, benchmark::Counter::kIsRate);
+}
+
+// A token of each text in one pass over the weights.
+void run_together(benchmark::State& state, const Case& one, int64_t threads, size_t texts) {
+  const Result<std::unique_ptr<LanguageModel>> made = loaded(one, threads);
+  if (!made.ok()) return state.SkipWithError(made.error().to_string().c_str());
+  LanguageModel& model = **made;
+  Result<std::vector<LanguageModel::Memory>> memories = model.new_memories(texts);
+  if (!memories.ok()) return state.SkipWithError(memories.error().to_string().c_str());
+  const std::vector<TokenId> prompt = some_tokens(model, 16);
+  std::vector<LanguageModel::Memory*> all;
+  for (LanguageModel::Memory& memory : *memories) {
+    model.swap_memory(memory);
+    const bool is_read = model.read(prompt).ok();
+    model.swap_memory(memory);
+    if (!is_read) return state.SkipWithError("the prompt failed");
+    all.push_back(&memory);
+  }
+  const std::vector<TokenId> next(texts, 1);
+  if (!model.read_together(all, next).ok()) return state.SkipWithError("a step failed");
+  double tokens = 0;
+  for (auto _ : state) {
+    for (LanguageModel::Memory* memory : all) memory->tokens.resize(prompt.size());
+    for (int64_t i = 0; i < kDecoded; ++i)
+      if (!model.read_together(all, next).ok()) state.SkipWithError("a step failed");
+    tokens += static_cast<double>(kDecoded * static_cast<int64_t>(texts));
+  }
+  state.counters["tokens_per_s"] = benchmark::Counter(tokens, benchmark::Counter::kIsRate);
 }
 
 std::vector<Case> cases() {
@@ -159,6 +214,13 @@ const Rows rows([] {
             [=](benchmark::State& state) { run(state, one, threads, decodes); })
             ->Unit(benchmark::kMillisecond)
             ->UseRealTime();
+  for (const Case& one : cases())
+    for (const int64_t threads : {1, 2})
+      benchmark::RegisterBenchmark(
+          fmt::format("llm/{}/decode_of_4_texts/threads:{}", one.name, threads).c_str(),
+          [=](benchmark::State& state) { run_together(state, one, threads, 4); })
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime();
 });
 
 }  // namespace

@@ -162,15 +162,23 @@ class LanguageModel:
         return Text(self._core.begin(tokens, _options(**options)))
 
     def generate_all(
-        self, prompts: Sequence[Union[str, Sequence[int]]], **options: Any
+        self,
+        prompts: Sequence[Union[str, Sequence[int]]],
+        *,
+        apart: bool = False,
+        **options: Any,
     ) -> List[str]:
-        """Several texts, with caches of their own, by the options of generate(): each is what it is
-        alone. They come when all are there."""
+        """Several texts, with caches of their own, by the options of generate(). They come when all
+        are there.
+
+        apart    a token after another; without, those of up to 8 texts in one pass over the
+                 weights, whose logits may differ from those of one text by their rounding
+        """
         tokens = [
             self.tokenize(prompt, begins=True) if isinstance(prompt, str) else list(prompt)
             for prompt in prompts
         ]
-        made = self._core.all_texts(tokens, _options(**options))
+        made = self._core.all_texts(tokens, _options(**options), apart)
         return [text.decode("utf-8", errors="replace") for text in made]
 
     def chat(

@@ -1,3 +1,5 @@
+#include <chrono>
+
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -98,15 +100,22 @@ Status generate_lines(const Arguments& arguments, Console& console) {
       HONE_TRY(load_language_model(std::move(read), context, arguments, console));
   LookupDrafter lookup;
   if (arguments.given("lookup")) options.drafter = &lookup;
+  options.is_apart = arguments.given("apart");
+  HONE_TRY(model->prepare(static_cast<int64_t>(longest)));
+  if (!options.is_apart && options.drafter == nullptr)
+    HONE_TRY(model->prepare_together(prompts.size()));
   const Console::Keeping keeping(console);
   options.cancel = &console.cancel();
   int64_t tokens = 0;
+  const auto start = std::chrono::steady_clock::now();
   for (const Generation& made : HONE_TRY(generate_all(*model, prompts, options))) {
     console.print("{}\n", hone::quoted(made.text));
     tokens += std::ssize(made.tokens);
   }
-  console.note("{} texts, {} tokens; {} of weights and caches", prompts.size(), tokens,
-               format_bytes(model->memory()));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  console.note("{} texts, {} tokens in {}, {:.1f} tokens a second; {} of weights and caches",
+               prompts.size(), tokens, format_seconds(took.count()),
+               static_cast<double>(tokens) / took.count(), format_bytes(model->memory()));
   return console.cancel().check();
 }
 
@@ -124,6 +133,7 @@ Status cmd_tokens(const Arguments& arguments, Console& console) {
 Status cmd_generate(const Arguments& arguments, Console& console) {
   HONE_TRY(given_devices(arguments));
   if (arguments.given("prompts")) return generate_lines(arguments, console);
+  if (arguments.given("apart")) return usage_error("--apart is for the texts of --prompts");
   const std::string text = HONE_TRY(given_prompt(arguments));
   GenerationOptions options = HONE_TRY(generation_options(arguments));
   LanguageSource read = HONE_TRY(read_language(arguments.text("MODEL")));

@@ -59,8 +59,11 @@ inline constexpr Option kGenerateEnd[] = {
     {.name = "prompts",
      .take = Take::file,
      .value = "FILE",
-     .doc = "a prompt in each line: all of them in turns, each as if alone; the texts come at the "
-            "end, a line for each, escaped; - is the standard input"},
+     .doc = "a prompt in each line; up to 8 texts share each pass over the weights. The texts come "
+            "at the end, a line for each, escaped; - is the standard input"},
+    {.name = "apart",
+     .doc = "make the tokens of the texts of --prompts one after another: each text has the bits "
+            "that it has alone"},
     {.name = "lookup",
      .doc = "guess what comes from what followed the last tokens before; the text stays the same"},
     {.name = "draft",

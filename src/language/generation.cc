@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
+#include <type_traits>
 
 #include "base/text.h"
 
@@ -103,6 +105,14 @@ Result<std::vector<TokenId>> TextMaker::guesses(int64_t unread) const {
   return options_.drafter->draft(past_, most, options_.sampling, number());
 }
 
+// The prompt is read in chunks, and then all tokens but the last one have been read.
+std::optional<TokenId> TextMaker::single() const {
+  if (has_ended_ || number() == 0 || options_.drafter != nullptr || is_cancelled() ||
+      std::ssize(made_.tokens) >= options_.max_tokens || std::ssize(past_) > model_->context())
+    return std::nullopt;
+  return past_.back();
+}
+
 Result<bool> TextMaker::step() {
   if (has_ended_) return false;
   if (std::ssize(made_.tokens) >= options_.max_tokens) return end(GenerationEnd::length);
@@ -136,29 +146,96 @@ Result<Generation> generate(LanguageModel& model, std::span<const TokenId> promp
   return maker.made();
 }
 
+namespace {
+
+// Several texts with caches of their own. While it works, the model has none.
+class Texts {
+ public:
+  Texts(LanguageModel& model, std::vector<LanguageModel::Memory> memories, bool is_apart)
+      : model_(model), memories_(std::move(memories)), is_apart_(is_apart) {}
+
+  Result<std::vector<Generation>> make(std::span<const std::vector<TokenId>> prompts,
+                                       const GenerationOptions& options) {
+    for (size_t i = 0; i < prompts.size(); ++i)
+      texts_.push_back(
+          HONE_TRY(in_turn(i, [&] { return TextMaker::begin(model_, prompts[i], options); })));
+    while (HONE_TRY(step())) {
+    }
+    std::vector<Generation> made;
+    for (const TextMaker& text : texts_) made.push_back(text.made());
+    return made;
+  }
+  LanguageModel::Memory& first() { return memories_[0]; }
+
+ private:
+  template <class Work>
+  std::invoke_result_t<const Work&> in_turn(size_t i, const Work& work) {
+    model_.swap_memory(memories_[i]);
+    auto done = work();
+    model_.swap_memory(memories_[i]);
+    return done;
+  }
+
+  // A step of all texts. False: all have ended.
+  Result<bool> step() {
+    std::vector<size_t> together;
+    bool goes_on = false;
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      if (!is_apart_ && texts_[i].single())
+        together.push_back(i);
+      else if (HONE_TRY(in_turn(i, [&] { return texts_[i].step(); })))
+        goes_on = true;
+    }
+    std::span<const size_t> left = together;
+    for (const size_t count : LanguageModel::kTogether)
+      for (; left.size() >= count; left = left.subspan(count))
+        if (HONE_TRY(step_of(left.first(count)))) goes_on = true;
+    for (const size_t i : left)
+      if (HONE_TRY(in_turn(i, [&] { return texts_[i].step(); }))) goes_on = true;
+    return goes_on;
+  }
+
+  Result<bool> step_of(std::span<const size_t> some) {
+    std::vector<LanguageModel::Memory*> memories;
+    std::vector<TokenId> tokens;
+    for (const size_t i : some) {
+      memories.push_back(&memories_[i]);
+      tokens.push_back(*texts_[i].single());
+    }
+    const Result<std::vector<float>> logits = model_.read_together(memories, tokens);
+    // Who stopped the run has stopped the texts, too: each ends when its step comes.
+    const bool is_stopped = !logits.ok() && !texts_[some[0]].single();
+    if (is_stopped) return true;
+    if (!logits.ok()) return Error(logits.error());
+    const auto width = static_cast<size_t>(model_.config().vocabulary);
+    bool goes_on = false;
+    for (size_t t = 0; t < some.size(); ++t) {
+      const std::span<const float> own = std::span(*logits).subspan(t * width, width);
+      goes_on = HONE_TRY(texts_[some[t]].take(own)) || goes_on;
+    }
+    return goes_on;
+  }
+
+  LanguageModel& model_;
+  std::vector<LanguageModel::Memory> memories_;  // by text
+  const bool is_apart_;
+  std::vector<TextMaker> texts_;
+};
+
+}  // namespace
+
 Result<std::vector<Generation>> generate_all(LanguageModel& model,
                                              std::span<const std::vector<TokenId>> prompts,
                                              const GenerationOptions& options) {
-  // The first text has the caches of the model itself.
   if (prompts.empty()) return std::vector<Generation>();
+  // The first text has the caches of the model itself, and leaves them to it.
+  std::vector<LanguageModel::Memory> memories(1);
   std::vector<LanguageModel::Memory> others = HONE_TRY(model.new_memories(prompts.size() - 1));
-  const auto in_turn = [&](size_t i, const auto& work) {
-    if (i > 0) model.swap_memory(others[i - 1]);
-    auto done = work();
-    if (i > 0) model.swap_memory(others[i - 1]);
-    return done;
-  };
-  std::vector<TextMaker> texts;
-  for (size_t i = 0; i < prompts.size(); ++i)
-    texts.push_back(
-        HONE_TRY(in_turn(i, [&] { return TextMaker::begin(model, prompts[i], options); })));
-  for (bool goes_on = true; goes_on;) {
-    goes_on = false;
-    for (size_t i = 0; i < texts.size(); ++i)
-      if (HONE_TRY(in_turn(i, [&] { return texts[i].step(); }))) goes_on = true;
-  }
-  std::vector<Generation> made;
-  for (const TextMaker& text : texts) made.push_back(text.made());
+  std::ranges::move(others, std::back_inserter(memories));
+  model.swap_memory(memories[0]);
+  Texts texts(model, std::move(memories), options.is_apart);
+  Result<std::vector<Generation>> made = texts.make(prompts, options);
+  model.swap_memory(texts.first());
   return made;
 }
 

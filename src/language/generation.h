@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,10 @@ struct GenerationOptions {
   // its first one. Else a prompt that is longer than the context is refused.
   bool drops_start = false;
   std::vector<std::string> stops = {};  // texts that end it; they are not given
-  Drafter* drafter = nullptr;           // outlives it
+  // Texts of generate_all() read the weights one after another: each has the bits that it has
+  // alone.
+  bool is_apart = false;
+  Drafter* drafter = nullptr;  // outlives it
   // Gets the text while it comes, in whole characters.
   std::function<void(std::string_view)> on_text = {};
   const CancelToken* cancel = nullptr;  // ends it with the text so far
@@ -62,6 +66,12 @@ class TextMaker {
   Result<bool> step();
   const Generation& made() const { return made_; }
 
+  // The token that the next step reads alone; then that step is take() of its logits. Nothing: the
+  // step reads more, or ends the text.
+  std::optional<TokenId> single() const;
+  // Goes on with the token that the logits give. False: it ends the text.
+  Result<bool> take(std::span<const float> logits);
+
  private:
   using Clock = std::chrono::steady_clock;
   TextMaker(LanguageModel& model, GenerationOptions options)
@@ -72,8 +82,6 @@ class TextMaker {
   bool is_cancelled() const;
   uint64_t number() const { return made_.tokens.size(); }  // of the next token
   Result<std::vector<TokenId>> guesses(int64_t unread) const;
-  // The token that the logits give. False: it ends the text.
-  Result<bool> take(std::span<const float> logits);
 
   LanguageModel* model_;
   GenerationOptions options_;
@@ -88,7 +96,9 @@ class TextMaker {
 Result<Generation> generate(LanguageModel& model, std::span<const TokenId> prompt,
                             const GenerationOptions& options);
 
-// Several texts, each with caches of its own, step by step in turns. Each is what it is alone.
+// Several texts, each with caches of its own, step by step. The tokens of up to 8 texts are read
+// together, in one pass over the weights. Their code is not that for one text, so logits may differ
+// by their rounding, unless the texts are apart. Guesses are read apart, too.
 Result<std::vector<Generation>> generate_all(LanguageModel& model,
                                              std::span<const std::vector<TokenId>> prompts,
                                              const GenerationOptions& options);

@@ -53,6 +53,29 @@ int64_t weights_read_by(const Graph& graph) {
   return is_tied ? all : all - embedding;
 }
 
+// Weights that are read again for another graph: they are the same tensors, in memory once.
+class KeptWeights final : public DecoderWeights {
+ public:
+  explicit KeptWeights(std::unique_ptr<DecoderWeights> source) : source_(std::move(source)) {}
+
+  bool has(const std::string& name) const override {
+    const auto found = has_.find(name);
+    return found != has_.end() ? found->second : (has_[name] = source_->has(name));
+  }
+  Result<Weight> get(const std::string& name) const override {
+    const auto found = weights_.find(name);
+    if (found != weights_.end()) return found->second;
+    return weights_[name] = HONE_TRY(source_->get(name));
+  }
+  // From now on nobody asks for others.
+  void leave_source() { source_ = nullptr; }
+
+ private:
+  std::unique_ptr<DecoderWeights> source_;
+  mutable std::map<std::string, bool> has_;
+  mutable std::map<std::string, Weight> weights_;
+};
+
 Tensor integers(std::span<const int64_t> values) {
   return Tensor::of<int64_t>(Type::get(DType::i64, {std::ssize(values)}), values);
 }
@@ -65,12 +88,13 @@ Result<std::unique_ptr<LanguageModel>> LanguageModel::make(LanguageSource source
     return usage_error("a context of {} tokens is asked for; the model takes {}", options.context,
                        source.config.context);
   source.config.cache = options.cache;
-  const std::unique_ptr<DecoderWeights> weights =
-      weights_in_blocks(HONE_TRY(source.weights()), options.weights);
+  auto weights =
+      std::make_unique<KeptWeights>(weights_in_blocks(HONE_TRY(source.weights()), options.weights));
   Graph graph = HONE_TRY(build_decoder(source.config, *weights));
+  weights->leave_source();
   std::unique_ptr<LanguageModel> made(
       new LanguageModel(std::move(source.config), std::move(source.tokenizer), std::move(graph),
-                        std::move(options), face));
+                        std::move(weights), std::move(options), face));
   HONE_TRY(made->set_up());
   return made;
 }
@@ -97,24 +121,35 @@ Result<std::vector<Tensor>> LanguageModel::empty_caches(int64_t places) const {
   return made;
 }
 
+Result<LanguageModel::Memory> LanguageModel::empty_memory() const {
+  const int64_t places = std::min(kFirstPlaces, most_places_);
+  return Memory{HONE_TRY(empty_caches(places)), places, {}};
+}
+
 Status LanguageModel::forget() {
-  tokens_.clear();
-  places_ = std::min(kFirstPlaces, most_places_);
-  caches_ = HONE_TRY(empty_caches(places_));
+  Memory empty = HONE_TRY(empty_memory());
+  swap_memory(empty);
   return {};
 }
 
+int64_t LanguageModel::grown(int64_t places, int64_t wanted) const {
+  return wanted <= places ? places : std::min(std::max(wanted, 2 * places), most_places_);
+}
+
 // One cache after another, so that few are there twice.
-Status LanguageModel::make_room(int64_t places) {
-  if (places <= places_) return {};
-  places_ = std::min(std::max(places, 2 * places_), most_places_);
-  for (size_t i = 0; i < caches_.size(); ++i) {
+Status LanguageModel::grow(std::vector<Tensor>& caches, int64_t places) const {
+  for (size_t i = 0; i < caches.size(); ++i) {
     const Type open = graph_.type(graph_.inputs()[kInputs + i]);
-    caches_[i] =
-        with_places(caches_[i],
-                    HONE_TRY(open.bind({{"tokens", Dim(1)}, {"room", Dim(places_ - 1)}})));
+    caches[i] = with_places(caches[i],
+                            HONE_TRY(open.bind({{"tokens", Dim(1)}, {"room", Dim(places - 1)}})));
   }
   return {};
+}
+
+Status LanguageModel::make_room(int64_t places) {
+  if (places <= places_) return {};
+  places_ = grown(places_, places);
+  return grow(caches_, places_);
 }
 
 // At once for all of a text, so that little code is loaded for caches that do not last.
@@ -129,11 +164,8 @@ Result<std::vector<LanguageModel::Memory>> LanguageModel::new_memories(size_t co
     return over_limit("{} more texts need {} each beside {}; the limit is {}", count,
                       format_bytes(each), format_bytes(memory_), format_bytes(limit))
         .with_hint("choose a shorter context, or fewer texts");
-  std::vector<Memory> made(count);
-  for (Memory& one : made) {
-    one.places = std::min(kFirstPlaces, most_places_);
-    one.caches = HONE_TRY(empty_caches(one.places));
-  }
+  std::vector<Memory> made;
+  for (size_t i = 0; i < count; ++i) made.push_back(HONE_TRY(empty_memory()));
   return made;
 }
 
@@ -163,26 +195,40 @@ Status LanguageModel::check_room(std::span<const TokenId> tokens) const {
   return {};
 }
 
-Result<const Executable*> LanguageModel::code_of(const Step& step) {
-  Code& code = steps_[step];
-  if (code.compilation == nullptr) {
-    const Bindings sizes = {{"tokens", Dim(step.tokens)}, {"rows", Dim(step.rows)}};
-    CompileOptions options = compile_options(options_.native, nullptr, face_);
-    options.team = team_;
-    auto made = std::make_unique<Compilation>(
-        HONE_TRY(specialize(graph_, sizes)), options_.native.target,
-                                              std::move(options));
-    (void)HONE_TRY(made->kernels());
-    code.compilation = std::move(made);
-  }
-  std::shared_ptr<const Executable>& loaded = code.by_places[places_];
+Status LanguageModel::compile(Code& code, Graph graph) {
+  CompileOptions options = compile_options(options_.native, nullptr, face_);
+  options.team = team_;
+  auto made =
+      std::make_unique<Compilation>(std::move(graph), options_.native.target, std::move(options));
+  (void)HONE_TRY(made->kernels());
+  code.compilation = std::move(made);
+  return {};
+}
+
+Result<const Executable*> LanguageModel::loaded(Code& code, int64_t places, int64_t tokens) {
+  std::shared_ptr<const Executable>& loaded = code.by_places[places];
   if (loaded == nullptr) {
-    const Image image =
-        HONE_TRY(code.compilation->image_for({{"room", Dim(places_ - step.tokens)}}));
+    const Image image = HONE_TRY(code.compilation->image_for({{"room", Dim(places - tokens)}}));
     loaded =
         HONE_TRY(Executable::load(image, {.team = team_, .memory_limit = memory_limit(face_)}));
   }
   return loaded.get();
+}
+
+Result<const Executable*> LanguageModel::code_of(const Step& step) {
+  Code& code = steps_[step];
+  if (code.compilation == nullptr) {
+    const Bindings sizes = {{"tokens", Dim(step.tokens)}, {"rows", Dim(step.rows)}};
+    HONE_TRY(compile(code, HONE_TRY(specialize(graph_, sizes))));
+  }
+  return loaded(code, places_, step.tokens);
+}
+
+Result<const Executable*> LanguageModel::code_of_texts(int64_t texts, int64_t places) {
+  Code& code = together_[texts];
+  if (code.compilation == nullptr)
+    HONE_TRY(compile(code, HONE_TRY(build_decoder_of_texts(config_, *weights_, texts))));
+  return loaded(code, places, 1);
 }
 
 // One step: a token, or a chunk that is filled up. Rows behind the tokens are written to the
@@ -222,6 +268,50 @@ Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, b
   return std::vector<float>(logits.begin(), logits.begin() + static_cast<ptrdiff_t>(wanted));
 }
 
+Result<std::vector<float>> LanguageModel::read_together(std::span<Memory* const> texts,
+                                                        std::span<const TokenId> tokens) {
+  HONE_CHECK(texts.size() == tokens.size() && texts.size() > 1, "{} tokens of {} texts",
+             tokens.size(), texts.size());
+  int64_t places = 0, wanted = 0;
+  std::vector<int64_t> ids, positions;
+  for (size_t t = 0; t < texts.size(); ++t) {
+    const int64_t position = std::ssize(texts[t]->tokens);
+    if (position >= context_)
+      return usage_error("a text has {} tokens, and the context has room for no more", position);
+    if (tokens[t] < 0 || tokens[t] >= config_.vocabulary)
+      return usage_error("there is no token {}; the model has {}", tokens[t], config_.vocabulary);
+    ids.push_back(tokens[t]), positions.push_back(position);
+    places = std::max(places, texts[t]->places);
+    wanted = std::max(wanted, position + 1);
+  }
+  places = grown(places, wanted);
+  for (Memory* text : texts)
+    if (std::exchange(text->places, places) != places) HONE_TRY(grow(text->caches, places));
+  const Executable* const code = HONE_TRY(code_of_texts(std::ssize(texts), places));
+  // The graph has caches by layer, then by text.
+  const size_t each = texts[0]->caches.size(),
+               of_a_layer = each / static_cast<size_t>(config_.layers);
+  std::vector<Tensor> inputs = {integers(ids), integers(positions)};
+  for (size_t first = 0; first < each; first += of_a_layer)
+    for (Memory* text : texts)
+      std::move(text->caches.begin() + static_cast<ptrdiff_t>(first),
+                text->caches.begin() + static_cast<ptrdiff_t>(first + of_a_layer),
+                std::back_inserter(inputs));
+  const Result<std::vector<Tensor>> ran =
+      code->run_donating(std::move(inputs), {.cancel = face_.cancel});
+  if (!ran.ok()) {
+    for (Memory* text : texts) *text = HONE_TRY(empty_memory());
+    return Error(ran.error());
+  }
+  auto next = ran->begin() + 1;
+  for (size_t first = 0; first < each; first += of_a_layer)
+    for (Memory* text : texts)
+      for (size_t i = 0; i < of_a_layer; ++i) text->caches[first + i] = *next++;
+  for (size_t t = 0; t < texts.size(); ++t) texts[t]->tokens.push_back(tokens[t]);
+  const std::span<const float> logits = ran->front().as<float>();
+  return std::vector<float>(logits.begin(), logits.end());
+}
+
 double LanguageModel::bandwidth() const {
   const Target& target = options_.native.target;
   const bool is_alone = options_.native.threads.value_or(target.cores) == 1;
@@ -257,6 +347,14 @@ Status LanguageModel::prepare(int64_t prompt_tokens) {
   if (prompt_tokens >= kLongChunk) (void)HONE_TRY(code_of({kLongChunk, 1}));
   if (prompt_tokens % kLongChunk > 1) (void)HONE_TRY(code_of({kChunk, 1}));
   (void)HONE_TRY(code_of({1, 1}));
+  return {};
+}
+
+Status LanguageModel::prepare_together(size_t texts) {
+  for (const size_t count : kTogether) {
+    if (texts >= count) (void)HONE_TRY(code_of_texts(static_cast<int64_t>(count), places_));
+    texts %= count;
+  }
   return {};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,8 @@ class LanguageModel {
   static constexpr int64_t kChunk = 32, kLongChunk = 128;
   // The most tokens that are read together with the logits of each, if guesses are checked.
   static constexpr int64_t kFew = 8;
+  // How many texts may share a pass over the weights, as often as it goes.
+  static constexpr std::array<size_t, 3> kTogether = {8, 4, 2};
 
   struct Options {
     NativeOptions native = {};
@@ -46,6 +49,8 @@ class LanguageModel {
   // Makes the code for a prompt of this many tokens and for what follows. Otherwise the first
   // tokens that are read do it.
   Status prepare(int64_t prompt_tokens);
+  // Makes that of read_together() for as many texts.
+  Status prepare_together(size_t texts);
 
   // Reads on. Gives the logits behind the last token. At least one token; all must have room.
   Result<std::vector<float>> read(std::span<const TokenId> tokens);
@@ -71,6 +76,11 @@ class LanguageModel {
     tokens_.swap(other.tokens);
   }
 
+  // Reads one token in each of these texts: as many as kTogether has. Gives the logits behind each,
+  // one row after another. After an error all of them are forgotten.
+  Result<std::vector<float>> read_together(std::span<Memory* const> texts,
+                                           std::span<const TokenId> tokens);
+
   // Bytes that a step of one token reads: all weights but tables of which it takes rows, and the
   // caches as they are.
   int64_t step_bytes() const { return weights_read_ + config_.cache_bytes(places_); }
@@ -92,14 +102,17 @@ class LanguageModel {
   void set_face(const Face& face) { face_ = face; }
   const Face& face() const { return face_; }
 
-  int64_t compiled() const { return std::ssize(steps_); }  // programs that were made so far
+  int64_t compiled() const {
+    return std::ssize(steps_) + std::ssize(together_);
+  }  // programs that were made so far
 
  private:
-  LanguageModel(DecoderConfig config, Tokenizer tokenizer, Graph graph, Options options,
-                const Face& face)
+  LanguageModel(DecoderConfig config, Tokenizer tokenizer, Graph graph,
+                std::unique_ptr<const DecoderWeights> weights, Options options, const Face& face)
       : config_(std::move(config)),
         tokenizer_(std::move(tokenizer)),
         graph_(std::move(graph)),
+        weights_(std::move(weights)),
         options_(std::move(options)),
         face_(face) {}
 
@@ -110,12 +123,16 @@ class LanguageModel {
   };
   Status set_up();
   Status forget();
+  Result<Memory> empty_memory() const;
   Result<std::vector<Tensor>> empty_caches(int64_t places) const;
+  int64_t grown(int64_t places, int64_t wanted) const;
+  Status grow(std::vector<Tensor>& caches, int64_t places) const;
   Status make_room(int64_t places);
   Status make_room_for(int64_t tokens);
   Status check_memory() const;
   Status check_room(std::span<const TokenId> tokens) const;
   Result<const Executable*> code_of(const Step& step);
+  Result<const Executable*> code_of_texts(int64_t texts, int64_t places);
   Result<std::vector<float>> run(std::span<const TokenId> tokens, bool all_rows);
   Result<std::vector<float>> read_by(std::span<const TokenId> tokens, bool all_rows);
 
@@ -124,10 +141,13 @@ class LanguageModel {
     std::unique_ptr<Compilation> compilation;
     std::map<int64_t, std::shared_ptr<const Executable>> by_places;
   };
+  Status compile(Code& code, Graph graph);
+  Result<const Executable*> loaded(Code& code, int64_t places, int64_t tokens);
 
   const DecoderConfig config_;
   const Tokenizer tokenizer_;
   const Graph graph_;
+  const std::unique_ptr<const DecoderWeights> weights_;  // those of the graph
   const Options options_;
   Face face_;
   std::shared_ptr<Team> team_;
@@ -136,6 +156,7 @@ class LanguageModel {
   int64_t memory_ = 0;
   int64_t weights_read_ = 0;  // bytes, by a step
   std::map<Step, Code> steps_;
+  std::map<int64_t, Code> together_;  // by texts
   bool is_profiled_ = false;
   Profile times_ = {};
   int64_t timed_ = 0;         // runs in times_

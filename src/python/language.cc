@@ -220,10 +220,11 @@ GenerationOptions options_from(const py::dict& given) {
 // Several texts at once, and nothing until all are there.
 std::vector<py::bytes> all_texts(PyLanguageModel& it,
                                  const std::vector<std::vector<TokenId>>& prompts,
-                                 const py::dict& given) {
+                                 const py::dict& given, bool is_apart) {
   GenerationOptions options = options_from(given);
   LookupDrafter lookup;
   if (given["lookup"].cast<bool>()) options.drafter = &lookup;
+  options.is_apart = is_apart;
   const Busy busy(it);
   (void)it.begin();
   std::optional<Result<std::vector<Generation>>> made;
@@ -284,7 +285,7 @@ void define_language(py::module_& module) {
             return begin_text(it.shared_from_this(), std::move(prompt), options);
           },
           py::arg("prompt"), py::arg("options"))
-      .def("all_texts", &all_texts, py::arg("prompts"), py::arg("options"));
+      .def("all_texts", &all_texts, py::arg("prompts"), py::arg("options"), py::arg("apart"));
   py::class_<EmbeddingModel, std::shared_ptr<EmbeddingModel>>(module, "EmbeddingCore",
                                                               py::module_local())
       .def_property_readonly("width", [](EmbeddingModel& it) { return it.config().width; })

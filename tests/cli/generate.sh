@@ -65,12 +65,16 @@ says "15 of 15 guessed tokens were right" \
 cmp out guessed
 fails 2 "both say" generate model.gguf -p the --lookup --draft model.gguf --threads 1
 fails 3 "missing.gguf" generate model.gguf -p the --draft missing.gguf --threads 1
-# Several texts, each as if alone.
+# Several texts, whose tokens share the weights, or not.
 printf 'the other\nthe\n' >prompts.txt
 says "2 texts, 12 tokens" generate model.gguf --prompts prompts.txt -n 6 --threads 1
 head -1 out | sed 's/^"//; s/"$//' >line
 [[ $(printf "$(cat line)") == "$(cat first)" ]]
+cp out together
+says "tokens a second" generate model.gguf --prompts prompts.txt -n 6 --threads 1 --apart
+cmp out together
 fails 2 "does not go with" generate model.gguf --prompts prompts.txt -p a
+fails 2 "--prompts" generate model.gguf -p a --apart
 # Caches and weights of fewer bits.
 for type in f16 q8; do
   says "6 tokens in" generate model.gguf -p "the other" -n 6 --cache-type $type --threads 1

@@ -323,6 +323,7 @@ TEST(Batches, EqualSingleTexts) {
   LanguageModel& model = *shared().model;
   const std::vector<Ids> prompts = {{1, 2, 3}, {200}, {1, 2, 3, 4, 5, 6, 7}, {1, 2, 3}};
   GenerationOptions options = {.max_tokens = 9, .sampling = {.temperature = 1, .seed = 5}};
+  options.is_apart = true;
   const std::vector<Generation> all = generate_all(model, prompts, options).value();
   ASSERT_EQ(all.size(), prompts.size());
   for (size_t i = 0; i < prompts.size(); ++i) {
@@ -338,6 +339,69 @@ TEST(Batches, EqualSingleTexts) {
   EXPECT_TRUE(generate_all(model, {}, options).value().empty());
   EXPECT_THAT(generate_all(model, std::vector<Ids>{{1}, {}}, options),
               refuses(ErrorCode::usage, "no token"));
+}
+
+// Together: the logits of other code for the same numbers, for all families, caches that grow and
+// texts that end at other times.
+class Together : public testing::TestWithParam<const char*> {};
+TEST_P(Together, AreNearSingleTexts) {
+  TinyDecoder tiny = {.family = GetParam(), .context = 1024};
+  if (tiny.family == "gpt2") tiny.kv_heads = tiny.heads;
+  const std::unique_ptr<Loaded> all = loaded(tiny);
+  LanguageModel& model = *all->model;
+  Ids longer;
+  for (TokenId i = 0; i < 510; ++i) longer.push_back(i * 7 % 260);
+  // 7 texts: 4 and 2 together, and one alone.
+  const std::vector<Ids> prompts = {{1, 2, 3}, {200}, longer, {1, 2, 3}, {4}, {5, 6}, {9}};
+  GenerationOptions options = {.max_tokens = 9, .sampling = {.temperature = 1, .seed = 5}};
+  const std::vector<Generation> together = generate_all(model, prompts, options).value();
+  ASSERT_EQ(together.size(), prompts.size());
+  EXPECT_EQ(model.compiled(), 5) << "chunks of two lengths, and steps of 1, 2 and 4 texts";
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    model.keep(0);
+    const Generation single = generate(model, prompts[i], options).value();
+    EXPECT_EQ(together[i].tokens, single.tokens) << i;
+    EXPECT_EQ(together[i].end, single.end) << i;
+    ASSERT_EQ(together[i].log_probabilities.size(), single.log_probabilities.size());
+    for (size_t t = 0; t < single.log_probabilities.size(); ++t)
+      EXPECT_NEAR(together[i].log_probabilities[t], single.log_probabilities[t], 1e-4);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Batches, Together, testing::Values("llama", "gemma2", "gpt2"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST(Batches, TakeCachesOfFewerBitsAndPackedWeights) {
+  const std::vector<Ids> prompts = {{10, 20}, {30, 7, 99}, {250}, {3, 3, 41}};
+  for (const CacheType cache : {CacheType::f16, CacheType::q8}) {
+    const std::unique_ptr<LanguageModel> model =
+        made(shared().file, 0, {}, {.cache = cache, .weights = quantize::Precision::w8}).value();
+    const auto texts = [&](bool is_apart) {
+      return generate_all(*model, prompts, {.max_tokens = 5, .is_apart = is_apart}).value();
+    };
+    const std::vector<Generation> together = texts(false), apart = texts(true);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      EXPECT_EQ(together[i].tokens, apart[i].tokens) << i;
+      for (size_t t = 0; t < apart[i].log_probabilities.size(); ++t)
+        EXPECT_NEAR(together[i].log_probabilities[t], apart[i].log_probabilities[t], 2e-2);
+    }
+  }
+}
+
+TEST(Batches, EndWhereTheyAreCancelledAndTheModelGoesOn) {
+  LanguageModel& model = *shared().model;
+  const std::vector<Ids> prompts = {{1, 2, 3}, {200}};
+  CancelToken cancel;
+  int pieces = 0;
+  GenerationOptions options = {.max_tokens = 30};
+  options.cancel = &cancel;
+  options.on_text = [&](std::string_view) {
+    if (++pieces == 6) cancel.cancel();
+  };
+  for (const Generation& one : generate_all(model, prompts, options).value()) {
+    EXPECT_LT(one.tokens.size(), 30U);
+    EXPECT_EQ(one.end, GenerationEnd::cancelled);
+  }
+  EXPECT_EQ(generate(model, prompts[0], {.max_tokens = 3}).value().tokens.size(), 3U);
 }
 
 TEST(Batches, NeedTheirMemory) {

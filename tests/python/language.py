@@ -56,6 +56,7 @@ class Language(unittest.TestCase):
         prompts = ["the other", "a", [1, 2, 3]]
         options = {"max_tokens": 5, "temperature": 1.5, "seed": 4}
         single = [str(self.model.generate(prompt, **options)) for prompt in prompts]
+        self.assertEqual(self.model.generate_all(prompts, apart=True, **options), single)
         self.assertEqual(self.model.generate_all(prompts, **options), single)
         self.assertEqual(self.model.generate_all([]), [])
 

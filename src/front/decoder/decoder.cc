@@ -29,16 +29,33 @@ class DecoderBuilder {
     count_ = tokens;
     places_ = count_ + Dim(room);
     tokens_ = b_.parameter("tokens", DType::i64, {count_});
-    position_ = b_.parameter("position", DType::i64, {});
+    positions_ = {b_.parameter("position", DType::i64, {})};
     const Value wanted = b_.parameter("rows", DType::i64, {rows});
     zero_ = b_.scalar(DType::i64, 0);
-    places_of_tokens_ = iota(b_, DType::i64, {count_}, 0) + position_;
+    places_of_tokens_ = iota(b_, DType::i64, {count_}, 0) + positions_[0];
     make_tables();
 
     Value x = embedded();
     std::vector<Value> outputs(1);
     for (int64_t i = 0; i < config_.layers && b_.ok(); ++i) x = layer(i, x, outputs);
     outputs[0] = logits(take(x, wanted)).named("logits");
+    return b_.finish(outputs);
+  }
+
+  Result<Graph> build_of_texts(int64_t texts) {
+    count_ = texts;
+    places_ = Dim(1) + Dim(Symbol::get("room", 0, kMostContext));
+    tokens_ = b_.parameter("tokens", DType::i64, {count_});
+    places_of_tokens_ = b_.parameter("positions", DType::i64, {count_});
+    zero_ = b_.scalar(DType::i64, 0);
+    for (int64_t t = 0; t < texts; ++t)
+      positions_.push_back(reshape(slice(places_of_tokens_, 0, t, t + 1), {}));
+    make_tables();
+
+    Value x = embedded();
+    std::vector<Value> outputs(1);
+    for (int64_t i = 0; i < config_.layers && b_.ok(); ++i) x = layer(i, x, outputs);
+    outputs[0] = logits(x).named("logits");
     return b_.finish(outputs);
   }
 
@@ -74,11 +91,14 @@ class DecoderBuilder {
     return made;
   }
 
-  // Which keys a token sees: bool[1, 1, tokens, places].
-  Value seen(bool has_window) {
-    const Dims dims = {1, 1, count_, places_};
+  bool has_texts() const { return positions_.size() > 1; }
+  Dim tokens_of_a_text() const { return has_texts() ? Dim(1) : count_; }
+
+  // Which keys the tokens of a text see: bool[1, 1, tokens, places].
+  Value seen(bool has_window, Value position) {
+    const Dims dims = {1, 1, tokens_of_a_text(), places_};
     const Value key = iota(b_, DType::i64, dims, 3);
-    const Value query = iota(b_, DType::i64, dims, 2) + position_;
+    const Value query = iota(b_, DType::i64, dims, 2) + position;
     const Value past = compare("le", key, query);
     if (!has_window) return past;
     const Value near = compare("gt", key + static_cast<double>(config_.window), query);
@@ -90,8 +110,10 @@ class DecoderBuilder {
     for (int64_t i = 0; i < config_.layers; ++i)
       (config_.has_window(i) ? any_window : any_global) = true;
     const RotationConfig& turns = config_.rotation;
-    if (any_global) seen_[0] = seen(false);
-    if (any_window) seen_[1] = seen(true);
+    for (const Value position : positions_) {
+      if (any_global) seen_[0].push_back(seen(false, position));
+      if (any_window) seen_[1].push_back(seen(true, position));
+    }
     if (turns.width == 0) return;
     if (any_global) rotations_[0] = rotation(turns.base, turns.scale, turns.divisors);
     if (any_window) rotations_[1] = rotation(turns.local_base, 1, turns.divisors);
@@ -150,26 +172,50 @@ class DecoderBuilder {
   }
 
   // A cache with the rows of the step in their places.
-  Value updated(std::string_view name, Value rows, std::vector<Value>& outputs) {
+  Value updated(std::string_view name, Value rows, Value position, std::vector<Value>& outputs) {
     const Value cache = b_.parameter(fmt::format("{}_cache", name), rows.dtype(),
                                      {1, config_.kv_heads, places_, rows.dim(-1)});
-    const Value next = b_.op(Opcode::dynamic_update, {cache, rows, zero_, zero_, position_, zero_});
+    const Value next = b_.op(Opcode::dynamic_update, {cache, rows, zero_, zero_, position, zero_});
     b_.donate(cache, static_cast<int>(outputs.size()));
     outputs.push_back(next.named(name));
     return next;
   }
 
   // The keys or values of all tokens, f32, as their cache has them.
-  Value cached(std::string_view name, Value rows, std::vector<Value>& outputs) {
-    if (!b_.ok() || config_.cache == CacheType::f32) return updated(name, rows, outputs);
+  Value cached(std::string_view name, Value rows, Value position, std::vector<Value>& outputs) {
+    if (!b_.ok() || config_.cache == CacheType::f32) return updated(name, rows, position, outputs);
     if (config_.cache == CacheType::f16)
-      return cast(updated(name, cast(rows, DType::f16), outputs), DType::f32);
+      return cast(updated(name, cast(rows, DType::f16), position, outputs), DType::f32);
     constexpr double kMost = 127, kLeastScale = 1e-30;  // a row of zeros has a scale, too
     const Value scales =
         maximum(reduce_max(unary(Opcode::abs, rows), {-1}, /*keep=*/true) / kMost, kLeastScale);
     const Value bytes = cast(unary(Opcode::round, rows / scales), DType::i8);
-    const Value numbers = cast(updated(name, bytes, outputs), DType::f32);
-    return numbers * updated(fmt::format("{}_scales", name), scales, outputs);
+    const Value numbers = cast(updated(name, bytes, position, outputs), DType::f32);
+    return numbers * updated(fmt::format("{}_scales", name), scales, position, outputs);
+  }
+
+  // Attention of the tokens of one text, which are heads [1, heads, tokens, width].
+  Value attended(size_t kind, size_t text, const std::array<Value, 3>& heads,
+                 std::vector<Value>& outputs) {
+    const Value position = positions_[text];
+    const Value keys = cached("key", heads[1], position, outputs);
+    const Value values = cached("value", heads[2], position, outputs);
+    return b_.op(Opcode::attention, {heads[0], keys, values, seen_[kind][text]},
+                 {{"scale", config_.attention_scale}, {"softcap", config_.score_cap}});
+  }
+
+  // Each text has its token and caches of its own.
+  Value attended_by_text(size_t kind, const std::array<Value, 3>& heads,
+                         std::vector<Value>& outputs) {
+    std::vector<Value> all;
+    for (size_t t = 0; t < positions_.size() && b_.ok(); ++t) {
+      const Builder::Scope scope = b_.scope(fmt::format("text/{}", t));
+      std::array<Value, 3> own;
+      const auto at = static_cast<int64_t>(t);
+      for (size_t i = 0; i < own.size(); ++i) own[i] = slice(heads[i], 2, at, at + 1);
+      all.push_back(attended(kind, t, own, outputs));
+    }
+    return b_.ok() ? concat(all, 2) : heads[0];
   }
 
   Value attention(int64_t i, const std::string& at, Value x, std::vector<Value>& outputs) {
@@ -179,10 +225,9 @@ class DecoderBuilder {
     const Value query = placed(at, "attn_q_norm", heads.query, config_.heads, rotations_[kind]);
     const Value key = placed(at, "attn_k_norm", heads.key, config_.kv_heads, rotations_[kind]);
     const Value value = as_heads(heads.value, config_.kv_heads, config_.value_width);
-    const Value keys = cached("key", key, outputs);
-    const Value values = cached("value", value, outputs);
-    const Value y = b_.op(Opcode::attention, {query, keys, values, seen_[kind]},
-                          {{"scale", config_.attention_scale}, {"softcap", config_.score_cap}});
+    const std::array<Value, 3> all = {query, key, value};
+    const Value y =
+        has_texts() ? attended_by_text(kind, all, outputs) : attended(kind, 0, all, outputs);
     const int64_t width = config_.heads * config_.value_width;
     return linear(at + "attn_output", reshape(transpose(y, {0, 2, 1, 3}), {count_, width}),
                   config_.width);
@@ -219,8 +264,9 @@ class DecoderBuilder {
   WeightReader weights_;
   Dim count_ = 0;   // tokens of the step
   Dim places_ = 0;  // of the caches
-  Value tokens_, position_, zero_, places_of_tokens_;
-  std::array<Value, 2> seen_;  // without a window, and with one
+  Value tokens_, zero_, places_of_tokens_;
+  std::vector<Value> positions_;            // of the first token of each text
+  std::array<std::vector<Value>, 2> seen_;  // by text; without a window, and with one
   std::array<Rotation, 2> rotations_;
 };
 
@@ -286,6 +332,13 @@ Status check(const DecoderConfig& config) {
 Result<Graph> build_decoder(const DecoderConfig& config, const DecoderWeights& weights) {
   HONE_TRY(check(config));
   return DecoderBuilder(config, weights).build();
+}
+
+Result<Graph> build_decoder_of_texts(const DecoderConfig& config, const DecoderWeights& weights,
+                                     int64_t texts) {
+  HONE_CHECK(texts > 1, "{} texts read together", texts);
+  HONE_TRY(check(config));
+  return DecoderBuilder(config, weights).build_of_texts(texts);
 }
 
 }  // namespace hone

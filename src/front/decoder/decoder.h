@@ -88,4 +88,12 @@ class DecoderWeights {
 // reads its own keys and values rounded, too, so it does not matter which step wrote them.
 Result<Graph> build_decoder(const DecoderConfig& config, const DecoderWeights& weights);
 
+// A step of one token for each of several texts, which read the weights together:
+//   tokens i64[texts], positions i64[texts], and for each layer I and each text T the caches that
+//   the other step has, layer/I/text/T/key_cache [1, kv heads, 1 + room, key width], ...
+//   -> logits f32[texts, vocabulary], layer/I/text/T/key, layer/I/text/T/value
+// All caches have the same room.
+Result<Graph> build_decoder_of_texts(const DecoderConfig& config, const DecoderWeights& weights,
+                                     int64_t texts);
+
 }  // namespace hone
