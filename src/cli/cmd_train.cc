@@ -171,7 +171,7 @@ Status train_on(const Processes& processes, const Arguments& arguments, Console&
   HONE_TRY(check_writable_path(folder.native()));
 
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
-  HONE_TRY(check_runs_here(native.target, Console::labels()));
+  HONE_TRY(check_runs_here(native, Console::labels()));
   const TensorDataset data = HONE_TRY(read_data(declaration, path, declaration.data));
   std::optional<TensorDataset> validation;
   if (!declaration.validation.empty())

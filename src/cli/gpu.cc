@@ -25,8 +25,8 @@ constexpr Refusal kRefusals[] = {
      "'hone run STEP --device cuda' runs a step, such as zoo:gpt2_decode"}};
 
 Status check_gpu_command(const Arguments& arguments, std::string_view option) {
-  constexpr std::string_view kCommands[] = {"run",     "check",  "bench",      "compile",
-                                            "explain", "report", "conformance"};
+  constexpr std::string_view kCommands[] = {"run",     "check",  "bench",       "compile",
+                                            "explain", "report", "conformance", "train"};
   constexpr std::string_view kMore[] = {"conformance-case", "target probe"};
   const std::string_view command = arguments.command().name;
   for (const Refusal& one : kRefusals)

@@ -32,7 +32,8 @@ inline constexpr Example kTrainExamples[] = {
     {"hone train digits.train -o try2 --anew --threads 1", "another folder, from the first step"},
     {"hone train digits.train -o try3 --devices 2", "two devices share the samples of each batch"},
     {"hone train digits.train -o try4 --mesh x=2 --shard auto",
-     "two devices divide all values, weights too"}};
+     "two devices divide all values, weights too"},
+    {"hone train digits.train -o try5 --device cuda", "a GPU takes the steps"}};
 
 // ---- train cost, eval --------------------------------------------------------------------------
 

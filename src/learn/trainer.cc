@@ -72,7 +72,10 @@ Result<Trainer> Trainer::make(Definition definition, const Dataset& data, Target
   const Optimizer*& optimizer = options.update.optimizer;
   if (optimizer == nullptr) optimizer = HONE_TRY(find_optimizer("adam"));
   if (!options.rate) options.rate = constant_rate(optimizer->rate);
-  if (options.compile.team == nullptr && options.devices.empty() && !options.divide)
+  if (options.compile.device != nullptr && (!options.devices.empty() || options.divide))
+    return usage_error("a GPU takes the steps alone; several devices are named");
+  if (options.compile.team == nullptr && options.devices.empty() && !options.divide &&
+      options.compile.device == nullptr)
     options.compile.team = HONE_TRY(
         Team::create({.threads = std::clamp<int64_t>(
                           options.compile.plan.threads.value_or(target.cores), 1, target.cores)}));
@@ -125,11 +128,13 @@ Result<Trainer::Compiled> Trainer::compile(Network::Mode mode, BatchTypes types)
   }
   const Graph& graph = trains ? made.step.graph : made.forward.graph;
   if (options_.divide)
-    made.divided = HONE_TRY(options_.divide(graph));
-  else if (options_.devices.empty())
-    made.executable = HONE_TRY(cached_executable(graph, target_, options));
+    made.elsewhere = HONE_TRY(options_.divide(graph));
+  else if (!options_.devices.empty())
+    made.elsewhere = HONE_TRY(divided(made));
+  else if (options.device != nullptr)
+    made.elsewhere = HONE_TRY(Compilation(graph, target_, options).runnable());
   else
-    made.divided = HONE_TRY(divided(made));
+    made.executable = HONE_TRY(cached_executable(graph, target_, options));
   return made;
 }
 
@@ -208,7 +213,7 @@ Result<std::vector<Tensor>> Trainer::run_in_place(const Compiled& used, const Ba
                                 integer(DType::u64, static_cast<int64_t>(options_.seed))};
   for (const Network::Port& port : used.forward.of(Role::input))
     others.push_back(aligned(batch.find(port.name)->second));
-  if (used.divided != nullptr) return run_divided(*used.divided, std::move(others));
+  if (used.elsewhere != nullptr) return run_elsewhere(*used.elsewhere, std::move(others));
   std::vector<const void*> from;
   std::vector<void*> to;
   for (NamedTensor& each : state_) {
@@ -225,7 +230,8 @@ Result<std::vector<Tensor>> Trainer::run_in_place(const Compiled& used, const Ba
   return results;
 }
 
-Result<std::vector<Tensor>> Trainer::run_divided(const Runnable& code, std::vector<Tensor> others) {
+Result<std::vector<Tensor>> Trainer::run_elsewhere(const Runnable& code,
+                                                   std::vector<Tensor> others) {
   std::vector<Tensor> inputs;
   for (const NamedTensor& each : state_) inputs.push_back(aligned(each.tensor));
   inputs.insert(inputs.end(), others.begin(), others.end());
@@ -287,7 +293,9 @@ Result<StepResult> Trainer::evaluate(const Dataset& data) {
     HONE_TRY(check_cancelled(options_));
     const Batch batch = HONE_TRY(loader.batch(0, i));
     const Compiled* used = HONE_TRY(compiled(Network::Mode::evaluation, batch));
-    const Runnable& code = used->divided != nullptr ? *used->divided : *used->executable;
+    const Runnable& code = used->elsewhere != nullptr
+                               ? *used->elsewhere
+                               : static_cast<const Runnable&>(*used->executable);
     const std::vector<Tensor> values = HONE_TRY(code.run(arguments(used->forward, batch, true)));
     const auto count = static_cast<double>(loader.samples(0, i).size());
     samples += count;

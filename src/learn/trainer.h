@@ -64,6 +64,7 @@ struct TrainingOptions {
   std::filesystem::path folder = {};
   int64_t save_every = 0;    // steps; 0: after each epoch
   MemoryBudget memory = {};  // of each step's temporaries
+  // With its device a GPU takes the steps; the state is copied there and back in each.
   CompileOptions compile = {};
   // The names of devices of this machine, which divide each batch along dim 0 of its tensors; none:
   // one device has all of it. The threads of the plan are those of each device.
@@ -125,7 +126,8 @@ class Trainer {
     Forward forward = {};
     NetworkStep step = {};  // in training
     std::shared_ptr<const Executable> executable = nullptr;
-    std::shared_ptr<const Runnable> divided = nullptr;  // in its place, of several devices
+    // In its place: several devices, a GPU.
+    std::shared_ptr<const Runnable> elsewhere = nullptr;
   };
 
   Trainer(Definition definition, Loader loader, const Dataset& data, Target target,
@@ -138,8 +140,8 @@ class Trainer {
   std::vector<Tensor> arguments(const Forward& forward, const Batch& batch, bool averaged) const;
   // Runs a step on the state, where it lies. Gives StepOutputs.
   Result<std::vector<Tensor>> run_in_place(const Compiled& used, const Batch& batch, double rate);
-  // The same on several devices: the state is new.
-  Result<std::vector<Tensor>> run_divided(const Runnable& code, std::vector<Tensor> others);
+  // The same on several devices or a GPU: the state is new.
+  Result<std::vector<Tensor>> run_elsewhere(const Runnable& code, std::vector<Tensor> others);
   Error went_bad(const Compiled& used, const Batch& batch, double loss) const;
   size_t stride() const;  // tensors of the state per weight
   std::filesystem::path last() const { return options_.folder / "last.safetensors"; }
