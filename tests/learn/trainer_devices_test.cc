@@ -208,6 +208,7 @@ TEST(TrainerOnMesh, TakesTheStepsOfOneDevice) {
 // Where a device has room for a part alone, it has parts of weights and of what the optimizer
 // keeps, and the next state lies as the last one does.
 TEST(TrainerOnMesh, DividesTheStateWhereMemoryAsksForIt) {
+  HONE_ONE_RUN_OF(2);
   const TensorDataset data = texts(60, 1);
   const auto free = std::make_shared<Made>(), tight = std::make_shared<Made>();
   Trainer whole = make(data, options_of_mesh({"x=4"}, free));
