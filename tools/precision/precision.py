@@ -58,6 +58,12 @@ def print_table(title, rows):
         print("  ".join(cells).rstrip(), flush=True)
 
 
+def add(rows, *cells):
+    """A section takes long: each row is told when it is there."""
+    rows.append(list(cells))
+    print("  ".join(cells), file=sys.stderr, flush=True)
+
+
 def mean_text(numbers):
     return f"{math.exp(statistics.fmean(map(math.log, numbers))):.2f}" if numbers else ""
 
@@ -110,9 +116,8 @@ def decoder(options):
                 name = f"{what}, {level}"
                 seconds, ratios = against(options, path, threads)
                 part = files.weight_bytes(level) / seconds / delivered[0 if threads == 1 else 1]
-                rows.append([name, str(threads), f"{1e3 * seconds:.3f}",
-                             *cells_of(ratios, notes, name),
-                             f"{100 * part:.0f} %" if count == 1 else ""])
+                add(rows, name, str(threads), f"{1e3 * seconds:.3f}",
+                    *cells_of(ratios, notes, name), f"{100 * part:.0f} %" if count == 1 else "")
             os.remove(path)
     print_table("How many times as long others take, and the part of the memory's speed", rows)
     print("\n".join(notes))
@@ -127,7 +132,7 @@ def bytes_of_nets(options):
         run(options, "quantize", f"zoo:{net}", "--to", "int8", "--error", 1, "--trials", 0, "-o", path)
         for threads in options.threads:
             seconds, ratios = against(options, path, threads)
-            rows.append([net, str(threads), f"{1e3 * seconds:.3f}", *cells_of(ratios, notes, net)])
+            add(rows, net, str(threads), f"{1e3 * seconds:.3f}", *cells_of(ratios, notes, net))
             for rival, ratio in ratios.items():
                 if not isinstance(ratio, str):
                     all_ratios[rival].append(ratio)
@@ -151,8 +156,8 @@ def zoo(options):
         with open(path, encoding="utf8") as file:
             said = json.load(file)
         gains.append(said["measured_f32"] / said["measured"])
-        rows.append([name, f"{1e3 * said['measured_f32']:.3f}", f"{1e3 * said['measured']:.3f}",
-                     f"{gains[-1]:.2f}", f"{said['unseen']['error']:.1e}"])
+        add(rows, name, f"{1e3 * said['measured_f32']:.3f}", f"{1e3 * said['measured']:.3f}",
+            f"{gains[-1]:.2f}", f"{said['unseen']['error']:.1e}")
     rows.append(["geometric mean", "", "", mean_text(gains), ""])
     print_table("Levels by search", rows)
     print("\n".join(notes))
