@@ -49,8 +49,8 @@ inline constexpr Option kEvalPriceOwn[] = {
     json_option("write what was found as data; - is the standard output, without the table")};
 inline constexpr auto kEvalPrice = joined(kEvalPriceOwn, kTrainCostNetworks, kTrainCostNative);
 inline constexpr Example kEvalPriceExamples[] = {
-    {"hone eval price avx512.set zen3.set xeon.set", "a processor, a family, and both left out"},
-    {"hone eval price zen3.set xeon.set --on my.set", "how good it is on a processor of its own"},
-    {"hone eval price --plans zoo:squeezenet --plans model.onnx", "how fast plans are here"}};
+    {"hone eval price zen3.set xeon.set", "families left out; of three processors one, too"},
+    {"hone eval price --plans zoo:squeezenet --plans model.onnx --tuned 0",
+     "how fast plans are here"}};
 
 }  // namespace hone::cli::rows

@@ -88,6 +88,10 @@ make_learned() {
   cp -r part.set set
   build_set zoo:resnet18,image=64 --kernels 9 "${tiny[@]}" -o set
   for copy in zoo a b; do cp -r set $copy.set; done
+  if command -v xz >/dev/null; then
+    unpack_some zen3
+    unpack_some xeon
+  fi
   printf 'train zoo:squeezenet,image=64\ntest zoo:mobilenet_v2,image=64\n' >my.split
   hone dataset build zoo:mlp,size=tiny zoo:squeezenet,size=tiny --task layout --plans 24 --whole 0 \
     --budget 4s -o layout.set

@@ -38,6 +38,7 @@ shortened() { # shortened EXAMPLE
     /^hone (compare|explain) .* log/ { /--threads/! s/\$/ --threads 1/ }
     /^hone dataset build/ { s/--kernels [0-9]+//; s/\$/ --kernels 2 --schedules 4/ }
     /^hone (train cost|eval [^p])/ s/\$/ --members 2 --epochs 1/
+    /^hone eval price/ s/\$/ --members 2 --epochs 1 --parts 2 --seconds 1/
     /^hone train layout/ s/\$/ --epochs 1/
     /^hone worker/ s/--listen [0-9.:]+/--listen 0/
     /^hone worker/ s/.*/timeout -s INT 1 & || [[ \$? == 124 ]]/
@@ -59,6 +60,7 @@ lacking() { # lacking EXAMPLE
     *op_tuning_data.pb*) [[ -e op_tuning_data.pb ]] || echo "data of TpuGraphs" ;;
     *"hone conformance"*) [[ -e $standard ]] || echo "the package libonnx-testdata" ;;
     *"--emit library"*) command -v cc >/dev/null || echo "a C compiler" ;;
+    *zen3.set*) [[ -e zen3.set ]] || echo "xz" ;;
     *"gcc "*) command -v gcc >/dev/null || echo "gcc" ;;
     *module_tuning*.pb*) [[ -e module_tuning_data_layout.pb ]] || echo "layouts of TpuGraphs" ;;
     *"| man"*) man -w man >/dev/null 2>&1 || echo "the program man" ;;

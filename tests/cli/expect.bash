@@ -45,6 +45,14 @@ build_set() { # build_set ARGS of hone dataset build
   done
 }
 
+# Some kernels of a set that comes with hone, of another processor. It takes xz.
+unpack_some() { # unpack_some NAME
+  tar -xf "$ROOT/data/$1.tar.xz"
+  grep -E '"zoo:(alexnet|gnmt|dlrm|bert_base)"' "$1.set/programs.jsonl" |
+    awk -F'"' '++seen[$8] <= 3' >"$1.some"
+  mv "$1.some" "$1.set/programs.jsonl"
+}
+
 # A log that has measured kernels of the model, for this processor and one thread. It has the plan
 # of the file as its best one, 1.5x as fast as the default.
 log_with_plan() { # log_with_plan LOG MODEL PLAN

@@ -100,12 +100,8 @@ fails 3 "of one processor" eval price set --parts 2 --members 2 --epochs 1
 if ! command -v xz >/dev/null; then
   echo "there is no xz: the sets of other processors are not unpacked"
 elif in_share 1 3; then
-  for each in zen3 xeon; do # some kernels of each
-    tar -xf "$ROOT/data/$each.tar.xz"
-    grep -E '"zoo:(alexnet|gnmt|dlrm|bert_base)"' $each.set/programs.jsonl |
-      awk -F'"' '++seen[$8] <= 3' >some
-    mv some $each.set/programs.jsonl
-  done
+  unpack_some zen3
+  unpack_some xeon
   both() { "$HONE" "$@" zen3.set xeon.set --members 2 --epochs 1; }
   both train cost -o both.model >out 2>err
   contains "4 networks for .any processor. on 1 thread"
