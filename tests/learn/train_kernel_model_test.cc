@@ -595,6 +595,10 @@ TEST(TrainKernelModel, RefusesSetsThatAreNoSeveralProcessors) {
   others[1].threads = 2;
   EXPECT_THAT(train_kernel_model(others, short_training()).error().to_string(),
               says("of 1 threads, another of 2"));
+  others = {sets()[0], sets()[1]};
+  others[1].processor.measured = false;
+  EXPECT_THAT(train_kernel_model(others, short_training()).error().to_string(),
+              says("nobody has measured the rates of 'processor 1"));
   ModelTraining options = short_training();
   options.start = &trained();
   EXPECT_THAT(train_kernel_model(sets(), options).error().to_string(), says("random numbers"));

@@ -77,6 +77,9 @@ class Training {
       auto at = std::ranges::find(processors, name);
       if (at == processors.end()) at = processors.insert(at, name);
       const TargetFeatures features = target_features(set.processor);
+      if (std::ranges::any_of(features.all(), [](float each) { return std::isnan(each); }))
+        return bad_input("nobody has measured the rates of '{}'", name)
+            .with_hint("measured_set() takes them from the set's own kernels");
       add(set.kernels, {.target = &set.target,
                         .threads = set.threads,
                         .processor = features,
