@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/rows_model.h"
+#include "cli/rows_train.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: options of the command
 // that judges learned prices.
