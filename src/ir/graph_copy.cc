@@ -1,5 +1,7 @@
 #include "ir/graph_copy.h"
 
+#include <utility>
+
 #include "ir/sharding.h"
 
 namespace hone {
@@ -54,9 +56,12 @@ Result<NodeId> GraphCopy::node(NodeId n, Op op, std::vector<GraphRef> regions) {
 }
 
 void GraphCopy::replace(ValueId v, ValueId replacement) {
-  map_[v.index] = replacement;
-  std::string_view name = source_.name(v);
-  if (!name.empty() && target_.name(replacement).empty()) target_.set_name(replacement, name);
+  const ValueId before = std::exchange(map_[v.index], replacement);
+  const std::string_view name = source_.name(v);
+  if (name.empty() || !target_.name(replacement).empty()) return;
+  // A name is of one value: plans know values by it.
+  if (!before.is_none() && target_.name(before) == name) target_.set_name(before, "");
+  target_.set_name(replacement, name);
 }
 
 Result<std::vector<ValueId>> GraphCopy::append(const Graph& body,

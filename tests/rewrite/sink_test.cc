@@ -75,6 +75,28 @@ TEST(SinkConstants, TakesWhatNoLoopChangesFromBeforeIt) {
   EXPECT_THAT(text, HasSubstr("return %a, %k"));
 }
 
+// The name of a result goes to what stands for it; the loop still has the result.
+TEST(SinkConstants, GivesEachNameToOneValue) {
+  const Graph graph = sink_constants(parse_graph(R"(graph @g(%n: i32[], %k: i32[]) {
+    %0 = neg %k
+    %a, %b = while %n, %0
+      condition(%i: i32[], %j: i32[]) {
+        %c = compare %i, %j {direction = lt}
+        return %c
+      }
+      body(%i: i32[], %j: i32[]) {
+        %next = add %i, 1
+        return %next, %j
+      }
+    return %a, %b
+  })")
+                                         .value())
+                          .value();
+  const Result<Graph> again = parse_graph(print(graph));  // which refuses a name that is there twice
+  ASSERT_TRUE(again.ok()) << again.error().to_string() << print(graph);
+  EXPECT_THAT(print(graph), HasSubstr("%b = neg %k"));
+}
+
 TEST(SinkConstants, MovesArgumentsOfBranchesAndCallsThroughAllDepths) {
   const std::string text = sunk(R"(graph @g(%p: bool[], %x: f32[2]) {
     %c = constant [1, 2] : f32[2]
