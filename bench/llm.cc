@@ -161,7 +161,7 @@ void run(benchmark::State& state, const Case& one, int64_t threads, bool decodes
   }
   const Result<Target> target = host_target();
   if (!target.ok()) return;
-  // By bytes where they are multiplied faster than f32.
+  // Bytes set the peak where they are multiplied faster than f32.
   const double peak =
       static_cast<double>(threads) * std::max(target->peak(DType::f32), target->peak(DType::i8));
   state.counters["part_of_peak"] = benchmark::Counter(

@@ -88,7 +88,7 @@ TEST_F(KnownPricesTest, AModelThatIsKeptIsOfTheTarget) {
   EXPECT_EQ(kept->learned()->model().members, random_model(other, 1).members);
 }
 
-// Where it has not learned from the processor, a model of several takes what was measured there.
+// A model of several that has not learned from the processor takes what was measured there.
 TEST_F(KnownPricesTest, AModelOfSeveralProcessorsTakesFittedPrices) {
   const std::string file = (folder_ / "all.model").native();
   const KnownPrices known(folder_, false);

@@ -85,7 +85,7 @@ class Decoder:
 
 
 def weight_bytes(level):
-    """That a step reads, with f32 scales of groups."""
+    """The bytes that a step reads, with f32 scales of groups."""
     numbers = LAYERS * (4 * WIDTH * WIDTH + 3 * WIDTH * HIDDEN)
     return numbers * {"f32": 4, "f16": 2, "int8": 1 + 4 / GROUP, "int4": 0.5 + 4 / GROUP}[level]
 

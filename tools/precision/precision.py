@@ -1,4 +1,4 @@
-"""What fewer bits give: speed against f32 and against engines that people could install, errors,
+"""Shows what fewer bits give: speed against f32 and against engines that people could install, errors,
 right answers and energy. Each section prints a table; docs/measuring.md says what the figures mean.
 """
 
