@@ -7,6 +7,7 @@
 #include "kernel/schedule_space.h"
 #include "oracle/accuracy.h"
 #include "program/tiles/calling.h"
+#include "rewrite/passes.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
 #include "tests/program/block_programs.h"
@@ -183,6 +184,25 @@ TEST(BlocksTiles, OfPartsAreAsAccurateAsF32) {
       EXPECT_TRUE(result.passed()) << cuts_sums << ": " << result.to_string();
     }
   }
+}
+
+// Two parts are for long sums. Here are about as few terms as they take, and sums are cut off.
+TEST(BlocksTiles, OfTwoPartsInLongSumsAreAsAccurateAsF32) {
+  constexpr int64_t kDepth = 8704;
+  const KernelBody body = split_body(16, 16, kDepth, 2);
+  Rng rng(1);
+  Builder b;
+  const Value x = b.parameter("x", DType::f32, {16, kDepth});
+  const Value w = b.constant(random_inputs(body.graph, rng)[1]);
+  const Value y = b.op(Opcode::dot, {x, w}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{1}}});
+  const Graph permitted = permit_flushing(b.finish({y}).value()).value();
+  EXPECT_EQ(permitted.op(permitted.producer(permitted.outputs()[0])).integer("parts"), 2);
+  const auto judged = [](const KernelBody& deep) {
+    return accuracy_of(deep, print(build_kernel(deep, tiles_of(kInParts), "k").value()), true);
+  };
+  const Accuracy result = judged(body);
+  EXPECT_TRUE(result.passed()) << result.to_string();
+  EXPECT_FALSE(judged(split_body(16, 16, 64, 2)).passed()) << "short sums need three";
 }
 
 // Each product of parts counts, and so does the plain addition.
