@@ -136,20 +136,23 @@ int64_t LanguageModel::grown(int64_t places, int64_t wanted) const {
   return wanted <= places ? places : std::min(std::max(wanted, 2 * places), most_places_);
 }
 
-// One cache after another, so that few are there twice.
+// All of them or, after an error, none. One cache after another, so that few are there twice.
 Status LanguageModel::grow(std::vector<Tensor>& caches, int64_t places) const {
+  std::vector<Type> longer;
   for (size_t i = 0; i < caches.size(); ++i) {
     const Type open = graph_.type(graph_.inputs()[kInputs + i]);
-    caches[i] = with_places(caches[i],
-                            HONE_TRY(open.bind({{"tokens", Dim(1)}, {"room", Dim(places - 1)}})));
+    longer.push_back(HONE_TRY(open.bind({{"tokens", Dim(1)}, {"room", Dim(places - 1)}})));
   }
+  for (size_t i = 0; i < caches.size(); ++i) caches[i] = with_places(caches[i], longer[i]);
   return {};
 }
 
 Status LanguageModel::make_room(int64_t places) {
   if (places <= places_) return {};
-  places_ = grown(places_, places);
-  return grow(caches_, places_);
+  const int64_t more = grown(places_, places);
+  HONE_TRY(grow(caches_, more));
+  places_ = more;
+  return {};
 }
 
 // At once for all of a text, so that little code is loaded for caches that do not last.
@@ -285,8 +288,11 @@ Result<std::vector<float>> LanguageModel::read_together(std::span<Memory* const>
     wanted = std::max(wanted, position + 1);
   }
   places = grown(places, wanted);
-  for (Memory* text : texts)
-    if (std::exchange(text->places, places) != places) HONE_TRY(grow(text->caches, places));
+  for (Memory* text : texts) {
+    if (text->places == places) continue;
+    HONE_TRY(grow(text->caches, places));
+    text->places = places;
+  }
   const Executable* const code = HONE_TRY(code_of_texts(std::ssize(texts), places));
   // The graph has caches by layer, then by text.
   const size_t each = texts[0]->caches.size(),

@@ -77,7 +77,7 @@ class LanguageModel {
   }
 
   // Reads one token in each of these texts: as many as kTogether has. Gives the logits behind each,
-  // one row after another. After an error all of them are forgotten.
+  // one row after another. A run that fails forgets all of them; other errors change no token.
   Result<std::vector<float>> read_together(std::span<Memory* const> texts,
                                            std::span<const TokenId> tokens);
 

@@ -68,11 +68,12 @@ fails 3 "missing.gguf" generate model.gguf -p the --draft missing.gguf --threads
 # Several texts, whose tokens share the weights, or not.
 printf 'the other\nthe\n' >prompts.txt
 says "2 texts, 12 tokens" generate model.gguf --prompts prompts.txt -n 6 --threads 1
+[[ $(wc -l <out) == 2 ]]
+says "tokens a second" generate model.gguf --prompts prompts.txt -n 6 --threads 1 --apart
+[[ $(wc -l <out) == 2 ]]
+# Apart, each text is the one that its prompt gets alone.
 head -1 out | sed 's/^"//; s/"$//' >line
 [[ $(printf "$(cat line)") == "$(cat first)" ]]
-cp out together
-says "tokens a second" generate model.gguf --prompts prompts.txt -n 6 --threads 1 --apart
-cmp out together
 fails 2 "does not go with" generate model.gguf --prompts prompts.txt -p a
 fails 2 "--prompts" generate model.gguf -p a --apart
 # Caches and weights of fewer bits.
