@@ -62,9 +62,10 @@ Result<std::vector<ConformanceCase>> chosen_cases(const Arguments& arguments) {
   return cases;
 }
 
-// A device runs compiled code.
+// A device runs compiled code, unless the reference is asked for.
 std::string backend_of(const Arguments& arguments) {
-  return arguments.given("device") ? "native" : arguments.text("backend");
+  const bool is_left_open = !arguments.given("backend");
+  return is_left_open && arguments.given("device") ? "native" : arguments.text("backend");
 }
 
 CaseOutcome crash(std::string reason) {
@@ -76,16 +77,14 @@ CaseOutcome crash(std::string reason) {
 // A process of its own for each case: whatever happens there, the run goes on.
 class Runner {
  public:
-  Runner(const Arguments& arguments, CaseMode mode, const CancelToken& cancel) : cancel_(cancel) {
+  Runner(const Arguments& arguments, CaseMode mode, bool is_on_gpu, const CancelToken& cancel)
+      : cancel_(cancel) {
     limits_.wall_seconds = arguments.real("time-limit");
     // The memory that a GPU's driver reserves counts as the process's.
-    if (!arguments.given("device")) limits_.memory_bytes = arguments.integer("memory-limit") * kMiB;
+    if (!is_on_gpu) limits_.memory_bytes = arguments.integer("memory-limit") * kMiB;
     options_ = {"--mode", std::string(name(mode))};
-    options_.insert(options_.end(), {"--backend", backend_of(arguments)});
-    for (const char* option : {"memory-limit"}) {
-      options_.push_back(fmt::format("--{}", option));
-      options_.push_back(arguments.text(option));
-    }
+    options_.insert(options_.end(), {"--backend", backend_of(arguments), "--memory-limit",
+                                     arguments.text("memory-limit")});
     for (const char* option : {"rtol", "atol", "isa", "plan-seed", "cache", "device"}) {
       if (!arguments.given(option)) continue;
       options_.push_back(fmt::format("--{}", option));
@@ -133,12 +132,12 @@ class Runner {
 };
 
 Result<ConformanceReport> run_cases(std::vector<ConformanceCase> cases, const Arguments& arguments,
-                                    Console& console, int64_t& limited) {
+                                    bool is_on_gpu, Console& console, int64_t& limited) {
   ConformanceReport report;
   report.mode = HONE_TRY(mode_of(arguments));
   report.tolerance = tolerance_of(arguments);
   for (ConformanceCase& one : cases) report.rows.push_back({std::move(one), {}});
-  Runner runner(arguments, report.mode, console.cancel());
+  Runner runner(arguments, report.mode, is_on_gpu, console.cancel());
   const std::unique_ptr<Progress> progress = console.progress();
   const int64_t all = static_cast<int64_t>(report.rows.size());
   int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
@@ -169,11 +168,12 @@ Status cmd_conformance(const Arguments& arguments, Console& console) {
   const bool prints_report = arguments.text("json") == "-" || arguments.text("markdown") == "-";
   HONE_TRY(given_devices(arguments));
   // Each case would say that it is not there.
-  if (const std::optional<int> gpu = HONE_TRY(given_gpu(arguments))) HONE_TRY(open_gpu(*gpu));
+  const std::optional<int> gpu = HONE_TRY(given_gpu(arguments));
+  if (gpu) HONE_TRY(open_gpu(*gpu));
   std::vector<ConformanceCase> cases = HONE_TRY(chosen_cases(arguments));
   int64_t limited = 0;
   const ConformanceReport report =
-      HONE_TRY(run_cases(std::move(cases), arguments, console, limited));
+      HONE_TRY(run_cases(std::move(cases), arguments, gpu.has_value(), console, limited));
 
   if (!prints_report) console.write(conformance_text(report, arguments.given("verbose")));
   HONE_TRY(write_report("json", arguments, conformance_json(report), console));

@@ -1,5 +1,7 @@
 #include "cli/compiled.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/console.h"
@@ -21,9 +23,9 @@ using Json = nlohmann::ordered_json;
 
 // Options that do not apply to a compiled model.
 constexpr std::string_view kOfModels[] = {
-    "log",  "no-log",       "target",    "prices",      "cost",  "sure",    "no-measure",
-    "plan", "plan-lenient", "plan-seed", "without",     "cache", "backend", "numerics",
-    "dim",  "dot",          "checked",   "quick-start", "repeat"};
+    "log",      "no-log",   "target",       "prices",    "cost",        "sure",  "no-measure",
+    "plan",     "pipeline", "plan-lenient", "plan-seed", "without",     "cache", "backend",
+    "numerics", "dim",      "dot",          "checked",   "quick-start", "repeat"};
 
 // The cache keeps what a GPU's driver makes of a file.
 Status refuse_options_of_models(const Arguments& arguments, bool is_on_gpu = false) {
@@ -199,8 +201,14 @@ Result<CompiledModel> given_compiled(const std::string& path, const Arguments& a
                                      Console& console) {
   const CompiledOptions options = HONE_TRY(options_of(arguments, console));
   Given given = HONE_TRY(given_values(arguments, console));
-  return load_compiled(path, std::move(given), arguments.integer("seed"), options,
-                       limited_face(arguments, console));
+  CompiledModel model = HONE_TRY(load_compiled(path, std::move(given), arguments.integer("seed"),
+                                               options, limited_face(arguments, console)));
+  // A processor can flush as it runs; code for GPUs is made so, or it is not.
+  if (options.device != nullptr && arguments.given("flush-denormals") &&
+      std::ranges::none_of(model.file.programs(), &HonecFile::Program::flushes_denormals))
+    return unsupported("the code for GPUs in {} keeps denormal numbers", excerpt(path))
+        .with_hint("'hone compile --flush-denormals' makes code that takes them for 0");
+  return model;
 }
 
 Result<CompiledModel> given_elsewhere(const Arguments& arguments, Console& console) {

@@ -20,16 +20,10 @@ namespace hone::cli {
 
 namespace {
 
-// Not all of these commands have all of these options.
-bool is_given(const Arguments& arguments, std::string_view name) {
-  const auto is_it = [&](const Option& option) { return option.name == name; };
-  return std::ranges::any_of(arguments.command().options, is_it) && arguments.given(name);
-}
-
 // The command's word for several devices; empty: there is one.
 std::string_view division_of(const Arguments& arguments) {
   for (const std::string_view option : {"device", "devices", "hosts", "transport", "shard", "mesh"})
-    if (is_given(arguments, option)) return option;
+    if (arguments.given(option)) return option;
   return "";
 }
 
@@ -76,11 +70,10 @@ Status check_devices(const Arguments& arguments) {
   if (names_sharding(arguments) && arguments.given("batch"))
     return usage_error("--batch divides the batch alone; it does not go with --shard");
   // A plan that places kernels on devices is for several of them.
-  const bool places = is_given(arguments, "plan") &&
-                      HONE_TRY(given_device_plan(arguments)).has_value();
+  const bool places = arguments.given("plan") && HONE_TRY(given_device_plan(arguments)).has_value();
   for (std::string_view other : {"plan", "plan-seed", "trace", "profile", "donate", "vs", "backend",
                                  "numerics", "quick-start"})
-    if (is_given(arguments, other) && !(places && other == "plan"))
+    if (arguments.given(other) && !(places && other == "plan"))
       return usage_error("--{} is of one device; it does not go with --{}", other, division);
   return names_compiled(arguments) ? check_division_of_file(division, arguments) : Status();
 }
@@ -140,7 +133,7 @@ Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
                                                     const Processes& processes, Console& console) {
   HONE_TRY(check_devices(arguments));
   DeviceOptions options = HONE_TRY(named_devices(arguments, processes));
-  const bool is_said = is_given(arguments, "system");
+  const bool is_said = arguments.given("system");
   if (options.names.empty() && is_said)
     return usage_error("--system says how devices are linked; a model needs --devices")
         .with_hint("'hone explain MODEL --system SYSTEM' says how long a model takes on it");

@@ -9,11 +9,6 @@ namespace hone::cli {
 
 namespace {
 
-bool has_option(const Arguments& arguments, std::string_view name) {
-  const auto is_it = [&](const Option& option) { return option.name == name; };
-  return std::ranges::any_of(arguments.command().options, is_it) && arguments.given(name);
-}
-
 // A command that has a reason not to run on a GPU, and the way out.
 struct Refusal {
   std::string_view command, reason, way_out;
@@ -39,12 +34,13 @@ Status check_gpu_command(const Arguments& arguments, std::string_view option) {
                        join(kCommands, ", "));
   // A compiled file has code for CPUs, too, which these two are about.
   const bool has_cpu = command == "compile";
-  for (std::string_view other : {"target", "isa", "threads", "batch", "hosts", "transport", "shard",
-                                 "mesh", "donate", "vs", "backend", "numerics"}) {
-    const bool fits = (other == "backend" && has_option(arguments, other) &&
-                       arguments.text("backend") == "native") ||
-                      (has_cpu && (other == "isa" || other == "threads"));
-    if (has_option(arguments, other) && !fits)
+  for (std::string_view other :
+       {"target", "isa", "threads", "batch", "hosts", "transport", "shard", "mesh", "pipeline",
+        "system", "donate", "vs", "backend", "numerics"}) {
+    const bool fits =
+        (other == "backend" && arguments.given(other) && arguments.text("backend") == "native") ||
+        (has_cpu && (other == "isa" || other == "threads"));
+    if (arguments.given(other) && !fits)
       return usage_error("--{} does not go with a GPU, which --{} names", other, option);
   }
   return {};
@@ -54,7 +50,7 @@ Status check_gpu_command(const Arguments& arguments, std::string_view option) {
 
 Result<std::optional<int>> given_gpu(const Arguments& arguments) {
   for (std::string_view option : {"device", "devices"}) {
-    if (!has_option(arguments, option)) continue;
+    if (!arguments.given(option)) continue;
     const std::optional<int> number =
         HONE_TRY(named_gpu_number(arguments.text(option), fmt::format("--{}", option)));
     if (!number) continue;
@@ -75,7 +71,7 @@ Result<std::shared_ptr<const CudaDevice>> open_gpu(int number) {
 
 Status refuse_prices_of_cpu(const Arguments& arguments) {
   for (std::string_view option : {"prices", "cost", "sure"})
-    if (has_option(arguments, option))
+    if (arguments.given(option))
       return usage_error("--{} is about prices of CPUs, and the target is a GPU", option);
   return {};
 }

@@ -402,8 +402,8 @@ Result<GivenGraphs> given_graphs(const Source& source, const NativeOptions& opti
 
 Status refuse_native_options(const Arguments& arguments) {
   for (std::string_view option :
-       {"target", "isa", "prices", "cost", "sure", "no-measure", "threads", "plan", "plan-lenient",
-        "plan-seed", "without", "cache", "optimize", "assume-range", "quick-start"})
+       {"target", "isa", "prices", "cost", "sure", "no-measure", "threads", "plan", "pipeline",
+        "plan-lenient", "plan-seed", "without", "cache", "optimize", "assume-range", "quick-start"})
     if (arguments.given(option))
       return usage_error("--{} is for native code; the reference does not take it", option);
   return {};

@@ -7,6 +7,7 @@
 #include "cli/cache.h"
 #include "cli/console.h"
 #include "cli/devices.h"
+#include "cli/gpu.h"
 #include "cli/machines.h"
 #include "cli/processes.h"
 #include "cli/sharding.h"
@@ -79,6 +80,7 @@ Result<std::optional<PipelinePlan>> given_pipeline(const Arguments& arguments) {
   if (!arguments.given("pipeline")) return std::optional<PipelinePlan>();
   if (arguments.given("plan"))
     return usage_error("--plan and --pipeline both say which device computes what");
+  HONE_TRY(given_gpu(arguments));  // which a pipeline does not go with
   const std::string& file = arguments.text("pipeline");
   return std::optional(
       HONE_TRY(parse_pipeline_plan(HONE_TRY(read_file(file, kMaxPipelinePlan)), file)));

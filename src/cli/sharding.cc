@@ -9,18 +9,9 @@
 #include "learn/memory_budget.h"
 
 namespace hone::cli {
-namespace {
-
-// Not all of these commands have all of these options.
-bool has_given(const Arguments& arguments, std::string_view name) {
-  const auto is_it = [&](const Option& option) { return option.name == name; };
-  return std::ranges::any_of(arguments.command().options, is_it) && arguments.given(name);
-}
-
-}  // namespace
 
 bool names_sharding(const Arguments& arguments) {
-  return has_given(arguments, "shard") || has_given(arguments, "mesh");
+  return arguments.given("shard") || arguments.given("mesh");
 }
 
 Result<ShardRequest> given_shards(const Arguments& arguments) {
@@ -29,12 +20,12 @@ Result<ShardRequest> given_shards(const Arguments& arguments) {
 
 Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console& console) {
   AutoShardOptions options = {.cancel = &console.cancel()};
-  if (has_given(arguments, "budget")) {
+  if (arguments.given("budget")) {
     const std::string budget = arguments.text("budget");
     options.seconds = HONE_TRY(parse_budget(budget));
   }
-  if (has_given(arguments, "seed")) options.seed = static_cast<uint64_t>(arguments.integer("seed"));
-  if (!has_given(arguments, "memory")) return options;
+  if (arguments.given("seed")) options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  if (!arguments.given("memory")) return options;
   const Result<MemoryBudget> memory = parse_memory_budget(arguments.text("memory"));
   if (!memory.ok() || memory->kind != MemoryBudget::Kind::bytes || memory->bytes < 1)
     return usage_error("'{}' is not a number of bytes", excerpt(arguments.text("memory")))
@@ -45,8 +36,8 @@ Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console&
 }
 
 Result<System> system_for_mesh(const Mesh& mesh, const Arguments& arguments) {
-  const std::string target = has_given(arguments, "target") ? arguments.text("target") : "";
-  if (!has_given(arguments, "system"))
+  const std::string target = arguments.given("target") ? arguments.text("target") : "";
+  if (!arguments.given("system"))
     return load_system(fmt::format("local:{}", mesh.device_count()), target);
   System system = HONE_TRY(load_system(arguments.text("system"), target));
   if (system.device_count() != mesh.device_count())

@@ -67,6 +67,18 @@ for mode in "" --constants "--backend native"; do
   grep -q "stablehlo.foo" out
 done
 "$HONE" conformance answers/two.txt --filter '*good*' >out
+# The processor as a device is native code in as much memory, and the reference stays on request.
+codes=
+for native in "--backend native" "--device cpu"; do
+  code=0
+  # shellcheck disable=SC2086  # two words
+  "$HONE" conformance answers/two.txt --filter '*good*' $native --memory-limit 1 >out 2>err ||
+    code=$?
+  codes="$codes $code"
+done
+[[ $codes == " $code $code" ]]
+"$HONE" conformance answers/two.txt --filter '*good*' --device cpu --backend reference \
+  --cache /dev/null/none >out
 
 # Cases that their authors do not run are run too, and stand apart with the reason.
 echo '// RUN-DISABLED(inaccurate): stablehlo-translate' >off.txt

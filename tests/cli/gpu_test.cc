@@ -130,6 +130,14 @@ TEST_F(Gpu, WordsThatDoNotFitAreRefused) {
   refused({"--device", "cuda", "--threads", "2"}, "--threads...GPU");
   refused({"--device", "cuda", "--isa", "avx2"}, "--isa...GPU");
   refused({"--device", "cuda", "--cost", "analytic"}, "--cost...CPUs");
+  refused({"--device", "cuda", "--pipeline", "none.pipeline"}, "--pipeline...GPU");
+  refused({"--device", "cuda", "--system", "ring:4"}, "--system...GPU");
+  for (const char* command : {"explain", "report"})
+    EXPECT_THAT(run({command, "zoo:mlp,size=tiny", "--device", "cuda", "--system", "ring:4"}),
+                refuses(ErrorCode::usage, "--system...GPU"));
+  EXPECT_THAT(
+      run({"check", "zoo:mlp,size=tiny", "--device", "cuda", "--pipeline", "none.pipeline"}),
+      refuses(ErrorCode::usage, "--pipeline...GPU"));
   EXPECT_THAT(run({"run", "zoo:mlp,size=tiny", "--device", "cuda:3"}),
               refuses(ErrorCode::unsupported, "cuda:3...1"));
   EXPECT_THAT(run({"place", "zoo:mlp,size=tiny", "--device", "cuda"}),
@@ -178,6 +186,17 @@ TEST_F(Gpu, AFileHasCodeForEachGpuThatIsAskedFor) {
   EXPECT_THAT(with({"run", file}), says_ok());
   EXPECT_THAT(with({"bench", file, "--runs", "3", "--profile"}), says_ok());
   EXPECT_THAT(with({"check", file, "--model", model}), says_ok());
+  for (const char* command : {"run", "bench"})
+    EXPECT_THAT(with({command, file, "--flush-denormals"}),
+                refuses(ErrorCode::unsupported, "denormal...hone compile --flush-denormals"));
+  const std::string flushing = folder.path() / "flushing.honec";
+  ASSERT_TRUE(run({"compile", model, "--target", "sm_90", "--flush-denormals", "--cache", "none",
+                   "-o", flushing})
+                  .ok());
+  ASSERT_TRUE(
+      add_kernels({"run", model, "--target", "sm_90", "--flush-denormals", "--cache", "none"})
+          .ok());
+  EXPECT_THAT(with({"run", flushing, "--flush-denormals"}), says_ok());
 
   // The CPU runs its own code, without a driver too, and refuses what is for a GPU alone.
   EXPECT_THAT(run({"run", file}), says_ok());

@@ -154,6 +154,11 @@ hone() { "$HONE" run "$@"; }
 fails 3 "first line" wide.hone --pipeline wide.shard
 fails 3 "called '" zoo:mlp,size=tiny,batch=8 --pipeline wide.pipeline
 fails 2 "both say" wide.hone --pipeline wide.pipeline --plan wide.pipeline
+fails 2 "pipeline is for models that are not compiled yet" wide.honec --pipeline wide.pipeline
+fails 2 "pipeline is for native code" wide.hone --pipeline wide.pipeline --backend reference
+hone() { "$HONE" check "$@"; }
+fails 2 "pipeline is for models that are not compiled yet" wide.honec --model wide.hone \
+  --pipeline wide.pipeline
 hone() { "$HONE" explain "$@"; }
 fails 2 "does not go with --mesh" wide.hone --pipeline wide.pipeline --mesh x=2
 fails 2 "does not go with --pipeline" wide.hone default --pipeline wide.pipeline
