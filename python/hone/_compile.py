@@ -219,6 +219,8 @@ def load(
         held = path
     else:
         if device is not None:
+            if options.get("devices") is not None:
+                raise UsageError("device and devices both say what runs the model")
             options["devices"] = device
         return compile(source, threads=threads, **options)
     if options:

@@ -11,9 +11,10 @@ namespace hone::python {
 
 namespace py = pybind11;
 
-Result<std::shared_ptr<const CudaDevice>> gpu_of(const std::optional<std::string>& devices) {
+Result<std::shared_ptr<const CudaDevice>> gpu_of(const std::optional<std::string>& devices,
+                                                 std::string_view option) {
   if (!devices) return std::shared_ptr<const CudaDevice>();
-  const std::optional<int> number = HONE_TRY(named_gpu_number(*devices, "devices"));
+  const std::optional<int> number = HONE_TRY(named_gpu_number(*devices, option));
   if (!number) return std::shared_ptr<const CudaDevice>();
   const char* const named = std::getenv("HONE_CUDA_LIBRARY");
   return open_cuda_device(named != nullptr && *named != '\0' ? named : std::string(kCudaLibrary),

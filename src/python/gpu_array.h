@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "runtime/cuda/cuda_executable.h"
 #include "tensor/type.h"
@@ -14,8 +15,9 @@
 namespace hone::python {
 
 // The GPU that a list of devices names; null: it names none. The driver is that of the environment
-// variable HONE_CUDA_LIBRARY, or of the system.
-Result<std::shared_ptr<const CudaDevice>> gpu_of(const std::optional<std::string>& devices);
+// variable HONE_CUDA_LIBRARY, or of the system. Errors name the option.
+Result<std::shared_ptr<const CudaDevice>> gpu_of(const std::optional<std::string>& devices,
+                                                 std::string_view option);
 
 // True if the array says that it lies in memory of a GPU of NVIDIA's.
 bool is_on_gpu(pybind11::handle array);

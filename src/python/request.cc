@@ -78,11 +78,12 @@ Result<std::shared_ptr<const Cost>> known_cost(const Words& words, const Target&
 
 Result<NativeOptions> native_options(const Words& words, const Face& face) {
   NativeOptions options;
-  options.device = HONE_TRY(gpu_of(words.devices));
+  options.device = HONE_TRY(gpu_of(words.devices, "devices"));
   options.target = HONE_TRY(options.device ? gpu_target(*options.device) : host_target());
   if (options.device)
     for (const auto& [option, is_given] :
-         {std::pair("isa", words.isa.has_value()), std::pair("cost", words.cost || words.cost_word),
+         {std::pair("isa", words.isa.has_value()), std::pair("threads", words.threads.has_value()),
+          std::pair("cost", words.cost || words.cost_word),
           std::pair("batch", !words.batch.empty())})
       if (is_given) return usage_error("{} is about CPUs, and devices names a GPU", option);
   if (words.isa) {
@@ -108,6 +109,7 @@ Result<std::optional<ShardRequest>> shards_of(const Words& words, const Model& m
   if (!words.mesh && !words.shard) return std::optional<ShardRequest>();
   if (!words.batch.empty() || words.devices)
     return usage_error("devices and batch divide the batch alone; they do not go with a mesh");
+  if (words.plan) return usage_error("a plan is of one device; a mesh has several");
   const Graph* graph = single_graph(model);
   if (graph == nullptr)
     return unsupported("'{}' is a tree of segments; a mesh divides a single graph", model.name);

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "base/text.h"
 #include "python/core.h"
 #include "python/error.h"
 #include "python/gpu_array.h"
@@ -28,7 +29,10 @@ Result<std::shared_ptr<const LoadedModel>> ready(HonecFile file, std::optional<i
                                                  const std::optional<std::string>& device) {
   if (verify) HONE_TRY(file.verify());
   HonecOptions options = {.threads = threads};
-  options.device = HONE_TRY(gpu_of(device));
+  options.device = HONE_TRY(gpu_of(device, "device"));
+  if (device && options.device == nullptr && *device != "cpu")
+    return usage_error("device: there is no '{}'", excerpt(*device))
+        .with_hint("'cpu' is the processor, and 'cuda' or 'cuda:1' is a GPU");
   return LoadedModel::load(std::move(file), std::move(options));
 }
 

@@ -125,7 +125,7 @@ class OnGpu:
 
 
 def taken(array):
-    """What a result holds, as who takes it by DLPack sees it."""
+    """The elements of a result, as who takes it by DLPack sees them."""
     capsule = array.__dlpack__(stream=1)
     tensor = Managed.from_address(capsule_pointer(capsule, b"dltensor")).tensor
     assert (tensor.device_type, tensor.code, tensor.bits) == (2, 2, 32)
@@ -217,7 +217,7 @@ class OnAGpu(unittest.TestCase):
         ):
             np.testing.assert_array_equal(taken(model(x)), 2 * self.x)
         x.free()
-        for options in ({"isa": "avx2"}, {"batch": ["x"]}):
+        for options in ({"isa": "avx2"}, {"batch": ["x"]}, {"threads": 2}):
             with self.assertRaisesRegex(hone.UsageError, "about CPUs"):
                 hone.compile("double.hone", devices="cuda", **options)
 
@@ -239,8 +239,14 @@ class OnAGpu(unittest.TestCase):
     def test_names_what_is_missing(self):
         with self.assertRaisesRegex(hone.Unsupported, "cuda:7"):
             hone.load("double.honec", device="cuda:7")
-        with self.assertRaisesRegex(hone.UsageError, "cudax"):
+        with self.assertRaisesRegex(hone.UsageError, "^device.*cudax"):
             hone.load("double.honec", device="cudax")
+        for name in ("gpu", "CUDA", "nvidia", ""):
+            with self.assertRaisesRegex(hone.UsageError, f"device: there is no '{name}'"):
+                hone.load("double.honec", device=name)
+        np.testing.assert_array_equal(hone.load("double.honec", device="cpu")(self.x), 2 * self.x)
+        with self.assertRaisesRegex(hone.UsageError, "device and devices"):
+            hone.load("double.hone", device="cuda", devices=2)
 
     def test_gives_all_memory_back(self):
         del self.model

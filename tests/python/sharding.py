@@ -136,6 +136,8 @@ class Models(unittest.TestCase):
             hone.compile(graph, shard="auto")
         with self.assertRaisesRegex(hone.UsageError, "batch alone"):
             hone.compile(graph, mesh=hone.mesh(x=2), devices=2)
+        with self.assertRaisesRegex(hone.UsageError, "plan is of one device"):
+            hone.compile(graph, mesh=hone.mesh(x=2), plan=hone.compile(graph).plan)
         with self.assertRaisesRegex(hone.Error, "no value 'z'"):
             hone.compile(graph, mesh=hone.mesh(x=2), shard={"z": ("x", None)})
         model = hone.compile(graph, mesh=hone.mesh(x=2))
