@@ -215,7 +215,8 @@ Json json_of(const ShardingPicture& picture) {
           {"exchanges", std::move(exchanges)},  // kind, value, needed by, bytes
           {"whole", std::move(whole)},          // node, reason
           {"left_out_values", picture.left_out_values},
-          {"left_out_exchanges", picture.left_out_exchanges}};
+          {"left_out_exchanges", picture.left_out_exchanges},
+          {"left_out_whole", picture.left_out_whole}};
 }
 
 // In the order of the stages, each with the time of all graphs together.

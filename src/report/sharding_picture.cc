@@ -1,6 +1,7 @@
 #include "report/sharding_picture.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "ir/op_facts.h"
@@ -26,17 +27,20 @@ std::string dims_that_are(Sharding sharding) {
   return dims_text(sharding);
 }
 
-// The largest ones, in their order.
-template <class T, class Bytes>
-size_t keep_largest(std::vector<T>& all, size_t most, const Bytes& bytes) {
+// The largest ones, in their order; among equal ones the first. Returns how many are left out.
+template <class T>
+size_t keep_largest(std::vector<T>& all, size_t most) {
   if (all.size() <= most) return 0;
-  std::vector<int64_t> sizes;
-  for (const T& one : all) sizes.push_back(bytes(one));
-  std::ranges::sort(sizes, std::greater());
-  const int64_t least = sizes[most];
-  const size_t before = all.size();
-  std::erase_if(all, [&](const T& one) { return bytes(one) <= least; });
-  return before - all.size();
+  std::vector<size_t> order(all.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return std::pair(-all[i].bytes, i); });
+  const size_t left_out = all.size() - most;
+  order.resize(most);
+  std::ranges::sort(order);
+  std::vector<T> kept;
+  for (const size_t i : order) kept.push_back(std::move(all[i]));
+  all = std::move(kept);
+  return left_out;
 }
 
 }  // namespace
@@ -65,10 +69,12 @@ ShardingPicture sharding_picture(const Graph& graph, const Partition& partition,
     made.received += one.bytes;
     if (one.kind != ReshardKind::slice) made.exchanges.push_back(one);
   }
-  made.left_out_values = keep_largest(made.values, most, [](const auto& one) { return one.bytes; });
-  made.left_out_exchanges =
-      keep_largest(made.exchanges, most, [](const auto& one) { return one.bytes; });
-  if (made.whole.size() > most) made.whole.resize(most);
+  made.left_out_values = keep_largest(made.values, most);
+  made.left_out_exchanges = keep_largest(made.exchanges, most);
+  if (made.whole.size() > most) {
+    made.left_out_whole = made.whole.size() - most;
+    made.whole.resize(most);
+  }
   return made;
 }
 

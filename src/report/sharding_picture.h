@@ -27,11 +27,11 @@ struct ShardingPicture {
   int64_t received = 0;  // bytes, by each device
   double seconds = 0;    // of a step, by price
   int64_t memory = 0;    // bytes that the device needs which needs most
-  size_t left_out_values = 0, left_out_exchanges = 0;
+  size_t left_out_values = 0, left_out_exchanges = 0, left_out_whole = 0;
 };
 
 // The graph says how values are divided. Inputs, outputs and constants of several elements, or all
-// values; the largest ones, if there are more than `most`.
+// values; of each list `most`: the largest ones, and the first nodes that are computed whole.
 ShardingPicture sharding_picture(const Graph& graph, const Partition& partition, bool all,
                                  size_t most = 2'000);
 

@@ -34,9 +34,10 @@ function shardingPart() {
   const left = [];
   if (sharding.left_out_values > 0) left.push(plural(sharding.left_out_values, "smaller value"));
   if (sharding.left_out_exchanges > 0) left.push(plural(sharding.left_out_exchanges, "smaller exchange"));
+  if (sharding.left_out_whole > 0) left.push(`${plural(sharding.left_out_whole, "node")} computed whole`);
   if (left.length > 0) parts.push(element("p", {class: "note"}, `${left.join(" and ")} left out.`));
   section("sharding", "Values in parts", `The mesh ${sharding.mesh} has ${plural(sharding.devices, "device")}. ` +
-          `By price a step takes ${seconds(sharding.seconds)}, and a device needs ${bytes(sharding.memory)}. ` +
-          `Each device receives ${bytes(sharding.received)} in ${plural(sharding.exchanges.length, "exchange")}.`,
+          `A step takes ${seconds(sharding.seconds)} by price, and a device needs ${bytes(sharding.memory)}. ` +
+          `Each device receives ${bytes(sharding.received)} in ${plural(sharding.exchanges.length + sharding.left_out_exchanges, "exchange")}.`,
           ...parts);
 }

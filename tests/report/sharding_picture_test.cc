@@ -1,0 +1,64 @@
+#include "report/sharding_picture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "shard/shard_plan.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr std::string_view kFour = R"(
+graph @g(%a: f32[4], %b: f32[4], %c: f32[4], %d: f32[8]) -> f32[4] {
+  %y = add %a, %b
+  return %y
+})";
+
+// Values and exchanges by name.
+template <class T, class Name>
+std::vector<std::string> names_of(const std::vector<T>& all, const Name& name) {
+  std::vector<std::string> names;
+  for (const T& one : all) names.push_back(one.*name);
+  return names;
+}
+
+ShardingPicture picture(size_t most) {
+  Partition partition;
+  partition.mesh = parse_mesh("x=2").value();
+  for (const char* value : {"%a", "%b", "%c"})
+    partition.messages.push_back({ReshardKind::all_gather, value, "output 0", 8});
+  partition.messages.push_back({ReshardKind::slice, "%d", "output 0", 0});
+  partition.messages.push_back({ReshardKind::all_gather, "%d", "output 0", 16});
+  partition.whole = {{"%a", "one"}, {"%b", "two"}, {"%c", "three"}};
+  return sharding_picture(parse_graph(kFour).value(), partition, false, most);
+}
+
+TEST(ShardingPicture, HasAllRowsThatThereIsRoomFor) {
+  const ShardingPicture made = picture(5);
+  EXPECT_THAT(names_of(made.values, &ShardingPicture::Value::name),
+              ElementsAre("%a", "%b", "%c", "%d", "%y"));
+  EXPECT_THAT(names_of(made.exchanges, &ShardMessage::value), ElementsAre("%a", "%b", "%c", "%d"));
+  EXPECT_EQ(made.left_out_values + made.left_out_exchanges + made.left_out_whole, 0u);
+  EXPECT_EQ(made.received, 40);
+}
+
+// Equal sizes at the bound: no row more, and none less.
+TEST(ShardingPicture, KeepsTheLargestAndCountsTheOthers) {
+  const ShardingPicture two = picture(2);
+  EXPECT_THAT(names_of(two.values, &ShardingPicture::Value::name), ElementsAre("%a", "%d"));
+  EXPECT_EQ(two.left_out_values, 3u);
+  EXPECT_THAT(names_of(two.exchanges, &ShardMessage::value), ElementsAre("%a", "%d"));
+  EXPECT_EQ(two.left_out_exchanges, 2u);
+  EXPECT_THAT(names_of(two.whole, &WholeNode::node), ElementsAre("%a", "%b"));
+  EXPECT_EQ(two.left_out_whole, 1u);
+  EXPECT_EQ(two.received, 40);
+  const ShardingPicture none = picture(0);
+  EXPECT_TRUE(none.values.empty());
+  EXPECT_EQ(none.left_out_values, 5u);
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
