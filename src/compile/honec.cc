@@ -74,7 +74,7 @@ class HonecWriter {
                            {keep(std::move(texts[i]))}});
     sections_.push_back({Kind::code, padded(objects_)});
     sections_.push_back({Kind::weights, padded(weights_)});
-    HONE_TRY(lay_out());
+    HONE_TRY(lay_out(model.mesh.has_value()));
     return std::move(out_);
   }
 
@@ -101,7 +101,7 @@ class HonecWriter {
     return all;
   }
 
-  Status lay_out() {
+  Status lay_out(bool has_mesh) {
     const size_t table_bytes = sections_.size() * sizeof(honec::Section);
     std::string& head = out_.made.emplace_back(sizeof(honec::Header) + table_bytes, '\0');
     out_.pieces.emplace_back();  // the head, when it is whole
@@ -126,7 +126,9 @@ class HonecWriter {
     }
     const bool has_gpu = std::ranges::any_of(
         sections_, [](const Part& part) { return part.kind == Kind::gpu_program; });
-    honec::Header header = {.version = has_gpu ? honec::kGpuVersion : honec::kVersion,
+    honec::Header header = {.version = has_mesh  ? honec::kMeshVersion
+                                       : has_gpu ? honec::kGpuVersion
+                                                 : honec::kVersion,
                             .sections = static_cast<uint32_t>(table.size()),
                             .file_bytes = static_cast<uint64_t>(end)};
     std::memcpy(header.magic, honec::kMagic, sizeof header.magic);

@@ -80,7 +80,8 @@ typedef struct hone_load_options {
   size_t struct_size;   /* sizeof(hone_load_options) */
   int64_t threads;      /* that work on a kernel; 0: as compiled, at most one per processor */
   int64_t memory_limit; /* bytes of memory of all runs at once for the same sizes, without inputs,
-                           outputs and weights; 0: none */
+                           outputs and weights, but with parts of weights that devices of a mesh
+                           have; 0: none */
   int32_t verify;       /* not 0: reads all weights, and checks them */
   int64_t devices;      /* that divide the batch; 0: as many as the file is for. Since version 5 */
   const char* device;   /* a GPU that runs the file's code for GPUs (hone compile --target sm_80):

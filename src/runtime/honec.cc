@@ -143,10 +143,9 @@ Status HonecFile::read_sections() {
   std::memcpy(&header, bytes_.data(), sizeof header);
   if (std::memcmp(header.magic, honec::kMagic, sizeof header.magic) != 0)
     return bad_input("it is not a compiled model: it does not begin like one");
-  if (header.version != honec::kVersion && header.version != honec::kGpuVersion)
-    return unsupported(
-               "it is a compiled model of version {}, but this hone reads version {} and {}",
-               header.version, honec::kVersion, honec::kGpuVersion)
+  if (header.version < honec::kVersion || header.version > honec::kMeshVersion)
+    return unsupported("it is a compiled model of version {}, but this hone reads version {} to {}",
+                       header.version, honec::kVersion, honec::kMeshVersion)
         .with_hint("compile the model again with this hone");
   version_ = header.version;
   if (header.file_bytes != bytes_.size())
@@ -174,7 +173,7 @@ Status HonecFile::read_sections() {
   for (uint32_t i = 0; i < header.sections; ++i) {
     Kind kind = kind_of(i, header.sections, second);
     const bool is_for_gpu = section_at(i).kind == static_cast<uint32_t>(Kind::gpu_program);
-    if (kind == Kind::program && is_for_gpu && header.version == honec::kGpuVersion)
+    if (kind == Kind::program && is_for_gpu && header.version != honec::kVersion)
       kind = Kind::gpu_program;
     Status good = read_section(section_at(i), kind, end);
     if (!good.ok()) return std::move(good).error().within(fmt::format("section {}", i));
@@ -273,7 +272,7 @@ Status HonecFile::read_division(std::span<const std::byte> bytes) {
     share.code = static_cast<uint32_t>(HONE_TRY(in.number("a code", 0, count - 1)));
     division.shares.push_back(share);
   }
-  if (!in.is_at_end()) HONE_TRY(read_mesh(in));
+  if (version_ == honec::kMeshVersion) HONE_TRY(read_mesh(in));
   HONE_TRY(in.end());
   return check(division, divided_inputs(), divided_outputs());
 }
@@ -295,7 +294,7 @@ Status HonecFile::read_mesh(Cursor& in) {
     const uint32_t number = HONE_TRY(in.index("a weight"));
     const Type type = HONE_TRY(honec::read_type(in, none));
     if (number >= tensors_.size() || tensors_[number].bytes != type.static_bytes())
-      return in.at(fmt::format("weight {} is no {}", number, type.to_string()));
+      return in.at(fmt::format("weight {} is not of type {}", number, type.to_string()));
     mesh_constants_.push_back(number);
     mesh.inputs.push_back({.whole = {fmt::format("constant{}", i), type}});
   }

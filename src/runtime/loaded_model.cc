@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/segment_run.h"
+#include "target/cgroup.h"
 
 namespace hone {
 
@@ -14,6 +15,21 @@ std::string dims_text(Type type) {
   std::vector<std::string> dims;
   for (Dim dim : type.dims()) dims.push_back(dim.to_string());
   return dims.empty() ? "scalar" : join(dims, "x");
+}
+
+// Bytes that the parts of constants take on all devices. Many constants may name one weight, so a
+// small file may ask for much.
+Result<int64_t> bytes_of_parts(const HonecFile& file, int64_t limit) {
+  const std::span<const MeshPort> ports = file.mesh()->inputs;
+  int64_t held = 0;
+  for (size_t i = file.inputs().size(); i < ports.size(); ++i) {
+    const Type parts = file.divided_inputs()[i].type;
+    if (!ports[i].is_divided() && parts == ports[i].whole.type) continue;  // it lies in the file
+    if (parts.static_bytes() > limit - held)
+      return over_limit("the parts of constants take more than {} bytes", limit);
+    held += parts.static_bytes();
+  }
+  return held;
 }
 
 }  // namespace
@@ -90,9 +106,13 @@ Status LoadedModel::prepare_devices() {
     threads_ = std::max(threads_, image.threads);
     images[file_.programs()[program].unit] = std::move(image);
   }
+  int64_t memory = options_.memory_limit;
+  if (file_.mesh() != nullptr) {
+    memory -= HONE_TRY(bytes_of_parts(file_, std::min(memory, usable_memory())));
+  }
   divided_ = HONE_TRY(ManyDevices::load(
       division, file_.divided_inputs(), file_.divided_outputs(), images,
-      {.threads = threads_, .memory_limit = options_.memory_limit, .machine = options_.machine}));
+      {.threads = threads_, .memory_limit = memory, .machine = options_.machine}));
   if (file_.mesh() == nullptr) return {};
   on_mesh_ = HONE_TRY(MeshModel::make(*file_.mesh(), HONE_TRY(file_.mesh_constants()), divided_));
   return {};

@@ -9,6 +9,7 @@
 #include "compile/spmd_programs.h"
 #include "ir/functional.h"
 #include "ir/reference/evaluate.h"
+#include "runtime/honec_layout.h"
 #include "runtime/loaded_model.h"
 #include "shard/node_division.h"
 #include "tests/base/says_testing.h"
@@ -91,6 +92,32 @@ TEST(MeshFile, TakesAndGivesWholeTensors) {
     EXPECT_EQ(difference((*model)->run(inputs).value(), expected, 1e-5), "") << seed;
   }
   EXPECT_GT(divided, 0u);
+}
+
+// A hone that knows no meshes refuses the version, and does not take the file for damaged.
+TEST(MeshFile, HasAVersionOfItsOwn) {
+  Made one = made(0);
+  EXPECT_EQ(parsed(one.bytes()).value().version(), honec::kMeshVersion);
+  one.model.mesh.reset();
+  one.model.constants.clear();
+  one.model.inputs.assign(one.code.inputs.begin(), one.code.inputs.end());
+  one.model.outputs.assign(one.code.outputs.begin(), one.code.outputs.end());
+  EXPECT_EQ(parsed(one.bytes()).value().version(), honec::kVersion);
+}
+
+// One weight that many constants name is small in the file, and large when devices have parts.
+TEST(MeshFile, KeepsPartsOfConstantsWithinTheLimit) {
+  Made one;
+  int64_t held = 0;
+  for (uint64_t seed = 0; held == 0; ++seed) {
+    one = made(seed);
+    const MeshPort& constant = one.model.mesh->inputs[1];
+    if (constant.is_divided()) held = constant.part().static_bytes() * one.model.mesh->devices();
+  }
+  const HonecFile file = parsed(one.bytes()).value();
+  EXPECT_TRUE(LoadedModel::load(file, {.threads = 1, .memory_limit = held}).ok());
+  EXPECT_THAT(LoadedModel::load(file, {.threads = 1, .memory_limit = held - 1}),
+              refuses(ErrorCode::limit, "parts of constants"));
 }
 
 TEST(MeshFile, RefusesWhatDoesNotFit) {
