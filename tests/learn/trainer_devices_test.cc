@@ -13,8 +13,10 @@
 #include "session/training_shards.h"
 #include "shard/node_division.h"
 #include "target/presets.h"
+#include "target/target.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
+#include "tests/target/target_testing.h"
 
 // Training on several devices: beside training on one.
 
@@ -168,7 +170,9 @@ decltype(TrainingOptions::divide) divided_on(const OnMesh& on, std::shared_ptr<M
   return [=](const Graph& graph) -> Result<std::shared_ptr<const Runnable>> {
     const ShardRequest now = HONE_TRY(shards->request_for(graph));
     const int64_t devices = request.mesh->device_count();
-    System system = HONE_TRY(preset_system(fmt::format("ring:{}", devices), *host_target()));
+    // Of a fixed processor, so that the same parts are chosen on all.
+    const Target priced = HONE_TRY(parse_target(kSampleTarget, "sample"));
+    System system = HONE_TRY(preset_system(fmt::format("ring:{}", devices), priced));
     const std::shared_ptr<const Cost> cost =
         std::make_shared<const AnalyticCost>(system.targets[0]);
     const ShardedModel made =
@@ -205,8 +209,8 @@ TEST(TrainerOnMesh, TakesTheStepsOfOneDevice) {
   }
 }
 
-// Where a device has room for a part alone, it has parts of weights and of what the optimizer
-// keeps, and the next state lies as the last one does.
+// A device that has room for a part alone has parts of weights and of what the optimizer keeps, and
+// the next state lies as the last one does.
 TEST(TrainerOnMesh, DividesTheStateWhereMemoryAsksForIt) {
   HONE_ONE_RUN_OF(2);
   const TensorDataset data = texts(60, 1);
