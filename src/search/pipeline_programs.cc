@@ -213,6 +213,30 @@ std::vector<int> with_leaves(const Graph& graph, std::vector<int32_t> stage_of) 
   return {stage_of.begin(), stage_of.end()};
 }
 
+// The merged graph, the device of each of its nodes, and an order of them that does not wait for
+// itself.
+struct MergedSteps {
+  MicroBatches all = {};
+  std::vector<int32_t> device_of = {};
+  std::vector<std::vector<PipelineTask>> orders = {};  // by device
+  std::vector<std::vector<NodeId>> steps = {};
+};
+
+Result<MergedSteps> merged_steps(const Planned& planned, const PipelinePlan& plan,
+                                 int32_t devices) {
+  std::vector<int32_t> lanes(planned.first.graph.node_count(), 1);
+  for (size_t i = 0; i < lanes.size(); ++i)
+    if (const int32_t stage = planned.stage_of[i]; stage != kNoStage)
+      lanes[i] = static_cast<int32_t>(planned.shape.devices_of[index_at(stage)].size());
+  MergedSteps made;
+  made.all = HONE_TRY(micro_batches(planned.graph, planned.batch, plan.micro_batches, lanes));
+  PipelineSteps steps(made.all, planned.parts, planned.stage_of, planned.shape);
+  made.device_of = steps.devices();
+  made.orders = HONE_TRY(pipeline_orders(planned.shape, plan.schedule, devices));
+  made.steps = HONE_TRY(steps.steps(made.orders));
+  return made;
+}
+
 }  // namespace
 
 Result<JudgedPipeline> judged_pipeline(const Graph& given, const PipelinePlan& plan,
@@ -225,8 +249,9 @@ Result<JudgedPipeline> judged_pipeline(const Graph& given, const PipelinePlan& p
   const std::vector<double> seconds = HONE_TRY(seconds_of_nodes(batch, system, costs, cancel));
   made.stages = facts_of_stages(batch, planned.parts, with_leaves(batch, planned.stage_of), seconds,
                                 planned.shape.stages());
+  // Times are of stages that wait in a chain; the merged graph tells whether these do.
   const auto devices = static_cast<int32_t>(system.device_count());
-  made.orders = HONE_TRY(pipeline_orders(planned.shape, plan.schedule, devices));
+  made.orders = HONE_TRY(merged_steps(planned, plan, devices)).orders;
   made.times = HONE_TRY(simulate_pipeline(planned.shape, plan.schedule, made.stages, system));
   for (const double one : HONE_TRY(seconds_of_nodes(planned.graph, system, costs, cancel)))
     made.one_device += one;
@@ -248,18 +273,10 @@ Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePla
                                            std::span<const std::shared_ptr<const Cost>> costs,
                                            const CancelToken* cancel) {
   const Planned planned = HONE_TRY(read_for(given, plan, system));
-  const auto& [graph, batch, first, stage_of, parts, shape] = planned;
-  std::vector<int32_t> lanes(first.graph.node_count(), 1);
-  for (size_t i = 0; i < lanes.size(); ++i)
-    if (stage_of[i] != kNoStage)
-      lanes[i] = static_cast<int32_t>(shape.devices_of[index_at(stage_of[i])].size());
-  const MicroBatches all = HONE_TRY(micro_batches(graph, batch, plan.micro_batches, lanes));
   const auto devices = static_cast<int32_t>(system.device_count());
-  PipelineSteps steps(all, parts, stage_of, shape);
-  const std::vector<int32_t> device_of = steps.devices();
-  const GraphCut cut = HONE_TRY(
-      cut_graph(all.graph, device_of, devices,
-                HONE_TRY(steps.steps(HONE_TRY(pipeline_orders(shape, plan.schedule, devices))))));
+  const MergedSteps merged = HONE_TRY(merged_steps(planned, plan, devices));
+  const Graph& all = merged.all.graph;
+  const GraphCut cut = HONE_TRY(cut_graph(all, merged.device_of, devices, merged.steps));
   std::vector<Program> pieces;
   for (const CutPiece& piece : cut.pieces) {
     const size_t target = system.device(piece.device).target;
@@ -268,8 +285,8 @@ Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePla
         HONE_TRY(complete(ready, {}, system.targets[target], *costs[target], {.cancel = cancel}));
     pieces.push_back(HONE_TRY(lower(ready, kernels, system.targets[target], cancel)));
   }
-  PipelinePrograms made = {.graph = all.graph};
-  made.programs = {HONE_TRY(join_pieces(all.graph, cut, pieces)), cut.output_device};
+  PipelinePrograms made = {.graph = all};
+  made.programs = {HONE_TRY(join_pieces(all, cut, pieces)), cut.output_device};
   return made;
 }
 

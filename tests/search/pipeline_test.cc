@@ -265,6 +265,28 @@ TEST(Pipeline, JudgesAPlanAsItWasChosen) {
   EXPECT_GE(std::ranges::max(judged.others[0].times.memory), std::ranges::max(judged.times.memory));
 }
 
+// A plan that cannot run has no times.
+TEST(Pipeline, JudgesNoStagesThatWaitForEachOther) {
+  const Graph step = parse_graph(R"(
+graph @chain(%x: f32[8, 4]) -> f32[8, 4] {
+  %a = exp %x
+  %b = tanh %a
+  %y = sin %b
+  return %y
+})")
+                         .value();
+  const System system = ring(2);
+  const PipelinePlan plan = parse_pipeline_plan(
+                                "pipeline 2 micro-batches, gpipe\n"
+                                "stage on 0 = %a %y\n"
+                                "stage on 1 = %b\n",
+                                "p")
+                                .value();
+  const auto waits = refuses(ErrorCode::bad_input, "waits for a stage that waits for it");
+  EXPECT_THAT(pipeline_programs(step, plan, system, costs_of(system)), waits);
+  EXPECT_THAT(judged_pipeline(step, plan, system, costs_of(system)), waits);
+}
+
 // The plan comes back as it was printed, and edits are checked.
 TEST(Pipeline, PlansAreText) {
   const Graph step = step_of("mlp", 8);
