@@ -171,6 +171,9 @@ Status eval_plans(const Arguments& arguments, Console& console, Findings& to) {
 Status cmd_eval_price(const Arguments& arguments, Console& console) {
   if (!arguments.given("SET") && !arguments.given("plans"))
     return usage_error("name data sets, or models with --plans");
+  for (const std::string_view option : {"on", "without-target"})
+    if (arguments.given(option) && !arguments.given("SET"))
+      return usage_error("--{} is of trials on data sets", option).with_hint("name a data set");
   Findings found;
   if (arguments.given("SET")) HONE_TRY(eval_left_out(arguments, console, found));
   if (arguments.given("plans")) HONE_TRY(eval_plans(arguments, console, found));

@@ -220,8 +220,6 @@ Result<Deployed> sharded_file(const DeviceOptions& devices, const Source& source
     one.prices = std::move(code.prices);
   }
   name_as(source.model, made.model);
-  for (size_t i = 0; i < made.model.inputs.size(); ++i)
-    made.model.mesh->inputs[i].whole.name = made.model.inputs[i].name;
   return made;
 }
 

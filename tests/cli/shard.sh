@@ -102,6 +102,9 @@ fails 4 "compiled for the mesh x=2, not x=4" wide.honec --mesh x=4
 grep -q -- "--mesh x=2 fits it" err
 fails 4 "compiled for 2 devices" wide.honec --devices 2
 fails 4 "compiled for 2 devices" wide.honec --mesh x=2 --shard auto
+hone() { "$HONE" compile "$@"; }
+fails 2 "--memory is for values that a mesh divides" wide.hone --memory 1GiB -o one.honec
+fails 2 "--budget is for values that a mesh divides" wide.hone --budget 1s -o one.honec
 hone() { "$HONE" shard "$@"; }
 "$HONE" compile zoo:mlp,size=tiny,batch=4 --mesh x=2 --shard auto --cache none -o mlp.honec \
   >out 2>err

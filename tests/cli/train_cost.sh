@@ -95,6 +95,7 @@ fails 2 "-o names the file of a model of several sets" train cost set set
 fails 2 "--from is for one set" train cost set set -o x.model --from none
 fails 3 "of one processor" train cost set set -o x.model --members 2 --epochs 1
 fails 2 "name data sets, or models with --plans" eval price
+fails 2 "--on is of trials on data sets" eval price --plans zoo:mlp,size=tiny --on set
 fails 3 "missing" eval price missing
 fails 3 "of one processor" eval price set --parts 2 --members 2 --epochs 1
 if ! command -v xz >/dev/null; then

@@ -170,7 +170,7 @@ decltype(TrainingOptions::divide) divided_on(const OnMesh& on, std::shared_ptr<M
   return [=](const Graph& graph) -> Result<std::shared_ptr<const Runnable>> {
     const ShardRequest now = HONE_TRY(shards->request_for(graph));
     const int64_t devices = request.mesh->device_count();
-    // Of a fixed processor, so that the same parts are chosen on all.
+    // The processor is fixed, so that the same parts are chosen on all.
     const Target priced = HONE_TRY(parse_target(kSampleTarget, "sample"));
     System system = HONE_TRY(preset_system(fmt::format("ring:{}", devices), priced));
     const std::shared_ptr<const Cost> cost =

@@ -92,7 +92,8 @@ TEST(SinkConstants, GivesEachNameToOneValue) {
   })")
                                          .value())
                           .value();
-  const Result<Graph> again = parse_graph(print(graph));  // which refuses a name that is there twice
+  const Result<Graph> again =
+      parse_graph(print(graph));  // which refuses a name that is there twice
   ASSERT_TRUE(again.ok()) << again.error().to_string() << print(graph);
   EXPECT_THAT(print(graph), HasSubstr("%b = neg %k"));
 }
