@@ -9,7 +9,7 @@ complete_line() { # complete_line WORDS...: the last one is being typed
   echo "${COMPREPLY[*]}"
 }
 [[ $(complete_line "ins") == inspect ]]
-[[ $(complete_line zoo "") == "list export" ]]
+[[ $(complete_line zoo "") == "list export digits" ]]
 [[ $(complete_line zoo export "resnet5") == resnet50 ]]
 [[ $(complete_line zoo export resnet50 "--im") == --image ]]
 [[ $(complete_line run --numerics "w") == wide ]]

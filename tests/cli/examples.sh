@@ -57,6 +57,7 @@ sed 's/^listens at \(.*\)/\1 1/' listens >given/my.hosts
 # Says what an example needs and this machine lacks.
 lacking() { # lacking EXAMPLE
   case $1 in
+    *"--device cuda"*) [[ $doctor != *"models run on the CPU"* ]] || echo "GPU" ;;
     *op_tuning_data.pb*) [[ -e op_tuning_data.pb ]] || echo "data of TpuGraphs" ;;
     *"hone conformance"*) [[ -e $standard ]] || echo "the package libonnx-testdata" ;;
     *"--emit library"*) command -v cc >/dev/null || echo "a C compiler" ;;
@@ -111,6 +112,13 @@ check_page() { # check_page FILE
   cp -a "$root/given" "$root/run"
   cp "$ROOT"/examples/*.c "$root/run"
   cd "$root/run"
+  # A block whose language is the name of a file is that file.
+  awk '/^```/ {
+      name = !inside && /^```[a-z]+[.][a-z]+$/ ? substr($0, 4) : ""
+      inside = !inside
+      next
+    }
+    name { print >name }' "$1"
   for line in "${lines[@]}"; do
     run_example "$(sed 's/ *#.*//' <<<"$line")" || { echo "of ${1#"$ROOT"/}"; return 1; }
   done
