@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/team.h"
+#include "base/text.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/loaded_model.h"
 
