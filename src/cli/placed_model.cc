@@ -73,6 +73,9 @@ Result<std::optional<DevicePlan>> given_device_plan(const Arguments& arguments) 
   const std::string& file = arguments.text("plan");
   const std::string text = HONE_TRY(read_file(file, kMaxPlanText));
   if (!has_devices(text)) return std::optional<DevicePlan>();
+  if (HONE_TRY(given_gpu(arguments)))
+    return usage_error("the plan names its devices; a GPU takes no such plan")
+        .with_hint("leave --device out, or take a plan of kernels");
   return std::optional(HONE_TRY(parse_device_plan(text, file)));
 }
 

@@ -128,6 +128,8 @@ for who in "--devices cpu,cpu" "--devices 2 --transport shared" "--devices 2 --t
   "$HONE" run m.hone --plan moved.plan --seed 4 $who --expect whole.npz >out 2>err
   grep -q "2 devices of" err
 done
+"$HONE" run m.hone --plan moved.plan --device cuda >out 2>err && exit 1
+grep -q "a GPU takes no such plan" err
 "$HONE" run m.hone --plan moved.plan --devices 1 --seed 4 >out 2>err && exit 1
 grep -q "no device 1" err
 # Runs that follow each other are those of one device, by threads and by processes.
