@@ -11,26 +11,11 @@
 #include "ir/graph_copy.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
+#include "learn/free_names.h"
 #include "tensor/filled.h"
 
 namespace hone {
 namespace {
-
-// Gives each name once: "weight", "weight_2".
-class FreeNames {
- public:
-  explicit FreeNames(const Graph& graph) {
-    for (uint32_t i = 0; i < graph.value_count(); ++i) taken_.emplace(graph.name(ValueId{i}));
-  }
-  std::string unique(std::string_view wanted) {
-    std::string name(wanted);
-    for (int i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
-    return name;
-  }
-
- private:
-  std::set<std::string> taken_;
-};
 
 bool matches(std::string_view pattern, std::string_view name) {
   if (!pattern.ends_with('*')) return pattern == name;

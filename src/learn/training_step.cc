@@ -1,31 +1,18 @@
 #include "learn/training_step.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/text.h"
 #include "grad/grad.h"
 #include "ir/derivative.h"
 #include "ir/graph_copy.h"
 #include "ir/op_facts.h"
+#include "learn/free_names.h"
 #include "learn/lift_weights.h"
 #include "learn/losses.h"
 
 namespace hone {
 namespace {
-
-// Gives each name once: "rate", "rate_2".
-class Names {
- public:
-  std::string unique(std::string_view wanted) {
-    std::string name(wanted);
-    for (int i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
-    return name;
-  }
-
- private:
-  std::set<std::string> taken_;
-};
 
 // ---- The loss -----------------------------------------------------------------------------------
 
@@ -55,7 +42,7 @@ Result<Loss> find_loss(const Graph& model, std::string_view name) {
           fmt::format("a loss is mse, cross-entropy, or an output: {}", join(outputs, ", ")));
 }
 
-std::vector<Value> parameters_like(Builder& b, const Graph& graph, Names& names) {
+std::vector<Value> parameters_like(Builder& b, const Graph& graph, FreeNames& names) {
   std::vector<Value> all;
   for (ValueId v : graph.inputs())
     all.push_back(b.parameter(names.unique(graph.name(v)), graph.type(v)));
@@ -68,7 +55,7 @@ Result<Graph> loss_graph(Graph lifted, size_t own_inputs, const Loss& loss) {
   if (loss.has_labels) output = logits_of(lifted, output);
   lifted.set_outputs({output});
   const Type type = lifted.type(output);
-  Names names;
+  FreeNames names;
   Builder b(lifted.name());
   std::vector<Value> arguments;
   Value target;
@@ -175,7 +162,7 @@ class StepBuilder {
   const std::span<const NamedTensor> weights_;
   const Optimizer& optimizer_;
   Builder b_;
-  Names names_;
+  FreeNames names_;
   std::vector<Carried> carried_;
 };
 
