@@ -17,123 +17,95 @@ bool adds_up(Op op) {
 }
 
 RowsOfOp::RowsOfOp(const Application& application, std::span<const Type> results, int64_t rows)
-    : application_(application),
-      results_(results),
-      rows_(rows),
-      relation_(access_of(application, results)) {}
+    : application_(application), rows_(rows), relation_(access_of(application, results)) {
+  Result<ShardingRule> rule = sharding_rule(application, results);
+  HONE_CHECK(rule.ok(), "an op with an access relation has a rule: {}", rule.error().to_string());
+  rule_ = std::move(*rule);
+}
 
-// The iteration dim is written as each * r + u: row r, and the place u within it. The tensor's
-// index is in row r if it is also `each` of its own times r, plus something within a row.
-RowsOfOp::Rows RowsOfOp::rows_in(const Access& access, Type type, int iteration_dim) const {
-  if (access.index.size() != static_cast<size_t>(type.rank())) return {};
-  const auto count = static_cast<int>(relation_.dims.size());
-  const int64_t each = relation_.dims[static_cast<size_t>(iteration_dim)].extent.value() / rows_;
-  std::vector<IndexExpr> iters = identity_index(count);
-  std::vector<Range> box;
-  for (const IterDim& dim : relation_.dims) box.push_back({0, dim.extent.value() - 1});
-  iters[static_cast<size_t>(iteration_dim)] =
-      each == 1 ? IndexExpr::iter(iteration_dim)
-                : IndexExpr::iter(iteration_dim) * Dim(each) + IndexExpr::iter(count);
-  box[static_cast<size_t>(iteration_dim)] = {0, rows_ - 1};
-  box.push_back({0, each - 1});
+bool RowsOfOp::is_read(size_t operand) const {
+  return operand < relation_.operands.size() && !relation_.operands[operand].empty();
+}
 
-  // An access that happens in some rows only depends on where the row stands.
-  for (const Guard& guard : access.guards) {
-    const IndexExpr value = guard.value.substitute(iters);
-    if (!value.mentions(iteration_dim)) continue;
-    const Range range = value.over(box);
-    if (range.low < guard.lower.value() || range.high >= guard.upper.value()) return {};
+bool RowsOfOp::has_rows(int factor, FactorKind kind) const {
+  const Factor& one = rule_.factors[static_cast<size_t>(factor)];
+  return one.kind == kind && !one.is_blocked && one.size != 0 && one.size % rows_ == 0;
+}
+
+// The dim whose outermost factor it is; kWhole: the tensor lacks it. None: it is an inner one, so
+// rows would be dealt out.
+std::optional<int> RowsOfOp::place_of(int factor, const TensorFactors& tensor) const {
+  for (size_t d = 0; d < tensor.size(); ++d) {
+    const auto at = std::ranges::find(tensor[d], factor);
+    if (at == tensor[d].end()) continue;
+    const bool is_outermost = std::all_of(tensor[d].begin(), at, [&](int before) {
+      return rule_.factors[static_cast<size_t>(before)].size == 1;
+    });
+    if (!is_outermost) return std::nullopt;
+    return static_cast<int>(d);
   }
-  int found = kWhole;
-  for (int dim = 0; dim < type.rank(); ++dim) {
-    const IndexExpr index = access.index[static_cast<size_t>(dim)].substitute(iters);
-    if (!index.mentions(iteration_dim)) continue;
-    const int64_t size = type.dim(dim).value();
-    if (found != kWhole || access.is_data_dependent(dim) || size % rows_ != 0) return {};
-    const IndexExpr place = index - IndexExpr::iter(iteration_dim) * Dim(size / rows_);
-    if (place.mentions(iteration_dim)) return {};
-    const Range range = place.over(box);
-    if (range.low < 0 || range.high >= size / rows_) return {};
-    found = dim;
-  }
-  return {found, true};
+  return kWhole;
 }
 
-// A relation says which elements meet. An op that writes to places that data names also needs to
-// know where each of them stands.
-bool RowsOfOp::is_addressed_by_data(int result_dim) const {
-  const OpDef& def = application_.op.def();
-  if (class_of(def.opcode) != OpClass::ordered) return false;
-  if (std::ranges::find(def.attrs, "index_map", &AttrSpec::name) == def.attrs.end()) return false;
-  return std::ranges::count(application_.op.ints("index_map"), result_dim) > 0;
-}
-
-bool RowsOfOp::has_rows(int iteration_dim, IterKind kind) const {
-  const IterDim& dim = relation_.dims[static_cast<size_t>(iteration_dim)];
-  const int64_t extent = dim.extent.value();
-  return dim.kind == kind && dim.divided_by < 0 && extent != 0 && extent % rows_ == 0;
-}
-
-// Where the operands have the rows if the iteration dim has them.
-std::optional<std::vector<int>> RowsOfOp::operands_by(int iteration_dim,
-                                                      std::span<const int> dims) const {
+// Where the operands have the rows if the factor has them.
+std::optional<std::vector<int>> RowsOfOp::operands_by(int factor, std::span<const int> dims) const {
   std::vector<int> operands;
-  for (size_t i = 0; i < relation_.operands.size(); ++i) {
-    int found = dims[i];
-    for (const Access& access : relation_.operands[i]) {
-      const Rows rows = rows_in(access, application_.operands[i], iteration_dim);
-      const bool is_first = &access == relation_.operands[i].data();
-      if (!rows.fits || (!is_first && rows.dim != found)) return std::nullopt;
-      found = rows.dim;
-    }
-    if (dims[i] != kWhole && found != dims[i]) return std::nullopt;
-    operands.push_back(found);
+  for (size_t i = 0; i < rule_.operands.size(); ++i) {
+    const std::optional<int> found =
+        is_read(i) ? place_of(factor, rule_.operands[i]) : std::optional(dims[i]);
+    if (!found || (dims[i] != kWhole && *found != dims[i])) return std::nullopt;
+    operands.push_back(*found);
   }
   return operands;
 }
 
-std::optional<RowRule> RowsOfOp::by(int iteration_dim, std::span<const int> dims) const {
-  if (!has_rows(iteration_dim, IterKind::parallel)) return std::nullopt;
-  std::optional<std::vector<int>> operands = operands_by(iteration_dim, dims);
+std::optional<RowRule> RowsOfOp::by(int factor, std::span<const int> dims) const {
+  if (!has_rows(factor, FactorKind::pass)) return std::nullopt;
+  std::optional<std::vector<int>> operands = operands_by(factor, dims);
   if (!operands) return std::nullopt;
+  // Data says where elements go: what moves must be of the row that is written.
+  const int8_t updates = application_.op.def().traits.updates;
+  if (updates != 0 && (*operands)[static_cast<size_t>(updates)] == kWhole) return std::nullopt;
   RowRule rule = {.operands = *std::move(operands), .results = {}};
-  for (size_t i = 0; i < relation_.results.size(); ++i) {
-    const Rows rows = rows_in(relation_.results[i], results_[i], iteration_dim);
-    if (!rows.fits || rows.dim == kWhole || is_addressed_by_data(rows.dim)) return std::nullopt;
-    rule.results.push_back(rows.dim);
+  for (const TensorFactors& result : rule_.results) {
+    const std::optional<int> place = place_of(factor, result);
+    if (!place || *place == kWhole) return std::nullopt;
+    rule.results.push_back(*place);
   }
   return rule;
 }
 
 std::optional<RowRule> RowsOfOp::from_operands(std::span<const int> dims) {
-  for (int d = 0; d < static_cast<int>(relation_.dims.size()); ++d)
-    if (std::optional<RowRule> rule = by(d, dims)) return rule;
+  for (int f = 0; f < static_cast<int>(rule_.factors.size()); ++f)
+    if (std::optional<RowRule> rule = by(f, dims)) return rule;
   return std::nullopt;
 }
 
 std::optional<RowRule> RowsOfOp::sum_from_operands(std::span<const int> dims) {
-  for (int d = 0; d < static_cast<int>(relation_.dims.size()); ++d) {
-    if (!has_rows(d, IterKind::reduction) || !adds_up(application_.op)) continue;
-    std::optional<std::vector<int>> operands = operands_by(d, dims);
+  for (int f = 0; f < static_cast<int>(rule_.factors.size()); ++f) {
+    if (!has_rows(f, FactorKind::reduction) || !adds_up(application_.op)) continue;
+    std::optional<std::vector<int>> operands = operands_by(f, dims);
     if (!operands) continue;
-    bool is_once_each = true;  // each element is read in one row, but for what others are added to
+    bool is_once_each = std::ranges::all_of(
+        rule_.results, [&](const TensorFactors& result) { return place_of(f, result) == kWhole; });
+    // Each element is read in one row, but for what others are added to.
     for (size_t i = 0; i < operands->size(); ++i) {
-      if ((*operands)[i] != kWhole || relation_.operands[i].empty()) continue;
+      if ((*operands)[i] != kWhole || !is_read(i)) continue;
       if (i == 0 && application_.op.def().traits.updates != 0)
         (*operands)[i] = kPartialSum;
       else
         is_once_each = false;
     }
     if (is_once_each)
-      return RowRule{*std::move(operands), std::vector<int>(results_.size(), kPartialSum)};
+      return RowRule{*std::move(operands), std::vector<int>(rule_.results.size(), kPartialSum)};
   }
   return std::nullopt;
 }
 
 std::optional<RowRule> RowsOfOp::from_result(int result, int dim) {
-  const std::vector<int> whole(relation_.operands.size(), kWhole);
-  for (int d = 0; d < static_cast<int>(relation_.dims.size()); ++d) {
-    std::optional<RowRule> rule = by(d, whole);
+  const std::vector<int> whole(rule_.operands.size(), kWhole);
+  for (int f = 0; f < static_cast<int>(rule_.factors.size()); ++f) {
+    std::optional<RowRule> rule = by(f, whole);
     if (rule && rule->results[static_cast<size_t>(result)] == dim) return rule;
   }
   return std::nullopt;

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "ir/op_def.h"
+#include "shard/sharding_rule.h"
 
-// How the rows of a batch go through one op, read off its access relation.
+// How the rows of a batch go through one op: its sharding rule, read for one factor that has them.
 //
 // A value has the rows along one of its dims, or it is whole, or it is a partial sum. The size of
 // the dim with the rows is a multiple of them: row r of [rows * 4, 8] along dim 0 is 4 x 8
@@ -48,21 +49,16 @@ class RowsOfOp {
   std::string reason(std::span<const int> dims) const;
 
  private:
-  // Row r of a tensor dim, of an iteration point.
-  struct Rows {
-    int dim = kWhole;
-    bool fits = false;
-  };
-  std::optional<RowRule> by(int iteration_dim, std::span<const int> dims) const;
-  std::optional<std::vector<int>> operands_by(int iteration_dim, std::span<const int> dims) const;
-  bool has_rows(int iteration_dim, IterKind kind) const;
-  Rows rows_in(const Access& access, Type type, int iteration_dim) const;
-  bool is_addressed_by_data(int result_dim) const;
+  std::optional<RowRule> by(int factor, std::span<const int> dims) const;
+  std::optional<std::vector<int>> operands_by(int factor, std::span<const int> dims) const;
+  bool is_read(size_t operand) const;
+  bool has_rows(int factor, FactorKind kind) const;
+  std::optional<int> place_of(int factor, const TensorFactors& tensor) const;
 
   const Application application_;
-  const std::span<const Type> results_;
   const int64_t rows_;
   const AccessRelation relation_;
+  ShardingRule rule_;
 };
 
 }  // namespace hone
