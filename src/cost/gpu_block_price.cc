@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "kernel/algorithms/block_chain.h"
 #include "kernel/algorithms/block_rows.h"
 #include "kernel/algorithms/block_tiles.h"
 
@@ -27,6 +28,8 @@ constexpr double kOtherRegisters = 40;  // of a thread, beside its sums
 
 double real(int64_t n) { return static_cast<double>(n); }
 double of(const Dim& extent) { return real(std::max<int64_t>(extent.range().high, 1)); }
+
+constexpr double kBarrierSlots = 30;  // in which a block waits for its last thread
 
 double seconds_near(const Target& target, double bytes) {
   return bytes / (target.caches.back().bytes_per_second * real(target.cores));
@@ -142,6 +145,24 @@ GpuTimes block_rows_times(const KernelFacts& facts, const Schedule& schedule,
 
 // ---- Tiles --------------------------------------------------------------------------------------
 
+namespace {
+
+// Where blocks have parts of the sums: they are stored, and a second kernel adds them.
+void add_parts(const TiledProduct& product, const BlockTile& tile, const Target& target,
+               GpuTimes& times) {
+  const double sums = real(product.times * product.lines[0] * product.lines[1]);
+  const double resident = real(target.cores * target.gpu->warps * kWarpLanes);
+  const double slots = real(tile.splits) + kResultSlots;
+  constexpr double kBytes = 4;
+  times.arithmetic +=
+      sums * slots / (kGpuSlotsOfPeak * target.peak(DType::f32) * real(target.cores));
+  times.latency +=
+      target.gpu->launch + kFar + std::ceil(sums / resident) * slots / kOverlap * kGpuStep;
+  times.access += seconds_near(target, 2 * sums * real(tile.splits) * kBytes);
+}
+
+}  // namespace
+
 GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
                            const Target& target) {
   const Result<TiledProduct> product = tiled_product(facts);
@@ -152,10 +173,10 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
   const Gpu& gpu = *target.gpu;
   const double threads = real(tile.threads());
   if (threads < 1 || tile.bytes() > gpu.block_shared_bytes) return {.latency = kInfinity};
-  double blocks = real(product->times);
+  double blocks = real(product->times) * real(tile.splits);
   for (size_t side = 0; side < 2; ++side)
     blocks *= std::ceil(real(product->lines[side]) / real(tile.lines[side]));
-  const double steps = std::ceil(real(product->points) / real(tile.depth));
+  const double steps = real(steps_of_split(*product, tile));
   const double sums = real(sums_of_thread(tile));
   // Counts of a thread, in a step.
   const double copied = real((tile.lines[0] + tile.lines[1]) * tile.depth) / threads;
@@ -183,9 +204,98 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
   const int element = bits(tile.numbers.parts > 1 ? DType::f32 : tile.stored) / 8;
   const double bytes =
       blocks * steps * real((tile.lines[0] + tile.lines[1]) * tile.depth) * element;
-  return {.arithmetic = arithmetic,
-          .latency = std::ceil(turns / fit) * steps * step,
-          .access = seconds_near(target, bytes)};
+  GpuTimes times = {.arithmetic = arithmetic,
+                    .latency = std::ceil(turns / fit) * steps * step,
+                    .access = seconds_near(target, bytes)};
+  if (tile.splits > 1) add_parts(*product, tile, target, times);
+  return times;
+}
+
+// ---- Chains -------------------------------------------------------------------------------------
+
+namespace {
+
+class ChainTimes {
+ public:
+  ChainTimes(const KernelFacts& facts, const Schedule& schedule, const Target& target)
+      : facts_(facts),
+        schedule_(schedule),
+        target_(target),
+        threads_(block_chain_threads(schedule.get<BlockChainFields>())) {}
+
+  GpuTimes times(const std::vector<BlockStage>& stages) {
+    const Type results = facts_.body.graph.type(facts_.body.graph.outputs()[0]);
+    for (int dim : schedule_.order)
+      blocks_ *=
+          std::ceil(of(results.dim(dim)) / real(block_chain_points(facts_.body, schedule_, dim)));
+    int64_t bytes = 1;
+    for (const BlockStage& stage : stages) {
+      add(stage);
+      bytes += stage.bytes;
+    }
+    const Gpu& gpu = *target_.gpu;
+    const auto sms = real(target_.cores);
+    const double fit =
+        std::max(1.0, std::floor(std::min(real(gpu.warps * kWarpLanes) / real(threads_),
+                                          real(gpu.shared_bytes) / real(bytes))));
+    const double turns = std::ceil(blocks_ / sms);
+    return {.arithmetic =
+                turns * real(threads_) * slots_ / (kGpuSlotsOfPeak * target_.peak(DType::f32)),
+            .latency = std::ceil(turns / fit) * slots_ / kOverlap * kGpuStep,
+            .access = seconds_near(target_, accessed_)};
+  }
+
+ private:
+  void add(const BlockStage& stage) {
+    const KernelFacts facts(stage.stage.body);
+    double points = 1;  // of all blocks, each once
+    for (Dim dim : stage.stage.body.graph.type(stage.stage.body.graph.outputs()[0]).dims())
+      points *= of(dim);
+    const double each = std::max(facts.work.inherent, 1.0) / (points * real(stage.terms));
+    slots_ += real(steps_of_stage(stage, threads_)) * each + kBarrierSlots;
+    const double again = blocks_ * real(stage.points) / points;
+    for (const KernelFacts::Array& array : facts.arrays)
+      if (!is_kept(stage, facts, array)) accessed_ += again * bytes_of(facts, array);
+  }
+
+  // True if the array is in memory of the block.
+  bool is_kept(const BlockStage& stage, const KernelFacts& facts,
+               const KernelFacts::Array& array) const {
+    if (array.is_store) return stage.bytes > 0;
+    const std::span<const ValueId> inputs = facts.body.graph.inputs();
+    const auto at = std::ranges::find(inputs, array.value);
+    return at != inputs.end() && stage.stage.sources[static_cast<size_t>(at - inputs.begin())] >=
+                                     facts_.body.graph.inputs().size();
+  }
+
+  // A sector stays in the nearest cache until a thread has read it all, if it goes along it.
+  static double bytes_of(const KernelFacts& facts, const KernelFacts::Array& array) {
+    double count = array.share;
+    bool has_neighbours = false;
+    for (size_t i = 0; i < facts.loops.size(); ++i) {
+      if ((array.loops >> i & 1U) == 0) continue;
+      count *= facts.loops[i].extent;
+      has_neighbours = has_neighbours || std::abs(array.stride[i]) <= 1;
+    }
+    return count * (has_neighbours ? array.element : std::max(array.element, kGpuSector));
+  }
+
+  const KernelFacts& facts_;
+  const Schedule& schedule_;
+  const Target& target_;
+  const int64_t threads_;
+  double blocks_ = 1;
+  double slots_ = 0;  // of one thread
+  double accessed_ = 0;
+};
+
+}  // namespace
+
+GpuTimes block_chain_times(const KernelFacts& facts, const Schedule& schedule,
+                           const Target& target) {
+  const Result<std::vector<BlockStage>> stages = block_stages(facts.body, schedule);
+  if (!stages.ok()) return {.latency = kInfinity};
+  return ChainTimes(facts, schedule, target).times(*stages);
 }
 
 }  // namespace hone

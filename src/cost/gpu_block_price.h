@@ -31,5 +31,7 @@ inline constexpr double kGpuReached = 0.9;       // of the bandwidth of memory
 GpuTimes block_rows_times(const KernelFacts& facts, const Schedule& schedule, const Target& target);
 GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
                            const Target& target);
+GpuTimes block_chain_times(const KernelFacts& facts, const Schedule& schedule,
+                           const Target& target);
 
 }  // namespace hone

@@ -128,6 +128,7 @@ class GpuKernelPrice : public PricedKernel {
     switch (schedule.algorithm()) {
       case Algorithm::block_rows: times = block_rows_times(*facts_, schedule, target_); break;
       case Algorithm::block_tiles: times = block_tiles_times(*facts_, schedule, target_); break;
+      case Algorithm::block_chain: times = block_chain_times(*facts_, schedule, target_); break;
       default: times = plain_times(schedule); break;
     }
     times.launch = target_.gpu->launch;

@@ -498,6 +498,11 @@ KernelTerms KernelPrice::price_block_tiles(const Schedule& /*schedule*/, double 
   HONE_CHECK(false, "blocks of threads are priced for a CPU");
 }
 
+KernelTerms KernelPrice::price_block_chain(const Schedule& /*schedule*/, double /*limit*/,
+                                           Features* /*features*/) const {
+  HONE_CHECK(false, "blocks of threads are priced for a CPU");
+}
+
 // Lanes of a reduction come together once for each result, by halves.
 double KernelPrice::slots_of_folding(const Nest& nest, const Work& work) const {
   if (!work.is_sum || nest.lanes < parallel_ || (work.loops >> nest.lanes & 1) == 0) return 0;

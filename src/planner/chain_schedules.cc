@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/algorithms/block_chain.h"
 #include "kernel/facts.h"
 #include "kernel/stages.h"
 
@@ -10,6 +11,8 @@ namespace {
 
 // Points of a block, where threads have equal shares: more of them leave the caches.
 constexpr int64_t kMostShared = 256;
+// Points of one dim, by a block of a GPU's threads.
+constexpr int64_t kMostBlockPoints = 64;
 
 // The dims, taken in blocks, along which blocks of several points share what one of them needs:
 // the rows of a product, but not what its both sides have.
@@ -185,6 +188,36 @@ class ChainChooser {
   std::optional<PricedSchedule> best_;
 };
 
+// The cheapest chain by blocks of a GPU's threads, with more and more points of one dim. None: no
+// block has memory for it.
+std::optional<PricedSchedule> cheapest_block_chain(const std::shared_ptr<const KernelFacts>& facts,
+                                                   const ScheduleChooser& chooser) {
+  const Result<Schedule> simplest = simplest_block_chain(facts->body);
+  if (!simplest.ok()) return std::nullopt;
+  const std::unique_ptr<PricedKernel> price = chooser.cost().kernel(facts, chooser.threads());
+  std::optional<PricedSchedule> best;
+  const auto consider = [&](const Schedule& schedule) {
+    const double seconds = price->seconds(schedule);
+    if (best && seconds >= best->seconds) return;
+    if (check_schedule(facts->body, *facts, schedule, chooser.target()).ok())
+      best = {schedule, seconds};
+  };
+  const Type results = facts->body.graph.type(facts->body.graph.outputs()[0]);
+  for (int warps : {1, 2, 4, 8, 16}) {
+    Schedule next = *simplest;
+    BlockChainFields& own = next.get<BlockChainFields>();
+    own.warps = warps;
+    consider(next);
+    for (int dim : next.order)
+      for (int64_t points = 2; points <= kMostBlockPoints && points < 2 * results.dim(dim).value();
+           points *= 2) {
+        own.block = {{dim, points}};
+        consider(next);
+      }
+  }
+  return best;
+}
+
 }  // namespace
 
 bool is_conv_with_pool(const Graph& graph) {
@@ -195,6 +228,9 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
                                                      ScheduleChooser& chooser) {
   const Result<Schedule> simplest = simplest_chain(facts->body);
   if (!simplest.ok()) return std::optional<PricedSchedule>();
+  if (chooser.target().gpu && chooser.heuristics().schedules)
+    if (std::optional<PricedSchedule> by_blocks = cheapest_block_chain(facts, chooser))
+      return by_blocks;
   ChainChooser chains(facts, *simplest, chooser);
   std::optional<PricedSchedule> best = HONE_TRY(chains.run());
   if (!best) best = {*simplest, chains.seconds(*simplest)};

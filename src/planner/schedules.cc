@@ -105,17 +105,20 @@ class Chooser {
   void try_block_tiles(const Schedule& nest) {
     Schedule next = nest;
     next.threads = space_.parallel;
+    const TiledProduct product = *tiled_product(facts_);
+    const std::array<int64_t, 2> lines = product.lines;
     const auto consider_steps = [&](const BlockTilesFields& shape) {
       for (int depth : {8, 16, 32, 64})
-        for (int ahead : {0, 1, 2}) {
-          BlockTilesFields own = shape;
-          own.depth = depth;
-          own.ahead = ahead;
-          next.own = own;
-          consider(next);
-        }
+        for (int ahead : {0, 1, 2})
+          for (int splits : usual_splits(product, shape)) {
+            BlockTilesFields own = shape;
+            own.depth = depth;
+            own.ahead = ahead;
+            own.splits = splits;
+            next.own = own;
+            consider(next);
+          }
     };
-    const std::array<int64_t, 2> lines = tiled_product(facts_)->lines;
     const bool has_matrix = on_.matrix && tensor_numbers(facts_).has_value();
     for (int rows : {16, 32, 64, 128})
       for (int columns : {16, 32, 64, 128}) {
@@ -138,6 +141,23 @@ class Chooser {
                               .own_columns = own_columns,
                               .products = Products::matrix});
       }
+  }
+
+  // If blocks are too few for all processors of the chip: as many parts as give each a block, or
+  // two.
+  std::vector<int> usual_splits(const TiledProduct& product, const BlockTilesFields& shape) const {
+    constexpr int kMostSplits = 32;
+    int64_t blocks = product.times;
+    for (const auto& [lines, tile] :
+         {std::pair(product.lines[0], shape.rows), std::pair(product.lines[1], shape.columns)})
+      blocks *= (lines + tile - 1) / tile;
+    std::vector<int> splits = {1};
+    for (int64_t all : {target_.cores, 2 * target_.cores}) {
+      int most = 1;
+      while (most < kMostSplits && 2 * most * blocks <= all) most *= 2;
+      if (most > splits.back()) splits.push_back(most);
+    }
+    return splits;
   }
 
   void consider(const Schedule& schedule) { keep(schedule, price_->seconds(schedule, least_)); }

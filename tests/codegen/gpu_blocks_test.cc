@@ -37,7 +37,7 @@ TEST(GpuBlocks, RowsStayInRegistersAndWarpsExchangeThem) {
     EXPECT_EQ(phase.shared_bytes, 32);
     EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
     EXPECT_THAT(kernel.ptx, HasSubstr(".extern .shared"));
-    EXPECT_THAT(kernel.ptx, HasSubstr("ld.shared.f32"));
+    EXPECT_THAT(kernel.ptx, HasSubstr("ld.shared.v4.f32"));
     EXPECT_EQ(count(kernel.ptx, "shfl.sync.bfly"), 10U);  // two combinations of five steps
     EXPECT_EQ(count(kernel.ptx, "bar.sync"), 3U);         // and one at the end of a row
     EXPECT_EQ(count(kernel.ptx, "ld.global.nc.f32"), 8U);
@@ -140,7 +140,48 @@ TEST(GpuBlocks, WarpsMultiplyOnTensorCores) {
     const GpuKernel kernel = compiled(build_kernel(product_of(dtype), schedule, "k").value(), 80);
     EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
     EXPECT_EQ(count(kernel.ptx, name), 8U);
-    EXPECT_THAT(kernel.ptx, Not(HasSubstr("ld.shared.u16")));  // factors are words
+    EXPECT_EQ(count(kernel.ptx, "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), 4U);
+    EXPECT_THAT(kernel.ptx, Not(HasSubstr("ld.shared")));  // factors come as matrices
+  }
+}
+
+TEST(GpuBlocks, PartsOfAReductionAreAddedByASecondKernel) {
+  const Schedule schedule = {.order = {0, 1},
+                             .threads = 2,
+                             .own = BlockTilesFields{.rows = 64,
+                                                     .columns = 64,
+                                                     .depth = 16,
+                                                     .own_rows = 4,
+                                                     .own_columns = 4,
+                                                     .ahead = 1,
+                                                     .splits = 4}};
+  const GpuKernel kernel = compiled(build_kernel(product_of("f32"), schedule, "k").value(), 80);
+  ASSERT_EQ(kernel.phases.size(), 2U);
+  EXPECT_EQ(kernel.phases[0].trip_of, TripOf::block);
+  EXPECT_EQ(kernel.phases[1].trip_of, TripOf::thread);
+  EXPECT_EQ(kernel.phases[1].shared_bytes, 0);
+}
+
+TEST(GpuBlocks, AttentionIsOneKernel) {
+  const KernelBody body = body_of_text(
+      "graph @g(%q: f32[2, 50, 16], %k: f32[2, 50, 16], %v: f32[2, 50, 16]) { "
+      "%s = dot %q, %k {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [2]} "
+      "%m = reduce %s {kind = max, axes = [2]} %b = broadcast %m {dims = [2, 50, 50], map = [0, "
+      "1]} "
+      "%d = sub %s, %b %e = exp %d %t = reduce %e {kind = sum, axes = [2]} "
+      "%c = broadcast %t {dims = [2, 50, 50], map = [0, 1]} %p = div %e, %c "
+      "%y = dot %p, %v {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [1]} "
+      "return %y }");
+  const Schedule schedule = {
+      .order = {0, 1}, .threads = 2, .own = BlockChainFields{.block = {{1, 8}}, .warps = 4}};
+  const TileProgram program = build_kernel(body, schedule, "k").value();
+  for (int64_t capability : {80, 90}) {
+    const GpuKernel kernel = compiled(program, capability);
+    ASSERT_EQ(kernel.phases.size(), 1U);
+    EXPECT_EQ(kernel.phases[0].block_threads, 128);
+    EXPECT_EQ(kernel.phases[0].shared_bytes, (8 * 50 + 8 + 8 + 8 * 50) * 4);
+    EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
+    EXPECT_EQ(count(kernel.ptx, "shfl.sync.bfly"), 10U);
   }
 }
 
@@ -158,7 +199,7 @@ TEST(GpuBlocks, WarpsMultiplyF32AsParts) {
       compiled(build_kernel(product_of("f32", true), schedule, "k").value(), 80);
   EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
   EXPECT_EQ(count(kernel.ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 6 * 8U);
-  EXPECT_EQ(kernel.phases[0].shared_bytes, 2 * 3 * 64 * 24 * 2);
+  EXPECT_EQ(kernel.phases[0].shared_bytes, 2 * 3 * 64 * 16 * 2);
 }
 
 TEST(GpuBlocks, WarpsMultiplyF32OfFewerBits) {
@@ -186,7 +227,8 @@ void check_blocks(uint64_t first, uint64_t count) {
     draw_layouts(body, {}, rng);
     const Schedule schedule = random_schedule(body, any_gpu(), rng);
     if (schedule.algorithm() != Algorithm::block_rows &&
-        schedule.algorithm() != Algorithm::block_tiles)
+        schedule.algorithm() != Algorithm::block_tiles &&
+        schedule.algorithm() != Algorithm::block_chain)
       continue;
     SCOPED_TRACE(print(schedule));
     const TileProgram program = build_kernel(body, schedule, "k").value();

@@ -292,5 +292,32 @@ TEST(PlannerSchedules, BlocksOfAGpuHaveTilesOfProducts) {
   EXPECT_NE(product("f32", without).algorithm(), Algorithm::block_tiles);
 }
 
+// A few tiles with long sums would leave most of the chip idle.
+TEST(PlannerSchedules, BlocksOfAGpuDivideLongSumsOfFewTiles) {
+  const auto splits = [](int64_t lines, int64_t points) {
+    const Schedule schedule =
+        on_gpu(fmt::format("graph @g(%x: bf16[{0}, {1}], %w: bf16[{1}, {0}]) {{ %y = dot %x, %w "
+                           "{{lhs_contract = [1], rhs_contract = [0]}} return %y }}",
+                           lines, points))
+            .at(0);
+    const auto* own = schedule.if_is<BlockTilesFields>();
+    EXPECT_NE(own, nullptr) << print(schedule);
+    return own == nullptr ? 0 : own->splits;
+  };
+  EXPECT_GT(splits(128, 16384), 1);
+  EXPECT_EQ(splits(4096, 1024), 1);
+}
+
+TEST(PlannerSchedules, BlocksOfAGpuKeepScoresOfAttention) {
+  const std::vector<Schedule> all = on_gpu(
+      "graph @g(%q: f32[1, 12, 128, 64], %k: f32[1, 12, 128, 64], %v: f32[1, 12, 128, 64]) { "
+      "%s = dot %q, %k {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], "
+      "rhs_contract = [3]} %p = softmax %s {axis = 3} "
+      "%y = dot %p, %v {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], "
+      "rhs_contract = [2]} return %y }");
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].algorithm(), Algorithm::block_chain) << print(all[0]);
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

@@ -133,9 +133,10 @@ constexpr BlockTilesFields kInParts = {.rows = 16,
                                        .ahead = 1};
 
 TEST(BlocksTiles, HaveATextForm) {
-  EXPECT_EQ(print(tiles_of(kOnTensorCores)),
-            "{algorithm = block_tiles, order = [0, 1], threads = 2, rows = 32, columns = 32, "
-            "depth = 32, own_rows = 32, own_columns = 16, products = matrix, ahead = 2}");
+  EXPECT_EQ(
+      print(tiles_of(kOnTensorCores)),
+      "{algorithm = block_tiles, order = [0, 1], threads = 2, rows = 32, columns = 32, "
+      "depth = 32, own_rows = 32, own_columns = 16, products = matrix, ahead = 2, splits = 1}");
 }
 
 TEST(BlocksTiles, CopyPiecesAheadAndReadThemWithoutConflicts) {
@@ -153,6 +154,79 @@ TEST(BlocksTiles, CopyPiecesAheadAndReadThemWithoutConflicts) {
   SimtCounts counts;
   ASSERT_TRUE(interpret(program, random_inputs(body.graph, rng), {.counts = &counts}).ok());
   EXPECT_EQ(counts.bank_conflicts, 0);
+  EXPECT_NE(text.find("matrices 4 @rows[i] = @lhs["), std::string::npos) << text;
+  EXPECT_NE(text.find("matrices 4 @columns["), std::string::npos) << text;
+}
+
+// Pieces of a line change places. If all keep theirs, results are right but banks take turns; if
+// only one side knows, results are wrong.
+TEST(BlocksTiles, PiecesOfLinesAreInOtherBanks) {
+  for (int depth : {16, 32, 64}) {
+    SCOPED_TRACE(depth);
+    const KernelBody body = product_body("bf16", 64, 64, 96);
+    BlockTilesFields own = kOnTensorCores;
+    own.depth = depth;
+    own.ahead = 1;
+    const std::string text = print(build_kernel(body, tiles_of(own), "k").value());
+    Rng rng(1);
+    const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    SimtCounts counts;
+    ASSERT_TRUE(interpret(parse_tiles(text).value(), inputs, {.counts = &counts}).ok());
+    EXPECT_EQ(counts.bank_conflicts, 0) << text;
+  }
+}
+
+bool finds(const KernelBody& body, const BlockTilesFields& own, const std::string& from,
+           const std::string& to, int n);
+
+// ---- Parts of the reduction --------------------------------------------------------------------
+
+constexpr BlockTilesFields kInSplits = {.rows = 32,
+                                        .columns = 32,
+                                        .depth = 8,
+                                        .own_rows = 4,
+                                        .own_columns = 2,
+                                        .ahead = 1,
+                                        .splits = 4};
+
+TEST(BlocksTiles, BlocksTakePartsOfTheReduction) {
+  BlockTilesFields by_warps = kOnTensorCores;
+  by_warps.depth = 16;
+  by_warps.splits = 2;
+  BlockTilesFields at_once = kInSplits;
+  at_once.ahead = 0;
+  for (const auto& [body, own] : {std::pair(product_body("f32", 40, 45, 100), kInSplits),
+                                  std::pair(product_body("f32", 40, 45, 64), at_once),
+                                  std::pair(product_body("i32", 5, 45, 33), kInSplits),
+                                  std::pair(product_body("bf16", 40, 45, 90), by_warps)}) {
+    Rng rng(1);
+    check_block_kernel(body, tiles_of(own), random_inputs(body.graph, rng));
+    const TileProgram program = build_kernel(body, tiles_of(own), "k").value();
+    ASSERT_EQ(program.phases.size(), 2U);
+    EXPECT_EQ(trips_of(program.phases[0], program).value(),
+              (body.graph.type(body.graph.outputs()[0]).dim(0).value() + 31) / 32 * 2 * own.splits);
+  }
+}
+
+// They come in order, whatever order blocks run in: so bits are the same from run to run.
+TEST(BlocksTiles, PartsAreAddedInOrder) {
+  const KernelBody body = product_body("f32", 20, 20, 128);
+  const std::string text = print(build_kernel(body, tiles_of(kInSplits), "k").value());
+  size_t last = text.rfind("blocks part in 4");
+  ASSERT_NE(last, std::string::npos) << text;
+  for (int part = 0; part < 4; ++part) {
+    const size_t at = text.find(fmt::format("load @parts[{}, i0, i1]", part), last);
+    EXPECT_NE(at, std::string::npos) << part << text;
+    last = at;
+  }
+}
+
+TEST(BlocksTiles, FaultsOfPartsOfTheReductionAreFound) {
+  const KernelBody body = product_body("f32", 40, 45, 100);
+  for (const auto& [from, to] :
+       {std::pair("32*part", "24*part"), std::pair("@parts[2,", "@parts[1,"),
+        std::pair("< 100", "< 99"), std::pair("@parts[part,", "@parts[0,")})
+    EXPECT_TRUE(finds(body, kInSplits, from, to, 0)) << from;
 }
 
 // ---- f32 as parts of bf16 -----------------------------------------------------------------------

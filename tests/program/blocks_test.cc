@@ -2,11 +2,9 @@
 
 #include "ir/text.h"
 #include "program/tiles/calling.h"
-#include "program/tiles/serial.h"
-#include "program/tiles/simt.h"
 #include "tests/base/says_testing.h"
 #include "tests/program/block_programs.h"
-#include "tests/program/kernel_testing.h"
+#include "tests/program/block_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -257,6 +255,79 @@ TEST(Blocks, AWarpMultipliesWhatItsThreadsHave) {
     EXPECT_THAT(interpret(parse_tiles(changed(text, "store @r[q] = %r", "")).value(), inputs),
                 refuses(ErrorCode::bad_input, "@r of thread 0"));
   }
+}
+
+// ---- Matrices of warps --------------------------------------------------------------------------
+
+// A matrix of 16 rows of 16 numbers in memory of the block, and what threads then do with it.
+std::string with_matrix(std::string_view own, std::string_view load, std::string_view result) {
+  return fmt::format(
+      "tiles @k(@x: bf16[16, 16]) -> (@y: u32[32, 4]) {{ block @a: bf16[16, 16] own @l: u32[{}] "
+      "blocks i in 1 {{ threads t in 32 {{ for k in 8 {{ %x = load @x[floordiv(t, 2), 8*mod(t, 2) "
+      "+ k] store @a[floordiv(t, 2), 8*mod(t, 2) + k] = %x }} }} barrier {} "
+      "threads t in 32 {{ unroll n in 4 {{ %w = load @l[{}] store @y[t, n] = %w }} }} }} }}",
+      own, load, result);
+}
+
+TEST(Blocks, AWarpLoadsMatrices) {
+  const auto words = [](std::string_view place) {
+    return fmt::format(
+        "threads t in 32 {{ unroll q in 2 {{ unroll h in 2 {{ %l = load word @a[{}] "
+        "store @l[h + 2*q] = %l }} }} }}",
+        place);
+  };
+  struct Case {
+    std::string matrices, words;
+  };
+  const Case cases[] = {
+      // Two matrices below each other, then those beside them.
+      {with_matrix("4", "threads t in 32 { matrices 4 @l[] = @a[mod(t, 16), 8*floordiv(t, 16)] }",
+                   "n"),
+       with_matrix("4", words("floordiv(t, 4) + 8*h, 2*mod(t, 4) + 8*q"), "n")},
+      // Beside each other first, into two places.
+      {with_matrix("2, 2",
+                   "threads t in 32 { matrices 4 @l[0] = "
+                   "@a[mod(t, 8) + 8*floordiv(t, 16), 8*mod(floordiv(t, 8), 2)] }",
+                   "floordiv(n, 2), mod(n, 2)"),
+       with_matrix("4", words("floordiv(t, 4) + 8*q, 2*mod(t, 4) + 8*h"), "n")}};
+  for (const Case& one : cases) {
+    const TileProgram program = parse_tiles(one.matrices).value();
+    EXPECT_EQ(print(parse_tiles(print(program)).value()), print(program));
+    ASSERT_TRUE(verify(program).ok()) << verify(program).error().to_string();
+    const std::vector<Tensor> inputs = numbers(program, 1);
+    expect_same_in_any_order(program, inputs);
+    const std::vector<Tensor> expected = interpret(parse_tiles(one.words).value(), inputs).value();
+    SimtCounts counts;
+    const std::vector<Tensor> actual = interpret(program, inputs, {.counts = &counts}).value();
+    EXPECT_TRUE(std::ranges::equal(actual[0].bytes(), expected[0].bytes()));
+    // Eight steps fill @a, in each of which four threads meet at a bank. Rows have 32 bytes: two
+    // of the eight of a matrix begin at the same bank.
+    EXPECT_EQ(counts.bank_conflicts, 8 * 3 + 4);
+  }
+}
+
+TEST(Blocks, MatricesThatCannotBeAreRefused) {
+  const auto status = [](std::string_view load, std::string_view own = "4") {
+    return verify(parse_tiles(with_matrix(own, load, own == "4" ? "n" : "0, mod(n, 2)")).value());
+  };
+  EXPECT_TRUE(status("threads t in 32 { matrices 4 @l[] = @a[mod(t, 16), 0] }").ok());
+  EXPECT_THAT(status("threads t in 16 { matrices 4 @l[] = @a[mod(t, 16), 0] }"),
+              refuses(ErrorCode::bad_input, "lack some of its threads"));
+  EXPECT_THAT(status("threads t in 32 { for k in 2 from mod(t, 2) to 2 { "
+                     "matrices 4 @l[] = @a[mod(t, 16), 0] } }"),
+              refuses(ErrorCode::bad_input, "lack some of its threads"));
+  EXPECT_THAT(status("threads t in 32 { matrices 3 @l[] = @a[mod(t, 16), 0] }"),
+              refuses(ErrorCode::bad_input, "3 matrices"));
+  EXPECT_THAT(status("threads t in 32 { matrices 4 @l[] = @a[mod(t, 16), mod(t, 2)] }"),
+              refuses(ErrorCode::bad_input, "a row of 8 elements ... between two pieces"));
+  EXPECT_THAT(status("threads t in 32 { matrices 4 @l[] = @x[mod(t, 16), 0] }"),
+              refuses(ErrorCode::bad_input, "@x"));
+  EXPECT_THAT(status("threads t in 32 { matrices 4 @l[] = @a[t, 0] }"),
+              refuses(ErrorCode::bad_input, "@a may lie outside"));
+  EXPECT_THAT(status("threads t in 32 { matrices 2 @l[] = @a[mod(t, 16), 0] }"),
+              refuses(ErrorCode::bad_input, "words of 2 matrices"));
+  EXPECT_THAT(status("threads t in 32 { matrices 4 @l[1] = @a[mod(t, 16), 0] }", "3, 2"),
+              refuses(ErrorCode::bad_input, "words of 4 matrices"));
 }
 
 // ---- What is counted ----------------------------------------------------------------------------

@@ -70,6 +70,30 @@ void Emitter::emit(const CopyWait& s) {
   intrinsic({}, "llvm.nvvm.cp.async.wait.group", {code_.integer(code_.i(32), s.open)});
 }
 
+// ---- Matrices of a warp
+// --------------------------------------------------------------------------
+
+void Emitter::emit(const MatrixLoad& s) {
+  const int64_t numbers = numbers_of(program_.buffers[s.to]);
+  const LoopSet loops = variance_.of(s.to_index, {}) | variance_.of(s.from_index, {});
+  const std::string name = fmt::format("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{}.b16.p3", s.count);
+  const llvm::SmallVector<mlir::Type> words(static_cast<size_t>(s.count), code_.i(32));
+  const mlir::Type all =
+      s.count == 1 ? words[0] : mlir::LLVM::LLVMStructType::getLiteral(b_.getContext(), words);
+  open_.each(loops, [&](const Trips& trips) {
+    const Place from = place(s.from, s.from_index, {}, trips);
+    const Value loaded = intrinsic(all, name, {pointer(s.from, index(from.offset, trips))});
+    for (int64_t m = 0; m < s.count; ++m) {
+      std::vector<IndexExpr> to_index = s.to_index;
+      if (m >= numbers) to_index.back() = to_index.back() + IndexExpr(m / numbers);
+      to_index.push_back(m % numbers);
+      const Value word =
+          s.count == 1 ? loaded : b_.create<mlir::LLVM::ExtractValueOp>(loaded, m).getResult();
+      store_element(s.to, index(place(s.to, to_index, {}, trips).offset, trips), word);
+    }
+  });
+}
+
 // ---- Products of a warp
 // --------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ class Emitter {
   void emit(const tile::AsyncCopy& s);    // blocks.cc
   void emit(const tile::CopyGroup& s);    // blocks.cc
   void emit(const tile::CopyWait& s);     // blocks.cc
+  void emit(const tile::MatrixLoad& s);   // blocks.cc
   void emit(const tile::WarpProduct& s);  // blocks.cc
   void begin_products(const tile::Product& product);
   void end_products();

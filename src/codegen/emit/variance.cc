@@ -51,6 +51,7 @@ class Spread {
   void visit(const AsyncCopy&, int) {}
   void visit(const CopyGroup&, int) {}
   void visit(const CopyWait&, int) {}
+  void visit(const MatrixLoad&, int) {}
   void visit(const WarpProduct&, int) {}
 
   void visit(const Loop& s, int depth) {

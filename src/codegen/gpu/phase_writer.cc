@@ -17,6 +17,10 @@ constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3;
 // A thread that has more of scratch is too much for a GPU with many threads.
 constexpr int64_t kMostScratchBytes = int64_t{1} << 24;
 
+// Buffers of an arena, of callers and of constants begin at a multiple of 64 at least; accesses of
+// a thread have 16 bytes at most.
+constexpr int64_t kBufferAlignment = 16;
+
 constexpr llvm::StringRef kBlockMemory = "block_memory";
 
 constexpr Machine kGpu = {.has_fma = true, .has_f16 = true};
@@ -41,6 +45,8 @@ class GpuPhaseWriter {
     const auto argument = [&] { return function.getArgument(next++); };
     for (tile::BufferId id = 0; id < program_.buffers.size(); ++id) {
       const BufferRole role = program_.buffers[id].role;
+      if (is_passed(role))
+        function.setArgAttr(next, "llvm.align", b_.getI64IntegerAttr(kBufferAlignment));
       if (is_passed(role) && is_apart(id)) {
         function.setArgAttr(next, "llvm.noalias", b_.getUnitAttr());
         // Such memory is read by way of another cache.

@@ -1,12 +1,17 @@
 #include "codegen/gpu/ptx.h"
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Metadata.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Utils/Local.h>
+
+#include <algorithm>
 
 #include "codegen/llvm_module.h"
 #include "codegen/llvm_object.h"
@@ -69,6 +74,21 @@ void bound_threads(llvm::Module& module, const GpuPhase& phase) {
   module.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, note));
 }
 
+// LLVM joins accesses to neighbours, of 16 bytes at most, if it sees that they begin at a multiple
+// of as many.
+void tell_alignment(llvm::Function& function) {
+  const llvm::DataLayout& layout = function.getParent()->getDataLayout();
+  for (llvm::Instruction& at : llvm::instructions(function)) {
+    const auto known = [&](llvm::Value* pointer, llvm::Align given) {
+      return std::max(given, llvm::getKnownAlignment(pointer, layout, &at));
+    };
+    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at))
+      load->setAlignment(known(load->getPointerOperand(), load->getAlign()));
+    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at))
+      store->setAlignment(known(store->getPointerOperand(), store->getAlign()));
+  }
+}
+
 }  // namespace
 
 Result<std::string> ptx(mlir::ModuleOp module, int64_t capability,
@@ -82,7 +102,7 @@ Result<std::string> ptx(mlir::ModuleOp module, int64_t capability,
   for (const GpuPhase& phase : phases) bound_threads(code, phase);
   LlvmObject<std::unique_ptr<llvm::TargetMachine>> machine(
       HONE_TRY(gpu_machine(chip_of(capability))));
-  HONE_TRY(clean_up(code, **machine, nullptr));
+  HONE_TRY(clean_up(code, **machine, tell_alignment));
   Result<std::string> text = generate(code, **machine, llvm::CodeGenFileType::AssemblyFile);
   if (!complaint.empty()) return fault("LLVM refuses the kernel: {}", complaint);
   return text;

@@ -64,7 +64,9 @@ class RowWalk {
                           class_of(opcode) == OpClass::movement;
     if (!is_known)
       return unsupported("threads of a block do not share the work of {}", graph_.describe(node));
-    const bool is_shared = reduces(opcode) && !is_of_row(index);
+    // A product of single numbers has nothing that threads could divide.
+    const bool is_shared = reduces(opcode) && !is_of_row(index) &&
+                           relation_of(graph_, node).dims.size() > index.size();
     if (reduces(opcode) && seen.size() > 1)
       return unsupported("a row needs {} at two places", graph_.describe(node));
     HONE_TRY(visit_operands(node, index));

@@ -13,6 +13,8 @@ constexpr int64_t kMostThreads = 1024, kMostSums = 128;
 constexpr int64_t kMostSumsOfParts = 64;  // beside the factors' parts and the sums of a step
 constexpr int64_t kMostBytes = 48 << 10;  // that every block may have without asking for more
 constexpr int kLines[] = {16, 32, 64, 128}, kOwn[] = {1, 2, 4, 8}, kOwnOfWarp[] = {8, 16, 32, 64};
+constexpr int64_t kLeastStep = 8;
+constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
 constexpr int64_t kLeastRows = 16, kLeastColumns = 8, kLeastDepth = 16;  // of a warp's product
 
 DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
@@ -39,6 +41,8 @@ Status check_tile(const BlockTile& tile) {
     return bad_input("a step takes {} points, not 8, 16, 32 or 64", tile.depth);
   if (tile.by_warps && tile.depth < kLeastDepth)
     return bad_input("a step of warps takes {} points, fewer than {}", tile.depth, kLeastDepth);
+  if (!is_one_of(kSplits, tile.splits))
+    return bad_input("the reduction has {} parts, not 1, 2, 4, 8, 16 or 32", tile.splits);
   if (tile.stages < 1 || tile.stages > 4)
     return bad_input("{} steps are copied ahead, not 0 to 3", tile.stages - 1);
   if (tile.threads() < kWarpLanes || tile.threads() > kMostThreads)
@@ -138,6 +142,7 @@ class ShapeDecision : public Decision {
     BlockTilesFields next = shape;
     next.depth = own.depth;
     next.ahead = own.ahead;
+    next.splits = own.splits;
     own = next;
     return schedule;
   }
@@ -145,12 +150,22 @@ class ShapeDecision : public Decision {
 
 std::vector<int> depths(const ScheduleSite&) { return {16, 8, 32, 64}; }
 std::vector<int> steps_ahead(const ScheduleSite&) { return {0, 1, 2, 3}; }
+// A part has a step at least.
+std::vector<int> split_counts(const ScheduleSite& site) {
+  const Result<TiledProduct> product = tiled_product(site.facts);
+  std::vector<int> counts = {1};
+  for (int count : kSplits)
+    if (count > 1 && product.ok() && count <= product->points / kLeastStep) counts.push_back(count);
+  return counts;
+}
 
 const ShapeDecision kShape;
 const NumberDecision kDepth("depth", own_field<BlockTilesFields, &BlockTilesFields::depth>(),
                             depths);
 const NumberDecision kAhead("ahead", own_field<BlockTilesFields, &BlockTilesFields::ahead>(),
                             steps_ahead);
+const NumberDecision kSplit("splits", own_field<BlockTilesFields, &BlockTilesFields::splits>(),
+                            split_counts);
 
 class BlockTiles : public AlgorithmDef {
  public:
@@ -158,18 +173,23 @@ class BlockTiles : public AlgorithmDef {
     HONE_TRY(check_gpu_blocks(site, schedule));
     if (!std::ranges::is_sorted(schedule.order) || schedule.threads != site.parallel())
       return bad_input("blocks divide all {} dims, in ascending order", site.parallel());
-    HONE_TRY(tiled_product(site.facts));
+    const TiledProduct product = HONE_TRY(tiled_product(site.facts));
     const BlockTilesFields& own = schedule.get<BlockTilesFields>();
     HONE_TRY(check_products(site, own.products));
     const BlockTile tile = block_tile(site.facts, own);
     HONE_TRY(check_tile(tile));
+    if (tile.splits > std::max<int64_t>(product.points / tile.depth, 1))
+      return unsupported("{} points do not make {} parts of whole steps", product.points,
+                         tile.splits);
     return check_code(site, static_cast<double>(site.facts.work.statements * sums_of_thread(tile)));
   }
   bool takes(const ScheduleSite& site) const override {
     return site.target.gpu && !site.is_stage() && !site.body.in_place && all_have_points(site) &&
            !has_sub_byte_output(site) && tiled_product(site.facts).ok();
   }
-  std::vector<const Decision*> decisions() const override { return {&kShape, &kDepth, &kAhead}; }
+  std::vector<const Decision*> decisions() const override {
+    return {&kShape, &kDepth, &kAhead, &kSplit};
+  }
   Schedule simplest(const ScheduleSite& site) const override {
     Schedule schedule = plain_nest(site.parallel());
     schedule.threads = site.parallel();
@@ -230,13 +250,14 @@ BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own) {
   const Graph& graph = facts.body.graph;
   const DType dtype = graph.type(graph.result(facts.space.anchor)).dtype();
   const bool by_warps = own.products == Products::matrix;
-  constexpr int64_t kApart = 4, kHalvesApart = 8;  // words, and elements of as many words
+  constexpr int64_t kApart = 4;  // words
   MatrixNumbers numbers;
   if (by_warps) numbers = tensor_numbers(facts).value_or(numbers);
   BlockTile tile = {.lines = {own.rows, own.columns},
                     .own = {own.own_rows, own.own_columns},
                     .depth = own.depth,
                     .stages = own.ahead + 1,
+                    .splits = own.splits,
                     .by_warps = by_warps,
                     .numbers = numbers,
                     .stored = numbers.parts > 1 ? DType::bf16
@@ -244,8 +265,22 @@ BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own) {
                                                 : wide(dtype),
                     .pitch = {}};
   for (size_t side = 0; side < 2; ++side)
-    tile.pitch[side] = by_warps ? tile.depth + kHalvesApart : tile.lines[side] + kApart;
+    tile.pitch[side] = by_warps ? tile.depth : tile.lines[side] + kApart;
   return tile;
+}
+
+IndexExpr swizzled(const BlockTile& tile, const IndexExpr& line, const IndexExpr& depth,
+                   int64_t whole) {
+  constexpr int64_t kPiecesOfBanks = 8;  // all banks have one
+  const int64_t pieces = tile.depth / kSwizzledPiece;
+  const IndexExpr turn = floordiv(mod(line, kPiecesOfBanks), kPiecesOfBanks / pieces);
+  const IndexExpr inside = mod(floordiv(depth, whole), kSwizzledPiece / whole) * whole;
+  return mod(floordiv(depth, kSwizzledPiece) + turn, pieces) * kSwizzledPiece + inside;
+}
+
+int64_t steps_of_split(const TiledProduct& product, const BlockTile& tile) {
+  const auto parts = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
+  return std::max<int64_t>(parts(parts(product.points, tile.depth), tile.splits), 1);
 }
 
 int64_t sums_of_thread(const BlockTile& tile) {

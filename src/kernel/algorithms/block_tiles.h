@@ -34,12 +34,13 @@ struct BlockTile {
   std::array<int64_t, 2> own;    // of a thread, or of a warp on tensor cores
   int64_t depth;                 // points of the reduction in a step
   int64_t stages;                // steps whose operands are in memory at a time
+  int64_t splits;                // parts of the reduction, of which a block takes one
   bool by_warps;
   MatrixNumbers numbers;  // on tensor cores; else one part
   DType stored;           // the type of operands in memory of the block
   // In memory an operand is [stages, depth, lines]; for warps it is [stages, parts * lines, depth],
-  // part by part, which has words along the reduction. Elements at the end of each line of it keep
-  // lines in other banks.
+  // part by part, which has words along the reduction. Elements at the end of each line keep lines
+  // in other banks. For warps pieces of a line change places instead (swizzled).
   std::array<int64_t, 2> pitch;
 
   int64_t across(size_t side) const { return lines[side] / own[side]; }  // threads or warps
@@ -50,6 +51,16 @@ struct BlockTile {
   int64_t bytes() const;  // of the memory of the block
 };
 BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own);
+
+// The place of an element in a line for warps: pieces of 16 bytes are rotated along their line. A
+// warp reads those of eight lines at a time, which are in other banks so. `depth` is a multiple of
+// `whole`, which divides a piece: the place is seen to be one, too.
+IndexExpr swizzled(const BlockTile& tile, const IndexExpr& line, const IndexExpr& depth,
+                   int64_t whole);
+inline constexpr int64_t kSwizzledPiece = 8;  // elements of 16 bits
+
+// Steps of a part of the reduction: all but the last parts have as many.
+int64_t steps_of_split(const TiledProduct& product, const BlockTile& tile);
 
 // Sums in the registers of a thread.
 int64_t sums_of_thread(const BlockTile& tile);

@@ -19,6 +19,9 @@ namespace {
 //
 // Copies may run ahead: the memory has several stages, and a step fills the one that the step
 // before it has left.
+//
+// If blocks take parts of the reduction, their sums lie in memory of all. A second phase adds them:
+// those of the first part first, always in the same order.
 class BlockTilesBuilder {
  public:
   BlockTilesBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
@@ -41,6 +44,7 @@ class BlockTilesBuilder {
       is_depth_next_[side] = is_depth_next(side);
       piece_[side] = piece(side);
     }
+    if (tile_.splits > 1) parts_ = tiles_.buffer("parts", type_of_parts(), BufferRole::shared);
     if (!tile_.by_warps) {
       sums_ =
           tiles_.buffer("sums", Type::get(wide_, {tile_.own[0], tile_.own[1]}), BufferRole::own);
@@ -59,6 +63,7 @@ class BlockTilesBuilder {
 
   TileProgram build() && {
     blocks(0);
+    if (tile_.splits > 1) add_parts(0);
     return std::move(tiles_).finish();
   }
 
@@ -119,17 +124,25 @@ class BlockTilesBuilder {
     const auto tiles = [&](size_t side) {
       return (product_.lines[side] + tile_.lines[side] - 1) / tile_.lines[side];
     };
-    tiles_.loop(Exec::blocks, "rows", tiles(0), [&](const IndexExpr& i) {
-      tiles_.loop(Exec::blocks, "columns", tiles(1), [&](const IndexExpr& j) {
-        first_ = {i * tile_.lines[0], j * tile_.lines[1]};
-        in_block();
+    const auto each_tile = [&] {
+      tiles_.loop(Exec::blocks, "rows", tiles(0), [&](const IndexExpr& i) {
+        tiles_.loop(Exec::blocks, "columns", tiles(1), [&](const IndexExpr& j) {
+          first_ = {i * tile_.lines[0], j * tile_.lines[1]};
+          in_block();
+        });
       });
+    };
+    if (tile_.splits == 1) return each_tile();
+    tiles_.loop(Exec::blocks, "part", tile_.splits, [&](const IndexExpr& part) {
+      part_ = part;
+      each_tile();
     });
   }
 
   void in_block() {
     clear_sums();
-    const int64_t steps = std::max<int64_t>((product_.points + tile_.depth - 1) / tile_.depth, 1);
+    const int64_t steps = steps_of_split(product_, tile_);
+    first_step_ = part_ * steps;
     const int64_t ahead = tile_.stages - 1;
     for (int64_t s = 0; s < ahead; ++s) fill(s, s);
     open_loop(tiles_, Exec::loop, "step", steps, [&](const IndexExpr& s) {
@@ -151,8 +164,9 @@ class BlockTilesBuilder {
 
   // ---- Operands --------------------------------------------------------------------------------
 
+  // The step is one of the block's.
   void fill(const IndexExpr& step, const IndexExpr& stage) {
-    for (size_t side = 0; side < 2; ++side) fill(side, step, stage);
+    for (size_t side = 0; side < 2; ++side) fill(side, first_step_ + step, stage);
     if (tile_.stages > 1) tiles_.group();
   }
 
@@ -178,7 +192,9 @@ class BlockTilesBuilder {
                   const IndexExpr& stage, PointBuilder& points) {
     Guards gaps;
     const Indices iters = factor_index(side, line, step * tile_.depth + depth, gaps);
-    const Indices to = tile_.by_warps ? Indices{stage, line, depth} : Indices{stage, depth, line};
+    const Indices to = tile_.by_warps
+                           ? Indices{stage, line, swizzled(tile_, line, depth, piece_[side])}
+                           : Indices{stage, depth, line};
     if (may_copy(side)) {
       std::optional<PointBuilder::Element> from =
           points.element_of_factor(space_.anchor, side, iters, gaps);
@@ -191,7 +207,7 @@ class BlockTilesBuilder {
     for (int64_t i = 0; i < piece_[side]; ++i) {
       const IndexExpr further = i;
       Indices place = to;
-      place.back() = place.back() + further;
+      place.back() = tile_.by_warps ? swizzled(tile_, line, depth + further, 1) : line + further;
       Guards own;
       const Indices at = tile_.by_warps
                              ? factor_index(side, line, step * tile_.depth + depth + further, own)
@@ -217,7 +233,8 @@ class BlockTilesBuilder {
     spread(at, product_.sides[side], point);
     if (product_.lines[side] % tile_.lines[side] != 0)
       gaps.push_back({at, 0, product_.lines[side]});
-    if (tile_.stages > 1 || product_.points % tile_.depth != 0)
+    const int64_t steps = tile_.splits * steps_of_split(product_, tile_);
+    if (tile_.stages > 1 || product_.points != steps * tile_.depth)
       gaps.push_back({depth, 0, product_.points});
     point.resize(space_.dims.size(), 0);
     spread(depth, product_.depth, point);
@@ -318,26 +335,34 @@ class BlockTilesBuilder {
     open_loop(tiles_, Exec::loop, "q", tile_.depth / kPoints, [&](const IndexExpr& q) {
       threads([&](const IndexExpr& thread) {
         const std::array<IndexExpr, 2> first = first_of_warp(thread);
-        const IndexExpr lane = mod(thread, kWarpLanes);
-        const auto load = [&](size_t side, int64_t lines, int64_t halves) {
-          const int64_t count = tile_.own[side] / lines;
+        for (size_t side = 0; side < 2; ++side)
           for (int64_t part = 0; part < tile_.numbers.parts; ++part)
-            open_loop(tiles_, Exec::unroll, "i", count, [&](const IndexExpr& i) {
-              for (int64_t n = 0; n < 2 * halves; ++n) {
-                // Halves of the lines come first, then those of the words.
-                const IndexExpr line = first[side] + i * lines + floordiv(lane, 4) +
-                                       IndexExpr(n % halves * 8 + part * tile_.lines[side]);
-                const IndexExpr word = mod(lane, 4) + IndexExpr(n / halves * 4);
-                const Scalar factor =
-                    tiles_.load_word(memory_[side], {stage, line, q * kPoints + word * 2});
-                tiles_.store(factors_[side], {i + IndexExpr(part * count), n}, factor);
-              }
-            });
-        };
-        load(0, tile::kProductRows, 2);
-        load(1, tile::kProductColumns, 1);
+            load_factors(side, part, first[side], mod(thread, kWarpLanes), stage, q * kPoints);
       });
       for (int64_t i = 0; i < tile_.own[0] / tile::kProductRows; ++i) add_products(i);
+    });
+  }
+
+  // Four matrices of 8 lines at a time, if there are as many. Two of rows below each other come
+  // before those of the next 8 points. Those of columns come behind them.
+  void load_factors(size_t side, int64_t part, const IndexExpr& first, const IndexExpr& lane,
+                    const IndexExpr& stage, const IndexExpr& depth) {
+    constexpr int64_t kLines = tile::kMatrixRows, kPoints = kSwizzledPiece;
+    const int64_t all = tile_.own[side] / kLines, lines = std::min<int64_t>(all, 2);
+    const IndexExpr row = mod(lane, kLines), second = mod(floordiv(lane, kLines), 2),
+                    third = floordiv(lane, 2 * kLines);
+    const IndexExpr &below = side == 0 ? second : third, &further = side == 0 ? third : second;
+    const int64_t of_each = side == 0 ? 1 : lines;  // places of factors, for what is loaded at once
+    open_loop(tiles_, Exec::unroll, "i", all / lines, [&](const IndexExpr& i) {
+      const IndexExpr line = first + i * (lines * kLines) + row +
+                             (lines == 1 ? IndexExpr(0) : below * kLines) +
+                             IndexExpr(part * tile_.lines[side]);
+      tiles_.matrices(
+          {.to = factors_[side],
+           .to_index = {i * of_each + IndexExpr(part * (all / lines) * of_each)},
+           .from = memory_[side],
+           .from_index = {stage, line, swizzled(tile_, line, depth + further * kPoints, kPoints)},
+           .count = 2 * lines});
     });
   }
 
@@ -392,10 +417,50 @@ class BlockTilesBuilder {
           if (product_.lines[side] % tile_.lines[side] != 0)
             guards.push_back({at, 0, product_.lines[side]});
         }
+        if (tile_.splits > 1)
+          return tiles_.store(parts_, place_of_part(part_, point), tiles_.load(sums_, sum), guards);
         points.bind(graph_.result(space_.anchor), tiles_.load(sums_, sum));
         points.store_outputs(point, guards);
       });
     });
+  }
+
+  // ---- Parts of the reduction ------------------------------------------------------------------
+
+  Type type_of_parts() const {
+    Dims dims = {tile_.splits};
+    for (int dim = 0; dim < space_.parallel; ++dim) dims.push_back(extent(dim));
+    return Type::get(wide_, dims);
+  }
+
+  static Indices place_of_part(const IndexExpr& part, const Indices& point) {
+    Indices place = {part};
+    place.insert(place.end(), point.begin(), point.end());
+    return place;
+  }
+
+  // A thread adds the parts of a point of the results.
+  void add_parts(int dim) {
+    if (dim == space_.parallel && dim > 0) return add_parts_here();
+    const std::string_view name =
+        dim == space_.parallel ? "once"
+                               : std::string_view(space_.dims[static_cast<size_t>(dim)].name);
+    const Dim points = dim == space_.parallel ? Dim(1) : extent(dim);
+    tiles_.loop(Exec::threads, name, points, [&](const IndexExpr& i) {
+      if (dim == space_.parallel) return add_parts_here();
+      others_[static_cast<size_t>(dim)] = i;
+      add_parts(dim + 1);
+    });
+  }
+
+  void add_parts_here() {
+    Scalar sum = tiles_.load(parts_, place_of_part(0, others_));
+    for (int64_t part = 1; part < tile_.splits; ++part)
+      sum = tiles_.compute(Opcode::add, {sum, tiles_.load(parts_, place_of_part(part, others_))});
+    PointBuilder points(body_, tiles_, place_);
+    points.pin(space_.anchor);
+    points.bind(graph_.result(space_.anchor), sum);
+    points.store_outputs(others_, {});
   }
 
   static constexpr int64_t kUnrolledCopies = 16;
@@ -413,7 +478,8 @@ class BlockTilesBuilder {
   Indices others_;                           // per dim of the results: the point, but of lines
   std::array<IndexExpr, 2> first_ = {0, 0};  // line of the tile
   std::array<tile::BufferId, 2> memory_ = {}, factors_ = {};
-  tile::BufferId sums_ = 0, step_sums_ = 0;
+  tile::BufferId sums_ = 0, step_sums_ = 0, parts_ = 0;
+  IndexExpr part_ = 0, first_step_ = 0;  // of the reduction, that the block takes
   std::array<bool, 2> is_depth_next_ = {};
   std::array<int64_t, 2> piece_ = {1, 1};
 };

@@ -72,6 +72,9 @@ void each_size(AnyLoop& loop, const OnExpr& expr, const OnDim& dim) {
           } else if constexpr (std::is_same_v<S, WarpProduct>) {
             for (auto* index : {&s.sums_index, &s.lhs_index, &s.rhs_index})
               for (auto& each : *index) expr(each);
+          } else if constexpr (std::is_same_v<S, MatrixLoad>) {
+            for (auto* index : {&s.to_index, &s.from_index})
+              for (auto& each : *index) expr(each);
           } else if constexpr (std::is_same_v<S, AsyncCopy>) {
             for (auto* index : {&s.to_index, &s.from_index})
               for (auto& each : *index) expr(each);

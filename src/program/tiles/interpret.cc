@@ -257,31 +257,39 @@ class Interpreter {
     }
     const auto width = static_cast<size_t>(bits(program_.buffers[s.buffer].type.dtype()));
     note(&s, s.buffer, *at, s.is_word ? static_cast<int64_t>(32 / width) : 1);
-    if (!s.is_word) return read(s, *at, scalars_[s.result]);
-    uint32_t word = 0;
-    for (size_t i = 0; i * width < 32; ++i) {
-      ScalarNumber element;
-      HONE_TRY(read(s, *at + i, element));
-      const uint32_t own = width == 8 ? static_cast<uint32_t>(element.integer & 0xff)
-                                      : static_cast<uint32_t>(encode_real(
-                                            program_.buffers[s.buffer].type.dtype(), element.real));
-      word |= own << width * i;
-    }
-    scalars_[s.result] = {0, word};
+    if (!s.is_word) return read(s.buffer, *at, scalars_[s.result]);
+    Result<uint32_t> word = read_word(s.buffer, *at);
+    if (!word.ok()) return std::move(word).error();
+    scalars_[s.result] = {0, *word};
     return {};
   }
 
-  Status read(const Load& s, size_t at, ScalarNumber& number) {
-    BufferState& memory = memories_[s.buffer];
+  // 32 bits of neighbours, the first one in the lowest.
+  Result<uint32_t> read_word(BufferId buffer, size_t at) {
+    const DType dtype = program_.buffers[buffer].type.dtype();
+    const auto width = static_cast<size_t>(bits(dtype));
+    uint32_t word = 0;
+    for (size_t i = 0; i * width < 32; ++i) {
+      ScalarNumber element;
+      HONE_TRY(read(buffer, at + i, element));
+      const uint32_t own = width == 8 ? static_cast<uint32_t>(element.integer & 0xff)
+                                      : static_cast<uint32_t>(encode_real(dtype, element.real));
+      word |= own << width * i;
+    }
+    return word;
+  }
+
+  Status read(BufferId buffer, size_t at, ScalarNumber& number) {
+    BufferState& memory = memories_[buffer];
     if (!memory.is_known[at])
       return bad_input("element {} of @{} is read before it is written", at,
-                       program_.buffers[s.buffer].name);
-    if (memory.is_under_way[at]) return not_waited(s.buffer, at);
-    if (is_contended(s.buffer, memory.writer[at])) return contention(s.buffer, at);
-    if (const std::optional<BufferId> output = output_in_[s.buffer];
+                       program_.buffers[buffer].name);
+    if (memory.is_under_way[at]) return not_waited(buffer, at);
+    if (is_contended(buffer, memory.writer[at])) return contention(buffer, at);
+    if (const std::optional<BufferId> output = output_in_[buffer];
         output && memories_[*output].is_known[at])
       return bad_input("element {} of @{} is read when @{}, which may lie there, has changed", at,
-                       program_.buffers[s.buffer].name, program_.buffers[*output].name);
+                       program_.buffers[buffer].name, program_.buffers[*output].name);
     memory.reader[at] = trip_;
     number = memory.elements[at];
     return {};
@@ -446,6 +454,35 @@ class Interpreter {
                      copies_[0].element, program_.buffers[copies_[0].buffer].name);
   }
 
+  // ---- Matrices of warps -----------------------------------------------------------------------
+
+  // A thread reads from the rows that other threads of its warp name.
+  Status execute(const MatrixLoad& s) {
+    const BufferState& from = memories_[s.from];
+    const int64_t bits_of_each = bits(program_.buffers[s.from].type.dtype());
+    const int64_t lane = thread_ % kWarpLanes, warp = thread_ - lane;
+    if (lane < kMatrixRows * s.count)
+      note(&s, s.from, *element(s.from_index, {}, from), kMatrixRowBytes * 8 / bits_of_each);
+    const int64_t numbers = memories_[s.to].dims.back();
+    std::vector<uint32_t> words;
+    for (int64_t m = 0; m < s.count; ++m) {
+      indices_[thread_index_] = warp + kMatrixRows * m + lane / 4;
+      const size_t row = *element(s.from_index, {}, from);
+      words.push_back(
+          HONE_TRY(read_word(s.from, row + static_cast<size_t>(lane % 4 * 32 / bits_of_each))));
+    }
+    indices_[thread_index_] = thread_;
+    for (int64_t m = 0; m < s.count; ++m) {
+      std::vector<IndexExpr> index = s.to_index;
+      if (m >= numbers) index.back() = index.back() + IndexExpr(m / numbers);
+      index.push_back(m % numbers);
+      const size_t at = *element(index, {}, memories_[s.to]);
+      memories_[s.to].elements[at] = {0, words[static_cast<size_t>(m)]};
+      memories_[s.to].is_known[at] = true;
+    }
+    return {};
+  }
+
   // ---- Products of warps -----------------------------------------------------------------------
 
   Status execute(const WarpProduct& s) {
@@ -503,6 +540,7 @@ class Interpreter {
     std::vector<int64_t> warps;
     for (int64_t warp = 0; warp * kWarpLanes < extent; ++warp) warps.push_back(warp);
     rng_.shuffle(warps);
+    thread_index_ = static_cast<size_t>(s.index);
     for (int64_t warp : warps) {
       const int64_t end = std::min((warp + 1) * kWarpLanes, extent);
       for (thread_ = warp * kWarpLanes; thread_ < end; ++thread_) {
@@ -634,6 +672,7 @@ class Interpreter {
   int64_t block_threads_ = 0;  // 0: the phase has no blocks loops
   uint32_t block_ = 0, epoch_ = 0;
   int64_t thread_ = 0;
+  size_t thread_index_ = 0;  // of the threads loop that a block runs
   struct Copied {
     BufferId buffer = 0;
     size_t element = 0;

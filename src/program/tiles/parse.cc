@@ -102,6 +102,7 @@ class TileParser {
     if (text_.peek().is("index")) return choose(out);
     if (text_.peek().is("combine")) return combine(out);
     if (text_.peek().is("copy")) return copy(out);
+    if (text_.peek().is("matrices")) return matrices(out);
     if (text_.peek().is("multiply")) return multiply(out);
     if (text_.eat("group")) {
       out.push_back({CopyGroup()});
@@ -261,6 +262,17 @@ class TileParser {
     HONE_TRY(access(copy.from, copy.from_index));
     copy.guards = HONE_TRY(guards());
     out.push_back({std::move(copy)});
+    return {};
+  }
+
+  Status matrices(Block& out) {
+    HONE_TRY(text_.expect("matrices"));
+    MatrixLoad load;
+    load.count = HONE_TRY(text_.integer("a number", 1, 4));
+    HONE_TRY(access(load.to, load.to_index));
+    HONE_TRY(text_.expect("="));
+    HONE_TRY(access(load.from, load.from_index));
+    out.push_back({std::move(load)});
     return {};
   }
 

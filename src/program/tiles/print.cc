@@ -189,6 +189,12 @@ class TilePrinter {
   }
   void print(const CopyGroup& /*s*/) { out_ += "group"; }
   void print(const CopyWait& s) { out_ += fmt::format("wait {}", s.open); }
+  void print(const MatrixLoad& s) {
+    out_ += fmt::format("matrices {} ", s.count);
+    access(s.to, s.to_index);
+    out_ += " = ";
+    access(s.from, s.from_index);
+  }
   void print(const WarpProduct& s) {
     out_ += "multiply ";
     access(s.sums, s.sums_index);

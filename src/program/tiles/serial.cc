@@ -65,7 +65,7 @@ class Serializer {
       auto& loop = std::get<Loop>(statement.kind);
       if (loop.exec == Exec::threads) {
         loop.exec = Exec::loop;
-        copy_at_once(loop.body);
+        do_at_once(loop.index, loop.body);
         own_by(loop.index, loop.body);
       } else {
         loop.body = serialized(std::move(loop.body));
@@ -87,13 +87,15 @@ class Serializer {
     }
   }
 
-  // A copy in the background is done when it is started.
-  void copy_at_once(Block& body) {
+  // A copy in the background is done when it is started, and threads load what others name.
+  void do_at_once(Index thread, Block& body) {
     Block result;
     for (Statement& statement : body) {
-      if (auto* loop = std::get_if<Loop>(&statement.kind)) copy_at_once(loop->body);
+      if (auto* loop = std::get_if<Loop>(&statement.kind)) do_at_once(thread, loop->body);
       if (const auto* copy = std::get_if<AsyncCopy>(&statement.kind))
         add_copy(*copy, result);
+      else if (const auto* load = std::get_if<MatrixLoad>(&statement.kind))
+        add_matrices(thread, *load, result);
       else
         result.push_back(std::move(statement));
     }
@@ -120,6 +122,26 @@ class Serializer {
           guards.empty() ? std::nullopt : std::optional<Scalar>(zero);
       out.push_back({Load{number, s.from, from, guards, otherwise}});
       out.push_back({Store{s.to, to, number}});
+    }
+  }
+
+  // Each number is a word of the row that another thread of the warp names.
+  void add_matrices(Index thread, const MatrixLoad& s, Block& out) {
+    const IndexExpr t = IndexExpr::iter(thread), lane = mod(t, kWarpLanes);
+    const int64_t numbers = numbers_of(program_.buffers[s.to]);
+    const int64_t elements = 32 / bits(program_.buffers[s.from].type.dtype());  // of a word
+    for (int64_t m = 0; m < s.count; ++m) {
+      std::vector<IndexExpr> named = identity_index(static_cast<int>(program_.indices.size()));
+      named[static_cast<size_t>(thread)] =
+          floordiv(t, kWarpLanes) * kWarpLanes + IndexExpr(kMatrixRows * m) + floordiv(lane, 4);
+      std::vector<IndexExpr> from, to = s.to_index;
+      for (const IndexExpr& each : s.from_index) from.push_back(each.substitute(named));
+      from.back() = from.back() + mod(t, 4) * elements;
+      if (m >= numbers) to.back() = to.back() + IndexExpr(m / numbers);
+      to.push_back(m % numbers);
+      const Scalar word = scalar(DType::u32);
+      out.push_back({Load{.result = word, .buffer = s.from, .index = from, .is_word = true}});
+      out.push_back({Store{s.to, to, word}});
     }
   }
 

@@ -14,6 +14,7 @@ using namespace tile;
 
 // With as many trips a GPU is busy: 132 processors with 2,048 threads each hold four times as many.
 constexpr int64_t kManyTrips = int64_t{1} << 16;
+constexpr int64_t kNeighbours = 4;  // 16 bytes of f32, which are one access
 
 bool is_side_by_side(const Loop& loop) {
   return loop.exec == Exec::unroll || loop.exec == Exec::lanes;
@@ -74,6 +75,8 @@ class Former {
     for (Statement& statement : nest.body) take_turns(statement);
     if (nest.threads.empty()) nest.threads.push_back(single_trip());
     for (Loop& loop : nest.threads) loop.exec = Exec::threads;
+    if (registers.empty() && may_take_neighbours(nest))
+      registers.push_back(take_neighbours(nest.threads.back(), nest.body));
     std::ranges::move(registers, std::back_inserter(nest.threads));
     for (size_t i = nest.threads.size(); i-- > 0;) {
       Loop& loop = nest.threads[i];
@@ -145,6 +148,69 @@ class Former {
     count(nest.threads);
     count(nest.others);
     return !trips.is_static() || trips.value() >= kManyTrips;
+  }
+
+  // ---- Neighbours ------------------------------------------------------------------------------
+
+  // True if each thread may have four neighbours, and what it stores lies side by side: so it
+  // stores them at once. Enough threads are left.
+  bool may_take_neighbours(const Nest& nest) const {
+    const Loop& loop = nest.threads.back();
+    const Dim extent = program_.indices[static_cast<size_t>(loop.index)].high;
+    Dim trips = 1;
+    for (const Loop& each : nest.threads)
+      trips = trips * program_.indices[static_cast<size_t>(each.index)].high;
+    if (!trips.is_static() || !extent.divisible_by(kNeighbours) ||
+        trips.value() < kNeighbours * kManyTrips)
+      return false;
+    return std::ranges::all_of(nest.body, [&](const Statement& statement) {
+      if (const Store* store = std::get_if<Store>(&statement.kind))
+        return store->guards.empty() && goes_along(store->index, loop.index) &&
+               program_.buffers[store->buffer].role != BufferRole::scratch &&
+               bits(program_.buffers[store->buffer].type.dtype()) >= 8;
+      if (const Load* load = std::get_if<Load>(&statement.kind))
+        return load->guards.empty() && !load->is_word && !is_donor(load->buffer) &&
+               program_.buffers[load->buffer].role != BufferRole::scratch &&
+               !stores_to(nest.body, load->buffer);
+      return std::holds_alternative<Number>(statement.kind) ||
+             std::holds_alternative<Position>(statement.kind) ||
+             std::holds_alternative<Compute>(statement.kind) ||
+             std::holds_alternative<Fma>(statement.kind);
+    });
+  }
+
+  static bool stores_to(const Block& body, BufferId buffer) {
+    return std::ranges::any_of(body, [&](const Statement& statement) {
+      const Store* store = std::get_if<Store>(&statement.kind);
+      return store != nullptr && store->buffer == buffer;
+    });
+  }
+
+  static bool goes_along(const std::vector<IndexExpr>& index, Index loop) {
+    return !index.empty() && index.back().coefficient(loop) == 1 &&
+           std::none_of(index.begin(), index.end() - 1,
+                        [&](const IndexExpr& each) { return each.mentions(loop); });
+  }
+
+  // A quarter of the trips, and a loop over the neighbours that each has.
+  Loop take_neighbours(Loop& loop, Block& body) {
+    const auto position = static_cast<size_t>(loop.index);
+    std::string free = program_.indices[position].name + "_next";
+    while (std::ranges::find(program_.indices, free, &TileIndex::name) != program_.indices.end())
+      free += "_";
+    const auto next = static_cast<Index>(program_.indices.size());
+    program_.indices.push_back({.name = std::move(free), .low = 0, .high = kNeighbours});
+    std::vector<IndexExpr> iters = identity_index(next + 1);
+    iters[position] = IndexExpr::iter(loop.index) * kNeighbours + IndexExpr::iter(next);
+    program_.indices[position].high = ceildiv(program_.indices[position].high, kNeighbours);
+    const auto move = [&](IndexExpr& expr) { expr = expr.substitute(iters); };
+    for (Statement& statement : body) {
+      if (auto* store = std::get_if<Store>(&statement.kind))
+        std::ranges::for_each(store->index, move);
+      if (auto* load = std::get_if<Load>(&statement.kind)) std::ranges::for_each(load->index, move);
+      if (auto* number = std::get_if<Position>(&statement.kind)) move(number->value);
+    }
+    return {.index = next, .exec = Exec::unroll, .body = {}};
   }
 
   // In blocks, registers are what the program says they are.

@@ -78,6 +78,7 @@ class TileBuilder {
   void copy(tile::AsyncCopy copy) { add({std::move(copy)}); }
   void group() { add({tile::CopyGroup()}); }
   void wait(int64_t open) { add({tile::CopyWait{open}}); }
+  void matrices(tile::MatrixLoad load) { add({std::move(load)}); }
   void product(tile::WarpProduct product) { add({std::move(product)}); }
   // The nearest index in [low, high).
   IndexExpr choose(std::string_view name, Dim low, Dim high, Scalar value);

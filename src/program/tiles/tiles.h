@@ -245,6 +245,24 @@ struct CopyWait {
 };
 inline constexpr int64_t kMostOpenGroups = 7;
 
+// The threads of each warp load 1, 2 or 4 matrices together, from memory of the block to numbers of
+// their own. A matrix has 8 rows of 16 bytes, four words of u32 each. In the threads loop around
+// the statement, thread 8 * m + r of a warp says where row r of matrix m begins: at a multiple of
+// 16 bytes. Other threads' places do not count. Thread t gets word t mod 4 of row t / 4 of each
+// matrix m, as number m along the last dim; `to_index` has the dims before.
+struct MatrixLoad {
+  BufferId to;
+  std::vector<IndexExpr> to_index;
+  BufferId from;
+  std::vector<IndexExpr> from_index;
+  int64_t count = 1;
+};
+inline constexpr int64_t kMatrixRows = 8, kMatrixRowBytes = 16;
+// The elements along the last dim.
+inline int64_t numbers_of(const TileBuffer& buffer) {
+  return buffer.type.dim(buffer.type.rank() - 1).value();
+}
+
 // The threads of each warp add the product of a matrix of 16 rows and one of 8 columns to sums of
 // f32. A factor is a word of u32: two bf16, two f16, or one f32 without its last 13 bits. A row or
 // column has 8 words. Thread t of the warp has
@@ -286,7 +304,7 @@ struct Loop {
 
 struct Statement {
   std::variant<Number, Position, Compute, Fma, Quad, Pair, Choose, Load, Store, Product, Loop,
-               Barrier, WarpCombine, AsyncCopy, CopyGroup, CopyWait, WarpProduct>
+               Barrier, WarpCombine, AsyncCopy, CopyGroup, CopyWait, MatrixLoad, WarpProduct>
       kind;
 };
 

@@ -4,6 +4,7 @@
 #include "ir/op_def.h"
 #include "program/tiles/bounds.h"
 #include "program/tiles/tiles.h"
+#include "target/gpu.h"
 
 namespace hone {
 
@@ -306,19 +307,55 @@ class Verifier {
       return bad_input("a copy takes {} bits, not 4, 8 or 16 bytes", copied);
     if (s.count == 1) return {};
     for (const auto& [buffer, index] : {std::pair(&to, s.to_index), std::pair(&from, s.from_index)})
-      HONE_TRY(check_begins_piece(*buffer, index, s.count));
+      HONE_TRY(check_begins_piece("a copy", *buffer, index, s.count));
     return {};
   }
 
   // Elements in rows of whole pieces, the first of a piece: so all of the piece lies inside.
-  Status check_begins_piece(const TileBuffer& buffer, const std::vector<IndexExpr>& index,
-                            int64_t count) const {
+  Status check_begins_piece(std::string_view what, const TileBuffer& buffer,
+                            const std::vector<IndexExpr>& index, int64_t count) const {
     if (!index.empty() && buffer.type.dim(buffer.type.rank() - 1).divisible_by(count)) {
       const IndexExpr ahead = bounds_.simplified(mod(index.back(), count));
       if (const std::optional<Dim> none = ahead.as_constant(); none && none->is(0)) return {};
     }
-    return bad_input("a copy of {} elements of @{} may begin between two pieces", count,
+    return bad_input("{} of {} elements of @{} may begin between two pieces", what, count,
                      buffer.name);
+  }
+
+  // All threads of a warp come to it, and each row that one of them names lies inside.
+  Status check(const MatrixLoad& s, Place /*place*/) {
+    if (!has_whole_warps_)
+      return bad_input("matrices are loaded where a warp may lack some of its threads");
+    if (s.count != 1 && s.count != 2 && s.count != 4)
+      return bad_input("a warp loads {} matrices, not 1, 2 or 4", s.count);
+    HONE_TRY(access(s.from, s.from_index, {}));
+    const TileBuffer& from = program_.buffers[s.from];
+    const DType element = from.type.dtype();
+    if (from.role != BufferRole::block || (element != DType::bf16 && element != DType::f16))
+      return bad_input(
+          "matrices are loaded from @{}, {}, not from bf16 or f16 in memory of a block", from.name,
+          from.type.to_string());
+    HONE_TRY(check_begins_piece("a row", from, s.from_index, kMatrixRowBytes * 8 / bits(element)));
+    return check_matrix_numbers(s);
+  }
+
+  // Numbers of several matrices may be those at several indices.
+  Status check_matrix_numbers(const MatrixLoad& s) const {
+    std::vector<IndexExpr> first = s.to_index;
+    first.push_back(0);
+    HONE_TRY(access(s.to, first, {}));
+    const TileBuffer& to = program_.buffers[s.to];
+    const int last = to.type.rank() - 1;
+    const int64_t numbers = to.type.dim(last).is_static() ? to.type.dim(last).value() : 0;
+    const bool fits = to.role == BufferRole::own && to.type.dtype() == DType::u32 && numbers > 0 &&
+                      s.count % numbers == 0;
+    if (fits && s.count == numbers) return {};
+    if (fits && last > 0 && to.type.dim(last - 1).divisible_by(s.count / numbers)) {
+      const IndexExpr ahead = bounds_.simplified(mod(s.to_index.back(), s.count / numbers));
+      if (const std::optional<Dim> none = ahead.as_constant(); none && none->is(0)) return {};
+    }
+    return bad_input("@{}, {}, does not have the words of {} matrices of each thread", to.name,
+                     to.type.to_string(), s.count);
   }
 
   Status check(const WarpProduct& s, Place /*place*/) {
@@ -399,8 +436,10 @@ class Verifier {
     unreachable_ += index.high.is(0) ? 1 : 0;
     lockstep_ += is_tile ? 1 : 0;
     const bool was_in_block = std::exchange(in_block_, in_block_ || s.exec == Exec::blocks);
+    const bool had_whole_warps = std::exchange(has_whole_warps_, keeps_whole_warps(s, place));
     HONE_TRY(body(s.body, inside_of(s, place)));
     in_block_ = was_in_block;
+    has_whole_warps_ = had_whole_warps;
     lockstep_ -= is_tile ? 1 : 0;
     unreachable_ -= index.high.is(0) ? 1 : 0;
     for (const Carry& carry : s.carried) HONE_TRY(check_carry(s, carry, index.name));
@@ -409,6 +448,16 @@ class Verifier {
     for (const Carry& carry : s.carried) in_scope_[carry.inside] = false;
     for (const Carry& carry : s.carried) HONE_TRY(define(carry.result));
     return {};
+  }
+
+  // True if the threads of a warp take the trips of the loop together.
+  bool keeps_whole_warps(const Loop& s, Place place) const {
+    const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
+    const bool is_block_level = place == Place::blocks || place == Place::block;
+    if (is_block_level)
+      return s.exec == Exec::threads && index.high.is_static() &&
+             index.high.divisible_by(kWarpLanes);
+    return has_whole_warps_ && !index.span;
   }
 
   static Place inside_of(const Loop& s, Place place) {
@@ -611,9 +660,10 @@ class Verifier {
   std::optional<std::pair<int64_t, bool>> product_kind_;  // rows, whether of quads: of all of them
   std::vector<bool> defined_, in_scope_;
   std::vector<bool> index_defined_, index_in_scope_;
-  bool in_block_ = false;  // in a blocks loop
-  int lockstep_ = 0;       // unroll and lanes loops around the statement at hand
-  int unreachable_ = 0;    // loops without trips around the statement at hand
+  bool in_block_ = false;         // in a blocks loop
+  bool has_whole_warps_ = false;  // in a threads loop of a block, where no thread leaves its warp
+  int lockstep_ = 0;              // unroll and lanes loops around the statement at hand
+  int unreachable_ = 0;           // loops without trips around the statement at hand
 };
 
 }  // namespace

@@ -1,0 +1,167 @@
+#include "kernel/algorithms/block_chain.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/functional.h"
+#include "kernel/schedule_space.h"
+#include "program/tiles/calling.h"
+#include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
+#include "tests/program/block_programs.h"
+#include "tests/program/block_testing.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+
+// The sizes of an attention. `heads` of queries share each head of keys and values.
+struct Attention {
+  int64_t batch = 1, groups = 1, heads = 1, queries = 1, keys = 1, width = 1;
+  bool is_causal = false;
+  DType dtype = DType::f32;
+};
+
+Graph attention(const Attention& a) {
+  Builder b;
+  const Value q = b.parameter("q", a.dtype, {a.batch, a.groups, a.heads, a.queries, a.width});
+  const Value k = b.parameter("k", a.dtype, {a.batch, a.groups, a.keys, a.width});
+  const Value v = b.parameter("v", a.dtype, {a.batch, a.groups, a.keys, a.width});
+  // [batch, groups, heads, queries, keys]
+  Value scores = dot_general(q, k, {0, 1}, {0, 1}, {4}, {3}) * 0.3;
+  const Dims dims = scores.dims();
+  if (a.is_causal) {
+    const Value row = iota(b, DType::i32, dims, 3), column = iota(b, DType::i32, dims, 4);
+    const Value nothing = broadcast(b.scalar(a.dtype, -1e4), dims, {});
+    scores = select(compare("le", column, row), scores, nothing);
+  }
+  const Ints rows = {0, 1, 2, 3};
+  const Value e = exp(scores - broadcast(reduce("max", scores, {4}), dims, rows));
+  const Value p = e / broadcast(reduce("sum", e, {4}), dims, rows);
+  return b.finish({dot_general(p, v, {0, 1}, {0, 1}, {4}, {2})}).value();
+}
+
+Attention random_attention(Rng& rng) {
+  return {.batch = rng.between(1, 2),
+          .groups = rng.between(1, 2),
+          .heads = rng.between(1, 3),
+          .queries = rng.between(1, 9),
+          .keys = rng.chance(0.3) ? rng.between(30, 70) : rng.between(1, 12),
+          .width = rng.between(1, 9),
+          .is_causal = rng.chance(0.5),
+          .dtype = rng.chance(0.3) ? DType::bf16 : DType::f32};
+}
+
+void check_random(uint64_t first, uint64_t count) {
+  int checked = 0, in_blocks = 0, by_warps = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    KernelBody body = body_of_all(attention(random_attention(rng)));
+    draw_layouts(body, {}, rng);
+    Schedule schedule;
+    for (int i = 0; i < 60 && schedule.algorithm() != Algorithm::block_chain; ++i)
+      schedule = random_schedule(body, any_gpu(), rng);
+    if (schedule.algorithm() != Algorithm::block_chain) continue;
+    SCOPED_TRACE(print(body.graph));
+    check_block_kernel(body, schedule, random_inputs(body.graph, rng));
+    if (testing::Test::HasFailure()) return;
+    ++checked;
+    in_blocks += schedule.get<BlockChainFields>().block.empty() ? 0 : 1;
+    for (const BlockStage& stage : block_stages(body, schedule).value())
+      by_warps += stage.is_by_warp ? 1 : 0;
+  }
+  EXPECT_GT(checked, static_cast<int>(count) / 2);
+  EXPECT_GT(in_blocks, checked / 5);
+  EXPECT_GT(by_warps, checked / 5);
+}
+
+TEST(BlocksChain, ComputesAttention) { check_random(0, tested::share_of(24, 2)); }
+TEST(BlocksChain, DISABLED_SweepAttention) { check_random(1'000'000, 1'000); }
+
+constexpr Attention kCausal = {
+    .batch = 2, .groups = 2, .heads = 2, .queries = 10, .keys = 40, .width = 8, .is_causal = true};
+
+Schedule four_queries(const KernelBody& body) {
+  Schedule schedule = simplest_block_chain(body).value();
+  schedule.own = BlockChainFields{.block = {{3, 4}}, .warps = 2};
+  return schedule;
+}
+
+TEST(BlocksChain, ScoresOfAnAttentionNeverLeaveTheChip) {
+  const KernelBody body = body_of_all(attention(kCausal));
+  const Schedule schedule = four_queries(body);
+  EXPECT_EQ(print(schedule),
+            "{algorithm = block_chain, order = [0, 1, 2, 3], threads = 4, block = [3:4], "
+            "warps = 2}");
+  const TileProgram program = build_kernel(body, schedule, "k").value();
+  // Scores, maxima, sums and weights of four queries.
+  int64_t bytes = 0;
+  for (const TileBuffer& buffer : program.buffers) {
+    EXPECT_NE(buffer.role, BufferRole::shared);
+    EXPECT_NE(buffer.role, BufferRole::scratch);
+    if (buffer.role == BufferRole::block) bytes += buffer.type.static_elements() * 4;
+  }
+  EXPECT_EQ(bytes, (4 * 40 + 4 + 4 + 4 * 40) * 4);
+  EXPECT_EQ(program.phases.size(), 1U);
+  EXPECT_EQ(block_threads(program.phases[0], program), 64);
+  Rng rng(1);
+  check_block_kernel(body, schedule, random_inputs(body.graph, rng));
+}
+
+TEST(BlocksChain, ThreadsOfAWarpShareLongSums) {
+  const KernelBody body = body_of_all(attention({.queries = 3, .keys = 200, .width = 8}));
+  const std::string text =
+      print(build_kernel(body, simplest_block_chain(body).value(), "k").value());
+  EXPECT_NE(text.find("combine @sum[] by max"), std::string::npos) << text;
+  EXPECT_NE(text.find("combine @sum_2[] by add"), std::string::npos) << text;
+}
+
+// The n-th place of `from` changed to `to`: found by the verifier, the interpreter or the results.
+TEST(BlocksChain, EachPlantedFaultIsFound) {
+  const KernelBody body = body_of_all(attention(kCausal));
+  Rng rng(3);
+  const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+  const Tensor expected = evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value()[0];
+  const std::string text = print(build_kernel(body, four_queries(body), "k").value());
+  struct Fault {
+    std::string from, to;
+    int places;
+  };
+  for (const Fault& fault : {Fault{"barrier\n", "\n", 4}, Fault{"by max\n", "by min\n", 1},
+                             Fault{"< 10", "< 9", 1}, Fault{"< 10", "< 11", 1}})
+    for (int n = 0; n < fault.places; ++n) {
+      SCOPED_TRACE(fault.from + std::to_string(n));
+      const std::string wrong = changed(text, fault.from, fault.to, n);
+      ASSERT_FALSE(wrong.empty()) << text;
+      const Result<TileProgram> program = parse_tiles(wrong);
+      ASSERT_TRUE(program.ok());
+      if (!verify(*program).ok()) continue;
+      const Result<std::vector<Tensor>> actual = interpret(*program, inputs);
+      EXPECT_TRUE(!actual.ok() || !compare((*actual)[0], expected, {})->passed()) << wrong;
+    }
+}
+
+TEST(BlocksChain, SaysWhatItCannotDo) {
+  const KernelBody body = body_of_all(attention(kCausal));
+  const auto status = [&](const auto& change) {
+    Schedule schedule = four_queries(body);
+    change(schedule, schedule.get<BlockChainFields>());
+    return check_schedule(body, schedule, any_gpu());
+  };
+  EXPECT_TRUE(status([](Schedule&, BlockChainFields&) {}).ok());
+  EXPECT_THAT(check_schedule(body, four_queries(body), Target{}),
+              refuses(ErrorCode::unsupported, "GPU"));
+  EXPECT_THAT(status([](Schedule&, BlockChainFields& own) { own.warps = 3; }),
+              refuses(ErrorCode::bad_input, "3 warps"));
+  EXPECT_THAT(status([](Schedule&, BlockChainFields& own) { own.block[0].count = 3; }),
+              refuses(ErrorCode::bad_input, "3 points of dim 3"));
+  EXPECT_THAT(status([](Schedule& schedule, BlockChainFields&) { schedule.threads = 2; }),
+              refuses(ErrorCode::bad_input, "4 dims"));
+  const KernelBody large = body_of_all(attention({.queries = 2, .keys = 20'000, .width = 4}));
+  EXPECT_THAT(check_schedule(large, simplest_block_chain(large).value(), any_gpu()),
+              refuses(ErrorCode::limit, "bytes"));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE

@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include "plan/random_plan.h"
+#include "program/run.h"
+#include "tests/base/share_testing.h"
+#include "tests/program/block_testing.h"
+#include "tests/program/lower_testing.h"
+#include "zoo/random/random_graph.h"
+
+// Random graphs under random plans of a GPU: the interpreter against the reference, the second
+// oracle against the interpreter, bit for bit.
+
+namespace hone::HONE_FILE {
+namespace {
+
+// The program as a CPU runs what a GPU does: each block is one thread.
+Program serial(Program program) {
+  for (program::Kernel& kernel : program.kernels)
+    kernel.tiles = serial_form(simt_form(kernel.tiles));
+  return program;
+}
+
+void check_random(uint64_t first, uint64_t count) {
+  int blocks = 0;
+  for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    const bool continuous = seed % 2 == 0;
+    const Graph source = random_graph({.seed = 7 * seed,
+                                       .min_steps = continuous ? 8 : 2,
+                                       .max_steps = continuous ? 12 : 4,
+                                       .max_elements = 64,
+                                       .continuous = continuous});
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(source)));
+    const Graph graph = prepared(source);
+    const Plan plan = random_plan(graph, any_gpu(), seed);
+    const Result<Program> program = lower(graph, plan, any_gpu());
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    for (const program::Kernel& kernel : program->kernels)
+      for (const tile::Loop& phase : kernel.tiles.phases)
+        blocks += phase.exec == Exec::blocks ? 1 : 0;
+    const std::vector<Tensor> inputs = random_graph_inputs(graph, seed);
+    const Result<std::vector<Tensor>> actual = run(*program, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+    expect_same(*actual, evaluated(graph, inputs));
+    const Result<std::vector<Tensor>> again = run(serial(*program), inputs);
+    ASSERT_TRUE(again.ok()) << again.error().to_string();
+    for (size_t i = 0; i < actual->size(); ++i)
+      EXPECT_TRUE(std::ranges::equal((*again)[i].bytes(), (*actual)[i].bytes())) << "output " << i;
+  }
+  if (!testing::Test::HasFailure()) EXPECT_GT(blocks, static_cast<int>(count) / 20);
+}
+
+TEST(GpuGraphs, ComputeWhatTheReferenceDoes) { check_random(0, tested::share_of(80, 2)); }
+TEST(GpuGraphs, DISABLED_SweepGraphs) { check_random(1'000'000, 3'000); }
+
+}  // namespace
+}  // namespace hone::HONE_FILE
