@@ -76,6 +76,22 @@ TEST(Gpu, LanesBecomeThreads) {
   EXPECT_EQ(kernel.phases[0].trip_of, TripOf::thread);
 }
 
+TEST(Gpu, LargeKernelsAccessSixteenBytesAtATime) {
+  const auto ptx = [](std::string_view type, int64_t columns) {
+    return compiled(fmt::format("tiles @f(@x: {0}[4096, {1}], @b: {0}[{1}]) -> (@y: {0}[4096, "
+                                "{1}]) {{ threads i in 4096 {{ threads j in {1} {{ "
+                                "%x = load @x[i, j] %b = load @b[j] %y = add %x, %b "
+                                "store @y[i, j] = %y }} }} }}",
+                                type, columns))
+        .ptx;
+  };
+  const std::string whole = ptx("f32", 256), halves = ptx("i16", 256), odd = ptx("f32", 257);
+  EXPECT_THAT(whole, HasSubstr("ld.global.nc.v4.f32"));
+  EXPECT_THAT(whole, HasSubstr("st.global.v4.f32"));
+  EXPECT_THAT(halves, HasSubstr("st.global.v4.u16"));
+  EXPECT_THAT(odd, Not(HasSubstr(".v4")));
+}
+
 TEST(Gpu, ScratchLiesWhereItFits) {
   const auto text = [](int64_t elements) {
     return fmt::format(R"(tiles @f(@x: f32[8, {0}]) -> (@y: f32[8, {0}]) {{

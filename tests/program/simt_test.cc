@@ -62,6 +62,21 @@ TEST(SimtForm, ManyThreadsKeepNumbersInRegisters) {
   EXPECT_EQ(nest_of(form), "threads 4096, threads 32, unroll 4");
 }
 
+// Where it leaves enough threads, and what is stored lies side by side.
+TEST(SimtForm, ThreadsOfLargeKernelsTakeNeighbours) {
+  const auto nest = [](int64_t rows, std::string_view store, std::string_view load = "i, j") {
+    return nest_of(
+        form_of(fmt::format("tiles @f(@x: f32[{0}, 256]) -> (@y: f32[{0}, 256]) {{ "
+                            "threads i in {0} {{ threads j in 256 {{ %x = load @x[{2}] "
+                            "%y = exp %x store @y[{1}] = %y }} }} }}",
+                            rows, store, load)));
+  };
+  EXPECT_EQ(nest(4096, "i, j"), "threads 4096, threads 64, unroll 4");
+  EXPECT_EQ(nest(4096, "i, j", "i, 255 - j"), "threads 4096, threads 64, unroll 4");
+  EXPECT_EQ(nest(4096, "i, 255 - j"), "threads 4096, threads 256");
+  EXPECT_EQ(nest(1000, "i, j"), "threads 1000, threads 256");
+}
+
 TEST(SimtForm, APhaseWithoutThreadsHasOne) {
   const TileProgram form = form_of(R"(tiles @f(@x: f32[8]) -> (@y: f32[8]) {
     for once in 8 {

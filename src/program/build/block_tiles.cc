@@ -344,7 +344,7 @@ class BlockTilesBuilder {
   }
 
   // Four matrices of 8 lines at a time, if there are as many. Two of rows below each other come
-  // before those of the next 8 points. Those of columns come behind them.
+  // before those of the next 8 points. For columns it is the other way round.
   void load_factors(size_t side, int64_t part, const IndexExpr& first, const IndexExpr& lane,
                     const IndexExpr& stage, const IndexExpr& depth) {
     constexpr int64_t kLines = tile::kMatrixRows, kPoints = kSwizzledPiece;
