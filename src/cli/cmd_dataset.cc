@@ -21,12 +21,14 @@
 #include "report/data_set_text.h"
 #include "session/native.h"
 #include "tune/build_data_set.h"
+#include "tune/collect_plans.h"
 #include "zoo/spec.h"
 
 namespace hone::cli {
 namespace {
 
 constexpr double kProbeSeconds = 4;
+constexpr size_t kPlansInTurns = 24;  // of a program
 
 Result<std::string> given_folder(const Arguments& arguments) {
   if (!arguments.given("output")) return usage_error("-o names the folder of the data set");
@@ -72,10 +74,10 @@ Status check_models(const Arguments& arguments) {
 
 // Assignments are drawn and schedules chosen by the analytic price, so that what was measured stays
 // known. This one says what a plan costs, as far as the user has a better one. Null: no other.
-Result<std::shared_ptr<const Cost>> rival_cost(const Arguments& arguments, const Target& target,
+Result<std::shared_ptr<const Cost>> other_cost(const Arguments& arguments, const Target& target,
                                                Console& console) {
-  const std::string word = arguments.text("cost");
-  if (arguments.text("task") != "layout" || word == "analytic")
+  const std::string word = arguments.text("cost"), task = arguments.text("task");
+  if ((task != "layout" && task != "plans") || word == "analytic")
     return std::shared_ptr<const Cost>();
   const auto note = [&](std::string_view line) { console.note("{}", line); };
   if (word.empty()) return user_prices().cost(target, note);
@@ -113,9 +115,14 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   const std::string task = arguments.text("task");
   if (task == "fusion") options.task = DataTask::fusion;
   LayoutCollector layouts;
+  PlanCollector plans;
   if (task == "layout") options.collector = &layouts;
+  if (task == "plans") options.collector = &plans;
+  plans.seconds = std::min(plans.seconds, options.kernel_seconds);
   options.schedules = arguments.integer("schedules");
-  options.plans = static_cast<size_t>(arguments.integer("plans"));
+  options.plans = arguments.given("plans") ? static_cast<size_t>(arguments.integer("plans"))
+                  : task == "plans"        ? kPlansInTurns
+                                           : BuildOptions().plans;
   layouts.whole = static_cast<size_t>(arguments.integer("whole"));
   options.threads = arguments.integer("threads");
   options.seed = arguments.integer("seed");
@@ -131,8 +138,9 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   options.from = from.get();
   const AnalyticCost cost(target);
   options.cost = &cost;
-  const std::shared_ptr<const Cost> rival = HONE_TRY(rival_cost(arguments, target, console));
-  layouts.rival = rival.get();
+  const std::shared_ptr<const Cost> other = HONE_TRY(other_cost(arguments, target, console));
+  layouts.rival = other.get();
+  plans.cost = other != nullptr ? other : std::make_shared<AnalyticCost>(target);
   layouts.renews = arguments.given("renew");
   options.cancel = &console.cancel();
   const std::unique_ptr<Progress> progress = console.progress();

@@ -69,55 +69,69 @@ Status eval_left_out(const Arguments& arguments, Console& console, Findings& to)
   return {};
 }
 
-// The gain of a price's plans over those of the formula; none: it does not count here.
+// A price's plans against those of the formula, by model. None: it does not count here, or was not
+// tried.
 struct PlanGains {
   std::string_view name;
-  std::vector<std::optional<double>> gains;  // by model
+  std::vector<std::optional<PlanDuel>> duels;
+  bool is_default = true;  // a price that plans are made by if nobody says how
 };
+
+// The duel of a plan with itself.
+PlanDuel same_plan() {
+  PlanDuel same{.outcome = Outcome::measured};
+  same.times.interval = Interval{1, 1};
+  return same;
+}
 
 Result<PlanGains> gains_by(std::string_view name, std::span<const HeldBackModel> models,
                            const Target& target, const std::shared_ptr<const Cost>& cost,
                            const PriceRaceOptions& options) {
-  PlanGains all{.name = name, .gains = std::vector<std::optional<double>>(models.size())};
+  PlanGains all{.name = name, .duels = std::vector<std::optional<PlanDuel>>(models.size())};
   if (cost == nullptr) return all;
-  const auto analytic = std::make_shared<const AnalyticCost>(target);
+  const auto analytic = std::make_shared<AnalyticCost>(target);
   for (size_t m = 0; m < models.size(); ++m) {
     const PriceRace race = HONE_TRY(race_prices({&models[m], 1}, target, analytic, cost, options));
-    if (race.models.empty()) continue;
-    const std::optional<PlanDuel>& duel = race.models[0].duel;
-    all.gains[m] = duel ? duel->gain() : 1;  // none: they choose the same plan
+    if (!race.models.empty()) all.duels[m] = race.models[0].duel.value_or(same_plan());
   }
   return all;
 }
 
+// A model that there is no time to tune has the default plan.
 Result<PlanGains> tuned_gains(std::span<const HeldBackModel> models, const Target& target,
                               double seconds, Console& console) {
-  PlanGains all{.name = "tuned", .gains = std::vector<std::optional<double>>(models.size())};
+  PlanGains all{.name = "tuned",
+                .duels = std::vector<std::optional<PlanDuel>>(models.size()),
+                .is_default = false};
   for (size_t m = 0; m < models.size() && seconds > 0; ++m) {
     const Graph graph = HONE_TRY(models[m].load());
-    all.gains[m] =
-        HONE_TRY(tune(graph, target, {.seconds = seconds, .cancel = &console.cancel()})).gain();
+    const Tuned tuned =
+        HONE_TRY(tune(graph, target, {.seconds = seconds, .cancel = &console.cancel()}));
+    all.duels[m] = tuned.is_default ? same_plan() : tuned.confirmation;
   }
   return all;
+}
+
+std::string gain_cell(const std::optional<PlanDuel>& duel) {
+  if (!duel) return "-";
+  return duel->outcome == Outcome::measured ? fmt::format("{:.3f}", duel->gain())
+                                            : std::string(name(duel->outcome));
 }
 
 std::string gains_text(std::span<const HeldBackModel> models, std::span<const PlanGains> all) {
   std::vector<std::string> head = {"times as fast as by the analytic price"};
   for (const PlanGains& each : all) head.emplace_back(each.name);
   TextTable table("l" + std::string(all.size(), 'r'), head);
-  const auto cell = [](std::optional<double> gain) {
-    return gain ? fmt::format("{:.3f}", *gain) : std::string("-");
-  };
   std::vector<std::string> means = {"geometric mean"};
   for (const PlanGains& each : all) {
     double sum = 0, count = 0;
-    for (const std::optional<double>& gain : each.gains)
-      if (gain && *gain > 0) sum += std::log(*gain), ++count;
-    means.push_back(cell(count > 0 ? std::optional(std::exp(sum / count)) : std::nullopt));
+    for (const std::optional<PlanDuel>& duel : each.duels)
+      if (duel && duel->outcome == Outcome::measured) sum += std::log(duel->gain()), ++count;
+    means.push_back(count > 0 ? fmt::format("{:.3f}", std::exp(sum / count)) : "-");
   }
   for (size_t m = 0; m < models.size(); ++m) {
     std::vector<std::string> row = {models[m].name};
-    for (const PlanGains& each : all) row.push_back(cell(each.gains[m]));
+    for (const PlanGains& each : all) row.push_back(gain_cell(each.duels[m]));
     table.add_row(std::move(row));
   }
   table.add_rule();
@@ -125,13 +139,39 @@ std::string gains_text(std::span<const HeldBackModel> models, std::span<const Pl
   return table.to_string();
 }
 
+// Models that a default price makes slower than it may.
+std::string too_slow_text(std::span<const HeldBackModel> models, std::span<const PlanGains> all) {
+  std::string text;
+  for (const PlanGains& each : all)
+    for (size_t m = 0; m < models.size() && each.is_default; ++m) {
+      const std::optional<PlanDuel>& duel = each.duels[m];
+      if (!duel || !is_too_slow(*duel)) continue;
+      if (duel->outcome == Outcome::measured)
+        text += fmt::format("{} takes {:.3f} times as long by the {} price ({:.3f} to {:.3f})\n",
+                            models[m].name, duel->times.ratio, each.name, duel->times.interval->low,
+                            duel->times.interval->high);
+      else
+        text +=
+            fmt::format("{} by the {} price: {}\n", models[m].name, each.name, name(duel->outcome));
+    }
+  if (text.empty())
+    return fmt::format("no model is surely slower by more than {:.0f} %\n", 100 * kMostSlower);
+  return fmt::format("surely slower by more than {:.0f} %:\n{}", 100 * kMostSlower, text);
+}
+
 // How many times as fast models are as by the analytic price, by name of the other one.
 std::string gains_json(std::span<const HeldBackModel> models, std::span<const PlanGains> all) {
   Json json = Json::array();
   for (size_t m = 0; m < models.size(); ++m) {
     Json row = {{"model", models[m].name}};
-    for (const PlanGains& each : all)
-      if (each.gains[m]) row[std::string(each.name)] = *each.gains[m];
+    Json slower = Json::array();
+    for (const PlanGains& each : all) {
+      const std::optional<PlanDuel>& duel = each.duels[m];
+      if (!duel) continue;
+      row[std::string(each.name)] = duel->gain();
+      if (each.is_default && is_too_slow(*duel)) slower.push_back(each.name);
+    }
+    row["too_slow_by"] = std::move(slower);
     json.push_back(std::move(row));
   }
   return json.dump(1);
@@ -161,7 +201,7 @@ Status eval_plans(const Arguments& arguments, Console& console, Findings& to) {
       HONE_TRY(gains_by("adapted", models, target, own, options)),
       HONE_TRY(
           tuned_gains(models, target, static_cast<double>(arguments.integer("tuned")), console))};
-  to.text += gains_text(models, all);
+  to.text += gains_text(models, all) + too_slow_text(models, all);
   to.fields.push_back(fmt::format("\"plans\": {}", gains_json(models, all)));
   return {};
 }

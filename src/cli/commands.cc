@@ -12,6 +12,7 @@
 #include "cli/rows_memory.h"
 #include "cli/rows_model.h"
 #include "cli/rows_place.h"
+#include "cli/rows_plans.h"
 #include "cli/rows_price.h"
 #include "cli/rows_quantize.h"
 #include "cli/rows_rules.h"
@@ -637,6 +638,13 @@ constexpr Command kCommands[] = {
      .options = kTrainCost,
      .examples = kTrainCostExamples,
      .run = &cmd_train_cost},
+    {.name = "train plans",
+     .summary = "Make a model of whole plans, from plans that ran in turns",
+     .text = kTrainPlansText,
+     .positionals = kPlansOfSets,
+     .options = kTrainPlans,
+     .examples = kTrainPlansExamples,
+     .run = &cmd_train_plans},
     {.name = "train layout",
      .summary = "Make a model that orders layouts of whole programs",
      .text = "A network on the graph of a program learns which of two assignments of layouts is "
@@ -676,25 +684,21 @@ constexpr Command kCommands[] = {
      .run = &cmd_eval},
     {.name = "eval price",
      .summary = "Judge the learned price by processors and programs that it has not seen",
-     .text =
-         "Models learn from a part of the sets, and are judged by the rest. A first table is of "
-         "processors that are left out, a second one of families of programs, a third one of "
-         "both. They are the tables of 'hone eval', by kind of kernel. A set that was made "
-         "without a probe gets the rates that its kernels imply. --plans says how fast "
-         "models are here for one of their default plan by the analytic price. It plans by the "
-         "learned price that comes with hone and by the one of this machine, if there is one, "
-         "and tunes (docs/learned-prices.md).",
+     .text = kEvalPriceText,
      .positionals = kEvalPriceData,
      .options = kEvalPrice,
      .examples = kEvalPriceExamples,
      .run = &cmd_eval_price},
+    {.name = "eval plans",
+     .summary = "Judge models of whole plans by programs that they have not seen",
+     .text = kEvalPlansText,
+     .positionals = kPlansOfSets,
+     .options = kEvalPlans,
+     .examples = kEvalPlansExamples,
+     .run = &cmd_eval_plans},
     {.name = "eval placement",
      .summary = "Judge the policy of placement by its rivals, on drawn problems",
-     .text =
-         "Prints four figures for each placer. They are its step over that of the best "
-         "quick rival, the mean gap to the bound, the time, and the problems where it is the "
-         "best. Searches begin at the best quick rival. Problems are of the families that policies "
-         "learn from, and of families and Systems that they do not see (docs/placement.md).",
+     .text = kEvalPlacementText,
      .options = kEvalPlacement,
      .examples = kEvalPlacementExamples,
      .run = &cmd_eval_placement},

@@ -33,7 +33,8 @@ inline constexpr Option kBuildOwn[] = {
     {.name = "each",
      .take = Take::text,
      .value = "TIME",
-     .doc = "longest time for one kernel of task tile; slow kernels have fewer schedules",
+     .doc = "longest time for one kernel of task tile, where slow ones have fewer schedules; for "
+            "plans, for a pair, which has a second at most",
      .fallback = "20s"},
     {.name = "kernels",
      .take = Take::integer,
@@ -53,14 +54,13 @@ inline constexpr Option kBuildOwn[] = {
      .take = Take::word,
      .value = "TASK",
      .doc = "tile: kernels by many schedules; fusion: kernels of other groups by the planner's "
-            "schedule; layout: whole programs by many layouts",
+            "schedule; layout: whole programs by many layouts; plans: whole plans in turns",
      .fallback = "tile",
-     .words = "tile|fusion|layout"},
+     .words = "tile|fusion|layout|plans"},
     {.name = "plans",
      .take = Take::integer,
      .value = "N",
-     .doc = "plans of each program, for fusion and layout",
-     .fallback = "400",
+     .doc = "plans of each program, for fusion and layout (default: 400), and for plans (24)",
      .low = 1,
      .high = 1'000'000},
     {.name = "whole",
@@ -76,8 +76,9 @@ inline constexpr Option kBuildOwn[] = {
     {.name = "cost",
      .take = Take::text,
      .value = "PRICE",
-     .doc = "price to store beside times for 'hone eval', for layout: analytic; learned; or the "
-            "file of a model (default: learned if there is a model of this target)"},
+     .doc = "price to store beside times for 'hone eval', for layout; or to plan by, for plans. "
+            "It is analytic, learned, or the file of a model (default: learned if there is a model "
+            "of this target)"},
     {.name = "random-graphs",
      .take = Take::integer,
      .value = "N",
@@ -89,7 +90,7 @@ inline constexpr Option kBuildOwn[] = {
      .take = Take::file,
      .value = "LOG",
      .doc = "use this log's times of the kernels, under the same conditions, instead of measuring "
-            "them again"},
+            "them again; for plans: run its best plans, too"},
     {.name = "seed",
      .take = Take::integer,
      .value = "N",

@@ -7,6 +7,14 @@
 
 namespace hone::cli::rows {
 
+inline constexpr std::string_view kEvalPriceText =
+    "Models learn from a part of the sets, and are judged by the rest. A first table is of "
+    "processors that are left out, a second one of families of programs, a third one of "
+    "both. They are the tables of 'hone eval', by kind of kernel. A set that was made "
+    "without a probe gets the rates that its kernels imply. --plans says how fast "
+    "models are here for one of their default plan by the analytic price. It plans by the "
+    "learned price that comes with hone and by the one of this machine, if there is one, "
+    "and tunes (docs/learned-prices.md).";
 inline constexpr Positional kEvalPriceData[] = {
     {.name = "SET",
      .take = Take::file,

@@ -189,6 +189,11 @@ inline constexpr Example kTrainPlacementExamples[] = {
     {"hone train placement -o my.policy --steps 20", "a second call goes on where the first ended"},
     {"hone train placement -o my.policy --steps 20 --seed 1 --anew", "other problems"},
     {"hone train placement --fusions -o my.head --steps 20", "which fusions to make"}};
+inline constexpr std::string_view kEvalPlacementText =
+    "Prints four figures for each placer. They are its step over that of the best "
+    "quick rival, the mean gap to the bound, the time, and the problems where it is the "
+    "best. Searches begin at the best quick rival. Problems are of the families that policies "
+    "learn from, and of families and Systems that they do not see (docs/placement.md).";
 inline constexpr Option kEvalPlacement[] = {
     {.name = "policy",
      .take = Take::file,

@@ -5,11 +5,9 @@
 #include <limits>
 #include <optional>
 
-#include "base/file.h"
-#include "base/hash.h"
 #include "base/team.h"
 #include "base/text.h"
-#include "formats/safetensors.h"
+#include "cost/model_file.h"
 #include "target/fingerprint.h"
 
 namespace hone {
@@ -19,11 +17,9 @@ constexpr std::string_view kFormat = "hone kernel model 4";
 constexpr std::string_view kFormatOfSeveral = "hone model of several processors 1";
 constexpr size_t kMaxMembers = 64, kMaxWidth = 1024, kMaxKernels = 1 << 16;
 
-constexpr size_t kMaxTargets = 1024, kHexDigits = 16;
+constexpr size_t kMaxTargets = 1024;
 
 constexpr int64_t kAll = kFeatures, kOfKernel = kKernelFeatures, kOfTarget = kTargetFeatures;
-
-std::string hex(uint64_t number) { return fmt::format("{:016x}", number); }
 
 // ---- Writing ------------------------------------------------------------------------------------
 
@@ -57,8 +53,8 @@ class Writer {
     metadata["format"] = model.is_of_several() ? kFormatOfSeveral : kFormat;
     metadata["features"] = feature_version();
     metadata["target"] = model.target;
-    metadata["fingerprint"] = hex(model.fingerprint);
-    metadata["core"] = hex(model.core);
+    metadata["fingerprint"] = hex_text(model.fingerprint);
+    metadata["core"] = hex_text(model.core);
     metadata["threads"] = std::to_string(model.threads);
     metadata["prices"] = print(model.prices, model.target);
     add_trust("", model.reach, model.lead, model.levels, model.bounds);
@@ -69,23 +65,13 @@ class Writer {
     std::vector<std::string> lines;
     for (const auto& [what, count] : model.seen) lines.push_back(fmt::format("{} {}", count, what));
     metadata["seen"] = join(lines, "\n");
-    metadata["checksum"] = hex(checksum(content_));
+    metadata["checksum"] = hex_text(checksum_of(content_));
     return std::move(content_);
-  }
-
-  // The mean of all but itself.
-  static uint64_t checksum(const Safetensors& content) {
-    Hasher hasher;
-    for (const auto& [key, text] : content.metadata)
-      if (key != "checksum") hasher.add(std::string_view(key)).add(std::string_view(text));
-    for (const NamedTensor& each : content.tensors)
-      hasher.add(std::string_view(each.name)).add(each.tensor.bytes());
-    return hasher.value();
   }
 
  private:
   void add(std::string name, std::initializer_list<Dim> dims, std::span<const float> values) {
-    content_.tensors.push_back({std::move(name), Tensor::of(Type::get(DType::f32, dims), values)});
+    add_numbers(content_, std::move(name), dims, values);
   }
 
   static std::string text_of(std::span<const RegretBound> bounds) {
@@ -119,7 +105,7 @@ class Writer {
     auto& metadata = content_.metadata;
     for (const ModelTarget& each : processors.targets) {
       const std::string prefix = fmt::format("processor{}/", lines.size());
-      lines.push_back(fmt::format("{} {} {} {}", hex(each.fingerprint), hex(each.core),
+      lines.push_back(fmt::format("{} {} {} {}", hex_text(each.fingerprint), hex_text(each.core),
                                   each.kernels, each.name));
       features.insert(features.end(), each.features.all().begin(), each.features.all().end());
       metadata[prefix + "prices"] = print(each.prices, each.name);
@@ -139,25 +125,24 @@ class Writer {
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-class Reader {
+class Reader : private ModelFields {
  public:
-  explicit Reader(const Safetensors& content) : content_(content) {}
+  explicit Reader(const Safetensors& content) : ModelFields(content), content_(content) {}
 
   Result<KernelModel> run() {
     const std::string format = HONE_TRY(text("format"));
     if (format != kFormat && format != kFormatOfSeveral)
       return bad_input("the format is '{}', not '{}' or '{}'", excerpt(format), kFormat,
                        kFormatOfSeveral);
-    if (HONE_TRY(text("checksum")) != hex(Writer::checksum(content_)))
-      return bad_input("the checksum does not fit: the file is damaged");
+    HONE_TRY(check_sum());
     if (HONE_TRY(text("features")) != feature_version())
       return bad_input("the model knows features of version {}, this hone has {}",
                        excerpt(HONE_TRY(text("features"))), feature_version())
           .with_hint("'hone train cost' makes a model for this hone");
     model_.target = HONE_TRY(text("target"));
     model_.prices = HONE_TRY(parse_prices(HONE_TRY(text("prices")), model_.target, "prices"));
-    model_.fingerprint = HONE_TRY(fingerprint("fingerprint"));
-    model_.core = HONE_TRY(fingerprint("core"));
+    model_.fingerprint = HONE_TRY(hex("fingerprint"));
+    model_.core = HONE_TRY(hex("core"));
     model_.threads = HONE_TRY(parse_int(HONE_TRY(text("threads"))));
     if (model_.threads < 1 || model_.threads > Team::kMaxThreads)
       return bad_input("{} threads are outside of 1..{}", model_.threads, Team::kMaxThreads);
@@ -185,36 +170,6 @@ class Reader {
   }
 
  private:
-  Result<std::string> text(std::string_view key) const {
-    const auto at = content_.metadata.find(std::string(key));
-    if (at == content_.metadata.end()) return bad_input("the entry '{}' is missing", key);
-    return at->second;
-  }
-
-  Result<double> number(std::string_view key) const {
-    const double number = HONE_TRY(parse_double(HONE_TRY(text(key))));
-    if (!std::isfinite(number) || number < 0)
-      return bad_input("the entry '{}' is not a number", key);
-    return number;
-  }
-
-  Result<uint64_t> fingerprint(std::string_view key) const {
-    const std::string digits = HONE_TRY(text(key));
-    return parse_hex(key, digits);
-  }
-
-  static Result<uint64_t> parse_hex(std::string_view key, std::string_view digits) {
-    uint64_t number = 0;
-    for (char c : digits) {
-      const size_t digit = std::string_view("0123456789abcdef").find(c);
-      if (digit == std::string_view::npos || digits.size() != kHexDigits)
-        return bad_input("the {} '{}' is not 16 hex digits", key, excerpt(digits));
-      number = number << 4 | digit;
-    }
-    if (digits.empty()) return bad_input("the {} has no digits", key);
-    return number;
-  }
-
   // The targets of a model of several processors.
   Status processors() {
     if (HONE_TRY(text("target_features")) != target_feature_version())
@@ -311,25 +266,6 @@ class Reader {
       if (line != "all") bound.kind = line;
       to.push_back(std::move(bound));
     }
-    return {};
-  }
-
-  Result<std::span<const float>> numbers(const std::string& name,
-                                         std::initializer_list<Dim> dims) const {
-    const Tensor* tensor = content_.find(name);
-    if (tensor == nullptr) return bad_input("the tensor '{}' is missing", name);
-    const Type type = Type::get(DType::f32, dims);
-    if (tensor->type() != type)
-      return bad_input("the tensor '{}' is {}, not {}", name, tensor->type().to_string(),
-                       type.to_string());
-    for (float each : tensor->as<float>())
-      if (!std::isfinite(each))
-        return bad_input("the tensor '{}' has an element that is not a number", name);
-    return tensor->as<float>();
-  }
-
-  Status fill(const std::string& name, std::span<float> to) const {
-    std::ranges::copy(HONE_TRY(numbers(name, {std::ssize(to)})), to.begin());
     return {};
   }
 
@@ -460,18 +396,14 @@ const RegretBound* KernelModel::bound_of(std::string_view kind) const {
   return of_all;
 }
 
-uint64_t hash_of(const KernelModel& model) { return Writer::checksum(Writer().run(model)); }
+uint64_t hash_of(const KernelModel& model) { return checksum_of(Writer().run(model)); }
 
 Status write_kernel_model(const std::filesystem::path& path, const KernelModel& model) {
   return write_safetensors(path, Writer().run(model));
 }
 
 Result<KernelModel> read_kernel_model(const std::filesystem::path& path) {
-  std::error_code failed;
-  const auto bytes = std::filesystem::file_size(path, failed);
-  if (!failed && bytes > static_cast<uintmax_t>(kMaxModelBytes))
-    return over_limit("a model of {} bytes, more than {}", bytes, kMaxModelBytes)
-        .within(path.native());
+  HONE_TRY(check_model_size(path));
   return model_in(read_safetensors(path), path.native());
 }
 
@@ -488,7 +420,7 @@ Status check_is_for(const KernelModel& model, const Target& target) {
   if (model.is_of_several()) return {};
   if (model.fingerprint == fingerprint(target)) return {};
   return unsupported("the model is of the target '{}' ({}), not of '{}' ({})", model.target,
-                     hex(model.fingerprint), target.name, hex(fingerprint(target)))
+                     hex_text(model.fingerprint), target.name, hex_text(fingerprint(target)))
       .with_hint("'hone train cost' makes one for this target");
 }
 

@@ -143,7 +143,6 @@ inline constexpr double kNoLead = 1;
 
 uint64_t hash_of(const KernelModel& model);  // of all of it
 
-inline constexpr int64_t kMaxModelBytes = int64_t{16} << 20;
 // A safetensors file, all of which a checksum covers.
 Status write_kernel_model(const std::filesystem::path& path, const KernelModel& model);
 // Refuses what is damaged, and what was made for other features.

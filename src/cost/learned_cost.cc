@@ -148,10 +148,23 @@ LearnedCost::LearnedCost(const Target& target, std::shared_ptr<const KernelModel
       baseline_(std::move(baseline)),
       analytic_(target, model_->prices),
       sureness_(sureness),
-      version_(fmt::format("learned {:016x} sure {} beside {} on {}", hash_of(*model_), sureness,
-                           baseline_ == nullptr ? "nothing" : baseline_->version(),
-                           analytic_.version())),
+      prices_(fmt::format("learned {:016x} sure {} beside {} on {}", hash_of(*model_), sureness,
+                          baseline_ == nullptr ? "nothing" : baseline_->version(),
+                          analytic_.version())),
+      version_(prices_),
       place_(std::move(place)) {}
+
+LearnedCost::LearnedCost(const LearnedCost& prices, std::shared_ptr<const PlanModel> plans)
+    : target_(prices.target_),
+      model_(prices.model_),
+      fast_(prices.fast_),
+      baseline_(prices.baseline_),
+      analytic_(prices.analytic_),
+      sureness_(prices.sureness_),
+      prices_(prices.prices_),
+      version_(fmt::format("{} plans {:016x}", prices_, hash_of(*plans))),
+      place_(prices.place_),
+      plans_(std::move(plans)) {}
 
 std::unique_ptr<PricedKernel> LearnedCost::kernel(std::shared_ptr<const KernelFacts> facts,
                                                   int64_t threads) const {

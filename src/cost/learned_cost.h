@@ -7,6 +7,7 @@
 #include "cost/analytic.h"
 #include "cost/fast_model.h"
 #include "cost/kernel_model.h"
+#include "cost/plan_model.h"
 
 namespace hone {
 
@@ -26,6 +27,9 @@ class LearnedCost : public Cost {
   LearnedCost(const Target& target, std::shared_ptr<const KernelModel> model,
               std::shared_ptr<const Cost> baseline = nullptr, std::string place = "",
               double sureness = kUsualSureness);
+  // The same with a model of whole plans, which ranks the best few plans of the planner. It has
+  // learned by these prices (check_is_for()).
+  LearnedCost(const LearnedCost& prices, std::shared_ptr<const PlanModel> plans);
 
   std::string version() const override { return version_; }
   std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
@@ -38,6 +42,8 @@ class LearnedCost : public Cost {
 
   const KernelModel& model() const { return *model_; }
   const std::string& place() const { return place_; }
+  const PlanModel* plans() const { return plans_.get(); }         // null: there is none
+  std::string_view version_of_prices() const { return prices_; }  // version() without such a model
   // Says whether the networks decide about the price of a kernel, or why not.
   Status check_knows(const KernelFacts& facts, int64_t threads) const;
 
@@ -77,7 +83,8 @@ class LearnedCost : public Cost {
   const std::shared_ptr<const Cost> baseline_;
   const AnalyticCost analytic_;
   const double sureness_;
-  const std::string version_, place_;
+  const std::string prices_, version_, place_;
+  const std::shared_ptr<const PlanModel> plans_;
 };
 
 }  // namespace hone

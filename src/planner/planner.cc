@@ -3,7 +3,10 @@
 #include <optional>
 
 #include "cost/gpu_cost.h"
+#include "cost/learned_cost.h"
 #include "plan/collectives.h"
+#include "planner/complete_once.h"
+#include "planner/few_plans.h"
 #include "planner/frame_kernels.h"
 #include "planner/steps.h"
 
@@ -85,8 +88,34 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target) {
   return complete(graph, std::move(partial), target, *analytic_cost(target));
 }
 
+namespace {
+
+// The model of plans that ranks, where all is open; null: one plan is made.
+const PlanModel* ranking(const Graph& graph, const Plan& partial, const Target& target,
+                         const Cost& cost) {
+  const LearnedCost* const learned = cost.learned();
+  if (learned == nullptr || learned->plans() == nullptr || target.gpu || !graph.is_static())
+    return nullptr;
+  const PlanModel& model = *learned->plans();
+  Plan but_threads = partial;
+  but_threads.threads.reset();
+  but_threads.graph = Plan().graph;
+  const bool is_open = but_threads == Plan();
+  const int64_t threads = partial.threads.value_or(target.cores);
+  return is_open && model.gains() && model.threads == threads ? &model : nullptr;
+}
+
+}  // namespace
+
 Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, const Cost& cost,
                       const PlannerOptions& options) {
+  if (const PlanModel* const model = ranking(graph, partial, target, cost))
+    return best_of_few(graph, partial, target, cost, *model, options);
+  return complete_once(graph, std::move(partial), target, cost, options);
+}
+
+Result<Plan> complete_once(const Graph& graph, Plan partial, const Target& target, const Cost& cost,
+                           const PlannerOptions& options) {
   HONE_TRY(check(partial, graph, target));
   Plan plan = partial;
   if (!graph.name().empty()) plan.graph = graph.name();

@@ -17,6 +17,7 @@
 #include "kernel/algorithms/winograd.h"
 #include "kernel/matrix.h"
 #include "planner/chain_schedules.h"
+#include "planner/few_plans.h"
 #include "planner/steps.h"
 
 namespace hone {
@@ -694,7 +695,9 @@ ScheduleChooser::ScheduleChooser(const Target& target, const Cost& cost, int64_t
       options_(options),
       store_(options.known == nullptr ? own_ : *options.known),
       known_((cost.version().empty() ? unversioned_ : store_).known(cost.version(), threads)) {
-  store_.serve(target, left_out(options.heuristics));
+  Heuristics of_schedules = options.heuristics;
+  for (bool Heuristics::* flag : structure_heuristics()) of_schedules.*flag = true;
+  store_.serve(target, left_out(of_schedules));
 }
 
 Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {

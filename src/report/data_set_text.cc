@@ -107,8 +107,7 @@ std::string built_text(const BuiltSet& built) {
     text +=
         fmt::format("{} races were refused, because the machine was not steady\n", built.refused);
   if (built.plans > 0)
-    text += fmt::format("{} assignments of layouts, {} runs of whole programs\n", built.plans,
-                        built.whole);
+    text += fmt::format("{} {}, {} runs of whole programs\n", built.plans, built.what, built.whole);
   if (!built.errors.empty()) {
     double error = 0;
     for (double ratio : built.errors) error += std::abs(ratio - 1);

@@ -24,6 +24,10 @@ Result<std::string> KnownPrices::model_file(const Target& target) const {
   return file_of(target, "model");
 }
 
+Result<std::string> KnownPrices::plans_file(const Target& target) const {
+  return file_of(target, "plans");
+}
+
 Result<std::string> KnownPrices::links_file(const Target& target) const {
   return file_of(target, "system");
 }
@@ -58,6 +62,30 @@ Result<std::optional<KnownModel>> KnownPrices::model(const Target& target) const
                  .model = std::make_shared<const KernelModel>(*std::move(shipped))});
 }
 
+Result<std::shared_ptr<const PlanModel>> KnownPrices::plans(const Target& target,
+                                                            const Cost& cost) const {
+  std::error_code failed;
+  if (!folder_) return std::shared_ptr<const PlanModel>();
+  const std::string file = HONE_TRY(plans_file(target));
+  if (!fs::exists(file, failed)) return std::shared_ptr<const PlanModel>();
+  PlanModel model = HONE_TRY(read_plan_model(file));
+  if (Status fits = check_is_for(model, target, cost); !fits.ok())
+    return std::move(fits).error().within(file);
+  return std::make_shared<const PlanModel>(std::move(model));
+}
+
+// The learned price with the user's model of whole plans, if that counts.
+std::shared_ptr<const Cost> KnownPrices::with_plans(
+    std::shared_ptr<const Cost> cost, const Target& target,
+    const std::function<void(std::string_view)>& note) const {
+  Result<std::shared_ptr<const PlanModel>> found = plans(target, *cost);
+  if (!found.ok())
+    note(fmt::format("the model of plans is not used: {}", found.error().to_string()));
+  if (!found.ok() || *found == nullptr || !(*found)->gains()) return cost;
+  note(fmt::format("a model of plans, {}, ranks the best few", plans_file(target).value()));
+  return std::make_shared<const LearnedCost>(*cost->learned(), *std::move(found));
+}
+
 std::shared_ptr<const Cost> KnownPrices::analytic(const Target& target,
                                                   const std::function<void(std::string_view)>& note,
                                                   const PriceLabels& labels) const {
@@ -79,7 +107,7 @@ std::shared_ptr<const Cost> KnownPrices::cost(const Target& target,
   if (!(*found)->is_shipped)
     note(fmt::format("prices learned on this target, {} ({}: without)", (*found)->place,
                      labels.without_learned));
-  return learned_cost(target, **found, std::move(otherwise), sureness_);
+  return with_plans(learned_cost(target, **found, std::move(otherwise), sureness_), target, note);
 }
 
 Result<std::shared_ptr<const Cost>> KnownPrices::cost_by(
@@ -96,7 +124,7 @@ Result<std::shared_ptr<const Cost>> KnownPrices::cost_by(
     return bad_input("there is no model of the target '{}'", target.name)
         .with_hint("'hone train cost' makes one, and its file can be named");
   if (word == "learned") note(fmt::format("learned prices, {}", found->place));
-  return learned_cost(target, *found, std::move(formula), sureness_);
+  return with_plans(learned_cost(target, *found, std::move(formula), sureness_), target, note);
 }
 
 Status KnownPrices::check_keeps(const Target& target) const {

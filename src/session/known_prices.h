@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cost/cost.h"
 #include "cost/kernel_model.h"
+#include "cost/plan_model.h"
 #include "cost/prices.h"
 #include "target/system.h"
 #include "target/target.h"
@@ -50,6 +51,9 @@ class KnownPrices {
   // The file's model, else the one that hone ships for this kind of processor. Errors: the file is
   // damaged, of another target or other features.
   Result<std::optional<KnownModel>> model(const Target& target) const;
+  // A model of whole plans, which has learned by these prices; null: there is no file. Errors: it
+  // is damaged, of another target or of other prices.
+  Result<std::shared_ptr<const PlanModel>> plans(const Target& target, const Cost& cost) const;
   // The price that the planner chooses by if nobody says how: the model, beside the fitted prices
   // or the default ones. Null: the analytic price with default coefficients. A file that cannot be
   // used costs only speed: the note says so, as it says which files count.
@@ -76,6 +80,7 @@ class KnownPrices {
 
   Result<std::string> fitted_file(const Target& target) const;
   Result<std::string> model_file(const Target& target) const;
+  Result<std::string> plans_file(const Target& target) const;  // a model of whole plans
   // The folder of measurements that a model is trained on.
   Result<std::string> data_folder(const Target& target) const;
   // Makes the folder: what is wrong is found before the work.
@@ -86,6 +91,8 @@ class KnownPrices {
   Status drop_fitted(const Target& target) const;
 
  private:
+  std::shared_ptr<const Cost> with_plans(std::shared_ptr<const Cost> cost, const Target& target,
+                                         const std::function<void(std::string_view)>& note) const;
   Result<std::string> file_of(const Target& target, std::string_view ending) const;
   Result<std::optional<System>> measured_links(const Target& target) const;
 

@@ -138,6 +138,7 @@ class SetBuilder {
   // ---- Programs --------------------------------------------------------------------------------
 
   Status collect_programs(std::span<const NamedProgram> programs) {
+    result_.what = options_.collector->what();
     result_.wanted = static_cast<int64_t>(programs.size());
     options_.progress->start(result_.wanted, "programs");
     for (size_t i = 0; i < programs.size() && !is_over(); ++i) {
@@ -171,8 +172,8 @@ class SetBuilder {
     result_.whole += static_cast<int64_t>(found.whole);
     result_.errors.insert(result_.errors.end(), found.errors.begin(), found.errors.end());
     if (found.is_done) ++result_.collected;
-    options_.progress->note(fmt::format("{}: {} assignments of layouts, {} kernels, {} runs{}",
-                                        program.name, found.plans, found.kernels, found.whole,
+    options_.progress->note(fmt::format("{}: {} {}, {} kernels, {} runs{}", program.name,
+                                        found.plans, result_.what, found.kernels, found.whole,
                                         found.is_done ? "" : "; not all yet"));
     return {};
   }

@@ -74,6 +74,7 @@ struct CollectedPlans {
 class ProgramCollector {
  public:
   virtual ~ProgramCollector() = default;
+  virtual std::string_view what() const = 0;  // it collects: "plans"
   // Tells whether the set has all that is asked for of the program.
   virtual Result<bool> is_done(const DataSet& set, const std::string& program,
                                const BuildOptions& options) const = 0;
@@ -91,6 +92,7 @@ struct BuiltSet {
   int64_t taken = 0;                  // records, from the other log
   int64_t compiles = 0, reused = 0;
   int64_t refused = 0;                     // races
+  std::string_view what = {};              // a collector collects
   int64_t plans = 0, whole = 0;            // of programs, by a collector; whole runs
   std::vector<double> errors = {};         // of composed times: composed / whole, by run
   std::vector<std::string> left_out = {};  // programs and kernels, and why

@@ -1,7 +1,6 @@
 #include "tune/calibrate.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "cost/analytic.h"
 #include "cost/learned_cost.h"
@@ -18,8 +17,6 @@ constexpr size_t kLeastTimed = 3;  // schedules of a kernel, to say something ab
 constexpr size_t kLeastFitted = 2, kLeastHeldOut = 1;  // kernels
 constexpr double kForKernels = 0.6;                    // of the time; the rest is for whole models
 constexpr double kForShares = 0.05;                    // to see what kinds of kernels models have
-
-using Clock = std::chrono::steady_clock;
 
 PriceCheck check_of(std::span<const TimedKernel> kernels, const Target& target, int64_t threads,
                     const Prices& prices) {
@@ -75,39 +72,42 @@ class Calibrator {
                                              options_.threads, kForShares * options_.seconds));
     const size_t count = choice.left();
     Rng rng(options_.seed);
+    TimeBudget batches(kForKernels * options_.seconds - elapsed(), options_.now);
     for (size_t i = 0; i < count; ++i) {
-      const double left = kForKernels * options_.seconds - elapsed();
-      if (left <= 0 && is_enough()) {
+      if (!batches.has_time_for_step() && is_enough()) {
         result_.left_out = choice.left();
         break;
       }
-      const double share = left / static_cast<double>(choice.left());
+      const double share = batches.left() / static_cast<double>(choice.left());
       const CalibrationKernel kernel = *choice.next();
       const std::vector<Schedule> draws =
           choice.schedules_of(kernel, CalibrateOptions::kMostSchedules, rng.fork());
-      if (HONE_TRY(time(kernel, draws, elapsed() + share, i + 1, count)))
+      if (HONE_TRY(time(kernel, draws, elapsed() + share, batches, i + 1, count)))
         choice.keep(kernel.kind, (kernel.is_held_out ? held_out_ : fitted_).back());
     }
     return {};
   }
 
-  double elapsed() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+  double elapsed() const { return budget_.elapsed(); }
 
   bool is_enough() const {
     return fitted_.size() >= kLeastFitted && held_out_.size() >= kLeastHeldOut;
   }
 
-  // Batch by batch until that time; one batch in any case. True if it was measured.
+  // Batch by batch until that time, as far as there is time for the longest batch so far; one batch
+  // in any case. True if it was measured.
   Result<bool> time(const CalibrationKernel& kernel, std::span<const Schedule> draws, double until,
-                    size_t number, size_t count) {
+                    TimeBudget& batches, size_t number, size_t count) {
     MeterOptions meter;
     meter.conditions.threads = options_.threads;
     meter.seed = options_.seed;
     meter.cancel = options_.cancel;
     KernelTimer timer(kernel.facts, kernel.planned, target_, known_, meter);
-    for (size_t at = 0; at < draws.size() && (at == 0 || elapsed() < until); at += kAtOnce) {
+    const auto goes_on = [&] { return elapsed() < until && batches.has_time_for_step(); };
+    for (size_t at = 0; at < draws.size() && (at == 0 || goes_on()); at += kAtOnce) {
       const auto batch = draws.subspan(at, std::min(kAtOnce, draws.size() - at));
-      const Result<std::vector<double>> seconds = timer.seconds(batch);
+      const Result<std::vector<double>> seconds =
+          batches.step([&] { return timer.seconds(batch); });
       if (seconds.ok()) continue;
       if (seconds.error().code() == ErrorCode::interrupted) return seconds.error();
       break;  // of this kernel; the others tell enough
@@ -153,20 +153,21 @@ class Calibrator {
     if (result_.fitted == Prices() && !result_.adapted) return {};
     const auto adapted =
         result_.adapted ? std::make_shared<const KernelModel>(*result_.adapted) : options_.model;
-    result_.decide_by(HONE_TRY(race_prices(
-        options_.held_back, target_, planning(Prices(), options_.model),
-        planning(result_.fitted, adapted),
-        {.seconds = std::max(options_.seconds - elapsed(), (1 - kForKernels) * options_.seconds),
-         .threads = options_.threads,
-         .cancel = options_.cancel,
-         .told = options_.told,
-         .timer = options_.timer})));
+    result_.decide_by(
+        HONE_TRY(race_prices(options_.held_back, target_, planning(Prices(), options_.model),
+                             planning(result_.fitted, adapted),
+                             {.seconds = budget_.left(),
+                              .threads = options_.threads,
+                              .cancel = options_.cancel,
+                              .told = options_.told,
+                              .timer = options_.timer,
+                              .now = options_.now})));
     return {};
   }
 
   const Target& target_;
   const CalibrateOptions& options_;
-  const Clock::time_point began_ = Clock::now();
+  const TimeBudget budget_ = TimeBudget(options_.seconds, options_.now);
   MeasuredKernels known_;
   std::vector<TimedKernel> fitted_, held_out_;
   Calibration result_;

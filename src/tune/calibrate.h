@@ -19,7 +19,7 @@
 namespace hone {
 
 struct CalibrateOptions {
-  double seconds = 180;  // for all; a few kernels are measured in any case
+  double seconds = 180;  // for all; a few kernels and one model are measured in any case
   int64_t threads = 1;
   uint64_t seed = 0;
   Log* log = nullptr;        // what was measured before, and what is measured now
@@ -30,6 +30,7 @@ struct CalibrateOptions {
   std::shared_ptr<const KernelModel> model = nullptr;
   std::vector<HeldBackModel> held_back = held_back_models();  // that decide about the fit
   PlanTimer timer = duel;                                     // of PriceRaceOptions
+  SecondsClock now = steady_seconds;
   static constexpr int64_t kMostSchedules = 24;  // of a kernel: the planned one and drawn ones
 };
 

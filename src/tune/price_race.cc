@@ -1,7 +1,6 @@
 #include "tune/price_race.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "compile/compilation.h"
@@ -10,8 +9,6 @@
 
 namespace hone {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr double kLongestDuel = 6;  // seconds
 constexpr size_t kLeastModels = 3;  // that say something of models in general
@@ -42,7 +39,8 @@ class Race {
       : target_(target), options_(options) {}
 
   Result<RacedModel> run(const HeldBackModel& model, const std::shared_ptr<const Cost>& old_prices,
-                         const std::shared_ptr<const Cost>& new_prices, double seconds) const {
+                         const std::shared_ptr<const Cost>& new_prices, double seconds,
+                         double most_seconds) const {
     const Graph graph = HONE_TRY(model.load());
     Compilation before = compilation(graph, old_prices), after = compilation(graph, new_prices);
     RacedModel raced = {model.name};
@@ -53,9 +51,10 @@ class Race {
     const Image* const first = HONE_TRY(before.image());
     const Image* const second = HONE_TRY(after.image());
     const std::vector<Tensor> inputs = HONE_TRY(random_inputs(graph, 0));
-    raced.duel = HONE_TRY(
-        options_.timer(*first, *second, inputs,
-                       {.seconds = std::min(seconds, kLongestDuel), .cancel = options_.cancel}));
+    raced.duel = HONE_TRY(options_.timer(*first, *second, inputs,
+                                         {.seconds = std::min(seconds, kLongestDuel),
+                                          .most_seconds = most_seconds,
+                                          .cancel = options_.cancel}));
     tell(raced.duel->outcome == Outcome::measured
              ? fmt::format("{}: {:.3f}x", model.name, raced.duel->gain())
              : fmt::format("{}: {}", model.name, name(raced.duel->outcome)));
@@ -92,6 +91,11 @@ std::vector<HeldBackModel> held_back_models() {
           of_zoo("squeezenet", "squeezenet", {})};
 }
 
+bool is_too_slow(const PlanDuel& duel) {
+  if (duel.outcome != Outcome::measured) return !duel.lacks_time;
+  return duel.times.interval && duel.times.interval->low > 1 + kMostSlower;
+}
+
 PriceRace race_of(std::vector<RacedModel> models, size_t left_out) {
   PriceRace race = {std::move(models), left_out};
   const auto was_measured = [](const RacedModel& model) {
@@ -125,15 +129,17 @@ Result<PriceRace> race_prices(std::span<const HeldBackModel> models, const Targe
                               const std::shared_ptr<const Cost>& new_prices,
                               const PriceRaceOptions& options) {
   const Race race(target, options);
-  const auto elapsed = [start = Clock::now()] {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
+  TimeBudget budget(options.seconds, options.now);
   std::vector<RacedModel> raced;
   for (size_t i = 0; i < models.size(); ++i) {
-    const double left = options.seconds - elapsed();
-    if (i > 0 && left <= 0) break;
-    const double share = left / static_cast<double>(models.size() - i);
-    Result<RacedModel> one = race.run(models[i], old_prices, new_prices, share);
+    // Compiling both plans takes time, too: a model begins if the longest before it would fit.
+    if (i > 0 && !budget.has_time_for_step()) break;
+    const double share = budget.left() / static_cast<double>(models.size() - i);
+    const double most = i == 0 ? INFINITY : budget.left();
+    Result<RacedModel> one =
+        budget.step([&] { return race.run(models[i], old_prices, new_prices, share, most); });
+    // A model that there was no time for says nothing of prices.
+    if (one.ok() && one->duel && one->duel->lacks_time && i > 0) break;
     if (one.ok()) {
       raced.push_back(*std::move(one));
       continue;

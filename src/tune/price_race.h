@@ -13,6 +13,7 @@
 #include "ir/graph.h"
 #include "target/target.h"
 #include "tune/plan_duel.h"
+#include "tune/time_budget.h"
 
 // True if prices choose plans that are faster: whole models run in turns under the plans of old
 // prices and of new ones. How well prices order schedules of single kernels does not say it.
@@ -46,12 +47,19 @@ struct PriceRace {
 // The same with `all`.
 PriceRace race_of(std::vector<RacedModel> models, size_t left_out);
 
+// No model is to be slower by the default price than by the analytic one by more than this share.
+inline constexpr double kMostSlower = 0.02;
+// True if the second plan is surely slower than that, by the interval of the ratio, or does not run
+// as the first one does.
+bool is_too_slow(const PlanDuel& duel);
+
 struct PriceRaceOptions {
-  double seconds = 60;  // for all; one model is raced in any case
+  double seconds = 60;  // for all, compiling included; one model is raced in any case
   int64_t threads = 1;
   const CancelToken* cancel = nullptr;
   std::function<void(std::string_view)> told = {};  // a line for each model
   PlanTimer timer = duel;
+  SecondsClock now = steady_seconds;
 };
 Result<PriceRace> race_prices(std::span<const HeldBackModel> models, const Target& target,
                               const std::shared_ptr<const Cost>& old_prices,

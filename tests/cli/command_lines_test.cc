@@ -64,6 +64,8 @@ const std::map<std::string_view, Words>& lines() {
       {"train placement", {"-o", "place.policy", "--steps", "1"}},
       {"eval placement", {"--graphs", "1", "--nodes", "16", "--trials", "20"}},
       {"eval price", {"--plans", "small.hone", "--seconds", "1", "--tuned", "0"}},
+      {"train plans", {"set", "-o", "some.plans", "--epochs", "1"}},
+      {"eval plans", {"set", "--epochs", "1"}},
       {"train layout", {"set", "-o", "layout.model", "--epochs", "1"}},
       {"eval", {"set", "--epochs", "1"}},
       {"conformance", {"set"}},

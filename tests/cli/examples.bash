@@ -69,6 +69,10 @@ files_for() { # files_for EXAMPLE
     mv layout.set set
     echo 'train zoo:squeezenet,size=tiny' >my.split
   fi
+  if [[ $1 == "hone "*" plans set"* && -e plans.set ]]; then
+    rm -r set
+    mv plans.set set
+  fi
 }
 
 # A log, and what commands of it read and write.
@@ -95,6 +99,8 @@ make_learned() {
   printf 'train zoo:squeezenet,image=64\ntest zoo:mobilenet_v2,image=64\n' >my.split
   hone dataset build zoo:mlp,size=tiny zoo:squeezenet,size=tiny --task layout --plans 24 --whole 0 \
     --budget 4s -o layout.set
+  hone dataset build zoo:mlp,size=tiny zoo:squeezenet,size=tiny --task plans --plans 1 \
+    --each 0.1s --cost analytic -o plans.set
 }
 
 make_rest() {

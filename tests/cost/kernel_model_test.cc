@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "cost/fast_model.h"
+#include "cost/model_file.h"
 #include "formats/safetensors.h"
 #include "tests/base/says_testing.h"
 #include "tests/cost/kernel_model_testing.h"

@@ -8,6 +8,7 @@
 #include "cost/learned_cost.h"
 #include "target/presets.h"
 #include "tests/cost/kernel_model_testing.h"
+#include "tests/cost/plan_model_testing.h"
 #include "tests/target/target_testing.h"
 
 namespace hone::HONE_FILE {
@@ -75,6 +76,37 @@ TEST_F(KnownPricesTest, AModelCountsBesideFittedPrices) {
   ASSERT_EQ(both->learned(), both.get());
   EXPECT_EQ(both->baseline()->version(), AnalyticCost(target(), prices).version());
   EXPECT_THAT(lines_, ElementsAre(StartsWith("prices fitted"), StartsWith("prices learned")));
+}
+
+// A model of whole plans counts beside the prices that it has learned by.
+TEST_F(KnownPricesTest, AModelOfPlansCountsIfItGains) {
+  const KnownPrices known(folder_, false);
+  ASSERT_TRUE(known.check_keeps(target()).ok());
+  keep_model(target());
+  const std::shared_ptr<const Cost> alone = cost();
+  EXPECT_EQ(alone->learned()->plans(), nullptr);
+  const std::string file = known.plans_file(target()).value();
+  PlanModel model = plan_model_by(target(), *alone, 0, 1);
+  ASSERT_TRUE(write_plan_model(file, model).ok());
+  const std::shared_ptr<const Cost> both = cost();
+  ASSERT_NE(both->learned()->plans(), nullptr);
+  EXPECT_TRUE(*both->learned()->plans() == model);
+  EXPECT_NE(both->version(), alone->version());
+  EXPECT_THAT(lines_, ElementsAre(StartsWith("prices learned"), HasSubstr("ranks the best few")));
+
+  model.lead = kNoPlanLead;  // no choice of it gained
+  ASSERT_TRUE(write_plan_model(file, model).ok());
+  EXPECT_EQ(cost()->version(), alone->version());
+  EXPECT_THAT(lines_, ElementsAre(StartsWith("prices learned")));
+
+  model.prices = 1;
+  ASSERT_TRUE(write_plan_model(file, model).ok());
+  EXPECT_EQ(cost()->version(), alone->version());
+  EXPECT_THAT(lines_[1], StartsWith("the model of plans is not used: "));
+  EXPECT_THAT(lines_[1], HasSubstr("other prices"));
+  ASSERT_TRUE(write_file_atomic(file, "no model").ok());
+  EXPECT_EQ(cost()->version(), alone->version());
+  EXPECT_THAT(lines_[1], HasSubstr(file));
 }
 
 // One that comes with hone, and was adapted here, may be of another number of cores.

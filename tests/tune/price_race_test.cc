@@ -146,6 +146,76 @@ TEST(PriceRace, WithoutTimeOneModelIsRaced) {
   EXPECT_FALSE(race.why_not().empty());
 }
 
+// Each model takes 30 s by this clock: the fourth would end after the budget.
+TEST(PriceRace, BeginsNoModelThatWouldEndTooLate) {
+  const auto usual = std::make_shared<AnalyticCost>(target());
+  const auto other =
+      std::make_shared<TrustedPrice>(target(), TrustedPrice::Says{.is_misled = true});
+  const std::vector<HeldBackModel> models(5, tiny_models()[0]);
+  double now = 0;
+  std::vector<double> most;
+  const PlanTimer timer = [&](const Image&, const Image&, std::span<const Tensor>,
+                              const DuelOptions& options) -> Result<PlanDuel> {
+    now += 30;
+    most.push_back(options.most_seconds);
+    return fought(0.8, 10, most.size());
+  };
+  const PriceRace race = race_prices(models, target(), usual, other,
+                                     {.seconds = 100, .timer = timer, .now = [&] { return now; }})
+                             .value();
+  EXPECT_EQ(race.models.size(), 3U);
+  EXPECT_EQ(race.left_out, 2U);
+  EXPECT_LE(now, 100);
+  EXPECT_EQ(most, (std::vector<double>{INFINITY, 70, 40}));
+}
+
+// ---- Prices that may not make models slower -----------------------------------------------------
+
+TEST(PriceRace, AModelThatIsSurelySlowerByMoreThanTwoPercentIsTooSlow) {
+  EXPECT_FALSE(is_too_slow(fought(0.8)));
+  EXPECT_FALSE(is_too_slow(fought(1)));
+  EXPECT_FALSE(is_too_slow(fought(1.025)));  // its interval begins below
+  EXPECT_TRUE(is_too_slow(fought(1.1)));
+  EXPECT_TRUE(is_too_slow({.outcome = Outcome::wrong}));
+  EXPECT_FALSE(is_too_slow({.outcome = Outcome::timed_out, .lacks_time = true}));
+}
+
+TEST(TimeBudget, HasTimeForAStepIfTheLongestFits) {
+  double now = 5;
+  TimeBudget budget(10, [&] { return now; });
+  const auto takes = [&](double seconds) {
+    return budget.step([&] {
+      now += seconds;
+      return seconds;
+    });
+  };
+  EXPECT_TRUE(budget.has_time_for_step());
+  EXPECT_EQ(takes(3), 3);
+  EXPECT_EQ(budget.left(), 7);
+  EXPECT_TRUE(budget.has_time_for_step());
+  takes(1);
+  takes(2.5);
+  EXPECT_TRUE(budget.has_time_for_step());  // 3.5 are left, and 3 was the longest
+  takes(1);
+  EXPECT_FALSE(budget.has_time_for_step());
+  EXPECT_EQ(budget.elapsed(), 7.5);
+}
+
+// The clock goes on by itself: what is not measured before its end is left out.
+TEST(Calibrate, MeasuresNoBatchThatWouldEndTooLate) {
+  HONE_ONE_RUN_OF(5);
+  double now = 0;
+  int duels = 0;
+  CalibrateOptions options;
+  options.seconds = 60;
+  options.now = [&] { return now += 1; };
+  options.held_back = {tiny_models()[1]};
+  options.timer = timer_of(0.8, duels);
+  const Calibration calibration = calibrate(target(), options).value();
+  EXPECT_GT(calibration.left_out, 0U);
+  EXPECT_LE(now, 60);
+}
+
 // The fit of kernels alone decides nothing.
 TEST(Calibrate, AFitIsKeptOnlyIfWholeModelsAreFasterByIt) {
   HONE_ONE_RUN_OF(5);

@@ -40,6 +40,7 @@ struct LayoutCollector final : ProgramCollector {
   const Cost* rival = nullptr;  // VaryOptions
   bool renews = false;          // LayoutOptions; programs that have all are renewed, too
 
+  std::string_view what() const override { return "assignments of layouts"; }
   Result<bool> is_done(const DataSet& set, const std::string& program,
                        const BuildOptions& options) const override;
   Result<CollectedPlans> collect(DataSet& set, const std::string& program, Graph graph,

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cost/plan_graph.h"
+#include "formats/npz.h"
+
+// Plans of one program that ran in turns: what models of whole plans learn from. A data set has a
+// file for each program, "plans/NAME.npz" (docs/datasets.md).
+
+namespace hone {
+
+// The second of two plans against the first.
+struct PlanPair {
+  uint32_t first = 0, second = 0;  // of PlanPairs::plans
+  float ratio = 0;                 // log(seconds of the second / seconds of the first)
+  float noise = 0;                 // a deviation of that
+  bool operator==(const PlanPair&) const = default;
+};
+
+struct PlanPairs {
+  std::string program;
+  uint64_t target = 0;  // its fingerprint
+  int64_t threads = 1;
+  uint64_t prices = 0;           // prices_hash() of the Cost that priced them
+  std::vector<PlanGraph> plans;  // the first is the planner's usual one
+  std::vector<PlanPair> pairs;
+  bool operator==(const PlanPairs&) const = default;
+};
+
+inline constexpr size_t kMostPlans = 4096;  // of a program
+
+std::filesystem::path plan_pairs_path(const std::filesystem::path& set, std::string_view program);
+
+std::vector<NamedTensor> arrays_of(const PlanPairs& pairs);
+// Refuses features of another version and what is misshapen, out of range or not a number.
+Result<PlanPairs> plan_pairs_of(std::span<const NamedTensor> arrays);
+Status write_plan_pairs(const std::filesystem::path& path, const PlanPairs& pairs);
+Result<PlanPairs> read_plan_pairs(const std::filesystem::path& path);
+// All files of a data set in the order of their names; none is an error.
+Result<std::vector<PlanPairs>> read_all_plan_pairs(const std::filesystem::path& set);
+
+}  // namespace hone

@@ -1,0 +1,82 @@
+#include "planner/few_plans.h"
+
+#include <algorithm>
+
+#include "cost/plan_graph.h"
+#include "planner/complete_once.h"
+#include "program/lower/lower.h"
+
+namespace hone {
+namespace {
+
+constexpr double kWorthAsking = 1.2;  // of the first plan's price
+
+constexpr bool Heuristics::* kStructure[] = {
+    &Heuristics::groups,         &Heuristics::chains,           &Heuristics::layouts,
+    &Heuristics::image_chains,   &Heuristics::memory,           &Heuristics::fuse_elementwise,
+    &Heuristics::fuse_rows,      &Heuristics::fuse_epilogues,   &Heuristics::fuse_operands,
+    &Heuristics::repeat_cheap,   &Heuristics::repeat_rows,      &Heuristics::views,
+    &Heuristics::concat_views,   &Heuristics::depthwise_chains, &Heuristics::pool_chains,
+    &Heuristics::in_place,       &Heuristics::blocked_images,   &Heuristics::last_images,
+    &Heuristics::weight_layouts, &Heuristics::weight_copies};
+
+constexpr bool Heuristics::* kQuick[] = {&Heuristics::chains, &Heuristics::image_chains,
+                                         &Heuristics::concat_views, &Heuristics::repeat_rows};
+
+void add_new(Plan plan, std::vector<Plan>& plans) {
+  if (std::ranges::find(plans, plan) == plans.end()) plans.push_back(std::move(plan));
+}
+
+}  // namespace
+
+std::span<bool Heuristics::* const> structure_heuristics() { return kStructure; }
+
+std::vector<Heuristics> quick_variants(const Heuristics& heuristics) {
+  std::vector<Heuristics> variants;
+  for (bool Heuristics::* flag : kQuick) {
+    if (!(heuristics.*flag)) continue;
+    variants.push_back(heuristics);
+    variants.back().*flag = false;
+  }
+  return variants;
+}
+
+Result<std::vector<Plan>> few_plans(const Graph& graph, const Plan& partial, const Target& target,
+                                    const Cost& cost, std::span<const Heuristics> variants,
+                                    const PlannerOptions& options) {
+  KernelStore own;
+  PlannerOptions shared = options;
+  if (shared.known == nullptr) shared.known = &own;
+  std::vector<Plan> plans = {HONE_TRY(complete_once(graph, partial, target, cost, shared))};
+  const auto add = [&](const Cost& by, const Heuristics& heuristics) -> Status {
+    shared.heuristics = heuristics;
+    Result<Plan> plan = complete_once(graph, partial, target, by, shared);
+    if (plan.ok())
+      add_new(*std::move(plan), plans);
+    else if (plan.error().code() == ErrorCode::interrupted)
+      return std::move(plan).error();
+    return {};
+  };
+  if (const Cost* const baseline = cost.baseline()) HONE_TRY(add(*baseline, options.heuristics));
+  for (const Heuristics& variant : variants) HONE_TRY(add(cost, variant));
+  return plans;
+}
+
+Result<Plan> best_of_few(const Graph& graph, const Plan& partial, const Target& target,
+                         const Cost& cost, const PlanModel& model, const PlannerOptions& options) {
+  std::vector<Plan> plans = HONE_TRY(
+      few_plans(graph, partial, target, cost, quick_variants(options.heuristics), options));
+  std::vector<PlanGraph> described;
+  std::vector<size_t> plan_of;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const Program program = HONE_TRY(lower(graph, plans[i], target, options.cancel));
+    Result<PlanGraph> one = plan_graph(program, target, cost);
+    if (!one.ok() && i == 0) return std::move(plans[0]);
+    if (!one.ok() || (i > 0 && one->seconds > kWorthAsking * described[0].seconds)) continue;
+    described.push_back(*std::move(one));
+    plan_of.push_back(i);
+  }
+  return std::move(plans[plan_of[best_of(model, described)]]);
+}
+
+}  // namespace hone

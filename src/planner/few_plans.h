@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cost/plan_model.h"
+#include "planner/planner.h"
+
+namespace hone {
+
+// The heuristics that decide about groups, chains, layouts and places, and not about the schedule
+// of a kernel: plans with and without them share schedules and prices of kernels.
+std::span<bool Heuristics::* const> structure_heuristics();
+
+// Other ways to plan, each without one of these heuristics. Such a plan takes little time, and
+// prices alone are often wrong about which one is faster.
+std::vector<Heuristics> quick_variants(const Heuristics& heuristics);
+
+// Plans that differ: the one of complete() by the Cost without its model of plans, the one by its
+// baseline, and one for each variant that can be planned. They share what they find out about
+// kernels. Errors are those of the first.
+Result<std::vector<Plan>> few_plans(const Graph& graph, const Plan& partial, const Target& target,
+                                    const Cost& cost, std::span<const Heuristics> variants,
+                                    const PlannerOptions& options = {});
+
+// The one of few_plans() by quick_variants() that the model takes. Plans that cost a fifth more
+// than the first by the sum of prices are not asked about.
+Result<Plan> best_of_few(const Graph& graph, const Plan& partial, const Target& target,
+                         const Cost& cost, const PlanModel& model, const PlannerOptions& options);
+
+}  // namespace hone

@@ -1,0 +1,119 @@
+// A model of whole plans ranks the best few plans of the planner.
+
+#include "planner/few_plans.h"
+
+#include <gtest/gtest.h>
+
+#include "cost/learned_cost.h"
+#include "ir/text.h"
+#include "planner/complete_once.h"
+#include "rewrite/prepare.h"
+#include "tests/cost/kernel_model_testing.h"
+#include "tests/cost/plan_model_testing.h"
+#include "tests/target/target_testing.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+const Target& target() {
+  static const Target target = parse_target(kSampleTarget, "t").value();
+  return target;
+}
+
+// Two products, which the analytic price joins.
+const Graph& graph() {
+  static const Graph graph =
+      prepare(parse_graph(
+                  R"(graph @g(%x: f32[64, 96], %v: f32[96, 96], %w: f32[96, 64]) -> f32[64, 64] {
+  %h = dot %x, %v {lhs_contract = [1], rhs_contract = [0]}
+  %a = max %h, 0
+  %y = dot %a, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})")
+                  .value())
+          .value();
+  return graph;
+}
+
+Plan open(int64_t threads = 1) {
+  Plan open;
+  open.threads = threads;
+  return open;
+}
+
+// A learned price that knows no kernel, so that the analytic one counts.
+LearnedCost prices() {
+  KernelModel model = random_model(target(), 1);
+  model.seen.clear();
+  return {target(), std::make_shared<const KernelModel>(model),
+          std::make_shared<const AnalyticCost>(target())};
+}
+
+// The same with a model of plans that says so of kernels of a kind.
+LearnedCost fears(std::string_view kind, float times = 3, double lead = 0.01) {
+  const LearnedCost cost = prices();
+  PlanModel model = plan_model_by(target(), cost, kind_feature(kind), times);
+  model.lead = lead;
+  return {cost, std::make_shared<const PlanModel>(model)};
+}
+
+Plan plan_by(const LearnedCost& cost, const Plan& partial = open()) {
+  return complete(graph(), partial, target(), cost).value();
+}
+
+TEST(FewPlans, DifferAndBeginWithTheUsualOne) {
+  const LearnedCost cost = prices();
+  const std::vector<Plan> plans =
+      few_plans(graph(), open(), target(), cost, quick_variants({})).value();
+  ASSERT_GE(plans.size(), 2U);
+  EXPECT_EQ(plans[0], complete_once(graph(), open(), target(), cost, {}).value());
+  EXPECT_EQ(plans[0].fuse.size(), 1U);
+  for (size_t i = 0; i < plans.size(); ++i) {
+    EXPECT_TRUE(check_complete(plans[i], graph(), target()).ok());
+    for (size_t k = 0; k < i; ++k) EXPECT_FALSE(plans[i] == plans[k]);
+  }
+}
+
+// Variants share what is found out about kernels, so their plans are those without sharing.
+TEST(FewPlans, AreThoseOfThePlannerAlone) {
+  const LearnedCost cost = prices();
+  PlannerOptions without;
+  without.heuristics.chains = false;
+  const Heuristics variants[] = {without.heuristics};
+  const std::vector<Plan> plans = few_plans(graph(), open(), target(), cost, variants).value();
+  ASSERT_EQ(plans.size(), 2U);
+  EXPECT_EQ(plans[1], complete_once(graph(), open(), target(), cost, without).value());
+}
+
+TEST(FewPlans, TheModelOfPlansTakesOne) {
+  const Plan usual = plan_by(prices());
+  ASSERT_EQ(usual.fuse.size(), 1U);
+  const Plan apart = plan_by(fears("chain"));
+  EXPECT_EQ(apart.fuse.size(), 2U);
+  EXPECT_TRUE(check_complete(apart, graph(), target()).ok());
+  EXPECT_TRUE(plan_by(fears("chain")) == apart);
+}
+
+TEST(FewPlans, TheUsualOneStaysInDoubt) {
+  const Plan usual = plan_by(prices());
+  EXPECT_TRUE(plan_by(fears("conv")) == usual);                   // it says nothing of these
+  EXPECT_TRUE(plan_by(fears("chain", -3)) == usual);              // chains are cheaper yet
+  EXPECT_TRUE(plan_by(fears("chain", 3, kNoPlanLead)) == usual);  // no choice of it gained
+  // It has learned from plans of one thread.
+  EXPECT_EQ(plan_by(fears("chain"), open(2)), plan_by(prices(), open(2)));
+  // Some of the plan is given.
+  Plan partial = open();
+  partial.order = {};
+  partial.fuse = {usual.fuse[0]};
+  EXPECT_EQ(plan_by(fears("chain"), partial), plan_by(prices(), partial));
+}
+
+TEST(FewPlans, NamesTheModelInTheVersion) {
+  EXPECT_NE(fears("chain").version(), prices().version());
+  EXPECT_NE(fears("chain").version(), fears("conv").version());
+  EXPECT_EQ(fears("chain").version_of_prices(), prices().version());
+  EXPECT_EQ(prices_hash(fears("chain")), prices_hash(prices()));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
