@@ -16,13 +16,14 @@ namespace hone::cli {
 namespace {
 
 // Who holds what, what moves and what is computed whole.
-void tell(const Graph& graph, const Partition& partition, const std::string& losses,
+void tell(const Graph& graph, const Partition& partition, const std::string& conflicts,
           const Arguments& arguments, Console& console) {
   const ShardingPicture picture =
       sharding_picture(graph, partition, arguments.given("all"), SIZE_MAX);
   console.write(sharding_values_text(picture));
   console.write(sharding_messages_text(picture));
-  console.write(losses);
+  console.write(sharding_losses_text(partition));
+  console.write(conflicts);
 }
 
 void tell_sum(const Partition& partition, Console& console) {
@@ -39,17 +40,17 @@ void tell_sum(const Partition& partition, Console& console) {
 // From what is said about some values.
 Status follow(const Graph& given, const MeshRef& mesh, const ShardRequest& request,
               const Arguments& arguments, Console& console) {
-  for (const std::string_view option : {"system", "target", "memory", "budget"})
+  for (const std::string_view option : {"memory", "budget"})
     if (arguments.given(option))
       return usage_error("--{} is for shardings that are chosen by price", option)
           .with_hint("add --shard auto");
   const Graph graph = HONE_TRY(stated_graph(given, mesh, request));
   const Propagation propagation = HONE_TRY(propagate_shardings(graph));
   const Partition partition = HONE_TRY(partition_graph(graph));
+  const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
+  const std::string conflicts = HONE_TRY(sharding_conflicts_text(propagation, system));
   const std::string path = arguments.text("output");
-  if (path != "-")
-    tell(propagation.graph, partition, sharding_losses_text(propagation, partition), arguments,
-         console);
+  if (path != "-") tell(propagation.graph, partition, conflicts, arguments, console);
   tell_sum(partition, console);
   return path.empty() ? Status() : write_model(model_of(partition.graph), path, console);
 }
@@ -62,9 +63,7 @@ Status choose(const Graph& graph, const MeshRef& mesh, const ShardRequest& reque
   const AutoShardOptions options = HONE_TRY(auto_shard_options(arguments, console));
   const ShardedModel made = HONE_TRY(sharded_model(graph, mesh, request, system, costs, options));
   const std::string path = arguments.text("output");
-  if (path != "-")
-    tell(made.subject.graph, made.partition, sharding_losses_text({}, made.partition), arguments,
-         console);
+  if (path != "-") tell(made.subject.graph, made.partition, "", arguments, console);
   tell_sum(made.partition, console);
   if (made.chosen) {
     console.note("{}", step_text(*made.chosen, mesh->device_count()));
@@ -102,11 +101,10 @@ Status cmd_shard(const Arguments& arguments, Console& console) {
   for (const std::string_view option : {"micro-batches", "schedule", "batch"})
     if (arguments.given(option))
       return usage_error("--{} is of a pipeline", option).with_hint("add --pipeline auto");
-  ShardRequest request = HONE_TRY(given_shards(arguments));
+  const ShardRequest request = HONE_TRY(given_shards(arguments));
   const std::string path = arguments.text("output");
   const Graph graph = HONE_TRY(graph_to_divide(arguments, console));
-  if (request.stated.empty() && graph.shardings() == nullptr) request.is_auto = true;
-  const bool is_chosen = request.is_auto || request.plan;
+  const bool is_chosen = is_priced(request, graph);
   if (!is_chosen && !path.empty()) HONE_TRY(check_model_path(path));
   MeshRef mesh = HONE_TRY(mesh_of_request(request, graph));
   if (mesh == nullptr && is_chosen && arguments.given("system"))

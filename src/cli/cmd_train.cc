@@ -145,15 +145,13 @@ Status divide_values(const NativeOptions& native, const Processes& processes,
                     &console](const Graph& graph) -> Result<std::shared_ptr<const Runnable>> {
     const ShardRequest request = HONE_TRY(shards->request_for(graph));
     const bool is_first = shards->plan().empty();
-    const MeshCode made =
-        HONE_TRY(mesh_code(graph, request, native, devices, memory, processes, arguments, console));
+    const MeshCode made = HONE_TRY(
+        mesh_code_on(processes, graph, request, native, devices, memory, arguments, console));
     shards->take(graph, made.model);
     if (is_first) {
       HONE_TRY(make_folders(plan.parent_path()));
       HONE_TRY(write_text(plan.native(), shards->plan(), console));
-      console.note(
-          "mesh {}: {}", mesh_text(*made.model.partition.mesh),
-          meeting_text(devices.names.size(), made.devices->threads(), native.target.cores));
+      console.note("{}", mesh_code_text(made, native.target.cores));
     }
     return std::shared_ptr<const Runnable>(made.whole);
   };

@@ -199,20 +199,15 @@ Result<Deployed> sharded_file(const DeviceOptions& devices, const Source& source
     const GivenGraphs given = HONE_TRY(given_graphs(source, level, console));
     const Graph& graph = *given.graphs[0];
     if (!sharded) {
-      const MeshRef mesh = HONE_TRY(mesh_of_request(*devices.shards, graph));
-      sharded = HONE_TRY(sharded_model(graph, mesh, *devices.shards, *devices.system,
-                                       costs_of(*devices.system, console),
-                                       HONE_TRY(auto_shard_options(arguments, console))));
-      if (sharded->chosen) console.note("{}", step_text(*sharded->chosen, mesh->device_count()));
+      const ShardCosts prices = {costs_of(*devices.system, console),
+                                 HONE_TRY(auto_shard_options(arguments, console))};
+      sharded = HONE_TRY(sharded_on(graph, *devices.shards, devices, prices, console.face()));
       made.model = HONE_TRY(deployed_model(given.model, given.model, Console::labels()));
       made.model.mesh = mesh_division(graph, sharded->subject, sharded->partition);
       made.model.constants = sharded->subject.constants;
     }
-    DeviceOptions parts = devices;
-    parts.batch = divided_inputs(sharded->partition);
-    DividedCode code =
-        HONE_TRY(collective_code(model_of(sharded->partition.graph), {}, level, parts,
-                                 memory_limit(console.face()), console.face()));
+    DividedCode code = HONE_TRY(
+        parts_code(*sharded, level, devices, memory_limit(console.face()), console.face()));
     made.model.division = std::move(code.division);
     DeployedGraph& one = made.graphs.emplace_back();
     one.open.image = std::move(code.images[0]);

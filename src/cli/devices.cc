@@ -11,7 +11,6 @@
 #include "cli/processes.h"
 #include "cli/sharding.h"
 #include "cli/source.h"
-#include "compile/mesh_division.h"
 #include "compile/spmd_programs.h"
 #include "session/sizes.h"
 #include "transport/threads.h"
@@ -107,11 +106,7 @@ Result<std::vector<std::string>> devices_of_mesh(ShardRequest& request,
 // The names of the devices, and the threads of each.
 Result<DeviceOptions> named_devices(const Arguments& arguments, const Processes& processes) {
   DeviceOptions options = {.names = {}, .batch = arguments.list("batch")};
-  if (names_sharding(arguments)) {
-    options.shards = HONE_TRY(given_shards(arguments));
-    // A mesh alone: all is chosen by price.
-    if (!options.shards->plan && options.shards->stated.empty()) options.shards->is_auto = true;
-  }
+  if (names_sharding(arguments)) options.shards = HONE_TRY(given_shards(arguments));
   if (processes.crew == nullptr) {
     options.names = HONE_TRY(given_devices(arguments));
     if (options.shards) options.names = HONE_TRY(devices_of_mesh(*options.shards, options.names));
@@ -158,11 +153,10 @@ Result<RunInputs> inputs_on(const std::optional<DeviceOptions>& devices, const S
 namespace {
 
 // All devices of this process are one crew, too: they meet over threads.
-Result<std::shared_ptr<const ManyDevices>> with_collectives(
-    const Model& model, const Bindings& sizes, int64_t memory, const NativeOptions& options,
-    const DeviceOptions& devices, const Processes& processes, Console& console) {
-  const DividedCode code =
-      HONE_TRY(collective_code(model, sizes, options, devices, memory, console.face()));
+Result<std::shared_ptr<const ManyDevices>> loaded_on(const Processes& processes,
+                                                     const DividedCode& code, int64_t memory,
+                                                     const NativeOptions& options,
+                                                     const DeviceOptions& devices) {
   std::shared_ptr<Crew> crew = processes.crew;
   if (crew == nullptr) {
     CrewOptions own = {.version = HONE_VERSION, .threads = options.threads};
@@ -188,36 +182,25 @@ Result<DividedModel> on_mesh(const Model& model, const RunInputs& inputs,
   const Model sized = HONE_TRY(with_sizes(model, inputs.bindings));
   const Graph* graph = single_graph(sized);
   if (graph == nullptr) return no_single_graph(model, "a sharding");
-  const MeshCode made =
-      HONE_TRY(mesh_code(*graph, *devices.shards, options, devices, inputs.memory_left.native,
-                         processes, arguments, console));
-  console.note("mesh {}: {}", mesh_text(*made.model.partition.mesh),
-               meeting_text(devices.names.size(), made.devices->threads(),
-                            cores_of(processes, options.target)));
+  const MeshCode made = HONE_TRY(mesh_code_on(processes, *graph, *devices.shards, options, devices,
+                                              inputs.memory_left.native, arguments, console));
+  console.note("{}", mesh_code_text(made, cores_of(processes, options.target)));
   return DividedModel{
       .devices = made.devices, .runnable = made.whole, .parts = made.whole->parts(inputs.tensors)};
 }
 
 }  // namespace
 
-Result<MeshCode> mesh_code(const Graph& graph, const ShardRequest& request,
-                           const NativeOptions& options, const DeviceOptions& devices,
-                           int64_t memory, const Processes& processes, const Arguments& arguments,
-                           Console& console) {
-  const MeshRef mesh = HONE_TRY(mesh_of_request(request, graph));
-  const System& system = *devices.system;
-  MeshCode made;
-  made.model = HONE_TRY(sharded_model(graph, mesh, request, system, costs_of(system, console),
-                                      HONE_TRY(auto_shard_options(arguments, console))));
-  if (made.model.chosen) console.note("{}", step_text(*made.model.chosen, mesh->device_count()));
-  const Partition& partition = made.model.partition;
-  DeviceOptions parts = devices;
-  parts.batch = divided_inputs(partition);
-  made.devices = HONE_TRY(
-      with_collectives(model_of(partition.graph), {}, memory, options, parts, processes, console));
-  made.whole = HONE_TRY(MeshModel::make(mesh_division(graph, made.model.subject, partition),
-                                        made.model.subject.constants, made.devices));
-  return made;
+Result<MeshCode> mesh_code_on(const Processes& processes, const Graph& graph,
+                              const ShardRequest& request, const NativeOptions& options,
+                              const DeviceOptions& devices, int64_t memory,
+                              const Arguments& arguments, Console& console) {
+  const ShardCosts prices = {costs_of(*devices.system, console),
+                             HONE_TRY(auto_shard_options(arguments, console))};
+  return mesh_code(graph, request, prices, options, devices, memory, console.face(),
+                   [&](const DividedCode& code) {
+                     return loaded_on(processes, code, memory, options, devices);
+                   });
 }
 
 Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
@@ -228,8 +211,10 @@ Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
     return on_mesh(model, inputs, options, devices, processes, arguments, console);
   DividedModel divided = {.parts = inputs.tensors};
   if (has_collectives(model)) {
-    divided.devices = HONE_TRY(with_collectives(model, inputs.bindings, inputs.memory_left.native,
-                                                options, devices, processes, console));
+    const int64_t memory = inputs.memory_left.native;
+    const DividedCode code =
+        HONE_TRY(collective_code(model, inputs.bindings, options, devices, memory, console.face()));
+    divided.devices = HONE_TRY(loaded_on(processes, code, memory, options, devices));
     divided.runnable = divided.devices;
     console.note("{}", meeting_text(devices.names.size(), divided.devices->threads(),
                                     cores_of(processes, options.target)));

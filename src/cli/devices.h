@@ -3,8 +3,7 @@
 #include <optional>
 
 #include "cli/arguments.h"
-#include "runtime/mesh_model.h"
-#include "session/devices.h"
+#include "session/mesh_code.h"
 #include "session/source.h"
 
 // --devices, --device, --batch, --mesh and --shard, which all commands that run models take.
@@ -38,16 +37,12 @@ struct DividedModel {
   std::shared_ptr<const Runnable> runnable = nullptr;  // takes the inputs
   std::vector<Tensor> parts = {};                      // what the devices take for them
 };
-// Values of a graph that devices of a mesh divide, and code for it within these bytes.
-struct MeshCode {
-  ShardedModel model = {};
-  std::shared_ptr<const ManyDevices> devices = nullptr;
-  std::shared_ptr<const MeshModel> whole = nullptr;  // takes and gives the tensors of the graph
-};
-Result<MeshCode> mesh_code(const Graph& graph, const ShardRequest& request,
-                           const NativeOptions& options, const DeviceOptions& devices,
-                           int64_t memory, const Processes& processes, const Arguments& arguments,
-                           Console& console);
+// Code for values of a graph that devices of a mesh divide, within these bytes, by the prices that
+// hone knows of the system.
+Result<MeshCode> mesh_code_on(const Processes& processes, const Graph& graph,
+                              const ShardRequest& request, const NativeOptions& options,
+                              const DeviceOptions& devices, int64_t memory,
+                              const Arguments& arguments, Console& console);
 Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
                                    const NativeOptions& options, const DeviceOptions& devices,
                                    const Processes& processes, const Arguments& arguments,

@@ -56,7 +56,10 @@ class Teller {
         sharding_picture(made.subject.graph, made.partition, false, SIZE_MAX);
     console_.write(sharding_values_text(picture));
     console_.write(sharding_messages_text(picture));
-    console_.write(sharding_losses_text({}, made.partition));
+    console_.write(sharding_losses_text(made.partition));
+    if (!is_priced(request, graph_))
+      console_.write(HONE_TRY(sharding_conflicts_text(
+          HONE_TRY(propagate_shardings(HONE_TRY(stated_graph(graph_, mesh_, request)))), system_)));
     console_.write("\n" + HONE_TRY(prices_text(request, made)) + "\n");
     return ToldSharding{system_, made.partition};
   }
@@ -98,7 +101,7 @@ class Teller {
     if (!plain_.inputs().empty()) others.push_back({"nothing divided", undivided_request()});
     if (std::optional<ShardRequest> batch = batch_request(plain_, mesh_))
       others.push_back({"the batch alone", *std::move(batch)});
-    if (!request.is_auto)
+    if (request.plan || !is_priced(request, graph_))
       others.push_back({"by price (--shard auto)", {.mesh = mesh_, .is_auto = true}});
     for (const Alternative& other : others) {
       const auto priced = [&]() -> Result<JudgedSharding> {
@@ -138,9 +141,7 @@ namespace {
 template <class Tell>
 auto on_given_mesh(const Graph& graph, const Arguments& arguments, Console& console,
                    const Tell& tell) -> decltype(tell(std::declval<Teller&>(), ShardRequest())) {
-  ShardRequest request = HONE_TRY(given_shards(arguments));
-  if (!request.plan && request.stated.empty() && graph.shardings() == nullptr)
-    request.is_auto = true;
+  const ShardRequest request = HONE_TRY(given_shards(arguments));
   MeshRef mesh = HONE_TRY(mesh_of_request(request, graph));
   const std::vector<std::string> devices = HONE_TRY(given_devices(arguments));
   if (mesh == nullptr && !devices.empty()) {

@@ -5,6 +5,7 @@
 #include "report/sharding_picture.h"
 #include "shard/partition.h"
 #include "shard/propagate.h"
+#include "target/system.h"
 
 // Tables about a model whose values devices divide.
 
@@ -14,7 +15,10 @@ namespace hone::cli {
 std::string sharding_values_text(const ShardingPicture& picture);
 // Each exchange of devices, and the node that it is for.
 std::string sharding_messages_text(const ShardingPicture& picture);
-// The nodes that no axis divides although one could, and the divisions that do not fit together.
-std::string sharding_losses_text(const Propagation& propagation, const Partition& partition);
+// The nodes that no axis divides although one could.
+std::string sharding_losses_text(const Partition& partition);
+// The divisions that do not fit together, with the least that moves between devices for each, and
+// how long that takes on the system.
+Result<std::string> sharding_conflicts_text(const Propagation& propagation, const System& system);
 
 }  // namespace hone::cli

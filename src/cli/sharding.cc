@@ -59,14 +59,6 @@ std::vector<std::shared_ptr<const Cost>> costs_of(const System& system, Console&
   return costs;
 }
 
-std::string step_text(const AutoSharding& chosen, int64_t devices) {
-  const std::string whole =
-      chosen.whole ? fmt::format(", and {} undivided", format_seconds(*chosen.whole)) : "";
-  return fmt::format("a step takes {} on {} devices{}; {} a device",
-                     format_seconds(chosen.best.seconds), devices, whole,
-                     format_bytes(chosen.best.memory));
-}
-
 std::string search_text(const AutoSharding& chosen) {
   const double gap = chosen.price > 0 ? std::max(0.0, 1 - chosen.bound / chosen.price) : 0;
   return fmt::format(

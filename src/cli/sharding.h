@@ -19,8 +19,6 @@ Result<System> system_for_mesh(const Mesh& mesh, const Arguments& arguments);
 // The prices that hone knows of its targets.
 std::vector<std::shared_ptr<const Cost>> costs_of(const System& system, Console& console);
 
-// "a step takes 1.2 ms on 4 devices, and 3.4 ms undivided; 16 MiB a device"
-std::string step_text(const AutoSharding& chosen, int64_t devices);
 // "sum of the parts 1.3 ms, bound 1.3 ms, gap 0.00 %: ..."
 std::string search_text(const AutoSharding& chosen);
 

@@ -2,11 +2,11 @@
 
 #include "base/text.h"
 #include "compile/honec.h"
-#include "compile/mesh_division.h"
 #include "cost/analytic.h"
 #include "front/front_end.h"
 #include "runtime/honec.h"
 #include "session/deployed.h"
+#include "session/mesh_code.h"
 #include "session/sizes.h"
 
 namespace hone {
@@ -81,25 +81,22 @@ Status ServedModel::shard(const DeviceOptions& devices, const Face& face) {
   const Graph* graph = single_graph(model_);
   if (graph == nullptr || !graph->is_static()) return is_open("a mesh");
   devices_ = devices;
-  const MeshRef mesh = HONE_TRY(mesh_of_request(*devices.shards, *graph));
-  const std::shared_ptr<const Cost> cost =
-      options_.cost ? options_.cost : std::make_shared<const AnalyticCost>(options_.target);
   System system = *devices.system;
   system.targets.assign(1, options_.target);
-  const ShardedModel made = HONE_TRY(
-      sharded_model(*graph, mesh, *devices.shards, system, {{cost}}, {.cancel = face.cancel}));
-  DeviceOptions parts = devices;
-  parts.batch = divided_inputs(made.partition);
-  const DividedCode code = HONE_TRY(collective_code(model_of(made.partition.graph), {}, options_,
-                                                    parts, memory_limit(face), face));
-  const auto loaded = HONE_TRY(ManyDevices::load(
-      code.division, code.inputs, code.outputs, code.images,
-      {.threads = threads_per_device(options_, devices), .memory_limit = memory_limit(face)}));
-  runnable_ = HONE_TRY(MeshModel::make(mesh_division(*graph, made.subject, made.partition),
-                                       made.subject.constants, loaded));
-  face.note(
-      fmt::format("mesh {}: {}", mesh_text(*mesh),
-                  meeting_text(devices.names.size(), loaded->threads(), options_.target.cores)));
+  devices_.system = std::make_shared<const System>(std::move(system));
+  ShardCosts prices = {.costs = {options_.cost}, .options = {.cancel = face.cancel}};
+  if (options_.cost == nullptr)
+    prices.costs[0] = std::make_shared<const AnalyticCost>(options_.target);
+  const int64_t memory = memory_limit(face);
+  const LoadParts load = [&](const DividedCode& code) {
+    return ManyDevices::load(
+        code.division, code.inputs, code.outputs, code.images,
+        {.threads = threads_per_device(options_, devices_), .memory_limit = memory});
+  };
+  const MeshCode made =
+      HONE_TRY(mesh_code(*graph, *devices_.shards, prices, options_, devices_, memory, face, load));
+  runnable_ = made.whole;
+  face.note(mesh_code_text(made, options_.target.cores));
   return {};
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kAuto = "auto";
 
-Result<ValueId> value_named(const Graph& graph, std::string_view name) {
+Result<ValueId> value_named(const Graph& graph, std::string_view name, std::string_view label) {
   std::vector<std::string_view> names;
   for (const NodeId n : graph.nodes())
     for (const ValueId v : graph.results(n)) {
@@ -17,17 +17,18 @@ Result<ValueId> value_named(const Graph& graph, std::string_view name) {
       if (!graph.name(v).empty()) names.push_back(graph.name(v));
     }
   return usage_error("the graph has no value '{}'", excerpt(name))
-      .about("--shard")
+      .about(label)
       .with_hint(did_you_mean(name, names));
 }
 
 }  // namespace
 
-Result<ShardRequest> shard_request(std::span<const std::string> words, const std::string& mesh) {
-  ShardRequest made;
+Result<ShardRequest> shard_request(std::span<const std::string> words, const std::string& mesh,
+                                   const ShardLabels& labels) {
+  ShardRequest made = {.labels = labels};
   if (!mesh.empty()) {
     Result<MeshRef> parsed = parse_mesh(mesh);
-    if (!parsed.ok()) return std::move(parsed).error().as(ErrorCode::usage).about("--mesh");
+    if (!parsed.ok()) return std::move(parsed).error().as(ErrorCode::usage).about(labels.mesh);
     made.mesh = std::move(*parsed);
   }
   for (const std::string& word : words) {
@@ -36,11 +37,13 @@ Result<ShardRequest> shard_request(std::span<const std::string> words, const std
     } else if (word.find('=') != std::string::npos) {
       made.stated.push_back(word);
     } else {
-      if (made.plan) return usage_error("two plans are given").about("--shard");
+      if (made.plan) return usage_error("two plans are given").about(labels.shard);
       Result<std::string> text = read_file(word, kMaxShardPlan);
       if (!text.ok())
-        return std::move(text).error().about("--shard").with_hint(
-            "write auto, a file with a plan, or NAME=[x, -]");
+        return std::move(text)
+            .error()
+            .about(labels.shard)
+            .with_hint("write auto, a file with a plan, or NAME=[x, -]");
       made.plan = HONE_TRY(parse_shard_plan(*text, word));
     }
   }
@@ -48,17 +51,24 @@ Result<ShardRequest> shard_request(std::span<const std::string> words, const std
   return made;
 }
 
+bool is_priced(const ShardRequest& request, const Graph& graph) {
+  const bool is_silent = request.stated.empty() && graph.shardings() == nullptr;
+  return request.is_auto || request.plan.has_value() || is_silent;
+}
+
 Result<MeshRef> mesh_of_request(const ShardRequest& request, const Graph& graph) {
   const std::vector<MeshRef> own = meshes_of(graph);
   const MeshRef said = request.plan ? request.plan->mesh : request.mesh;
   if (said != nullptr) {
-    if (!own.empty())
-      return usage_error("the graph has a mesh of its own, {}", axes_text(*own[0])).about("--mesh");
-    return said;
+    if (own.empty()) return said;
+    if (own.size() == 1 && own[0]->axes == said->axes) return own[0];
+    return usage_error("the graph has a mesh of its own, {}", axes_text(*own[0]))
+        .about(request.labels.mesh);
   }
   if (own.size() > 1)
     return usage_error("the graph has several meshes")
-        .with_hint("--mesh x=2,y=4 says how many devices there are along which axes");
+        .with_hint(fmt::format("{} says how many devices there are along which axes, as x=2,y=4",
+                               request.labels.mesh));
   return own.empty() ? MeshRef() : own[0];
 }
 
@@ -67,15 +77,28 @@ Result<Graph> stated_graph(Graph graph, const MeshRef& mesh, const ShardRequest&
   Shardings all = graph.shardings() == nullptr ? Shardings() : *graph.shardings();
   for (const std::string& one : request.stated) {
     const size_t equals = one.find('=');
-    const ValueId value = HONE_TRY(value_named(graph, trim(one.substr(0, equals))));
+    const ValueId value =
+        HONE_TRY(value_named(graph, trim(one.substr(0, equals)), request.labels.shard));
     Result<Sharding> sharding =
         parse_sharding(std::string_view(one).substr(equals + 1), mesh, graph.type(value));
     if (!sharding.ok())
-      return std::move(sharding).error().as(ErrorCode::usage).about("--shard").within(one);
+      return std::move(sharding)
+          .error()
+          .as(ErrorCode::usage)
+          .about(request.labels.shard)
+          .within(one);
     all.add(value, std::move(*sharding));
   }
   graph.set_shardings(all.empty() ? nullptr : std::make_shared<const Shardings>(std::move(all)));
   return graph;
+}
+
+std::string step_text(const AutoSharding& chosen, int64_t devices) {
+  const std::string whole =
+      chosen.whole ? fmt::format(", and {} undivided", format_seconds(*chosen.whole)) : "";
+  return fmt::format("a step takes {} on {} devices{}; {} a device",
+                     format_seconds(chosen.best.seconds), devices, whole,
+                     format_bytes(chosen.best.memory));
 }
 
 Result<ShardedModel> sharded_model(const Graph& graph, const MeshRef& mesh,
@@ -84,8 +107,7 @@ Result<ShardedModel> sharded_model(const Graph& graph, const MeshRef& mesh,
                                    const AutoShardOptions& options) {
   ShardedModel made = {.subject = HONE_TRY(shard_subject(graph))};
   made.subject.graph = HONE_TRY(stated_graph(std::move(made.subject.graph), mesh, request));
-  const bool is_priced = request.is_auto || request.plan;
-  if (!is_priced) {
+  if (!is_priced(request, graph)) {
     made.partition = HONE_TRY(partition_graph(made.subject.graph));
     made.subject.graph = HONE_TRY(propagate_shardings(made.subject.graph)).graph;
     return made;

@@ -32,6 +32,21 @@ hone said.hone >out 2>err
 grep -q "4 devices, \[x = 4\]: 0 exchanges" err
 hone said.hone -o - >out 2>err
 grep -q "f32\[2, 6\]" out
+# A mesh that is said twice is one, and all commands divide the values as the file says.
+"$HONE" check said.hone --mesh x=4 --cache none >out 2>err
+never grep -q "a step takes" err
+"$HONE" explain said.hone --mesh x=4 >out 2>err
+contains '^%y +f32\[8, 6\] +\[x, -'
+contains '^by price \(--shard auto\) '
+"$HONE" run said.hone --mesh x=4 --shard auto --cache none >out 2>err
+grep -q "a step takes" err
+
+# Divisions that do not fit together: both decisions, and the least that moves.
+hone two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' --system ring:2 >out 2>err
+contains "^conflict at +kept +because +against +bytes +takes$"
+contains "^node '%h' \\(dot\\) +%h \\[x open, .* +96 B +[0-9.]+ .?s$"
+"$HONE" explain two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' >out 2>err
+contains "^node '%h' \\(dot\\) +%h \\[x open, .* +96 B +[0-9.]+ .?s$"
 
 # Sizes that do not divide have padding, and windows ask neighbours for what they need.
 cat >image.hone <<'END'
@@ -75,6 +90,11 @@ printf 'mesh x=2\nshard %%w = [-, x]\n' >part.shard
 hone wide.hone --shard part.shard -o full.shard >out 2>err
 grep -q "^shard %w = \[-, x\]$" full.shard
 grep -q "gap" err
+# A model that is too large for one device runs on four.
+fails 5 "within 1.7 MiB" wide.hone --mesh x=1 --memory 1800000
+hone wide.hone --mesh x=4 --memory 1800000 -o four.shard >out 2>err
+"$HONE" check wide.hone --shard four.shard --cache none >out 2>err
+grep -q "mesh x=4: 4 devices" err
 # It runs, and gives what one device gives.
 "$HONE" check wide.hone --shard full.shard --cache none >out 2>err
 grep -q "mesh x=2" err

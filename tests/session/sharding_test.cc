@@ -1,0 +1,69 @@
+#include "session/sharding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "tests/base/says_testing.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using tested::refuses;
+
+constexpr std::string_view kPlain = R"(
+graph @g(%x: f32[4]) -> f32[4] {
+  %y = exp %x
+  return %y
+})";
+constexpr std::string_view kSaid = R"(
+graph @g(%x: f32[4] on @m [x]) -> f32[4] mesh @m = [x = 2] {
+  %y = exp %x
+  return %y
+})";
+
+ShardRequest request(const std::vector<std::string>& words, const std::string& mesh,
+                     const ShardLabels& labels = {}) {
+  return shard_request(words, mesh, labels).value();
+}
+
+TEST(Sharding, NamesOptionsAsTheFaceDoes) {
+  const Graph plain = parse_graph(kPlain).value(), said = parse_graph(kSaid).value();
+  const MeshRef two = parse_mesh("x=2").value();
+  for (const ShardLabels& labels : {ShardLabels(), ShardLabels{.mesh = "mesh", .shard = "shard"}}) {
+    const auto refuses_by = [](std::string_view label, std::string_view text) {
+      return refuses(ErrorCode::usage, fmt::format("{}: ... {}", label, text));
+    };
+    EXPECT_THAT(shard_request({}, "x", labels), refuses_by(labels.mesh, "size"));
+    EXPECT_THAT(mesh_of_request(request({}, "x=4", labels), said),
+                refuses_by(labels.mesh, "a mesh of its own"));
+    EXPECT_THAT(stated_graph(plain, two, request({"z=[x]"}, "x=2", labels)),
+                refuses_by(labels.shard, "no value 'z'"));
+    EXPECT_THAT(stated_graph(plain, two, request({"x=[q]"}, "x=2", labels)),
+                refuses_by(labels.shard, "axis"));
+  }
+}
+
+TEST(Sharding, TakesAMeshThatIsSaidTwiceAsOne) {
+  const Graph plain = parse_graph(kPlain).value(), said = parse_graph(kSaid).value();
+  EXPECT_EQ(mesh_of_request(request({}, "x=2"), said).value(), meshes_of(said)[0]);
+  EXPECT_EQ(mesh_of_request(request({}, ""), said).value(), meshes_of(said)[0]);
+  EXPECT_EQ(mesh_of_request(request({}, ""), plain).value(), nullptr);
+}
+
+TEST(Sharding, IsLeftToPricesWhereNobodySaysIt) {
+  const Graph plain = parse_graph(kPlain).value(), said = parse_graph(kSaid).value();
+  EXPECT_TRUE(is_priced(request({}, "x=2"), plain));
+  EXPECT_FALSE(is_priced(request({}, ""), said));
+  EXPECT_FALSE(is_priced(request({}, "x=2"), said));
+  EXPECT_FALSE(is_priced(request({"x=[x]"}, "x=2"), plain));
+  // Who asks for prices gets them for what is not said.
+  EXPECT_TRUE(is_priced(request({"auto"}, ""), said));
+  EXPECT_TRUE(is_priced(request({"auto", "x=[x]"}, "x=2"), plain));
+  ShardRequest planned = request({}, "x=2");
+  planned.plan = parse_shard_plan("mesh x=2\nshard %y = [x]\n", "p").value();
+  EXPECT_TRUE(is_priced(planned, said));
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
