@@ -1,5 +1,6 @@
 #include "tests/shard/shardy_testing.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -11,29 +12,26 @@
 namespace hone::tested {
 namespace {
 
-std::optional<std::string> unpacked_text(std::string_view file) {
+std::optional<TempDir> unpacked() {
   const std::filesystem::path archive =
       std::filesystem::path(HONE_TEST_DIR) / "../../shared/data/shardy/tests.tar.xz";
   if (!std::filesystem::exists(archive)) return std::nullopt;
-  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  TempDir folder = TempDir::create(testing::TempDir()).value();
   const ProcessResult unpacked =
       run_process("/bin/sh", {"-c", "cd \"$0\" && cmake -E tar xf \"$1\"", folder.path().native(),
                               archive.native()})
           .value();
   if (unpacked.exit_code != 0) return std::nullopt;
-  return read_file(folder.path() / "propagation" / file, 1 << 22).value();
+  return folder;
 }
 
-}  // namespace
-
-std::optional<std::vector<ShardyCase>> shardy_cases(std::string_view file) {
-  const std::optional<std::string> text = unpacked_text(file);
-  if (!text) return std::nullopt;
+std::vector<ShardyCase> cases_of(const std::filesystem::path& file) {
+  const std::string text = read_file(file, 1 << 22).value();
   std::vector<ShardyCase> cases;
   std::string meshes, program;
   std::vector<std::string> comments;
   bool is_inside = false;
-  for (const std::string_view line : split_lines(*text)) {
+  for (const std::string_view line : split_lines(text)) {
     const std::string_view plain = trim(line);
     if (plain == "// -----") {
       meshes.clear();
@@ -57,6 +55,32 @@ std::optional<std::vector<ShardyCase>> shardy_cases(std::string_view file) {
     comments.clear();
   }
   return cases;
+}
+
+}  // namespace
+
+std::optional<std::vector<ShardyCase>> shardy_cases(std::string_view file) {
+  const std::optional<TempDir> folder = unpacked();
+  if (!folder) return std::nullopt;
+  return cases_of(folder->path() / "propagation" / file);
+}
+
+std::optional<std::vector<ShardyCase>> shardy_programs() {
+  const std::optional<TempDir> folder = unpacked();
+  if (!folder) return std::nullopt;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder->path()))
+    if (entry.path().native().find("/executable_") != std::string::npos &&
+        entry.path().extension() == ".mlir")
+      files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::vector<ShardyCase> all;
+  for (const std::filesystem::path& file : files)
+    for (ShardyCase& one : cases_of(file)) {
+      one.name = fmt::format("{}.{}", file.stem().native(), one.name);
+      all.push_back(std::move(one));
+    }
+  return all;
 }
 
 }  // namespace hone::tested

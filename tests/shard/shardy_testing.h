@@ -18,5 +18,8 @@ struct ShardyCase {
 
 // nullopt: the files are not here.
 std::optional<std::vector<ShardyCase>> shardy_cases(std::string_view file);
+// The functions of all programs that check themselves on several devices, by the name of the file
+// and theirs: "stablehlo_slice.parallel_slice".
+std::optional<std::vector<ShardyCase>> shardy_programs();
 
 }  // namespace hone::tested

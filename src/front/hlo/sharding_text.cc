@@ -248,9 +248,10 @@ void ShardingReader::axis_lists(Sharding& made) {
   }
 }
 
-// "<@m, [...], ...>"
+// "<@m, [...], ...>", or with its word before it: "#sdy.sharding<@m, ...>"
 Sharding ShardingReader::shardy(Type type) {
   Sharding made;
+  if (cursor_.accept("#")) (void)cursor_.need_word("a sharding");
   cursor_.expect("<", "a sharding");
   if (cursor_.accept("@")) {
     const std::string_view word = cursor_.word(true);
@@ -386,11 +387,8 @@ std::vector<std::optional<Sharding>> ShardingReader::read(size_t offset,
   if (!is_hlo && cursor_.peek() == '[') {
     listed(cursor_, "[", "]", [&] { all.emplace_back(shardy(next_type())); });
   } else if (!is_hlo) {
-    cursor_.go_to(offset);
-    if (cursor_.accept("#")) (void)cursor_.need_word("a sharding");
-    const size_t begin = cursor_.at();
     for (const Type type : types) {  // of all values
-      cursor_.go_to(begin);
+      cursor_.go_to(offset);
       all.emplace_back(shardy(type));
     }
   } else {
