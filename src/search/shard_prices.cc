@@ -8,6 +8,7 @@
 #include "program/lower/lower.h"
 #include "rewrite/prepare.h"
 #include "shard/mesh_program.h"
+#include "shard/padded_reshard.h"
 #include "timeline/collective_price.h"
 
 namespace hone {
@@ -147,17 +148,28 @@ Result<double> ShardPrices::change(const ShardLayout& from, const ShardLayout& t
   append_layout(from, key);
   append_layout(to, key);
   if (const auto known = changes_.find(key); known != changes_.end()) return known->second;
+  const PaddedReshard way = padded_reshard(from, to, sizes);
   double seconds = 0;
-  for (const ReshardStep& step : reshard_steps(from, to, sizes, element_bytes)) {
-    if (step.kind != ReshardKind::slice) {
-      seconds += HONE_TRY(exchange(step, element_bytes));
-      continue;
+  ShardLayout at = from;
+  const auto part_bytes = [&](const std::vector<int64_t>& of) {
+    int64_t bytes = element_bytes;
+    for (size_t d = 0; d < of.size(); ++d) bytes *= ceil_div(of[d], count_of(at.dims[d]));
+    return bytes;
+  };
+  for (const size_t d : way.gathered)
+    for (; !at.dims[d].empty(); at.dims[d].pop_back()) {
+      const MeshPart part = at.dims[d].back();
+      const ReshardStep gather = {.kind = ReshardKind::all_gather,
+                                  .part = part,
+                                  .from = d,
+                                  .bytes = part_bytes(sizes) * (part.size - 1)};
+      seconds += HONE_TRY(exchange(gather, element_bytes));
     }
-    double bytes = static_cast<double>(element_bytes);
-    for (size_t d = 0; d < sizes.size(); ++d)
-      bytes *= static_cast<double>(sizes[d]) / static_cast<double>(count_of(to.dims[d]));
-    seconds += kFusedShare * copied(bytes);
-  }
+  at = to;
+  const double sliced = kFusedShare * copied(static_cast<double>(part_bytes(way.sizes)));
+  seconds += sliced * static_cast<double>(way.divided.size());
+  for (const ReshardStep& step : reshard_steps(way.from, way.to, way.sizes, element_bytes))
+    seconds += step.kind == ReshardKind::slice ? sliced : HONE_TRY(exchange(step, element_bytes));
   changes_.emplace(std::move(key), seconds);
   return seconds;
 }

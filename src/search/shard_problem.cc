@@ -97,7 +97,7 @@ class ProblemOfShards {
 
   Error cannot_be(const std::string& what, const Sharding& said) const {
     return unsupported("{} cannot be divided as it says, {}", what, dims_text(said))
-        .with_hint("sizes must divide, and some ops need all of a dim");
+        .with_hint("each device needs an element, and some ops need all of a dim");
   }
 
   Result<std::vector<NodeDivision>> options_of(NodeId n) const {

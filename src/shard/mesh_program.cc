@@ -3,7 +3,19 @@
 #include <algorithm>
 #include <map>
 
+#include "shard/whole_bytes.h"
+
 namespace hone {
+
+namespace {
+
+// The type of 8 bits that has all numbers of a narrower one.
+DType byte_type(DType narrow) {
+  if (is_real(narrow)) return DType::f8e4m3fn;
+  return is_signed(narrow) ? DType::i8 : DType::u8;
+}
+
+}  // namespace
 
 int64_t divisor_of(const Mesh& mesh, const MeshPart& part) {
   int64_t divisor = mesh.axes[part.axis].size / part.end();
@@ -141,17 +153,26 @@ ValueId MeshProgram::without_padding(ValueId value, size_t dim, const MeshParts&
   return filled(value, dim, binary(Opcode::mul, place(axes), part), false, size, fill);
 }
 
+// Elements go one to a byte if as many as a device gets do not fill bytes.
+ValueId MeshProgram::exchanged(const Op& op, ValueId value, int64_t parts) {
+  const Type type = graph_.type(value);
+  if (fills_bytes(type, parts)) return append(op, {{value}});
+  const auto cast = [&](ValueId v, DType dtype) {
+    return append(Op::get(Opcode::cast, {{"dtype", dtype}}), {{v}});
+  };
+  return cast(append(op, {{cast(value, byte_type(type.dtype()))}}), type.dtype());
+}
+
 // To the device `hop` places further along the axes; those that nobody sends to get zeros.
 ValueId MeshProgram::sent(ValueId value, const MeshParts& axes, int64_t hop) {
   const int64_t count = count_of(axes);
   Ints pairs;
   for (int64_t from = 0; from < count; ++from)
     if (from + hop >= 0 && from + hop < count) pairs.insert(pairs.end(), {from, from + hop});
-  const ValueId operand[] = {value};
-  return append(
+  return exchanged(
       Op::get(Opcode::permute,
               {{"pairs", pairs}, {"group_size", count}, {"groups", groups_along(mesh_, axes)}}),
-      operand);
+      value, 1);
 }
 
 ValueId MeshProgram::with_neighbours(ValueId value, const Halo& halo, std::optional<ValueId> fill) {
@@ -188,34 +209,33 @@ ValueId MeshProgram::with_neighbours(ValueId value, const Halo& halo, std::optio
 ValueId MeshProgram::changed(ValueId value, const ReshardStep& step, std::string_view kind) {
   const auto from = static_cast<int64_t>(step.from), to = static_cast<int64_t>(step.to);
   const int64_t size = step.part.size;
-  const ValueId operand[] = {value};
+  const Ints groups = groups_along(mesh_, {step.part});
   switch (step.kind) {
     case ReshardKind::slice: {
       const int64_t local = graph_.type(value).dim(static_cast<int>(step.to)).value() / size;
       return stretch(value, step.to, binary(Opcode::mul, digit(step.part), local), local);
     }
     case ReshardKind::all_gather:
-      return append(Op::get(Opcode::all_gather, {{"axis", from},
-                                                 {"group_size", size},
-                                                 {"groups", groups_along(mesh_, {step.part})}}),
-                    operand);
+      return exchanged(
+          Op::get(Opcode::all_gather, {{"axis", from}, {"group_size", size}, {"groups", groups}}),
+          value, 1);
     case ReshardKind::all_to_all:
-      return append(Op::get(Opcode::all_to_all, {{"split_axis", to},
-                                                 {"concat_axis", from},
-                                                 {"group_size", size},
-                                                 {"groups", groups_along(mesh_, {step.part})}}),
-                    operand);
+      return exchanged(Op::get(Opcode::all_to_all, {{"split_axis", to},
+                                                    {"concat_axis", from},
+                                                    {"group_size", size},
+                                                    {"groups", groups}}),
+                       value, size);
     case ReshardKind::reduce_scatter:
-      return append(Op::get(Opcode::reduce_scatter, {{"kind", std::string(kind)},
-                                                     {"axis", to},
-                                                     {"group_size", size},
-                                                     {"groups", groups_along(mesh_, {step.part})}}),
-                    operand);
+      return exchanged(Op::get(Opcode::reduce_scatter, {{"kind", std::string(kind)},
+                                                        {"axis", to},
+                                                        {"group_size", size},
+                                                        {"groups", groups}}),
+                       value, size);
     case ReshardKind::all_reduce:
-      return append(Op::get(Opcode::all_reduce, {{"kind", std::string(kind)},
-                                                 {"group_size", size},
-                                                 {"groups", groups_along(mesh_, {step.part})}}),
-                    operand);
+      return exchanged(
+          Op::get(Opcode::all_reduce,
+                  {{"kind", std::string(kind)}, {"group_size", size}, {"groups", groups}}),
+          value, 1);
     case ReshardKind::permute: break;
   }
   HONE_CHECK(false, "no step between layouts is a permute");

@@ -38,6 +38,7 @@ class MeshProgram {
   ValueId place(const MeshParts& parts);  // the same along several, the first the outermost
   ValueId stretch(ValueId value, size_t dim, ValueId begin, int64_t size);
   ValueId stretch(ValueId value, size_t dim, int64_t begin, int64_t end);
+  ValueId exchanged(const Op& op, ValueId value, int64_t parts);
   ValueId sent(ValueId value, const MeshParts& axes, int64_t hop);
   ValueId filled(ValueId value, size_t dim, ValueId first, bool at_low, std::optional<int64_t> size,
                  ValueId fill);

@@ -1,6 +1,7 @@
 #include "shard/node_division.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/checked_math.h"
 #include "ir/op_facts.h"
@@ -347,8 +348,9 @@ namespace {
 // Deals the axes of a mesh out to places, one after the other; each place takes as many as fit.
 class AxisDealer {
  public:
-  AxisDealer(const Mesh& mesh, std::vector<int64_t> sizes)
-      : mesh_(mesh), sizes_(std::move(sizes)), axes_(sizes_.size()) {}
+  using Fits = std::function<bool(size_t place, const MeshParts& axes)>;
+  AxisDealer(const Mesh& mesh, size_t places, Fits fits)
+      : mesh_(mesh), fits_(std::move(fits)), axes_(places) {}
 
   // `take` gets each choice; it returns false when it has enough.
   template <class Take>
@@ -363,10 +365,9 @@ class AxisDealer {
     const int64_t size = mesh_.axes[axis].size;
     if (!deal_axis(axis + 1, take)) return false;
     if (size == 1) return true;
-    for (size_t i = 0; i < sizes_.size(); ++i) {
-      if (sizes_[i] == 0 || sizes_[i] % (count_of(axes_[i]) * size) != 0) continue;
+    for (size_t i = 0; i < axes_.size(); ++i) {
       axes_[i].push_back({axis, 1, size});
-      const bool goes_on = deal_axis(axis + 1, take);
+      const bool goes_on = !fits_(i, axes_[i]) || deal_axis(axis + 1, take);
       axes_[i].pop_back();
       if (!goes_on) return false;
     }
@@ -374,7 +375,7 @@ class AxisDealer {
   }
 
   const Mesh& mesh_;
-  const std::vector<int64_t> sizes_;
+  const Fits fits_;
   std::vector<MeshParts> axes_;
 };
 
@@ -382,26 +383,30 @@ class AxisDealer {
 
 std::vector<NodeDivision> divisions_of(const NodeDivider& divider, const Mesh& mesh) {
   std::vector<NodeDivision> found;
-  std::vector<int64_t> sizes;
-  for (size_t f = 0; f < divider.rule().factors.size(); ++f)
-    sizes.push_back(divider.obstacle(static_cast<int>(f)).empty() ? divider.rule().factors[f].size
-                                                                  : 0);
-  AxisDealer(mesh, sizes).deal([&](const std::vector<MeshParts>& axes) {
-    std::optional<NodeDivision> one = divider.division(axes);
-    if (one && divider.axes_of(one->results) == axes) found.push_back(std::move(*one));
-    return found.size() < kMostNodeOptions;
-  });
+  const auto fits = [&](size_t place, const MeshParts& axes) {
+    const int factor = static_cast<int>(place);
+    std::string reason;
+    return divider.obstacle(factor).empty() && divider.fitting(factor, axes, reason) == axes;
+  };
+  AxisDealer(mesh, divider.rule().factors.size(), fits)
+      .deal([&](const std::vector<MeshParts>& axes) {
+        std::optional<NodeDivision> one = divider.division(axes);
+        if (one && divider.axes_of(one->results) == axes) found.push_back(std::move(*one));
+        return found.size() < kMostNodeOptions;
+      });
   return found;
 }
 
 std::vector<ShardLayout> layouts_of(Type type, const Mesh& mesh) {
   std::vector<ShardLayout> found;
-  std::vector<int64_t> sizes;
-  for (const Dim dim : type.dims()) sizes.push_back(dim.value());
-  AxisDealer(mesh, sizes).deal([&](const std::vector<MeshParts>& axes) {
-    found.push_back({.dims = axes});
-    return found.size() < kMostNodeOptions;
-  });
+  const auto fits = [&](size_t place, const MeshParts& axes) {
+    return covering(axes, type.dim(static_cast<int>(place)).value()) == axes;
+  };
+  AxisDealer(mesh, static_cast<size_t>(type.rank()), fits)
+      .deal([&](const std::vector<MeshParts>& axes) {
+        found.push_back({.dims = axes});
+        return found.size() < kMostNodeOptions;
+      });
   return found;
 }
 

@@ -12,6 +12,7 @@
 #include "shard/local_op.h"
 #include "shard/mesh_program.h"
 #include "shard/node_division.h"
+#include "shard/padded_reshard.h"
 #include "shard/propagate.h"
 #include "shard/sharding_rule.h"
 
@@ -85,13 +86,8 @@ class Partitioner {
     ShardLayout layout;
     const std::vector<int64_t> sizes = sizes_of(v);
     for (size_t d = 0; d < sizes.size(); ++d)
-      layout.dims.push_back(held(mesh_parts(*mesh_, sharding.dims[d].axes), sizes[d]));
+      layout.dims.push_back(covering(mesh_parts(*mesh_, sharding.dims[d].axes), sizes[d]));
     return layout;
-  }
-
-  // As many of the axes as divide a dim of this size. Prices are known for even parts alone.
-  MeshParts held(const MeshParts& axes, int64_t size) const {
-    return is_exact_ ? dividing(axes, size) : covering(axes, size);
   }
 
   // The layout that the graph states or that follows.
@@ -155,40 +151,28 @@ class Partitioner {
     return value;
   }
 
-  // Parts with padding have the whole dim between: their neighbours begin elsewhere if it is
-  // divided otherwise.
   ValueId changed(ValueId v, const Local& have, const ShardLayout& wanted, int64_t element_bytes,
                   const std::string& node) {
-    std::vector<int64_t> sizes = sizes_of(v);
-    ShardLayout at = have.layout, next = wanted;
+    const PaddedReshard way = padded_reshard(have.layout, wanted, sizes_of(v));
     ValueId value = have.value;
     const auto step = [&](const ReshardStep& one) {
       value = program_.changed(value, one, have.kind);
       if (one.kind != ReshardKind::slice)
         made_.messages.push_back({one.kind, whole_.label(v), node, one.bytes});
     };
-    std::vector<size_t> divided_last;
-    for (size_t d = 0; d < sizes.size(); ++d) {
-      const bool stays = at.dims[d] == wanted.dims[d];
-      if (!stays && has_padding(at.dims[d], sizes[d])) {
-        for (const MeshPart& part : at.dims[d] | std::views::reverse)
-          step({.kind = ReshardKind::all_gather,
-                .part = part,
-                .from = d,
-                .bytes = made_.graph.type(value).static_bytes() * (part.size - 1)});
-        value = program_.resized(value, d, sizes[d]);
-        at.dims[d].clear();
-      }
-      if (!stays && has_padding(wanted.dims[d], sizes[d])) {
-        divided_last.push_back(d);
-        next.dims[d].clear();
-      }
-      if (stays) sizes[d] = ceil_div(sizes[d], count_of(at.dims[d])) * count_of(at.dims[d]);
+    for (const size_t d : way.gathered) {
+      for (const MeshPart& part : have.layout.dims[d] | std::views::reverse)
+        step({.kind = ReshardKind::all_gather,
+              .part = part,
+              .from = d,
+              .bytes = made_.graph.type(value).static_bytes() * (part.size - 1)});
+      value = program_.resized(value, d, way.sizes[d]);
     }
-    for (const ReshardStep& one : reshard_steps(at, next, sizes, element_bytes)) step(one);
-    for (const size_t d : divided_last) {
+    for (const ReshardStep& one : reshard_steps(way.from, way.to, way.sizes, element_bytes))
+      step(one);
+    for (const size_t d : way.divided) {
       const int64_t count = count_of(wanted.dims[d]);
-      value = program_.resized(value, d, ceil_div(sizes[d], count) * count);
+      value = program_.resized(value, d, ceil_div(way.sizes[d], count) * count);
       for (const MeshPart& part : wanted.dims[d])
         step({.kind = ReshardKind::slice, .part = part, .to = d});
     }
@@ -244,13 +228,13 @@ class Partitioner {
         const int64_t size = sizes_of(value)[d];
         MeshParts wanted = mesh_parts(*mesh_, sharding.dims[d].axes);
         std::erase_if(wanted, [](const MeshPart& part) { return part.size == 1; });
-        const size_t taken = held(wanted, size).size();
+        const size_t taken = covering(wanted, size).size();
         if (taken == wanted.size()) continue;
         made_.whole.push_back(
             {whole_.label(value),
              fmt::format("the axis '{}' does not divide what is left of dim {}, {}",
                          excerpt(mesh_->axes[wanted[taken].axis].name), d,
-                         ceil_div(size, count_of(held(wanted, size))))});
+                         ceil_div(size, count_of(covering(wanted, size))))});
       }
   }
 

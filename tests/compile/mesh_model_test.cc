@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "compile/mesh_division.h"
 #include "compile/spmd_programs.h"
@@ -158,6 +159,32 @@ int judge_random_native(uint64_t first, uint64_t count) {
     ++right;
   }
   return right;
+}
+
+// Parts of 3 elements and of 1, which devices gather, deal out and ask neighbours for.
+TEST(MeshModel, ExchangesElementsThatDoNotFillBytes) {
+  for (const std::string_view type : {"i4", "u4", "i2", "u2", "f4e2m1"}) {
+    const std::string text = fmt::format(
+        "graph @g(%x: {0}[6, 1] on @m [x, -], %y: {0}[6, 2] on @m [x, -]) ->\n"
+        "    ({0}[6], {0}[2, 6], {0}[4, 1]) mesh @m = [x = 2] {{\n"
+        "  %a = reshape %x {{dims = [6]}} : {0}[6] on @m [x]\n"
+        "  %t = transpose %y {{permutation = [1, 0]}} : {0}[2, 6] on @m [-, x]\n"
+        "  %s = slice %x {{start = [2, 0], limit = [6, 1]}} : {0}[4, 1] on @m [x, -]\n"
+        "  return %a on @m [-], %t on @m [x, -], %s on @m [x, -]\n"
+        "}}\n",
+        type);
+    const Graph given = parse_graph(text).value();
+    const Divided model = {.subject = shard_subject(given).value(),
+                           .partition = partition_graph(given).value()};
+    std::set<ReshardKind> kinds;
+    for (const ShardMessage& one : model.partition.messages) kinds.insert(one.kind);
+    EXPECT_EQ(kinds,
+              std::set({ReshardKind::all_gather, ReshardKind::all_to_all, ReshardKind::permute}));
+    const std::vector<Tensor> inputs = random_graph_inputs(given, 1);
+    const Result<std::vector<Tensor>> have = run_native(given, model, inputs);
+    ASSERT_TRUE(have.ok()) << type << ": " << have.error().to_string();
+    EXPECT_EQ(tested::difference(*have, evaluate(given, inputs).value(), 0), "") << type;
+  }
 }
 
 TEST(MeshModel, ComputesRandomGraphsAsOneDeviceDoes) {

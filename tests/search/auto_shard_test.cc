@@ -125,6 +125,28 @@ TEST(AutoShard, KeepsWithinTheMemoryOfADevice) {
               refuses(ErrorCode::limit, "64.0 KiB ... too much"));
 }
 
+// No size is even: devices have padding where they have parts of weights.
+TEST(AutoShard, DividesUnevenSizes) {
+  const std::string text =
+      "graph @odd(%x: f32[5, 255], %v: f32[255, 1021], %w: f32[1021, 255]) -> f32[5, 255] {\n"
+      "  %h = dot %x, %v {lhs_contract = [1], rhs_contract = [0]}\n"
+      "  %a = tanh %h\n"
+      "  %y = dot %a, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+      "  return %y\n"
+      "}\n";
+  const Graph graph = subject(text);
+  for (const std::string_view mesh : {"x=4", "x=2,y=2"}) {
+    const Result<AutoSharding> free = sharded(graph, mesh, ring(4));
+    ASSERT_TRUE(free.ok()) << free.error().to_string();
+    EXPECT_EQ(judge_mesh(graph, free->best.partition, 1), "");
+    const int64_t limit = 1'300'000;  // the weights take 2.1 MB
+    const Result<AutoSharding> made = sharded(graph, mesh, ring(4), {.memory = limit});
+    ASSERT_TRUE(made.ok()) << made.error().to_string();
+    EXPECT_LE(made->best.memory, limit);
+    EXPECT_EQ(judge_mesh(graph, made->best.partition, 1), "");
+  }
+}
+
 // A next state takes the place of the last one, so each device has the same part of both.
 TEST(AutoShard, LaysNextStatesAsTheLastOnes) {
   const Graph model = build_zoo_model("mlp", {.size = ZooSize::tiny, .batch = 8}).value();

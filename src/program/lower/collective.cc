@@ -3,6 +3,7 @@
 #include "ir/functional.h"
 #include "ir/op_def.h"
 #include "program/lower/lowering.h"
+#include "shard/whole_bytes.h"
 
 namespace hone::program {
 
@@ -126,10 +127,8 @@ class Rearranged {
   const DType dtype_;
 };
 
-// Devices exchange whole bytes.
 Status check_bytes(const NodeCommand& command, Type type, int64_t parts) {
-  const int per_byte = 8 / std::min(bits(type.dtype()), 8);
-  if (product(type.dims()).divisible_by(parts * per_byte)) return {};
+  if (fills_bytes(type, parts)) return {};
   return unsupported("parts of {} do not fill whole bytes, as devices exchange them",
                      type.to_string())
       .within(command.graph.describe(command.node))
