@@ -43,7 +43,7 @@ std::vector<Heuristics> quick_variants(const Heuristics& heuristics) {
 
 Result<std::vector<Plan>> few_plans(const Graph& graph, const Plan& partial, const Target& target,
                                     const Cost& cost, std::span<const Heuristics> variants,
-                                    const PlannerOptions& options) {
+                                    const PlannerOptions& options, size_t most) {
   KernelStore own;
   PlannerOptions shared = options;
   if (shared.known == nullptr) shared.known = &own;
@@ -58,7 +58,10 @@ Result<std::vector<Plan>> few_plans(const Graph& graph, const Plan& partial, con
     return {};
   };
   if (const Cost* const baseline = cost.baseline()) HONE_TRY(add(*baseline, options.heuristics));
-  for (const Heuristics& variant : variants) HONE_TRY(add(cost, variant));
+  for (const Heuristics& variant : variants) {
+    if (plans.size() >= most) break;
+    HONE_TRY(add(cost, variant));
+  }
   return plans;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -16,12 +17,12 @@ std::span<bool Heuristics::* const> structure_heuristics();
 // prices alone are often wrong about which one is faster.
 std::vector<Heuristics> quick_variants(const Heuristics& heuristics);
 
-// Plans that differ: the one of complete() by the Cost without its model of plans, the one by its
-// baseline, and one for each variant that can be planned. They share what they find out about
-// kernels. Errors are those of the first.
+// Plans that differ, `most` of them at most. The first is that of complete() by the Cost without
+// its model of plans. Then come the one by its baseline, and one for each variant that can be
+// planned. They share what they find out about kernels. Errors are those of the first.
 Result<std::vector<Plan>> few_plans(const Graph& graph, const Plan& partial, const Target& target,
                                     const Cost& cost, std::span<const Heuristics> variants,
-                                    const PlannerOptions& options = {});
+                                    const PlannerOptions& options = {}, size_t most = SIZE_MAX);
 
 // The one of few_plans() by quick_variants() that the model takes. Plans that cost a fifth more
 // than the first by the sum of prices are not asked about.

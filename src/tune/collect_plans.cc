@@ -22,15 +22,17 @@ constexpr size_t kMostLeftOut = 4;           // heuristics of a drawn variant
 constexpr double kDeviationsOfHalf = 2.576;  // half an interval of a duel, 99 %
 constexpr size_t kAttemptsOfPlan = 4;        // draws for each plan that is wanted
 
-// Without each heuristic of the structure alone, then without some that are drawn.
+// Without each heuristic of the structure alone, in a drawn order, then without some of them.
 std::vector<Heuristics> variants(size_t count, uint64_t seed) {
-  const std::span<bool Heuristics::* const> flags = structure_heuristics();
+  const std::span<bool Heuristics::* const> rows = structure_heuristics();
+  std::vector<bool Heuristics::*> flags(rows.begin(), rows.end());
+  Rng rng(seed);
+  rng.shuffle(flags);
   std::vector<Heuristics> all;
   for (bool Heuristics::* flag : flags) {
     all.emplace_back();
     all.back().*flag = false;
   }
-  Rng rng(seed);
   for (size_t i = 0; i < kAttemptsOfPlan * count; ++i) {
     Heuristics drawn;
     const auto left_out = static_cast<size_t>(2 + rng.below(kMostLeftOut - 1));
@@ -74,9 +76,10 @@ class PlanRaces {
     Plan open;
     open.threads = options_.threads;
     const size_t most = std::min(options_.plans, kMostPlans);
-    std::vector<Plan> drawn = HONE_TRY(few_plans(
-        graph_, open, target_, *collector_.cost,
-        variants(most, static_cast<uint64_t>(options_.seed)), {.cancel = options_.cancel}));
+    std::vector<Plan> drawn =
+        HONE_TRY(few_plans(graph_, open, target_, *collector_.cost,
+                           variants(most, static_cast<uint64_t>(options_.seed)),
+                           {.cancel = options_.cancel}, most + 1));
     if (options_.from != nullptr)
       if (const auto best = best_plan(*options_.from, graph_, target_, options_.threads);
           best && !has_rewrites(best->plan) && check_complete(best->plan, graph_, target_).ok())
