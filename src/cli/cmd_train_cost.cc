@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/budget.h"
@@ -15,6 +17,7 @@
 #include "cost/learned_cost.h"
 #include "cost/shipped_models.h"
 #include "lab/data/configured_graph.h"
+#include "learn/fit_gpu_model.h"
 #include "report/data_set_text.h"
 #include "report/price_text.h"
 #include "session/native.h"
@@ -186,6 +189,22 @@ Status train_for_all(const Arguments& arguments, Console& console) {
   return {};
 }
 
+// The price of a GPU has scales and factors, which are found in a moment.
+Status train_gpu(const Arguments& arguments, const KernelData& data, const std::string& file,
+                 Console& console) {
+  if (arguments.given("from"))
+    return usage_error("--from names networks, and the price of a GPU has none");
+  std::vector<TimedKernel> timed;
+  for (const KernelSample& kernel : data.kernels) timed.push_back(kernel.timed);
+  const FittedGpuModel fitted = HONE_TRY(fit_gpu_model(timed, data.target));
+  HONE_TRY(write_file_atomic(file, print(fitted.model)));
+  const auto off = [](double loss) { return std::exp(std::sqrt(loss)); };
+  console.write(print(fitted.model));
+  console.write(fmt::format("prices are off by a factor of {:.3g}, {:.3g} before\n",
+                            off(fitted.loss_after), off(fitted.loss_before)));
+  return {};
+}
+
 }  // namespace
 
 Status cmd_train_cost(const Arguments& arguments, Console& console) {
@@ -201,6 +220,13 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
     HONE_TRY(user_prices().check_keeps(data.target));
     file = HONE_TRY(user_prices().model_file(data.target));
   }
+  const std::string used =
+      output.empty() ? "; commands that plan for this target use it from now on" : "";
+  if (data.target.gpu) {
+    HONE_TRY(train_gpu(arguments, data, file, console));
+    console.note("wrote {}{}", file, used);
+    return {};
+  }
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   ModelTraining options = model_training(arguments, native, console);
   options.folder = file + ".training";
@@ -214,8 +240,7 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   std::error_code failed;
   fs::remove_all(options.folder, failed);
   console.write(kernel_model_text(model));
-  console.note("wrote {}{}", file,
-               output.empty() ? "; commands that plan for this target use it from now on" : "");
+  console.note("wrote {}{}", file, used);
   return {};
 }
 

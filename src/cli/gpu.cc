@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/text.h"
+#include "cli/console.h"
+#include "cli/prices.h"
+#include "session/gpu_prices.h"
 
 namespace hone::cli {
 
@@ -69,11 +73,27 @@ Result<std::shared_ptr<const CudaDevice>> open_gpu(int number) {
   return open_cuda_device(cuda_library(), number);
 }
 
-Status refuse_prices_of_cpu(const Arguments& arguments) {
-  for (std::string_view option : {"prices", "cost", "sure"})
+Result<std::shared_ptr<const Cost>> cost_of_gpu(const Arguments& arguments, const Target& target,
+                                                Console& console) {
+  for (std::string_view option : {"prices", "sure"})
     if (arguments.given(option))
       return usage_error("--{} is about prices of CPUs, and the target is a GPU", option);
-  return {};
+  const std::string word = arguments.given("cost") ? arguments.text("cost") : "";
+  if (word == "measured")
+    return usage_error("--cost measured takes times of CPUs, and the target is a GPU");
+  if (word == "analytic") return std::shared_ptr<const Cost>();
+  if (!word.empty() && word != "learned") return learned_gpu_cost(word, target);
+  const Result<std::string> file = user_prices().model_file(target);
+  std::error_code failed;
+  if (!file.ok() || !std::filesystem::exists(*file, failed)) {
+    if (word.empty()) return std::shared_ptr<const Cost>();
+    return bad_input("there is no learned price of the target '{}'", target.name)
+        .with_hint("'hone train cost' makes one, and its file can be named");
+  }
+  Result<std::shared_ptr<const Cost>> cost = learned_gpu_cost(*file, target);
+  if (cost.ok() || !word.empty()) return cost;
+  console.note("learned prices are not used: {}", cost.error().to_string());
+  return std::shared_ptr<const Cost>();
 }
 
 }  // namespace hone::cli

@@ -4,11 +4,14 @@
 #include <optional>
 
 #include "cli/arguments.h"
+#include "cost/cost.h"
 #include "runtime/cuda/device.h"
 
 // GPUs named on the command line.
 
 namespace hone::cli {
+
+class Console;
 
 // The number of the GPU that --device or --devices names: "cuda" or "cuda:1"; none: they name no
 // GPU. Errors: several devices of which one is a GPU, a command that does not run on one, and
@@ -19,7 +22,9 @@ Result<std::optional<int>> given_gpu(const Arguments& arguments);
 std::string cuda_library();
 Result<std::shared_ptr<const CudaDevice>> open_gpu(int number);
 
-// For options that say how CPUs are priced: an error if one of them is given.
-Status refuse_prices_of_cpu(const Arguments& arguments);
+// The price that --cost names for this GPU, else the one that was learned for it, if there is one.
+// Null: the analytic price. Options that say how CPUs are priced are errors.
+Result<std::shared_ptr<const Cost>> cost_of_gpu(const Arguments& arguments, const Target& target,
+                                                Console& console);
 
 }  // namespace hone::cli

@@ -248,9 +248,8 @@ Result<NativeOptions> options_for(Target target, const Arguments& arguments, Con
       Status left_out = leave_out(options, trim(name));
       if (!left_out.ok()) return std::move(left_out).error().about("--without");
     }
-  // Measured and learned prices are of CPUs.
   if (options.target.gpu)
-    HONE_TRY(refuse_prices_of_cpu(arguments));
+    options.cost = HONE_TRY(cost_of_gpu(arguments, options.target, console));
   else
     HONE_TRY(take_cost(options, arguments, console));
   options.cache = HONE_TRY(cache_of(arguments, cache, console));

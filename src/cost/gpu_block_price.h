@@ -13,11 +13,12 @@ namespace hone {
 struct GpuTimes {
   double launch = 0, arithmetic = 0, latency = 0, memory = 0, access = 0;
   // The four overlap, but a tenth of those that are not the largest is seen.
+  static constexpr double kSeen = 0.1;
   double total() const {
-    constexpr double kSeen = 0.1;
     const double largest = std::max({arithmetic, latency, memory, access});
     return launch + (1 - kSeen) * largest + kSeen * (arithmetic + latency + memory + access);
   }
+  bool operator==(const GpuTimes&) const = default;
 };
 
 // Rates that all algorithms share. Threads start instructions at a part of the peak of their SM. A

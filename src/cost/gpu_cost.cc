@@ -14,14 +14,19 @@ namespace {
 
 class GpuKernelPrice : public PricedKernel {
  public:
-  GpuKernelPrice(std::shared_ptr<const KernelFacts> facts, const Target& target)
-      : facts_(std::move(facts)), target_(target) {
+  GpuKernelPrice(std::shared_ptr<const KernelFacts> facts, const Target& target,
+                 const GpuModel* model)
+      : facts_(std::move(facts)), target_(target), model_(model) {
     for (const KernelFacts::Array& array : facts_->arrays) bytes_ += array.bytes * array.share;
   }
 
   void price(std::span<const Schedule> schedules, double /*limit*/,
              std::span<double> seconds) override {
-    for (size_t i = 0; i < schedules.size(); ++i) seconds[i] = times_of(schedules[i]).total();
+    for (size_t i = 0; i < schedules.size(); ++i) seconds[i] = seconds_of(schedules[i]);
+  }
+
+  std::string_view source(const Schedule& /*schedule*/) override {
+    return model_ == nullptr ? "analytic" : "learned";
   }
 
   std::vector<PriceTerm> terms(const Schedule& schedule) override {
@@ -33,7 +38,27 @@ class GpuKernelPrice : public PricedKernel {
             {"access", times.access}};
   }
 
+  // The launch and the bytes are the same for all algorithms.
+  GpuTimes times_of(const Schedule& schedule) const {
+    GpuTimes times;
+    switch (schedule.algorithm()) {
+      case Algorithm::block_rows: times = block_rows_times(*facts_, schedule, target_); break;
+      case Algorithm::block_tiles: times = block_tiles_times(*facts_, schedule, target_); break;
+      case Algorithm::block_chain: times = block_chain_times(*facts_, schedule, target_); break;
+      default: times = plain_times(schedule); break;
+    }
+    times.launch = target_.gpu->launch;
+    times.memory = bytes_ / (kGpuReached * target_.memory_all_cores);
+    return times;
+  }
+
  private:
+  double seconds_of(const Schedule& schedule) const {
+    const GpuTimes times = times_of(schedule);
+    if (model_ == nullptr) return times.total();
+    return model_->seconds(times, gpu_features(*facts_, schedule), schedule.algorithm());
+  }
+
   // The points of a dim that one trip of a divided loop takes.
   static double points_of(const Schedule& schedule, int dim) {
     double points = 1;
@@ -122,20 +147,6 @@ class GpuKernelPrice : public PricedKernel {
     return all;
   }
 
-  // The launch and the bytes are the same for all algorithms.
-  GpuTimes times_of(const Schedule& schedule) const {
-    GpuTimes times;
-    switch (schedule.algorithm()) {
-      case Algorithm::block_rows: times = block_rows_times(*facts_, schedule, target_); break;
-      case Algorithm::block_tiles: times = block_tiles_times(*facts_, schedule, target_); break;
-      case Algorithm::block_chain: times = block_chain_times(*facts_, schedule, target_); break;
-      default: times = plain_times(schedule); break;
-    }
-    times.launch = target_.gpu->launch;
-    times.memory = bytes_ / (kGpuReached * target_.memory_all_cores);
-    return times;
-  }
-
   // A thread takes one trip of the loops that threads divide.
   GpuTimes plain_times(const Schedule& schedule) const {
     const Gpu& gpu = *target_.gpu;
@@ -150,22 +161,30 @@ class GpuKernelPrice : public PricedKernel {
 
   const std::shared_ptr<const KernelFacts> facts_;
   const Target& target_;
-  double bytes_ = 0;  // of all arrays, each once
+  const GpuModel* const model_;  // null: the analytic price
+  double bytes_ = 0;             // of all arrays, each once
 };
 
 }  // namespace
 
-GpuCost::GpuCost(Target target) : target_(std::move(target)) {
+GpuCost::GpuCost(Target target, std::shared_ptr<const GpuModel> model)
+    : target_(std::move(target)), model_(std::move(model)) {
   HONE_CHECK(target_.gpu, "the target '{}' is a CPU", target_.name);
 }
 
 std::string GpuCost::version() const {
-  return fmt::format("gpu analytic {:016x}", hash_string(print(target_)));
+  const uint64_t of_target = hash_string(print(target_));
+  if (model_ == nullptr) return fmt::format("gpu analytic {:016x}", of_target);
+  return fmt::format("gpu learned {:016x}", hash_string(print(*model_), of_target));
 }
 
 std::unique_ptr<PricedKernel> GpuCost::kernel(std::shared_ptr<const KernelFacts> facts,
                                               int64_t /*threads*/) const {
-  return std::make_unique<GpuKernelPrice>(std::move(facts), target_);
+  return std::make_unique<GpuKernelPrice>(std::move(facts), target_, model_.get());
+}
+
+GpuTimes GpuCost::times(std::shared_ptr<const KernelFacts> facts, const Schedule& schedule) const {
+  return GpuKernelPrice(std::move(facts), target_, nullptr).times_of(schedule);
 }
 
 double GpuCost::copy(double bytes) const {

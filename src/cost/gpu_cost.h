@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cost/cost.h"
+#include "cost/gpu_model.h"
 #include "target/target.h"
 
 namespace hone {
@@ -13,7 +14,8 @@ namespace hone {
 // neighbours.
 class GpuCost : public Cost {
  public:
-  explicit GpuCost(Target target);  // of a GPU
+  // The target is a GPU. Without a model that was learned on it the price is the analytic one.
+  explicit GpuCost(Target target, std::shared_ptr<const GpuModel> model = nullptr);
 
   std::string version() const override;
   std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
@@ -21,8 +23,12 @@ class GpuCost : public Cost {
   double copy(double bytes) const override;
   double command() const override;
 
+  // The terms of the analytic price.
+  GpuTimes times(std::shared_ptr<const KernelFacts> facts, const Schedule& schedule) const;
+
  private:
   const Target target_;
+  const std::shared_ptr<const GpuModel> model_;
 };
 
 // The price of the target that needs no measurement: an AnalyticCost or a GpuCost.
