@@ -5,7 +5,8 @@
 find_package(benchmark REQUIRED)
 
 add_library(hone_bench_main STATIC EXCLUDE_FROM_ALL
-  bench/main.cc bench/flags.cc bench/onnx_runtime.cc bench/real_models.cc bench/rows.cc)
+  bench/main.cc bench/flags.cc bench/onnx_runtime.cc bench/real_models.cc bench/replay.cc
+  bench/rows.cc)
 target_include_directories(hone_bench_main PUBLIC ${PROJECT_SOURCE_DIR})  # "bench/onnx_runtime.h"
 target_link_libraries(hone_bench_main
   PUBLIC hone_cli benchmark::benchmark PRIVATE nlohmann_json::nlohmann_json)
@@ -13,7 +14,7 @@ hone_target(hone_bench_main)
 
 file(GLOB benches CONFIGURE_DEPENDS LIST_DIRECTORIES true bench/*)
 list(FILTER benches EXCLUDE REGEX
-  "/(main\\.cc|child\\.h|(flags|onnx_runtime|real_models|rows)\\.(cc|h)|.*\\.md)$")
+  "/(main\\.cc|child\\.h|(flags|onnx_runtime|real_models|replay|rows)\\.(cc|h)|.*\\.md)$")
 set(bench_sources)
 foreach(bench IN LISTS benches)
   cmake_path(GET bench STEM name)

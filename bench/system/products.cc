@@ -16,7 +16,7 @@
 
 #include "base/rng.h"
 #include "bench/flags.h"
-#include "bench/system/replay.h"
+#include "bench/replay.h"
 #include "cost/analytic.h"
 #include "ir/text.h"
 #include "learn/ranking.h"

@@ -1,4 +1,4 @@
-#include "bench/system/replay.h"
+#include "bench/replay.h"
 
 #include <algorithm>
 #include <barrier>

@@ -1,0 +1,125 @@
+// Runs of shardings over emulated links: eight models on 2, 4 and 8 devices. Bytes really move;
+// kernels are sleeps of their priced time (bench/replay.h), in slow motion. "predicted" is the
+// timeline's time by the measured one of the plan by price. The plan by price is beside the batch
+// alone ("over_batch") and the best by the timeline of random plans ("over_random"): the measured
+// time of the other by its own; above 1 it is better.
+//
+//   --plans=N    random plans (30)
+//   --slower=N   how much more slowly than predicted all runs are (100)
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include "base/rng.h"
+#include "bench/flags.h"
+#include "bench/replay.h"
+#include "cost/analytic.h"
+#include "search/auto_shard.h"
+#include "search/shard_problem.h"
+#include "shard/batch_inputs.h"
+#include "target/presets.h"
+#include "zoo/zoo.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+const bench::Flag plans("plans", "30"), slower("slower", "100");
+
+constexpr std::string_view kModels[] = {"mlp",       "resnet18", "mobilenet_v2", "squeezenet",
+                                        "bert_base", "vit_b16",  "gpt2",         "lstm"};
+constexpr int kRuns = 3;
+
+class Contest {
+ public:
+  Contest(Graph graph, System system)
+      : graph_(std::move(graph)),
+        system_(std::move(system)),
+        mesh_(mesh_of_system(system_)),
+        costs_({std::make_shared<const AnalyticCost>(system_.targets[0])}) {}
+
+  Result<JudgedSharding> by_price() const {
+    return HONE_TRY(auto_shard(graph_, mesh_, system_, costs_, {.seconds = 5})).best;
+  }
+
+  // All devices along dim 0 of the inputs that have the batch.
+  Result<JudgedSharding> batch_alone() const {
+    const BatchInputs batch = HONE_TRY(batch_inputs(graph_, graph_.input_types()));
+    auto said = std::make_shared<Shardings>();
+    for (size_t i = 0; i < batch.dims.size(); ++i) {
+      const ValueId input = graph_.inputs()[i];
+      ShardLayout layout = undivided(graph_.type(input));
+      if (batch.dims[i] >= 0)
+        for (size_t axis = 0; axis < mesh_->axes.size(); ++axis)
+          layout.dims[static_cast<size_t>(batch.dims[i])].push_back(
+              {axis, 1, mesh_->axes[axis].size});
+      said->add(input, sharding_of(mesh_, layout));
+    }
+    Graph stated = graph_;
+    stated.set_shardings(std::move(said));
+    Partition partition = HONE_TRY(partition_graph(stated));
+    return judge_partition(std::move(stated), std::move(partition), system_, costs_);
+  }
+
+  // Each node takes any of its options. The fastest of the plans by the timeline.
+  Result<JudgedSharding> best_random(int count) const {
+    ShardPrices prices(system_, costs_, mesh_);
+    const ShardProblem problem = HONE_TRY(shard_problem(graph_, mesh_, prices));
+    Rng rng(1);
+    std::optional<JudgedSharding> best;
+    for (int i = 0; i < count; ++i) {
+      Assignment assignment;
+      for (const AssignNode& node : problem.problem.nodes)
+        assignment.push_back(static_cast<uint32_t>(rng.below(node.costs.size())));
+      JudgedSharding one = HONE_TRY(judge_sharding(
+          with_assignment(graph_, mesh_, problem, assignment), mesh_, system_, costs_));
+      if (!best || one.seconds < best->seconds) best = std::move(one);
+    }
+    return std::move(*best);
+  }
+
+  Result<double> measured(const JudgedSharding& one) const {
+    return bench::replayed_seconds(one.plans, system_, *costs_[0], kRuns, slower.number());
+  }
+
+ private:
+  const Graph graph_;
+  const System system_;
+  const MeshRef mesh_;
+  const std::vector<std::shared_ptr<const Cost>> costs_;
+};
+
+Status run(benchmark::State& state, std::string_view model, int64_t devices) {
+  const Graph graph = HONE_TRY(build_zoo_model(model, {.size = ZooSize::tiny, .batch = 16}));
+  const Target host = HONE_TRY(host_target());
+  System system =
+      HONE_TRY(preset_system(fmt::format("ring:{}", devices), part_of(host, host.cores)));
+  system.links[0].bytes_per_second = 1e9;
+  system.links[0].latency = 1e-6;
+  const Contest contest(HONE_TRY(shard_subject(graph)).graph, system);
+  const JudgedSharding price = HONE_TRY(contest.by_price());
+  const double own = HONE_TRY(contest.measured(price));
+  state.counters["measured_s"] = own;
+  state.counters["predicted"] = price.seconds / own;
+  if (const Result<JudgedSharding> batch = contest.batch_alone(); batch.ok())
+    state.counters["over_batch"] = HONE_TRY(contest.measured(*batch)) / own;
+  const JudgedSharding random = HONE_TRY(contest.best_random(static_cast<int>(plans.number())));
+  state.counters["over_random"] = HONE_TRY(contest.measured(random)) / own;
+  return {};
+}
+
+const bench::Rows rows([] {
+  for (const std::string_view model : kModels)
+    for (const int64_t devices : {2, 4, 8})
+      benchmark::RegisterBenchmark(fmt::format("runs/{}/{}", model, devices).c_str(),
+                                   [=](benchmark::State& state) {
+                                     for (auto _ : state)
+                                       if (const Status done = run(state, model, devices);
+                                           !done.ok())
+                                         state.SkipWithError(done.error().to_string().c_str());
+                                   })
+          ->Iterations(1)
+          ->Unit(benchmark::kSecond);
+});
+
+}  // namespace
+}  // namespace hone::HONE_FILE
