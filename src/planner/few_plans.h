@@ -13,8 +13,8 @@ namespace hone {
 // of a kernel: plans with and without them share schedules and prices of kernels.
 std::span<bool Heuristics::* const> structure_heuristics();
 
-// Other ways to plan, each without one of these heuristics. Such a plan takes little time, and
-// prices alone are often wrong about which one is faster.
+// Other ways to plan, each without one or two of these heuristics. Such a plan takes little time,
+// and prices alone are often wrong about which one is faster.
 std::vector<Heuristics> quick_variants(const Heuristics& heuristics);
 
 // Plans that differ, `most` of them at most. The first is that of complete() by the Cost without
