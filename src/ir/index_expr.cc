@@ -144,6 +144,21 @@ IndexExpr floordiv(IndexExpr a, Dim positive) {
 
 IndexExpr mod(IndexExpr a, Dim positive) {
   if (positive.is(1)) return 0;
+  // mod(x, 32) differs from x by a multiple of 32, so by one of each divisor of 32.
+  const auto is_superfluous = [&](const IndexExpr::Node::Term& term) {
+    return term.kind == IndexExpr::Node::Kind::remainder &&
+           (term.factor * term.divisor).divided_by(positive);
+  };
+  if (std::ranges::any_of(a.node_->terms, is_superfluous)) {
+    IndexExpr inside = a.node_->constant;
+    for (const IndexExpr::Node::Term& term : a.node_->terms) {
+      const IndexExpr::Node alone = {0, {term}};
+      inside =
+          inside + (is_superfluous(term) ? IndexExpr(term.inner) * term.factor
+                                         : IndexExpr(std::make_shared<IndexExpr::Node>(alone)));
+    }
+    return mod(inside, positive);
+  }
   IndexExpr::Node whole;
   auto rest = std::make_shared<IndexExpr::Node>();
   IndexExpr::split(a, positive, whole, *rest);

@@ -52,7 +52,7 @@ std::vector<PlanCost::Layouts> layouts_of_sources(const FrameEditor& frame, uint
   const KernelFacts facts(frame.body(step));
   if (!facts.contraction.ok()) return {};
   const std::span<const ValueId> inputs = facts.body.graph.inputs();
-  PlanCost::Layouts as_they_are, columns_last, in_blocks;
+  PlanCost::Layouts as_they_are, in_wide_panels, in_panels;
   // An array that is read at several places has fields of blocks: neighbours lie in a field.
   const auto has_fields = [&](ValueId v) {
     return std::ranges::count(facts.arrays, v, &KernelFacts::Array::value) > 1;
@@ -72,12 +72,14 @@ std::vector<PlanCost::Layouts> layouts_of_sources(const FrameEditor& frame, uint
     for (int dim = 0; dim < type.rank(); ++dim)
       if (dim != last) others.push_back(dim);
     as_they_are.emplace_back(v, Layout::row_major(type.rank()));
-    columns_last.emplace_back(v, with_last(others, last, 1));
-    const bool has_blocks = type.dim(last).divisible_by(block);
-    in_blocks.emplace_back(v, with_last(others, last, has_blocks ? block : 1));
+    const auto in_blocks = [&](int64_t columns) {
+      return with_last(others, last, type.dim(last).divisible_by(columns) ? columns : 1);
+    };
+    in_wide_panels.emplace_back(v, in_blocks(4 * block));
+    in_panels.emplace_back(v, in_blocks(2 * block));
   }
   if (as_they_are.empty()) return {};
-  return {as_they_are, columns_last, in_blocks};
+  return {as_they_are, in_wide_panels, in_panels};
 }
 
 }  // namespace hone

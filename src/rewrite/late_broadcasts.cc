@@ -8,7 +8,8 @@
 #include "rewrite/passes.h"
 
 // A mask of one row is expanded to all rows by exporters before it is made of numbers, and so each
-// step is taken for each row. Steps that see the same elements again are taken in front.
+// step is taken for each row. Steps that see the same elements again are taken in front. A number
+// that steps and moves repeat is one broadcast of it: the zero point of all weights of a product.
 
 namespace hone {
 namespace {
@@ -20,6 +21,10 @@ class LateBroadcast {
     const Graph& graph = copy.source();
     if (!is_elementwise(graph.opcode(n)) || graph.results(n).size() != 1) return std::nullopt;
     LateBroadcast late;
+    if (std::ranges::all_of(graph.operands(n), [&](ValueId v) {
+          return repeated_element(target, copy(v)).has_value();
+        }))  // one number: the type of its dims is all that counts
+      late.before_ = Type::scalar(DType::f32);
     for (ValueId v : graph.operands(n)) {
       const NodeId producer = target.producer(copy(v));
       if (repeated_element(target, copy(v))) continue;
@@ -61,11 +66,28 @@ class LateBroadcast {
   Ints map_;
 };
 
+// The number that a move of a repeated one repeats; none: it is another node.
+std::optional<Tensor> moved_number(const GraphCopy& copy, const Graph& target, NodeId n) {
+  const Graph& graph = copy.source();
+  const auto is_move = [](Opcode opcode) {
+    return repeats_elements(opcode) || regroups_dims(opcode);
+  };
+  if (!is_move(graph.opcode(n)) || !graph.type(graph.result(n)).is_static()) return std::nullopt;
+  const ValueId moved = copy(graph.operands(n)[0]);
+  if (!is_move(target.opcode(target.producer(moved)))) return std::nullopt;
+  return repeated_element(target, moved);
+}
+
 }  // namespace
 
 Result<Graph> late_broadcasts(const Graph& graph) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
+    if (const std::optional<Tensor> number = moved_number(copy, copy.target(), n)) {
+      copy.replace(graph.result(n),
+                   HONE_TRY(append_number(copy.target(), *number, graph.type(graph.result(n)))));
+      continue;
+    }
     if (const std::optional<LateBroadcast> late = LateBroadcast::of(copy, copy.target(), n)) {
       copy.replace(graph.result(n), HONE_TRY(late->append(copy, copy.target(), n)));
       continue;

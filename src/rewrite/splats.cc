@@ -12,11 +12,20 @@ namespace {
 // a file.
 constexpr int64_t kMaxSplatBytes = 64 * 1024;
 
+// The same for integers of which a byte has several.
+std::optional<Tensor> splat_of_part_of_byte(const Tensor& tensor) {
+  if (!is_integer(tensor.dtype())) return std::nullopt;
+  const int64_t first = tensor.integer_at(0), count = tensor.elements();
+  for (int64_t i = 1; i < count; ++i)
+    if (tensor.integer_at(i) != first) return std::nullopt;
+  return Tensor::from_integers(Type::scalar(tensor.dtype()), {&first, 1});
+}
+
 // The element that all others equal, if there are several.
 std::optional<Tensor> splat_element(const Tensor& tensor) {
   const int bits_each = bits(tensor.dtype());
-  if (tensor.elements() < 2 || bits_each % 8 != 0 || tensor.byte_size() > kMaxSplatBytes)
-    return std::nullopt;
+  if (tensor.elements() < 2 || tensor.byte_size() > kMaxSplatBytes) return std::nullopt;
+  if (bits_each < 8) return splat_of_part_of_byte(tensor);
   std::vector<std::byte> scratch;
   const std::span<const std::byte> bytes = tensor.bytes_once(scratch);
   const size_t size = static_cast<size_t>(bits_each) / 8;

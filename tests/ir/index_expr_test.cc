@@ -32,6 +32,10 @@ TEST(IndexExprTest, DivisionTakesOutMultiples) {
   EXPECT_EQ(text(mod(i, 1)), "0");
   EXPECT_EQ(text(floordiv(IndexExpr(-7), 2)), "-4");
   EXPECT_EQ(text(mod(IndexExpr(-7), 2)), "1");
+  EXPECT_EQ(text(mod(mod(i, 32) + j, 8)), "mod(i + j, 8)");
+  EXPECT_EQ(text(mod(mod(i, 4) * 2 + 1, 8)), "mod(2*i + 1, 8)");
+  EXPECT_EQ(text(mod(mod(i, 12), 8)), "mod(mod(i, 12), 8)");
+  EXPECT_EQ(text(mod(mod(mod(i * 4, 32), 16), 4)), "0");
   EXPECT_EQ(text(floordiv(i, 2) - floordiv(i, 2)), "0");
   EXPECT_EQ(text(floordiv(i, 2) * 2 + mod(i, 2)), "2*floordiv(i, 2) + mod(i, 2)");
 }

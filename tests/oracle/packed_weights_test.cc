@@ -90,7 +90,8 @@ constexpr int64_t kRows[] = {1, 3, 16};
 DifferentialCase n_bits(Rng& rng) {
   using namespace onnx_testing;  // NOLINT: operands of a node
   const int64_t bits = int64_t{2} << rng.below(3), block = int64_t{16} << rng.below(3);
-  const int64_t rows = kRows[rng.below(3)], columns = rng.between(100, 130);
+  const int64_t rows = kRows[rng.below(3)];
+  const int64_t columns = rng.chance(0.5) ? 128 : rng.between(100, 130);  // 128: in panels
   const int64_t depth = rng.chance(0.5) ? 192 : rng.between(170, 260);
   const int64_t blocks = (depth + block - 1) / block, zero_bytes = (blocks * bits + 7) / 8;
   const auto random = [&](const Ints& dims) {

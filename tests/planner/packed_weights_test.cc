@@ -118,20 +118,21 @@ int64_t constant_bytes(const Graph& graph) {
 struct NBits {
   int64_t bits, rows;
   bool has_zeros;
+  int64_t columns = kColumns;
 };
 
 Graph product_of_n_bits(const NBits& one) {
   using namespace onnx_testing;  // NOLINT: operands of a node
-  const int64_t blocks = kDepth / kGroup, bytes = kGroup * one.bits / 8;
+  const int64_t blocks = kDepth / kGroup, bytes = kGroup * one.bits / 8, columns = one.columns;
   const auto random = [](const Ints& dims) { return bytes_of(type_of(DType::u8, dims)); };
   std::vector<Operand> operands = {
       reals({one.rows, kDepth}, Numbers(static_cast<size_t>(one.rows * kDepth), 1)),
-      constant(random({kColumns, blocks, bytes})),
-      constant(reals({kColumns * blocks}, Numbers(static_cast<size_t>(kColumns * blocks), 0.25)))};
-  if (one.has_zeros) operands.push_back(constant(random({kColumns * blocks * one.bits / 8})));
+      constant(random({columns, blocks, bytes})),
+      constant(reals({columns * blocks}, Numbers(static_cast<size_t>(columns * blocks), 0.25)))};
+  if (one.has_zeros) operands.push_back(constant(random({columns * blocks * one.bits / 8})));
   const std::string model =
       node_model("MatMulNBits", 1, operands,
-                 {{"K", kDepth}, {"N", kColumns}, {"bits", one.bits}, {"block_size", kGroup}},
+                 {{"K", kDepth}, {"N", columns}, {"bits", one.bits}, {"block_size", kGroup}},
                  {.domain = "com.microsoft"});
   return *single_graph(parse_onnx(std::as_bytes(std::span(model)), "test.onnx", ".").value());
 }
@@ -145,8 +146,28 @@ TEST(PackedWeights, MatMulNBitsIsOneKernel) {
       }
 }
 
-// ---- Blocks of language models
-// -------------------------------------------------------------------
+// The zero points of these weights are too large to be folded. Nothing of them is in memory.
+TEST(PackedWeights, MatMulNBitsOfManyColumnsIsOneKernel) {
+  for (int64_t bits : {4, 8}) {
+    const Graph graph = prepare(product_of_n_bits({bits, 1, false, 8192})).value();
+    EXPECT_EQ(kernels_of(graph), 1U) << bits;
+  }
+}
+
+// Rows of all columns would be a page each, so a step along the sum would take a page.
+TEST(PackedWeights, LieInPanelsOfColumns) {
+  const Graph graph = prepare(product_of_n_bits({4, 1, false, 8192})).value();
+  const Plan plan = plan_of(graph);
+  const PlannedGraph frame = planned(plan, graph).value();
+  for (NodeId n : graph.nodes()) {
+    if (!is_constant(graph.opcode(n)) || graph.constant(n).elements() < 2) continue;
+    const Type stored =
+        stored_type(frame.layout[graph.result(n).index], graph.type(graph.result(n)));
+    EXPECT_LE(stored.dim(stored.rank() - 1).value(), kDepth) << stored.to_string();
+  }
+}
+
+// ---- Blocks of language models ------------------------------------------------------------------
 
 TEST(PackedWeights, BlocksStayAsTheyLie) {
   for (int i = 0; i < kBlockFormats; ++i)
@@ -186,6 +207,31 @@ TEST(PackedWeights, AllFieldsOfAByteAreUnpackedAtOnce) {
     EXPECT_EQ(schedule.lanes[0].dim, 4);
     EXPECT_THAT(schedule.unroll, testing::Contains(Tile{3, 2}));
   }
+}
+
+// A few rows share what is unpacked, by vectors along the bytes of a block. Formats of many fields
+// have registers for fewer rows.
+TEST(PackedWeights, FewRowsShareWhatIsUnpacked) {
+  for (int i = 0; i < kBlockFormats; ++i)
+    for (int64_t rows : {2, 4, 8}) {
+      const auto format = static_cast<BlockFormat>(i);
+      const BlockLayout& layout = layout_of(format);
+      if (rows == 8 && layout.elements > 32) continue;
+      SCOPED_TRACE(fmt::format("{}, {} rows", layout.name, rows));
+      Builder b("blocks");
+      const Value x = b.parameter("x", DType::f32, {rows, kDepth});
+      const Type stored = Type::get(DType::u8, {kColumns, kDepth / layout.elements * layout.bytes});
+      const Value y = product_of_blocks(x, b.constant(bytes_of(stored), "w"), format);
+      const Graph graph = prepare(b.finish({y}).value()).value();
+      const Plan plan = plan_of(graph);
+      const std::map<std::string, PlannedKernel> kernels = planned_kernels(graph, plan).value();
+      ASSERT_EQ(kernels.size(), 1U);
+      const Schedule& schedule = *kernels.begin()->second.schedule;
+      ASSERT_NE(schedule.if_is<NestFields>(), nullptr) << print(schedule);
+      ASSERT_EQ(schedule.lanes.size(), 1U);
+      EXPECT_GT(schedule.lanes[0].dim, 1) << "along the sum";
+      EXPECT_THAT(schedule.unroll, testing::Contains(Tile{0, rows}));
+    }
 }
 
 }  // namespace

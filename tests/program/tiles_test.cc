@@ -155,6 +155,27 @@ TEST(Tiles, GuardsOfWholeBlocksMentionNoLane) {
   EXPECT_EQ(simplified({channel, 0, 65}).value, channel);
 }
 
+// Vectors in panels that are wider: lanes are neighbours, for no panel ends within a vector.
+TEST(Tiles, PartsOfPanelsMentionLanesOnce) {
+  TileProgram program = parsed(in_phase("    for b in 9 { for u in 2 { lanes l in 8 {\n    } } }"));
+  const auto index = [&](std::string_view name) {
+    const auto at = std::ranges::find(program.indices, name, &TileIndex::name);
+    return IndexExpr::iter(static_cast<int>(at - program.indices.begin()));
+  };
+  const TileBounds bounds(program);
+  const IndexExpr tile = index("b") * 16, within = index("u") * 8 + index("l"),
+                  column = tile + within;
+  EXPECT_EQ(bounds.simplified(floordiv(column, 32)), floordiv(tile, 32));
+  EXPECT_EQ(bounds.simplified(mod(column, 32)), mod(tile, 32) + within);
+  EXPECT_EQ(bounds.simplified(floordiv(column + 19, 32)), floordiv(column + 19, 32));
+  EXPECT_EQ(bounds.simplified(mod(column - 16, 32)), mod(tile - 16, 32) + within);
+  EXPECT_EQ(bounds.of(mod(column, 32)).high, 31);
+  EXPECT_EQ(bounds.of(mod(tile, 32) + within).high, 31);
+  EXPECT_EQ(bounds.of(mod(tile + 4, 32)).high, 28);
+  // A panel may end within a vector.
+  EXPECT_EQ(bounds.simplified(floordiv(column, 20)), floordiv(column, 20));
+}
+
 TEST(Tiles, VerifyRefusesWhatIsNotWellFormed) {
   const std::string x = "%x = load @x[i]\n";
   const std::pair<std::string, std::string_view> cases[] = {

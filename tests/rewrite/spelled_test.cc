@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "rewrite/passes.h"
@@ -174,6 +175,39 @@ TEST(LateBroadcasts, StepsAreTakenBeforeRowsAreRepeated) {
   for (NodeId n : graph.nodes())
     if (graph.opcode(n) == Opcode::sub || graph.opcode(n) == Opcode::mul)
       EXPECT_EQ(graph.type(graph.result(n)).static_elements(), 4) << print(graph);
+}
+
+// The zero point of all weights of a product, with other dims for groups.
+TEST(LateBroadcasts, NumbersThatMovesAndStepsRepeatAreOneNumber) {
+  const Graph graph = prepare(parse_graph(R"(graph @g(%x: i32[64, 2048]) -> i32[64, 2048] {
+    %1 = constant 8 : u4[]
+    %z = broadcast %1 {dims = [64, 64], map = []}
+    %r = reshape %z {dims = [64, 64, 1]}
+    %w = broadcast %r {dims = [64, 64, 32], map = [0, 1, 2]}
+    %f = reshape %w {dims = [64, 2048]}
+    %c = cast %f {dtype = i32}
+    %y = sub %x, %c
+    return %y
+  })")
+                                  .value())
+                          .value();
+  EXPECT_EQ(ops_of(graph), "sub") << print(graph);
+}
+
+// Folding makes arrays of small ones, of four bits, too.
+TEST(Splats, OfTwoToAByteAreOneNumber) {
+  const Graph graph = after(splats_as_broadcasts, R"(graph @g() {
+    %e = constant [5, 5, 5] : u4[3]
+    %o = constant [5, 5, 4] : u4[3]
+    %y = cast %e {dtype = i32}
+    %z = cast %o {dtype = i32}
+    %s = add %y, %z
+    return %s
+  })");
+  std::vector<int64_t> sizes;
+  for (NodeId n : graph.nodes())
+    if (is_constant(graph.opcode(n))) sizes.push_back(graph.constant(n).elements());
+  EXPECT_EQ(sizes, (std::vector<int64_t>{1, 3})) << print(graph);
 }
 
 TEST(LateBroadcasts, WhatIsRepeatedOtherwiseStays) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "base/planted.h"
 
@@ -75,7 +76,23 @@ struct BoundsAlgebra {
   }
   Part mod(const Part& a, Dim positive) const {
     const bool is_same = provably_le(0, a.range.low) && provably_lt(a.range.high, positive);
-    return guarded({remainder(a.expr, positive), is_same ? a.range : DimRange{0, positive - 1}});
+    const DimRange whole = {0, positive - step_of(a.expr, positive)};
+    return guarded({remainder(a.expr, positive), is_same ? a.range : whole});
+  }
+
+  // A divisor of `positive` of which the expression is always a multiple.
+  int64_t step_of(const IndexExpr& expr, Dim positive) const {
+    if (!positive.is_static()) return 1;
+    int64_t step = positive.value();
+    IndexExpr rest = expr;
+    for (int i = 0; i < static_cast<int>(program.indices.size()); ++i) {
+      const int64_t factor = expr.coefficient(i).value_or(0);
+      if (factor == 0) continue;
+      step = std::gcd(step, factor);
+      rest = rest - IndexExpr::iter(i) * factor;
+    }
+    const std::optional<Dim> constant = rest.as_constant();
+    return constant && constant->is_static() ? std::gcd(step, constant->value()) : 1;
   }
 
   Part guarded(Part part) const {
@@ -126,14 +143,49 @@ struct BoundsAlgebra {
 struct SimplerAlgebra : BoundsAlgebra {
   Part floordiv(const Part& a, Dim positive) const {
     Part part = BoundsAlgebra::floordiv(a, positive);
-    if (part.range.low == part.range.high) part.expr = part.range.low;
+    if (part.range.low == part.range.high)
+      part.expr = part.range.low;
+    else if (const std::optional<Steps> steps = in_steps(a.expr, positive))
+      part.expr = quotient(steps->whole, positive);
     return part;
   }
   Part mod(const Part& a, Dim positive) const {
     const DimRange whole = BoundsAlgebra::floordiv(a, positive).range;
     Part part = BoundsAlgebra::mod(a, positive);
-    if (whole.low == whole.high) part.expr = a.expr - IndexExpr(whole.low * positive);
+    if (whole.low == whole.high)
+      part.expr = a.expr - IndexExpr(whole.low * positive);
+    else if (const std::optional<Steps> steps = in_steps(a.expr, positive))
+      part.expr = remainder(steps->whole, positive) + steps->within;
     return part;
+  }
+
+  // 16*i + 8*j + k is 16*i + 8*j and k, for k < 8: no multiple of 32 lies between both.
+  struct Steps {
+    IndexExpr whole, within;  // multiples of a step that divides the divisor, and less than one
+  };
+  std::optional<Steps> in_steps(const IndexExpr& expr, Dim divisor) const {
+    if (!divisor.is_static()) return std::nullopt;
+    const int count = static_cast<int>(program.indices.size());
+    for (int i = 0; i < count; ++i) {
+      const int64_t step = std::gcd(expr.coefficient(i).value_or(0), divisor.value());
+      if (!expr.mentions(i) || step < 2 || step >= divisor.value()) continue;
+      Steps steps = {0, expr};
+      for (int j = 0; j < count; ++j) {
+        const int64_t factor = expr.coefficient(j).value_or(1);
+        if (factor != 0 && factor % step == 0)
+          steps.whole = steps.whole + IndexExpr::iter(j) * factor;
+      }
+      steps.within = expr - steps.whole;
+      BoundsAlgebra unguarded{program, {}};
+      const DimRange range = steps.within.compute(unguarded).range;
+      if (!range.low.is_static() || !range.high.is_static()) continue;
+      const int64_t first = hone::floordiv(range.low, step).value() * step;
+      if (range.high.value() >= first + step) continue;
+      steps.whole = steps.whole + IndexExpr(first);
+      steps.within = steps.within - IndexExpr(first);
+      if (!steps.within.as_constant()) return steps;
+    }
+    return std::nullopt;
   }
 };
 
