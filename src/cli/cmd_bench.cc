@@ -95,6 +95,7 @@ BenchReport report_of(const Arguments& arguments, const Source& source, const Ru
   report.sizes = inputs.bindings;
   report.load = machine_load();
   report.cores = options.target.cores;
+  report.weights = weight_roof(source.model, options.target, report.threads);
   return report;
 }
 

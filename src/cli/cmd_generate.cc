@@ -115,7 +115,8 @@ Status generate_lines(const Arguments& arguments, Console& console) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   console.note("{} texts, {} tokens in {}, {:.1f} tokens a second; {} of weights and caches",
                prompts.size(), tokens, format_seconds(took.count()),
-               static_cast<double>(tokens) / took.count(), format_bytes(model->memory()));
+               static_cast<double>(tokens) / took.count(),
+               format_bytes(model->memory(prompts.size())));
   return console.cancel().check();
 }
 

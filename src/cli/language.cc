@@ -72,6 +72,12 @@ void note_generation(const Generation& made, const LanguageModel& model, Console
                speed_text(made.prompt_tokens, made.prompt_seconds, made.prompt_rate()),
                speed_text(std::ssize(made.tokens), made.decode_seconds, made.decode_rate()),
                format_bytes(model.memory()), name(made.end));
+  if (made.prompt_tokens >= LanguageModel::kChunk && model.products_per_second() > 0)
+    console.note(
+        "a token of the prompt takes {:.3g} million products: {:.0f} % of what the cores "
+        "multiply",
+        model.token_products() / 1e6,
+        100 * made.prompt_rate() * model.token_products() / model.products_per_second());
   if (made.decode_rate() == 0 || model.bandwidth() == 0) return;
   const double speed = made.decode_rate() * static_cast<double>(model.step_bytes());
   console.note("a token reads {}: {} a second, {:.0f} % of what the memory delivers",

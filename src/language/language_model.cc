@@ -172,6 +172,10 @@ Result<std::vector<LanguageModel::Memory>> LanguageModel::new_memories(size_t co
   return made;
 }
 
+int64_t LanguageModel::memory(size_t texts) const {
+  return memory_ + (static_cast<int64_t>(texts) - 1) * config_.cache_bytes(most_places_);
+}
+
 Status LanguageModel::check_memory() const {
   const int64_t limit = memory_limit(face_);
   if (memory_ <= limit) return {};
@@ -322,6 +326,21 @@ double LanguageModel::bandwidth() const {
   const Target& target = options_.native.target;
   const bool is_alone = options_.native.threads.value_or(target.cores) == 1;
   return is_alone ? target.memory_one_core : target.memory_all_cores;
+}
+
+double LanguageModel::token_products() const {
+  const int64_t heads = config_.heads + config_.kv_heads;
+  const int64_t parts = config_.gate == Gate::none ? 2 : 3;
+  return static_cast<double>(config_.layers) * static_cast<double>(config_.width) *
+         static_cast<double>(heads * (config_.key_width + config_.value_width) +
+                             parts * config_.hidden);
+}
+
+double LanguageModel::products_per_second() const {
+  const Target& target = options_.native.target;
+  const int64_t threads = options_.native.threads.value_or(target.cores);
+  const double operations = std::max(target.peak(DType::f32), target.peak(DType::i8));
+  return static_cast<double>(threads) * operations / 2;  // a product and a sum are two
 }
 
 std::optional<LanguageModel::StepProfile> LanguageModel::profile() const {

@@ -42,7 +42,8 @@ class LanguageModel {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const DecoderConfig& config() const { return config_; }
   int64_t context() const { return context_; }
-  int64_t memory() const { return memory_; }  // bytes of weights, and of caches that are full
+  // Bytes of weights, and of full caches for each text.
+  int64_t memory(size_t texts = 1) const;
   int64_t places() const { return places_; }  // tokens that the caches have room for now
   std::span<const TokenId> tokens() const { return tokens_; }
 
@@ -86,6 +87,11 @@ class LanguageModel {
   int64_t step_bytes() const { return weights_read_ + config_.cache_bytes(places_); }
   // Bytes a second that memory delivers to the threads of the model, by the target.
   double bandwidth() const;
+
+  // Products that a token of a prompt takes in the matrices of the layers. The cores of the model
+  // compute products_per_second() by the target, in bytes or in f32, whichever are more.
+  double token_products() const;
+  double products_per_second() const;
 
   // Measures the steps of one token from now on.
   void start_profile() { is_profiled_ = true; }

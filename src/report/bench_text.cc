@@ -1,9 +1,11 @@
 #include "report/bench_text.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "base/text_table.h"
+#include "ir/op_facts.h"
 #include "report/load_text.h"
 
 namespace hone {
@@ -25,6 +27,16 @@ Json json_of(const Timing& timing) {
           {"p90", timing.quantile(0.9)},
           {"p99", timing.quantile(0.99)},
           {"median_interval", interval_json(median_interval(timing.seconds))}};
+}
+
+// "weights of 80.0 MiB: 33.9 GiB a second, 72 % of what the memory delivers".
+std::string weights_text(const BenchReport& report) {
+  if (!report.weights) return "";
+  const double seconds = report.timing.median();
+  const double speed = static_cast<double>(report.weights->bytes) / seconds;
+  return fmt::format("weights of {}: {} a second, {:.0f} % of what the memory delivers\n",
+                     format_bytes(report.weights->bytes), format_bytes(static_cast<int64_t>(speed)),
+                     100 * report.weights->part(seconds));
 }
 
 std::string devices_text(const std::vector<BenchReport::Device>& devices) {
@@ -78,7 +90,32 @@ std::string rivals_text(const BenchReport& report) {
   return text;
 }
 
+// True if a node other than one that takes rows by data reads the value.
+bool reads_all_of(const Graph& graph, ValueId value) {
+  for (const NodeId n : graph.nodes())
+    if (class_of(graph.opcode(n)) != OpClass::indexed &&
+        std::ranges::count(graph.operands(n), value) > 0)
+      return true;
+  return false;
+}
+
 }  // namespace
+
+std::optional<WeightRoof> weight_roof(const Model& model, const Target& target, int64_t threads) {
+  const Graph* const graph = single_graph(model);
+  if (graph == nullptr || target.gpu || target.caches.empty()) return std::nullopt;
+  WeightRoof roof = {.bytes_per_second =
+                         threads == 1 ? target.memory_one_core : target.memory_all_cores};
+  for (const NodeId n : graph->nodes()) {
+    if (is_loop(graph->opcode(n))) return std::nullopt;
+    // Others are no reason for a long search.
+    constexpr int64_t kSmall = 4096;
+    if (!is_constant(graph->opcode(n)) || graph->constant(n).byte_size() < kSmall) continue;
+    if (reads_all_of(*graph, graph->result(n))) roof.bytes += graph->constant(n).byte_size();
+  }
+  if (roof.bytes <= target.caches.back().bytes || roof.bytes_per_second <= 0) return std::nullopt;
+  return roof;
+}
 
 std::string timing_text(const Timing& timing) {
   return fmt::format("min {}, median {}, p90 {}, p99 {}, of {} runs", format_seconds(timing.min()),
@@ -101,7 +138,7 @@ std::string bench_title(const BenchReport& report) {
 std::string bench_text(const BenchReport& report) {
   return timing_text(report.timing) + "\n" + rivals_text(report) +
          fmt::format("memory {} at most\n", format_bytes(report.peak_bytes)) +
-         devices_text(report.devices);
+         weights_text(report) + devices_text(report.devices);
 }
 
 std::string bench_warning(const BenchReport& report) {
@@ -127,6 +164,9 @@ std::string bench_json(const BenchReport& report, const std::string& profile) {
   for (const auto& [name, size] : report.sizes) json["sizes"][name] = size.to_string();
   json["seconds"] = json_of(report.timing);
   json["peak_bytes"] = report.peak_bytes;
+  if (report.weights)
+    json["weights"] = {{"bytes", report.weights->bytes},
+                       {"of_memory", report.weights->part(report.timing.median())}};
   json["load"] = report.load >= 0 ? Json(report.load) : Json(nullptr);
   json["warning"] = bench_warning(report);
   if (report.rival) json["rival"] = json_of(*report.rival);

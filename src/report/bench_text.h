@@ -5,12 +5,29 @@
 #include <utility>
 #include <vector>
 
+#include "ir/model.h"
 #include "measure/timing.h"
+#include "target/target.h"
 #include "tensor/dim.h"
 
 // The results of `hone bench`, for people and as data.
 
 namespace hone {
+
+// How near a run can come to the memory's speed: it reads all of its weights.
+struct WeightRoof {
+  int64_t bytes = 0;            // of weights
+  double bytes_per_second = 0;  // that memory delivers to the threads
+
+  // The part of the memory's speed that a run uses.
+  double part(double seconds) const {
+    return static_cast<double>(bytes) / seconds / bytes_per_second;
+  }
+};
+
+// Nothing: the model is more than one graph or has loops, its weights fit the last cache, or the
+// target is a GPU. Tables of which a run takes rows do not count.
+std::optional<WeightRoof> weight_roof(const Model& model, const Target& target, int64_t threads);
 
 struct BenchReport {
   // The subject of the measurement.
@@ -24,9 +41,10 @@ struct BenchReport {
   int64_t warmup = 0;  // runs that did not count
   double first = 0;    // seconds to compile and to run once
   Timing timing;
-  int64_t peak_bytes = 0;  // of the process while it ran
-  double load = -1;        // of the machine, when it began; negative: not known
-  int64_t cores = 0;       // of the machine
+  int64_t peak_bytes = 0;                  // of the process while it ran
+  double load = -1;                        // of the machine, when it began; negative: not known
+  int64_t cores = 0;                       // of the machine
+  std::optional<WeightRoof> weights = {};  // too many for the caches
 
   struct Rival {
     std::string name;

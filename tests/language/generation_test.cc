@@ -116,6 +116,26 @@ TEST_P(Greedy, EqualsRecomputingFromScratch) {
 INSTANTIATE_TEST_SUITE_P(All, Greedy, testing::Values("llama", "gemma2", "gpt2"),
                          [](const auto& one) { return std::string(one.param); });
 
+// Whatever chunks a prompt is read in, the text behind it is the same.
+TEST(Generations, DependOnNoChunks) {
+  const std::unique_ptr<Loaded> all = loaded({.context = 256});
+  LanguageModel& model = *all->model;
+  Ids prompt;
+  for (TokenId i = 0; i < 140; ++i) prompt.push_back((i * 37 + 5) % 250);
+  std::vector<Ids> texts;
+  for (const size_t chunk : {size_t{1}, size_t{7}, size_t{32}, size_t{139}}) {
+    model.keep(0);
+    for (size_t at = 0; at + 1 < prompt.size(); at += chunk) {
+      const size_t count = std::min(chunk, prompt.size() - 1 - at);
+      ASSERT_TRUE(model.read(std::span(prompt).subspan(at, count)).ok());
+    }
+    const Generation made = generate(model, prompt, {.max_tokens = 8}).value();
+    EXPECT_EQ(made.reused_tokens, static_cast<int64_t>(prompt.size()) - 1) << chunk;
+    texts.push_back(made.tokens);
+  }
+  for (const Ids& text : texts) EXPECT_EQ(text, texts.front());
+}
+
 TEST(Generations, ReuseWhatAPromptShares) {
   LanguageModel& model = *shared().model;
   const Ids first = {1, 2, 3, 4, 5, 6}, second = {1, 2, 3, 4, 9};
@@ -397,6 +417,24 @@ TEST(Batches, TakeCachesOfFewerBitsAndPackedWeights) {
     }
     EXPECT_GT(2 * same, all_tokens) << "rounding seldom tells tokens apart";
   }
+}
+
+TEST(Batches, HaveCachesOfTheirOwnInWhatTheModelTakes) {
+  const LanguageModel& model = *shared().model;
+  const int64_t each = model.memory(2) - model.memory();
+  // The caches of a context that is full and of a chunk behind it.
+  EXPECT_GE(each, model.config().cache_bytes(model.context()));
+  EXPECT_EQ(model.memory(8), model.memory() + 7 * each);
+}
+
+TEST(Roofs, CountProductsOfTheMatrices) {
+  const LanguageModel& model = *shared().model;
+  int64_t elements = 0;  // of the layers' matrices, each of which a token multiplies by
+  for (const GgufTensor& tensor : shared().file.tensors)
+    if (tensor.name.starts_with("blk.") && tensor.dims.size() == 2)
+      elements += tensor.dims[0] * tensor.dims[1];
+  EXPECT_EQ(model.token_products(), static_cast<double>(elements));
+  EXPECT_GT(model.products_per_second(), 0);
 }
 
 TEST(Batches, AreForgottenAfterRunsThatFailAlone) {

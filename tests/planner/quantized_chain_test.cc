@@ -59,7 +59,7 @@ class Network {
   Builder b_{"bytes"};
 };
 
-// What kernels leave in memory for others in more than a byte each: "y f32[1, 8]".
+// Values that kernels leave in memory in more than a byte each: "y f32[1, 8]".
 std::string wide_values(const Graph& graph) {
   const Target target = parse_target(kSampleTarget, "t").value();
   const Plan plan = complete(graph, {}, target, AnalyticCost(target), {}).value();

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ir/functional.h"
+
 namespace hone::HONE_FILE {
 namespace {
 
@@ -32,6 +34,40 @@ TEST(BenchReport, SaysWhatWasMeasured) {
             "min 1.00 ms, median 1.00 ms, p90 1.00 ms, p99 1.00 ms, of 100 runs\n"
             "memory 1.0 MiB at most\n");
   EXPECT_EQ(bench_warning(report()), "");
+}
+
+TEST(BenchReport, SaysHowNearRunsComeToTheMemorysSpeed) {
+  BenchReport one = report();
+  one.weights = WeightRoof{.bytes = 10 << 20, .bytes_per_second = 20.0 * (1 << 30)};
+  one.timing.seconds = {1e-3, 1e-3, 1e-3};
+  EXPECT_THAT(bench_text(one),
+              HasSubstr("weights of 10.0 MiB: 9.8 GiB a second, 49 % of what the memory delivers"));
+  const auto json = nlohmann::json::parse(bench_json(one));
+  EXPECT_EQ(json["weights"]["bytes"], 10 << 20);
+  EXPECT_NEAR(json["weights"]["of_memory"].get<double>(), 0.488, 0.001);
+}
+
+// Two matrices of 64 KB, one of them a table of which rows are taken.
+Model tables() {
+  Builder b("g");
+  const Value x = b.parameter("x", DType::f32, {4, 128});
+  const Value at = b.parameter("at", DType::i64, {4});
+  const Tensor numbers = Tensor::zeros(Type::get(DType::f32, {128, 128}));
+  const Value w = b.constant(numbers, "w"), table = b.constant(numbers, "table");
+  return model_of(b.finish({matmul(x, w) + take(table, at)}).value());
+}
+
+TEST(BenchReport, CountsWeightsThatAreReadWhole) {
+  Target target;
+  target.caches = {{.bytes = 32 << 10}};
+  target.memory_one_core = 1e9, target.memory_all_cores = 3e9;
+  const std::optional<WeightRoof> roof = weight_roof(tables(), target, 1);
+  ASSERT_TRUE(roof);
+  EXPECT_EQ(roof->bytes, 64 << 10);
+  EXPECT_EQ(roof->bytes_per_second, 1e9);
+  EXPECT_EQ(weight_roof(tables(), target, 2)->bytes_per_second, 3e9);
+  target.caches = {{.bytes = 64 << 10}};
+  EXPECT_FALSE(weight_roof(tables(), target, 1)) << "they stay in the cache";
 }
 
 TEST(BenchReport, WarnsWhereFiguresMeanLittle) {

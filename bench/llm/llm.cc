@@ -6,21 +6,32 @@
 //   --model=FILE    a GGUF file or a folder of Hugging Face in place of random models
 //   --layers=N, --width=N   of random models (8, 1024)
 //   --cache-type=TYPE       f32, f16, q8 (f32)
+//   --text=FILE     with --model: the perplexity of its first 256 tokens, of which half are scored
+// With --model=FILE.gguf, llama.cpp reads the same file in rows of its own, where setup.sh has
+// installed it, and the perplexities of both are there. hone computes with the numbers of the file
+// in f32, so its perplexity is that of f32; llama.cpp rounds data to bytes.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/rng.h"
+#include "base/subprocess.h"
+#include "base/text.h"
 #include "bench/flags.h"
+#include "bench/onnx_runtime.h"
+#include "language/generation.h"
 #include "language/language_model.h"
 
 namespace hone::bench::HONE_FILE {
 namespace {
 
 const Flag file("model", ""), layers("layers", "8"), width("width", "1024");
-const Flag cache_type("cache-type", "f32");
+const Flag cache_type("cache-type", "f32"), text_file("text", "");
 
 constexpr int64_t kPrompt = 512, kDecoded = 128, kVocabulary = 32000;
 
@@ -122,15 +133,6 @@ std::vector<TokenId> some_tokens(const LanguageModel& model, int64_t count) {
   return tokens;
 }
 
-// Multiplications of a prompt's token: all matrices of the layers. The head has one row alone.
-double products_of(const DecoderConfig& config) {
-  const int64_t keys = config.kv_heads * (config.key_width + config.value_width);
-  const int64_t queries = config.heads * (config.key_width + config.value_width);
-  const int64_t parts = config.gate == Gate::none ? 2 : 3;
-  return static_cast<double>(config.layers * config.width *
-                             (keys + queries + parts * config.hidden));
-}
-
 void run(benchmark::State& state, const Case& one, int64_t threads, bool decodes) {
   const auto start = std::chrono::steady_clock::now();
   const Result<std::unique_ptr<LanguageModel>> made = loaded(one, threads);
@@ -159,13 +161,8 @@ void run(benchmark::State& state, const Case& one, int64_t threads, bool decodes
                            benchmark::Counter::kIsRate);
     return;
   }
-  const Result<Target> target = host_target();
-  if (!target.ok()) return;
-  // Bytes set the peak where they are multiplied faster than f32.
-  const double peak =
-      static_cast<double>(threads) * std::max(target->peak(DType::f32), target->peak(DType::i8));
   state.counters["part_of_peak"] = benchmark::Counter(
-      tokens * 2 * products_of(model.config()) / peak, benchmark::Counter::kIsRate);
+      tokens * model.token_products() / model.products_per_second(), benchmark::Counter::kIsRate);
 }
 
 // A token of each text in one pass over the weights.
@@ -196,6 +193,57 @@ void run_together(benchmark::State& state, const Case& one, int64_t threads, siz
   state.counters["tokens_per_s"] = benchmark::Counter(tokens, benchmark::Counter::kIsRate);
 }
 
+// ---- llama.cpp ----------------------------------------------------------------------------------
+
+constexpr int64_t kScoredWindow = 256;  // as in rival.mjs
+constexpr int64_t kMostText = int64_t{1} << 26;
+
+// The figures of rival.mjs for the file, from a process of its own.
+Result<nlohmann::json> llama_cpp(int64_t threads, const std::string& text) {
+  const std::filesystem::path modules = root() / "build/bench/llama/node_modules";
+  if (!std::filesystem::exists(modules / "node-llama-cpp"))
+    return unsupported("llama.cpp is not installed: bench/llm/setup.sh does it");
+  const ProcessResult ran = HONE_TRY(
+      run_process("/usr/bin/env", {"node", (root() / "bench/llm/rival.mjs").string(),
+                                   modules.string(), file.text(), std::to_string(threads), text}));
+  nlohmann::json said = nlohmann::json::parse(ran.out, nullptr, false);
+  if (ran.exit_code != 0 || said.is_discarded())
+    return bad_input("llama.cpp failed: {}", excerpt(ran.err));
+  return said;
+}
+
+// Its best of three rounds; the time of the row says nothing.
+void run_rival(benchmark::State& state, int64_t threads) {
+  const Result<nlohmann::json> said = llama_cpp(threads, "");
+  if (!said.ok()) return state.SkipWithError(said.error().to_string().c_str());
+  for (auto _ : state) benchmark::DoNotOptimize(threads);
+  state.counters["prompt_tokens_per_s"] = (*said)["prompt"].get<double>();
+  state.counters["decode_tokens_per_s"] = (*said)["decode"].get<double>();
+  state.counters["first_token_s"] = (*said)["first"].get<double>();
+  state.counters["MB"] = (*said)["memory"].get<double>();
+}
+
+Result<double> own_perplexity(const Case& one) {
+  const std::unique_ptr<LanguageModel> model = HONE_TRY(loaded(one, 1));
+  std::vector<TokenId> tokens = model->tokenizer().prompt(
+      HONE_TRY(read_file(text_file.text(), kMostText)));
+  if (std::ssize(tokens) < kScoredWindow)
+    return bad_input("--text has {} tokens, want {}", tokens.size(), kScoredWindow);
+  tokens.resize(kScoredWindow);
+  return HONE_TRY(perplexity(*model, tokens, kScoredWindow)).value;
+}
+
+void run_perplexity(benchmark::State& state, const Case& one) {
+  const Result<double> own = own_perplexity(one);
+  if (!own.ok()) return state.SkipWithError(own.error().to_string().c_str());
+  for (auto _ : state) benchmark::DoNotOptimize(one);
+  state.counters["perplexity"] = *own;
+  const Result<nlohmann::json> said = llama_cpp(1, text_file.text());
+  if (!said.ok()) return state.SetLabel(said.error().to_string());
+  state.counters["llama_cpp"] = (*said)["perplexity"].get<double>();
+  state.counters["llama_cpp_over_f32"] = (*said)["perplexity"].get<double>() / *own - 1;
+}
+
 std::vector<Case> cases() {
   if (!file.text().empty()) return {{"file", [] { return read_language(file.text()); }}};
   std::vector<Case> all = {{"f16", [] { return random_model({}); }}};
@@ -221,6 +269,16 @@ const Rows rows([] {
           [=](benchmark::State& state) { run_together(state, one, threads, 4); })
           ->Unit(benchmark::kMillisecond)
           ->UseRealTime();
+  if (!file.text().ends_with(".gguf")) return;
+  for (const int64_t threads : {1, 2})
+    benchmark::RegisterBenchmark(fmt::format("llm/llama.cpp/threads:{}", threads).c_str(),
+                                 [=](benchmark::State& state) { run_rival(state, threads); })
+        ->Iterations(1);
+  if (text_file.text().empty()) return;
+  for (const Case& one : cases())
+    benchmark::RegisterBenchmark("llm/perplexity", [=](benchmark::State& state) {
+      run_perplexity(state, one);
+    })->Iterations(1);
 });
 
 }  // namespace
