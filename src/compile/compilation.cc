@@ -191,7 +191,7 @@ Result<std::vector<KernelCode>> Compilation::made_kernels() {
                                  .observer = options_.kernel_observer};
   if (early_) return (*early_)->code(options_.progress, options_.cancel);
   if (!target_.gpu) return compile_kernels(program_->kernels, target_, default_pool(), options);
-  GpuCode code = HONE_TRY(compile_gpu_kernels(program_->kernels, target_, default_pool(), options));
+  GpuCode code = HONE_TRY(compile_gpu_kernels(*program_, target_, default_pool(), options));
   gpu_kernels_ = std::move(code.gpu);
   on_cpu_ = std::move(code.on_cpu);
   return std::move(code.code);

@@ -1,6 +1,7 @@
 #include "compile/gpu_kernels.h"
 
 #include "codegen/gpu/gpu_code.h"
+#include "program/frame.h"
 #include "program/tiles/simt.h"
 
 namespace hone {
@@ -13,8 +14,41 @@ struct ForGpu {
   std::string reason;
 };
 
-Result<ForGpu> for_gpu(const TileProgram& tiles, const Target& target) {
-  Result<GpuKernel> made = compile_for_gpu(tiles, target.gpu->capability, kGpuSymbol);
+constexpr int64_t kWidestAccess = 16;  // bytes
+
+// True if the memory of the buffer begins at a multiple of what an access takes at most. The main
+// frame's callers see to it, those of other frames may pass parts.
+bool is_aligned(const program::Frame& frame, bool is_main, program::BufferId id) {
+  const program::Buffer& buffer = frame.buffers[id];
+  switch (buffer.role) {
+    case program::Role::temporary:
+    case program::Role::constant: return true;
+    case program::Role::input:
+    case program::Role::output: return is_main;
+    case program::Role::view:
+      return buffer.view.offset.divisible_by(kWidestAccess) &&
+             is_aligned(frame, is_main, buffer.view.of);
+  }
+  return false;
+}
+
+// By kernel: whether all of its launches have such buffers.
+std::vector<bool> kernels_with_aligned_buffers(const Program& program) {
+  std::vector<bool> all(program.kernels.size(), true);
+  for (const program::FrameRef& frame : program::all_frames(program.main))
+    for (const program::Command& command : frame->commands) {
+      const auto* launch = std::get_if<program::Launch>(&command.kind);
+      if (launch == nullptr) continue;
+      for (const std::vector<program::BufferId>* ids : {&launch->inputs, &launch->outputs})
+        for (program::BufferId id : *ids)
+          if (!is_aligned(*frame, frame == program.main, id)) all[launch->kernel] = false;
+    }
+  return all;
+}
+
+Result<ForGpu> for_gpu(const TileProgram& tiles, const Target& target, bool has_aligned_buffers) {
+  Result<GpuKernel> made =
+      compile_for_gpu(tiles, target.gpu->capability, kGpuSymbol, has_aligned_buffers);
   if (made.ok()) return ForGpu{*std::move(made), ""};
   if (made.error().code() != ErrorCode::unsupported) return std::move(made).error();
   return ForGpu{std::nullopt, made.error().what()};
@@ -22,8 +56,10 @@ Result<ForGpu> for_gpu(const TileProgram& tiles, const Target& target) {
 
 }  // namespace
 
-Result<GpuCode> compile_gpu_kernels(std::span<const program::Kernel> kernels, const Target& target,
-                                    ThreadPool& pool, const KernelOptions& options) {
+Result<GpuCode> compile_gpu_kernels(const Program& program, const Target& target, ThreadPool& pool,
+                                    const KernelOptions& options) {
+  const std::span<const program::Kernel> kernels = program.kernels;
+  const std::vector<bool> are_aligned = kernels_with_aligned_buffers(program);
   GpuCode made;
   made.code.resize(kernels.size());
   made.gpu.resize(kernels.size());
@@ -32,7 +68,7 @@ Result<GpuCode> compile_gpu_kernels(std::span<const program::Kernel> kernels, co
   const auto compile = [&](size_t i) -> Status {
     if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
     const SpanClock clock;
-    ForGpu one = HONE_TRY(for_gpu(kernels[i].tiles, target));
+    ForGpu one = HONE_TRY(for_gpu(kernels[i].tiles, target, are_aligned[i]));
     made.on_cpu[i] = std::move(one.reason);
     if (!one.kernel) return {};
     made.gpu[i] = *std::move(one.kernel);

@@ -19,9 +19,9 @@ struct GpuCode {
   std::vector<std::string> on_cpu;  // by kernel: why it is for the CPU; empty: it is not
 };
 
-// Compiles the kernels side by side for a target that is a GPU.
-Result<GpuCode> compile_gpu_kernels(std::span<const program::Kernel> kernels, const Target& target,
-                                    ThreadPool& pool, const KernelOptions& options);
+// Compiles the kernels of a program side by side for a target that is a GPU.
+Result<GpuCode> compile_gpu_kernels(const Program& program, const Target& target, ThreadPool& pool,
+                                    const KernelOptions& options);
 
 inline constexpr std::string_view kGpuSymbol = "kernel";  // of compile_for_gpu()
 

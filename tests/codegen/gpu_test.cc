@@ -92,6 +92,26 @@ TEST(Gpu, LargeKernelsAccessSixteenBytesAtATime) {
   EXPECT_THAT(odd, Not(HasSubstr(".v4")));
 }
 
+// A part of another buffer begins at any element.
+TEST(Gpu, PartsOfBuffersHaveNoWideAccesses) {
+  const TileProgram copy =
+      parse_tiles(
+          "tiles @f(@x: f32[4096, 256]) -> (@y: f32[4096, 256]) { threads i in 4096 { "
+          "threads j in 256 { %x = load @x[i, j] store @y[i, j] = %x } } }")
+          .value();
+  EXPECT_THAT(compile_for_gpu(copy, 80, "k", true)->ptx, HasSubstr(".v4"));
+  EXPECT_THAT(compile_for_gpu(copy, 80, "k", false)->ptx, Not(HasSubstr(".v4")));
+  const TileProgram pieces =
+      parse_tiles(
+          "tiles @f(@x: f32[4, 64]) -> (@y: f32[4, 64]) { block @b: f32[64] "
+          "blocks i in 4 { threads t in 16 { copy 4 @b[4*t] = @x[i, 4*t] } group wait 0 "
+          "barrier threads u in 64 { %x = load @b[u] store @y[i, u] = %x } } }")
+          .value();
+  EXPECT_TRUE(compile_for_gpu(pieces, 80, "k", true).ok());
+  EXPECT_THAT(compile_for_gpu(pieces, 80, "k", false),
+              tested::refuses(ErrorCode::unsupported, "pieces ... any element"));
+}
+
 TEST(Gpu, ScratchLiesWhereItFits) {
   const auto text = [](int64_t elements) {
     return fmt::format(R"(tiles @f(@x: f32[8, {0}]) -> (@y: f32[8, {0}]) {{

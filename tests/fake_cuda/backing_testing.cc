@@ -10,7 +10,7 @@
 namespace hone::tested {
 
 Status GpuBacking::add(const FakeCuda& cuda, const Program& program, const Target& gpu) {
-  const GpuCode code = HONE_TRY(compile_gpu_kernels(program.kernels, gpu, default_pool(), {}));
+  const GpuCode code = HONE_TRY(compile_gpu_kernels(program, gpu, default_pool(), {}));
   const Target cpu = HONE_TRY(host_target());
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     if (!code.on_cpu[k].empty()) return check_failed("on the CPU: {}", code.on_cpu[k]);

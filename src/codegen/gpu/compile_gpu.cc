@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "codegen/emit/emitter.h"
 #include "codegen/emit/variance.h"
 #include "codegen/gpu/gpu_code.h"
@@ -16,19 +18,31 @@ namespace {
 
 constexpr int64_t kBlockThreads = 256;
 
-Status check_for_gpu(const TileProgram& program, int64_t capability) {
+bool copies_pieces(const TileProgram& program, const tile::Block& body) {
+  return std::ranges::any_of(body, [&](const tile::Statement& statement) {
+    if (const auto* loop = std::get_if<tile::Loop>(&statement.kind))
+      return copies_pieces(program, loop->body);
+    const auto* copy = std::get_if<tile::AsyncCopy>(&statement.kind);
+    return copy != nullptr && copy->count > 1;
+  });
+}
+
+Status check_for_gpu(const TileProgram& program, int64_t capability, bool has_aligned_buffers) {
   HONE_TRY(verify(program));
   if (capability < kMinCapability)
     return unsupported("a GPU of capability {}; hone makes code for {} and later", capability,
                        kMinCapability);
-  for (const tile::Loop& phase : program.phases)
+  for (const tile::Loop& phase : program.phases) {
     if (code::first_product(phase) != nullptr)
       return unsupported("a product on the matrix unit of a CPU cannot run on a GPU");
+    if (!has_aligned_buffers && copies_pieces(program, phase.body))
+      return unsupported("it copies pieces of a buffer that begins at any element");
+  }
   return {};
 }
 
-Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability,
-                               std::string_view symbol) {
+Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability, std::string_view symbol,
+                               bool has_aligned_buffers) {
   HONE_TRY(code::check_lockstep(form));
   GpuKernel kernel = {.ptx = {}, .capability = capability, .phases = {}};
   const int64_t scratch = HONE_TRY(code::gpu_scratch_bytes(form));
@@ -48,7 +62,7 @@ Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability,
   code::LlvmObject<mlir::OwningOpRef<mlir::ModuleOp>> owner(
       mlir::ModuleOp::create(mlir::UnknownLoc::get(&*context)));
   mlir::ModuleOp module = owner->get();
-  code::emit_gpu_kernel(module, form, kernel.phases);
+  code::emit_gpu_kernel(module, form, kernel.phases, has_aligned_buffers);
   HONE_TRY(code::lower_module(module));
   kernel.ptx = HONE_TRY(code::ptx(module, capability, kernel.phases));
   return kernel;
@@ -57,10 +71,10 @@ Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability,
 }  // namespace
 
 Result<GpuKernel> compile_for_gpu(const TileProgram& program, int64_t capability,
-                                  std::string_view symbol) {
+                                  std::string_view symbol, bool has_aligned_buffers) {
   Result<GpuKernel> kernel = [&]() -> Result<GpuKernel> {
-    HONE_TRY(check_for_gpu(program, capability));
-    return compile_form(simt_form(program), capability, symbol);
+    HONE_TRY(check_for_gpu(program, capability, has_aligned_buffers));
+    return compile_form(simt_form(program), capability, symbol, has_aligned_buffers);
   }();
   if (!kernel.ok())
     return std::move(kernel).error().within(fmt::format("kernel '{}'", program.name));

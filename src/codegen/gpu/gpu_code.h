@@ -14,9 +14,10 @@ namespace hone {
 
 // PTX of the kernel, for GPUs of this capability and later ones. Verified programs only; `symbol`
 // is the prefix of the names of functions. Trips are those of the phases of simt_form(program)
-// (program/tiles/simt.h), of which trips_of() tells how many there are.
+// (program/tiles/simt.h), of which trips_of() tells how many there are. Buffers begin at a multiple
+// of 16 bytes; else at any element. Then no access is wider, and copies of pieces are refused.
 Result<GpuKernel> compile_for_gpu(const TileProgram& program, int64_t capability,
-                                  std::string_view symbol);
+                                  std::string_view symbol, bool has_aligned_buffers = true);
 
 // The second oracle, which needs no GPU: an object for a CPU. Its functions are PhaseFns by the
 // names of the kernel's phases, with the same trips. They need the scratch_layout() of

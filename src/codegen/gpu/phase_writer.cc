@@ -17,9 +17,7 @@ constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3;
 // A thread that has more of scratch is too much for a GPU with many threads.
 constexpr int64_t kMostScratchBytes = int64_t{1} << 24;
 
-// Buffers of an arena, of callers and of constants begin at a multiple of 64 at least; accesses of
-// a thread have 16 bytes at most.
-constexpr int64_t kBufferAlignment = 16;
+constexpr int64_t kWidestAccess = 16;  // bytes, of a thread
 
 constexpr llvm::StringRef kBlockMemory = "block_memory";
 
@@ -27,8 +25,10 @@ constexpr Machine kGpu = {.has_fma = true, .has_f16 = true};
 
 class GpuPhaseWriter {
  public:
-  GpuPhaseWriter(mlir::MLIRContext& context, mlir::ModuleOp module, const TileProgram& program)
-      : b_(mlir::UnknownLoc::get(&context), &context),
+  GpuPhaseWriter(mlir::MLIRContext& context, mlir::ModuleOp module, const TileProgram& program,
+                 bool has_aligned_buffers)
+      : has_aligned_buffers_(has_aligned_buffers),
+        b_(mlir::UnknownLoc::get(&context), &context),
         module_(module),
         program_(program),
         symbols_(symbols_of(program)),
@@ -45,8 +45,8 @@ class GpuPhaseWriter {
     const auto argument = [&] { return function.getArgument(next++); };
     for (tile::BufferId id = 0; id < program_.buffers.size(); ++id) {
       const BufferRole role = program_.buffers[id].role;
-      if (is_passed(role))
-        function.setArgAttr(next, "llvm.align", b_.getI64IntegerAttr(kBufferAlignment));
+      if (is_passed(role) && has_aligned_buffers_)
+        function.setArgAttr(next, "llvm.align", b_.getI64IntegerAttr(kWidestAccess));
       if (is_passed(role) && is_apart(id)) {
         function.setArgAttr(next, "llvm.noalias", b_.getUnitAttr());
         // Such memory is read by way of another cache.
@@ -145,6 +145,7 @@ class GpuPhaseWriter {
     return b_.create<ml::GEPOp>(global_, b_.getI8Type(), all, ValueRange{offset});
   }
 
+  const bool has_aligned_buffers_;
   mlir::ImplicitLocOpBuilder b_;
   mlir::ModuleOp module_;
   const TileProgram& program_;
@@ -163,8 +164,8 @@ Result<int64_t> gpu_scratch_bytes(const TileProgram& program) {
 }
 
 void emit_gpu_kernel(mlir::ModuleOp module, const TileProgram& program,
-                     std::span<const GpuPhase> phases) {
-  GpuPhaseWriter writer(*module.getContext(), module, program);
+                     std::span<const GpuPhase> phases, bool has_aligned_buffers) {
+  GpuPhaseWriter writer(*module.getContext(), module, program, has_aligned_buffers);
   for (size_t i = 0; i < phases.size(); ++i) writer.write(program.phases[i], phases[i]);
 }
 

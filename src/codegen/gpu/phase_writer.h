@@ -11,7 +11,7 @@ namespace hone::code {
 // Adds the kernel to an empty module: a function per phase, with the parameters that gpu_kernel.h
 // names. The program is in its form for threads without vectors (simt_form).
 void emit_gpu_kernel(mlir::ModuleOp module, const TileProgram& program,
-                     std::span<const GpuPhase> phases);
+                     std::span<const GpuPhase> phases, bool has_aligned_buffers);
 
 // The scratch memory of a thread in bytes, a multiple of 64. An error if it may be too large.
 Result<int64_t> gpu_scratch_bytes(const TileProgram& program);
