@@ -32,7 +32,7 @@ bool is_aligned(const program::Frame& frame, bool is_main, program::BufferId id)
   return false;
 }
 
-// By kernel: whether all of its launches have such buffers.
+// For each kernel: true if all of its launches have such buffers.
 std::vector<bool> kernels_with_aligned_buffers(const Program& program) {
   std::vector<bool> all(program.kernels.size(), true);
   for (const program::FrameRef& frame : program::all_frames(program.main))

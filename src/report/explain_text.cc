@@ -25,7 +25,7 @@ std::string fields_text(const Schedule& schedule) {
 }
 
 std::string line(std::string_view title, std::span<const std::string> parts) {
-  return wrapped(fmt::format("  {:<{}}", title, kIndent - 2), parts, kIndent);
+  return wrapped(fmt::format("  {:<{}} ", title, kIndent - 3), parts, kIndent);
 }
 
 std::string schedule_text(std::string_view title, const Schedule& schedule) {

@@ -296,6 +296,7 @@ TEST_F(Gpu, ExplainNeedsNoGpu) {
   };
   EXPECT_THAT(explain({"--target", "sm_90"}), says_ok());
   EXPECT_THAT(said_, testing::ContainsRegex("kernels? runs? on the GPU"));
+  EXPECT_THAT(said_, testing::ContainsRegex("\n  [a-z_]+ +order = "));
   EXPECT_THAT(explain({"--device", "cuda", "--json", "-"}), says_ok());
   EXPECT_THAT(said_, testing::HasSubstr("\"on_cpu\": []"));
   cuda_.reset({.devices = 0});
