@@ -215,7 +215,7 @@ Result<TrainedPlans> train_plan_model(std::span<const PlanPairs> data, const Tar
 double lead_of(std::span<const PlanChoice> choices) {
   const auto judged =
       std::ranges::count_if(choices, [](const PlanChoice& c) { return c.plans > 0; });
-  if (judged < kLeastPrograms) return kNoPlanLead;
+  if (judged < kLeastPlanPrograms) return kNoPlanLead;
   double most = 0, best = kNoPlanLead;
   for (double lead : {0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1}) {
     double gained = 0;

@@ -53,8 +53,8 @@ Result<TrainedPlans> train_plan_model(std::span<const PlanPairs> data, const Tar
                                       const PlanTraining& options = {});
 
 // The lead with which choices gained most. Losses count twice: whoever plans without measuring does
-// not see them. kNoPlanLead: none gained, or of fewer than kLeastPrograms programs.
+// not see them. kNoPlanLead: none gained, or of fewer than kLeastPlanPrograms programs.
 double lead_of(std::span<const PlanChoice> choices);
-inline constexpr int64_t kLeastPrograms = 3;
+inline constexpr int64_t kLeastPlanPrograms = 3;
 
 }  // namespace hone
