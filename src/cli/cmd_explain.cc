@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/division.h"
+#include "cli/explain_placement.h"
 #include "cli/explain_sharding.h"
 #include "cli/gpu.h"
 #include "cli/log.h"
@@ -185,8 +186,12 @@ Status check_options(const Arguments& arguments) {
   if (arguments.given("batch") && !are_devices) return usage_error("--batch needs --devices");
   if (are_devices && !arguments.text("PLAN").empty() && arguments.text("PLAN") != "default")
     return usage_error("a plan is of one device; it does not go with --devices");
-  if (arguments.given("trace") && !arguments.given("system") && !are_devices)
+  const bool has_timeline = HONE_TRY(explained_device_plan(arguments)).has_value();
+  if (arguments.given("trace") && !arguments.given("system") && !are_devices && !has_timeline)
     return usage_error("--trace is of a timeline; it needs --system or --devices");
+  if (arguments.given("plot") && !has_timeline)
+    return usage_error("--plot is of a plan that places kernels on devices")
+        .with_hint("'hone place MODEL -o FILE.plan' makes one");
   return {};
 }
 
@@ -203,6 +208,8 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
   if (!graph->symbols().empty())
     return usage_error("the cost of kernels depends on the open sizes")
         .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
+  if (const std::optional<DevicePlan> plan = HONE_TRY(explained_device_plan(arguments)))
+    return tell_placement(*plan, *graph, arguments, console);
   Subject subject = {source, sizes, *graph, {}};
   if (!arguments.given("no-log")) {
     HONE_TRY(check_named_log(arguments));

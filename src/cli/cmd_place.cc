@@ -10,9 +10,10 @@
 #include "cli/cache.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/machines.h"
+#include "cli/explain_placement.h"
+#include "cli/place_subject.h"
 #include "cli/source.h"
-#include "cost/analytic.h"
+#include "lab/models/compiled_policy.h"
 #include "lab/models/tune_placement.h"
 #include "place/joint.h"
 #include "place/partition_json.h"
@@ -22,6 +23,7 @@
 #include "place/task_text.h"
 #include "place/text.h"
 #include "program/device_programs.h"
+#include "report/placement_text.h"
 #include "search/placed_graph.h"
 
 namespace hone::cli {
@@ -30,85 +32,6 @@ namespace {
 std::string milliseconds(double seconds) { return fmt::format("{:.6g} ms", 1e3 * seconds); }
 
 // ---- Files -------------------------------------------------------------------------------------
-
-Result<std::string> problem_text(const std::string& path) {
-  return path == "-" ? read_stdin() : read_file(path, static_cast<int64_t>(kMaxPlaceText));
-}
-
-// A problem from a file, or made of a model.
-struct PlaceSubject {
-  std::optional<PlacedGraph> model;
-  std::vector<std::shared_ptr<const Cost>> costs;  // of the model's system
-  PlaceProblem file;
-
-  const PlaceProblem& problem() const { return model ? model->problem : file; }
-};
-
-bool is_problem_path(std::string_view path) {
-  return path == "-" || path.ends_with(".json") || path.ends_with(".txt") ||
-         path.ends_with(".place");
-}
-
-Result<PlaceProblem> load_problem(const std::string& path, std::optional<System> system,
-                                  const Arguments& arguments) {
-  const std::string name = path == "-" ? "<stdin>" : path;
-  const std::string text = HONE_TRY(problem_text(path));
-  const std::string_view begin = trim(text);
-  const bool is_own = is_place_text(text), is_json = begin.starts_with('{');
-  if (is_own || is_json) {
-    if (arguments.given("devices"))
-      return usage_error("--devices is for graphs of tasks; this file has devices")
-          .with_hint("--system replaces them");
-    Result<PlaceProblem> problem =
-        is_own ? parse_place_text(text, name) : parse_partition_json(text, name);
-    if (!system || !problem.ok()) return problem;
-    return on_system(std::move(*problem), std::move(*system));
-  }
-  if (begin.empty() || begin[0] < '0' || begin[0] > '9')
-    return bad_input("no problem of placement begins with '{}'", excerpt(begin.substr(0, 40)))
-        .at(name)
-        .with_hint("docs/placement.md has the formats");
-  if (system && arguments.given("devices"))
-    return usage_error("--devices and --system both say which devices there are");
-  if (!system) system = HONE_TRY(task_system(arguments.integer("devices")));
-  return parse_task_text(text, name, *system);
-}
-
-Result<PlaceSubject> load_subject(const Arguments& arguments, Console& console) {
-  PlaceSubject subject;
-  std::optional<System> system;
-  if (arguments.given("system"))
-    system = HONE_TRY(load_system(arguments.text("system"), arguments.text("target")));
-  else if (arguments.given("target"))
-    return usage_error("--target is of the devices of --system");
-  const std::string path = arguments.text("FILE");
-  if (is_problem_path(path)) {
-    for (const std::string_view option : {"dim", "shape", "plan"})
-      if (arguments.given(option)) return usage_error("--{} is of a model", option);
-    subject.file = HONE_TRY(load_problem(path, std::move(system), arguments));
-    return subject;
-  }
-  if (!system)
-    return usage_error("a model is placed on a system").with_hint("add --system ring:4, or a file");
-  for (const std::string_view option : {"check", "from", "devices"})
-    if (arguments.given(option)) return usage_error("--{} is for files of problems", option);
-  PlacedGraphOptions options;
-  options.cancel = &console.cancel();
-  std::optional<DevicePlan> plan;
-  if (arguments.given("plan")) {
-    const std::string file = arguments.text("plan");
-    plan = HONE_TRY(parse_device_plan(HONE_TRY(read_file(file, kMaxPlanText)), file));
-    options.plan = plan->plan.plan;
-    options.steps = plan->steps;
-  }
-  const Graph graph = HONE_TRY(given_graph(path, arguments, console));
-  for (const Target& target : system->targets)
-    subject.costs.push_back(std::make_shared<AnalyticCost>(target));
-  Result<PlacedGraph> placed = place_problem(graph, *system, subject.costs, options);
-  if (!placed.ok()) return plan ? plan->placed(placed.error()) : placed.error();
-  subject.model = *std::move(placed);
-  return subject;
-}
 
 Status write_problem(const PlaceProblem& problem, const std::string& path, Console& console) {
   if (path.ends_with(".json")) {
@@ -172,14 +95,26 @@ std::string bound_text(const PlaceBounds& bounds, double value, PlaceGoal goal) 
                      bounds.name_of(goal), 100 * gap);
 }
 
+// The tables of --explain and the drawing of --plot.
+Status tell_more(const PlaceJudge& judge, const DevicePlacement& placement,
+                 const PlaceTimeline& timeline, PlaceGoal goal, const Arguments& arguments,
+                 Console& console) {
+  HONE_TRY(write_placement_plot(judge, timeline, arguments, console));
+  if (const int64_t rows = arguments.integer("explain"); rows > 0)
+    console.write("\n" +
+                  placement_text(judge, placement, timeline, goal, static_cast<size_t>(rows)));
+  return {};
+}
+
 Status judge_split(const PlaceJudge& judge, const std::string& path, PlaceGoal goal,
-                   Console& console) {
+                   const Arguments& arguments, Console& console) {
   const DevicePlacement placement = HONE_TRY(load_split(path, judge.problem()));
   const PlaceTimeline timeline = HONE_TRY(judge.timeline(placement));
   const double value =
       goal == PlaceGoal::step ? timeline.seconds() : std::ranges::max(judge.loads(placement));
   HONE_TRY(judge.check_memory(placement, timeline));
   console.write(devices_text(judge, placement, timeline));
+  HONE_TRY(tell_more(judge, placement, timeline, goal, arguments, console));
   console.note("{}; {}", values_text(judge, placement, timeline, goal),
                bound_text(place_bounds(judge), value, goal));
   return {};
@@ -200,17 +135,22 @@ Result<std::string> output_text(const PlaceSubject& subject, const PlaceJudge& j
   return print_split(subject.problem(), placement, order, judge.loads(placement));
 }
 
-// CBC, if the PATH has it.
-PlaceSolver found_solver() {
+// A program that the PATH has; empty: none.
+std::filesystem::path found_program(std::string_view name) {
   namespace fs = std::filesystem;
   std::error_code failed;
   const char* const path = std::getenv("PATH");
-  for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
-    const fs::path program = fs::path(folder) / "cbc";
-    if (!folder.empty() && fs::is_regular_file(program, failed))
-      return {program, fs::temp_directory_path(failed)};
-  }
+  for (const std::string_view folder : split(path == nullptr ? "" : path, ':'))
+    if (!folder.empty() && fs::is_regular_file(fs::path(folder) / name, failed))
+      return fs::path(folder) / name;
   return {};
+}
+
+PlaceSolver found_solver() {
+  std::error_code failed;
+  return {.program = found_program("cbc"),
+          .metis = found_program("gpmetis"),
+          .scratch = std::filesystem::temp_directory_path(failed)};
 }
 
 Result<PlaceOptions> place_options(const Arguments& arguments, Console& console) {
@@ -244,6 +184,20 @@ Result<std::optional<PlacePolicy>> given_policy(const Arguments& arguments, Cons
   return std::optional<PlacePolicy>();
 }
 
+// A folder that cannot be used costs time, and nothing else, unless the user named it.
+Result<CompileOptions> policy_compile_options(std::unique_ptr<CompileCache>& cache,
+                                              const Arguments& arguments, Console& console) {
+  if (arguments.text("cache") != "none") {
+    Result<std::unique_ptr<CompileCache>> opened = open_cache(arguments);
+    if (!opened.ok() && arguments.given("cache")) return opened.error();
+    if (opened.ok()) cache = *std::move(opened);
+  }
+  CompileOptions compile;
+  compile.cache = cache.get();
+  compile.cancel = &console.cancel();
+  return compile;
+}
+
 // Tunes the policy for the problem; what it finds is the start of the search.
 Status tune(const PlaceJudge& judge, int64_t steps, std::optional<PlacePolicy>& policy,
             PlaceOptions& options, const Arguments& arguments, Console& console) {
@@ -254,15 +208,8 @@ Status tune(const PlaceJudge& judge, int64_t steps, std::optional<PlacePolicy>& 
   const auto start = std::chrono::steady_clock::now();
   PlacementTuning tuning = {
       .goal = options.goal, .steps = steps, .seed = options.seed, .start = options.start};
-  // A folder that cannot be used costs time, and nothing else, unless the user named it.
   std::unique_ptr<CompileCache> cache;
-  if (arguments.text("cache") != "none") {
-    Result<std::unique_ptr<CompileCache>> opened = open_cache(arguments);
-    if (!opened.ok() && arguments.given("cache")) return opened.error();
-    if (opened.ok()) cache = *std::move(opened);
-  }
-  tuning.compile.cache = cache.get();
-  tuning.compile.cancel = &console.cancel();
+  tuning.compile = HONE_TRY(policy_compile_options(cache, arguments, console));
   const std::unique_ptr<Progress> progress = console.progress();
   progress->start(steps, "steps of tuning");
   tuning.told = [&](int64_t /*step*/, double value) {
@@ -276,6 +223,19 @@ Status tune(const PlaceJudge& judge, int64_t steps, std::optional<PlacePolicy>& 
                name(options.goal), milliseconds(tuned.value), milliseconds(tuned.before));
   policy = std::move(tuned.policy);
   options.start = std::move(tuned.placement);
+  return {};
+}
+
+// The policy as a program for the problem.
+Status compile_policy(const PlaceJudge& judge, std::optional<PlacePolicy>& policy,
+                      const PlaceOptions& options, const Arguments& arguments, Console& console) {
+  const PlacePolicy* const known = policy ? &*policy : shipped_policy();
+  if (known == nullptr) return unsupported("this build has no policy of placement to compile");
+  std::unique_ptr<CompileCache> cache;
+  CompileOptions compile = HONE_TRY(policy_compile_options(cache, arguments, console));
+  PlaceRun run(judge, options);
+  const PolicyView view(run);
+  policy = HONE_TRY(compiled_policy(*known, view, sizes_of(view), compile));
   return {};
 }
 
@@ -308,6 +268,7 @@ Status place_with_fusions(const PlaceSubject& subject, const PlaceOptions& optio
                         console));
   }
   if (arguments.text("output") != "-") console.write(devices_text(judge, placement, timeline));
+  HONE_TRY(tell_more(judge, placement, timeline, options.goal, arguments, console));
   console.note("{} nodes, {} tensors, {} devices; {} of {} fusions are made", problem.nodes.size(),
                problem.tensors.size(), problem.devices(), std::ranges::count(found.fused, 1),
                found.fused.size());
@@ -323,19 +284,19 @@ Status cmd_place(const Arguments& arguments, Console& console) {
   if (arguments.given("check") && (arguments.given("from") || arguments.given("output")))
     return usage_error("--check judges a placement; --from and --output are for looking for one");
   PlaceOptions options = HONE_TRY(place_options(arguments, console));
-  const PlaceSubject subject = HONE_TRY(load_subject(arguments, console));
+  const PlaceSubject subject = HONE_TRY(given_place_subject(arguments, console));
   const PlaceProblem& problem = subject.problem();
   if (arguments.given("problem"))
     HONE_TRY(write_problem(problem, arguments.text("problem"), console));
   const PlaceJudge judge(problem);
   if (arguments.given("check"))
-    return judge_split(judge, arguments.text("check"), options.goal, console);
+    return judge_split(judge, arguments.text("check"), options.goal, arguments, console);
   const std::string from = arguments.text("from");
   if (!from.empty()) options.start = HONE_TRY(load_split(from, problem));
 
   std::optional<PlacePolicy> policy = HONE_TRY(given_policy(arguments, console));
   const bool makes_fusions = !problem.fusions.empty() && arguments.text("fuse") == "yes";
-  for (const std::string_view option : {"by", "tune", "from"})
+  for (const std::string_view option : {"by", "tune", "from", "compiled"})
     if (makes_fusions && arguments.given(option))
       return usage_error("--{} decides devices and order alone", option)
           .with_hint("--fuse no makes no fusions");
@@ -345,6 +306,8 @@ Status cmd_place(const Arguments& arguments, Console& console) {
   }
   if (const int64_t steps = arguments.integer("tune"); steps > 0)
     HONE_TRY(tune(judge, steps, policy, options, arguments, console));
+  if (arguments.given("compiled"))
+    HONE_TRY(compile_policy(judge, policy, options, arguments, console));
   if (policy) options.policy = &*policy;
   const std::unique_ptr<Progress> progress = console.progress();
   progress->start(0, "better placements");
@@ -366,6 +329,7 @@ Status cmd_place(const Arguments& arguments, Console& console) {
     console.write(placers_text(result));
     console.write("\n" + devices_text(judge, result.placement, timeline));
   }
+  HONE_TRY(tell_more(judge, result.placement, timeline, options.goal, arguments, console));
   console.note("{} nodes, {} tensors, {} devices", problem.nodes.size(), problem.tensors.size(),
                problem.devices());
   console.note("{} by {}; {}", values_text(judge, result.placement, timeline, options.goal),

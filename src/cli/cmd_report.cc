@@ -6,17 +6,20 @@
 #include "cli/console.h"
 #include "cli/devices.h"
 #include "cli/division.h"
+#include "cli/explain_placement.h"
 #include "cli/explain_sharding.h"
 #include "cli/inputs.h"
 #include "cli/load.h"
 #include "cli/log.h"
 #include "cli/machines.h"
 #include "cli/native.h"
+#include "cli/placed_model.h"
 #include "cli/sharding.h"
 #include "cli/shell_word.h"
 #include "cli/source.h"
 #include "cost/gpu_cost.h"
 #include "report/model_report.h"
+#include "report/placement_text.h"
 #include "search/system_plan.h"
 
 #include <cstdlib>
@@ -123,6 +126,22 @@ Status draw_system(ModelReport& report, const Model& model, const NativeOptions&
   return {};
 }
 
+// When devices work under a plan that places kernels on them, and why.
+Status draw_placement(ModelReport& report, const Model& model, const DevicePlan& plan,
+                      const Arguments& arguments, Console& console) {
+  const Graph* const whole = single_graph(model);
+  if (whole == nullptr) return no_single_graph(model, "a plan with devices");
+  const SaidPlacement said = HONE_TRY(said_by_plan(plan, *whole, arguments, console));
+  const PlaceProblem problem = without_pins(said.placed.problem);
+  const PlaceJudge judge(problem);
+  const PlaceTimeline timeline = HONE_TRY(judge.timeline(said.placement));
+  report.devices = timeline_picture(said.system.name, timeline.timeline, timeline.jobs.jobs(),
+                                    names_of(timeline));
+  constexpr size_t kRows = 20;
+  report.placement = placement_text(judge, said.placement, timeline, PlaceGoal::step, kRows);
+  return {};
+}
+
 // Who holds what of a model whose values devices divide, and when each of them works.
 Status draw_mesh(ModelReport& report, const Model& model, const Arguments& arguments,
                  Console& console) {
@@ -141,7 +160,7 @@ Status draw_mesh(ModelReport& report, const Model& model, const Arguments& argum
 
 // The model is read, run and measured, as far as it goes.
 Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& options,
-            Console& console) {
+            const DevicePlan* placed, Console& console) {
   const Face face = console.face();
   const auto failed = [&](std::string what, Error error) -> Status {
     const ErrorCode code = error.code();
@@ -165,6 +184,10 @@ Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& opti
   HONE_TRY(check_all_chosen(*inputs));
   const Model model = HONE_TRY(with_sizes(source->model, inputs->bindings));
   HONE_TRY(summarize_into(report, model));
+  if (placed != nullptr) {
+    Status drawn = draw_placement(report, model, *placed, arguments, console);
+    return drawn.ok() ? Status() : failed("draw the placement", std::move(drawn).error());
+  }
   if (names_sharding(arguments)) {
     Status drawn = draw_mesh(report, model, arguments, console);
     return drawn.ok() ? Status() : failed("draw the mesh", std::move(drawn).error());
@@ -205,9 +228,14 @@ Status cmd_report(const Arguments& arguments, Console& console) {
   HONE_TRY(check_is_there(arguments.text("MODEL")));
   HONE_TRY(check_devices(arguments));
   if (names_compiled(arguments)) return is_compiled(arguments.text("MODEL"));
-  NativeOptions options = HONE_TRY(native_options(arguments, console));
+  const std::optional<DevicePlan> placed = HONE_TRY(given_device_plan(arguments));
+  NativeOptions options;
+  if (placed)
+    options.target = HONE_TRY(host_target());
+  else
+    options = HONE_TRY(native_options(arguments, console));
   ModelReport report = start_report(arguments, options);
-  HONE_TRY(fill(report, arguments, options, console));
+  HONE_TRY(fill(report, arguments, options, placed ? &*placed : nullptr, console));
   report.load_after = machine_load();
   if (!json.empty()) HONE_TRY(write_text(json, report_json(report) + "\n", console));
   HONE_TRY(write_text(page, report_page(report), console));

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/native.h"
+#include "cli/place_subject.h"
 #include "lab/models/judge_placement.h"
 #include "lab/models/train_fusion.h"
 #include "lab/models/train_placement.h"
@@ -64,19 +65,33 @@ Status eval_joint(const Arguments& arguments, Console& console) {
   return {};
 }
 
+// The graphs to learn from, and the weights to begin with.
+Status take_lessons(PlacementTraining& options, const Arguments& arguments, Console& console) {
+  constexpr auto kSegment = static_cast<int64_t>(PolicyShape::kSegment);
+  const int64_t segments = (arguments.integer("nodes") + kSegment - 1) / kSegment;
+  options.sizes.nodes = segments * kSegment;
+  options.sizes.devices = arguments.integer("devices");
+  options.sizes.edges = 4 * options.sizes.nodes;
+  if (arguments.given("policy"))
+    options.first_weights = HONE_TRY(PlacePolicy::read(arguments.text("policy"))).weights();
+  for (const std::string& path : arguments.list("graph"))
+    options.graphs.push_back(HONE_TRY(place_lesson(path, arguments, console)));
+  return {};
+}
+
 }  // namespace
 
 Status cmd_train_placement(const Arguments& arguments, Console& console) {
   namespace fs = std::filesystem;
   if (!arguments.given("output")) return usage_error("-o names the file of the policy");
   if (arguments.given("fusions")) return train_head(arguments, console);
-  if (arguments.given("policy")) return usage_error("--policy is of --fusions");
   const std::string output = arguments.text("output");
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   PlacementTraining options;
   options.steps = arguments.integer("steps");
   options.save_every = arguments.integer("save-every");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  HONE_TRY(take_lessons(options, arguments, console));
   options.folder = output + ".training";
   options.compile = compile_options(native, nullptr);
   options.compile.cancel = &console.cancel();

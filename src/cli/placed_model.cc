@@ -101,24 +101,35 @@ Result<System> system_of_plan(int64_t devices, const Arguments& arguments) {
   return system;
 }
 
-Result<PlacedModel> placed_model(const DevicePlan& plan, const Graph& graph,
-                                 const Arguments& arguments, Console& console) {
-  HONE_TRY(check_options_of_placed(arguments));
+Result<SaidPlacement> said_by_plan(const DevicePlan& plan, const Graph& graph,
+                                   const Arguments& arguments, Console& console) {
   int64_t devices = 1;
   for (const auto& [name, number] : plan.steps.device)
     devices = std::max<int64_t>(devices, int64_t{number} + 1);
-  PlacedModel model = {.system = HONE_TRY(system_of_plan(devices, arguments))};
-  const auto costs = costs_of(model.system, console);
+  SaidPlacement said = {.system = HONE_TRY(system_of_plan(devices, arguments))};
+  said.costs = costs_of(said.system, console);
   const PlacedGraphOptions options = {
       .plan = plan.plan.plan, .steps = plan.steps, .cancel = &console.cancel()};
-  Result<PlacedGraph> made = place_problem(graph, model.system, costs, options);
+  Result<PlacedGraph> made = place_problem(graph, said.system, said.costs, options);
   if (!made.ok()) return plan.placed(std::move(made).error());
-  const DevicePlacement placement = HONE_TRY(said_placement(*made));
-  const PlaceJudge judge(made->problem);
-  const PlaceTimeline timeline = HONE_TRY(judge.timeline(placement));
-  HONE_TRY(judge.check_memory(placement, timeline));
-  model.programs = HONE_TRY(placed_programs(*made, placement, costs, options));
-  model.graph = std::move(made->graph);
+  said.placed = *std::move(made);
+  said.placement = HONE_TRY(said_placement(said.placed));
+  const PlaceJudge judge(said.placed.problem);
+  const PlaceTimeline timeline = HONE_TRY(judge.timeline(said.placement));
+  HONE_TRY(judge.check_memory(said.placement, timeline));
+  return said;
+}
+
+Result<PlacedModel> placed_model(const DevicePlan& plan, const Graph& graph,
+                                 const Arguments& arguments, Console& console) {
+  HONE_TRY(check_options_of_placed(arguments));
+  SaidPlacement said = HONE_TRY(said_by_plan(plan, graph, arguments, console));
+  const PlacedGraphOptions options = {
+      .plan = plan.plan.plan, .steps = plan.steps, .cancel = &console.cancel()};
+  PlacedModel model;
+  model.programs = HONE_TRY(placed_programs(said.placed, said.placement, said.costs, options));
+  model.graph = std::move(said.placed.graph);
+  model.system = std::move(said.system);
   model.how = how_text(model.system);
   return model;
 }

@@ -62,8 +62,17 @@ struct PlacedModel {
 // As many devices as a plan has, unless the command line says others.
 Result<System> system_of_plan(int64_t devices, const Arguments& arguments);
 
+// The placement that a plan of devices says. It fits their memory.
+struct SaidPlacement {
+  System system = {};
+  PlacedGraph placed = {};
+  DevicePlacement placement = {};
+  std::vector<std::shared_ptr<const Cost>> costs = {};
+};
 // The devices are those of --system, else as many parts of this machine as the plan or --devices
 // say.
+Result<SaidPlacement> said_by_plan(const DevicePlan& plan, const Graph& graph,
+                                   const Arguments& arguments, Console& console);
 Result<PlacedModel> placed_model(const DevicePlan& plan, const Graph& graph,
                                  const Arguments& arguments, Console& console);
 Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Graph& graph,

@@ -41,13 +41,17 @@ inline constexpr Option kPlaceOwn[] = {
      .value = "PLACER",
      .doc =
          "one way to place alone: one, contiguous, heft, etf, sct, critical, multilevel, ideals, "
-         "policy, annealing, guided, chain, integer or genetic (default: the quick ones, then "
+         "policy, annealing, guided, chain, integer, metis or genetic (default: the quick ones, "
+         "then "
          "annealing)"},
     {.name = "policy",
      .take = Take::file,
      .value = "FILE",
      .doc = "weights of the learned policy, of 'hone train placement' (default: those that come "
             "with hone)"},
+    {.name = "compiled",
+     .doc = "run the policy as a program that hone compiles for the sizes of this graph: the same "
+            "answers"},
     {.name = "fuse",
      .take = Take::word,
      .value = "yes|no",
@@ -93,6 +97,24 @@ inline constexpr Option kPlaceOwn[] = {
      .take = Take::file,
      .value = "FILE",
      .doc = "a plan of the model: its kernels are the nodes, and its devices are kept"},
+    {.name = "cost",
+     .take = Take::text,
+     .value = "PRICE",
+     .doc = "price of the kernels of a model: analytic; learned, by the model of each target; or "
+            "the file of a model",
+     .fallback = "analytic"},
+    {.name = "explain",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "tables of N rows each: devices with time and memory, links with what they carry, and "
+            "why the longest nodes are where they are",
+     .fallback = "0",
+     .low = 0,
+     .high = 1'000'000},
+    {.name = "plot",
+     .take = Take::output,
+     .value = "FILE",
+     .doc = "draw devices, memory and links over time, as SVG"},
     output_option("where the nodes of each device go, in their order. A model has a plan, if the "
                   "name ends in .plan, or else programs of its devices. - is the standard output")};
 inline constexpr auto kPlace = joined(kPlaceOwn, kSizes);
@@ -101,6 +123,8 @@ inline constexpr Example kPlaceExamples[] = {
      "the nodes of each device, the busiest one as little busy as can be"},
     {"hone place tasks.txt --devices 4 --seconds 1", "a graph of tasks on four devices"},
     {"hone place graph.json --goal load --check split.json", "judges a split; says why it is none"},
+    {"hone place graph.json --check split.json --explain 5 --plot split.svg",
+     "why nodes are where they are, and a drawing"},
     {"hone place tasks.txt --by heft --problem tasks.place", "one placer, and hone's own text"},
     {"hone place model.onnx --system ring:2 --seconds 1 -o placed.program",
      "a program for each device"},

@@ -182,12 +182,35 @@ inline constexpr Option kTrainPlacementOwn[] = {
     {.name = "policy",
      .take = Take::file,
      .value = "FILE",
-     .doc = "the policy of --fusions (default: the one that comes with hone)"},
+     .doc = "the policy to go on from; with --fusions the one that stays as it is (default: no "
+            "policy, and with --fusions the one that comes with hone)"},
+    {.name = "graph",
+     .take = Take::model,
+     .value = "FILE",
+     .doc = "a model, or a problem as for 'hone place', to learn from: every second problem is one "
+            "of these, or a part of one, on a drawn system",
+     .repeats = true},
+    {.name = "nodes",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "nodes of the largest problems, in whole segments of 64",
+     .fallback = "128",
+     .low = 128,
+     .high = 4096},
+    {.name = "devices",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "devices of the largest problems",
+     .fallback = "6",
+     .low = 2,
+     .high = 16},
     {.name = "anew", .doc = "ignore earlier training, and begin with the first step"}};
 inline constexpr auto kTrainPlacement = joined(kTrainPlacementOwn, kTrainCostNative);
 inline constexpr Example kTrainPlacementExamples[] = {
     {"hone train placement -o my.policy --steps 20", "a second call goes on where the first ended"},
     {"hone train placement -o my.policy --steps 20 --seed 1 --anew", "other problems"},
+    {"hone train placement -o my.policy --graph zoo:mlp,size=tiny --nodes 192 --steps 20 --anew",
+     "from a model, too, and larger problems"},
     {"hone train placement --fusions -o my.head --steps 20", "which fusions to make"}};
 inline constexpr std::string_view kEvalPlacementText =
     "Prints four figures for each placer. They are its step over that of the best "

@@ -88,9 +88,15 @@ inline constexpr Positional kExplainSubjects[] = {
     kModel[0],
     {.name = "PLAN",
      .take = Take::file,
-     .doc = "a file, 'default', 'rewritten' or 'log' (default: the log's plan if it has one)",
+     .doc = "a file, 'default', 'rewritten' or 'log' (default: the log's plan if it has one); of a "
+            "file that places kernels on devices it tells what devices and links do",
      .optional = true}};
 inline constexpr Option kExplainOwn[] = {
+    {.name = "plot",
+     .take = Take::output,
+     .value = "FILE",
+     .doc = "for a plan that places kernels on devices: draw devices, memory and links over time, "
+            "as SVG"},
     {.name = "diff",
      .take = Take::file,
      .value = "PLAN",

@@ -369,7 +369,12 @@ class ChipHunt {
  private:
   double keep(std::optional<std::vector<uint32_t>> chips) {
     last_ = std::move(chips);
-    if (!last_) return kCannotRun;
+    const double value = last_ ? judged() : kCannotRun;
+    outcome.best.push_back(outcome.value);
+    return value;
+  }
+
+  double judged() {
     const DevicePlacement placement = solver_.placement(*last_);
     const double value = run_.judged(placement);
     if (value == kCannotRun) return value;
@@ -406,6 +411,11 @@ std::vector<double> chip_probabilities(PlaceRun& run, const PlacePolicy& policy)
 }
 
 }  // namespace
+
+int64_t ChipOutcome::samples_to(double wanted) const {
+  const auto reached = std::ranges::find_if(best, [&](double one) { return one <= wanted; });
+  return reached - best.begin() + 1;
+}
 
 Result<ChipOutcome> search_chips(const PlaceJudge& judge, ChipSearch search, int64_t samples,
                                  uint64_t seed, const PlacePolicy* policy) {

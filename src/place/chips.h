@@ -88,8 +88,11 @@ std::string_view name(ChipSearch search);
 
 struct ChipOutcome {
   DevicePlacement placement;
-  double value = kCannotRun;  // kCannotRun: no sample kept the rules and fitted
-  int64_t valid = 0;          // samples that did
+  double value = kCannotRun;      // kCannotRun: no sample kept the rules and fitted
+  int64_t valid = 0;              // samples that did
+  std::vector<double> best = {};  // by sample: the least value until then
+  // The samples that it took to come to this value or below; one more than there were: never.
+  int64_t samples_to(double value) const;
 };
 // Judges as many samples; greedy takes one. Limit: the problem has more than kMostChips devices.
 Result<ChipOutcome> search_chips(const PlaceJudge& judge, ChipSearch search, int64_t samples,

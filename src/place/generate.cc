@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "place/plain_system.h"
 
@@ -173,7 +174,24 @@ void add_drawn_fusions(PlaceProblem& problem, Rng& rng) {
   }
 }
 
-System drawn_system(const DrawnPlace& drawn, int64_t memory, Rng& rng) {
+// Bytes of a device: if it is tight, one and a half times its share, and room for any company.
+int64_t drawn_memory(const PlaceProblem& problem, const DrawnPlace& drawn) {
+  if (!drawn.is_tight) return int64_t{1} << 40;
+  int64_t held = 0, most = 0;
+  std::map<int64_t, int64_t> company;
+  for (const PlaceNode& node : problem.nodes) {
+    held = sum_of_bytes(held, node.held);
+    int64_t alone = 0;
+    int64_t& own = node.together == kAnywhere ? alone : company[node.together];
+    own = sum_of_bytes(own, node.held);
+    most = std::max(most, own);
+  }
+  const int64_t share = held / drawn.devices;
+  return std::max<int64_t>(most + share, share + share / 2);
+}
+
+System drawn_system(const DrawnPlace& drawn, int64_t memory, Rng& rng,
+                    double bandwidth = kBandwidth) {
   System system;
   system.name = "drawn";
   system.targets = {plain_target("fast", memory)};
@@ -183,7 +201,7 @@ System drawn_system(const DrawnPlace& drawn, int64_t memory, Rng& rng) {
     system.targets.push_back(plain_target("slow", memory));
     system.devices = {{drawn.devices - slow, 0, memory}, {slow, 1, memory}};
   }
-  Links links = star_links("link", kBandwidth);
+  Links links = star_links("link", bandwidth);
   links.shape = drawn.shape;
   if (drawn.shape == Shape::bus) links.duplex = Duplex::half;
   links.latency = rng.chance(0.5) ? 0 : rng.uniform(1e-6, 1e-4);
@@ -193,13 +211,13 @@ System drawn_system(const DrawnPlace& drawn, int64_t memory, Rng& rng) {
 
 }  // namespace
 
-DrawnPlace draw_place(int64_t nodes, bool is_held_out, Rng& rng) {
+DrawnPlace draw_place(int64_t nodes, bool is_held_out, Rng& rng, int64_t devices) {
   constexpr Shape kSeen[] = {Shape::star, Shape::ring, Shape::pairs},
                   kUnseen[] = {Shape::line, Shape::bus};
   DrawnPlace drawn;
   drawn.family = kPlaceFamilies[is_held_out ? 4 + rng.below(2) : rng.below(4)];
   drawn.shape = is_held_out ? rng.pick(kUnseen) : rng.pick(kSeen);
-  drawn.devices = is_held_out ? rng.between(7, 8) : rng.between(2, 6);
+  drawn.devices = is_held_out ? rng.between(7, 8) : rng.between(2, devices);
   drawn.nodes = rng.between(nodes / 3, nodes);
   drawn.two_kinds = rng.chance(0.4);
   drawn.is_tight = rng.chance(0.3);
@@ -221,22 +239,69 @@ PlaceProblem make_place(const DrawnPlace& drawn, Rng& rng) {
     case PlaceFamily::butterfly: grow_butterfly(grow); break;
   }
   grow.finish();
-  int64_t held = 0, most = 0;
-  std::vector<int64_t> company(problem.nodes.size() + 1);
-  for (const PlaceNode& node : problem.nodes) {
-    held += node.held;
-    int64_t& own = company[node.together == kAnywhere ? problem.nodes.size()
-                                                      : static_cast<size_t>(node.together)];
-    own = node.together == kAnywhere ? node.held : own + node.held;
-    most = std::max(most, own);
-  }
-  const int64_t memory = drawn.is_tight
-                             ? std::max(most + held / drawn.devices, 3 * held / (2 * drawn.devices))
-                             : int64_t{1} << 40;
-  problem.system = drawn_system(drawn, memory, rng);
+  problem.system = drawn_system(drawn, drawn_memory(problem, drawn), rng);
   if (drawn.has_fusions) add_drawn_fusions(problem, rng);
   HONE_CHECK(check(problem.system).ok() && check(problem).ok(), "a drawn problem is wrong");
   return problem;
+}
+
+// ---- Known graphs ------------------------------------------------------------------------------
+
+namespace {
+
+// A run of at most `most` nodes of the order, from a drawn place on.
+PlaceProblem run_of_order(const PlaceProblem& graph, int64_t most, Rng& rng) {
+  const std::vector<uint32_t> order = place_order(graph);
+  const int64_t count = std::min(most, std::ssize(order));
+  const auto first = static_cast<size_t>(rng.between(0, std::ssize(order) - count));
+  PlaceProblem part;
+  part.name = graph.name;
+  part.system = graph.system;
+  std::vector<uint32_t> place(graph.nodes.size(), UINT32_MAX);
+  for (size_t k = first; k < first + static_cast<size_t>(count); ++k) {
+    place[order[k]] = static_cast<uint32_t>(part.nodes.size());
+    part.nodes.push_back(graph.nodes[order[k]]);
+  }
+  for (const PlaceTensor& tensor : graph.tensors) {
+    if (place[tensor.maker] == UINT32_MAX) continue;
+    PlaceTensor kept = tensor;
+    kept.maker = place[tensor.maker];
+    kept.users.clear();
+    for (const uint32_t user : tensor.users)
+      if (place[user] != UINT32_MAX) kept.users.push_back(place[user]);
+    std::ranges::sort(kept.users);
+    if (!kept.users.empty()) part.tensors.push_back(std::move(kept));
+  }
+  return part;
+}
+
+// The bandwidth at which a mean message takes `traffic` mean times of a node.
+double bandwidth_of(const PlaceProblem& graph, double traffic) {
+  double seconds = 0, bytes = 0;
+  for (const PlaceNode& node : graph.nodes) seconds += node.seconds[0];
+  for (const PlaceTensor& tensor : graph.tensors) bytes += tensor.bytes;
+  if (!(seconds > 0) || !(bytes > 0) || seconds == kCannotRun) return kBandwidth;
+  const double mean_seconds = seconds / static_cast<double>(graph.nodes.size());
+  const double mean_bytes = bytes / static_cast<double>(graph.tensors.size());
+  return std::clamp(mean_bytes / (traffic * mean_seconds), 1e3, 1e15);
+}
+
+}  // namespace
+
+Result<PlaceProblem> place_on_drawn(const PlaceProblem& graph, const DrawnPlace& drawn, Rng& rng) {
+  PlaceProblem part = run_of_order(graph, drawn.nodes, rng);
+  const double slower = rng.uniform(1.5, 4);
+  for (PlaceNode& node : part.nodes) {
+    node.pinned = kAnywhere;
+    node.seconds.resize(1);
+    if (drawn.two_kinds) node.seconds.push_back(slower * node.seconds[0]);
+  }
+  part.system =
+      drawn_system(drawn, drawn_memory(part, drawn), rng, bandwidth_of(part, drawn.traffic));
+  part.name = fmt::format("{} on {} {}", part.name, drawn.devices, name(drawn.shape));
+  HONE_TRY(check(part.system));
+  HONE_TRY(check(part));
+  return part;
 }
 
 }  // namespace hone

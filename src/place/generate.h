@@ -32,9 +32,16 @@ struct DrawnPlace {
   PlaceGoal goal = PlaceGoal::step;
 };
 
-// A problem to learn from. Held out: of families and Systems that the others do not have.
-DrawnPlace draw_place(int64_t nodes, bool is_held_out, Rng& rng);
+// A problem to learn from, of at most `devices` devices. Held out: of families and Systems that the
+// others do not have, with 7 or 8 devices.
+DrawnPlace draw_place(int64_t nodes, bool is_held_out, Rng& rng, int64_t devices = 6);
 // It has passed check().
 PlaceProblem make_place(const DrawnPlace& drawn, Rng& rng);
+// A known graph on a drawn System: of its own, it keeps the times of the first target. A larger
+// graph is cut: a run of its order, with the tensors inside. Limit: nothing of it fits the System.
+Result<PlaceProblem> place_on_drawn(const PlaceProblem& graph, const DrawnPlace& drawn, Rng& rng);
+// A known graph on a drawn System: of its own, it keeps the times of the first target. A larger
+// graph is cut: a run of its order, with the tensors inside. Limit: nothing of it fits the System.
+Result<PlaceProblem> place_on_drawn(const PlaceProblem& graph, const DrawnPlace& drawn, Rng& rng);
 
 }  // namespace hone

@@ -2,10 +2,8 @@
 #include <cmath>
 #include <set>
 
-#include "base/file.h"
-#include "base/subprocess.h"
 #include "base/text.h"
-#include "place/placer.h"
+#include "place/solver_program.h"
 
 // The least load as an integer program, for CBC of COIN-OR, which is a program of its own.
 //
@@ -18,7 +16,6 @@ namespace hone {
 namespace {
 
 constexpr size_t kMostColumns = 20'000;
-constexpr double kMostSolverSeconds = 3600;
 constexpr double kWholeWork = 1000;  // of the program's unit: its tolerances are absolute
 
 class IntegerProgram {
@@ -64,16 +61,13 @@ class IntegerProgram {
   // The device of each unit; none, if the solution does not say it.
   std::optional<std::vector<uint32_t>> read(std::string_view solution) const {
     std::vector<uint32_t> device(units_.size(), UINT32_MAX);
-    for (const std::string_view line : split_lines(solution)) {
-      const std::vector<std::string_view> words = words_of(line);
-      // "12 x_3_1 1 0"; a solution that is not feasible has "**" in front.
-      if (words.size() < 3 || !words[1].starts_with("x_")) continue;
-      const size_t between = words[1].find('_', 2);
-      if (between == words[1].npos) continue;
-      const Result<int64_t> unit = parse_int(words[1].substr(2, between - 2)),
-                            at = parse_int(words[1].substr(between + 1));
-      const Result<double> value = parse_double(words[2]);
-      if (!unit.ok() || !at.ok() || !value.ok() || *value < 0.5) continue;
+    for (const SolvedValue& one : solved_values(solution)) {
+      if (!one.name.starts_with("x_") || one.value < 0.5) continue;
+      const size_t between = one.name.find('_', 2);
+      if (between == one.name.npos) continue;
+      const Result<int64_t> unit = parse_int(one.name.substr(2, between - 2)),
+                            at = parse_int(one.name.substr(between + 1));
+      if (!unit.ok() || !at.ok()) continue;
       if (std::cmp_greater_equal(*unit, device.size()) || *unit < 0) return std::nullopt;
       device[static_cast<size_t>(*unit)] = static_cast<uint32_t>(*at);
     }
@@ -87,13 +81,6 @@ class IntegerProgram {
     uint32_t tensor, maker;
     std::set<uint32_t> users;  // units other than the maker
   };
-
-  static std::vector<std::string_view> words_of(std::string_view line) {
-    std::vector<std::string_view> words;
-    for (const std::string_view word : split(line, ' '))
-      if (!trim(word).empty()) words.push_back(trim(word));
-    return words;
-  }
 
   void find_uses() {
     const PlaceProblem& problem = run_.problem();
@@ -182,28 +169,12 @@ class IntegerProgram {
 }  // namespace
 
 void place_integer(PlaceRun& run) {
-  const PlaceSolver& solver = run.options().solver;
-  if (solver.program.empty()) return run.note("skipped: there is no program 'cbc'");
+  if (run.options().solver.program.empty()) return run.note("skipped: there is no program 'cbc'");
   const IntegerProgram program(run);
   if (program.columns() > kMostColumns)
     return run.note(
         fmt::format("skipped: {} variables are more than {}", program.columns(), kMostColumns));
-  Result<TempDir> folder = TempDir::create(solver.scratch);
-  if (!folder.ok()) return run.note(fmt::format("skipped: {}", folder.error().what()));
-  const std::filesystem::path lp = folder->path() / "place.lp",
-                              solution = folder->path() / "place.solution";
-  if (const Status wrote = write_file_atomic(lp, program.text()); !wrote.ok())
-    return run.note(fmt::format("skipped: {}", wrote.error().what()));
-  const double left =
-      std::clamp(run.options().seconds - run.seconds_here(), 1.0, kMostSolverSeconds);
-  const Result<ProcessResult> done =
-      run_process(solver.program.string(),
-                  {lp.string(), "timeMode", "elapsed", "sec", format_double(std::floor(left)),
-                   "threads", "1", "solve", "solu", solution.string()},
-                  {.wall_seconds = left + 10}, run.options().cancel);
-  if (!done.ok()) return run.note(fmt::format("skipped: {}", done.error().what()));
-  constexpr int64_t kMostSolution = int64_t{1} << 26;
-  const Result<std::string> text = read_file(solution, kMostSolution);
+  const Result<std::string> text = solved_by_cbc(run, program.text());
   const std::optional<std::vector<uint32_t>> device =
       text.ok() ? program.read(*text) : std::nullopt;
   if (!device) return run.note("it found nothing in time");

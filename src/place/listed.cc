@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "place/draft.h"
+#include "place/solver_program.h"
 #include "place/sort_by.h"
 
 // List schedulers: they put one node after another where it seems best.
@@ -81,7 +82,7 @@ std::optional<DevicePlacement> critical(PlaceRun& run, double share) {
 // ---- ETF and SCT -------------------------------------------------------------------------------
 
 // The favourite child of each node is at most one, and a node is that of at most one: pairs by
-// falling time that is lost if they are apart. m-SCT takes them from a linear program, rounded.
+// falling time that is lost if they are apart.
 std::vector<uint32_t> favourites(const PlaceRun& run, const std::vector<double>& urgency) {
   struct Pair {
     double lost;
@@ -151,8 +152,18 @@ void place_etf(PlaceRun& run) {
 }
 
 void place_sct(PlaceRun& run) {
-  const std::vector<uint32_t> children = favourites(run, run.judge().urgency());
-  run.note("favourite children by greedy pairs, not by a linear program");
+  // Alone it solves the method's linear program; among quick placers that would take too long.
+  std::vector<uint32_t> children;
+  if (run.options().by == "sct") {
+    Result<std::vector<uint32_t>> solved = favourites_by_program(run);
+    if (solved.ok()) children = *std::move(solved);
+    run.note(solved.ok()
+                 ? "favourite children by the linear program"
+                 : fmt::format("favourite children by greedy pairs: {}", solved.error().what()));
+  } else {
+    run.note("favourite children by greedy pairs");
+  }
+  if (children.empty()) children = favourites(run, run.judge().urgency());
   run.build([&](double share) { return by_start(run, share, children); });
 }
 

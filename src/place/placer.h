@@ -21,9 +21,11 @@ namespace hone {
 
 class PlacePolicy;
 
-// A program that solves integer programs, and a folder for its files; empty: there is none.
+// Programs of others, and a folder for their files; empty: there is none.
 struct PlaceSolver {
-  std::filesystem::path program, scratch;
+  std::filesystem::path program;  // CBC: linear and integer programs
+  std::filesystem::path metis;    // gpmetis: parts of graphs
+  std::filesystem::path scratch;
 };
 
 struct PlaceOptions {

@@ -308,6 +308,8 @@ Matrix PlacePolicy::devices(const PolicyView& view) const {
 }
 
 PlacePolicy::Said PlacePolicy::look(const PolicyView& view) const {
+  if (look_)
+    if (std::optional<Said> said = look_(view)) return *std::move(said);
   Matrix x = linear("input", view.node, true);
   relu_all(x);
   hear_neighbours(view, x);

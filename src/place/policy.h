@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +56,10 @@ class PlacePolicy {
     std::vector<float> device;  // [ranks, kHidden]: for steps
   };
   Said look(const PolicyView& view) const;
+  // Another way to compute it that says the same, such as a compiled program. Where it gives
+  // nothing, plain code looks.
+  using Look = std::function<std::optional<Said>(const PolicyView& view)>;
+  void look_by(Look look) { look_ = std::move(look); }
 
   // Scores of the devices for a node, given the features of this step, [ranks, kStep].
   void score(const Said& said, size_t row, std::span<const float> features,
@@ -73,6 +79,7 @@ class PlacePolicy {
   std::vector<float> devices(const PolicyView& view) const;
 
   std::map<std::string, Weight, std::less<>> weights_;
+  Look look_;
 };
 
 // The policy that comes with hone; null: there is none, or its file does not fit this build.

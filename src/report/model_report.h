@@ -64,6 +64,7 @@ struct ModelReport {
   size_t left_out_graphs = 0;
   std::optional<TimelinePicture> devices = {};   // of a system; then nothing is measured
   std::optional<ShardingPicture> sharding = {};  // of a mesh of these devices
+  std::string placement = {};  // tables of a plan that places kernels on these devices; or empty
 
   std::vector<ReportFailure> failures = {};  // the first one decides the exit code
   std::vector<std::string> notes = {};       // what is not a fault: no rival, no log

@@ -263,6 +263,7 @@ std::string report_json(const ModelReport& report) {
                      {"graphs", all_of(report.graphs)},
                      {"left_out_graphs", report.left_out_graphs},
                      {"devices", report.devices ? json_of(*report.devices) : Json(nullptr)},
+                     {"placement", report.placement},
                      {"sharding", report.sharding ? json_of(*report.sharding) : Json(nullptr)},
                      {"failures", all_of(report.failures)},
                      {"notes", std::move(notes)}};

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cost/system_timeline.h"
+#include "report/timeline_trace.h"
 
 namespace hone {
 
@@ -32,6 +34,10 @@ struct TimelineBounds {
 };
 
 TimelinePicture timeline_picture(const System& system, const SystemTimeline& timeline,
+                                 const TimelineBounds& bounds = {});
+// The same of any timeline, with the names of its queues, links and jobs.
+TimelinePicture timeline_picture(std::string_view system, const Timeline& timeline,
+                                 const Jobs& jobs, const TimelineNames& names,
                                  const TimelineBounds& bounds = {});
 
 }  // namespace hone

@@ -115,6 +115,26 @@ cmp here.npy there.npy
 "$HONE" bench m.hone --hosts two.hosts --secret secret --runs 3 >figures 2>/dev/null
 grep -q "^$address" figures
 
+# A plan that places kernels on devices: each worker has the programs of its own.
+cat >placed.hone <<'GRAPH'
+graph @p(%x: f32[64, 64]) {
+  %a = dot %x, %x {lhs_contract = [1], rhs_contract = [0]}
+  %b = sort %a {axis = 0}
+  %c = dot %b, %x {lhs_contract = [1], rhs_contract = [0]}
+  return %b, %c
+}
+GRAPH
+"$HONE" place placed.hone --system local:3 --seconds 0 -o all.plan >/dev/null 2>&1
+sed 's/\(device @k0\) = .*/\1 = 2/; s/\(device @k1\) = .*/\1 = 0/; s/\(device @k2\) = .*/\1 = 1/' \
+  all.plan >placed.plan
+grep -q "device @k2 = 1" placed.plan
+"$HONE" run placed.hone --seed 3 --threads 1 -o whole.npz >/dev/null 2>&1
+says "3 devices of" run placed.hone --plan placed.plan --seed 3 --expect whole.npz \
+  --hosts two.hosts --secret secret
+says "run 2 times" run placed.hone --plan placed.plan --seed 3 --repeat 2 --hosts two.hosts \
+  --secret secret
+fails 3 "placed.plan" run placed.hone --plan placed.plan --hosts hosts --secret secret
+
 # One of two is killed, or stopped, in the middle of the work.
 for signal in KILL STOP; do
   rm err

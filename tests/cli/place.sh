@@ -24,6 +24,10 @@ fails 4 "memory, pins" again.place --problem again.txt --system ring:2
 printf '4\n0,\n0, 0,\n1, 2,\n10000000000,40000000000\n20000000000,0\n30000000000,0\n' >tasks.txt
 says "step 6 ms" tasks.txt --devices 2 --seconds 0 --problem same.txt
 says "step 6 ms" same.txt --devices 2 --seconds 0
+# Four devices, if nobody says how many.
+says ", 4 devices" tasks.txt --seconds 0
+says ", 3 devices" tasks.txt --seconds 0 --devices 3
+says ", 2 devices" tasks.txt --seconds 0 --system ring:2
 for placer in one contiguous heft etf sct critical multilevel ideals policy annealing guided chain \
   genetic; do
   says "bound 4 ms (path), gap " tasks.txt --by $placer --seconds 10 --trials 200
@@ -74,6 +78,36 @@ grep -q "wrote my.head" err
 contains 'one after another'
 "$HONE" eval placement --joint --head two.json >out 2>err && exit 1
 grep -q "two.json" err
+# Tables and a drawing: devices, links, prices, what a move would cost.
+says "step 5.5 ms" two.json --check split.json --explain 1 --plot split.svg
+contains '^link '
+contains '^node .* step on 0 '
+contains '^and 1 more nodes'
+grep -q "device 1" split.svg
+grep -q "^</svg>" split.svg
+says "bound 4 ms (path)" tasks.txt --seconds 0 --explain 2
+contains 'here'
+# The policy as a compiled program places the same.
+hone tasks.txt --by policy --seconds 60 --trials 50 -o plain.json >out 2>err
+hone tasks.txt --by policy --seconds 60 --trials 50 --compiled -o compiled.json >out 2>err
+cmp plain.json compiled.json
+# Learned from a graph of others, from weights that are there.
+"$HONE" train placement -o more.policy --policy my.head --steps 1 >out 2>err && exit 1
+grep -q "my.head" err
+"$HONE" train placement -o first.policy --steps 1 --graph again.place >out 2>err
+"$HONE" train placement -o more.policy --policy first.policy --steps 1 >out 2>err
+grep -q "wrote more.policy" err
+"$HONE" train placement -o more.policy --graph none.place --steps 1 >out 2>err && exit 1
+grep -q "none.place" err
+# METIS and m-SCT's linear program, if their programs are there.
+says "load 3.5 ms" two.json --goal load --by metis --seconds 5
+contains '^metis '
+says "bound 4 ms (path)" tasks.txt --by sct --seconds 5
+if command -v cbc >/dev/null; then contains 'by the linear program'; fi
+PATH=/nowhere "$HONE" place tasks.txt --by sct --seconds 5 >out 2>err
+contains "greedy pairs: there is no program 'cbc'"
+PATH=/nowhere "$HONE" place two.json --by metis --seconds 5 >out 2>err
+contains "skipped: there is no program 'gpmetis'"
 # An integer program, if there is its solver; what is not there is said.
 says "load 3.5 ms" two.json --goal load --by integer --seconds 5
 contains '^integer '
@@ -107,6 +141,9 @@ END
 says "by" m.hone --system ring:2 --seconds 0 -o m.program --problem m.place
 grep -q "^program @m.*on 0" m.program
 says "step" m.place --seconds 0
+says "by" m.hone --system ring:2 --seconds 0 --cost analytic
+fails 3 "no.model" m.hone --system ring:2 --cost no.model
+fails 2 "--cost" two.json --cost analytic
 fails 2 "--system" m.hone
 fails 2 "--check" m.hone --system ring:2 --check split.json
 
@@ -122,6 +159,21 @@ grep -q "devices of\|1 device of" err
 sed 's/\(device @k0\) = .*/\1 = 1/' m.plan >moved.plan
 "$HONE" run m.hone --plan moved.plan --seed 4 --expect whole.npz >out 2>err
 grep -q "2 devices of" err
+# It says what devices and links do, and why kernels are where they are.
+"$HONE" explain m.hone moved.plan --top 3 --plot moved.svg --trace moved.json >out 2>err
+contains '^device '
+contains '^k0 +1 .* (0|[-+].*) +here$'
+grep -q "^step " err
+grep -q "device 1" moved.svg
+grep -q 'device 1' moved.json
+"$HONE" report m.hone --plan moved.plan -o moved.html --json moved.report >out 2>err
+grep -q "Why kernels are where they are" moved.html
+grep -q '"placement":"device ' moved.report
+grep -q '"device 1"' moved.report
+"$HONE" explain m.hone moved.plan --diff default >out 2>err && exit 1
+grep -q -e "--diff does not go with" err
+"$HONE" explain m.hone --plot moved.svg >out 2>err && exit 1
+grep -q -e "--plot is of a plan that places" err
 # The command line says who the devices are.
 for who in "--devices cpu,cpu" "--devices 2 --transport shared" "--devices 2 --transport tcp"; do
   # shellcheck disable=SC2086  # words

@@ -20,6 +20,8 @@ grep -q "wrote my.model" err
 [[ ! -e prices && ! -e my.model.training ]]
 train -o other.model >out 2>err
 cmp my.model other.model # the same again
+"$HONE" place zoo:mlp,size=tiny --system ring:2 --seconds 0 --cost my.model >out 2>err
+grep -q "bound .* gap" err
 "$HONE" eval set --model my.model >out 2>err && exit 1
 grep -q "has learned from all programs" err
 "$HONE" eval set --splits 1 --members 2 --epochs 1 --json eval.json >out 2>err

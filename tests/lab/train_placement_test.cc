@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "ir/reference/evaluate.h"
+#include "lab/models/compiled_policy.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
 #include "tests/place/policy_testing.h"
@@ -74,6 +75,38 @@ TEST(PlacementNetwork, SaysWhatPlainCodeSays) {
   }
 }
 
+// The program that hone makes of the network says what plain code says, and plain code takes over
+// where a problem is larger than the program.
+TEST(CompiledPolicy, SaysWhatPlainCodeSays) {
+  HONE_ONE_RUN_OF(2);
+  const PlacePolicy policy = PlacePolicy::make(tested::random_policy_weights(3)).value();
+  Rng rng(1);
+  const PlaceProblem small = make_place({.devices = 3, .nodes = 150, .two_kinds = true}, rng);
+  const PlaceProblem large = make_place({.devices = 3, .nodes = 400, .two_kinds = true}, rng);
+  std::optional<PlacePolicy> compiled;
+  for (const PlaceProblem* problem : {&small, &large}) {
+    const PlaceJudge judge(*problem);
+    const PlaceOptions options;
+    PlaceRun run(judge, options);
+    const PolicyView view(run);
+    if (!compiled) {
+      ASSERT_GT(view.rows(), 2 * PolicyShape::kSegment);
+      compiled = compiled_policy(policy, view, sizes_of(view), {}).value();
+    }
+    const PlacePolicy::Said plain = policy.look(view), said = compiled->look(view);
+    const auto expect_near = [](std::span<const float> a, std::span<const float> b) {
+      ASSERT_EQ(a.size(), b.size());
+      for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-3) << i;
+    };
+    expect_near(said.once, plain.once);
+    expect_near(said.order, plain.order);
+    expect_near(said.state, plain.state);
+    expect_near(said.node, plain.node);
+    expect_near(said.device, plain.device);
+    if (problem == &large) EXPECT_EQ(said.once, plain.once);
+  }
+}
+
 TEST(PlacementNetwork, RefusesProblemsLargerThanABatch) {
   Rng rng(1);
   const PlaceProblem problem = make_place({.devices = 6, .nodes = 60}, rng);
@@ -91,6 +124,9 @@ PlacementTraining small() {
   options.sizes = kSmall;
   options.seed = 4;
   options.save_every = 2;
+  Rng rng(9);
+  options.graphs = {make_place({.family = PlaceFamily::training, .nodes = 200}, rng)};
+  options.first_weights = tested::random_policy_weights(8, 0.1F);
   return options;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -125,6 +126,20 @@ TEST(ChipSolver, KeepsTheRulesAndMemoryOnDrawnGraphs) {
     }
   }
   EXPECT_GT(valid, 100);
+}
+
+TEST(ChipSearch, SaysTheBestOfEachSample) {
+  Rng rng(3);
+  const PlaceProblem problem = make_place({.shape = Shape::ring, .devices = 3, .nodes = 40}, rng);
+  const ChipOutcome found = search_chips(PlaceJudge(problem), ChipSearch::random, 30, 1).value();
+  ASSERT_EQ(found.best.size(), 30U);
+  EXPECT_TRUE(std::ranges::is_sorted(found.best, std::greater<>()));
+  EXPECT_EQ(found.best.back(), found.value);
+  EXPECT_EQ(found.samples_to(found.best[0]), 1);
+  EXPECT_EQ(found.samples_to(found.value / 2), 31);
+  const int64_t least = found.samples_to(found.value);
+  EXPECT_EQ(found.best[static_cast<size_t>(least) - 1], found.value);
+  if (least > 1) EXPECT_GT(found.best[static_cast<size_t>(least) - 2], found.value);
 }
 
 TEST(ChipSearch, RefusesMoreChipsThanASetHolds) {

@@ -136,6 +136,41 @@ TEST(PlacePolicy, KeepsRoomCompanyAndPins) {
   EXPECT_GT(placed, 30);
 }
 
+// A part of a known graph: its nodes in their order, its times, and what is held among them.
+TEST(DrawnProblems, AreOfKnownGraphsToo) {
+  Rng rng(4);
+  const PlaceProblem graph = make_place({.family = PlaceFamily::training, .nodes = 120}, rng);
+  const DrawnPlace drawn = {
+      .shape = Shape::ring, .devices = 5, .nodes = 50, .two_kinds = true, .is_tight = true};
+  const PlaceProblem part = place_on_drawn(graph, drawn, rng).value();
+  EXPECT_EQ(part.nodes.size(), 50U);
+  EXPECT_EQ(part.devices(), 5U);
+  ASSERT_EQ(part.system.targets.size(), 2U);
+  for (const PlaceNode& node : part.nodes) {
+    const auto whole = std::ranges::find(graph.nodes, node.id, &PlaceNode::id);
+    ASSERT_NE(whole, graph.nodes.end());
+    EXPECT_EQ(node.seconds[0], whole->seconds[0]);
+    EXPECT_GE(node.seconds[1], node.seconds[0]);
+    EXPECT_EQ(node.together, whole->together);
+  }
+  size_t uses = 0;
+  for (const PlaceTensor& tensor : part.tensors) {
+    const int64_t maker = part.nodes[tensor.maker].id;
+    const auto whole = std::ranges::find_if(
+        graph.tensors, [&](const PlaceTensor& one) { return graph.nodes[one.maker].id == maker; });
+    for (const uint32_t user : tensor.users) {
+      const int64_t id = part.nodes[user].id;
+      EXPECT_TRUE(std::ranges::any_of(whole->users,
+                                      [&](uint32_t one) { return graph.nodes[one].id == id; }));
+      ++uses;
+    }
+  }
+  EXPECT_GT(uses, 30U);
+  PlaceProblem huge = graph;
+  huge.nodes[0].seconds = {2 * kMaxPlaceSeconds / 3};
+  EXPECT_FALSE(place_on_drawn(huge, {.devices = 2, .nodes = 120, .two_kinds = true}, rng).ok());
+}
+
 TEST(DrawnProblems, AreOfEachFamilyAndSystem) {
   for (const PlaceFamily family : kPlaceFamilies)
     for (const Shape shape : {Shape::star, Shape::ring, Shape::pairs, Shape::line, Shape::bus})

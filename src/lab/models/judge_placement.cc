@@ -123,11 +123,34 @@ std::string verdicts_text(const std::vector<PlacementVerdicts>& verdicts) {
 
 // ---- Modules of chips --------------------------------------------------------------------------
 
+namespace {
+
+// A policy that has learned nothing.
+PlacePolicy drawn_policy(uint64_t seed) {
+  Rng rng(seed);
+  std::vector<NamedTensor> weights;
+  for (const auto& [name, dims] : PlacePolicy::shapes()) {
+    Dims all;
+    size_t count = 1;
+    for (const int64_t dim : dims) all.push_back(dim), count *= static_cast<size_t>(dim);
+    const double deviation = 1 / std::sqrt(static_cast<double>(dims[0]));
+    std::vector<float> values(count);
+    for (float& value : values) value = static_cast<float>(deviation * rng.normal());
+    weights.push_back(
+        {name, Tensor::of(Type::get(DType::f32, all), std::span<const float>(values))});
+  }
+  return PlacePolicy::make(weights).value();
+}
+
+}  // namespace
+
 Result<ChipVerdicts> judge_chips(const PlacePolicy& policy, int64_t chips,
                                  const PlacementTrial& options) {
   ChipVerdicts verdicts;
   for (const ChipSearch search : kChipSearches)
     verdicts.searches.push_back({.search = std::string(name(search))});
+  verdicts.searches.push_back({.search = "policy from scratch"});
+  const PlacePolicy scratch = drawn_policy(options.seed);
   for (int64_t g = 0; g < options.graphs; ++g) {
     Rng rng(hash_combine(options.seed, hash_combine(~uint64_t{0}, static_cast<uint64_t>(g))));
     DrawnPlace drawn = draw_place(options.nodes, false, rng);
@@ -139,39 +162,49 @@ Result<ChipVerdicts> judge_chips(const PlacePolicy& policy, int64_t chips,
     drawn.goal = PlaceGoal::load;
     const PlaceProblem problem = make_place(drawn, rng);
     const PlaceJudge judge(problem);
-    std::vector<double> values;
+    std::vector<ChipOutcome> all;
     double best = kCannotRun, worst = 0;
-    for (size_t s = 0; s < std::size(kChipSearches); ++s) {
+    for (size_t s = 0; s < verdicts.searches.size(); ++s) {
       if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
-      const ChipOutcome found =
-          HONE_TRY(search_chips(judge, kChipSearches[s], options.trials, options.seed, &policy));
+      const bool is_scratch = s == std::size(kChipSearches);
+      const ChipSearch search = is_scratch ? ChipSearch::policy : kChipSearches[s];
+      const ChipOutcome& found = all.emplace_back(HONE_TRY(search_chips(
+          judge, search, options.trials, options.seed, is_scratch ? &scratch : &policy)));
       HONE_CHECK(found.value == kCannotRun || check_chips(problem, found.placement).ok(),
-                 "{} broke a rule of chips", name(kChipSearches[s]));
-      const int64_t samples = kChipSearches[s] == ChipSearch::greedy ? 1 : options.trials;
-      verdicts.searches[s].valid +=
-          static_cast<double>(found.valid) / static_cast<double>(samples * options.graphs);
+                 "{} broke a rule of chips", name(search));
+      verdicts.searches[s].valid += static_cast<double>(found.valid) /
+                                    static_cast<double>(std::ssize(found.best) * options.graphs);
       verdicts.searches[s].found += found.value == kCannotRun ? 0 : 1;
-      values.push_back(found.value);
       best = std::min(best, found.value);
       if (found.value != kCannotRun) worst = std::max(worst, found.value);
     }
     ++verdicts.count;
     if (best <= 0 || worst == 0) continue;
     ++verdicts.compared;
-    for (size_t s = 0; s < values.size(); ++s)
-      verdicts.searches[s].over_best += std::log(std::min(values[s], worst) / best);
+    const double aim = std::min(all[static_cast<size_t>(ChipSearch::annealing)].value, worst);
+    for (size_t s = 0; s < all.size(); ++s) {
+      verdicts.searches[s].over_best += std::log(std::min(all[s].value, worst) / best);
+      const int64_t took = all[s].samples_to(aim);
+      // Greedy takes one sample; if that is not enough, it never is.
+      verdicts.searches[s].samples +=
+          static_cast<double>(took > std::ssize(all[s].best) ? options.trials + 1 : took);
+    }
   }
   const auto compared = static_cast<double>(std::max<int64_t>(verdicts.compared, 1));
-  for (ChipVerdict& one : verdicts.searches) one.over_best = std::exp(one.over_best / compared);
+  for (ChipVerdict& one : verdicts.searches) {
+    one.over_best = std::exp(one.over_best / compared);
+    one.samples /= compared;
+  }
   return verdicts;
 }
 
 std::string verdicts_text(const ChipVerdicts& verdicts) {
-  TextTable table("lrrr", {"search", "over best of all", "valid samples", "found"});
+  TextTable table("lrrrr", {"search", "over best of all", "valid samples", "found",
+                            "samples to annealing's end"});
   for (const ChipVerdict& one : verdicts.searches)
-    table.add_row({one.search, fmt::format("{:.3f}", one.over_best),
-                   fmt::format("{:.1f} %", 100 * one.valid),
-                   fmt::format("{} of {}", one.found, verdicts.count)});
+    table.add_row(
+        {one.search, fmt::format("{:.3f}", one.over_best), fmt::format("{:.1f} %", 100 * one.valid),
+         fmt::format("{} of {}", one.found, verdicts.count), fmt::format("{:.1f}", one.samples)});
   return table.to_string();
 }
 

@@ -47,12 +47,15 @@ struct ChipVerdict {
   double over_best = 0;
   double valid = 0;   // mean share of its samples that kept the rules and fitted
   int64_t found = 0;  // problems where it found one
+  // Mean samples until it was as good as annealing at its end; one more than there were: never.
+  double samples = 0;
 };
 struct ChipVerdicts {
   int64_t count = 0, compared = 0;  // problems; those where some search found a placement
   std::vector<ChipVerdict> searches = {};
 };
-// `trials` are samples. Graphs of all families on rings and lines of chips with little memory.
+// `trials` are samples. Graphs of all families on rings and lines of chips with little memory. The
+// last row is the search of the policy with drawn weights: from scratch.
 Result<ChipVerdicts> judge_chips(const PlacePolicy& policy, int64_t chips,
                                  const PlacementTrial& options);
 std::string verdicts_text(const ChipVerdicts& verdicts);

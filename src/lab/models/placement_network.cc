@@ -185,17 +185,23 @@ Value sum_of(Value x) {
 
 }  // namespace
 
-Result<Batch> placement_batch(const PolicyView& view, const PlacementSizes& sizes,
-                              std::span<const PlacementLesson> lessons,
-                              std::span<const uint32_t> target) {
+Result<Batch> placement_view_batch(const PolicyView& view, const PlacementSizes& sizes) {
   if (std::cmp_greater(view.rows(), sizes.nodes) || std::cmp_greater(view.ranks(), sizes.devices) ||
-      std::cmp_greater(view.sources.size(), sizes.edges) ||
-      std::cmp_greater(lessons.size(), sizes.plans))
+      std::cmp_greater(view.sources.size(), sizes.edges))
     return over_limit("a problem of {} nodes, {} edges and {} devices is larger than a batch",
                       view.rows(), view.sources.size(), view.ranks());
   Batch batch;
   HONE_TRY(add_graph(batch, view, sizes));
   add_problem(batch, view, sizes);
+  return batch;
+}
+
+Result<Batch> placement_batch(const PolicyView& view, const PlacementSizes& sizes,
+                              std::span<const PlacementLesson> lessons,
+                              std::span<const uint32_t> target) {
+  Batch batch = HONE_TRY(placement_view_batch(view, sizes));
+  if (std::cmp_greater(lessons.size(), sizes.plans))
+    return over_limit("{} placements are more than a batch has", lessons.size());
   add_lessons(batch, view, sizes, lessons);
   Filled wanted({sizes.nodes, sizes.devices});
   for (size_t r = 0; r < target.size(); ++r)
@@ -205,18 +211,25 @@ Result<Batch> placement_batch(const PolicyView& view, const PlacementSizes& size
   return batch;
 }
 
-PlacementHeads placement_heads(Network& net) {
+PlacementSaid placement_said(Network& net) {
   const Value x = node_states(net), device = device_states(net);
   const double scale = 1 / std::sqrt(static_cast<double>(kWide));
   const Value liked = matmul(linear(net, "once", x, kWide), transpose(device, {1, 0})) * scale;
-  PlacementHeads heads;
-  heads.once = log_softmax(liked + net.input("can"));
-  heads.order = squeeze(linear(net, "order", x, 1), 1) * double{PolicyShape::kOrder};
+  PlacementSaid said;
+  said.state = x;
+  said.once = log_softmax(liked + net.input("can"));
+  said.order = squeeze(linear(net, "order", x, 1), 1) * double{PolicyShape::kOrder};
+  said.node = linear(net, "pair/node", x, kPairWidth, false);
+  said.device = linear(net, "pair/device", device, kPairWidth, false);
+  return said;
+}
+
+PlacementHeads placement_heads(Network& net) {
+  const PlacementSaid said = placement_said(net);
+  PlacementHeads heads = {.once = said.once, .order = said.order, .score = {}};
   const Value step = net.input("step");
-  const Value of_node = linear(net, "pair/node", x, kPairWidth, false);           // [n, h]
-  const Value of_device = linear(net, "pair/device", device, kPairWidth, false);  // [d, h]
   const Value hidden =
-      relu(linear(net, "pair/step", step, kPairWidth) + unsqueeze(of_node, 1) + of_device);
+      relu(linear(net, "pair/step", step, kPairWidth) + unsqueeze(said.node, 1) + said.device);
   const Value output = net.weight("pair/output", {kPairWidth, 1}, Initializer::normal(0.05));
   // HEFT to begin with: the device where the node ends first.
   const Value haste = net.weight("haste", {1}, Initializer::constant(4));

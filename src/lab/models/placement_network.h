@@ -29,6 +29,9 @@ Result<Batch> placement_batch(const PolicyView& view, const PlacementSizes& size
                               std::span<const PlacementLesson> lessons,
                               std::span<const uint32_t> target);
 
+// The part of a batch that a policy looks at.
+Result<Batch> placement_view_batch(const PolicyView& view, const PlacementSizes& sizes);
+
 // The objective that training makes small. Metrics: the parts of the loss.
 Objective placement_objective(Network& net);
 
@@ -37,5 +40,11 @@ struct PlacementHeads {
   Value once, order, score;  // [nodes, devices], [nodes], [plans, nodes, devices]
 };
 PlacementHeads placement_heads(Network& net);
+
+// The answers before anything is placed, as PlacePolicy::Said has them.
+struct PlacementSaid {
+  Value once, order, state, node, device;
+};
+PlacementSaid placement_said(Network& net);
 
 }  // namespace hone

@@ -46,9 +46,11 @@ class PlacementGames : public Dataset {
     const int64_t sample = samples[0];
     Rng rng(hash_combine(options_.seed, static_cast<uint64_t>(sample)));
     for (;;) {
-      DrawnPlace drawn = draw_place(options_.sizes.nodes, false, rng);
-      drawn.devices = std::min(drawn.devices, options_.sizes.devices);
-      const PlaceProblem problem = make_place(drawn, rng);
+      const DrawnPlace drawn = draw_place(options_.sizes.nodes, false, rng, options_.sizes.devices);
+      const Result<PlaceProblem> posed = pose(drawn, rng);
+      if (!posed.ok() && posed.error().code() != ErrorCode::limit) return posed.error();
+      if (!posed.ok()) continue;
+      const PlaceProblem& problem = *posed;
       size_t uses = 0;
       for (const PlaceTensor& tensor : problem.tensors) uses += tensor.users.size();
       if (std::cmp_greater(uses, options_.sizes.edges)) continue;
@@ -58,6 +60,11 @@ class PlacementGames : public Dataset {
   }
 
  private:
+  Result<PlaceProblem> pose(const DrawnPlace& drawn, Rng& rng) const {
+    if (options_.graphs.empty() || rng.chance(0.5)) return make_place(drawn, rng);
+    return place_on_drawn(rng.pick(options_.graphs), drawn, rng);
+  }
+
   bool copies(int64_t sample) const {
     return static_cast<double>(sample) < options_.imitated * static_cast<double>(options_.steps);
   }
@@ -195,6 +202,7 @@ Result<std::vector<NamedTensor>> train_placement(const PlacementTraining& option
   };
   const Target here = HONE_TRY(host_target());
   Trainer trainer = HONE_TRY(Trainer::make(placement_objective, games, here, training));
+  if (!options.first_weights.empty()) HONE_TRY(trainer.begin_with(options.first_weights));
   games.play_by(trainer);
   if (!options.folder.empty()) HONE_TRY(trainer.resume());
   HONE_TRY(trainer.train());

@@ -18,6 +18,10 @@ struct PlacementTraining {
   double imitated = 0.2;  // the share of the steps that copy
   double rate = 2e-3;
   PlacementSizes sizes = {};
+  // Graphs to learn from beside those that are drawn: of models, of modules. Every second problem
+  // is one of them, or a part of it, on a drawn System.
+  std::vector<PlaceProblem> graphs = {};
+  std::vector<NamedTensor> first_weights = {};  // to go on from; none: they are drawn
   uint64_t seed = 0;
   // Checkpoints, every `save_every` steps: training that was broken off goes on, and ends with the
   // same bits. Empty: there are none.

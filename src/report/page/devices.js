@@ -51,7 +51,17 @@ function devicesPart() {
   if (devices.left_out_tracks > 0) left.push(plural(devices.left_out_tracks, "device and link"));
   if (devices.left_out_spans > 0) left.push(plural(devices.left_out_spans, "short job"));
   const notes = left.length > 0 ? [element("p", {class: "note"}, `${left.join(" and ")} left out.`)] : [];
-  section("devices", "Devices over time", `Each device of ${devices.system} runs the model; by price it takes ` +
+  const who = report.placement ? `The devices of ${devices.system} run the kernels that the plan gives them`
+    : `Each device of ${devices.system} runs the model`;
+  section("devices", "Devices over time", `${who}; by price it takes ` +
           `${seconds(devices.seconds)}. Full rows are what devices compute, half rows the messages on links. ` +
           "Nothing was run.", deviceTracks(devices), ...notes, jobTable(devices));
+}
+
+// What devices hold, what links carry, and what moving a kernel would cost.
+function placementPart() {
+  if (!report.placement) return;
+  section("placement", "Why kernels are where they are", "Memory of devices, bytes on links, and the longest " +
+          "kernels with their price and the change of the step on each device.",
+          element("pre", {tabindex: 0}, report.placement));
 }

@@ -201,7 +201,7 @@ function contents() {
     element("li", {}, element("a", {href: `#${one.id}`}, one.querySelector("h2").textContent)))));
 }
 
-for (const part of [headline, failures, summary, speed, shardingPart, devicesPart, timeParts, memory, tuning, graphs, machine, reproduce,
+for (const part of [headline, failures, summary, speed, shardingPart, devicesPart, placementPart, timeParts, memory, tuning, graphs, machine, reproduce,
                     contents]) part();
 document.getElementById("foot").append(
   element("p", {}, `Made by hone ${report.version}. This file holds all that it shows and loads nothing.`));
