@@ -10,8 +10,6 @@
 namespace hone {
 namespace {
 
-constexpr double kWorthAsking = 1.2;  // of the first plan's price
-
 constexpr bool Heuristics::* kStructure[] = {
     &Heuristics::groups,         &Heuristics::chains,           &Heuristics::layouts,
     &Heuristics::image_chains,   &Heuristics::memory,           &Heuristics::fuse_elementwise,
@@ -72,17 +70,27 @@ Result<Plan> best_of_few(const Graph& graph, const Plan& partial, const Target& 
                          const Cost& cost, const PlanModel& model, const PlannerOptions& options) {
   std::vector<Plan> plans = HONE_TRY(
       few_plans(graph, partial, target, cost, quick_variants(options.heuristics), options));
+  return best_of_these(graph, std::move(plans), target, cost, model, options.cancel);
+}
+
+Result<Plan> best_of_these(const Graph& graph, std::vector<Plan> plans, const Target& target,
+                           const Cost& cost, const PlanModel& model, const CancelToken* cancel) {
   std::vector<PlanGraph> described;
   std::vector<size_t> plan_of;
-  for (size_t i = 0; i < plans.size(); ++i) {
-    const Program program = HONE_TRY(lower(graph, plans[i], target, options.cancel));
-    Result<PlanGraph> one = plan_graph(program, target, cost);
-    if (!one.ok() && i == 0) return std::move(plans[0]);
+  for (size_t i = 0; i < plans.size() && (i == 0 || !described.empty()); ++i) {
+    Result<PlanGraph> one = described_plan(graph, plans[i], target, cost, cancel);
+    if (!one.ok() && one.error().code() == ErrorCode::interrupted) return std::move(one).error();
     if (!one.ok() || (i > 0 && one->seconds > kWorthAsking * described[0].seconds)) continue;
     described.push_back(*std::move(one));
     plan_of.push_back(i);
   }
-  return std::move(plans[plan_of[best_of(model, described)]]);
+  const size_t best = described.empty() ? 0 : plan_of[best_of(model, described)];
+  return std::move(plans[best]);
+}
+
+Result<PlanGraph> described_plan(const Graph& graph, const Plan& plan, const Target& target,
+                                 const Cost& cost, const CancelToken* cancel) {
+  return plan_graph(HONE_TRY(lower(graph, plan, target, cancel)), target, cost);
 }
 
 }  // namespace hone

@@ -24,9 +24,19 @@ Result<std::vector<Plan>> few_plans(const Graph& graph, const Plan& partial, con
                                     const Cost& cost, std::span<const Heuristics> variants,
                                     const PlannerOptions& options = {}, size_t most = SIZE_MAX);
 
-// The one of few_plans() by quick_variants() that the model takes. Plans that cost a fifth more
-// than the first by the sum of prices are not asked about.
+// Plans that cost more than the first one times this by the sum of prices are not asked about.
+inline constexpr double kWorthAsking = 1.2;
+
+// The one of few_plans() by quick_variants() that the model takes.
 Result<Plan> best_of_few(const Graph& graph, const Plan& partial, const Target& target,
                          const Cost& cost, const PlanModel& model, const PlannerOptions& options);
+// The one of these, of which the first is the usual one. A plan that cannot be described is no
+// choice; if the first cannot, it stays.
+Result<Plan> best_of_these(const Graph& graph, std::vector<Plan> plans, const Target& target,
+                           const Cost& cost, const PlanModel& model,
+                           const CancelToken* cancel = nullptr);
+// What a model is asked about: plan_graph() of the plan's program.
+Result<PlanGraph> described_plan(const Graph& graph, const Plan& plan, const Target& target,
+                                 const Cost& cost, const CancelToken* cancel = nullptr);
 
 }  // namespace hone

@@ -94,8 +94,9 @@ namespace {
 const PlanModel* ranking(const Graph& graph, const Plan& partial, const Target& target,
                          const Cost& cost) {
   const LearnedCost* const learned = cost.learned();
-  if (learned == nullptr || learned->plans() == nullptr || target.gpu || !graph.is_static())
-    return nullptr;
+  // A Cost that wraps a learned one has other prices than the model has learned by.
+  if (learned == nullptr || learned != &cost || learned->plans() == nullptr) return nullptr;
+  if (target.gpu || !graph.is_static()) return nullptr;
   const PlanModel& model = *learned->plans();
   Plan but_threads = partial;
   but_threads.threads.reset();

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "cost/plan_cost.h"
 #include "ir/winograd.h"
+#include "planner/complete_once.h"
 #include "planner/schedules.h"
 #include "rewrite/transforms.h"
 #include "rewrite/weights.h"
@@ -58,8 +59,9 @@ Result<double> GraphPrice::quick(const Graph& graph) {
 Result<double> GraphPrice::planned(const Graph& prepared) {
   Plan partial;
   partial.threads = options_.threads;
-  const Plan plan = HONE_TRY(complete(prepared, std::move(partial), target_, cost_,
-                                      {.cancel = options_.cancel, .known = &store_}));
+  // The sum of prices decides here, so a model of whole plans chooses no plan that it calls dearer.
+  const Plan plan = HONE_TRY(complete_once(prepared, std::move(partial), target_, cost_,
+                                           {.cancel = options_.cancel, .known = &store_}));
   const std::unique_ptr<PlanEditor> editor = HONE_TRY(PlanEditor::open(prepared, plan, target_));
   PlanCost price(*editor, cost_, store_, planner_schedules(target_, cost_, store_));
   return price.seconds();

@@ -4,7 +4,7 @@
 
 #include "cost/program_price.h"
 #include "ir/op_facts.h"
-#include "planner/planner.h"
+#include "planner/complete_once.h"
 #include "program/lower/lower.h"
 #include "rewrite/prepare.h"
 #include "shard/mesh_program.h"
@@ -69,7 +69,7 @@ Result<double> ShardPrices::planned(const Graph& alone) const {
   double most = 0;
   for (size_t i = 0; i < system_.targets.size(); ++i) {
     const Plan plan =
-        HONE_TRY(complete(ready, {}, system_.targets[i], *costs_[i], {.cancel = cancel_}));
+        HONE_TRY(complete_once(ready, {}, system_.targets[i], *costs_[i], {.cancel = cancel_}));
     const Program program = HONE_TRY(lower(ready, plan, system_.targets[i], cancel_));
     most = std::max(most, HONE_TRY(price(program, *costs_[i])).total());
   }

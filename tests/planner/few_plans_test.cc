@@ -108,6 +108,46 @@ TEST(FewPlans, TheUsualOneStaysInDoubt) {
   EXPECT_EQ(plan_by(fears("chain"), partial), plan_by(prices(), partial));
 }
 
+// Times of a log, say, beside a learned price: other prices than the model has learned by.
+class Wrapped : public Cost {
+ public:
+  explicit Wrapped(const LearnedCost& cost) : cost_(cost) {}
+  std::string version() const override { return ""; }
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
+                                       int64_t threads) const override {
+    return cost_.kernel(std::move(facts), threads);
+  }
+  double copy(double bytes) const override { return cost_.copy(bytes); }
+  double command() const override { return cost_.command(); }
+  const Cost* baseline() const override { return cost_.baseline(); }
+  std::optional<double> sureness() const override { return cost_.sureness(); }
+  const LearnedCost* learned() const override { return &cost_; }
+
+ private:
+  const LearnedCost& cost_;
+};
+
+TEST(FewPlans, TheModelIsNotAskedAboutOtherPrices) {
+  const LearnedCost cost = fears("chain");
+  ASSERT_FALSE(plan_by(cost) == plan_by(prices()));
+  EXPECT_EQ(complete(graph(), open(), target(), Wrapped(cost)).value(), plan_by(prices()));
+}
+
+TEST(FewPlans, APlanThatCannotBeDescribedIsNoChoice) {
+  const LearnedCost cost = fears("chain");
+  const Plan usual = plan_by(prices()), apart = plan_by(cost);
+  Plan broken = apart;
+  broken.fuse.pop_back();
+  broken.schedule.clear();
+  ASSERT_FALSE(described_plan(graph(), broken, target(), cost).ok());
+  const auto best = [&](const std::vector<Plan>& plans) {
+    return best_of_these(graph(), plans, target(), cost, *cost.plans()).value();
+  };
+  EXPECT_EQ(best({usual, broken, apart}), apart);
+  EXPECT_EQ(best({usual, broken}), usual);
+  EXPECT_EQ(best({broken, apart}), broken);  // nothing is known to be faster than the first
+}
+
 TEST(FewPlans, NamesTheModelInTheVersion) {
   EXPECT_NE(fears("chain").version(), prices().version());
   EXPECT_NE(fears("chain").version(), fears("conv").version());
