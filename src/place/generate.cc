@@ -176,7 +176,8 @@ void add_drawn_fusions(PlaceProblem& problem, Rng& rng) {
 
 // Bytes of a device: if it is tight, one and a half times its share, and room for any company.
 int64_t drawn_memory(const PlaceProblem& problem, const DrawnPlace& drawn) {
-  if (!drawn.is_tight) return int64_t{1} << 40;
+  constexpr int64_t kRoomy = int64_t{1} << 40;
+  if (!drawn.is_tight) return kRoomy;
   int64_t held = 0, most = 0;
   std::map<int64_t, int64_t> company;
   for (const PlaceNode& node : problem.nodes) {
@@ -186,8 +187,9 @@ int64_t drawn_memory(const PlaceProblem& problem, const DrawnPlace& drawn) {
     own = sum_of_bytes(own, node.held);
     most = std::max(most, own);
   }
-  const int64_t share = held / drawn.devices;
-  return std::max<int64_t>(most + share, share + share / 2);
+  if (held == 0) return kRoomy;
+  return std::clamp(std::max(most + held / drawn.devices, 3 * held / (2 * drawn.devices)),
+                    int64_t{1}, kMaxPlaceHeld);
 }
 
 System drawn_system(const DrawnPlace& drawn, int64_t memory, Rng& rng,
@@ -249,6 +251,8 @@ PlaceProblem make_place(const DrawnPlace& drawn, Rng& rng) {
 
 namespace {
 
+constexpr double kSlowest = 4;  // times the seconds of the faster target
+
 // A run of at most `most` nodes of the order, from a drawn place on.
 PlaceProblem run_of_order(const PlaceProblem& graph, int64_t most, Rng& rng) {
   const std::vector<uint32_t> order = place_order(graph);
@@ -290,10 +294,11 @@ double bandwidth_of(const PlaceProblem& graph, double traffic) {
 
 Result<PlaceProblem> place_on_drawn(const PlaceProblem& graph, const DrawnPlace& drawn, Rng& rng) {
   PlaceProblem part = run_of_order(graph, drawn.nodes, rng);
-  const double slower = rng.uniform(1.5, 4);
+  const double slower = rng.uniform(1.5, kSlowest);
   for (PlaceNode& node : part.nodes) {
     node.pinned = kAnywhere;
-    node.seconds.resize(1);
+    // The fastest of its targets; a slower one has to be in range, too.
+    node.seconds = {std::min(std::ranges::min(node.seconds), kMaxPlaceSeconds / kSlowest)};
     if (drawn.two_kinds) node.seconds.push_back(slower * node.seconds[0]);
   }
   part.system =

@@ -37,10 +37,7 @@ struct DrawnPlace {
 DrawnPlace draw_place(int64_t nodes, bool is_held_out, Rng& rng, int64_t devices = 6);
 // It has passed check().
 PlaceProblem make_place(const DrawnPlace& drawn, Rng& rng);
-// A known graph on a drawn System: of its own, it keeps the times of the first target. A larger
-// graph is cut: a run of its order, with the tensors inside. Limit: nothing of it fits the System.
-Result<PlaceProblem> place_on_drawn(const PlaceProblem& graph, const DrawnPlace& drawn, Rng& rng);
-// A known graph on a drawn System: of its own, it keeps the times of the first target. A larger
+// A known graph on a drawn System: of its own, it keeps the least times. A larger
 // graph is cut: a run of its order, with the tensors inside. Limit: nothing of it fits the System.
 Result<PlaceProblem> place_on_drawn(const PlaceProblem& graph, const DrawnPlace& drawn, Rng& rng);
 

@@ -20,6 +20,7 @@ namespace {
 constexpr size_t kMostVertices = 200'000;
 constexpr double kWholeWeight = 1 << 28;  // METIS counts in 32 bits
 constexpr double kTimeImbalance = 1.1;
+constexpr double kLeastShare = 1e-6;   // METIS refuses a share of 0
 constexpr double kSpareMemory = 0.97;  // METIS keeps to its limits about
 
 class MetisGraph {
@@ -35,8 +36,7 @@ class MetisGraph {
     }
     for (double& one : seconds_)
       one = all > 0 ? one / all : 1.0 / static_cast<double>(seconds_.size());
-    for (const PlaceDevice& device : run.judge().devices())
-      memory_ += static_cast<double>(device.memory);
+    for (const PlaceDevice& device : run.judge().devices()) memory_ += room_of(device);
     find_edges();
   }
 
@@ -62,10 +62,10 @@ class MetisGraph {
     std::vector<double> speed = speeds();
     std::string out;
     for (size_t d = 0; d < speed.size(); ++d) {
-      out += fmt::format("{} : 0 = {:.6f}\n", d, speed[d]);
+      out += fmt::format("{} : 0 = {:.9f}\n", d, speed[d]);
       if (has_memory())
-        out += fmt::format("{} : 1 = {:.6f}\n", d,
-                           static_cast<double>(run_.judge().devices()[d].memory) / memory_);
+        out += fmt::format("{} : 1 = {:.9f}\n", d,
+                           std::max(room_of(run_.judge().devices()[d]) / memory_, kLeastShare));
     }
     return out;
   }
@@ -117,6 +117,10 @@ class MetisGraph {
 
  private:
   bool has_memory() const { return held_ > 0; }
+  // A host may have far more memory than all nodes need; what is beyond that gives no share.
+  double room_of(const PlaceDevice& device) const {
+    return std::clamp(static_cast<double>(device.memory), 1.0, std::max(held_, 1.0));
+  }
   static int64_t weight(double share) { return std::llround(share * kWholeWeight); }
 
   // The part of the work per second that each device does.
@@ -129,7 +133,8 @@ class MetisGraph {
       }
     double sum = 0;
     for (size_t d = 0; d < own.size(); ++d)
-      sum += own[d] = own[d] > 0 && least[d] > 0 ? least[d] / own[d] : 1;
+      sum += own[d] =
+          own[d] > 0 && least[d] > 0 ? std::max(least[d] / own[d], kLeastShare) : kLeastShare;
     for (double& one : own) one /= sum;
     return own;
   }
@@ -202,6 +207,7 @@ void place_metis(PlaceRun& run) {
     graph.mend(mended, share);
     if (run.offer(mended) != kCannotRun) return;
   }
+  run.note("its parts do not fit the memory of the devices");
 }
 
 }  // namespace hone

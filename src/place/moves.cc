@@ -10,7 +10,8 @@ std::vector<PlaceChoice> choices_of(const PlaceJudge& judge, const PlaceUnits& u
   const double value = judge.value(placement, goal);
   const PlaceUnit& unit = units.units()[units.of(node)];
   std::vector<PlaceChoice> choices(judge.devices().size());
-  for (const uint32_t device : unit.devices) {
+  for (uint32_t device = 0; device < choices.size(); ++device) {
+    if (unit.seconds[device] == kCannotRun) continue;
     PlaceChoice& choice = choices[device];
     choice.seconds = judge.problem().nodes[node].seconds[judge.devices()[device].target];
     DevicePlacement moved = placement;

@@ -166,9 +166,18 @@ TEST(DrawnProblems, AreOfKnownGraphsToo) {
     }
   }
   EXPECT_GT(uses, 30U);
-  PlaceProblem huge = graph;
-  huge.nodes[0].seconds = {2 * kMaxPlaceSeconds / 3};
-  EXPECT_FALSE(place_on_drawn(huge, {.devices = 2, .nodes = 120, .two_kinds = true}, rng).ok());
+  // Long nodes, those that the first target cannot run, and graphs that hold nothing.
+  PlaceProblem odd = graph;
+  odd.system.targets.push_back(plain_target("other", 1 << 20));
+  for (PlaceNode& node : odd.nodes) {
+    node.seconds = {kCannotRun, node.seconds[0]};
+    node.held = 0;
+  }
+  odd.nodes[0].seconds[1] = kMaxPlaceSeconds;
+  for (int i = 0; i < 5; ++i) {
+    const PlaceProblem posed = place_on_drawn(odd, drawn, rng).value();
+    for (const PlaceNode& node : posed.nodes) EXPECT_LT(node.seconds[0], kCannotRun);
+  }
 }
 
 TEST(DrawnProblems, AreOfEachFamilyAndSystem) {

@@ -74,6 +74,22 @@ TEST(Metis, PartsAreMendedForMemoryAndPins) {
   EXPECT_EQ(read_file(fs::path(testing::TempDir()) / "metis.head", 100).value(), "4 3 011 2\n");
 }
 
+// A host has memory without a limit: accelerators still get a share of the bytes.
+TEST(Metis, NoShareIsZeroBesideALargeHost) {
+  PlaceProblem problem = row_of_four();
+  problem.system.devices = {{1, 0, 1000}, {1, 0, int64_t{1} << 50}};
+  problem.nodes[3].pinned = kAnywhere;
+  const fs::path metis =
+      script("gpmetis", fmt::format("cp \"${{1#-tpwgts=}}\" \"$(dirname \"$0\")/metis.shares\"\n{}"
+                                    "printf '1\\n1\\n1\\n1\\n' >\"$file.part.$parts\"\n",
+                                    kLast));
+  EXPECT_LT(placed(problem, "metis", with_metis(metis)).placers.back().value, kCannotRun);
+  const std::string shares = read_file(fs::path(testing::TempDir()) / "metis.shares", 1000).value();
+  // 1000 bytes of 1000 and 1600.
+  EXPECT_THAT(shares, HasSubstr("0 : 1 = 0.384615385"));
+  EXPECT_THAT(shares, HasSubstr("1 : 1 = 0.615384615"));
+}
+
 TEST(Metis, WhatGivesNoPartsIsTold) {
   const PlaceProblem problem = row_of_four();
   for (const std::string_view text : {"exit 1\n", "printf '1\\n' >\"$file.part.$parts\"\n",
