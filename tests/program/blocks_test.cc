@@ -324,6 +324,9 @@ TEST(Blocks, MatricesThatCannotBeAreRefused) {
               refuses(ErrorCode::bad_input, "@x"));
   EXPECT_THAT(status("threads t in 32 { matrices 4 @l[] = @a[t, 0] }"),
               refuses(ErrorCode::bad_input, "@a may lie outside"));
+  EXPECT_THAT(status("threads t in 32 { %one = number 1: i32 index c in 0..1 = %one "
+                     "matrices 4 @l[] = @a[mod(t, 16), 8*c] }"),
+              refuses(ErrorCode::bad_input, "index c, which each thread makes"));
   EXPECT_THAT(status("threads t in 32 { matrices 2 @l[] = @a[mod(t, 16), 0] }"),
               refuses(ErrorCode::bad_input, "words of 2 matrices"));
   EXPECT_THAT(status("threads t in 32 { matrices 4 @l[1] = @a[mod(t, 16), 0] }", "3, 2"),

@@ -20,7 +20,8 @@ class Verifier {
         defined_(program.scalars.size()),
         in_scope_(program.scalars.size()),
         index_defined_(program.indices.size()),
-        index_in_scope_(program.indices.size()) {}
+        index_in_scope_(program.indices.size()),
+        is_chosen_(program.indices.size()) {}
 
   Status run() {
     HONE_TRY(buffers());
@@ -203,6 +204,7 @@ class Verifier {
     HONE_TRY(use(s.value));
     if (!is_integer(type(s.value)))
       return bad_input("an index is made of an integer, not of {}", name(type(s.value)));
+    is_chosen_[static_cast<size_t>(s.index)] = true;
     const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
     if (unreachable_ == 0 && !provably_lt(index.low, index.high))
       return bad_input("index {} may have no value", index.name);
@@ -329,6 +331,7 @@ class Verifier {
     if (s.count != 1 && s.count != 2 && s.count != 4)
       return bad_input("a warp loads {} matrices, not 1, 2 or 4", s.count);
     HONE_TRY(access(s.from, s.from_index, {}));
+    for (const IndexExpr& expr : s.from_index) HONE_TRY(is_known_to_warp(expr));
     const TileBuffer& from = program_.buffers[s.from];
     const DType element = from.type.dtype();
     if (from.role != BufferRole::block || (element != DType::bf16 && element != DType::f16))
@@ -337,6 +340,16 @@ class Verifier {
           from.type.to_string());
     HONE_TRY(check_begins_piece("a row", from, s.from_index, kMatrixRowBytes * 8 / bits(element)));
     return check_matrix_numbers(s);
+  }
+
+  // A thread reads rows that others name: their index is what its own would be with their number.
+  Status is_known_to_warp(const IndexExpr& expr) const {
+    for (size_t i = 0; i < is_chosen_.size(); ++i)
+      if (is_chosen_[i] && expr.mentions(static_cast<Index>(i)))
+        return bad_input(
+            "a row of a matrix depends on index {}, which each thread makes of a number",
+            program_.indices[i].name);
+    return {};
   }
 
   // Numbers of several matrices may be those at several indices.
@@ -659,7 +672,7 @@ class Verifier {
   int depth_ = 0;
   std::optional<std::pair<int64_t, bool>> product_kind_;  // rows, whether of quads: of all of them
   std::vector<bool> defined_, in_scope_;
-  std::vector<bool> index_defined_, index_in_scope_;
+  std::vector<bool> index_defined_, index_in_scope_, is_chosen_;
   bool in_block_ = false;         // in a blocks loop
   bool has_whole_warps_ = false;  // in a threads loop of a block, where no thread leaves its warp
   int lockstep_ = 0;              // unroll and lanes loops around the statement at hand
