@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/functional.h"
 #include "kernel/schedule_space.h"
 #include "program/tiles/calling.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
+#include "tests/program/block_attention.h"
 #include "tests/program/block_programs.h"
 #include "tests/program/block_testing.h"
 
@@ -14,43 +14,6 @@ namespace hone::HONE_FILE {
 namespace {
 
 using tested::refuses;
-
-// The sizes of an attention. `heads` of queries share each head of keys and values.
-struct Attention {
-  int64_t batch = 1, groups = 1, heads = 1, queries = 1, keys = 1, width = 1;
-  bool is_causal = false;
-  DType dtype = DType::f32;
-};
-
-Graph attention(const Attention& a) {
-  Builder b;
-  const Value q = b.parameter("q", a.dtype, {a.batch, a.groups, a.heads, a.queries, a.width});
-  const Value k = b.parameter("k", a.dtype, {a.batch, a.groups, a.keys, a.width});
-  const Value v = b.parameter("v", a.dtype, {a.batch, a.groups, a.keys, a.width});
-  // [batch, groups, heads, queries, keys]
-  Value scores = dot_general(q, k, {0, 1}, {0, 1}, {4}, {3}) * 0.3;
-  const Dims dims = scores.dims();
-  if (a.is_causal) {
-    const Value row = iota(b, DType::i32, dims, 3), column = iota(b, DType::i32, dims, 4);
-    const Value nothing = broadcast(b.scalar(a.dtype, -1e4), dims, {});
-    scores = select(compare("le", column, row), scores, nothing);
-  }
-  const Ints rows = {0, 1, 2, 3};
-  const Value e = exp(scores - broadcast(reduce("max", scores, {4}), dims, rows));
-  const Value p = e / broadcast(reduce("sum", e, {4}), dims, rows);
-  return b.finish({dot_general(p, v, {0, 1}, {0, 1}, {4}, {2})}).value();
-}
-
-Attention random_attention(Rng& rng) {
-  return {.batch = rng.between(1, 2),
-          .groups = rng.between(1, 2),
-          .heads = rng.between(1, 3),
-          .queries = rng.between(1, 9),
-          .keys = rng.chance(0.3) ? rng.between(30, 70) : rng.between(1, 12),
-          .width = rng.between(1, 9),
-          .is_causal = rng.chance(0.5),
-          .dtype = rng.chance(0.3) ? DType::bf16 : DType::f32};
-}
 
 void check_random(uint64_t first, uint64_t count) {
   int checked = 0, in_blocks = 0, by_warps = 0;
@@ -115,6 +78,33 @@ TEST(BlocksChain, ThreadsOfAWarpShareLongSums) {
       print(build_kernel(body, simplest_block_chain(body).value(), "k").value());
   EXPECT_NE(text.find("combine @sum[] by max"), std::string::npos) << text;
   EXPECT_NE(text.find("combine @sum_2[] by add"), std::string::npos) << text;
+}
+
+// Scores of two dims, of which the first is long: a warp divides that one.
+TEST(BlocksChain, ThreadsOfAWarpShareTheLongestDim) {
+  constexpr std::string_view kText =
+      "graph @g(%q: f32[3, 8], %k: f32[70, 3, 8], %v: f32[70, 3, 8]) { "
+      "%s = dot %q, %k {lhs_contract = [1], rhs_contract = [2]} "
+      "%m = reduce %s {kind = max, axes = [1, 2]} "
+      "%b = broadcast %m {dims = [3, 70, 3], map = [0]} %d = sub %s, %b %e = exp %d "
+      "%t = reduce %e {kind = sum, axes = [1, 2]} "
+      "%c = broadcast %t {dims = [3, 70, 3], map = [0]} %p = div %e, %c "
+      "%y = dot %p, %v {lhs_contract = [1, 2], rhs_contract = [0, 1]} return %y }";
+  const KernelBody body = body_of_all(parse_graph(kText).value());
+  Schedule schedule = simplest_block_chain(body).value();
+  schedule.own = BlockChainFields{.warps = 2};
+  int by_warps = 0;
+  for (const BlockStage& stage : block_stages(body, schedule).value()) {
+    if (!stage.is_by_warp) continue;
+    ++by_warps;
+    EXPECT_EQ(stage.terms, 210);
+    EXPECT_EQ(stage.split, 1);
+    // A thread has 3 of 70 terms at most, three times, and a warp combines in 5 steps.
+    EXPECT_EQ(steps_of_stage(stage, 64), 3 * 3 + 5);
+  }
+  EXPECT_EQ(by_warps, 2);
+  Rng rng(1);
+  check_block_kernel(body, schedule, random_inputs(body.graph, rng));
 }
 
 // The n-th place of `from` changed to `to`: found by the verifier, the interpreter or the results.

@@ -71,8 +71,13 @@ Result<BlockStage> block_stage(Stage stage, int64_t threads, bool is_last) {
   if (made.fold) {
     const AccessRelation relation = relation_of(graph, *made.fold);
     const auto rank = static_cast<size_t>(graph.type(graph.result(*made.fold)).rank());
-    for (size_t d = rank; d < relation.dims.size(); ++d)
-      made.terms *= relation.dims[d].extent.value();
+    for (size_t d = rank; d < relation.dims.size(); ++d) {
+      const int64_t terms = relation.dims[d].extent.value();
+      made.terms *= terms;
+      if (d > rank && terms <= made.split_terms) continue;
+      made.split = static_cast<int>(d);
+      made.split_terms = terms;
+    }
     const bool is_alone =
         !is_last && graph.outputs()[0] == graph.result(*made.fold) && relation.dims.size() > rank;
     BlockStage by_warp = made;
@@ -193,8 +198,9 @@ int64_t block_chain_threads(const BlockChainFields& own) { return int64_t{own.wa
 int64_t steps_of_stage(const BlockStage& stage, int64_t threads) {
   const auto parts = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
   if (!stage.is_by_warp) return parts(stage.points, threads) * stage.terms;
+  const int64_t others = stage.terms / std::max<int64_t>(stage.split_terms, 1);
   return parts(stage.points, threads / kWarpLanes) *
-         (parts(stage.terms, kWarpLanes) + kCombiningSteps);
+         (others * parts(stage.split_terms, kWarpLanes) + kCombiningSteps);
 }
 
 Result<std::vector<BlockStage>> block_stages(const KernelBody& body, const Schedule& schedule) {

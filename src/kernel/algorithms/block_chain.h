@@ -17,7 +17,9 @@ struct BlockStage {
   // Threads of a warp divide the terms of a point, and combine what they have. Else a thread has
   // all of a point.
   bool is_by_warp = false;
-  int64_t bytes = 0;  // of memory of the block, for what the stage keeps
+  int split = 0;            // the dim that they divide, of those of the fold: the longest
+  int64_t split_terms = 1;  // the terms along it
+  int64_t bytes = 0;        // of memory of the block, for what the stage keeps
 };
 
 // A chain by blocks keeps what the simplest chain keeps, and each sum or the like before the

@@ -130,7 +130,7 @@ class BlockChainBuilder {
     });
   }
 
-  // A warp takes a point, and each of its threads every 32nd term.
+  // A warp takes a point, and each of its threads every 32nd term along the longest dim.
   void by_warps(size_t s, const StagePlace& place) {
     const BlockStage& stage = stages_[s];
     const Graph& graph = stage.stage.body.graph;
@@ -160,10 +160,7 @@ class BlockChainBuilder {
   static PointBuilder::Splits splits(const BlockStage& stage, NodeId node,
                                      const IndexExpr& thread) {
     if (node != *stage.fold) return {};
-    const AccessRelation relation = relation_of(stage.stage.body.graph, node);
-    return {{.dim = static_cast<int>(relation.dims.size()) - 1,
-             .lanes = kWarpLanes,
-             .lane = mod(thread, kWarpLanes)}};
+    return {{.dim = stage.split, .lanes = kWarpLanes, .lane = mod(thread, kWarpLanes)}};
   }
 
   static Opcode combining(const BlockStage& stage) {
