@@ -147,18 +147,18 @@ GpuTimes block_rows_times(const KernelFacts& facts, const Schedule& schedule,
 
 namespace {
 
-// Where blocks have parts of the sums: they are stored, and a second kernel adds them.
+// Parts of the sums that blocks have are stored, and a second kernel adds them.
 void add_parts(const TiledProduct& product, const BlockTile& tile, const Target& target,
                GpuTimes& times) {
   const double sums = real(product.times * product.lines[0] * product.lines[1]);
   const double resident = real(target.cores * target.gpu->warps * kWarpLanes);
   const double slots = real(tile.splits) + kResultSlots;
-  constexpr double kBytes = 4;
+  const int bytes = bits(tile.summed) / 8;
   times.arithmetic +=
       sums * slots / (kGpuSlotsOfPeak * target.peak(DType::f32) * real(target.cores));
   times.latency +=
       target.gpu->launch + kFar + std::ceil(sums / resident) * slots / kOverlap * kGpuStep;
-  times.access += seconds_near(target, 2 * sums * real(tile.splits) * kBytes);
+  times.access += seconds_near(target, 2 * sums * real(tile.splits) * bytes);
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ TEST(BlocksTiles, BlocksTakePartsOfTheReduction) {
   at_once.ahead = 0;
   for (const auto& [body, own] : {std::pair(product_body("f32", 40, 45, 100), kInSplits),
                                   std::pair(product_body("f32", 40, 45, 64), at_once),
-                                  std::pair(product_body("i32", 5, 45, 33), kInSplits),
+                                  std::pair(product_body("i32", 5, 45, 57), kInSplits),
                                   std::pair(product_body("bf16", 40, 45, 90), by_warps)}) {
     Rng rng(1);
     check_block_kernel(body, tiles_of(own), random_inputs(body.graph, rng));
@@ -205,6 +205,17 @@ TEST(BlocksTiles, BlocksTakePartsOfTheReduction) {
     EXPECT_EQ(trips_of(program.phases[0], program).value(),
               (body.graph.type(body.graph.outputs()[0]).dim(0).value() + 31) / 32 * 2 * own.splits);
   }
+}
+
+// 33 points are 5 steps: two parts of two, a last one of one, and none for a fourth.
+TEST(BlocksTiles, NoPartOfTheReductionIsEmpty) {
+  const auto status = [](int64_t points) {
+    return check_schedule(product_body("f32", 40, 45, points), tiles_of(kInSplits), any_gpu());
+  };
+  EXPECT_THAT(status(33), refuses(ErrorCode::unsupported, "33 points ... 4 parts"));
+  EXPECT_THAT(status(48), refuses(ErrorCode::unsupported, "48 points ... 4 parts"));
+  EXPECT_TRUE(status(49).ok());
+  EXPECT_THAT(status(31), refuses(ErrorCode::unsupported, "31 points ... 4 parts"));
 }
 
 // They come in order, whatever order blocks run in: so bits are the same from run to run.

@@ -178,7 +178,9 @@ class BlockTiles : public AlgorithmDef {
     HONE_TRY(check_products(site, own.products));
     const BlockTile tile = block_tile(site.facts, own);
     HONE_TRY(check_tile(tile));
-    if (tile.splits > std::max<int64_t>(product.points / tile.depth, 1))
+    const bool lacks_steps = tile.splits > std::max<int64_t>(product.points / tile.depth, 1);
+    const int64_t before_last = (tile.splits - 1) * steps_of_split(product, tile) * tile.depth;
+    if (lacks_steps || (tile.splits > 1 && before_last >= product.points))
       return unsupported("{} points do not make {} parts of whole steps", product.points,
                          tile.splits);
     return check_code(site, static_cast<double>(site.facts.work.statements * sums_of_thread(tile)));
@@ -263,6 +265,7 @@ BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own) {
                     .stored = numbers.parts > 1 ? DType::bf16
                               : by_warps        ? dtype
                                                 : wide(dtype),
+                    .summed = wide(dtype),
                     .pitch = {}};
   for (size_t side = 0; side < 2; ++side)
     tile.pitch[side] = by_warps ? tile.depth : tile.lines[side] + kApart;

@@ -38,6 +38,7 @@ struct BlockTile {
   bool by_warps;
   MatrixNumbers numbers;  // on tensor cores; else one part
   DType stored;           // the type of operands in memory of the block
+  DType summed;           // of sums, in registers and as parts in memory
   // In memory an operand is [stages, depth, lines]; for warps it is [stages, parts * lines, depth],
   // part by part, which has words along the reduction. Elements at the end of each line keep lines
   // in other banks. For warps pieces of a line change places instead (swizzled).

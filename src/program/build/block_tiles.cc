@@ -32,7 +32,7 @@ class BlockTilesBuilder {
         contraction_(*facts_.contraction),
         product_(tiled_product(facts_).value()),
         tile_(block_tile(facts_, schedule.get<BlockTilesFields>())),
-        wide_(wide_type(graph_.type(graph_.result(space_.anchor)).dtype())),
+        wide_(tile_.summed),
         tiles_(name),
         place_(kernel_place(body, tiles_)),
         others_(static_cast<size_t>(space_.parallel), 0) {

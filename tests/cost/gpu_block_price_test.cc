@@ -1,0 +1,44 @@
+#include "cost/gpu_block_price.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "target/gpu_presets.h"
+#include "tests/program/random_kernels.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+// Parts of sums have the type of sums: twice as many bytes are written and read of f64.
+TEST(GpuBlockPrice, PartsOfSumsHaveTheBytesOfTheirType) {
+  const Target gpu = *preset_gpu("sm_90");
+  // Seconds of accesses that two more parts of the reduction add. Those to the operands are the
+  // same, as no step is added.
+  const auto added = [&](std::string_view dtype) {
+    const KernelFacts facts(body_of_all(
+        parse_graph(fmt::format("graph @g(%x: {0}[64, 1024], %w: {0}[64, 1024]) {{ %y = dot %x, %w "
+                                "{{lhs_contract = [1], rhs_contract = [1]}} return %y }}",
+                                dtype))
+            .value()));
+    const auto access = [&](int splits) {
+      const Schedule schedule = {.order = {0, 1},
+                                 .threads = 2,
+                                 .own = BlockTilesFields{.rows = 32,
+                                                         .columns = 32,
+                                                         .depth = 16,
+                                                         .own_rows = 4,
+                                                         .own_columns = 2,
+                                                         .splits = splits}};
+      return block_tiles_times(facts, schedule, gpu).access;
+    };
+    return access(4) - access(2);
+  };
+  // Each of the 64 * 64 sums of a part is written once, and read once.
+  const double bytes = gpu.caches.back().bytes_per_second * static_cast<double>(gpu.cores);
+  EXPECT_NEAR(added("f32") * bytes, 2.0 * 64 * 64 * 2 * 4, 1);
+  EXPECT_NEAR(added("f64") * bytes, 2.0 * 64 * 64 * 2 * 8, 1);
+  EXPECT_NEAR(added("bf16") * bytes, 2.0 * 64 * 64 * 2 * 4, 1);
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
