@@ -62,7 +62,7 @@ TEST(SimtForm, ManyThreadsKeepNumbersInRegisters) {
   EXPECT_EQ(nest_of(form), "threads 4096, threads 32, unroll 4");
 }
 
-// Where it leaves enough threads, and what is stored lies side by side.
+// Only if it leaves enough threads, and what is stored lies side by side.
 TEST(SimtForm, ThreadsOfLargeKernelsTakeNeighbours) {
   const auto nest = [](int64_t rows, std::string_view store, std::string_view load = "i, j") {
     return nest_of(
