@@ -228,11 +228,12 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
                                                      ScheduleChooser& chooser) {
   const Result<Schedule> simplest = simplest_chain(facts->body);
   if (!simplest.ok()) return std::optional<PricedSchedule>();
-  if (chooser.target().gpu && chooser.heuristics().schedules)
-    if (std::optional<PricedSchedule> by_blocks = cheapest_block_chain(facts, chooser))
-      return by_blocks;
   ChainChooser chains(facts, *simplest, chooser);
   std::optional<PricedSchedule> best = HONE_TRY(chains.run());
+  if (chooser.target().gpu && chooser.heuristics().schedules) {
+    std::optional<PricedSchedule> by_blocks = cheapest_block_chain(facts, chooser);
+    if (by_blocks && (!best || by_blocks->seconds < best->seconds)) best = std::move(by_blocks);
+  }
   if (!best) best = {*simplest, chains.seconds(*simplest)};
   return best;
 }

@@ -8,8 +8,10 @@
 #include "cost/gpu_cost.h"
 #include "ir/text.h"
 #include "plan/planned_kernels.h"
+#include "planner/schedules.h"
 #include "rewrite/prepare.h"
 #include "target/gpu_presets.h"
+#include "tests/program/random_kernels.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/generator.h"
 
@@ -308,15 +310,54 @@ TEST(PlannerSchedules, BlocksOfAGpuDivideLongSumsOfFewTiles) {
   EXPECT_EQ(splits(4096, 1024), 1);
 }
 
+constexpr std::string_view kAttention =
+    "graph @g(%q: f32[1, 12, 128, 64], %k: f32[1, 12, 128, 64], %v: f32[1, 12, 128, 64]) { "
+    "%s = dot %q, %k {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], "
+    "rhs_contract = [3]} %p = softmax %s {axis = 3} "
+    "%y = dot %p, %v {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], "
+    "rhs_contract = [2]} return %y }";
+
 TEST(PlannerSchedules, BlocksOfAGpuKeepScoresOfAttention) {
-  const std::vector<Schedule> all = on_gpu(
-      "graph @g(%q: f32[1, 12, 128, 64], %k: f32[1, 12, 128, 64], %v: f32[1, 12, 128, 64]) { "
-      "%s = dot %q, %k {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], "
-      "rhs_contract = [3]} %p = softmax %s {axis = 3} "
-      "%y = dot %p, %v {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], "
-      "rhs_contract = [2]} return %y }");
+  const std::vector<Schedule> all = on_gpu(kAttention);
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].algorithm(), Algorithm::block_chain) << print(all[0]);
+}
+
+// A GPU on which chains by blocks take a day.
+class DearBlockChains : public GpuCost {
+ public:
+  using GpuCost::GpuCost;
+  std::string version() const override { return "dear " + GpuCost::version(); }
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
+                                       int64_t threads) const override {
+    return std::make_unique<Kernel>(GpuCost::kernel(std::move(facts), threads));
+  }
+
+ private:
+  class Kernel : public PricedKernel {
+   public:
+    explicit Kernel(std::unique_ptr<PricedKernel> usual) : usual_(std::move(usual)) {}
+    void price(std::span<const Schedule> schedules, double limit,
+               std::span<double> seconds) override {
+      usual_->price(schedules, limit, seconds);
+      for (size_t i = 0; i < schedules.size(); ++i)
+        if (schedules[i].algorithm() == Algorithm::block_chain) seconds[i] = 86'400;
+    }
+
+   private:
+    const std::unique_ptr<PricedKernel> usual_;
+  };
+};
+
+TEST(PlannerSchedules, ChainsByBlocksAreChosenByTheirPrice) {
+  const Target gpu = *preset_gpu("sm_90");
+  const Graph graph = prepare(parse_graph(kAttention).value()).value();
+  const KernelBody body = body_of_all(graph);
+  const auto algorithm = [&](const Cost& cost) {
+    return (*ScheduleChooser(gpu, cost, 1).choose(body))->schedule.algorithm();
+  };
+  EXPECT_EQ(algorithm(GpuCost(gpu)), Algorithm::block_chain);
+  EXPECT_EQ(algorithm(DearBlockChains(gpu)), Algorithm::chain);
 }
 
 }  // namespace
