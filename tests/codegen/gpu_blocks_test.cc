@@ -10,6 +10,7 @@
 #include "tests/base/share_testing.h"
 #include "tests/codegen/native.h"
 #include "tests/codegen/ptx_facts.h"
+#include "tests/program/block_attention.h"
 #include "tests/program/block_programs.h"
 #include "tests/program/block_testing.h"
 #include "tests/program/kernel_testing.h"
@@ -216,30 +217,37 @@ TEST(GpuBlocks, WarpsMultiplyF32OfFewerBits) {
               HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"));
 }
 
-// Random kernels by both algorithms become PTX, and the second oracle computes them.
+// Random kernels by all algorithms of blocks become PTX, and the second oracle computes them. Every
+// second seed draws an attention.
 void check_blocks(uint64_t first, uint64_t count) {
   const Target host = host_target().value();
-  int checked = 0;
+  int checked = 0, chains = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
-    KernelBody body = body_of_all(RandomGemm(rng).graph());
+    const bool is_attention = seed % 2 == 1;
+    KernelBody body =
+        body_of_all(is_attention ? attention(random_attention(rng)) : RandomGemm(rng).graph());
     draw_layouts(body, {}, rng);
-    const Schedule schedule = random_schedule(body, any_gpu(), rng);
+    Schedule schedule = random_schedule(body, any_gpu(), rng);
+    for (int i = 0; i < 60 && is_attention && schedule.algorithm() != Algorithm::block_chain; ++i)
+      schedule = random_schedule(body, any_gpu(), rng);
+    const bool is_chain = schedule.algorithm() == Algorithm::block_chain;
     if (schedule.algorithm() != Algorithm::block_rows &&
-        schedule.algorithm() != Algorithm::block_tiles &&
-        schedule.algorithm() != Algorithm::block_chain)
+        schedule.algorithm() != Algorithm::block_tiles && !is_chain)
       continue;
     SCOPED_TRACE(print(schedule));
     const TileProgram program = build_kernel(body, schedule, "k").value();
-    expect_compiles(program, seed % 2 == 0 ? 80 : 90);
+    expect_compiles(program, seed % 4 < 2 ? 80 : 90);
     const std::vector<Tensor> memory = memory_of(body, random_inputs(body.graph, rng));
     expect_close(run_native(serial_form(simt_form(program)), memory, host, 2).value(),
                  interpret(program, memory).value(), 16);
     if (testing::Test::HasFailure()) return;
     ++checked;
+    chains += is_chain ? 1 : 0;
   }
-  EXPECT_GT(checked, 0);
+  EXPECT_GT(chains, 0);
+  EXPECT_GT(checked, chains);
 }
 
 TEST(GpuBlocks, RandomKernelsHaveCode) { check_blocks(0, tested::share_of(12, 2)); }

@@ -76,7 +76,7 @@ TEST(Gpu, LanesBecomeThreads) {
   EXPECT_EQ(kernel.phases[0].trip_of, TripOf::thread);
 }
 
-TEST(Gpu, LargeKernelsAccessSixteenBytesAtATime) {
+TEST(Gpu, LargeKernelsAccessFourNumbersAtATime) {
   const auto ptx = [](std::string_view type, int64_t columns) {
     return compiled(fmt::format("tiles @f(@x: {0}[4096, {1}], @b: {0}[{1}]) -> (@y: {0}[4096, "
                                 "{1}]) {{ threads i in 4096 {{ threads j in {1} {{ "

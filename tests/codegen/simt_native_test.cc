@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
 #include "codegen/gpu/gpu_code.h"
+#include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
 #include "tests/codegen/native.h"
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"
+#include "zoo/random/generator.h"
 
 // The second oracle: the form of a kernel for GPUs, compiled for this CPU, computes what the
 // interpreter says of the kernel itself.
@@ -49,6 +51,31 @@ void check_nodes(uint64_t first, uint64_t count) {
   each_node_kernel(first, count, [](const NodeKernel& kernel) {
     if (!kernel.is_special) check_native(kernel.program.value(), kernel.inputs, 1);
   });
+}
+
+// Just enough points for it: both results lie side by side, one of the operands backwards.
+TEST(SecondOracle, ThreadsTakeNeighbours) {
+  const TileProgram program =
+      parse_tiles(
+          "tiles @f(@x: f32[1024, 256], @w: f32[1024, 256]) "
+          "-> (@y: f32[1024, 256], @z: f32[1024, 256]) { "
+          "threads i in 1024 { threads j in 256 { %x = load @x[i, j] %w = load @w[i, 255 - j] "
+          "%n = position i + 3*j: i32 %m = cast %n {dtype = f32} %y = mul %x, %m "
+          "%z = sub %w, %m store @y[i, j] = %y store @z[i, j] = %z } } }")
+          .value();
+  const TileProgram form = simt_form(program);
+  EXPECT_NE(print(form).find("unroll j_next in 4"), std::string::npos) << print(form);
+  std::vector<Tensor> inputs;
+  Rng rng(1);
+  for (size_t i = 0; i < 2; ++i) inputs.push_back(random_tensor(program.buffers[i].type, rng));
+  const std::vector<Tensor> expected = interpret(program, inputs).value();
+  const std::vector<Tensor> of_form = interpret(form, inputs).value();
+  const std::vector<Tensor> native =
+      run_native(serial_form(form), inputs, host_target().value(), 3).value();
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(std::ranges::equal(of_form[i].bytes(), expected[i].bytes())) << "output " << i;
+    EXPECT_TRUE(std::ranges::equal(native[i].bytes(), expected[i].bytes())) << "output " << i;
+  }
 }
 
 TEST(SecondOracle, ComputesContractions) { check_contractions(0, 12); }
