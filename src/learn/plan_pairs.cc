@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <set>
 
 #include "base/team.h"
 #include "base/text.h"
@@ -18,6 +20,7 @@ constexpr int64_t kMostText = 4096;                 // bytes
 constexpr int64_t kMostArray = int64_t{256} << 20;  // bytes
 constexpr auto kNodeDim = static_cast<int64_t>(kPlanFeatures);
 constexpr float kMostFeature = 1e6F, kMostRatio = 20;
+constexpr double kMostOff = 1e-3;     // of the sum of shares: they are rounded
 constexpr int64_t kEdgesOfNode = 64;  // on average: tasks have a use for each edge but one
 
 NamedTensor plan_text(std::string_view name, std::string_view text) {
@@ -50,6 +53,12 @@ class PlanArrays {
     const std::string digits = HONE_TRY(text(name));
     if (const std::optional<uint64_t> hash = parse_hash(digits)) return *hash;
     return bad_input("the array '{}' is '{}', not a hash", name, excerpt(digits));
+  }
+  // One integer from 1 to `high`.
+  Result<int64_t> count(std::string_view name, int64_t high) const {
+    const int64_t number = HONE_TRY(integers(name, 1, 1, high))[0];
+    if (number > 0) return number;
+    return bad_input("the array '{}' has 0 at 0, outside of 1..{}", name, high);
   }
   // Integers of `width` columns, each from 0 to `high`; a negative number of rows: any.
   Result<std::vector<int64_t>> integers(std::string_view name, int64_t rows, int64_t width,
@@ -104,8 +113,7 @@ Result<std::vector<int64_t>> bounds(const PlanArrays& arrays, std::string_view n
 }
 
 Status read_plans(const PlanArrays& arrays, PlanPairs& to) {
-  const std::vector<int64_t> counts = HONE_TRY(arrays.integers("plans", 1, 1, kMostPlans));
-  const int64_t plans = counts[0];
+  const int64_t plans = HONE_TRY(arrays.count("plans", kMostPlans));
   constexpr auto kMostNodes = static_cast<int64_t>(kMostPlanNodes);
   const std::vector<int64_t> nodes = HONE_TRY(bounds(arrays, "node_splits", plans, kMostNodes));
   const std::vector<int64_t> edges =
@@ -116,6 +124,8 @@ Status read_plans(const PlanArrays& arrays, PlanPairs& to) {
   const auto seconds = HONE_TRY(arrays.reals("plan_seconds", {plans}, 1e-12F, 1e9F));
   const std::vector<int64_t> ends =
       HONE_TRY(arrays.integers("edge_index", edges.back(), 2, kMostNodes - 1));
+  const std::vector<int64_t> offered = HONE_TRY(arrays.integers("is_offered", plans, 1, 1));
+  for (int64_t each : offered) to.is_offered.push_back(each != 0);
   for (size_t p = 0; p < static_cast<size_t>(plans); ++p) {
     PlanGraph& plan = to.plans.emplace_back();
     plan.seconds = double{seconds[p]};
@@ -130,6 +140,11 @@ Status read_plans(const PlanArrays& arrays, PlanPairs& to) {
       if (std::max(plan.edges.back().from, plan.edges.back().to) >= plan.nodes.size())
         return bad_input("edge {} leaves plan {}, which has {} nodes", e, p, plan.nodes.size());
     }
+    double whole = 0;
+    for (float each : plan.share) whole += double{each};
+    if (!(std::abs(whole - 1) <= kMostOff))
+      return bad_input("the array 'node_share' has {:.4g} of the price of plan {}, not all", whole,
+                       p);
   }
   return {};
 }
@@ -140,11 +155,25 @@ Status read_pairs(const PlanArrays& arrays, PlanPairs& to) {
   const auto count = std::ssize(ends) / 2;
   const auto ratios = HONE_TRY(arrays.reals("pair_ratio", {count}, -kMostRatio, kMostRatio));
   const auto noise = HONE_TRY(arrays.reals("pair_noise", {count}, 0, kMostRatio));
-  for (size_t i = 0; i < static_cast<size_t>(count); ++i)
-    to.pairs.push_back({.first = static_cast<uint32_t>(ends[2 * i]),
-                        .second = static_cast<uint32_t>(ends[2 * i + 1]),
+  std::set<std::pair<int64_t, int64_t>> seen;
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+    const int64_t first = ends[2 * i], second = ends[2 * i + 1];
+    if (first == second)
+      return bad_input("the array 'pair_index' has plan {} against itself at {}", first, i);
+    if (!seen.insert(std::minmax(first, second)).second)
+      return bad_input("the array 'pair_index' has plans {} and {} again at {}", first, second, i);
+    to.pairs.push_back({.first = static_cast<uint32_t>(first),
+                        .second = static_cast<uint32_t>(second),
                         .ratio = ratios[i],
                         .noise = noise[i]});
+  }
+  return {};
+}
+
+Status read_tried(const PlanArrays& arrays, PlanPairs& to) {
+  const std::vector<int64_t> all = HONE_TRY(arrays.integers("tried", 3, 1, INT64_MAX));
+  if (all[2] > 1) return bad_input("the array 'tried' has {} at 2, outside of 0..1", all[2]);
+  to.tried = {.seed = all[0], .plans = all[1], .has_tuned = all[2] == 1};
   return {};
 }
 
@@ -156,7 +185,7 @@ fs::path plan_pairs_path(const fs::path& set, std::string_view program) {
 
 std::vector<NamedTensor> arrays_of(const PlanPairs& pairs) {
   std::vector<float> features, share, seconds, ratios, noise;
-  std::vector<int64_t> nodes = {0}, edges = {0}, ends, index;
+  std::vector<int64_t> nodes = {0}, edges = {0}, ends, index, offered;
   for (const PlanGraph& plan : pairs.plans) {
     for (const PlanRow& row : plan.nodes) features.insert(features.end(), row.begin(), row.end());
     share.insert(share.end(), plan.share.begin(), plan.share.end());
@@ -170,6 +199,7 @@ std::vector<NamedTensor> arrays_of(const PlanPairs& pairs) {
     ratios.push_back(pair.ratio);
     noise.push_back(pair.noise);
   }
+  for (bool each : pairs.is_offered) offered.push_back(each ? 1 : 0);
   const auto plans = std::ssize(pairs.plans), count = std::ssize(pairs.pairs);
   return {plan_text("feature_version", plan_feature_version()),
           plan_text("program", pairs.program),
@@ -182,6 +212,9 @@ std::vector<NamedTensor> arrays_of(const PlanPairs& pairs) {
           column("node_feat", DType::f32, {nodes.back(), kNodeDim}, features),
           column("node_share", DType::f32, {nodes.back()}, share),
           column("plan_seconds", DType::f32, {plans}, seconds),
+          column("is_offered", DType::i64, {plans}, offered),
+          column<int64_t>("tried", DType::i64, {3},
+                          {pairs.tried.seed, pairs.tried.plans, pairs.tried.has_tuned ? 1 : 0}),
           column("edge_index", DType::i64, {edges.back(), 2}, ends),
           column("pair_index", DType::i64, {count, 2}, index),
           column("pair_ratio", DType::f32, {count}, ratios),
@@ -200,9 +233,10 @@ Result<PlanPairs> plan_pairs_of(std::span<const NamedTensor> given) {
   HONE_TRY(check_program_name(pairs.program));
   pairs.target = HONE_TRY(arrays.hash("target"));
   pairs.prices = HONE_TRY(arrays.hash("prices"));
-  pairs.threads = HONE_TRY(arrays.integers("threads", 1, 1, Team::kMaxThreads))[0];
+  pairs.threads = HONE_TRY(arrays.count("threads", Team::kMaxThreads));
   HONE_TRY(read_plans(arrays, pairs));
   HONE_TRY(read_pairs(arrays, pairs));
+  HONE_TRY(read_tried(arrays, pairs));
   return pairs;
 }
 

@@ -21,13 +21,23 @@ struct PlanPair {
   bool operator==(const PlanPair&) const = default;
 };
 
+// What a build that has tried all of its plans was asked for. No plans: none has.
+struct TriedPlans {
+  int64_t seed = 0, plans = 0;
+  bool has_tuned = false;  // the best plan of a log was one of them, if it had any
+  bool operator==(const TriedPlans&) const = default;
+};
+
 struct PlanPairs {
   std::string program;
   uint64_t target = 0;  // its fingerprint
   int64_t threads = 1;
   uint64_t prices = 0;           // prices_hash() of the Cost that priced them
   std::vector<PlanGraph> plans;  // the first is the planner's usual one
+  // By plan: the planner would ask a model about it (best_of_few()). Others teach alone.
+  std::vector<bool> is_offered;
   std::vector<PlanPair> pairs;
+  TriedPlans tried;
   bool operator==(const PlanPairs&) const = default;
 };
 
@@ -36,7 +46,8 @@ inline constexpr size_t kMostPlans = 4096;  // of a program
 std::filesystem::path plan_pairs_path(const std::filesystem::path& set, std::string_view program);
 
 std::vector<NamedTensor> arrays_of(const PlanPairs& pairs);
-// Refuses features of another version and what is misshapen, out of range or not a number.
+// Refuses features of another version and what is misshapen, out of range or not a number. Shares
+// of a plan's price are 1 together; a pair is of two plans, and there once.
 Result<PlanPairs> plan_pairs_of(std::span<const NamedTensor> arrays);
 Status write_plan_pairs(const std::filesystem::path& path, const PlanPairs& pairs);
 Result<PlanPairs> read_plan_pairs(const std::filesystem::path& path);

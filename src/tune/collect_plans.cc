@@ -7,8 +7,8 @@
 #include "compile/compilation.h"
 #include "learn/plan_pairs.h"
 #include "plan/rewritten.h"
+#include "planner/complete_once.h"
 #include "planner/few_plans.h"
-#include "program/lower/lower.h"
 #include "target/fingerprint.h"
 #include "tune/best_plan.h"
 #include "zoo/inputs.h"
@@ -21,6 +21,13 @@ namespace fs = std::filesystem;
 constexpr size_t kMostLeftOut = 4;           // heuristics of a drawn variant
 constexpr double kDeviationsOfHalf = 2.576;  // half an interval of a duel, 99 %
 constexpr size_t kAttemptsOfPlan = 4;        // draws for each plan that is wanted
+constexpr double kShareOfDrawing = 0.3;      // of a program's time
+
+TriedPlans asked_for(const BuildOptions& options) {
+  return {.seed = options.seed,
+          .plans = static_cast<int64_t>(std::min(options.plans, kMostPlans)),
+          .has_tuned = options.from != nullptr};
+}
 
 // Without each heuristic of the structure alone, in a drawn order, then without some of them.
 std::vector<Heuristics> variants(size_t count, uint64_t seed) {
@@ -55,61 +62,97 @@ class PlanRaces {
 
   Result<CollectedPlans> run(const fs::path& file,
                              const std::function<bool(double share)>& is_over) {
-    HONE_TRY(draw());
-    HONE_TRY(keep_known(file));
+    const bool is_all = HONE_TRY(draw(is_over));
+    keep_known(file);
     CollectedPlans found = {.plans = plans_.size()};
-    for (uint32_t i = 1; i < plans_.size(); ++i) {
+    uint32_t next = 1;
+    for (; next < plans_.size(); ++next) {
       if (is_over(1) || cancelled()) break;
-      if (!has_pair(i) && HONE_TRY(race(i, file))) ++found.whole;
+      if (!has_pair(next) && HONE_TRY(race(next, file))) ++found.whole;
     }
-    if (pairs_.pairs.empty() && plans_.size() < 2)
+    if (plans_.size() < 2 && is_all)
       return bad_input("the planner makes the same plan whatever is left out");
-    found.is_done = pairs_.pairs.size() + 1 >= plans_.size();
+    found.is_done = is_all && next == plans_.size() && !pairs_.pairs.empty();
+    if (found.is_done) {
+      pairs_.tried = asked_for(options_);
+      HONE_TRY(write_plan_pairs(file, pairs_));
+    }
     return found;
   }
 
  private:
   bool cancelled() const { return options_.cancel != nullptr && options_.cancel->cancelled(); }
 
-  // Plans that look the same to a model are one.
-  Status draw() {
+  // The plans that a model would be asked about come first: its choices are judged by them. False:
+  // the time of drawing was over before all were tried.
+  Result<bool> draw(const std::function<bool(double share)>& is_over) {
     Plan open;
     open.threads = options_.threads;
-    const size_t most = std::min(options_.plans, kMostPlans);
-    std::vector<Plan> drawn =
-        HONE_TRY(few_plans(graph_, open, target_, *collector_.cost,
-                           variants(most, static_cast<uint64_t>(options_.seed)),
-                           {.cancel = options_.cancel}, most + 1));
-    if (options_.from != nullptr)
-      if (const auto best = best_plan(*options_.from, graph_, target_, options_.threads);
+    const size_t most = std::min(options_.plans, kMostPlans - 1);
+    KernelStore store;
+    PlannerOptions planner = {.cancel = options_.cancel, .known = &store};
+    const Cost& cost = *collector_.cost;
+    std::vector<Plan> quick =
+        HONE_TRY(few_plans(graph_, open, target_, cost, quick_variants({}), planner, most + 1));
+    for (Plan& plan : quick) HONE_TRY(add(std::move(plan), true));
+    if (options_.from != nullptr && plans_.size() <= most)
+      if (auto best = best_plan(*options_.from, graph_, target_, options_.threads);
           best && !has_rewrites(best->plan) && check_complete(best->plan, graph_, target_).ok())
-        drawn.insert(drawn.begin() + 1, best->plan);
-    for (Plan& plan : drawn) {
+        HONE_TRY(add(std::move(best->plan), false));
+    for (const Heuristics& variant : variants(most, static_cast<uint64_t>(options_.seed))) {
       if (plans_.size() > most) break;
-      PlanGraph described = HONE_TRY(plan_graph(
-          HONE_TRY(lower(graph_, plan, target_, options_.cancel)), target_, *collector_.cost));
-      described.seconds = double{static_cast<float>(described.seconds)};  // as a file has it
-      if (std::ranges::find(pairs_.plans, described) != pairs_.plans.end()) continue;
-      pairs_.plans.push_back(std::move(described));
-      plans_.push_back(std::move(plan));
+      if (is_over(kShareOfDrawing)) return false;
+      planner.heuristics = variant;
+      Result<Plan> plan = complete_once(graph_, open, target_, cost, planner);
+      if (plan.ok())
+        HONE_TRY(add(*std::move(plan), false));
+      else if (plan.error().code() == ErrorCode::interrupted)
+        return std::move(plan).error();
     }
+    return true;
+  }
+
+  // Plans that look the same to a model are one. A plan that cannot be described is passed over,
+  // but for the usual one.
+  Status add(Plan plan, bool is_quick) {
+    Result<PlanGraph> described =
+        described_plan(graph_, plan, target_, *collector_.cost, options_.cancel);
+    if (!described.ok()) {
+      const bool ends = plans_.empty() || described.error().code() == ErrorCode::interrupted;
+      return ends ? Status(std::move(described).error()) : Status();
+    }
+    described->seconds = double{static_cast<float>(described->seconds)};  // as a file has it
+    if (std::ranges::find(pairs_.plans, *described) != pairs_.plans.end()) return {};
+    const bool is_first = plans_.empty();
+    pairs_.is_offered.push_back(
+        is_first || (is_quick && described->seconds <= kWorthAsking * pairs_.plans[0].seconds));
+    pairs_.plans.push_back(*std::move(described));
+    plans_.push_back(std::move(plan));
     return {};
   }
 
-  // A file that cannot be read, or is of other prices, is measured anew.
-  Status keep_known(const fs::path& file) {
+  // What was measured by other options comes after the drawn plans. A file that cannot be read, or
+  // is of other prices, is measured anew.
+  void keep_known(const fs::path& file) {
     std::error_code failed;
-    if (!fs::exists(file, failed)) return {};
+    if (!fs::exists(file, failed)) return;
     const Result<PlanPairs> known = read_plan_pairs(file);
-    if (!known.ok() || known->prices != pairs_.prices || known->plans[0] != pairs_.plans[0])
-      return {};
+    if (!known.ok() || known->prices != pairs_.prices || known->target != pairs_.target ||
+        known->threads != pairs_.threads || known->plans[0] != pairs_.plans[0])
+      return;
     for (const PlanPair& pair : known->pairs) {
-      const auto at = std::ranges::find(pairs_.plans, known->plans[pair.second]);
-      if (pair.first != 0 || at == pairs_.plans.end()) continue;
+      if (pair.first != 0) continue;
+      const PlanGraph& plan = known->plans[pair.second];
+      const auto at =
+          static_cast<uint32_t>(std::ranges::find(pairs_.plans, plan) - pairs_.plans.begin());
+      if (at == kMostPlans) continue;
+      if (at == pairs_.plans.size()) {
+        pairs_.plans.push_back(plan);
+        pairs_.is_offered.push_back(known->is_offered[pair.second]);
+      }
       pairs_.pairs.push_back(pair);
-      pairs_.pairs.back().second = static_cast<uint32_t>(at - pairs_.plans.begin());
+      pairs_.pairs.back().second = at;
     }
-    return {};
   }
 
   bool has_pair(uint32_t plan) const {
@@ -124,16 +167,17 @@ class PlanRaces {
     return std::make_shared<Compilation>(graph_, target_, std::move(compile));
   }
 
-  // True if it was measured. One that does not run is passed over.
+  // True if it was measured. One that cannot be compiled or does not run is passed over.
   Result<bool> race(uint32_t plan, const fs::path& file) {
     if (usual_ == nullptr) {
       usual_ = HONE_TRY(compiled(plans_[0]));
+      HONE_TRY(usual_->image());
       inputs_ = HONE_TRY(random_inputs(graph_, static_cast<uint64_t>(options_.seed)));
     }
-    const auto other = HONE_TRY(compiled(plans_[plan]));
-    const PlanDuel found =
-        HONE_TRY(collector_.timer(*HONE_TRY(usual_->image()), *HONE_TRY(other->image()), inputs_,
-                                  {.seconds = collector_.seconds, .cancel = options_.cancel}));
+    Result<PlanDuel> duel = raced(plan);
+    if (!duel.ok() && duel.error().code() == ErrorCode::interrupted) return std::move(duel).error();
+    if (!duel.ok()) return false;
+    const PlanDuel& found = *duel;
     const auto& interval = found.times.interval;
     if (found.outcome != Outcome::measured || !interval || !(interval->low > 0)) return false;
     pairs_.pairs.push_back({.first = 0,
@@ -145,12 +189,18 @@ class PlanRaces {
     return true;
   }
 
+  Result<PlanDuel> raced(uint32_t plan) {
+    const auto other = HONE_TRY(compiled(plans_[plan]));
+    return collector_.timer(*HONE_TRY(usual_->image()), *HONE_TRY(other->image()), inputs_,
+                            {.seconds = collector_.seconds, .cancel = options_.cancel});
+  }
+
   const PlanCollector& collector_;
   const Graph graph_;
   const Target& target_;
   const BuildOptions& options_;
   PlanPairs pairs_;
-  std::vector<Plan> plans_;  // as those of pairs_
+  std::vector<Plan> plans_;  // the first of pairs_.plans: those that were drawn
   std::shared_ptr<Compilation> usual_;
   std::vector<Tensor> inputs_;
 };
@@ -158,13 +208,16 @@ class PlanRaces {
 }  // namespace
 
 Result<bool> PlanCollector::is_done(const DataSet& set, const std::string& program,
-                                    const BuildOptions& /*options*/) const {
+                                    const BuildOptions& options) const {
   const fs::path file = plan_pairs_path(set.folder(), program);
   std::error_code failed;
   if (!fs::exists(file, failed)) return false;
   const Result<PlanPairs> known = read_plan_pairs(file);
-  return known.ok() && known->prices == prices_hash(*cost) &&
-         known->pairs.size() + 1 >= known->plans.size();
+  if (!known.ok() || known->prices != prices_hash(*cost)) return false;
+  const TriedPlans asked = asked_for(options);
+  const TriedPlans& tried = known->tried;
+  return tried.plans > 0 && tried.plans >= asked.plans && tried.seed == asked.seed &&
+         (tried.has_tuned || !asked.has_tuned);
 }
 
 Result<CollectedPlans> PlanCollector::collect(

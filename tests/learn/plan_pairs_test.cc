@@ -39,6 +39,8 @@ TEST_F(PlanPairsTest, AreReadAsTheyWereWritten) {
   EXPECT_EQ(file.filename(), "zoo_anet.npz");
   PlanPairs pairs = pairs_;
   for (PlanGraph& plan : pairs.plans) plan.seconds = 0.5;
+  pairs.is_offered[1] = false;
+  pairs.tried = {.seed = 3, .plans = 24, .has_tuned = true};
   ASSERT_TRUE(write_plan_pairs(file, pairs).ok());
   EXPECT_TRUE(read_plan_pairs(file).value() == pairs);
   EXPECT_EQ(read_all_plan_pairs(folder_.path()).value().size(), 1U);
@@ -46,6 +48,12 @@ TEST_F(PlanPairsTest, AreReadAsTheyWereWritten) {
 
 TEST_F(PlanPairsTest, NamesAFolderWithoutPlans) {
   EXPECT_THAT(read_all_plan_pairs(folder_.path()).error().to_string(), says("no plans"));
+}
+
+TEST_F(PlanPairsTest, RefusesAPairThatIsThereTwice) {
+  PlanPairs twice = pairs_;
+  twice.pairs.push_back({.first = 1, .second = 0, .ratio = 0.1F});
+  EXPECT_THAT(plan_pairs_of(arrays_of(twice)).error().to_string(), says("pair_index ... again"));
 }
 
 TEST_F(PlanPairsTest, RefusesDamageByName) {
@@ -68,6 +76,18 @@ TEST_F(PlanPairsTest, RefusesDamageByName) {
   EXPECT_THAT(refused_with("node_splits", numbers<int64_t>(DType::i64, {3}, {0, 0, 32})),
               says("edge ... leaves plan"));
   EXPECT_THAT(refused_with("threads", numbers<int64_t>(DType::i64, {1}, {-1})), says("threads"));
+  EXPECT_THAT(refused_with("threads", numbers<int64_t>(DType::i64, {1}, {0})),
+              says("threads ... outside of 1.."));
+  EXPECT_THAT(refused_with("plans", numbers<int64_t>(DType::i64, {1}, {0})),
+              says("plans ... outside of 1.."));
+  EXPECT_THAT(
+      refused_with("node_share", numbers<float>(DType::f32, {32}, std::vector<float>(32, 0.05F))),
+      says("node_share ... 0.8 ... plan 0"));
+  EXPECT_THAT(refused_with("pair_index", numbers<int64_t>(DType::i64, {1, 2}, {1, 1})),
+              says("pair_index ... against itself"));
+  EXPECT_THAT(refused_with("is_offered", numbers<int64_t>(DType::i64, {2}, {1, 2})),
+              says("is_offered"));
+  EXPECT_THAT(refused_with("tried", numbers<int64_t>(DType::i64, {3}, {1, 2, 2})), says("tried"));
   EXPECT_THAT(refused_with("feature_version", numbers<uint8_t>(DType::u8, {2}, {'4', '2'})),
               says("features of plans are of version"));
   EXPECT_THAT(refused_with("program", numbers<uint8_t>(DType::u8, {1}, {7})), says("program"));

@@ -13,7 +13,7 @@ struct DrawnPlans {
   uint64_t target = 1;
   int programs = 6, plans = 6;
   double noise = 0.002;    // of times
-  bool is_random = false;  // times have nothing to do with memory
+  bool is_random = false;  // times are noise alone, of a fifth
 };
 
 // The place of "is_in_last" among the features.
@@ -58,14 +58,16 @@ inline std::vector<PlanPairs> drawn_plans(const DrawnPlans& drawn, uint64_t seed
     pairs.prices = 5;
     double usual = 1;
     pairs.plans.push_back(drawn_plan(rng, usual));
+    pairs.is_offered.assign(static_cast<size_t>(drawn.plans), true);
+    const double noise = drawn.is_random ? 0.2 : drawn.noise;
     for (int k = 1; k < drawn.plans; ++k) {
       double slower = 1;
       pairs.plans.push_back(drawn_plan(rng, slower));
-      const double ratio = drawn.is_random ? 0.2 * rng.normal() : std::log(slower / usual);
+      const double ratio = drawn.is_random ? 0 : std::log(slower / usual);
       pairs.pairs.push_back({.first = 0,
                              .second = static_cast<uint32_t>(k),
-                             .ratio = static_cast<float>(ratio + drawn.noise * rng.normal()),
-                             .noise = static_cast<float>(drawn.noise)});
+                             .ratio = static_cast<float>(ratio + noise * rng.normal()),
+                             .noise = static_cast<float>(noise)});
     }
     all.push_back(std::move(pairs));
   }

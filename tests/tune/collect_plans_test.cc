@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/file.h"
@@ -11,6 +12,8 @@
 #include "cost/plan_model.h"
 #include "ir/text.h"
 #include "learn/plan_pairs.h"
+#include "planner/few_plans.h"
+#include "rewrite/prepare.h"
 #include "target/fingerprint.h"
 #include "tests/base/says_testing.h"
 
@@ -91,6 +94,7 @@ TEST_F(CollectPlansTest, MeasuresNothingTwice) {
   // One that lacks a pair goes on.
   PlanPairs less = before;
   less.pairs.pop_back();
+  less.tried = {};
   ASSERT_TRUE(write_plan_pairs(plan_pairs_path(path(), before.program), less).ok());
   build();
   EXPECT_EQ(races_, static_cast<int>(before.pairs.size()) + 1);
@@ -101,6 +105,82 @@ TEST_F(CollectPlansTest, MeasuresNothingTwice) {
   plans_.cost = std::make_shared<AnalyticCost>(target_, prices);
   build();
   EXPECT_GT(races_, static_cast<int>(before.pairs.size()) + 1);
+}
+
+TEST_F(CollectPlansTest, OtherOptionsAddPlansToThoseThatHaveATime) {
+  options_.plans = 1;
+  build();
+  const PlanPairs one = pairs();
+  ASSERT_EQ(one.pairs.size(), 1U);
+  EXPECT_EQ(one.tried, (TriedPlans{.seed = 1, .plans = 1}));
+  options_.plans = 3;
+  build();
+  const PlanPairs more = pairs();
+  EXPECT_GT(more.pairs.size(), 1U);
+  EXPECT_EQ(more.pairs[0], one.pairs[0]);
+  EXPECT_EQ(races_, static_cast<int>(more.pairs.size()));
+  // Fewer plans are wanted: all others stay.
+  options_.plans = 1;
+  options_.seed = 7;
+  build();
+  EXPECT_EQ(races_, static_cast<int>(more.pairs.size()));
+  EXPECT_EQ(pairs().pairs.size(), more.pairs.size());
+  EXPECT_EQ(pairs().tried.seed, 7);
+}
+
+// Choices of a model are judged by plans that it would be asked about.
+TEST_F(CollectPlansTest, SaysWhichPlansTheModelWouldBeAskedAbout) {
+  build();
+  const Graph ready = prepare(graph().value()).value();
+  Plan open;
+  open.threads = 1;
+  std::vector<PlanGraph> asked;
+  const std::vector<Plan> quick =
+      few_plans(ready, open, target_, *plans_.cost, quick_variants({})).value();
+  for (const Plan& plan : quick) {
+    asked.push_back(described_plan(ready, plan, target_, *plans_.cost).value());
+    asked.back().seconds = double{static_cast<float>(asked.back().seconds)};
+  }
+  std::erase_if(asked, [usual = asked[0].seconds](const PlanGraph& each) {
+    return each.seconds > kWorthAsking * usual;
+  });
+  const PlanPairs pairs = this->pairs();
+  ASSERT_EQ(pairs.is_offered.size(), pairs.plans.size());
+  for (size_t i = 0; i < pairs.plans.size(); ++i)
+    EXPECT_EQ(pairs.is_offered[i], std::ranges::count(asked, pairs.plans[i]) > 0) << i;
+}
+
+TEST_F(CollectPlansTest, PassesOverAPlanThatFailsToRace) {
+  const PlanTimer timer = plans_.timer;
+  int calls = 0;
+  plans_.timer = [&](const Image& a, const Image& b, std::span<const Tensor> inputs,
+                     const DuelOptions& options) -> Result<PlanDuel> {
+    if (++calls == 1) return bad_input("no such kernel");
+    return timer(a, b, inputs, options);
+  };
+  const BuiltSet built = build();
+  EXPECT_TRUE(built.left_out.empty());
+  EXPECT_EQ(built.collected, 1);
+  EXPECT_EQ(pairs().pairs.size() + 2, pairs().plans.size());
+  EXPECT_EQ(build().collected, 1);  // and does not try it again
+  EXPECT_EQ(calls, races_ + 1);
+}
+
+// A share of the time is for drawing: after it, plans that were drawn run.
+TEST_F(CollectPlansTest, DrawsAsLongAsItsShareOfTheTime) {
+  options_.plans = 1'000'000;
+  DataSet set = DataSet::make(path(), {.target = target_}).value();
+  int asked = 0;
+  MeasuredKernels known(&set.log(), target_, "test");
+  const CollectedPlans found =
+      plans_
+          .collect(set, "some.hone", prepare(graph().value()).value(), target_, known, options_,
+                   [&](double share) { return share < 1 && ++asked > 25; })
+          .value();
+  EXPECT_EQ(asked, 26);  // each heuristic alone, and some more
+  EXPECT_FALSE(found.is_done);
+  EXPECT_GT(found.whole, 0U);
+  EXPECT_EQ(pairs().tried, TriedPlans());
 }
 
 TEST_F(CollectPlansTest, PassesOverPlansThatDoNotRun) {
