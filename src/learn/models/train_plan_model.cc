@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "cost/votes.h"
 #include "learn/kernel_data.h"
 #include "learn/models/plan_network.h"
 #include "learn/trainer.h"
@@ -19,6 +20,59 @@ namespace fs = std::filesystem;
 
 constexpr double kMostPlanGain = 0.7;  // of a choice that counts: a logarithm
 constexpr double kPlanLossesCount = 2;
+constexpr double kPlanLeads[] = {0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1};
+
+// What choices gained over the usual plans. Programs of a family are alike, so each family counts
+// as one. Its deviation is that of the times, and of families from each other.
+struct GainOfPlans {
+  double sum = 0, variance = 0;
+  bool is_sure() const {
+    return sum > deviations_for(kUsualSureness) * std::sqrt(variance) && sum > 0;
+  }
+};
+
+// By a lead for each choice.
+template <class LeadFor>
+GainOfPlans gain_of_plans(std::span<const PlanChoice> choices, const LeadFor& lead_for) {
+  struct Family {
+    double sum = 0, variance = 0, programs = 0;
+    bool has_choice = false;
+  };
+  std::map<std::string_view, Family> families;
+  for (const PlanChoice& each : choices) {
+    if (each.plans == 0) continue;
+    Family& family = families[family_of(each.program)];
+    ++family.programs;
+    if (each.lead <= lead_for(each)) continue;
+    const double counts = each.gain < 0 ? kPlanLossesCount : 1;
+    family.has_choice = true;
+    family.sum += counts * each.gain;
+    family.variance += counts * each.noise * counts * each.noise;
+  }
+  GainOfPlans all;
+  double squares = 0, count = 0;
+  for (const auto& [name, family] : families) {
+    if (!family.has_choice) continue;
+    const double mean = family.sum / family.programs;
+    ++count;
+    all.sum += mean;
+    squares += mean * mean;
+    all.variance += family.variance / (family.programs * family.programs);
+  }
+  if (count > 1)
+    all.variance += std::max(squares - all.sum * all.sum / count, 0.0) * count / (count - 1);
+  return all;
+}
+
+// The lead with which choices gained most, if surely.
+double surest_lead(std::span<const PlanChoice> choices) {
+  double most = 0, best = kNoPlanLead;
+  for (double lead : kPlanLeads) {
+    const GainOfPlans gained = gain_of_plans(choices, [&](const PlanChoice&) { return lead; });
+    if (gained.is_sure() && gained.sum > most) most = gained.sum, best = lead;
+  }
+  return best;
+}
 
 class PlanModelTraining {
  public:
@@ -38,13 +92,12 @@ class PlanModelTraining {
     model.programs.assign(programs.begin(), programs.end());
     const std::vector<PlanSample> all = samples([](size_t) { return true; });
     model.pairs = std::ssize(all);
-    scale_ = scale_of(all);
-    model.mean = scale_.mean;
-    model.factor = scale_.factor;
+    const PlanScale scale = scale_of(all);
+    model.mean = scale.mean;
+    model.factor = scale.factor;
     HONE_TRY(prepare_folder());
     for (size_t m = 0; m < members(); ++m) HONE_TRY(train(m));
     for (size_t p = 0; p < data_.size(); ++p) result_.choices.push_back(choice(p));
-    model.lead = lead_of(result_.choices);
     judge();
     return std::move(result_);
   }
@@ -123,9 +176,9 @@ class PlanModelTraining {
   }
 
   Status train(size_t member) {
-    std::vector<PlanSample> seen = samples([&](size_t p) { return part(p) != member; });
-    if (seen.empty()) seen = samples([](size_t) { return true; });  // its part has no pairs
-    const PlanPairsData pairs(std::move(seen), scale_);
+    const std::vector<PlanSample> seen = samples([&](size_t p) { return part(p) != member; });
+    const PlanScale scale = scale_of(seen);  // the left-out programs say nothing, not even this
+    const PlanPairsData pairs(std::move(seen), scale);
     TrainingOptions training;
     training.loader.batch_size = std::min(options_.pairs, pairs.size());
     training.epochs = options_.epochs;
@@ -145,21 +198,29 @@ class PlanModelTraining {
     Trainer trainer = HONE_TRY(Trainer::make(plan_objective, pairs, here, training));
     if (!options_.folder.empty()) HONE_TRY(trainer.resume());
     const TrainingResult result = HONE_TRY(trainer.train());
-    result_.model.members.push_back(plan_member_of(trainer.weights()));
+    result_.model.members.push_back(
+        rescaled(plan_member_of(trainer.weights()), scale, result_.model));
     if (!result.epochs.empty())
       tell(fmt::format("network {} of {}: {} pairs of plans, loss {:.4f}", member + 1, members(),
                        pairs.size(), result.epochs.back().loss));
     return {};
   }
 
-  // The choice of the one network that has not seen the program.
+  // The choice among the plans that the planner would ask about, as best_of() makes it. The network
+  // that has not seen the program says by how much plans are faster; how far that may be off, all
+  // say, as they do in use.
   PlanChoice choice(size_t program) const {
     const PlanPairs& its = data_[program];
-    PlanModel alone = result_.model;
-    alone.members = {result_.model.members[part(program)]};
     PlanChoice choice{.program = its.program};
+    std::vector<Votes> votes;
     std::vector<double> said;
-    for (const PlanGraph& plan : its.plans) said.push_back(log_seconds(alone, plan)[0]);
+    for (const PlanGraph& plan : its.plans) {
+      const std::vector<double> all = log_seconds(result_.model, plan);
+      said.push_back(all[part(program)]);
+      Votes& its_votes = votes.emplace_back();
+      for (double each : all) its_votes.seconds.push_back(std::exp(each));
+    }
+    const double deviations = deviations_for(kUsualSureness);
     for (const PlanPair& pair : its.pairs) {
       const double learned = said[pair.second] - said[pair.first];
       const double priced =
@@ -169,25 +230,44 @@ class PlanModelTraining {
         choice.ordered += (learned > 0) == (pair.ratio > 0) ? 1 : 0;
         choice.by_price += (priced > 0) == (pair.ratio > 0) ? 1 : 0;
       }
-      if (pair.first != 0) continue;  // only those say what a choice gains over the usual plan
+      // Only those say what a choice gains over the usual plan.
+      if (pair.first != 0 || !its.is_offered[pair.second]) continue;
       ++choice.plans;
       choice.most = std::max(choice.most, -double{pair.ratio});
-      if (-learned <= choice.lead) continue;
+      const double doubt = deviations * gain_of(votes[pair.second], votes[0]).deviation;
+      if (-learned <= std::max(choice.lead, doubt)) continue;
       choice.lead = -learned;
+      choice.noise = double{pair.noise};
       choice.gain = std::clamp(-double{pair.ratio}, -kMostPlanGain, kMostPlanGain);
     }
     return choice;
   }
 
+  // The lead of all choices, if each family by the lead of the others gains surely, too.
   void judge() {
     PlanModel& model = result_.model;
-    double sum = 0;
+    model.lead = lead_of(result_.choices);
+    std::map<std::string_view, double> leads;  // by family, from the others
     for (const PlanChoice& choice : result_.choices) {
       if (choice.plans == 0) continue;
       ++model.judged;
-      if (choice.lead > model.lead) sum += choice.gain;
+      leads.try_emplace(family_of(choice.program), kNoPlanLead);
     }
-    if (model.judged > 0) model.gain = std::max(sum / static_cast<double>(model.judged), 0.0);
+    for (auto& [family, lead] : leads) {
+      std::vector<PlanChoice> others;
+      for (const PlanChoice& choice : result_.choices)
+        if (family_of(choice.program) != family) others.push_back(choice);
+      lead = surest_lead(others);
+    }
+    const auto lead_for = [&](const PlanChoice& choice) {
+      return leads.at(family_of(choice.program));
+    };
+    if (!gain_of_plans(result_.choices, lead_for).is_sure()) model.lead = kNoPlanLead;
+    if (!model.gains()) return;
+    double sum = 0;
+    for (const PlanChoice& choice : result_.choices)
+      if (choice.plans > 0 && choice.lead > lead_for(choice)) sum += choice.gain;
+    model.gain = std::max(sum / static_cast<double>(model.judged), 0.0);
   }
 
   void tell(std::string_view line) const {
@@ -200,7 +280,6 @@ class PlanModelTraining {
   const Target& target_;
   const PlanTraining& options_;
   std::map<std::string_view, size_t> part_of_;  // by family
-  PlanScale scale_;
   std::string hash_;
   TrainedPlans result_;
 };
@@ -213,17 +292,21 @@ Result<TrainedPlans> train_plan_model(std::span<const PlanPairs> data, const Tar
 }
 
 double lead_of(std::span<const PlanChoice> choices) {
-  const auto judged =
-      std::ranges::count_if(choices, [](const PlanChoice& c) { return c.plans > 0; });
-  if (judged < kLeastPlanPrograms) return kNoPlanLead;
-  double most = 0, best = kNoPlanLead;
-  for (double lead : {0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1}) {
-    double gained = 0;
-    for (const PlanChoice& each : choices)
-      if (each.lead > lead) gained += each.gain < 0 ? kPlanLossesCount * each.gain : each.gain;
-    if (gained > most) most = gained, best = lead;
-  }
-  return best;
+  std::set<std::string_view> families;
+  for (const PlanChoice& each : choices)
+    if (each.plans > 0) families.insert(family_of(each.program));
+  return std::ssize(families) < kLeastPlanFamilies ? kNoPlanLead : surest_lead(choices);
+}
+
+PlanMember rescaled(PlanMember member, const PlanScale& from, const PlanModel& to) {
+  for (size_t f = 0; f < kPlanFeatures; ++f)
+    for (size_t k = 0; k < PlanMember::kWidth; ++k) {
+      float& weight = member.input[f * PlanMember::kWidth + k];
+      const float of_feature = weight * from.factor[f];
+      member.bias0[k] += of_feature * (to.mean[f] - from.mean[f]);
+      weight = to.factor[f] == 0 ? 0 : of_feature / to.factor[f];
+    }
+  return member;
 }
 
 }  // namespace hone

@@ -8,6 +8,7 @@
 
 #include "compile/compilation.h"
 #include "cost/plan_model.h"
+#include "learn/models/plan_network.h"
 #include "learn/plan_pairs.h"
 
 // Makes a model of whole plans from plans that ran in turns.
@@ -31,12 +32,14 @@ struct PlanTraining {
   std::function<void(std::string_view)> told = {};  // a line for each network
 };
 
-// The choice among the plans of a program by a network that has not seen it.
+// The choice among the plans of a program that the planner would ask about (PlanPairs::is_offered),
+// by a network that has not seen it.
 struct PlanChoice {
   std::string program;
-  size_t plans = 0;  // with a time
+  size_t plans = 0;  // of those, with a time
   double lead = 0;   // of the best one over the usual one, by the network: a logarithm
   double gain = 0;   // of that one, as it was measured
+  double noise = 0;  // a deviation of that
   double most = 0;   // of the fastest of all
   int64_t ordered = 0, by_price = 0, sure = 0;  // pairs in the right order by both; of how many
 };
@@ -52,9 +55,14 @@ struct TrainedPlans {
 Result<TrainedPlans> train_plan_model(std::span<const PlanPairs> data, const Target& target,
                                       const PlanTraining& options = {});
 
-// The lead with which choices gained most. Losses count twice: whoever plans without measuring does
-// not see them. kNoPlanLead: none gained, or of fewer than kLeastPlanPrograms programs.
+// The lead with which choices gained most, each family of programs as one. Losses count twice:
+// whoever plans without measuring does not see them. kNoPlanLead: none gained surely, by the noise
+// of the times and by how families differ, or there are fewer than kLeastPlanFamilies.
 double lead_of(std::span<const PlanChoice> choices);
-inline constexpr int64_t kLeastPlanPrograms = 3;
+inline constexpr int64_t kLeastPlanFamilies = 3;
+
+// The same network for features by the scale of a model. It was trained by one of its own, which
+// has factors of 0 where the model has.
+PlanMember rescaled(PlanMember member, const PlanScale& from, const PlanModel& to);
 
 }  // namespace hone
