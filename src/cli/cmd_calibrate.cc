@@ -19,6 +19,15 @@ std::shared_ptr<const KernelModel> known_model(const Target& target) {
   return found.ok() && *found ? (*found)->model : nullptr;  // a damaged one is not used for plans
 }
 
+// A model of whole plans has learned by the prices that were. Both sides of the race of whole
+// models plan without it.
+void tell_of_plans(const Target& target, Console& console) {
+  std::shared_ptr<const Cost> cost = user_prices().cost(target, [](std::string_view) {});
+  if (cost == nullptr) cost = std::make_shared<AnalyticCost>(target);
+  if (const auto plans = user_prices().plans(target, *cost); !plans.ok())
+    console.note("the model of plans is not used from now on: {}", plans.error().to_string());
+}
+
 // Into the file that is named, or where commands that plan look.
 Status keep(const Calibration& calibration, const Target& target, const std::string& output,
             Console& console) {
@@ -62,6 +71,7 @@ Status cmd_calibrate(const Arguments& arguments, Console& console) {
   const Calibration calibration = HONE_TRY(calibrate(target, options));
   if (output != "-") console.write(calibration_text(calibration));
   HONE_TRY(keep(calibration, target, output, console));
+  if (output.empty()) tell_of_plans(target, console);
   if (calibration.unwritten) tell_unwritten(*calibration.unwritten, log, console);
   return {};
 }

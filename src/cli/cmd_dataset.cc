@@ -113,6 +113,8 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   if (arguments.given("kernels"))
     options.kernels = static_cast<size_t>(arguments.integer("kernels"));
   const std::string task = arguments.text("task");
+  if (arguments.given("small") && arguments.given("task"))
+    return usage_error("--small makes sets of tasks of its own, not of --task {}", task);
   if (task == "fusion") options.task = DataTask::fusion;
   LayoutCollector layouts;
   PlanCollector plans;
@@ -176,6 +178,11 @@ Status cmd_dataset_merge(const Arguments& arguments, Console& console) {
   std::vector<DataSet> sets;
   for (const std::string& folder_of_one : arguments.list("SET"))
     sets.push_back(HONE_TRY(DataSet::open(folder_of_one)));
+  std::error_code failed;
+  for (const DataSet& set : sets)
+    if (std::filesystem::exists(std::filesystem::path(set.folder()) / "plans", failed))
+      return usage_error("'{}' has plans that ran in turns, which are not merged", set.folder())
+          .with_hint("'hone train plans SET...' learns from several sets");
   for (const DataSet& set : sets)
     if (Status same = check_same(sets[0].info(), set.info()); !same.ok())
       return std::move(same).error().within(

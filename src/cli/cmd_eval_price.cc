@@ -168,7 +168,8 @@ std::string gains_json(std::span<const HeldBackModel> models, std::span<const Pl
     for (const PlanGains& each : all) {
       const std::optional<PlanDuel>& duel = each.duels[m];
       if (!duel) continue;
-      row[std::string(each.name)] = duel->gain();
+      const bool has_time = duel->outcome == Outcome::measured;
+      row[std::string(each.name)] = has_time ? Json(duel->gain()) : Json(name(duel->outcome));
       if (each.is_default && is_too_slow(*duel)) slower.push_back(each.name);
     }
     row["too_slow_by"] = std::move(slower);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -227,18 +228,43 @@ Finding prices(const Target& target) {
               "models are faster by it"};
 }
 
+// Whether the user's model of whole plans counts; none: there is no file.
+std::optional<Finding> plan_model(const Target& target) {
+  const KnownPrices known = user_prices();
+  std::shared_ptr<const Cost> cost = known.cost(target, [](std::string_view) {});
+  if (cost == nullptr) cost = std::make_shared<AnalyticCost>(target);
+  const Result<std::shared_ptr<const PlanModel>> found = known.plans(target, *cost);
+  if (!found.ok()) return from_error("plans", found.error(), "their model is not used");
+  if (*found == nullptr) return std::nullopt;
+  const PlanModel& model = **found;
+  const std::string file = known.plans_file(target).value();
+  if (cost->learned() == nullptr || !model.gains())
+    return Finding{.name = "plans",
+                   .text = fmt::format("not ranked by {}: {}", file,
+                                       model.gains() ? "there is no learned price beside it"
+                                                     : "none of its choices gained"),
+                   .state = State::note,
+                   .way_out = model.gains() ? "'hone train cost --budget 15m' learns a price"
+                                            : "'hone dataset build --task plans' adds programs"};
+  return Finding{.name = "plans",
+                 .text = fmt::format("ranked by {}, {:.1f} % faster for unseen programs", file,
+                                     100 * std::expm1(model.gain))};
+}
+
 FindingGroup use(const Target& target, const Arguments& arguments) {
   std::vector<std::string> levels;
   for (const Target& level : levels_of(target))
     levels.push_back(instructions_text(level.instructions()));
-  return {"hone",
-          {{.name = "version", .text = HONE_VERSION},
-           {.name = "levels", .text = join(levels, "; ")},
-           {.name = "threads", .text = fmt::format("{}, one per core", target.cores)},
-           cache(arguments),
-           log(arguments),
-           prices(target),
-           prices_here(target, arguments)}};
+  FindingGroup group = {"hone",
+                        {{.name = "version", .text = HONE_VERSION},
+                         {.name = "levels", .text = join(levels, "; ")},
+                         {.name = "threads", .text = fmt::format("{}, one per core", target.cores)},
+                         cache(arguments),
+                         log(arguments),
+                         prices(target),
+                         prices_here(target, arguments)}};
+  if (const std::optional<Finding> model = plan_model(target)) group.findings.push_back(*model);
+  return group;
 }
 
 // ---- Programs -----------------------------------------------------------------------------------

@@ -38,16 +38,18 @@ inline constexpr Option kPlanNetworks[] = {
      .low = 1,
      .high = 10'000},
     seed_option("seed of first weights, parts and orders")};
+// Steps run on one thread, so that sums have one order.
+inline constexpr Option kTrainPlansNative[] = {kNativeCacheOption};
 inline constexpr Option kTrainPlansOwn[] = {
     output_option("write the model there, and not into the user's folder"),
     {.name = "anew", .doc = "ignore earlier training, and begin with the first step"}};
-inline constexpr auto kTrainPlans = joined(kTrainPlansOwn, kPlanNetworks, kTrainCostNative);
+inline constexpr auto kTrainPlans = joined(kTrainPlansOwn, kPlanNetworks, kTrainPlansNative);
 inline constexpr Example kTrainPlansExamples[] = {
     {"hone train plans set", "commands that plan rank their best plans from then on"},
     {"hone train plans set -o my.plans", "a file, to look at"}};
 inline constexpr Option kEvalPlansOwn[] = {
     json_option("write what was found as data; - is the standard output, without the table")};
-inline constexpr auto kEvalPlans = joined(kEvalPlansOwn, kPlanNetworks, kTrainCostNative);
+inline constexpr auto kEvalPlans = joined(kEvalPlansOwn, kPlanNetworks, kTrainPlansNative);
 inline constexpr Example kEvalPlansExamples[] = {
     {"hone eval plans set", "choices of networks for programs that they have not seen"}};
 

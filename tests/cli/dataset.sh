@@ -33,6 +33,12 @@ says "added" dataset merge set set -o both
 "$HONE" dataset inspect both >two
 cmp one two
 
+# Plans that ran in turns are not dropped in silence.
+mkdir other/plans
+fails 2 "has plans that ran in turns, which are not merged" dataset merge set other -o three
+fails 2 "--small makes sets of tasks of its own" dataset build --small --task plans -o small
+[[ ! -e three && ! -e small ]]
+
 # Data of another protocol, or without programs, is not dropped in silence.
 cp -r set mixed
 sed -i 's/protocol=1/protocol=9/' mixed/dataset.json
