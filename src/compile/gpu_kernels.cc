@@ -1,7 +1,13 @@
 #include "compile/gpu_kernels.h"
 
+#include <algorithm>
+#include <ranges>
+#include <set>
+
 #include "codegen/gpu/gpu_code.h"
 #include "program/frame.h"
+#include "program/tiles/calling.h"
+#include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
 
 namespace hone {
@@ -16,32 +22,82 @@ struct ForGpu {
 
 constexpr int64_t kWidestAccess = 16;  // bytes
 
-// True if the memory of the buffer begins at a multiple of what an access takes at most. The main
-// frame's callers see to it, those of other frames may pass parts.
-bool is_aligned(const program::Frame& frame, bool is_main, program::BufferId id) {
-  const program::Buffer& buffer = frame.buffers[id];
-  switch (buffer.role) {
-    case program::Role::temporary:
-    case program::Role::constant: return true;
-    case program::Role::input:
-    case program::Role::output: return is_main;
-    case program::Role::view:
-      return buffer.view.offset.divisible_by(kWidestAccess) &&
-             is_aligned(frame, is_main, buffer.view.of);
+// Which buffers of frames begin at a multiple of what an access takes at most. The callers of the
+// main frame see to that, other frames have what they are given.
+class Alignment {
+  using Frame = program::Frame;
+  using BufferId = program::BufferId;
+  using Role = program::Role;
+
+ public:
+  explicit Alignment(const std::vector<program::FrameRef>& frames) {
+    // In this order a frame comes before those that it runs.
+    for (const program::FrameRef& frame : frames | std::views::reverse)
+      for (const program::Command& command : frame->commands)
+        std::visit([&](const auto& c) { run(*frame, c); }, command.kind);
   }
-  return false;
-}
+
+  bool has(const Frame& frame, BufferId id) const {
+    const program::Buffer& buffer = frame.buffers[id];
+    if (buffer.role == Role::view)
+      return buffer.view.offset.divisible_by(kWidestAccess) && has(frame, buffer.view.of);
+    return !lacking_.contains({&frame, id});
+  }
+
+ private:
+  void run(const Frame& frame, const program::Call& c) {
+    pass(frame, c.inputs, *c.frame, Role::input);
+    pass(frame, c.outputs, *c.frame, Role::output);
+  }
+  void run(const Frame& frame, const program::Branch& c) {
+    for (const Frame* taken : {c.on_true.get(), c.on_false.get()}) {
+      pass(frame, c.inputs, *taken, Role::input);
+      pass(frame, c.outputs, *taken, Role::output);
+    }
+  }
+  void run(const Frame& frame, const program::Loop& c) {
+    pass(frame, c.state, *c.test, Role::input);
+    pass(frame, {c.condition}, *c.test, Role::output);
+    pass(frame, c.state, *c.body, Role::input);
+    pass(frame, program::next_of(program::changes_of(c)), *c.body, Role::output);
+  }
+  void run(const Frame& frame, const program::Scan& c) {
+    const std::vector<BufferId> next = program::next_of(program::changes_of(c));
+    pass(frame, c.state, *c.body, Role::input);
+    pass(frame, next, *c.body, Role::output);
+    pass(frame, c.xs, *c.body, Role::input, c.state.size());
+    pass(frame, c.ys, *c.body, Role::output, next.size());
+  }
+  template <class C>
+  void run(const Frame& /*frame*/, const C& /*runs_no_frame*/) {}
+
+  // The first ports, or in a scan the ports of stacks: each has a step's part of its buffer.
+  void pass(const Frame& from, const std::vector<BufferId>& buffers, const Frame& to, Role role,
+            std::optional<size_t> first_of_steps = std::nullopt) {
+    const std::vector<BufferId> ports = program::buffers_of(to, role);
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      const BufferId port = ports[first_of_steps.value_or(0) + i];
+      const bool are_whole =
+          !first_of_steps || bytes_of(to.buffers[port].type).divisible_by(kWidestAccess);
+      if (!are_whole || !has(from, buffers[i])) lacking_.insert({&to, port});
+    }
+  }
+
+  std::set<std::pair<const Frame*, BufferId>> lacking_;
+};
 
 // For each kernel: true if all of its launches have such buffers.
 std::vector<bool> kernels_with_aligned_buffers(const Program& program) {
   std::vector<bool> all(program.kernels.size(), true);
-  for (const program::FrameRef& frame : program::all_frames(program.main))
+  const std::vector<program::FrameRef> frames = program::all_frames(program.main);
+  const Alignment alignment(frames);
+  for (const program::FrameRef& frame : frames)
     for (const program::Command& command : frame->commands) {
       const auto* launch = std::get_if<program::Launch>(&command.kind);
       if (launch == nullptr) continue;
       for (const std::vector<program::BufferId>* ids : {&launch->inputs, &launch->outputs})
         for (program::BufferId id : *ids)
-          if (!is_aligned(*frame, frame == program.main, id)) all[launch->kernel] = false;
+          if (!alignment.has(*frame, id)) all[launch->kernel] = false;
     }
   return all;
 }
@@ -52,6 +108,13 @@ Result<ForGpu> for_gpu(const TileProgram& tiles, const Target& target, bool has_
   if (made.ok()) return ForGpu{*std::move(made), ""};
   if (made.error().code() != ErrorCode::unsupported) return std::move(made).error();
   return ForGpu{std::nullopt, made.error().what()};
+}
+
+// A block of a GPU is one thread of a CPU.
+TileProgram for_cpu(const TileProgram& tiles) {
+  const bool has_blocks = std::ranges::any_of(
+      tiles.phases, [](const auto& phase) { return phase.exec == Exec::blocks; });
+  return has_blocks ? serial_form(simt_form(tiles)) : tiles;
 }
 
 }  // namespace
@@ -86,6 +149,7 @@ Result<GpuCode> compile_gpu_kernels(const Program& program, const Target& target
   for (size_t i = 0; i < kernels.size(); ++i)
     if (made.gpu[i].phases.empty() && !kernels[i].tiles.phases.empty()) {
       rest.push_back(kernels[i]);
+      rest.back().tiles = for_cpu(kernels[i].tiles);
       places.push_back(i);
     }
   if (rest.empty()) return made;
@@ -96,8 +160,10 @@ Result<GpuCode> compile_gpu_kernels(const Program& program, const Target& target
 }
 
 Program as_on_gpu(Program program, std::span<const GpuKernel> kernels) {
-  for (size_t k = 0; k < kernels.size(); ++k)
-    if (!kernels[k].phases.empty()) program.kernels[k].tiles = simt_form(program.kernels[k].tiles);
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    TileProgram& tiles = program.kernels[k].tiles;
+    tiles = kernels[k].phases.empty() ? for_cpu(tiles) : simt_form(tiles);
+  }
   return program;
 }
 

@@ -25,7 +25,8 @@ Result<GpuCode> compile_gpu_kernels(const Program& program, const Target& target
 
 inline constexpr std::string_view kGpuSymbol = "kernel";  // of compile_for_gpu()
 
-// The program with the kernels as the GPU runs them: without vectors, and each trip a thread's.
+// The program with the kernels as the GPU runs them: without vectors, and each trip a thread's. In
+// one that is for the CPU a block is a thread.
 Program as_on_gpu(Program program, std::span<const GpuKernel> kernels);
 
 // Keeps machine code in the cache; null: nowhere. In the second form the cache outlives it.

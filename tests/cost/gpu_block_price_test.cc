@@ -12,7 +12,7 @@ namespace {
 // Parts of sums have the type of sums: twice as many bytes are written and read of f64.
 TEST(GpuBlockPrice, PartsOfSumsHaveTheBytesOfTheirType) {
   const Target gpu = *preset_gpu("sm_90");
-  // Seconds of accesses that two more parts of the reduction add. Those to the operands are the
+  // Seconds of accesses that two more parts of the reduction add. Accesses to the operands are the
   // same, as no step is added.
   const auto added = [&](std::string_view dtype) {
     const KernelFacts facts(body_of_all(
