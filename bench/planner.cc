@@ -2,9 +2,14 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
+
+#include "cost/analytic.h"
 #include "cost/analytic_kernel.h"
 #include "ir/text.h"
 #include "kernel/schedule_space.h"
+#include "planner/complete_once.h"
+#include "planner/few_plans.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 #include "zoo/zoo.h"
@@ -33,6 +38,33 @@ void complete_plan(benchmark::State& state) {
 }
 BENCHMARK(complete_plan<resnet>)->Unit(benchmark::kMillisecond);
 BENCHMARK(complete_plan<unrolled>)->Unit(benchmark::kMillisecond);
+
+Graph squeezenet() { return build_zoo_model("squeezenet").value(); }
+
+// A model of whole plans asks for a few plans and their graphs: "times_as_long" as for one plan is
+// to be 2 at most.
+template <Graph (*make)()>
+void few_plans_beside_one(benchmark::State& state) {
+  using Clock = std::chrono::steady_clock;
+  const Graph graph = prepare(make()).value();
+  const Target target = host_target().value();
+  const AnalyticCost cost(target);
+  std::chrono::duration<double> one{}, few{};
+  for (auto _ : state) {
+    const auto began = Clock::now();
+    benchmark::DoNotOptimize(complete_once(graph, {}, target, cost, {}).ok());
+    const auto middle = Clock::now();
+    const std::vector<Plan> plans =
+        few_plans(graph, {}, target, cost, variants_for(graph, {})).value();
+    for (const Plan& plan : plans)
+      benchmark::DoNotOptimize(described_plan(graph, plan, target, cost).ok());
+    one += middle - began;
+    few += Clock::now() - middle;
+  }
+  state.counters["times_as_long"] = few / one;
+}
+BENCHMARK(few_plans_beside_one<resnet>)->Unit(benchmark::kMillisecond);
+BENCHMARK(few_plans_beside_one<squeezenet>)->Unit(benchmark::kMillisecond);
 
 // ---- Large graphs -------------------------------------------------------------------------------
 

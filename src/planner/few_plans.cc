@@ -4,6 +4,8 @@
 #include <array>
 
 #include "cost/plan_graph.h"
+#include "ir/op_facts.h"
+#include "plan/planned.h"
 #include "planner/complete_once.h"
 #include "program/lower/lower.h"
 
@@ -24,6 +26,14 @@ constexpr std::array<bool Heuristics::*, 2> kQuick[] = {
     {&Heuristics::chains, &Heuristics::image_chains},
     {&Heuristics::concat_views, &Heuristics::concat_views}};
 
+bool joins_anything(const Graph& graph) {
+  for (NodeId n : graph.nodes())
+    if (joins_operands(graph.opcode(n))) return true;
+  const auto regions = regions_of(graph);
+  return std::ranges::any_of(regions,
+                             [](const RegionRef& each) { return joins_anything(*each.graph); });
+}
+
 void add_new(Plan plan, std::vector<Plan>& plans) {
   if (std::ranges::find(plans, plan) == plans.end()) plans.push_back(std::move(plan));
 }
@@ -39,6 +49,15 @@ std::vector<Heuristics> quick_variants(const Heuristics& heuristics) {
     for (bool Heuristics::* flag : flags) without.*flag = false;
     if (without != heuristics) variants.push_back(without);
   }
+  return variants;
+}
+
+std::vector<Heuristics> variants_for(const Graph& graph, const Heuristics& heuristics) {
+  std::vector<Heuristics> variants = quick_variants(heuristics);
+  if (!joins_anything(graph))
+    std::erase_if(variants, [&](const Heuristics& each) {
+      return each.concat_views != heuristics.concat_views;
+    });
   return variants;
 }
 
@@ -69,7 +88,7 @@ Result<std::vector<Plan>> few_plans(const Graph& graph, const Plan& partial, con
 Result<Plan> best_of_few(const Graph& graph, const Plan& partial, const Target& target,
                          const Cost& cost, const PlanModel& model, const PlannerOptions& options) {
   std::vector<Plan> plans = HONE_TRY(
-      few_plans(graph, partial, target, cost, quick_variants(options.heuristics), options));
+      few_plans(graph, partial, target, cost, variants_for(graph, options.heuristics), options));
   return best_of_these(graph, std::move(plans), target, cost, model, options.cancel);
 }
 

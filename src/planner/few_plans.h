@@ -17,6 +17,9 @@ std::span<bool Heuristics::* const> structure_heuristics();
 // and prices alone are often wrong about which one is faster.
 std::vector<Heuristics> quick_variants(const Heuristics& heuristics);
 
+// Those of them that may plan this graph in another way: planning takes time.
+std::vector<Heuristics> variants_for(const Graph& graph, const Heuristics& heuristics);
+
 // Plans that differ, `most` of them at most. The first is that of complete() by the Cost without
 // its model of plans. Then come the one by its baseline, and one for each variant that can be
 // planned. They share what they find out about kernels. Errors are those of the first.

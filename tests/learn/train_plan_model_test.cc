@@ -100,6 +100,7 @@ TEST(TrainPlanModel, NoiseAndFamiliesCount) {
 }
 
 TEST(TrainPlanModel, DoesNotCountIfTimesAreNoise) {
+  HONE_ONE_RUN_OF(5);
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     PlanTraining options = small();
     options.epochs = 4;

@@ -85,6 +85,19 @@ TEST(FewPlans, AreThoseOfThePlannerAlone) {
   EXPECT_EQ(plans[1], complete_once(graph(), open(), target(), cost, without).value());
 }
 
+TEST(FewPlans, NoVariantIsPlannedThatCannotDiffer) {
+  EXPECT_EQ(quick_variants({}).size(), 2U);
+  const std::vector<Heuristics> variants = variants_for(graph(), {});
+  ASSERT_EQ(variants.size(), 1U);
+  EXPECT_TRUE(variants[0].concat_views);
+  const Graph joined = parse_graph(R"(graph @g(%x: f32[8], %y: f32[8]) -> f32[16] {
+  %j = concat %x, %y {axis = 0}
+  return %j
+})")
+                           .value();
+  EXPECT_EQ(variants_for(joined, {}).size(), 2U);
+}
+
 TEST(FewPlans, TheModelOfPlansTakesOne) {
   const Plan usual = plan_by(prices());
   ASSERT_EQ(usual.fuse.size(), 1U);
