@@ -40,17 +40,22 @@ void tell_sum(const Partition& partition, Console& console) {
 // From what is said about some values.
 Status follow(const Graph& given, const MeshRef& mesh, const ShardRequest& request,
               const Arguments& arguments, Console& console) {
-  for (const std::string_view option : {"memory", "budget"})
-    if (arguments.given(option))
-      return usage_error("--{} is for shardings that are chosen by price", option)
-          .with_hint("add --shard auto");
+  // The division of all commands keeps within the memory, and takes no budget.
+  if (arguments.given("memory") || arguments.given("budget")) {
+    const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
+    HONE_TRY(sharded_model(given, mesh, request, system, costs_of(system, console),
+                           HONE_TRY(auto_shard_options(arguments, console))));
+  }
   const Graph graph = HONE_TRY(stated_graph(given, mesh, request));
   const Propagation propagation = HONE_TRY(propagate_shardings(graph));
   const Partition partition = HONE_TRY(partition_graph(graph));
-  const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
-  const std::string conflicts = HONE_TRY(sharding_conflicts_text(propagation, system));
   const std::string path = arguments.text("output");
-  if (path != "-") tell(propagation.graph, partition, conflicts, arguments, console);
+  if (path != "-") {
+    const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
+    tell(propagation.graph, partition,
+         HONE_TRY(sharding_conflicts_text(propagation, system)), arguments,
+         console);
+  }
   tell_sum(partition, console);
   return path.empty() ? Status() : write_model(model_of(partition.graph), path, console);
 }

@@ -15,7 +15,9 @@ bool names_sharding(const Arguments& arguments) {
 }
 
 Result<ShardRequest> given_shards(const Arguments& arguments) {
-  return shard_request(arguments.list("shard"), arguments.text("mesh"));
+  ShardRequest made = HONE_TRY(shard_request(arguments.list("shard"), arguments.text("mesh")));
+  made.has_budget = arguments.given("budget");
+  return made;
 }
 
 Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console& console) {

@@ -101,19 +101,43 @@ std::string step_text(const AutoSharding& chosen, int64_t devices) {
                      format_bytes(chosen.best.memory));
 }
 
+namespace {
+
+// What nobody chose has to keep within the memory that is given, too.
+Status check_memory(const ShardedModel& made, const ShardRequest& request, const System& system,
+                    std::span<const std::shared_ptr<const Cost>> costs,
+                    const AutoShardOptions& options) {
+  if (options.memory == 0) return {};
+  const JudgedSharding judged =
+      HONE_TRY(judge_partition(made.subject.graph, made.partition, system, costs, options.cancel));
+  if (judged.memory <= options.memory) return {};
+  return over_limit("divided as it is said, a device needs {}, and may use {}: {} too much",
+                    format_bytes(judged.memory), format_bytes(options.memory),
+                    format_bytes(judged.memory - options.memory))
+      .with_hint(
+          fmt::format("say less, and add {} auto: prices choose the rest", request.labels.shard));
+}
+
+}  // namespace
+
 Result<ShardedModel> sharded_model(const Graph& graph, const MeshRef& mesh,
                                    const ShardRequest& request, const System& system,
                                    std::span<const std::shared_ptr<const Cost>> costs,
                                    const AutoShardOptions& options) {
+  if (request.has_budget && !is_priced(request, graph))
+    return usage_error("{} is for shardings that are chosen by price", request.labels.budget)
+        .with_hint(fmt::format("add {} auto", request.labels.shard));
   ShardedModel made = {.subject = HONE_TRY(shard_subject(graph))};
   made.subject.graph = HONE_TRY(stated_graph(std::move(made.subject.graph), mesh, request));
   if (!is_priced(request, graph)) {
     made.partition = HONE_TRY(partition_graph(made.subject.graph));
     made.subject.graph = HONE_TRY(propagate_shardings(made.subject.graph)).graph;
+    HONE_TRY(check_memory(made, request, system, costs, options));
     return made;
   }
   if (is_all_stated(made.subject.graph)) {
     made.partition = HONE_TRY(partition_exactly(made.subject.graph, mesh));
+    HONE_TRY(check_memory(made, request, system, costs, options));
     return made;
   }
   made.chosen = HONE_TRY(auto_shard(made.subject.graph, mesh, system, costs, options));

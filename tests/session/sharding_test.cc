@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cost/analytic.h"
 #include "ir/text.h"
+#include "target/presets.h"
 #include "tests/base/says_testing.h"
+#include "tests/target/target_testing.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -63,6 +66,41 @@ TEST(Sharding, IsLeftToPricesWhereNobodySaysIt) {
   ShardRequest planned = request({}, "x=2");
   planned.plan = parse_shard_plan("mesh x=2\nshard %y = [x]\n", "p").value();
   EXPECT_TRUE(is_priced(planned, said));
+}
+
+// However the division was found: a device may use so many bytes, and no more.
+TEST(Sharding, KeepsWithinTheMemoryThatIsGiven) {
+  const Graph plain = parse_graph(kPlain).value(), said = parse_graph(kSaid).value();
+  const System system =
+      preset_system("ring:2", parse_target(kSampleTarget, "t").value()).value();
+  const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  ShardRequest planned = request({}, "x=2");
+  planned.plan =
+      parse_shard_plan("mesh x=2\nshard %x = [x]\nshard %y = [x]\noutput 0 = [x]\n", "p").value();
+  const auto sharded = [&](const Graph& graph, const ShardRequest& one, int64_t memory) {
+    return sharded_model(graph, mesh_of_request(one, graph).value(), one, system, {{cost}},
+                         {.memory = memory});
+  };
+  for (const auto& [graph, one] :
+       {std::pair(said, request({}, "")), std::pair(plain, request({"x=[x]"}, "x=2")),
+        std::pair(plain, planned)}) {
+    EXPECT_THAT(sharded(graph, one, 1), refuses(ErrorCode::limit, "may use 1 B ... too much"));
+    const Result<ShardedModel> made = sharded(graph, one, int64_t{1} << 30);
+    ASSERT_TRUE(made.ok()) << made.error().to_string();
+    EXPECT_FALSE(made->chosen.has_value());
+  }
+}
+
+TEST(Sharding, TakesABudgetWherePricesChoose) {
+  const Graph plain = parse_graph(kPlain).value(), said = parse_graph(kSaid).value();
+  const System system =
+      preset_system("ring:2", parse_target(kSampleTarget, "t").value()).value();
+  const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  ShardRequest follows = request({}, ""), chooses = request({}, "x=2");
+  follows.has_budget = chooses.has_budget = true;
+  EXPECT_THAT(sharded_model(said, meshes_of(said)[0], follows, system, {{cost}}, {}),
+              refuses(ErrorCode::usage, "--budget ... chosen by price"));
+  EXPECT_TRUE(sharded_model(plain, chooses.mesh, chooses, system, {{cost}}, {.seconds = 1}).ok());
 }
 
 }  // namespace
