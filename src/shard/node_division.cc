@@ -336,7 +336,10 @@ std::vector<MeshParts> NodeDivider::axes_of(const std::vector<ShardLayout>& resu
     for (size_t f = 0; f < axes.size(); ++f) {
       const int factor = static_cast<int>(f);
       if (!is_combined(factor) || !obstacle(factor).empty()) continue;
-      if (rule_.factors[f].size % (count_of(axes[f]) * part.size) != 0) continue;
+      MeshParts wanted = axes[f];
+      wanted.push_back(part);
+      std::string reason;
+      if (fitting(factor, wanted, reason) != wanted) continue;
       if (!without_clashes({part}, axes).empty()) axes[f].push_back(part);
       break;
     }

@@ -162,10 +162,11 @@ class Partitioner {
     };
     for (const size_t d : way.gathered) {
       for (const MeshPart& part : have.layout.dims[d] | std::views::reverse)
-        step({.kind = ReshardKind::all_gather,
-              .part = part,
-              .from = d,
-              .bytes = made_.graph.type(value).static_bytes() * (part.size - 1)});
+        step(
+            {.kind = ReshardKind::all_gather,
+             .part = part,
+             .from = d,
+             .bytes = made_.graph.type(value).static_elements() * element_bytes * (part.size - 1)});
       value = program_.resized(value, d, way.sizes[d]);
     }
     for (const ReshardStep& one : reshard_steps(way.from, way.to, way.sizes, element_bytes))

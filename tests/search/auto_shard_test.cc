@@ -144,7 +144,32 @@ TEST(AutoShard, DividesUnevenSizes) {
     ASSERT_TRUE(made.ok()) << made.error().to_string();
     EXPECT_LE(made->best.memory, limit);
     EXPECT_EQ(judge_mesh(graph, made->best.partition, 1), "");
+    // Parts of weights alone fit, and no axis divides 255 or 1021.
+    bool is_padded = false;
+    for (size_t i = 0; i < graph.inputs().size(); ++i)
+      for (size_t d = 0; d < 2; ++d)
+        is_padded = is_padded ||
+                    has_padding(made->best.partition.inputs[i].dims[d],
+                                graph.type(graph.inputs()[i]).dim(static_cast<int>(d)).value());
+    EXPECT_TRUE(is_padded);
   }
+}
+
+// The sum over 1021 rows may be divided: a plan that asks for summands is followed.
+TEST(AutoShard, TakesSumsOfUnevenParts) {
+  const Graph graph = subject(
+      "graph @odd(%x: f32[5, 1021], %w: f32[1021, 255]) -> f32[5, 255] {\n"
+      "  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+      "  return %y\n"
+      "}\n");
+  const ShardPlan plan =
+      parse_shard_plan("mesh x=4\nshard %y = [-, -] partial sum [x]\n", "p").value();
+  const Result<AutoSharding> made = sharded(with_shard_plan(graph, plan).value(), "x=4", ring(4));
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_TRUE(made->best.partition.whole.empty());
+  EXPECT_EQ(made->best.partition.inputs[1].dims[0],
+            MeshParts({{.axis = 0, .before = 1, .size = 4}}));
+  EXPECT_EQ(judge_mesh(graph, made->best.partition, 1), "");
 }
 
 // A next state takes the place of the last one, so each device has the same part of both.
