@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
+#include "shard/mesh_program.h"
 #include "timeline/collective_price.h"
 
 namespace hone::cli {
@@ -28,24 +29,43 @@ std::string sharding_losses_text(const Partition& partition) {
   return table.empty() ? std::string() : "\n" + table.to_string();
 }
 
+namespace {
+
+// All groups of devices along the axes of the conflict gather the value at once.
+std::vector<Collective> gathers_of(const ShardingConflict& conflict, const Mesh& mesh) {
+  const Ints members = groups_along(mesh, conflict.axes);
+  const int64_t count = count_of(conflict.axes);
+  std::vector<Collective> groups;
+  for (auto at = members.begin(); count > 1 && at != members.end(); at += count)
+    groups.push_back({.kind = CollectiveKind::all_gather,
+                      .devices = {at, at + count},
+                      .elements = conflict.bytes});
+  return groups;
+}
+
+Result<std::string> seconds_text(const ShardingConflict& conflict, const Mesh& mesh,
+                                 const System& system) {
+  const std::vector<Collective> groups = gathers_of(conflict, mesh);
+  if (groups.empty()) return std::string();
+  const Result<CollectivePrice> best = best_schedule(groups, 1, system);
+  // Nobody simulates exchanges of that many devices.
+  if (!best.ok() && best.error().code() != ErrorCode::limit) return best.error();
+  return best.ok() ? format_seconds(best->seconds) : "-";
+}
+
+}  // namespace
+
 Result<std::string> sharding_conflicts_text(const Propagation& propagation, const System& system) {
-  Collective all;
-  all.kind = CollectiveKind::all_gather;
-  for (int32_t device = 0; device < static_cast<int32_t>(system.device_count()); ++device)
-    all.devices.push_back(device);
-  std::map<int64_t, std::string> seconds;  // by bytes
+  std::map<std::vector<int64_t>, std::string> known;  // by bytes and axes
   TextTable table("llllrr", {"conflict at", "kept", "because", "against", "bytes", "takes"});
   for (const ShardingConflict& one : propagation.conflicts) {
-    all.elements = one.bytes;
-    std::string& takes = seconds[one.bytes];
-    if (takes.empty() && all.devices.size() > 1) {
-      const Result<CollectivePrice> best = best_schedule({{all}}, 1, system);
-      // Nobody simulates exchanges of that many devices.
-      if (!best.ok() && best.error().code() != ErrorCode::limit) return best.error();
-      takes = best.ok() ? format_seconds(best->seconds) : "-";
-    }
+    std::vector<int64_t> key = {one.bytes};
+    for (const MeshPart& part : one.axes)
+      key.insert(key.end(), {static_cast<int64_t>(part.axis), part.before, part.size});
+    const auto [takes, is_new] = known.try_emplace(std::move(key));
+    if (is_new) takes->second = HONE_TRY(seconds_text(one, *propagation.mesh, system));
     table.add_row({one.node, one.kept.value + " " + one.kept.dims, one.kept.because,
-                   one.other.value + " " + one.other.dims, format_bytes(one.bytes), takes});
+                   one.other.value + " " + one.other.dims, format_bytes(one.bytes), takes->second});
   }
   return table.empty() ? std::string() : "\n" + table.to_string();
 }

@@ -350,6 +350,13 @@ class Propagator {
     return one.graph->type(one.id).static_bytes();
   }
 
+  // The axes that one list has behind what both begin with.
+  static MeshParts differing(const MeshParts& a, const MeshParts& b) {
+    const MeshParts same = common_prefix(a, b);
+    MeshParts rest = behind(same, a);
+    return rest.empty() ? behind(same, b) : rest;
+  }
+
   // Axes of an operand that another tensor of the op has otherwise. A tensor that is whole is cut
   // for nothing; a result that is whole is gathered.
   void conflicts_of(const OrderedOp& one, std::vector<ShardingConflict>& found) const {
@@ -377,7 +384,8 @@ class Propagator {
           found.push_back({.node = one.graph->describe(one.node),
                            .kept = decision(tensors[b]),
                            .other = decision(tensors[a]),
-                           .bytes = std::min(bytes_of(tensors[a]), bytes_of(tensors[b]))});
+                           .bytes = std::min(bytes_of(tensors[a]), bytes_of(tensors[b])),
+                           .axes = differing(axes[a][f], axes[b][f])});
           return;
         }
         if (one.op.rule.factors[f].kind != FactorKind::replication) continue;
@@ -386,7 +394,8 @@ class Propagator {
                                   .dims = "whole",
                                   .because = "the op needs all of the dim on each device"},
                          .other = decision(tensors[a]),
-                         .bytes = bytes_of(tensors[a])});
+                         .bytes = bytes_of(tensors[a]),
+                         .axes = axes[a][f]});
         return;
       }
   }
@@ -430,6 +439,7 @@ Result<Propagation> propagate_shardings(const Graph& graph, const PropagateOptio
   propagator.run();
   Propagation made;
   made.graph = HONE_TRY(propagator.annotated(graph));
+  made.mesh = mesh;
   made.conflicts = propagator.conflicts();
   return made;
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/sharding.h"
+#include "shard/mesh_parts.h"
 
 // Completes the shardings of a graph: what is said of a few values decides about the others.
 
@@ -28,12 +29,14 @@ struct ShardingDecision {
 struct ShardingConflict {
   std::string node;  // "node '%y' (dot)"
   ShardingDecision kept, other;
-  int64_t bytes = 0;  // of the smaller one of the two values, which moves at the least
+  int64_t bytes = 0;    // of the smaller one of the two values, which moves at the least
+  MeshParts axes = {};  // among whose devices it moves
 };
 
 struct Propagation {
   // The graph, in which all values that are divided say so, in regions too.
   Graph graph = Graph();
+  MeshRef mesh = {};  // of all shardings
   std::vector<ShardingConflict> conflicts = {};
 };
 

@@ -93,6 +93,23 @@ TEST(Propagate, TellsConflicts) {
   EXPECT_EQ(one.bytes, 8 * 6 * 4);
 }
 
+// Devices along `x` alone exchange the value: the other axis is in no conflict.
+TEST(Propagate, TellsTheAxesOfAConflict) {
+  const Graph graph =
+      parse_graph(
+          "graph @g(%x: f32[8, 6] on @m [x, -], %y: f32[8, 6] on @m [-, x]) -> f32[8, 6] "
+          "mesh @m = [y = 4, x = 2] {\n"
+          "  %z = add %x, %y : f32[8, 6] on @m [x, -]\n"
+          "  return %z\n"
+          "}\n")
+          .value();
+  const Propagation made = propagate_shardings(graph).value();
+  ASSERT_EQ(made.conflicts.size(), 1u);
+  EXPECT_EQ(made.conflicts[0].axes, MeshParts({{.axis = 1, .before = 1, .size = 2}}));
+  ASSERT_NE(made.mesh, nullptr);
+  EXPECT_EQ(*made.mesh, *meshes_of(graph)[0]);
+}
+
 TEST(Propagate, TakesAMeshWithoutAxesAsWhole) {
   EXPECT_EQ(propagated("graph @g(%x: f32[8] on @e [-], %y: f32[8] on @m [x]) -> f32[8] "
                        "mesh @e = [], @m = [x = 2] {\n"
