@@ -67,6 +67,18 @@ TEST(HloSharding, ReadsMeshes) {
             "mesh = [x = 4, y = 2]; %x mesh [x open, - priority 1] partial sum [y]; ");
 }
 
+TEST(HloSharding, RefusesOtherAttributes) {
+  constexpr std::string_view kHead =
+      ", frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<[\"x\"=4]>}}";
+  for (const std::string_view form :
+       {"#other.thing<@mesh, [{}, {}]>", "#other.thing<[<@mesh, [{}, {}]>]>",
+        "#sdy.sharding_per_value<[#other.thing<@mesh, [{}, {}]>]>"})
+    EXPECT_THAT(
+        of_hlo(fmt::format("{{replicated}}, frontend_attributes={{xla.sdy.sharding=\"{}\"}}", form),
+               kHead),
+        testing::HasSubstr("sdy.sharding"));
+}
+
 TEST(HloSharding, ReadsTuplesAndResults) {
   EXPECT_EQ(
       shown(parse_hlo(

@@ -251,7 +251,8 @@ void ShardingReader::axis_lists(Sharding& made) {
 // "<@m, [...], ...>", or with its word before it: "#sdy.sharding<@m, ...>"
 Sharding ShardingReader::shardy(Type type) {
   Sharding made;
-  if (cursor_.accept("#")) (void)cursor_.need_word("a sharding");
+  if (cursor_.accept("#") && !cursor_.accept_word("sdy.sharding"))
+    cursor_.expect("sdy.sharding", "#");
   cursor_.expect("<", "a sharding");
   if (cursor_.accept("@")) {
     const std::string_view word = cursor_.word(true);
@@ -382,7 +383,9 @@ std::vector<std::optional<Sharding>> ShardingReader::read(size_t offset,
     return types[all.size()];
   };
   const bool is_hlo = cursor_.peek() == '{';
-  if (cursor_.accept("#")) (void)cursor_.need_word("a sharding");
+  if (cursor_.accept("#") && !cursor_.accept_word("sdy.sharding_per_value") &&
+      !cursor_.accept_word("sdy.sharding"))
+    cursor_.expect("sdy.sharding", "#");
   cursor_.accept("<");
   if (!is_hlo && cursor_.peek() == '[') {
     listed(cursor_, "[", "]", [&] { all.emplace_back(shardy(next_type())); });
