@@ -1,12 +1,14 @@
 #include "shard/shard_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "base/text.h"
 #include "ir/op_facts.h"
 #include "ir/text_printer.h"
+#include "shard/mesh_parts.h"
 #include "shard/plan_text.h"
 
 namespace hone {
@@ -110,29 +112,81 @@ class ShardPlanParser {
   int64_t number_ = 0;
 };
 
+// The mesh of the graph, if it has one: its shardings and those of the plan are of one mesh.
+Result<MeshRef> mesh_for_plan(const Graph& graph, const ShardPlan& plan) {
+  for (const MeshRef& own : meshes_of(graph)) {
+    if (own->axes == plan.mesh->axes) return own;
+    if (own->axes.empty() && own->devices.empty()) continue;  // it says that values are whole
+    return bad_input("the plan is for the mesh {}, and the graph has {}", mesh_text(*plan.mesh),
+                     mesh_text(*own))
+        .at(plan.file);
+  }
+  return plan.mesh;
+}
+
+MeshParts moving_parts(const Sharding& sharding, const std::vector<AxisPart>& axes) {
+  MeshParts parts = mesh_parts(*sharding.mesh, axes);
+  std::erase_if(parts, [](const MeshPart& part) { return part.size == 1; });
+  return merged(parts);
+}
+
+// A dim as both say it: the axes of the one that says more, if the other leaves them open.
+std::optional<DimSharding> both(const Sharding& said, const Sharding& planned, size_t d) {
+  DimSharding made = said.dims[d];
+  const DimSharding& other = planned.dims[d];
+  const MeshParts own = moving_parts(said, made.axes), wanted = moving_parts(planned, other.axes);
+  if (own != wanted) {
+    if (made.is_open && is_prefix(own, wanted))
+      made.axes = other.axes;
+    else if (!other.is_open || !is_prefix(wanted, own))
+      return std::nullopt;
+  }
+  made.is_open = made.is_open && other.is_open;
+  return made;
+}
+
+// What the graph says, with what the plan adds to it.
+Result<Sharding> both(const Sharding& said, const Sharding& planned, Type type,
+                      std::string_view what) {
+  Sharding made = said;
+  made.mesh = planned.mesh;
+  const MeshParts partial = moving_parts(planned, planned.partial);
+  bool is_same = moving_parts(said, said.partial) == partial &&
+                 (partial.empty() || said.partial_kind == planned.partial_kind);
+  for (size_t d = 0; d < made.dims.size() && is_same; ++d) {
+    const std::optional<DimSharding> dim = both(said, planned, d);
+    is_same = dim.has_value();
+    if (dim) made.dims[d] = *dim;
+  }
+  // An axis that must divide no dim of the value stands twice otherwise.
+  if (is_same && check(made, type).ok()) return made;
+  return bad_input("the plan divides {} as {}, and the graph says {}", what, dims_text(planned),
+                   dims_text(said))
+      .with_hint("the graph's own word stays: take the line out of the plan");
+}
+
 // Values by name, and what the plan says of them.
 class PlanReader {
  public:
-  PlanReader(const Graph& graph, const ShardPlan& plan) : graph_(graph), plan_(plan) {
+  PlanReader(const Graph& graph, const ShardPlan& plan, MeshRef mesh)
+      : graph_(graph), plan_(plan), mesh_(std::move(mesh)) {
+    if (graph.shardings() != nullptr) own_ = *graph.shardings();
     for (uint32_t i = 0; i < graph.value_count(); ++i)
       if (!graph.name({i}).empty()) values_.emplace(graph.name({i}), ValueId{i});
   }
 
   Result<Shardings> read() {
-    std::vector<std::pair<ValueId, Sharding>> values;
-    Shardings made;
+    Shardings made = own_;
     for (const ShardPlan::Line& line : plan_.lines) {
-      Status good = line.name.empty() ? output(line, made) : value(line, values);
+      Status good = line.name.empty() ? output(line, made) : value(line, made);
       if (!good.ok())
         return std::move(good).error().at(fmt::format("{}:{}", plan_.file, line.line));
     }
-    std::ranges::sort(values, {}, [](const auto& one) { return one.first.index; });
-    made.values = std::move(values);
     return made;
   }
 
  private:
-  Status value(const ShardPlan::Line& line, std::vector<std::pair<ValueId, Sharding>>& values) {
+  Status value(const ShardPlan::Line& line, Shardings& made) {
     const auto found = values_.find(std::string_view(line.name));
     if (found == values_.end()) {
       std::vector<std::string_view> names;
@@ -140,30 +194,43 @@ class PlanReader {
       return bad_input("the graph has no value '{}'", excerpt(line.name))
           .with_hint(did_you_mean(line.name, names));
     }
-    if (!said_.insert(found->second.index).second)
+    const ValueId v = found->second;
+    if (!said_.insert(v.index).second)
       return bad_input("'{}' is divided twice", excerpt(line.name));
-    values.emplace_back(found->second, HONE_TRY(parse_sharding(line.dims, plan_.mesh,
-                                                               graph_.type(found->second))));
+    Sharding planned = HONE_TRY(parse_sharding(line.dims, mesh_, graph_.type(v)));
+    const std::vector<const Sharding*> own = own_.of(v);
+    if (own.empty()) {
+      made.add(v, std::move(planned));
+      return {};
+    }
+    // The first one holds where the value is made.
+    const auto first =
+        std::ranges::lower_bound(made.values, v, {}, &std::pair<ValueId, Sharding>::first);
+    first->second = HONE_TRY(both(*own[0], planned, graph_.type(v), graph_.label(v)));
     return {};
   }
 
-  Status output(const ShardPlan::Line& line, Shardings& made) const {
+  Status output(const ShardPlan::Line& line, Shardings& made) {
     if (line.output >= graph_.outputs().size())
       return bad_input("there is no output {}: the graph has {}", line.output,
                        graph_.outputs().size());
-    if (made.of_output(line.output) != nullptr)
+    if (!said_outputs_.insert(line.output).second)
       return bad_input("output {} is divided twice", line.output);
-    Sharding sharding =
-        HONE_TRY(parse_sharding(line.dims, plan_.mesh, graph_.type(graph_.outputs()[line.output])));
+    const Type type = graph_.type(graph_.outputs()[line.output]);
+    Sharding sharding = HONE_TRY(parse_sharding(line.dims, mesh_, type));
     if (!sharding.partial.empty()) return bad_input("an output cannot be partial");
+    if (const Sharding* own = own_.of_output(line.output))
+      sharding = HONE_TRY(both(*own, sharding, type, fmt::format("output {}", line.output)));
     made.set_output(line.output, std::move(sharding));
     return {};
   }
 
   const Graph& graph_;
   const ShardPlan& plan_;
+  const MeshRef mesh_;
+  Shardings own_;  // that the graph says
   std::unordered_map<std::string_view, ValueId> values_;
-  std::set<uint32_t> said_;
+  std::set<uint32_t> said_, said_outputs_;
 };
 
 }  // namespace
@@ -176,7 +243,8 @@ Result<ShardPlan> parse_shard_plan(std::string_view text, std::string_view file)
 }
 
 Result<Graph> with_shard_plan(Graph graph, const ShardPlan& plan) {
-  Shardings all = HONE_TRY(PlanReader(graph, plan).read());
+  MeshRef mesh = HONE_TRY(mesh_for_plan(graph, plan));
+  Shardings all = HONE_TRY(PlanReader(graph, plan, std::move(mesh)).read());
   graph.set_shardings(all.empty() ? nullptr : std::make_shared<const Shardings>(std::move(all)));
   return graph;
 }

@@ -43,8 +43,9 @@ std::string mesh_text(const Mesh& mesh);  // "x=2,y=4"
 std::string print_shard_plan(const Graph& graph, const Mesh& mesh);
 Result<ShardPlan> parse_shard_plan(std::string_view text, std::string_view file);
 
-// The graph, in which the values say what the plan says. Errors: a value that the graph does not
-// have, dims that do not fit it, a decision that stands twice.
+// The graph, in which the values say what the plan says beside what the graph says itself. Errors:
+// a value that the graph does not have or divides differently, dims that do not fit it, a decision
+// that stands twice, another mesh than the graph's.
 Result<Graph> with_shard_plan(Graph graph, const ShardPlan& plan);
 
 // An error unless the plan is for this mesh; it names the mesh that fits.

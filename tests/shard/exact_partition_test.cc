@@ -75,6 +75,33 @@ TEST(ExactPartition, GathersOperandsWhereTheResultSaysNothing) {
   for (const ShardMessage& one : made.messages) EXPECT_EQ(one.kind, ReshardKind::all_gather);
 }
 
+// 7 rows do not divide: the summand of the last device has padding, which counts for nothing.
+TEST(ExactPartition, AddsUpPartsOfUnevenSize) {
+  const Graph graph = planned(
+      "graph @odd(%x: f32[3, 7], %w: f32[7, 2]) -> f32[3, 2] {\n"
+      "  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+      "  return %y\n"
+      "}\n",
+      "mesh m=2\nshard %x = [-, m]\nshard %w = [m, -]\n"
+      "shard %y = [-, -] partial sum [m]\noutput 0 = [-, -]\n");
+  const Partition made = cut(graph);
+  EXPECT_TRUE(made.whole.empty());
+  ASSERT_EQ(made.messages.size(), 1u);
+  EXPECT_EQ(made.messages[0].kind, ReshardKind::all_reduce);
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
+}
+
+// An element below a byte counts as a byte, where parts have padding and where they have none.
+TEST(ExactPartition, CountsWholeBytesOfNarrowElements) {
+  for (const int64_t size : {8, 7}) {
+    const Partition made =
+        cut(planned(fmt::format("graph @g(%x: i4[{0}]) -> i4[{0}] {{\n  return %x\n}}\n", size),
+                    "mesh m=2\nshard %x = [m]\noutput 0 = [-]\n"));
+    ASSERT_EQ(made.messages.size(), 1u);
+    EXPECT_EQ(made.messages[0].bytes, 4) << size;
+  }
+}
+
 TEST(ExactPartition, SaysWhatAnOpCannotDo) {
   const Graph graph =
       planned("graph @g(%x: f32[8, 6]) -> f32[8, 6] {\n  %h = sort %x {axis = 0}\n  return %h\n}\n",
@@ -206,6 +233,42 @@ TEST(ShardPlan, LeavesOpenWhatItDoesNotSay) {
   EXPECT_EQ(graph.shardings()->values.size(), 1u);
 }
 
+constexpr std::string_view kSaid =
+    "graph @said(%x: f32[8, 6] on @m [x open, -], %w: f32[6, 4]) -> f32[8, 4] "
+    "mesh @m = [x = 2, y = 2] {\n"
+    "  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} : f32[8, 4] on @m [x, -]\n"
+    "  return %y on @m [x, -]\n"
+    "}\n";
+
+TEST(ShardPlan, StandsBesideWhatTheGraphSays) {
+  const Graph graph = planned(kSaid, "mesh x=2,y=2\nshard %w = [-, y]\n");
+  EXPECT_EQ(print_shard_plan(graph, *meshes_of(graph)[0]),
+            "mesh x=2,y=2\nshard %x = [x open, -]\nshard %w = [-, y]\nshard %y = [x, -]\n"
+            "output 0 = [x, -]\n");
+  // It may say the same once more, and close what the graph leaves open.
+  const Graph closed = planned(kSaid,
+                               "mesh x=2,y=2\nshard %x = [x y, -]\nshard %y = [x, -]\n"
+                               "output 0 = [x, -]\n");
+  EXPECT_EQ(print_shard_plan(closed, *meshes_of(closed)[0]),
+            "mesh x=2,y=2\nshard %x = [x y, -]\nshard %y = [x, -]\noutput 0 = [x, -]\n");
+}
+
+TEST(ShardPlan, RefusesOtherThanTheGraphSays) {
+  const auto refused = [](std::string_view text) -> Status {
+    HONE_TRY(with_shard_plan(graph_of(kSaid), HONE_TRY(parse_shard_plan(text, "p"))));
+    return {};
+  };
+  EXPECT_THAT(refused("mesh x=2,y=2\nshard %y = [-, -]"),
+              refuses(ErrorCode::bad_input, "p:2 ... %y as [-, -] ... [x, -]"));
+  EXPECT_THAT(refused("mesh x=2,y=2\nshard %x = [y, -]"),
+              refuses(ErrorCode::bad_input, "p:2 ... %x as [y, -] ... [x open, -]"));
+  EXPECT_THAT(refused("mesh x=2,y=2\nshard %y = [x, -] partial sum [y]"),
+              refuses(ErrorCode::bad_input, "p:2 ... %y"));
+  EXPECT_THAT(refused("mesh x=2,y=2\noutput 0 = [y, -]"),
+              refuses(ErrorCode::bad_input, "p:2 ... output 0 as [y, -]"));
+  EXPECT_THAT(refused("mesh x=4"), refuses(ErrorCode::bad_input, "x=4 ... x=2,y=2"));
+}
+
 TEST(ShardPlan, RefusesWhatDoesNotFit) {
   const auto refused = [](std::string_view text) -> Status {
     HONE_TRY(with_shard_plan(graph_of(kTwo), HONE_TRY(parse_shard_plan(text, "p"))));
@@ -221,6 +284,8 @@ TEST(ShardPlan, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refused("mesh m=2\nshard %x = [q, -]"), refuses(ErrorCode::bad_input, "'q'"));
   EXPECT_THAT(refused("mesh m=2\nshard %x = [m]"), refuses(ErrorCode::bad_input, "p:2 ... dims"));
   EXPECT_THAT(refused("mesh m=2\nshard %x = [m, -]\nshard %x = [m, -]"),
+              refuses(ErrorCode::bad_input, "p:3 ... twice"));
+  EXPECT_THAT(refused("mesh m=2\noutput 0 = [m, -]\noutput 0 = [m, -]"),
               refuses(ErrorCode::bad_input, "p:3 ... twice"));
   EXPECT_THAT(refused("mesh m=2\noutput 1 = [m, -]"), refuses(ErrorCode::bad_input, "output 1"));
   EXPECT_THAT(refused("mesh m=2\noutput 0 = [m, -] partial sum [m]"),
