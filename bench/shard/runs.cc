@@ -1,8 +1,9 @@
 // Runs of shardings over emulated links: eight models on 2, 4 and 8 devices. Bytes really move;
 // kernels are sleeps of their priced time (bench/replay.h), in slow motion. "predicted" is the
 // timeline's time by the measured one of the plan by price. The plan by price is beside the batch
-// alone ("over_batch") and the best by the timeline of random plans ("over_random"): the measured
-// time of the other by its own; above 1 it is better.
+// alone ("over_batch") and random plans ("over_random"): the measured time of the other by its own;
+// above 1 it is better. The five random plans that the timeline finds fastest are measured, and the
+// least time counts. The label says what had no time.
 //
 //   --plans=N    random plans (30)
 //   --slower=N   how much more slowly than predicted all runs are (100)
@@ -10,7 +11,11 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "base/rng.h"
+#include "base/text.h"
 #include "bench/flags.h"
 #include "bench/replay.h"
 #include "cost/analytic.h"
@@ -28,6 +33,14 @@ const bench::Flag plans("plans", "30"), slower("slower", "100");
 constexpr std::string_view kModels[] = {"mlp",       "resnet18", "mobilenet_v2", "squeezenet",
                                         "bert_base", "vit_b16",  "gpt2",         "lstm"};
 constexpr int kRuns = 3;
+
+constexpr size_t kMostMeasured = 5;
+
+struct RandomPlans {
+  std::vector<JudgedSharding> best = {};  // at most kMostMeasured
+  int64_t failed = 0;
+  std::string error = {};  // of the last one that failed
+};
 
 class Contest {
  public:
@@ -60,21 +73,28 @@ class Contest {
     return judge_partition(std::move(stated), std::move(partition), system_, costs_);
   }
 
-  // Each node takes any of its options. The fastest of the plans by the timeline.
-  Result<JudgedSharding> best_random(int count) const {
+  // Each node takes any of its options. The fastest few by the timeline, the fastest one first.
+  Result<RandomPlans> best_random(int64_t count) const {
     ShardPrices prices(system_, costs_, mesh_);
     const ShardProblem problem = HONE_TRY(shard_problem(graph_, mesh_, prices));
     Rng rng(1);
-    std::optional<JudgedSharding> best;
-    for (int i = 0; i < count; ++i) {
+    RandomPlans made;
+    for (int64_t i = 0; i < count; ++i) {
       Assignment assignment;
       for (const AssignNode& node : problem.problem.nodes)
         assignment.push_back(static_cast<uint32_t>(rng.below(node.costs.size())));
-      JudgedSharding one = HONE_TRY(judge_sharding(
-          with_assignment(graph_, mesh_, problem, assignment), mesh_, system_, costs_));
-      if (!best || one.seconds < best->seconds) best = std::move(one);
+      Result<JudgedSharding> one = judge_sharding(
+          with_assignment(graph_, mesh_, problem, assignment), mesh_, system_, costs_);
+      if (!one.ok()) {
+        ++made.failed;
+        made.error = one.error().to_string();
+        continue;
+      }
+      made.best.push_back(std::move(*one));
+      std::ranges::sort(made.best, {}, &JudgedSharding::seconds);
+      if (made.best.size() > kMostMeasured) made.best.pop_back();
     }
-    return std::move(*best);
+    return made;
   }
 
   Result<double> measured(const JudgedSharding& one) const {
@@ -100,10 +120,22 @@ Status run(benchmark::State& state, std::string_view model, int64_t devices) {
   const double own = HONE_TRY(contest.measured(price));
   state.counters["measured_s"] = own;
   state.counters["predicted"] = price.seconds / own;
+  std::vector<std::string> notes;
   if (const Result<JudgedSharding> batch = contest.batch_alone(); batch.ok())
     state.counters["over_batch"] = HONE_TRY(contest.measured(*batch)) / own;
-  const JudgedSharding random = HONE_TRY(contest.best_random(static_cast<int>(plans.number())));
-  state.counters["over_random"] = HONE_TRY(contest.measured(random)) / own;
+  else
+    notes.push_back(fmt::format("no batch alone: {}", batch.error().to_string()));
+  // The timeline may take the second best for the best, so a few are measured.
+  const RandomPlans random = HONE_TRY(contest.best_random(static_cast<int64_t>(plans.number())));
+  std::optional<double> least;
+  for (const JudgedSharding& one : random.best) {
+    const double seconds = HONE_TRY(contest.measured(one));
+    least = std::min(least.value_or(seconds), seconds);
+  }
+  if (least) state.counters["over_random"] = *least / own;
+  if (random.failed > 0)
+    notes.push_back(fmt::format("{} random plans failed: {}", random.failed, random.error));
+  state.SetLabel(join(notes, "; "));
   return {};
 }
 
