@@ -176,6 +176,24 @@ TEST(Tiles, PartsOfPanelsMentionLanesOnce) {
   EXPECT_EQ(bounds.simplified(floordiv(column, 20)), floordiv(column, 20));
 }
 
+// A rest within a rest is one rest. Where a guard keeps what is added small, it is a sum again.
+TEST(Tiles, PartsOfPanelsAreKnownByGuards) {
+  TileProgram program = parsed(in_phase("    for b in 9 { for u in 6 { for v in 4 {\n    } } }"));
+  const auto index = [&](std::string_view name) {
+    const auto at = std::ranges::find(program.indices, name, &TileIndex::name);
+    return IndexExpr::iter(static_cast<int>(at - program.indices.begin()));
+  };
+  const TileBounds bounds(program);
+  const IndexExpr tile = index("b") * 4, within = index("u"),
+                  column = mod(index("b"), 8) * 4 + within;
+  const std::vector<Guard> guard = {{within, 0, 4}};
+  EXPECT_EQ(bounds.simplified(mod(column, 32), guard), mod(tile, 32) + within);
+  EXPECT_EQ(bounds.simplified(floordiv(tile + within, 32), guard), floordiv(tile, 32));
+  EXPECT_EQ(bounds.simplified(mod(column, 32)), mod(tile + within, 32)) << "5 is too much";
+  const std::vector<Guard> open = {{index("v"), 0, Symbol::get("N", 1, 64)}};
+  EXPECT_EQ(bounds.simplified(mod(tile + index("v"), 32), open), mod(tile, 32) + index("v"));
+}
+
 TEST(Tiles, VerifyRefusesWhatIsNotWellFormed) {
   const std::string x = "%x = load @x[i]\n";
   const std::pair<std::string, std::string_view> cases[] = {

@@ -176,14 +176,23 @@ struct SimplerAlgebra : BoundsAlgebra {
           steps.whole = steps.whole + IndexExpr::iter(j) * factor;
       }
       steps.within = expr - steps.whole;
-      BoundsAlgebra unguarded{program, {}};
-      const DimRange range = steps.within.compute(unguarded).range;
-      if (!range.low.is_static() || !range.high.is_static()) continue;
-      const int64_t first = hone::floordiv(range.low, step).value() * step;
-      if (range.high.value() >= first + step) continue;
+      const std::optional<DimRange> range = numbers_of(steps.within);
+      if (!range) continue;
+      const int64_t first = hone::floordiv(range->low, step).value() * step;
+      if (range->high.value() >= first + step) continue;
       steps.whole = steps.whole + IndexExpr(first);
       steps.within = steps.within - IndexExpr(first);
       if (!steps.within.as_constant()) return steps;
+    }
+    return std::nullopt;
+  }
+
+  // Bounds that are numbers. A guard may put an open size in place of one.
+  std::optional<DimRange> numbers_of(const IndexExpr& expr) const {
+    for (const std::span<const Guard> known : {guards, std::span<const Guard>()}) {
+      BoundsAlgebra algebra{program, known};
+      const DimRange range = expr.compute(algebra).range;
+      if (range.low.is_static() && range.high.is_static()) return range;
     }
     return std::nullopt;
   }
