@@ -6,15 +6,20 @@
 //   --model=FILE    a GGUF file or a folder of Hugging Face in place of random models
 //   --layers=N, --width=N   of random models (8, 1024)
 //   --cache-type=TYPE       f32, f16, q8 (f32)
-//   --text=FILE     with --model: the perplexity of its first 256 tokens, of which half are scored
+//   --text=FILE     with --model=FILE.gguf: the perplexity of its first 256 tokens, of which half
+//                   are scored
 // With --model=FILE.gguf, llama.cpp reads the same file in rows of its own, where setup.sh has
 // installed it, and the perplexities of both are there. hone computes with the numbers of the file
-// in f32, so its perplexity is that of f32; llama.cpp rounds data to bytes.
+// and with caches in f32 there, so its perplexity is that of f32; llama.cpp rounds data to bytes
+// and has caches of f16. Rows of decoding choose the best of the logits, as llama.cpp does.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -115,15 +120,27 @@ struct Case {
   std::function<Result<LanguageSource>()> source;
 };
 
-Result<std::unique_ptr<LanguageModel>> loaded(const Case& one, int64_t threads) {
+Result<CacheType> given_cache() {
+  const std::optional<CacheType> type = cache_type_of(cache_type.text());
+  if (!type)
+    return usage_error("--cache-type is {}, want f32, f16 or q8", excerpt(cache_type.text()));
+  return *type;
+}
+
+Result<std::unique_ptr<LanguageModel>> loaded(const Case& one, int64_t threads, CacheType cache) {
   LanguageModel::Options options;
   options.native.target = HONE_TRY(host_target());
   options.native.threads = threads;
   options.context = kPrompt + kDecoded;
-  options.cache = cache_type_of(cache_type.text()).value_or(CacheType::f32);
+  options.cache = cache;
   auto model = HONE_TRY(LanguageModel::make(HONE_TRY(one.source()), std::move(options)));
   HONE_TRY(model->prepare(kPrompt));
   return model;
+}
+
+// With the caches of --cache-type.
+Result<std::unique_ptr<LanguageModel>> loaded(const Case& one, int64_t threads) {
+  return loaded(one, threads, HONE_TRY(given_cache()));
 }
 
 std::vector<TokenId> some_tokens(const LanguageModel& model, int64_t count) {
@@ -141,19 +158,25 @@ void run(benchmark::State& state, const Case& one, int64_t threads, bool decodes
   const bool is_ready = model.read(some_tokens(model, kPrompt)).ok();
   const std::chrono::duration<double> to_first = std::chrono::steady_clock::now() - start;
   if (!is_ready) return state.SkipWithError("the prompt failed");
-  const std::vector<TokenId> prompt = some_tokens(model, kPrompt), next = some_tokens(model, 1);
+  const std::vector<TokenId> prompt = some_tokens(model, kPrompt);
+  std::vector<TokenId> next = some_tokens(model, 1);
   double tokens = 0;
   for (auto _ : state) {
     if (decodes) state.PauseTiming();
     model.keep(0);
     bool is_read = model.read(prompt).ok();
     if (decodes) state.ResumeTiming();
-    for (int64_t i = 0; decodes && i < kDecoded; ++i) is_read = model.read(next).ok() && is_read;
+    for (int64_t i = 0; decodes && is_read && i < kDecoded; ++i) {
+      const Result<std::vector<float>> logits = model.read(next);
+      is_read = logits.ok();
+      if (is_read)
+        next[0] = static_cast<TokenId>(std::ranges::max_element(*logits) - logits->begin());
+    }
     if (!is_read) state.SkipWithError("a step failed");
     tokens += static_cast<double>(decodes ? kDecoded : kPrompt);
   }
   state.counters["tokens_per_s"] = benchmark::Counter(tokens, benchmark::Counter::kIsRate);
-  state.counters["MB"] = static_cast<double>(model.memory()) / 1e6;
+  state.counters["weights_and_caches_MB"] = static_cast<double>(model.memory()) / 1e6;
   state.counters["first_token_s"] = to_first.count();
   if (decodes) {
     state.counters["part_of_memory"] =
@@ -198,33 +221,44 @@ void run_together(benchmark::State& state, const Case& one, int64_t threads, siz
 constexpr int64_t kScoredWindow = 256;  // as in rival.mjs
 constexpr int64_t kMostText = int64_t{1} << 26;
 
-// The figures of rival.mjs for the file, from a process of its own.
-Result<nlohmann::json> llama_cpp(int64_t threads, const std::string& text) {
-  const std::filesystem::path modules = root() / "build/bench/llama/node_modules";
-  if (!std::filesystem::exists(modules / "node-llama-cpp"))
-    return unsupported("llama.cpp is not installed: bench/llm/setup.sh does it");
+std::filesystem::path llama_modules() { return root() / "build/bench/llama/node_modules"; }
+bool has_llama() { return std::filesystem::exists(llama_modules() / "node-llama-cpp"); }
+
+// The figures of rival.mjs of these names for the file, from a process of its own.
+Result<std::vector<double>> llama_cpp(int64_t threads, const std::string& text,
+                                      std::initializer_list<const char*> names) {
+  const std::filesystem::path modules = llama_modules();
   const ProcessResult ran = HONE_TRY(
       run_process("/usr/bin/env", {"node", (root() / "bench/llm/rival.mjs").string(),
                                    modules.string(), file.text(), std::to_string(threads), text}));
-  nlohmann::json said = nlohmann::json::parse(ran.out, nullptr, false);
-  if (ran.exit_code != 0 || said.is_discarded())
+  const nlohmann::json said = nlohmann::json::parse(ran.out, nullptr, false);
+  if (ran.exit_code != 0 || !said.is_object())
     return bad_input("llama.cpp failed: {}", excerpt(ran.err));
-  return said;
+  std::vector<double> figures;
+  for (const char* name : names) {
+    // JSON has no NaN: it is null.
+    const auto found = said.find(name);
+    if (found == said.end() || !found->is_number())
+      return bad_input("llama.cpp gave no number for {}: {}", name, excerpt(ran.out));
+    figures.push_back(found->get<double>());
+  }
+  return figures;
 }
 
-// Its best of three rounds; the time of the row says nothing.
+// The mean of its rounds, as in the rows of hone; the time of the row says nothing.
 void run_rival(benchmark::State& state, int64_t threads) {
-  const Result<nlohmann::json> said = llama_cpp(threads, "");
+  const Result<std::vector<double>> said =
+      llama_cpp(threads, "", {"prompt", "decode", "first", "resident"});
   if (!said.ok()) return state.SkipWithError(said.error().to_string().c_str());
   for (auto _ : state) benchmark::DoNotOptimize(threads);
-  state.counters["prompt_tokens_per_s"] = (*said)["prompt"].get<double>();
-  state.counters["decode_tokens_per_s"] = (*said)["decode"].get<double>();
-  state.counters["first_token_s"] = (*said)["first"].get<double>();
-  state.counters["MB"] = (*said)["memory"].get<double>();
+  state.counters["prompt_tokens_per_s"] = (*said)[0];
+  state.counters["decode_tokens_per_s"] = (*said)[1];
+  state.counters["first_token_s"] = (*said)[2];
+  state.counters["resident_with_node_MB"] = (*said)[3] / 1e6;
 }
 
 Result<double> own_perplexity(const Case& one) {
-  const std::unique_ptr<LanguageModel> model = HONE_TRY(loaded(one, 1));
+  const std::unique_ptr<LanguageModel> model = HONE_TRY(loaded(one, 1, CacheType::f32));
   std::vector<TokenId> tokens = model->tokenizer().prompt(
       HONE_TRY(read_file(text_file.text(), kMostText)));
   if (std::ssize(tokens) < kScoredWindow)
@@ -238,10 +272,11 @@ void run_perplexity(benchmark::State& state, const Case& one) {
   if (!own.ok()) return state.SkipWithError(own.error().to_string().c_str());
   for (auto _ : state) benchmark::DoNotOptimize(one);
   state.counters["perplexity"] = *own;
-  const Result<nlohmann::json> said = llama_cpp(1, text_file.text());
-  if (!said.ok()) return state.SetLabel(said.error().to_string());
-  state.counters["llama_cpp"] = (*said)["perplexity"].get<double>();
-  state.counters["llama_cpp_over_f32"] = (*said)["perplexity"].get<double>() / *own - 1;
+  if (!has_llama()) return;
+  const Result<std::vector<double>> said = llama_cpp(1, text_file.text(), {"perplexity"});
+  if (!said.ok()) return state.SkipWithError(said.error().to_string().c_str());
+  state.counters["llama_cpp"] = (*said)[0];
+  state.counters["llama_cpp_over_f32"] = (*said)[0] / *own - 1;
 }
 
 std::vector<Case> cases() {
@@ -269,11 +304,19 @@ const Rows rows([] {
           [=](benchmark::State& state) { run_together(state, one, threads, 4); })
           ->Unit(benchmark::kMillisecond)
           ->UseRealTime();
-  if (!file.text().ends_with(".gguf")) return;
+  if (!file.text().ends_with(".gguf")) {
+    if (!text_file.text().empty()) {
+      std::fprintf(stderr, "--text needs --model=FILE.gguf\n");
+      std::exit(2);
+    }
+    return;
+  }
+  if (!has_llama()) std::fprintf(stderr, "llama.cpp is left out: bench/llm/setup.sh installs it\n");
   for (const int64_t threads : {1, 2})
-    benchmark::RegisterBenchmark(fmt::format("llm/llama.cpp/threads:{}", threads).c_str(),
-                                 [=](benchmark::State& state) { run_rival(state, threads); })
-        ->Iterations(1);
+    if (has_llama())
+      benchmark::RegisterBenchmark(fmt::format("llm/llama.cpp/threads:{}", threads).c_str(),
+                                   [=](benchmark::State& state) { run_rival(state, threads); })
+          ->Iterations(1);
   if (text_file.text().empty()) return;
   for (const Case& one : cases())
     benchmark::RegisterBenchmark("llm/perplexity", [=](benchmark::State& state) {
