@@ -276,6 +276,7 @@ Status bench_divided(const Request& request, const DeviceOptions& devices,
   const RunInputs inputs = HONE_TRY(inputs_on(devices, source, arguments, Engine::native, console));
   HONE_TRY(check_all_chosen(inputs));
   BenchReport report = report_of(arguments, source, inputs, options);
+  report.weights.reset();  // each device reads its part from a memory of its own
   std::vector<Tensor> parts;
   std::optional<DividedSubject> subject;
   report.first = HONE_TRY(measure_once([&]() -> Status {

@@ -72,7 +72,9 @@ void note_generation(const Generation& made, const LanguageModel& model, Console
                speed_text(made.prompt_tokens, made.prompt_seconds, made.prompt_rate()),
                speed_text(std::ssize(made.tokens), made.decode_seconds, made.decode_rate()),
                format_bytes(model.memory()), name(made.end));
-  if (made.prompt_tokens >= LanguageModel::kChunk && model.products_per_second() > 0)
+  // No time was taken of a prompt that was not read to its end.
+  if (made.prompt_tokens >= LanguageModel::kChunk && made.prompt_rate() > 0 &&
+      model.products_per_second() > 0)
     console.note(
         "a token of the prompt takes {:.3g} million products: {:.0f} % of what the cores "
         "multiply",

@@ -9,6 +9,7 @@
 #include "ir/op_facts.h"
 #include "language/weights_in_blocks.h"
 #include "session/memory.h"
+#include "target/memory_speed.h"
 
 namespace hone {
 namespace {
@@ -324,8 +325,7 @@ Result<std::vector<float>> LanguageModel::read_together(std::span<Memory* const>
 
 double LanguageModel::bandwidth() const {
   const Target& target = options_.native.target;
-  const bool is_alone = options_.native.threads.value_or(target.cores) == 1;
-  return is_alone ? target.memory_one_core : target.memory_all_cores;
+  return memory_speed(target, options_.native.threads.value_or(target.cores));
 }
 
 double LanguageModel::token_products() const {

@@ -7,6 +7,7 @@
 #include "base/text_table.h"
 #include "ir/op_facts.h"
 #include "report/load_text.h"
+#include "target/memory_speed.h"
 
 namespace hone {
 namespace {
@@ -104,10 +105,9 @@ bool reads_all_of(const Graph& graph, ValueId value) {
 std::optional<WeightRoof> weight_roof(const Model& model, const Target& target, int64_t threads) {
   const Graph* const graph = single_graph(model);
   if (graph == nullptr || target.gpu || target.caches.empty()) return std::nullopt;
-  WeightRoof roof = {.bytes_per_second =
-                         threads == 1 ? target.memory_one_core : target.memory_all_cores};
+  WeightRoof roof = {.bytes_per_second = memory_speed(target, threads)};
   for (const NodeId n : graph->nodes()) {
-    if (is_loop(graph->opcode(n))) return std::nullopt;
+    if (!graph->regions(n).empty()) return std::nullopt;  // weights there run often, or never
     // Others are no reason for a long search.
     constexpr int64_t kSmall = 4096;
     if (!is_constant(graph->opcode(n)) || graph->constant(n).byte_size() < kSmall) continue;

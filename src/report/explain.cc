@@ -8,6 +8,7 @@
 #include "program/tasks.h"
 #include "report/kernel_work.h"
 #include "target/fingerprint.h"
+#include "target/memory_speed.h"
 #include "tune/kernel_candidate.h"
 #include "tune/kernel_meter.h"
 
@@ -38,7 +39,7 @@ class Explainer {
     const KernelWork work = work_of(planned.body, *planned.schedule, target_);
     const double peak = work.peak * static_cast<double>(threads_);
     if (peak > 0) kernel.arithmetic_roof = work.operations / peak;
-    const double rate = threads_ > 1 ? target_.memory_all_cores : target_.memory_one_core;
+    const double rate = memory_speed(target_, threads_);
     if (rate > 0) kernel.memory_roof = moved / rate;
     if (options_.planned == nullptr) return kernel;
     const auto before = options_.planned->schedule.find(planned.hash);

@@ -65,9 +65,38 @@ TEST(BenchReport, CountsWeightsThatAreReadWhole) {
   ASSERT_TRUE(roof);
   EXPECT_EQ(roof->bytes, 64 << 10);
   EXPECT_EQ(roof->bytes_per_second, 1e9);
-  EXPECT_EQ(weight_roof(tables(), target, 2)->bytes_per_second, 3e9);
+  EXPECT_EQ(weight_roof(tables(), target, 2)->bytes_per_second, 2e9);
+  EXPECT_EQ(weight_roof(tables(), target, 3)->bytes_per_second, 3e9);
+  EXPECT_EQ(weight_roof(tables(), target, 64)->bytes_per_second, 3e9) << "all that there is";
   target.caches = {{.bytes = 64 << 10}};
   EXPECT_FALSE(weight_roof(tables(), target, 1)) << "they stay in the cache";
+}
+
+// The same product, and a branch that reads weights of its own.
+Model product(bool has_branch) {
+  Builder b("g");
+  const Value p = b.parameter("p", DType::boolean, {}), x = b.parameter("x", DType::f32, {4, 128});
+  const Tensor numbers = Tensor::zeros(Type::get(DType::f32, {128, 128}));
+  const Value y = matmul(x, b.constant(numbers, "w"));
+  if (!has_branch) return model_of(b.finish({y}).value());
+  const std::vector<Type> types = {y.type()};
+  const GraphRef more = b.region("then", types, [&](Builder& in, std::span<const Value> read) {
+    return std::vector<Value>{matmul(read[0], in.constant(numbers, "v"))};
+  });
+  const GraphRef same = b.region("else", types, [](Builder&, std::span<const Value> read) {
+    return std::vector<Value>{read[0]};
+  });
+  const std::vector<Value> operands = {p, y};
+  return model_of(b.finish(b.ops(Opcode::if_, operands, {}, {more, same})).value());
+}
+
+// A branch that is not taken reads nothing.
+TEST(BenchReport, CountsNoWeightsBesideBranches) {
+  Target target;
+  target.caches = {{.bytes = 32 << 10}};
+  target.memory_one_core = target.memory_all_cores = 1e9;
+  EXPECT_TRUE(weight_roof(product(false), target, 1));
+  EXPECT_FALSE(weight_roof(product(true), target, 1));
 }
 
 TEST(BenchReport, WarnsWhereFiguresMeanLittle) {
