@@ -41,6 +41,17 @@ contains '^by price \(--shard auto\) '
 "$HONE" run said.hone --mesh x=4 --shard auto --cache none >out 2>err
 grep -q "a step takes" err
 
+# A plan leaves what the file says, and is refused where it says something else.
+printf 'mesh x=4\nshard %%v = [-, -]\n' >beside.shard
+hone said.hone --shard beside.shard -o kept.shard >out 2>err
+grep -q "^shard %x = \[x, -\]$" kept.shard
+grep -q "^shard %v = \[-, -\]$" kept.shard
+printf 'mesh x=4\nshard %%x = [-, x]\n' >other.shard
+fails 3 "the plan divides %x as [-, x], and the graph says [x, -]" said.hone --shard other.shard
+# Memory is a limit of what is said, too.
+fails 5 "too much" said.hone --memory 1
+hone said.hone --memory 1GiB >out 2>err
+
 # Divisions that do not fit together: both decisions, and the least that moves.
 hone two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' --system ring:2 >out 2>err
 contains "^conflict at +kept +because +against +bytes +takes$"
