@@ -416,7 +416,13 @@ class Chooser {
     next.threads = std::min(best_->threads, 1);
     // Formats of many fields have room for fewer rows.
     for (; rows > 1; rows /= 2) {
-      for (int dim : row_dims) set(next.unroll, dim, std::min(extent(dim), rows));
+      // All of the last rows, then some of those before: about `rows` together.
+      int64_t left = rows;
+      for (size_t i = row_dims.size(); i-- > 0;) {
+        const int64_t count = std::min(extent(row_dims[i]), left);
+        set(next.unroll, row_dims[i], count);
+        left /= count;
+      }
       if (std::optional<Schedule> shared = with_fields(next)) {
         best_ = std::move(shared);
         return;

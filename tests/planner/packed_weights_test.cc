@@ -159,12 +159,17 @@ TEST(PackedWeights, LieInPanelsOfColumns) {
   const Graph graph = prepare(product_of_n_bits({4, 1, false, 8192})).value();
   const Plan plan = plan_of(graph);
   const PlannedGraph frame = planned(plan, graph).value();
+  int matrices = 0;
   for (NodeId n : graph.nodes()) {
-    if (!is_constant(graph.opcode(n)) || graph.constant(n).elements() < 2) continue;
-    const Type stored =
-        stored_type(frame.layout[graph.result(n).index], graph.type(graph.result(n)));
+    if (!is_constant(graph.opcode(n)) || graph.constant(n).elements() < kDepth) continue;
+    ++matrices;
+    const Layout& layout = frame.layout[graph.result(n).index];
+    const Layout::Part& last = layout.parts.back();
+    EXPECT_TRUE(last.is_inner && last.block > 1) << print(layout);
+    const Type stored = stored_type(layout, graph.type(graph.result(n)));
     EXPECT_LE(stored.dim(stored.rank() - 1).value(), kDepth) << stored.to_string();
   }
+  EXPECT_GE(matrices, 2) << "numbers and scales";
 }
 
 // ---- Blocks of language models ------------------------------------------------------------------
