@@ -278,11 +278,24 @@ Status place_with_fusions(const PlaceSubject& subject, const PlaceOptions& optio
   return console.cancel().check();
 }
 
+Status check_what_goes_together(const Arguments& arguments) {
+  if (arguments.text("output") == "-" && arguments.integer("explain") > 0)
+    return usage_error("--explain writes where the placement goes; -o names a file for that");
+  if (arguments.given("plot") && arguments.text("plot") == "-")
+    return usage_error("--plot names a file; tables have the standard output");
+  const std::string by = arguments.text("by");
+  const bool asks_policy = by.empty() || by == "policy" || by == "guided";
+  if (arguments.given("compiled") && (arguments.given("check") || !asks_policy))
+    return usage_error("--compiled is of the policy, which nobody asks here");
+  return {};
+}
+
 }  // namespace
 
 Status cmd_place(const Arguments& arguments, Console& console) {
   if (arguments.given("check") && (arguments.given("from") || arguments.given("output")))
     return usage_error("--check judges a placement; --from and --output are for looking for one");
+  HONE_TRY(check_what_goes_together(arguments));
   PlaceOptions options = HONE_TRY(place_options(arguments, console));
   const PlaceSubject subject = HONE_TRY(given_place_subject(arguments, console));
   const PlaceProblem& problem = subject.problem();

@@ -230,10 +230,12 @@ Status cmd_report(const Arguments& arguments, Console& console) {
   if (names_compiled(arguments)) return is_compiled(arguments.text("MODEL"));
   const std::optional<DevicePlan> placed = HONE_TRY(given_device_plan(arguments));
   NativeOptions options;
-  if (placed)
+  if (placed) {
+    HONE_TRY(check_options_of_placed(arguments));
     options.target = HONE_TRY(host_target());
-  else
+  } else {
     options = HONE_TRY(native_options(arguments, console));
+  }
   ModelReport report = start_report(arguments, options);
   HONE_TRY(fill(report, arguments, options, placed ? &*placed : nullptr, console));
   report.load_after = machine_load();

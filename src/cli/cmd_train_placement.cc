@@ -24,6 +24,9 @@ Result<PlacePolicy> policy_of(const Arguments& arguments) {
 }
 
 Status train_head(const Arguments& arguments, Console& console) {
+  for (const std::string_view option : {"graph", "nodes", "devices"})
+    if (arguments.given(option))
+      return usage_error("--{} does not go with --fusions, which learns from drawn graphs", option);
   const std::string output = arguments.text("output");
   const PlacePolicy policy = HONE_TRY(policy_of(arguments));
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
@@ -65,17 +68,29 @@ Status eval_joint(const Arguments& arguments, Console& console) {
   return {};
 }
 
+// Room for the edges of the largest problems: four of each node, and more where graphs have more.
+int64_t edges_for(std::span<const PlaceProblem> graphs, int64_t nodes) {
+  double most = 4;
+  for (const PlaceProblem& graph : graphs) {
+    size_t uses = 0;
+    for (const PlaceTensor& tensor : graph.tensors) uses += tensor.users.size();
+    const auto mean = static_cast<double>(uses) / static_cast<double>(graph.nodes.size());
+    most = std::max(most, 1.5 * mean);
+  }
+  return static_cast<int64_t>(most * static_cast<double>(nodes));
+}
+
 // The graphs to learn from, and the weights to begin with.
 Status take_lessons(PlacementTraining& options, const Arguments& arguments, Console& console) {
   constexpr auto kSegment = static_cast<int64_t>(PolicyShape::kSegment);
   const int64_t segments = (arguments.integer("nodes") + kSegment - 1) / kSegment;
   options.sizes.nodes = segments * kSegment;
   options.sizes.devices = arguments.integer("devices");
-  options.sizes.edges = 4 * options.sizes.nodes;
   if (arguments.given("policy"))
     options.first_weights = HONE_TRY(PlacePolicy::read(arguments.text("policy"))).weights();
   for (const std::string& path : arguments.list("graph"))
     options.graphs.push_back(HONE_TRY(place_lesson(path, arguments, console)));
+  options.sizes.edges = edges_for(options.graphs, options.sizes.nodes);
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include "cli/explain_placement.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
@@ -9,6 +10,11 @@
 #include "report/placement_text.h"
 
 namespace hone::cli {
+namespace {
+
+constexpr int64_t kMostRows = 1000;  // each asks the judge for all devices
+
+}  // namespace
 
 Result<std::optional<DevicePlan>> explained_device_plan(const Arguments& arguments) {
   const std::string file = arguments.text("PLAN");
@@ -21,6 +27,7 @@ Result<std::optional<DevicePlan>> explained_device_plan(const Arguments& argumen
        {"diff", "why", "json", "devices", "device", "batch", "mesh", "shard", "pipeline", "target"})
     if (arguments.given(other))
       return usage_error("--{} does not go with a plan that places kernels on devices", other);
+  HONE_TRY(check_options_of_placed(arguments, "trace"));
   return std::optional(HONE_TRY(parse_device_plan(text, file)));
 }
 
@@ -39,7 +46,7 @@ Status tell_placement(const DevicePlan& plan, const Graph& graph, const Argument
   }
   HONE_TRY(write_placement_plot(judge, timeline, arguments, console));
   console.write(placement_text(judge, said.placement, timeline, PlaceGoal::step,
-                               static_cast<size_t>(arguments.integer("top"))));
+                               static_cast<size_t>(std::min(arguments.integer("top"), kMostRows))));
   console.note("step {}", format_seconds(timeline.seconds()));
   return {};
 }

@@ -5,8 +5,8 @@
 #include "cli/console.h"
 #include "cli/machines.h"
 #include "cli/prices.h"
+#include "cli/sharding.h"
 #include "cli/source.h"
-#include "cost/analytic.h"
 #include "place/partition_json.h"
 #include "place/task_text.h"
 #include "place/text.h"
@@ -20,18 +20,11 @@ Result<std::string> problem_text(const std::string& path) {
   return path == "-" ? read_stdin() : read_file(path, static_cast<int64_t>(kMaxPlaceText));
 }
 
-std::vector<std::shared_ptr<const Cost>> analytic_costs(const System& system) {
-  std::vector<std::shared_ptr<const Cost>> costs;
-  for (const Target& target : system.targets)
-    costs.push_back(std::make_shared<AnalyticCost>(target));
-  return costs;
-}
-
 // The prices that --cost names, by target.
 Result<std::vector<std::shared_ptr<const Cost>>> given_costs(const System& system,
                                                              const Arguments& arguments,
                                                              Console& console) {
-  std::vector<std::shared_ptr<const Cost>> costs = analytic_costs(system);
+  std::vector<std::shared_ptr<const Cost>> costs = costs_of(system, console);
   const std::string word = arguments.text("cost");
   if (word == "analytic") return costs;
   const KnownPrices known = user_prices();
@@ -118,7 +111,7 @@ Result<PlaceProblem> place_lesson(const std::string& path, const Arguments& argu
   PlacedGraphOptions options;
   options.cancel = &console.cancel();
   PlaceProblem problem =
-      HONE_TRY(place_problem(graph, system, analytic_costs(system), options)).problem;
+      HONE_TRY(place_problem(graph, system, costs_of(system, console), options)).problem;
   problem.name = path;
   return problem;
 }

@@ -23,16 +23,8 @@ constexpr std::string_view kOfOneDevice[] = {
     "threads", "plan-seed", "plan-lenient",    "optimize",
     "without", "trace",     "flush-denormals", "numerics",
     "backend", "checked",   "verify",          "assume-range",
-    "mesh",    "shard",     "batch",           "quick-start"};
-
-Status check_options_of_placed(const Arguments& arguments) {
-  for (const Option& option : arguments.command().options)
-    if (arguments.given(option.name) &&
-        std::ranges::find(kOfOneDevice, option.name) != std::end(kOfOneDevice))
-      return usage_error("--{} does not go with a plan that places kernels on devices",
-                         option.name);
-  return {};
-}
+    "mesh",    "shard",     "batch",           "quick-start",
+    "isa",     "cost",      "prices",          "sure"};
 
 std::string how_text(const System& system) {
   return fmt::format("{} {} of '{}'", system.device_count(),
@@ -40,6 +32,15 @@ std::string how_text(const System& system) {
 }
 
 }  // namespace
+
+Status check_options_of_placed(const Arguments& arguments, std::string_view except) {
+  for (const Option& option : arguments.command().options)
+    if (option.name != except && arguments.given(option.name) &&
+        std::ranges::find(kOfOneDevice, option.name) != std::end(kOfOneDevice))
+      return usage_error("--{} does not go with a plan that places kernels on devices",
+                         option.name);
+  return {};
+}
 
 PlacedCode::PlacedCode(const Graph& graph, PlacedPrograms programs,
                        std::shared_ptr<const EachDevice> code)

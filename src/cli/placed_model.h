@@ -18,6 +18,9 @@ namespace hone::cli {
 class Console;
 struct Processes;
 
+// An error if an option is given that says how one device computes; `except`: it may be.
+Status check_options_of_placed(const Arguments& arguments, std::string_view except = {});
+
 // The plan of --plan, if it says who computes what: it is for one graph.
 Result<std::optional<DevicePlan>> given_device_plan(const Arguments& arguments);
 

@@ -50,8 +50,8 @@ inline constexpr Option kPlaceOwn[] = {
      .doc = "weights of the learned policy, of 'hone train placement' (default: those that come "
             "with hone)"},
     {.name = "compiled",
-     .doc = "run the policy as a program that hone compiles for the sizes of this graph: the same "
-            "answers"},
+     .doc = "run the policy as a program that hone compiles for the sizes of this graph; its "
+            "numbers differ from plain code's by rounding alone"},
     {.name = "fuse",
      .take = Take::word,
      .value = "yes|no",
@@ -110,7 +110,7 @@ inline constexpr Option kPlaceOwn[] = {
             "why the longest nodes are where they are",
      .fallback = "0",
      .low = 0,
-     .high = 1'000'000},
+     .high = 1000},
     {.name = "plot",
      .take = Take::output,
      .value = "FILE",

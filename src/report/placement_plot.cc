@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "place/sort_by.h"
@@ -115,8 +116,16 @@ class PlacementPlot {
     const double floor = next_ + kCurveHeight;
     const auto whole = static_cast<double>(std::max<int64_t>(memory.peak, 1));
     std::string path = fmt::format("M{} {:.1f}", kLeft, floor);
-    for (const auto& [at, bytes] : memory.curve)
-      path += fmt::format("H{:.2f}V{:.2f}", x(at),
+    // The most of each column of pixels: a curve has as many steps as there are jobs.
+    std::map<int64_t, int64_t> columns;
+    int64_t held = 0;
+    for (const auto& [at, bytes] : memory.curve) {
+      int64_t& most = columns.try_emplace(static_cast<int64_t>(x(at)), held).first->second;
+      most = std::max(most, bytes);
+      held = bytes;
+    }
+    for (const auto& [column, bytes] : columns)
+      path += fmt::format("H{}V{:.2f}", column,
                           floor - kCurveHeight * static_cast<double>(bytes) / whole);
     body_ +=
         fmt::format("<path d=\"{}H{}V{:.1f}Z\" fill=\"#8ab\"/>\n", path, kLeft + kTimeWidth, floor);

@@ -87,6 +87,9 @@ grep -q "device 1" split.svg
 grep -q "^</svg>" split.svg
 says "bound 4 ms (path)" tasks.txt --seconds 0 --explain 2
 contains 'here'
+fails 2 "-o names a file" two.json --explain 1 -o -
+fails 2 "--plot names a file" two.json --plot -
+fails 2 "--compiled" two.json --compiled --by heft
 # The policy as a compiled program places the same.
 hone tasks.txt --by policy --seconds 60 --trials 50 -o plain.json >out 2>err
 hone tasks.txt --by policy --seconds 60 --trials 50 --compiled -o compiled.json >out 2>err
@@ -97,11 +100,14 @@ grep -q "my.head" err
 "$HONE" train placement -o first.policy --steps 1 --graph again.place >out 2>err
 "$HONE" train placement -o more.policy --policy first.policy --steps 1 >out 2>err
 grep -q "wrote more.policy" err
+"$HONE" train placement --fusions -o my.head --nodes 192 >out 2>err && exit 1
+grep -q -e "--nodes does not go with --fusions" err
 "$HONE" train placement -o more.policy --graph none.place --steps 1 >out 2>err && exit 1
 grep -q "none.place" err
 # METIS and m-SCT's linear program, if their programs are there.
 says "load 3.5 ms" two.json --goal load --by metis --seconds 5
 contains '^metis '
+if command -v gpmetis >/dev/null && grep -q '^metis .*skipped' out; then exit 1; fi
 says "bound 4 ms (path)" tasks.txt --by sct --seconds 5
 if command -v cbc >/dev/null; then contains 'by the linear program'; fi
 PATH=/nowhere "$HONE" place tasks.txt --by sct --seconds 5 >out 2>err
@@ -170,6 +176,8 @@ grep -q 'device 1' moved.json
 grep -q "Why kernels are where they are" moved.html
 grep -q '"placement":"device ' moved.report
 grep -q '"device 1"' moved.report
+"$HONE" explain m.hone moved.plan --threads 1 >out 2>err && exit 1
+grep -q -e "--threads does not go with" err
 "$HONE" explain m.hone moved.plan --diff default >out 2>err && exit 1
 grep -q -e "--diff does not go with" err
 "$HONE" explain m.hone --plot moved.svg >out 2>err && exit 1

@@ -145,6 +145,9 @@ TEST(TrainPlacement, GoesOnWithTheSameBits) {
   };
   EXPECT_THAT(train_placement(options), refuses(ErrorCode::interrupted, "stopped"));
   options.compile.cancel = nullptr;
+  PlacementTraining other = options;
+  other.graphs.clear();
+  EXPECT_THAT(train_placement(other), refuses(ErrorCode::bad_input, "seed"));
   const std::vector<NamedTensor> resumed = train_placement(options).value();
   EXPECT_EQ(lines, 6);
   for (size_t i = 0; i < whole.size(); ++i)

@@ -4,7 +4,7 @@
 #include "lab/models/placement_network.h"
 
 // The policy of placement as a program that hone compiles: the network of training, frozen. It says
-// what the plain code of place/policy.h says.
+// what the plain code of place/policy.h says, up to rounding.
 
 namespace hone {
 

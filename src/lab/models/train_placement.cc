@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "lab/models/placement_lessons.h"
 #include "place/sort_by.h"
+#include "place/text.h"
 
 namespace hone {
 namespace {
@@ -153,6 +154,21 @@ class PlacementGames : public Dataset {
   mutable int64_t count_ = 0;
 };
 
+// Checkpoints know the seed and refuse another one. Other graphs, weights and sizes count as
+// another seed, so that training goes on with its own lessons alone.
+uint64_t seed_of_lessons(const PlacementTraining& options) {
+  const PlacementSizes usual;
+  const PlacementSizes& sizes = options.sizes;
+  const bool is_usual = options.graphs.empty() && options.first_weights.empty() &&
+                        sizes.nodes == usual.nodes && sizes.devices == usual.devices;
+  if (is_usual) return options.seed;
+  Hasher hasher;
+  hasher.add(std::to_string(sizes.nodes)).add(std::to_string(sizes.devices));
+  for (const PlaceProblem& graph : options.graphs) hasher.add(print(graph));
+  for (const NamedTensor& weight : options.first_weights) hasher.add(weight.tensor.bytes());
+  return hash_combine(options.seed, hasher.value());
+}
+
 }  // namespace
 
 DevicePlacement in_order_of_use(const PlaceJudge& judge, const DevicePlacement& placement) {
@@ -187,6 +203,7 @@ Result<std::vector<NamedTensor>> train_placement(const PlacementTraining& option
   if (options.steps < 1) return usage_error("training takes at least one step");
   PlacementGames games(options);
   TrainingOptions training = trained_by_problems(options);
+  training.seed = seed_of_lessons(options);
   const int64_t line = std::max<int64_t>(options.steps / kLinesOfTraining, 1);
   double once = 0, copied = 0;
   training.on_step = [&](const StepResult& step) {

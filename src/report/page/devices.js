@@ -58,7 +58,7 @@ function devicesPart() {
           "Nothing was run.", deviceTracks(devices), ...notes, jobTable(devices));
 }
 
-// What devices hold, what links carry, and what moving a kernel would cost.
+// Tables of memory and links, and of the change if a kernel moved.
 function placementPart() {
   if (!report.placement) return;
   section("placement", "Why kernels are where they are", "Memory of devices, bytes on links, and the longest " +
