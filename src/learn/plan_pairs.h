@@ -21,7 +21,7 @@ struct PlanPair {
   bool operator==(const PlanPair&) const = default;
 };
 
-// What a build that has tried all of its plans was asked for. No plans: none has.
+// The request of a build that has tried all of its plans. No plans: none has.
 struct TriedPlans {
   int64_t seed = 0, plans = 0;
   bool has_tuned = false;  // the best plan of a log was one of them, if it had any
@@ -34,7 +34,7 @@ struct PlanPairs {
   int64_t threads = 1;
   uint64_t prices = 0;           // prices_hash() of the Cost that priced them
   std::vector<PlanGraph> plans;  // the first is the planner's usual one
-  // By plan: the planner would ask a model about it (best_of_few()). Others teach alone.
+  // For each plan: the planner would ask a model about it (best_of_few()). Others teach alone.
   std::vector<bool> is_offered;
   std::vector<PlanPair> pairs;
   TriedPlans tried;

@@ -17,7 +17,7 @@ std::span<bool Heuristics::* const> structure_heuristics();
 // and prices alone are often wrong about which one is faster.
 std::vector<Heuristics> quick_variants(const Heuristics& heuristics);
 
-// Those of them that may plan this graph in another way: planning takes time.
+// The ones that may plan this graph in another way: planning takes time.
 std::vector<Heuristics> variants_for(const Graph& graph, const Heuristics& heuristics);
 
 // Plans that differ, `most` of them at most. The first is that of complete() by the Cost without
@@ -33,12 +33,12 @@ inline constexpr double kWorthAsking = 1.2;
 // The one of few_plans() by quick_variants() that the model takes.
 Result<Plan> best_of_few(const Graph& graph, const Plan& partial, const Target& target,
                          const Cost& cost, const PlanModel& model, const PlannerOptions& options);
-// The one of these, of which the first is the usual one. A plan that cannot be described is no
-// choice; if the first cannot, it stays.
+// The one of these, of which the first is the usual one. A plan that cannot be described is not
+// taken; if the first cannot, it stays.
 Result<Plan> best_of_these(const Graph& graph, std::vector<Plan> plans, const Target& target,
                            const Cost& cost, const PlanModel& model,
                            const CancelToken* cancel = nullptr);
-// What a model is asked about: plan_graph() of the plan's program.
+// The graph that a model is asked about: plan_graph() of the plan's program.
 Result<PlanGraph> described_plan(const Graph& graph, const Plan& plan, const Target& target,
                                  const Cost& cost, const CancelToken* cancel = nullptr);
 

@@ -103,7 +103,7 @@ std::string step_text(const AutoSharding& chosen, int64_t devices) {
 
 namespace {
 
-// What nobody chose has to keep within the memory that is given, too.
+// A division that nobody chose has to keep within the memory that is given, too.
 Status check_memory(const ShardedModel& made, const ShardRequest& request, const System& system,
                     std::span<const std::shared_ptr<const Cost>> costs,
                     const AutoShardOptions& options) {

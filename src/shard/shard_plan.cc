@@ -145,7 +145,7 @@ std::optional<DimSharding> both(const Sharding& said, const Sharding& planned, s
   return made;
 }
 
-// What the graph says, with what the plan adds to it.
+// The graph's own statement, with what the plan adds to it.
 Result<Sharding> both(const Sharding& said, const Sharding& planned, Type type,
                       std::string_view what) {
   Sharding made = said;

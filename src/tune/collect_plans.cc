@@ -131,8 +131,8 @@ class PlanRaces {
     return {};
   }
 
-  // What was measured by other options comes after the drawn plans. A file that cannot be read, or
-  // is of other prices, is measured anew.
+  // Plans that were measured by other options come after the drawn ones. A file that cannot be
+  // read, or is of other prices, is measured anew.
   void keep_known(const fs::path& file) {
     std::error_code failed;
     if (!fs::exists(file, failed)) return;

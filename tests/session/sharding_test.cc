@@ -68,11 +68,10 @@ TEST(Sharding, IsLeftToPricesWhereNobodySaysIt) {
   EXPECT_TRUE(is_priced(planned, said));
 }
 
-// However the division was found: a device may use so many bytes, and no more.
+// A device uses no more bytes than it may, in whichever way the division was found.
 TEST(Sharding, KeepsWithinTheMemoryThatIsGiven) {
   const Graph plain = parse_graph(kPlain).value(), said = parse_graph(kSaid).value();
-  const System system =
-      preset_system("ring:2", parse_target(kSampleTarget, "t").value()).value();
+  const System system = preset_system("ring:2", parse_target(kSampleTarget, "t").value()).value();
   const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
   ShardRequest planned = request({}, "x=2");
   planned.plan =
@@ -93,8 +92,7 @@ TEST(Sharding, KeepsWithinTheMemoryThatIsGiven) {
 
 TEST(Sharding, TakesABudgetWherePricesChoose) {
   const Graph plain = parse_graph(kPlain).value(), said = parse_graph(kSaid).value();
-  const System system =
-      preset_system("ring:2", parse_target(kSampleTarget, "t").value()).value();
+  const System system = preset_system("ring:2", parse_target(kSampleTarget, "t").value()).value();
   const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
   ShardRequest follows = request({}, ""), chooses = request({}, "x=2");
   follows.has_budget = chooses.has_budget = true;

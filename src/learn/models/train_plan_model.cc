@@ -22,7 +22,7 @@ constexpr double kMostPlanGain = 0.7;  // of a choice that counts: a logarithm
 constexpr double kPlanLossesCount = 2;
 constexpr double kPlanLeads[] = {0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1};
 
-// What choices gained over the usual plans. Programs of a family are alike, so each family counts
+// The gain of choices over the usual plans. Programs of a family are alike, so each family counts
 // as one. Its deviation is that of the times, and of families from each other.
 struct GainOfPlans {
   double sum = 0, variance = 0;
@@ -31,7 +31,7 @@ struct GainOfPlans {
   }
 };
 
-// By a lead for each choice.
+// Each choice has a lead of its own.
 template <class LeadFor>
 GainOfPlans gain_of_plans(std::span<const PlanChoice> choices, const LeadFor& lead_for) {
   struct Family {
