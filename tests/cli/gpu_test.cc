@@ -26,6 +26,7 @@
 #include "target/gpu_presets.h"
 #include "tests/base/says_testing.h"
 #include "tests/fake_cuda/backing_testing.h"
+#include "tests/program/random_kernels.h"
 
 // Commands on the fake GPU.
 
