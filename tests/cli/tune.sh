@@ -63,7 +63,7 @@ grep -q "plans of the log are not used" err
 
 # A log that grows no more: the search goes on, and its plan is kept.
 code=0
-(ulimit -f 40 && exec "$HONE" tune zoo:mlp,size=tiny --cache none --threads 1 --budget 5s \
+(ulimit -f 40 && exec "$HONE" tune zoo:mlp,size=tiny --cache none --threads 1 --budget 8s \
   --only schedules --seed 9 -o full.plan) >out 2>err || code=$?
 [[ $code == 0 ]] || { echo "exit code $code"; cat out err; exit 1; }
 [[ $(grep -c "the log lacks" err) == 1 ]]
@@ -72,7 +72,7 @@ grep -q "default plan" out
 "$HONE" log verify >out 2>&1
 
 # Ctrl-C keeps the best so far, and says so by the exit code. (Once: a second one ends it at once.)
-timeout --foreground --preserve-status -s INT 3 "$HONE" tune zoo:mlp --cache none --threads 1 \
+timeout --foreground --preserve-status -s INT 6 "$HONE" tune zoo:mlp --cache none --threads 1 \
   --budget 10m >out 2>err && code=0 || code=$?
 [[ $code == 130 ]] || { echo "exit code $code"; cat out err; exit 1; }
 grep -qE "default plan" out
