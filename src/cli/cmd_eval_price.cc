@@ -97,7 +97,7 @@ Result<PlanGains> gains_by(std::string_view name, std::span<const HeldBackModel>
   return all;
 }
 
-// A model that there is no time to tune has the default plan.
+// A model has the default plan if no time is left to tune it.
 Result<PlanGains> tuned_gains(std::span<const HeldBackModel> models, const Target& target,
                               double seconds, Console& console) {
   PlanGains all{.name = "tuned",

@@ -228,7 +228,7 @@ Finding prices(const Target& target) {
               "models are faster by it"};
 }
 
-// Says if the user's model of whole plans counts; none: there is no file.
+// The finding says whether the user's model of whole plans counts. There is none without a file.
 std::optional<Finding> plan_model(const Target& target) {
   const KnownPrices known = user_prices();
   std::shared_ptr<const Cost> cost = known.cost(target, [](std::string_view) {});

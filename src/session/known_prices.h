@@ -51,7 +51,7 @@ class KnownPrices {
   // The file's model, else the one that hone ships for this kind of processor. Errors: the file is
   // damaged, of another target or other features.
   Result<std::optional<KnownModel>> model(const Target& target) const;
-  // A model of whole plans, which has learned by these prices; null: there is no file. Errors: it
+  // The user's model of whole plans, for these prices. Null: the file does not exist. Errors: it
   // is damaged, of another target or of other prices.
   Result<std::shared_ptr<const PlanModel>> plans(const Target& target, const Cost& cost) const;
   // The price that the planner chooses by if nobody says how: the model, beside the fitted prices
