@@ -25,8 +25,8 @@ struct SolvedValue {
 };
 std::vector<SolvedValue> solved_values(std::string_view solution);
 
-// The pairs that m-SCT's linear program ties together: the favourite child of each node, or
-// UINT32_MAX. An error says why there is no answer.
+// The favourite child of each node by m-SCT's linear program, which ties such pairs together;
+// UINT32_MAX: the node has none. The error says why the program gave no answer.
 Result<std::vector<uint32_t>> favourites_by_program(PlaceRun& run);
 
 }  // namespace hone

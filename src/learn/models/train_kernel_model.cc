@@ -11,6 +11,7 @@
 #include "cost/fast_model.h"
 #include "cost/learned_cost.h"
 #include "kernel/kernel_kind.h"
+#include "learn/models/member_training.h"
 #include "learn/ranking.h"
 #include "learn/trainer.h"
 #include "target/fingerprint.h"
@@ -304,21 +305,8 @@ class Training {
     const uint64_t seed = hash_combine(options_.seed, member);
     const KernelSlates slates(seen, scale_, options_.slate, seed, options_.jitter,
                               is_of_several() ? kMostSlates : INT64_MAX);
-    TrainingOptions training;
-    training.loader.batch_size = std::min(options_.slates, slates.size());
-    training.epochs = options_.epochs;
-    training.seed = seed;
-    training.update.clip_norm = 1;
-    training.update.optimizer = HONE_TRY(find_optimizer("adamw"));
-    training.compile = options_.compile;
-    training.compile.cancel = options_.cancel;
-    // One thread takes sums in one order, and the price of the step's plan is always the same one.
-    training.compile.plan.threads = 1;
-    training.compile.cost = nullptr;
-    const int64_t steps = options_.epochs * (slates.size() / training.loader.batch_size);
-    training.rate = cosine_rate(options_.rate, steps / 20 + 1, steps);
-    if (!options_.folder.empty())
-      training.folder = options_.folder / fmt::format("member{}-{}", member, hash_);
+    const TrainingOptions training =
+        HONE_TRY(member_training(options_, member, slates.size(), options_.slates, hash_));
     const Target here = HONE_TRY(host_target());  // prices may be for another machine
     Trainer trainer = HONE_TRY(Trainer::make(
         [this](Network& net) { return kernel_objective(net, network_); }, slates, here, training));

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "cost/votes.h"
 #include "learn/kernel_data.h"
+#include "learn/models/member_training.h"
 #include "learn/models/plan_network.h"
 #include "learn/trainer.h"
 #include "target/fingerprint.h"
@@ -179,21 +180,8 @@ class PlanModelTraining {
     const std::vector<PlanSample> seen = samples([&](size_t p) { return part(p) != member; });
     const PlanScale scale = scale_of(seen);  // the left-out programs say nothing, not even this
     const PlanPairsData pairs(std::move(seen), scale);
-    TrainingOptions training;
-    training.loader.batch_size = std::min(options_.pairs, pairs.size());
-    training.epochs = options_.epochs;
-    training.seed = hash_combine(options_.seed, member);
-    training.update.clip_norm = 1;
-    training.update.optimizer = HONE_TRY(find_optimizer("adamw"));
-    training.compile = options_.compile;
-    training.compile.cancel = options_.cancel;
-    // One thread takes sums in one order, and the price of the step's plan is always the same one.
-    training.compile.plan.threads = 1;
-    training.compile.cost = nullptr;
-    const int64_t steps = options_.epochs * (pairs.size() / training.loader.batch_size);
-    training.rate = cosine_rate(options_.rate, steps / 20 + 1, steps);
-    if (!options_.folder.empty())
-      training.folder = options_.folder / fmt::format("member{}-{}", member, hash_);
+    const TrainingOptions training =
+        HONE_TRY(member_training(options_, member, pairs.size(), options_.pairs, hash_));
     const Target here = HONE_TRY(host_target());
     Trainer trainer = HONE_TRY(Trainer::make(plan_objective, pairs, here, training));
     if (!options_.folder.empty()) HONE_TRY(trainer.resume());
