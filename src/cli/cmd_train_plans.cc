@@ -38,18 +38,6 @@ Result<PlansOfSets> plans_of_sets(const Arguments& arguments, Console& console) 
   return *std::move(all);
 }
 
-PlanTraining plan_training(const Arguments& arguments, const NativeOptions& native,
-                           Console& console) {
-  PlanTraining options;
-  options.members = arguments.integer("members");
-  options.epochs = arguments.integer("epochs");
-  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
-  options.compile = compile_options(native, nullptr);
-  options.cancel = &console.cancel();
-  options.told = [&console](std::string_view line) { console.say(line); };
-  return options;
-}
-
 }  // namespace
 
 Status cmd_train_plans(const Arguments& arguments, Console& console) {

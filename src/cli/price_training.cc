@@ -7,9 +7,12 @@
 
 namespace hone::cli {
 
-ModelTraining model_training(const Arguments& arguments, const NativeOptions& native,
-                             Console& console) {
-  ModelTraining options;
+namespace {
+
+template <class Options>
+Options training_options(const Arguments& arguments, const NativeOptions& native,
+                         Console& console) {
+  Options options;
   options.members = arguments.integer("members");
   options.epochs = arguments.integer("epochs");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
@@ -17,6 +20,18 @@ ModelTraining model_training(const Arguments& arguments, const NativeOptions& na
   options.cancel = &console.cancel();
   options.told = [&console](std::string_view line) { console.say(line); };
   return options;
+}
+
+}  // namespace
+
+ModelTraining model_training(const Arguments& arguments, const NativeOptions& native,
+                             Console& console) {
+  return training_options<ModelTraining>(arguments, native, console);
+}
+
+PlanTraining plan_training(const Arguments& arguments, const NativeOptions& native,
+                           Console& console) {
+  return training_options<PlanTraining>(arguments, native, console);
 }
 
 Result<KernelData> data_in(const std::string& folder, Console& console) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "learn/models/train_kernel_model.h"
+#include "learn/models/train_plan_model.h"
 #include "session/native.h"
 
 // Commands that train learned prices, or judge them, share these.
@@ -15,6 +16,8 @@ class Console;
 // Training is a program like others, whatever its prices are for. The native options outlive it.
 ModelTraining model_training(const Arguments& arguments, const NativeOptions& native,
                              Console& console);
+PlanTraining plan_training(const Arguments& arguments, const NativeOptions& native,
+                           Console& console);
 // The kernels of a set; a line says how many.
 Result<KernelData> data_in(const std::string& folder, Console& console);
 // The kernels as one of several sets; a line says where the rates of its machine are from.
