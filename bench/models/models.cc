@@ -3,7 +3,7 @@
 // turns: blocks of half a second, each of ONNX Runtime's in a process of its own, whose threads end
 // with it, and with a pause before it in which hone's go to sleep.
 // --benchmark_filter='resnet.*threads:1|mean' measures some;
-// --page=FILE writes docs/performance.md of what was measured;
+// --page=FILE writes docs/performance-zoo.md of what was measured;
 // --flush-denormals compiles with that option of hone.
 // Rows are kept in build/bench/models.rows.
 

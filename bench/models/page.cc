@@ -51,15 +51,16 @@ std::string table_of(const std::vector<ModelRow>& rows, bool is_quantized) {
 
 std::string introduction(const Target& target, double shortest) {
   return fmt::format(
-      "# Performance\n\n"
-      "This page compares the times of models under hone and under ONNX Runtime 1.30. Both run\n"
+      "# Performance of hone's own models\n\n"
+      "This page compares the times of models of hone's zoo, in hone's own export, under hone\n"
+      "and under ONNX Runtime 1.30. [Performance](performance.md) has models of PyTorch. Both run\n"
       "in turns, in fp32 at batch 1 on {} ({}). hone uses its default plan by\n"
       "the prices that come with it, without tuning. A ratio above 1 says that hone is faster.\n\n"
       "A time is the one that a tenth of all runs does not exceed, because other work on the\n"
       "machine only slows runs down. Models below {:.0f} ms are not part of the means: the call "
       "of\n"
       "the rival costs some 0.1 ms.\n\n"
-      "`./dev bench models --page=docs/performance.md` measures all models and writes this\n"
+      "`./dev bench models --page=docs/performance-zoo.md` measures all models and writes this\n"
       "page.\n\n",
       target.cpu.empty() ? "a processor without a name" : target.cpu, name(target.isa),
       1e3 * shortest);

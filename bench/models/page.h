@@ -24,7 +24,7 @@ struct ModelRow {
 // Of rows of fp32 on so many threads that take `shortest` seconds at least; 0 without any.
 double mean_ratio(const std::vector<ModelRow>& rows, int64_t threads, double shortest);
 
-// docs/performance.md: a table of all models, those that hone loses included.
+// docs/performance-zoo.md: a table of all models, those that hone loses included.
 Status write_page(const std::filesystem::path& path, const std::vector<ModelRow>& rows,
                   const Target& target, double shortest);
 

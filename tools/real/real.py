@@ -11,6 +11,7 @@ import json
 import math
 import os
 import platform
+import re
 import select
 import shutil
 import signal
@@ -136,13 +137,15 @@ def measured(case, threads, options):
             try:
                 child = Child(options.python_of[engine], engine, case, threads, options)
             except Failed as why:
+                if engine == "hone":  # There is nothing to compare then.
+                    raise
                 row["failed"][engine] = str(why)
                 continue
             children[engine] = child
             for fact in ("difference", "loaded", "version"):
                 row[fact][engine] = child.said[fact]
         rounds = []
-        for number in range(options.rounds if "hone" in children else 0):
+        for number in range(options.rounds):
             order = list(children)
             times = {}
             for engine in reversed(order) if number % 2 else order:
@@ -152,7 +155,7 @@ def measured(case, threads, options):
                     row["failed"][engine] = str(why)
                     children.pop(engine).end()
             rounds.append(times)
-        for engine in children if rounds else ():
+        for engine in children:
             row["seconds"][engine] = statistics.median(one[engine] for one in rounds)
             row["ratio"][engine] = statistics.median(
                 one[engine] / one["hone"] for one in rounds if "hone" in one
@@ -174,12 +177,16 @@ def build_key(options):
         if name.endswith((".so", ".py")):
             with open(os.path.join(package, name), "rb") as file:
                 digest.update(file.read())
-    processor = platform.processor()
+    # The name alone is that of several generations on rented machines.
+    facts = {"model name": platform.processor(), "cpu family": "?", "model": "?"}
     with open("/proc/cpuinfo", encoding="utf8") as file:
         for line in file:
-            if line.startswith("model name"):
-                processor = line.split(":", 1)[1].strip()
+            name, _, value = line.partition(":")
+            if not line.strip():
                 break
+            if name.strip() in facts:
+                facts[name.strip()] = value.strip()
+    processor = "{model name} (family {cpu family}, model {model})".format(**facts)
     return processor, digest.hexdigest()[:16]
 
 
@@ -253,16 +260,42 @@ def failures(rows):
             yield f"{name}, threads {threads}: {TITLES.get(engine, engine)} did not run it: {why}"
 
 
-def page(rows, processor):
-    """The table as Markdown."""
+INTRODUCTION = """# Performance
+
+This page compares hone with the engines that people install, on models as PyTorch exports
+them today. All of them run in turns, in fp32 at batch 1, on {cores} cores of {processor}.
+The engines are {versions}.
+
+A number says how many times as fast as an engine hone is: above 1 hone is faster. *best* is
+the number of the best engine in fp32. *OpenVINO* without f32 chooses its precision: it
+computes in bf16 where the processor has it, and does not count for *best*. *difference* is
+that of hone's outputs to PyTorch's, in parts of an output's largest number. *train_NAME* is
+a step of training.
+
+{command} measures and writes this page. [Measuring](measuring.md#real-models-dev-bench-real)
+says how. [hone's own models](performance-zoo.md) have another page.
+"""
+
+
+def introduction(rows, processor):
     versions = {}
     for _, _, row in rows:
         for engine, version in row["version"].items():
-            versions[TITLES.get(engine, engine)] = version
+            # Both ways of OpenVINO and of PyTorch are one package each.
+            name = {"openvino_own": "OpenVINO", "openvino": "OpenVINO", "inductor": "PyTorch"}
+            name = name.get(engine) or TITLES.get(engine, engine)
+            versions[name] = re.split("[-+]", version)[0]
+    said = [f"{name} {version}" for name, version in sorted(versions.items()) if name != "hone"]
+    return INTRODUCTION.format(
+        cores=os.cpu_count(), processor=processor, versions=", ".join(said),
+        command="`./dev bench real --page=docs/performance.md`",
+    )  # fmt: skip
+
+
+def page(rows, processor):
+    """docs/performance.md: the introduction and the table."""
     lines = [
-        f"Measured on {processor}, with "
-        + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".",
-        "",
+        introduction(rows, processor),
         "| " + " | ".join(HEADINGS) + " |",
         "|---|" + "---|" * (len(HEADINGS) - 1),
     ]
