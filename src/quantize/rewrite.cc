@@ -6,6 +6,7 @@
 #include "ir/functional.h"
 #include "ir/graph_copy.h"
 #include "ir/op_facts.h"
+#include "rewrite/constants.h"
 #include "tensor/filled.h"
 
 namespace hone::quantize {
@@ -14,9 +15,19 @@ namespace {
 // How data and result change in a probe.
 constexpr double kAsTheyAre = 0, kOnGrid = 1, kAsF16 = 2, kAsBf16 = 3;
 
-Value with_operands(const Graph& graph, const Layer& layer, Value data, Value weights) {
+Value with_operands(Op op, const Layer& layer, Value data, Value weights) {
   const Value operands[] = {layer.side == 0 ? weights : data, layer.side == 0 ? data : weights};
-  return data.builder().ops(graph.op(layer.node), operands)[0];
+  return data.builder().ops(op, operands)[0];
+}
+Value with_operands(const Graph& graph, const Layer& layer, Value data, Value weights) {
+  return with_operands(graph.op(layer.node), layer, data, weights);
+}
+
+// The layer's op on bf16. Instructions that multiply bf16 take denormal numbers for 0, and who asks
+// for so few bits does not ask for these.
+Op op_on_bf16(const Graph& graph, const Layer& layer) {
+  const Op op = graph.op(layer.node);
+  return Op::get(op.opcode(), changed_attrs(op, {{"flush", true}}));
 }
 
 ValueId data_of(const Graph& graph, const Layer& layer) {
@@ -55,9 +66,11 @@ Value uncorrected(const Graph& graph, const Layer& layer, const LayerChoice& cho
     case Precision::f32: return with_operands(graph, layer, data, b.constant(layer.weights));
     case Precision::f16:
     case Precision::bf16: {
-      const DType dtype = choice.level == Precision::f16 ? DType::f16 : DType::bf16;
+      const bool is_bf16 = choice.level == Precision::bf16;
+      const DType dtype = is_bf16 ? DType::bf16 : DType::f16;
+      const Op op = is_bf16 ? op_on_bf16(graph, layer) : graph.op(layer.node);
       const Value weights = b.constant(rounded_to(layer.weights, dtype), layer.name + ".weights");
-      return cast(with_operands(graph, layer, cast(data, dtype), weights), DType::f32);
+      return cast(with_operands(op, layer, cast(data, dtype), weights), DType::f32);
     }
     case Precision::w8:
     case Precision::w4:

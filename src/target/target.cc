@@ -116,6 +116,9 @@ void estimate_rates(Target& target) {
     const DType type = static_cast<DType>(i);
     target.peak(type) = kClock * operations_per_cycle(target.isa, target.extensions, type);
   }
+  // AMD's processors multiply bf16 on both vector units.
+  if (target.cpu.starts_with("AMD") && !target.extensions.contains(Extension::amx_bf16))
+    target.peak(DType::bf16) *= 2;
   // Two loads a cycle from the nearest level, a quarter of it from each further one.
   double bandwidth = kClock * 2 * vector_bytes(target.isa);
   for (CacheLevel& cache : target.caches) {

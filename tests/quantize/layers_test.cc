@@ -1,10 +1,12 @@
 #include "quantize/layers.h"
+#include "quantize/rewrite.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "ir/op_facts.h"
 #include "ir/text.h"
 #include "tests/base/says_testing.h"
 #include "tests/quantize/models_testing.h"
@@ -31,6 +33,20 @@ TEST(Layers, AreProductsByConstantWeights) {
   EXPECT_EQ(found[1].weights.type(), Type::get(DType::f32, {300, 7}));
   EXPECT_EQ(found[1].feature_axis, 1);
   EXPECT_EQ(found[1].group_axis, 0);
+}
+
+// Else no instruction of bf16 could compute them.
+TEST(Layers, OfBf16MayTakeDenormalNumbersForZero) {
+  const Graph graph = tested::conv_and_product(1);
+  const std::vector<Layer> layers = layers_of(graph).value();
+  for (const Layer& layer : layers) {
+    for (Precision level : {Precision::f32, Precision::f16, Precision::bf16, Precision::w8}) {
+      const Graph alone = layer_alone(graph, layer, level, 32).value();
+      for (NodeId n : alone.nodes())
+        if (class_of(alone.opcode(n)) == OpClass::contraction)
+          EXPECT_EQ(alone.op(n).flag("flush"), level == Precision::bf16) << layer.name;
+    }
+  }
 }
 
 TEST(Layers, SayWhyTheyStayAsTheyAre) {

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "target/cgroup.h"
+#include "target/estimate.h"
 #include "target/fingerprint.h"
 #include "target/levels.h"
 #include "target/probe.h"
@@ -83,6 +84,22 @@ TEST(Target, RestrictionOfANamelessMachineNamesItAnew) {
   target.name = default_name(target);
   EXPECT_EQ(target.name, "avx512-8c");
   EXPECT_EQ(restricted(target, Isa::avx2).name, "avx2-8c");
+}
+
+// Two products of f32 take the bits of four of bf16; one unit of two multiplies bf16 on other
+// processors.
+TEST(Target, EstimatesAsManyUnitsForBf16AsTheProcessorHas) {
+  Target target = sample();
+  target.extensions = {Extension::avx512_bf16};
+  for (const auto& [cpu, times] : {std::pair("AMD EPYC", 2), std::pair("Intel Xeon", 1)}) {
+    target.cpu = cpu;
+    estimate_rates(target);
+    EXPECT_EQ(target.peak(DType::bf16), times * target.peak(DType::f32)) << cpu;
+  }
+  target.cpu = "AMD EPYC";
+  target.extensions = {};
+  estimate_rates(target);
+  EXPECT_EQ(target.peak(DType::bf16), 0);
 }
 
 TEST(Target, LevelsGoFromAllInstructionsToTheFewest) {
