@@ -47,6 +47,13 @@ Result<Tokenizer> tokenizer_at(const std::string& path) {
   return std::move(read).error();
 }
 
+// A model that was trained to answer goes on badly with a bare question, or not at all.
+void note_chat_template(const Tokenizer& tokenizer, const Arguments& arguments, Console& console) {
+  if (tokenizer.vocabulary().chat_template.empty()) return;
+  if (arguments.given("chat") || arguments.given("control")) return;
+  console.note("the model was made to answer: --chat puts its chat template around the prompt");
+}
+
 // A line for each token: its number, the logarithm of its probability, and its text.
 std::string log_probability_lines(const Generation& made, const LanguageModel& model) {
   std::string lines;
@@ -158,6 +165,7 @@ Status cmd_generate(const Arguments& arguments, Console& console) {
   const Generation made = HONE_TRY(generate(*model, prompt, options));
   console.write("\n");
   note_generation(made, *model, console);
+  note_chat_template(model->tokenizer(), arguments, console);
   if (arguments.given("profile")) HONE_TRY(print_step_profile(*model, console));
   if (arguments.given("log-probabilities"))
     HONE_TRY(write_text(arguments.text("log-probabilities"), log_probability_lines(made, *model),

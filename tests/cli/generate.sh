@@ -100,6 +100,8 @@ printf '%s\n' '262 "<s>"' '115 "s"' '121 "y"' '115 "s"' '116 "t"' '101 "e"' '109
   '47 "/"' '115 "s"' '62 ">"' '263 "</s>"' '262 "<s>"' '97 "a"' '115 "s"' '115 "s"' '105 "i"' \
   '115 "s"' '116 "t"' '97 "a"' '110 "n"' '116 "t"' '58 ":"' | cmp - out
 says "prompt: 24 tokens" generate model.gguf --chat -p "on the other" -n 2 --threads 1
+never grep -q "made to answer" err
+says "made to answer: --chat" generate model.gguf -p "on the other" -n 2 --threads 1
 fails 2 "no control tokens" generate model.gguf --chat --control -p a
 fails 2 "goes with --chat" generate model.gguf --system a -p a
 
