@@ -81,18 +81,31 @@ class ProblemOfShards {
     return all.empty() ? nullptr : all[0];
   }
 
-  bool fits(const ShardLayout& layout, const Sharding* said) const {
+  // `kind` combines the parts of a partial value.
+  bool fits(const ShardLayout& layout, std::string_view kind, const Sharding* said) const {
     if (said == nullptr) return true;
     for (size_t d = 0; d < layout.dims.size(); ++d) {
-      MeshParts wanted = mesh_parts(*mesh_, said->dims[d].axes);
-      std::erase_if(wanted, [](const MeshPart& part) { return part.size == 1; });
+      const MeshParts wanted = moving(said->dims[d].axes);
       const bool is_it =
           said->dims[d].is_open ? is_prefix(wanted, layout.dims[d]) : wanted == layout.dims[d];
       if (!is_it) return false;
     }
-    MeshParts partial = mesh_parts(*mesh_, said->partial);
-    std::erase_if(partial, [](const MeshPart& part) { return part.size == 1; });
-    return partial == layout.partial;
+    const MeshParts partial = moving(said->partial);
+    if (partial != layout.partial || (!partial.empty() && name(said->partial_kind) != kind))
+      return false;
+    // An open dim takes no axis along which the value has copies.
+    for (const MeshPart& copied : moving(said->replicated))
+      for (const MeshParts& parts : layout.dims)
+        if (std::ranges::any_of(parts, [&](const MeshPart& part) { return clashes(part, copied); }))
+          return false;
+    return true;
+  }
+
+  // The parts of more than one device.
+  MeshParts moving(const std::vector<AxisPart>& axes) const {
+    MeshParts parts = mesh_parts(*mesh_, axes);
+    std::erase_if(parts, [](const MeshPart& part) { return part.size == 1; });
+    return parts;
   }
 
   Error cannot_be(const std::string& what, const Sharding& said) const {
@@ -118,7 +131,8 @@ class ProblemOfShards {
     }
     for (size_t i = 0; i < graph_.results(n).size(); ++i) {
       const Sharding* said = stated(graph_.result(n, i));
-      std::erase_if(options, [&](const NodeDivision& one) { return !fits(one.results[i], said); });
+      std::erase_if(options,
+                    [&](const NodeDivision& one) { return !fits(one.results[i], one.kind, said); });
       if (options.empty()) return cannot_be(graph_.label(graph_.result(n, i)), *said);
     }
     return options;
@@ -165,7 +179,7 @@ class ProblemOfShards {
         graph_.shardings() == nullptr ? nullptr : graph_.shardings()->of_output(index);
     std::vector<NodeDivision> options;
     for (ShardLayout& layout : layouts_of(graph_.type(v), *mesh_))
-      if (fits(layout, said)) options.push_back({.results = {std::move(layout)}});
+      if (fits(layout, "", said)) options.push_back({.results = {std::move(layout)}});
     if (options.empty()) return cannot_be(fmt::format("output {}", index), *said);
     AssignNode& node = made_.problem.nodes.emplace_back();
     node.costs.assign(options.size(), 0);

@@ -43,7 +43,10 @@ std::string print_shard_plan(const Graph& graph, const Mesh& mesh) {
   std::string text = fmt::format("mesh {}\n", mesh_text(mesh));
   const Shardings* all = graph.shardings();
   if (all == nullptr) return text;
+  ValueId last;
   for (const auto& [value, sharding] : all->values) {
+    if (value == last) continue;  // the program asks for it later, in its own text
+    last = value;
     text += "shard ";
     append_label(text, '%', graph.name(value));
     text += fmt::format(" = {}\n", dims_text(sharding));

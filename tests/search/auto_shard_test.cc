@@ -96,6 +96,33 @@ TEST(AutoShard, KeepsWhatTheGraphSays) {
   EXPECT_THAT(text, testing::HasSubstr("shard %x = [-, -]\n"));
 }
 
+// Rows may be divided further, but not along the axis that must divide nothing of the value.
+TEST(AutoShard, GivesOpenDimsNoAxisOfCopies) {
+  const std::string open =
+      "graph @g(%x: f32[512, 256] on @m [x open, open]{}, %w: f32[256, 256]) -> f32[512, 256] "
+      "mesh @m = [x = 2, y = 2] {{\n"
+      "  %y = dot %x, %w {{lhs_contract = [1], rhs_contract = [0]}}\n"
+      "  return %y\n"
+      "}}\n";
+  bool uses_y = false;
+  for (const std::string_view copies : {"", " replicated [y]"}) {
+    const Graph graph = subject(fmt::format(fmt::runtime(open), copies));
+    const Result<AutoSharding> made = sharded(graph, "x=2,y=2", ring(4));
+    ASSERT_TRUE(made.ok()) << made.error().to_string();
+    const ShardLayout& rows = made->best.partition.inputs[0];
+    const bool is_by_y = std::ranges::any_of(rows.dims, [](const MeshParts& parts) {
+      return std::ranges::any_of(parts, [](const MeshPart& part) { return part.axis == 1; });
+    });
+    uses_y = uses_y || is_by_y;
+    if (!copies.empty()) EXPECT_FALSE(is_by_y);
+    // The plan can be read again.
+    const std::string text = print_shard_plan(made->best.graph, *mesh_of("x=2,y=2"));
+    const Result<Graph> again = with_shard_plan(graph, parse_shard_plan(text, "p").value());
+    EXPECT_TRUE(again.ok()) << again.error().to_string();
+  }
+  EXPECT_TRUE(uses_y);  // where nobody forbids it
+}
+
 TEST(AutoShard, RefusesWhatCannotBeDividedSo) {
   const Graph graph = subject(
       "graph @g(%x: f32[8, 6]) -> f32[8, 6] {\n  %h = sort %x {axis = 0}\n  return %h\n}\n");

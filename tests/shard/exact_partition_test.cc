@@ -253,6 +253,20 @@ TEST(ShardPlan, StandsBesideWhatTheGraphSays) {
             "mesh x=2,y=2\nshard %x = [x y, -]\nshard %y = [x, -]\noutput 0 = [x, -]\n");
 }
 
+// A program may ask for another division later: the plan has the one where the value is made.
+TEST(ShardPlan, SaysHowAValueIsMade) {
+  const Graph graph = graph_of(
+      "graph @later(%x: f32[8, 6]) -> f32[8, 6] mesh @m = [x = 2] {\n"
+      "  %y = tanh %x : f32[8, 6] on @m [x, -] on @m [-, x]\n"
+      "  return %y\n"
+      "}\n");
+  ASSERT_EQ(graph.shardings()->values.size(), 2u);
+  const std::string text = print_shard_plan(graph, *meshes_of(graph)[0]);
+  EXPECT_EQ(text, "mesh x=2\nshard %y = [x, -]\n");
+  const Graph again = with_shard_plan(graph, parse_shard_plan(text, "p").value()).value();
+  EXPECT_EQ(*again.shardings(), *graph.shardings());
+}
+
 TEST(ShardPlan, RefusesOtherThanTheGraphSays) {
   const auto refused = [](std::string_view text) -> Status {
     HONE_TRY(with_shard_plan(graph_of(kSaid), HONE_TRY(parse_shard_plan(text, "p"))));
