@@ -2,7 +2,7 @@
 // and EuroSys 2025, within the contest's time on two threads. "over_best" is the cost by the best
 // known one; below 1 is better. "gap_percent" is to the solver's own bound; "over_bound" is that
 // bound by the published one. Rows are the medians of the seeds.
-//   --seconds=S: less time than the contest gives; --seeds=N; --files=AGMS
+//   --seconds=S: less time than the contest gives; --seeds=N; --files=AGMS; --search=NAME
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -20,7 +20,8 @@ namespace {
 
 using namespace hone;
 
-const bench::Flag seconds("seconds", "0"), seeds("seeds", "5"), files("files", "AGMS");
+const bench::Flag seconds("seconds", "0"), seeds("seeds", "5"), files("files", "AGMS"),
+    search("search", "");
 
 struct ContestFile {
   char letter;
@@ -49,7 +50,8 @@ void solve_file(benchmark::State& state, const ContestFile& file) {
     std::vector<double> costs, bounds, gaps;
     for (int seed = 1; seed <= static_cast<int>(seeds.number()); ++seed) {
       const AssignResult result =
-          solve(problem, {.seconds = seconds.number() > 0 ? seconds.number() : file.seconds,
+          solve(problem, {.search = search.text(),
+                          .seconds = seconds.number() > 0 ? seconds.number() : file.seconds,
                           .seed = static_cast<uint64_t>(seed),
                           .threads = 2})
               .value();

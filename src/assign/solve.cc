@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "assign/complete.h"
+#include "assign/core_search.h"
 #include "assign/dual.h"
-#include "assign/search.h"
 #include "base/thread_pool.h"
 
 namespace hone {
@@ -52,13 +52,15 @@ std::vector<uint32_t> least_usage(const Core& core) {
 
 class Solver {
  public:
-  Solver(const AssignProblem& problem, const AssignOptions& options, Core core)
+  Solver(const AssignProblem& problem, const AssignOptions& options, const CoreSearchRow& search,
+         Core core)
       : problem_(problem),
         options_(options),
         core_(std::move(core)),
         tables_(core_),
         dual_(core_, tables_),
-        search_(core_, tables_, options.seed),
+        is_rival_(&search != &core_searches().front()),
+        search_(search.make(core_, tables_, options.seed)),
         pool_(std::clamp(options.threads, 1, 2)),
         slice_windows_(windows_of_slice(core_)) {
     result_.core = sizes_of(core_);
@@ -67,9 +69,9 @@ class Solver {
   Result<AssignResult> run(Clock::time_point begin) {
     begin_ = begin;
     HONE_TRY(take_start());
-    if (HONE_TRY(try_all())) return std::move(result_);
+    if (!is_rival_ && HONE_TRY(try_all())) return std::move(result_);
     // A first bound, so that the cost has something beside it.
-    dual_.improve(2 * (std::abs(search_.best_cost()) + 1));
+    dual_.improve(2 * (std::abs(search_->best_cost()) + 1));
     ++result_.sweeps;
     raise_bound();
     take_best();
@@ -84,7 +86,7 @@ class Solver {
  private:
   bool is_over() const {
     if (options_.cancel != nullptr && options_.cancel->cancelled()) return true;
-    if (options_.steps > 0 && result_.windows + result_.sweeps >= options_.steps) return true;
+    if (options_.steps > 0 && result_.steps + result_.sweeps >= options_.steps) return true;
     return is_late();
   }
   bool is_late() const {
@@ -105,10 +107,10 @@ class Solver {
     if (options_.start) {
       HONE_TRY(take(*options_.start));
       const std::vector<std::optional<uint32_t>> given = project(core_, *options_.start);
-      search_.start(options);
+      search_->start(options);
       for (size_t i = 0; i < given.size(); ++i) options[i] = given[i].value_or(options[i]);
     }
-    search_.start(std::move(options));
+    search_->start(std::move(options));
     return {};
   }
 
@@ -127,11 +129,11 @@ class Solver {
 
   // Takes the search's best, if that is better.
   void take_best() {
-    if (search_.best_cost() == taken_cost_ && search_.best_full_times() == taken_full_) return;
-    taken_cost_ = search_.best_cost();
-    taken_full_ = search_.best_full_times();
+    if (search_->best_cost() == taken_cost_ && search_->best_full_times() == taken_full_) return;
+    taken_cost_ = search_->best_cost();
+    taken_full_ = search_->best_full_times();
     const std::optional<Int128> before = result_.bounds.cost;
-    const Status judged = take(restore(problem_, core_, search_.best()));
+    const Status judged = take(restore(problem_, core_, search_->best()));
     HONE_CHECK(judged.ok(), "{}", judged.error().what());
     if (result_.bounds.cost != before) tell();
   }
@@ -174,19 +176,19 @@ class Solver {
   // Sweeps of the bound and windows of the search, side by side; then the search gets the prices.
   void slice() {
     const double known =
-        search_.best_full_times() == 0 ? search_.best_cost() : 2 * std::abs(search_.best_cost());
+        search_->best_full_times() == 0 ? search_->best_cost() : 2 * std::abs(search_->best_cost());
     int64_t sweeps = 0, windows = 0;
     pool_.parallel_for(0, 2, 1, [&](int64_t from, int64_t to) {
       for (int64_t part = from; part < to; ++part) {
         if (part == 0)
           for (; sweeps < kSweeps && !is_late(); ++sweeps) dual_.improve(known);
         else
-          for (; windows < slice_windows_ && !is_late(); ++windows) search_.step();
+          for (; windows < slice_windows_ && !is_late(); ++windows) search_->step();
       }
     });
     result_.sweeps += sweeps;
-    result_.windows += windows;
-    search_.set_prices(dual_.prices(), dual_.priced_costs(dual_.prices()), dual_.picks());
+    result_.steps += windows;
+    search_->set_prices(dual_.prices(), dual_.priced_costs(dual_.prices()), dual_.picks());
   }
 
   Result<AssignResult> finish() {
@@ -203,7 +205,8 @@ class Solver {
   const Core core_;
   const CoreTables tables_;
   Dual dual_;
-  AssignSearch search_;
+  const bool is_rival_;  // it has to find by itself what is easy, too
+  const std::unique_ptr<CoreSearch> search_;
   ThreadPool pool_;
   const int64_t slice_windows_;
   Clock::time_point begin_;
@@ -227,8 +230,10 @@ Result<AssignResult> solve(const AssignProblem& problem, const AssignOptions& op
   if (options.start && options.start->size() != problem.nodes.size())
     return bad_input("the start has {} options for {} nodes", options.start->size(),
                      problem.nodes.size());
+  const CoreSearchRow* search = &core_searches().front();
+  if (!options.search.empty()) search = HONE_TRY(find_core_search(options.search));
   Core core = HONE_TRY(reduce(problem, {.reduce = options.reduce}));
-  return Solver(problem, options, std::move(core)).run(begin);
+  return Solver(problem, options, *search, std::move(core)).run(begin);
 }
 
 }  // namespace hone

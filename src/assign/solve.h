@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "assign/problem.h"
 #include "base/progress.h"
@@ -17,10 +18,11 @@ struct AssignBounds {
 };
 
 struct AssignOptions {
+  std::string search = {};  // a row of searches.def; empty: the first one
   // Limits; at the first that is reached the best so far is the answer. 0: none. Without limits it
   // ends when the cost is proved to be the least.
   double seconds = 0;
-  int64_t steps = 0;  // windows and sweeps: the answer is then the same on every machine
+  int64_t steps = 0;  // of the search and the bound: the answer is the same on every machine
   uint64_t seed = 0;
   int threads = 1;  // at most 2 are used; the answer does not depend on them
   bool reduce = true;
@@ -47,8 +49,8 @@ struct AssignResult {
   AssignVerdict verdict = AssignVerdict::none;
   Assignment assignment;  // the best; without a solution, the one that comes closest
   AssignBounds bounds;
-  AssignSizes core;  // what was left after the reduction
-  int64_t windows = 0;
+  AssignSizes core;   // what was left after the reduction
+  int64_t steps = 0;  // of the search
   int64_t sweeps = 0;
 };
 

@@ -1,3 +1,4 @@
+#include "assign/core_search.h"
 #include "assign/json.h"
 #include "assign/solve.h"
 #include "base/file.h"
@@ -69,6 +70,8 @@ Result<AssignOptions> assign_options(const Arguments& arguments, Console& consol
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   options.threads = static_cast<int>(std::clamp<int64_t>(arguments.integer("threads"), 0, 3));
   options.reduce = !arguments.given("no-reduce");
+  options.search = arguments.text("search");
+  HONE_TRY(find_core_search(options.search));
   options.cancel = &console.cancel();
   if (options.threads < 1 || options.threads > 2)
     return usage_error("--threads: 1 or 2 are possible, not {}", arguments.integer("threads"));
@@ -97,8 +100,8 @@ Status cmd_assign(const Arguments& arguments, Console& console) {
   console.note("{} nodes, {} edges; {} nodes, {} edges and {} moments after the reduction",
                problem.nodes.size(), problem.edges.size(), result.core.nodes, result.core.edges,
                result.core.times);
-  console.note("{}{}; {} windows, {} sweeps", bounds_text(result.bounds),
-               result.verdict == AssignVerdict::optimal ? ", the least" : "", result.windows,
+  console.note("{}{}; {} steps, {} sweeps", bounds_text(result.bounds),
+               result.verdict == AssignVerdict::optimal ? ", the least" : "", result.steps,
                result.sweeps);
   HONE_TRY(console.cancel().check());
   if (result.bounds.cost) return {};

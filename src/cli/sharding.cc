@@ -1,5 +1,6 @@
 #include "cli/sharding.h"
 
+#include "assign/core_search.h"
 #include "base/text.h"
 #include "cli/budget.h"
 #include "cli/console.h"
@@ -25,6 +26,10 @@ Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console&
   if (arguments.given("budget")) {
     const std::string budget = arguments.text("budget");
     options.seconds = HONE_TRY(parse_budget(budget));
+  }
+  if (arguments.given("search")) {
+    options.search = arguments.text("search");
+    HONE_TRY(find_core_search(options.search));
   }
   if (arguments.given("seed")) options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   if (!arguments.given("memory")) return options;

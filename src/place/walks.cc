@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "assign/walk.h"
 #include "place/learned.h"
 #include "place/state.h"
 
@@ -10,10 +11,10 @@
 namespace hone {
 namespace {
 
-constexpr double kHot = 0.03, kCold = 2e-5;  // of the value: heat at first and at the end
-constexpr size_t kMostTogether = 256;        // units that move at once
-constexpr double kWeakest = 1e-3;            // of the value: what a tensor costs that holds two
+constexpr size_t kMostTogether = 256;  // units that move at once
+constexpr double kWeakest = 1e-3;      // of the value: what a tensor costs that holds two
 
+// A walker (assign/walk.h).
 class Walk {
  public:
   // `advice` says by unit and device how likely a policy finds it. Without a policy it is empty.
@@ -37,24 +38,27 @@ class Walk {
     return !movable_.empty() || (asks_for_order() && run_.problem().nodes.size() > 1);
   }
 
-  // One step; a worse placement is taken with a probability that falls with the heat.
-  void step(double heat) {
-    const double before = state_->rank();
-    if (asks_for_order() && (movable_.empty() || run_.rng().chance(kOrderShare))) {
+  bool move(Rng& rng) {
+    if (asks_for_order() && (movable_.empty() || rng.chance(kOrderShare))) {
       const auto count = static_cast<uint64_t>(run_.problem().nodes.size());
-      state_->swap_priorities(static_cast<uint32_t>(run_.rng().below(count)),
-                              static_cast<uint32_t>(run_.rng().below(count)));
-    } else {
-      propose();
-      if (moves_.empty()) return run_.count_trials(1);
-      state_->apply(moves_);
+      state_->swap_priorities(static_cast<uint32_t>(rng.below(count)),
+                              static_cast<uint32_t>(rng.below(count)));
+      return true;
     }
-    const double rise = state_->rank() - before;
-    if (!(rise <= 0 || run_.rng().uniform() < std::exp(-rise / (heat * run_.best_value()))))
-      return state_->undo();
+    propose();
+    if (moves_.empty()) {
+      run_.count_trials(1);
+      return false;
+    }
+    state_->apply(moves_);
+    return true;
+  }
+  void undo() { state_->undo(); }
+  void keep() {
     if (state_->value() < run_.best_value() * (1 - 1e-12)) run_.offer(state_->placement());
   }
-
+  double rank() const { return state_->rank(); }
+  double scale() const { return run_.best_value(); }
   void back_to_best() { state_.emplace(run_, run_.best()); }
 
  private:
@@ -124,22 +128,15 @@ class Walk {
   std::vector<PlaceMove> moves_;
 };
 
-// Twice from hot to cold: the second time from the best.
 void cool(PlaceRun& run, Walk& walk) {
   if (!walk.can_move()) return;
   constexpr int64_t kPerLook = 16;  // steps between looks at the clock
   const double from = run.progress();
   const double rest = std::max(1 - from, 1e-9);
-  bool is_second = false;
+  CoolingWalk cooling;
   while (run.may_go_on()) {
-    double done = 2 * (run.progress() - from) / rest;
-    if (done >= 1 && !is_second) {
-      walk.back_to_best();
-      is_second = true;
-    }
-    done = is_second ? done - 1 : done;
-    const double heat = kHot * std::pow(kCold / kHot, std::clamp(done, 0.0, 1.0));
-    for (int64_t i = 0; i < kPerLook && run.may_go_on(); ++i) walk.step(heat);
+    const double done = (run.progress() - from) / rest;
+    for (int64_t i = 0; i < kPerLook && run.may_go_on(); ++i) cooling.step(walk, done, run.rng());
   }
 }
 
@@ -162,12 +159,8 @@ void place_chain(PlaceRun& run) {
   if (!run.has_best()) return;
   Walk walk(run);
   if (!walk.can_move()) return;
-  constexpr double kHeat = 0.002;  // of the value
-  constexpr int64_t kStepsToBest = 1000;
-  for (int64_t steps = 1; run.may_go_on(); ++steps) {
-    walk.step(kHeat);
-    if (steps % kStepsToBest == 0) walk.back_to_best();
-  }
+  MarkovChain chain;
+  while (run.may_go_on()) chain.step(walk, run.rng());
 }
 
 }  // namespace hone

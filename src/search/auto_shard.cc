@@ -86,7 +86,8 @@ class AutoSharder {
                                              std::optional<int64_t> bytes) const {
     problem.problem.usage_limit = bytes;
     constexpr double kSolutions = std::size(kExchangeShares) + 1;
-    AssignOptions options = {.seconds = options_.seconds / kSolutions,
+    AssignOptions options = {.search = options_.search,
+                             .seconds = options_.seconds / kSolutions,
                              .steps = options_.steps,
                              .seed = options_.seed,
                              .cancel = options_.cancel};

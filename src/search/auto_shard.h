@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "assign/problem.h"
@@ -22,9 +23,10 @@
 namespace hone {
 
 struct AutoShardOptions {
-  int64_t memory = 0;   // bytes that a device may use; 0: those that the System's devices have
-  double seconds = 10;  // for all solutions of the assignment together; 0: no limit
-  int64_t steps = 0;    // AssignOptions::steps
+  std::string search = {};  // AssignOptions::search
+  int64_t memory = 0;       // bytes that a device may use; 0: those that the System's devices have
+  double seconds = 10;      // for all solutions of the assignment together; 0: no limit
+  int64_t steps = 0;        // AssignOptions::steps
   uint64_t seed = 0;
   const CancelToken* cancel = nullptr;
 };

@@ -8,6 +8,7 @@
 #include "assign/core.h"
 #include "assign/json.h"
 #include "base/file.h"
+#include "tests/assign/plain_judge.h"
 #include "tests/assign/random_problem.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
@@ -15,49 +16,10 @@
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::cost_of;
+using tested::least_cost;
 using tested::random_assign;
 using tested::refuses;
-
-// A plain judge: moment by moment, and edge by edge. None, if the assignment is not allowed.
-std::optional<Int128> cost_of(const AssignProblem& problem, const Assignment& assignment) {
-  Int128 cost = 0;
-  int64_t last = 0;
-  for (size_t i = 0; i < assignment.size(); ++i) {
-    const AssignNode& node = problem.nodes[i];
-    if (node.costs[assignment[i]] >= kForbiddenCost) return std::nullopt;
-    cost += node.costs[assignment[i]];
-    last = std::max(last, node.end);
-  }
-  for (const AssignEdge& edge : problem.edges) {
-    const int64_t pair =
-        problem.tables[edge.table][assignment[edge.first] * problem.options(edge.second) +
-                                   assignment[edge.second]];
-    if (pair >= kForbiddenCost) return std::nullopt;
-    cost += pair;
-  }
-  for (int64_t moment = 0; problem.usage_limit && moment < last; ++moment) {
-    Int128 usage = 0;
-    for (size_t i = 0; i < assignment.size(); ++i)
-      if (problem.nodes[i].begin <= moment && moment < problem.nodes[i].end)
-        usage += problem.nodes[i].usages[assignment[i]];
-    if (usage > *problem.usage_limit) return std::nullopt;
-  }
-  return cost;
-}
-
-// The least cost of all assignments.
-std::optional<Int128> least_cost(const AssignProblem& problem) {
-  std::optional<Int128> least;
-  Assignment assignment(problem.nodes.size());
-  while (true) {
-    const std::optional<Int128> cost = cost_of(problem, assignment);
-    if (cost && (!least || *cost < *least)) least = cost;
-    size_t i = 0;
-    while (i < assignment.size() && ++assignment[i] == problem.options(static_cast<uint32_t>(i)))
-      assignment[i++] = 0;
-    if (i == assignment.size()) return least;
-  }
-}
 
 std::string text(Int128 number) { return fmt::format("{}", number); }
 
@@ -137,7 +99,7 @@ TEST(Solve, GivesTheSameByTheSameSeedOnOneThreadAndTwo) {
   ASSERT_TRUE(one.ok() && two.ok());
   EXPECT_EQ(one->assignment, two->assignment);
   EXPECT_EQ(text(one->bounds.bound), text(two->bounds.bound));
-  EXPECT_EQ(one->windows, two->windows);
+  EXPECT_EQ(one->steps, two->steps);
 }
 
 TEST(Solve, IsNeverWorseThanItsStart) {
@@ -215,7 +177,7 @@ TEST(Solve, EndsWhenItIsCancelled) {
   token.cancel();
   const Result<AssignResult> result = solve(problem, {.cancel = &token});
   ASSERT_TRUE(result.ok());
-  EXPECT_LE(result->windows, 1);
+  EXPECT_LE(result->steps, 1);
 }
 
 TEST(Solve, ReducesFunctionsAndChainsToNothing) {

@@ -35,6 +35,12 @@ fails 3 "1 options for 3 nodes" three.json --from short.txt
 fails 2 "--threads" three.json --threads 3
 fails 2 "--seconds" three.json --seconds=-1
 fails 2 "--check" three.json --check solution.txt --from solution.txt
+# Other searches behind the same options.
+for search in windows chain greedy random; do
+  says "cost 17, bound " three.json --search $search --seconds 0 --steps 500
+  [[ $(<out) == "[1, 1, 1]" ]]
+done
+fails 2 "no search 'best'" three.json --search best
 
 # A larger one: the same seed gives the same, and Ctrl-C keeps the best so far.
 awk 'BEGIN {
@@ -63,7 +69,7 @@ awk 'BEGIN {
 hone large.json --seconds 0 --steps 500 --seed 4 --threads 1 -o one.txt 2>err
 hone large.json --seconds 0 --steps 500 --seed 4 --threads 2 -o two.txt 2>err
 cmp one.txt two.txt
-grep -Eq "^cost [0-9]+, bound [0-9]+, gap [0-9.]+ %; [0-9]+ windows, [0-9]+ sweeps$" err
+grep -Eq "^cost [0-9]+, bound [0-9]+, gap [0-9.]+ %; [0-9]+ steps, [0-9]+ sweeps$" err
 hone large.json --check one.txt 2>err
 rm err
 "$HONE" assign large.json --seconds 0 --progress json -o best.txt >out 2>err &

@@ -101,6 +101,11 @@ printf 'mesh x=2\nshard %%w = [-, x]\n' >part.shard
 hone wide.hone --shard part.shard -o full.shard >out 2>err
 grep -q "^shard %w = \[-, x\]$" full.shard
 grep -q "gap" err
+# Another search, whose plan is one like any other.
+hone wide.hone --mesh x=2 --search chain --budget 1s -o chain.shard >out 2>err
+grep -q "bound .*, gap " err
+"$HONE" check wide.hone --shard chain.shard --cache none >out 2>err
+fails 2 "no search 'best'" wide.hone --mesh x=2 --search best
 # A model that is too large for one device runs on four.
 fails 5 "within 1.7 MiB" wide.hone --mesh x=1 --memory 1800000
 hone wide.hone --mesh x=4 --memory 1800000 -o four.shard >out 2>err
@@ -221,6 +226,7 @@ hone() { "$HONE" shard "$@"; }
 fails 2 "no mesh" two.hone --shard 'x=[x, -]'
 fails 2 "a mesh of its own" said.hone --mesh x=2
 fails 2 "chosen by price" two.hone --mesh x=2 --shard 'x=[x, -]' --budget 1s
+fails 2 "chosen by price" two.hone --mesh x=2 --shard 'x=[x, -]' --search chain
 fails 2 "is not a number of bytes" two.hone --mesh x=2 --memory much
 fails 2 "has 2 devices, and 'ring:4' 4" two.hone --mesh x=2 --system ring:4
 # How much is missing, and which values take it.

@@ -272,6 +272,45 @@ TEST(AutoShard, DividesTheLoopsOfARecurrentModel) {
   EXPECT_LT(made->best.seconds, *made->whole);
 }
 
+// ---- Searches -----------------------------------------------------------------------------------
+
+// All look for the same least sum; those that are not the first one prove nothing by themselves.
+TEST(AutoShard, HasRivalsBehindOneInterface) {
+  const Graph graph = subject(layers(512));
+  const Result<AutoSharding> best = sharded(graph, "x=2,y=2", ring(4));
+  ASSERT_TRUE(best.ok()) << best.error().to_string();
+  ASSERT_TRUE(best->is_optimal);
+  for (const std::string_view search : {"chain", "greedy", "random"}) {
+    const Result<AutoSharding> made =
+        sharded(graph, "x=2,y=2", ring(4), {.search = std::string(search)});
+    ASSERT_TRUE(made.ok()) << search << made.error().to_string();
+    EXPECT_LE(made->best.seconds, *made->whole) << search;
+    EXPECT_GE(made->price, best->price) << search;
+    if (search != "random") EXPECT_EQ(made->price, best->price) << search;
+    const Result<AutoSharding> again =
+        sharded(graph, "x=2,y=2", ring(4), {.search = std::string(search)});
+    EXPECT_EQ(print_shard_plan(again->best.graph, *mesh_of("x=2,y=2")),
+              print_shard_plan(made->best.graph, *mesh_of("x=2,y=2")))
+        << search;
+    EXPECT_EQ(judge_mesh(graph, made->best.partition, 1), "") << search;
+  }
+  EXPECT_THAT(sharded(graph, "x=2,y=2", ring(4), {.search = "best"}),
+              refuses(ErrorCode::usage, "'best' ... windows, chain"));
+}
+
+TEST(AutoShard, KeepsWithinTheMemoryByEachSearch) {
+  System system = ring(4);
+  system.links[0].bytes_per_second = 1e7;
+  const Graph graph = subject(layers(64));
+  const int64_t limit = sharded(graph, "x=4", system)->best.memory * 3 / 5;
+  for (const std::string_view search : {"chain", "greedy", "random"}) {
+    const Result<AutoSharding> made =
+        sharded(graph, "x=4", system, {.search = std::string(search), .memory = limit});
+    ASSERT_TRUE(made.ok()) << search << made.error().to_string();
+    EXPECT_LE(made->best.memory, limit) << search;
+  }
+}
+
 // ---- Models -------------------------------------------------------------------------------------
 
 // Tiny models of the zoo with an even batch: whatever is chosen computes the same.

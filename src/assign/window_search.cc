@@ -1,4 +1,4 @@
-#include "assign/search.h"
+#include "assign/window_search.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,81 +21,9 @@ constexpr Stage kStages[] = {{1, 1},    {1.5, 1}, {2.5, 1}, {5, 1},   {20, 1},
 
 }  // namespace
 
-// ---- The state
-// -----------------------------------------------------------------------------------
-
-CoreState::CoreState(const Core& core, const CoreTables& tables)
-    : core_(core), tables_(tables), penalties_(core.slack.size()) {}
-
-void CoreState::set(std::vector<uint32_t> options) {
-  options_ = std::move(options);
-  free_.assign(core_.slack.begin(), core_.slack.end());
-  cost_ = 0;
-  for (size_t i = 0; i < options_.size(); ++i) {
-    const CoreNode& node = core_.nodes[i];
-    cost_ += static_cast<double>(node.costs[options_[i]]);
-    for (size_t s = 0; s < node.spans.size(); ++s)
-      for (uint32_t t = node.spans[s].from; t < node.spans[s].to; ++t)
-        free_[t] -= static_cast<double>(node.usages_in(s)[options_[i]]);
-  }
-  for (uint32_t e = 0; e < core_.edges.size(); ++e) {
-    const CoreEdge& edge = core_.edges[e];
-    const size_t length = row_length(core_.nodes[edge.second].options());
-    cost_ += tables_.rows(e, edge.first)[options_[edge.first] * length + options_[edge.second]];
-  }
-  full_times_ = std::ranges::count_if(free_, [](double free) { return free < 0; });
-  set_penalties(std::move(penalties_));
-}
-
-void CoreState::set_penalties(std::vector<double> penalties) {
-  penalties_ = std::move(penalties);
-  penalty_ = 0;
-  for (size_t t = 0; t < free_.size(); ++t) penalty_ += penalties_[t] * std::max(-free_[t], 0.0);
-}
-
-double CoreState::change_of_cost(uint32_t index, uint32_t option) const {
-  const CoreNode& node = core_.nodes[index];
-  const uint32_t old = options_[index];
-  auto change = static_cast<double>(node.costs[option] - node.costs[old]);
-  const size_t length = row_length(node.options());
-  for (uint32_t e : node.edges) {
-    const uint32_t other = core_.edges[e].other(index);
-    const double* row = tables_.rows(e, other) + options_[other] * length;
-    change += row[option] - row[old];
-  }
-  return change;
-}
-
-void CoreState::take(uint32_t index, uint32_t option) {
-  const CoreNode& node = core_.nodes[index];
-  const uint32_t old = options_[index];
-  cost_ += change_of_cost(index, option);
-  options_[index] = option;
-  for (size_t s = 0; s < node.spans.size(); ++s) {
-    const auto more = static_cast<double>(node.usages_in(s)[option] - node.usages_in(s)[old]);
-    if (more == 0) continue;
-    double change = 0;
-    int64_t full = 0;
-    const uint32_t to = node.spans[s].to;
-    for (uint32_t t = node.spans[s].from; t < to; ++t) {
-      const double was = free_[t], is = was - more;
-      change += penalties_[t] * (std::min(was, 0.0) - std::min(is, 0.0));
-      full += static_cast<int64_t>(is < 0) - static_cast<int64_t>(was < 0);
-      free_[t] = is;
-    }
-    penalty_ += change;
-    full_times_ += full;
-  }
-}
-
-// ---- The search
-// ----------------------------------------------------------------------------------
-
-AssignSearch::AssignSearch(const Core& core, const CoreTables& tables, uint64_t seed)
-    : core_(core),
-      rng_(seed),
+WindowSearch::WindowSearch(const Core& core, const CoreTables& tables, uint64_t seed)
+    : CoreSearch(core, tables, seed),
       window_(core, tables),
-      state_(core, tables),
       costs_(core.nodes.size()),
       is_in_(core.nodes.size()),
       alive_(core.slack.size() / kTimeStep + 1) {
@@ -107,7 +35,7 @@ AssignSearch::AssignSearch(const Core& core, const CoreTables& tables, uint64_t 
   for (const CoreNode& node : core.nodes) paid_.emplace_back(node.options());
 }
 
-void AssignSearch::set_prices(const std::vector<double>& prices,
+void WindowSearch::set_prices(const std::vector<double>& prices,
                               std::vector<std::vector<double>> costs, std::vector<uint32_t> picks) {
   prices_ = prices;
   picks_ = std::move(picks);
@@ -117,9 +45,8 @@ void AssignSearch::set_prices(const std::vector<double>& prices,
       paid_[i][x] -= static_cast<double>(core_.nodes[i].costs[x]);
 }
 
-void AssignSearch::start(std::vector<uint32_t> options) {
-  state_.set(std::move(options));
-  keep_best();
+void WindowSearch::start(std::vector<uint32_t> options) {
+  CoreSearch::start(std::move(options));
   stage_ = 0;
   begin_stage();
 }
@@ -127,12 +54,12 @@ void AssignSearch::start(std::vector<uint32_t> options) {
 // ---- Rounds
 // --------------------------------------------------------------------------------------
 
-void AssignSearch::begin_round() {
+void WindowSearch::begin_round() {
   ++round_;
-  start(round_ % kPicksEvery == 0 && !picks_.empty() ? picks_ : best_);
+  start(round_ % kPicksEvery == 0 && !picks_.empty() ? picks_ : best());
 }
 
-void AssignSearch::begin_stage() {
+void WindowSearch::begin_stage() {
   const Stage& stage = kStages[stage_];
   stage_left_ = std::max<int64_t>(50, static_cast<int64_t>(core_.nodes.size()) / 4);
   share_ = stage.share;
@@ -148,14 +75,14 @@ void AssignSearch::begin_stage() {
 // ---- Windows
 // -------------------------------------------------------------------------------------
 
-void AssignSearch::enter(uint32_t node) {
+void WindowSearch::enter(uint32_t node) {
   if (is_in_[node]) return;
   is_in_[node] = true;
   nodes_.push_back(node);
 }
 
 // A connected part: neighbours of its nodes join at random.
-void AssignSearch::grow_by_edges(uint32_t from, size_t size) {
+void WindowSearch::grow_by_edges(uint32_t from, size_t size) {
   const size_t begin = nodes_.size();
   enter(from);
   for (size_t tries = 4 * size; nodes_.size() < size && begin < nodes_.size() && tries > 0;
@@ -170,7 +97,7 @@ void AssignSearch::grow_by_edges(uint32_t from, size_t size) {
 }
 
 // Nodes that compete for what is free at a time, and some around them.
-void AssignSearch::grow_by_time(uint32_t time, size_t size) {
+void WindowSearch::grow_by_time(uint32_t time, size_t size) {
   const std::vector<uint32_t>& alive = alive_[time / kTimeStep];
   if (alive.empty()) return;
   const size_t each = 1 + rng_.below(8);
@@ -178,7 +105,7 @@ void AssignSearch::grow_by_time(uint32_t time, size_t size) {
     grow_by_edges(alive[rng_.below(alive.size())], std::min(size, nodes_.size() + each));
 }
 
-void AssignSearch::choose_window() {
+void WindowSearch::choose_window() {
   for (uint32_t node : nodes_) is_in_[node] = false;
   nodes_.clear();
   const double largest = std::min(static_cast<double>(core_.nodes.size()), kMaxWindow);
@@ -197,13 +124,13 @@ void AssignSearch::choose_window() {
 
 // Windows are judged by the cost, penalties, and a share of what usage costs at the prices.
 // With all of it usage is saved that others can use.
-double AssignSearch::judged() const {
+double WindowSearch::judged() const {
   double sum = state_.cost() + state_.penalty();
   for (uint32_t node : nodes_) sum += share_ * paid_[node][state_.options()[node]];
   return sum;
 }
 
-void AssignSearch::price_window() {
+void WindowSearch::price_window() {
   for (uint32_t i : nodes_) {
     const CoreNode& node = core_.nodes[i];
     std::vector<double>& costs = costs_[i];
@@ -215,7 +142,7 @@ void AssignSearch::price_window() {
 
 // Adds prices of times that are too full at the moment: the penalty, or a price at which the gain
 // is gone, if that is less.
-void AssignSearch::price_times(double gain) {
+void WindowSearch::price_times(double gain) {
   uint32_t from = UINT32_MAX, to = 0;
   for (uint32_t i : nodes_)
     for (const CoreSpan& span : core_.nodes[i].spans) {
@@ -246,7 +173,7 @@ void AssignSearch::price_times(double gain) {
   }
 }
 
-bool AssignSearch::try_window() {
+bool WindowSearch::try_window() {
   before_.clear();
   for (uint32_t node : nodes_) before_.push_back(state_.options()[node]);
   const double judged_before = judged();
@@ -276,16 +203,7 @@ bool AssignSearch::try_window() {
   return false;
 }
 
-void AssignSearch::keep_best() {
-  if (!best_.empty() && (state_.full_times() > best_full_ ||
-                         (state_.full_times() == best_full_ && state_.cost() >= best_cost_)))
-    return;
-  best_ = state_.options();
-  best_cost_ = state_.cost();
-  best_full_ = state_.full_times();
-}
-
-void AssignSearch::step() {
+void WindowSearch::step() {
   if (core_.nodes.empty()) return;
   if (stage_left_-- == 0) {
     if (++stage_ == std::ssize(kStages))
@@ -295,6 +213,11 @@ void AssignSearch::step() {
   }
   choose_window();
   if (try_window()) keep_best();
+}
+
+std::unique_ptr<CoreSearch> make_windows_search(const Core& core, const CoreTables& tables,
+                                                uint64_t seed) {
+  return std::make_unique<WindowSearch>(core, tables, seed);
 }
 
 }  // namespace hone
