@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "shard/mesh_program.h"
-#include "timeline/collective_price.h"
+#include "timeline/collective_rates.h"
 
 namespace hone::cli {
 
@@ -44,10 +44,10 @@ std::vector<Collective> gathers_of(const ShardingConflict& conflict, const Mesh&
 }
 
 Result<std::string> seconds_text(const ShardingConflict& conflict, const Mesh& mesh,
-                                 const System& system) {
+                                 CollectiveRates& rates) {
   const std::vector<Collective> groups = gathers_of(conflict, mesh);
   if (groups.empty()) return std::string();
-  const Result<CollectivePrice> best = best_schedule(groups, 1, system);
+  const Result<CollectivePrice> best = rates.best(groups, 1);
   // Nobody simulates exchanges of that many devices.
   if (!best.ok() && best.error().code() != ErrorCode::limit) return best.error();
   return best.ok() ? format_seconds(best->seconds) : "-";
@@ -56,6 +56,7 @@ Result<std::string> seconds_text(const ShardingConflict& conflict, const Mesh& m
 }  // namespace
 
 Result<std::string> sharding_conflicts_text(const Propagation& propagation, const System& system) {
+  CollectiveRates rates(system);
   std::map<std::vector<int64_t>, std::string> known;  // by bytes and axes
   TextTable table("llllrr", {"conflict at", "kept", "because", "against", "bytes", "takes"});
   for (const ShardingConflict& one : propagation.conflicts) {
@@ -63,7 +64,7 @@ Result<std::string> sharding_conflicts_text(const Propagation& propagation, cons
     for (const MeshPart& part : one.axes)
       key.insert(key.end(), {static_cast<int64_t>(part.axis), part.before, part.size});
     const auto [takes, is_new] = known.try_emplace(std::move(key));
-    if (is_new) takes->second = HONE_TRY(seconds_text(one, *propagation.mesh, system));
+    if (is_new) takes->second = HONE_TRY(seconds_text(one, *propagation.mesh, rates));
     table.add_row({one.node, one.kept.value + " " + one.kept.dims, one.kept.because,
                    one.other.value + " " + one.other.dims, format_bytes(one.bytes), takes->second});
   }

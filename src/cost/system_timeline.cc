@@ -15,6 +15,7 @@
 #include "plan/planned_kernels.h"
 #include "program/lower/lower.h"
 #include "program/tasks.h"
+#include "timeline/collective_rates.h"
 #include "timeline/step_jobs.h"
 #include "timeline/task_jobs.h"
 
@@ -100,7 +101,7 @@ Result<Exchange> exchange_of(const Graph& graph, NodeId n, CollectiveKind kind,
 // Equal exchanges are priced once: gradients of layers are alike.
 class BestSchedules {
  public:
-  explicit BestSchedules(const System& system) : system_(system) {}
+  explicit BestSchedules(const System& system) : system_(system), rates_(system) {}
 
   Status add(const Graph& graph, Plan& plan) {
     for (const NodeId n : graph.nodes()) {
@@ -142,7 +143,7 @@ class BestSchedules {
       if (one.element_bytes == exchange.element_bytes &&
           std::ranges::equal(one.groups, exchange.groups, is_same))
         return one.best;
-    Result<CollectivePrice> best = best_schedule(exchange.groups, exchange.element_bytes, system_);
+    Result<CollectivePrice> best = rates_.best(exchange.groups, exchange.element_bytes);
     if (!best.ok() && best.error().code() != ErrorCode::limit)
       return Error(best.error()).about(graph.describe(n));
     Asked one = {exchange.groups, exchange.element_bytes, std::nullopt};
@@ -152,6 +153,7 @@ class BestSchedules {
   }
 
   const System& system_;
+  CollectiveRates rates_;
   std::vector<Asked> asked_;
 };
 

@@ -9,7 +9,6 @@
 #include "rewrite/prepare.h"
 #include "shard/mesh_program.h"
 #include "shard/padded_reshard.h"
-#include "timeline/collective_price.h"
 
 namespace hone {
 namespace {
@@ -132,8 +131,8 @@ Result<double> ShardPrices::exchange(const ReshardStep& step, int64_t element_by
     groups.push_back({.kind = kind_of(step.kind),
                       .devices = {at, at + step.part.size},
                       .elements = std::max<int64_t>(1, bytes / element_bytes)});
-  const Result<CollectivePrice> best = best_schedule(groups, element_bytes, system_);
-  // It takes longer than a timeline lasts.
+  const Result<CollectivePrice> best = collectives_.best(groups, element_bytes);
+  // No timeline has as many messages, or it takes longer than one lasts.
   if (!best.ok() && best.error().code() != ErrorCode::limit) return Error(best.error());
   const double seconds = best.ok() ? best->seconds : kTooLong;
   exchanges_.emplace(key, seconds);

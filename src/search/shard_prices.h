@@ -12,6 +12,7 @@
 #include "ir/sharding.h"
 #include "shard/node_division.h"
 #include "target/system.h"
+#include "timeline/collective_rates.h"
 
 // Prices on a System: of a node on the parts of a device, and of the way from one division of a
 // value to another. Each is priced alone.
@@ -23,7 +24,11 @@ class ShardPrices {
   // `costs` are of the system's targets.
   ShardPrices(const System& system, std::span<const std::shared_ptr<const Cost>> costs,
               MeshRef mesh, const CancelToken* cancel = nullptr)
-      : system_(system), costs_(costs), mesh_(std::move(mesh)), cancel_(cancel) {}
+      : system_(system),
+        costs_(costs),
+        mesh_(std::move(mesh)),
+        cancel_(cancel),
+        collectives_(system) {}
 
   // Seconds on the slowest target. Elementwise ops and copies count a part of their bytes, since
   // most are fused into their readers; other nodes are planned alone.
@@ -43,6 +48,7 @@ class ShardPrices {
   const std::span<const std::shared_ptr<const Cost>> costs_;
   const MeshRef mesh_;
   const CancelToken* cancel_;
+  CollectiveRates collectives_;
   std::map<uint64_t, double> nodes_;  // by the hash of the node on its parts
   using ExchangeKey = std::tuple<int, size_t, int64_t, int64_t, int64_t, int64_t>;
   std::map<ExchangeKey, double> exchanges_;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "cost/analytic.h"
 #include "ir/text.h"
 #include "learn/training_step.h"
@@ -270,6 +272,38 @@ TEST(AutoShard, DividesTheLoopsOfARecurrentModel) {
   inputs.insert(inputs.end(), model.constants.begin(), model.constants.end());
   EXPECT_EQ(judge_mesh(model.graph, made->best.partition, inputs), "");
   EXPECT_LT(made->best.seconds, *made->whole);
+}
+
+// ---- Many devices -------------------------------------------------------------------------------
+
+// More devices than a timeline of each has room for: exchanges have prices all the same, and more
+// devices are never slower.
+TEST(AutoShard, DividesAmongHundredsOfDevices) {
+  const Graph graph = subject(layers(4096));
+  double of_fewer = std::numeric_limits<double>::infinity();
+  for (const std::string_view preset : {"tree:1x8", "tree:8x8", "tree:64x8"}) {
+    const System system = preset_system(preset, sample()).value();
+    const Result<AutoSharding> made =
+        sharded(graph, mesh_text(*mesh_of_system(system)), system, {});
+    ASSERT_TRUE(made.ok()) << preset << made.error().to_string();
+    ASSERT_TRUE(made->whole.has_value());
+    EXPECT_LT(made->best.seconds, 0.3 * *made->whole) << preset;
+    EXPECT_LE(made->best.seconds, of_fewer) << preset;
+    of_fewer = made->best.seconds;
+  }
+}
+
+// Weights are too large for a device, so all of a host have parts of them, and exchange.
+TEST(AutoShard, PricesExchangesOfManyHosts) {
+  const System system = preset_system("tree:16x8", sample()).value();
+  const MeshRef mesh = mesh_of_system(system);
+  const Graph graph = subject(layers(4096));
+  const int64_t limit = 2 << 20;
+  const Result<AutoSharding> made = sharded(graph, mesh_text(*mesh), system, {.memory = limit});
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_LE(made->best.memory, limit);
+  EXPECT_FALSE(made->best.partition.messages.empty());
+  EXPECT_LT(made->price, 1);  // seconds: no exchange has the price of what nobody can tell
 }
 
 // ---- Searches -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include "target/presets.h"
 #include "tests/base/says_testing.h"
 #include "tests/target/target_testing.h"
+#include "timeline/collective_rates.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -144,19 +145,28 @@ TEST(SystemPlan, CollectivesInRegionsHaveTheBestScheduleToo) {
   }
 }
 
-// Too many messages to price: it stays open, and its size decides.
-TEST(SystemPlan, CollectivesOfManyDevicesStayOpen) {
-  const auto sum_of = [](int64_t devices) {
-    return parse_graph(fmt::format("graph @sum(%x: f32[1000]) {{\n"
-                                   "  %s = all_reduce %x {{kind = sum, group_size = {}}}\n"
+// Too many messages for a timeline: the closed form decides, and a permute, which has none and no
+// choice, stays open.
+TEST(SystemPlan, CollectivesOfManyDevicesHaveAScheduleToo) {
+  const auto exchange = [](std::string_view op, int64_t devices) {
+    return parse_graph(fmt::format("graph @g(%x: f32[100000]) {{\n"
+                                   "  %s = {}, group_size = {}}}\n"
                                    "  return %s\n}}\n",
-                                   devices))
+                                   op, devices))
         .value();
   };
+  constexpr std::string_view kSum = "all_reduce %x {kind = sum";
+  constexpr std::string_view kPermute = "permute %x {pairs = [0, 1, 1, 0]";
+  const System system = ring(256, 1e9);
   Plan plan;
-  ASSERT_TRUE(add_best_schedules(sum_of(256), ring(256, 1e9), plan).ok());
+  ASSERT_TRUE(add_best_schedules(exchange(kSum, 256), system, plan).ok());
+  Collective all = {.kind = CollectiveKind::all_reduce, .devices = {}, .elements = 100'000};
+  for (int32_t i = 0; i < 256; ++i) all.devices.push_back(i);
+  EXPECT_EQ(plan.collective.at("s"), CollectiveRates(system).best({&all, 1}, 4)->schedule);
+  plan = {};
+  ASSERT_TRUE(add_best_schedules(exchange(kPermute, 256), system, plan).ok());
   EXPECT_TRUE(plan.collective.empty());
-  ASSERT_TRUE(add_best_schedules(sum_of(8), ring(8, 1e9), plan).ok());
+  ASSERT_TRUE(add_best_schedules(exchange(kPermute, 8), ring(8, 1e9), plan).ok());
   EXPECT_EQ(plan.collective.size(), 1U);
 }
 
