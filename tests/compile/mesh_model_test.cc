@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <thread>
 
+#include "base/forked.h"
 #include "compile/mesh_division.h"
 #include "compile/spmd_programs.h"
 #include "ir/reference/evaluate.h"
@@ -16,6 +20,7 @@
 #include "tests/base/share_testing.h"
 #include "tests/shard/mesh_testing.h"
 #include "tests/shard/parts_testing.h"
+#include "tests/transport/processes.h"
 #include "transport/threads.h"
 #include "worker/crew.h"
 #include "zoo/random/random_graph.h"
@@ -105,60 +110,137 @@ struct Divided {
   Partition partition = {};
 };
 
-Result<std::vector<Tensor>> run_native(const Graph& given, const Divided& model,
+Result<std::vector<Tensor>> run_native(Crew& crew, const Graph& given, const Divided& model,
                                        std::span<const Tensor> inputs) {
-  const int64_t devices = model.partition.mesh->device_count();
   CompileOptions options;
   options.plan.threads = 1;
   const DividedCode code =
-      HONE_TRY(spmd_programs(model.partition.graph, *host_target(), std::move(options), devices,
-                             divided_inputs(model.partition)));
-  const std::shared_ptr<Crew> crew = HONE_TRY(Crew::lead(
-      HONE_TRY(make_thread_transport(static_cast<int32_t>(devices))), "test", {.version = "test"}));
-  const std::shared_ptr<const ManyDevices> loaded = HONE_TRY(crew->load(code));
+      HONE_TRY(spmd_programs(model.partition.graph, *host_target(), std::move(options),
+                             crew.devices(), divided_inputs(model.partition)));
+  const std::shared_ptr<const ManyDevices> loaded = HONE_TRY(crew.load(code));
   const std::shared_ptr<const MeshModel> whole = HONE_TRY(MeshModel::make(
       mesh_division(given, model.subject, model.partition), model.subject.constants, loaded));
   return whole->run(inputs);
 }
 
+Result<std::vector<Tensor>> run_on_threads(const Graph& given, const Divided& model,
+                                           std::span<const Tensor> inputs) {
+  const auto devices = static_cast<int32_t>(model.partition.mesh->device_count());
+  const std::shared_ptr<Crew> crew =
+      HONE_TRY(Crew::lead(HONE_TRY(make_thread_transport(devices)), "test", {.version = "test"}));
+  return run_native(*crew, given, model, inputs);
+}
+
+// Copies of this process, of one device each, that this one leads.
+class Processes {
+ public:
+  Processes(int32_t devices, bool by_tcp) {
+    const std::vector<int32_t> owned(static_cast<size_t>(devices), 1);
+    const tested::JoinGroup join = by_tcp ? tested::by_tcp(owned) : tested::by_shared_memory(owned);
+    // They are made before this process goes on: it waits until all have joined.
+    copies_ = std::thread([join, devices] {
+      std::vector<ForkedWork> works;
+      for (int32_t i = 1; i < devices; ++i)
+        works.emplace_back([&, i](const Tell&) {
+          const Result<std::unique_ptr<Transport>> group = join(i);
+          if (group.ok()) (void)serve_rank(**group, {.version = "test"});
+        });
+      EXPECT_TRUE(run_forked(works, {}, [](size_t, std::string_view) {}).ok());
+    });
+    const auto lead = [own = join]() -> Result<std::shared_ptr<Crew>> {
+      return Crew::lead(HONE_TRY(own(0)), "rank", {.version = "test"});
+    };
+    const Result<std::shared_ptr<Crew>> crew = lead();
+    EXPECT_TRUE(crew.ok()) << crew.error().to_string();
+    if (crew.ok()) crew_ = *crew;
+  }
+  ~Processes() {
+    crew_ = nullptr;  // it lets the others go
+    copies_.join();
+  }
+  Processes(const Processes&) = delete;
+
+  Crew* crew() const { return crew_.get(); }
+
+ private:
+  std::thread copies_;
+  std::shared_ptr<Crew> crew_;
+};
+
 // Composites are spelled out, so what they keep at higher precision is rounded.
 double tolerance_of(DType dtype) { return bits(dtype) > 16 ? 1e-4 : bits(dtype) > 8 ? 0.02 : 0.3; }
 
-// Random graphs, each node divided at random: native code gives what the whole graph gives.
-int judge_random_native(uint64_t first, uint64_t count) {
-  int right = 0;
+// A random graph, each node of which is divided at random.
+struct RandomCase {
+  uint64_t seed = 0;
+  Graph given;
+  Divided model;
+  std::vector<Tensor> inputs, want;
+};
+
+std::optional<RandomCase> random_case(uint64_t seed) {
+  RandomCase made = {.seed = seed,
+                     .given = random_graph({.seed = seed,
+                                            .min_steps = 3,
+                                            .max_steps = 8,
+                                            .max_elements = 2048,
+                                            .max_dim = 8,
+                                            .continuous = true}),
+                     .model = {},
+                     .inputs = {},
+                     .want = {}};
+  if (!made.given.is_static()) return std::nullopt;
+  Rng rng(seed);
+  const MeshRef mesh = tested::random_mesh(rng);
+  if (!check_can_partition(made.given, *mesh).ok()) return std::nullopt;
+  made.inputs = random_graph_inputs(made.given, seed);
+  Result<std::vector<Tensor>> want = evaluate(made.given, made.inputs);
+  if (!want.ok()) return std::nullopt;
+  made.want = std::move(*want);
+  made.model.subject = shard_subject(made.given, 16).value();
+  made.model.subject.graph = tested::randomly_divided(made.model.subject.graph, mesh, rng);
+  made.model.partition = partition_exactly(made.model.subject.graph, mesh).value();
+  return made;
+}
+
+// Native code gives what the whole graph gives.
+void judge(const RandomCase& one, const Result<std::vector<Tensor>>& have) {
+  ASSERT_TRUE(have.ok()) << "seed " << one.seed << ": " << have.error().to_string()
+                         << print(one.model.partition.graph);
+  ASSERT_EQ(have->size(), one.want.size());
+  for (size_t i = 0; i < have->size(); ++i)
+    EXPECT_EQ(
+        tested::difference({&(*have)[i], 1}, {&one.want[i], 1}, tolerance_of(one.want[i].dtype())),
+        "")
+        << "seed " << one.seed << print(one.given);
+}
+
+int judge_random_on_threads(uint64_t first, uint64_t count) {
+  int judged = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    const Graph given = random_graph({.seed = seed,
-                                      .min_steps = 3,
-                                      .max_steps = 8,
-                                      .max_elements = 2048,
-                                      .max_dim = 8,
-                                      .continuous = true});
-    if (!given.is_static()) continue;
-    Rng rng(seed);
-    const MeshRef mesh = tested::random_mesh(rng);
-    if (!check_can_partition(given, *mesh).ok()) continue;
-    const std::vector<Tensor> inputs = random_graph_inputs(given, seed);
-    const Result<std::vector<Tensor>> want = evaluate(given, inputs);
-    if (!want.ok()) continue;
-    Divided model = {.subject = shard_subject(given, 16).value()};
-    model.subject.graph = tested::randomly_divided(model.subject.graph, mesh, rng);
-    model.partition = partition_exactly(model.subject.graph, mesh).value();
-    const Result<std::vector<Tensor>> have = run_native(given, model, inputs);
-    if (!have.ok()) {
-      ADD_FAILURE() << "seed " << seed << ": " << have.error().to_string()
-                    << print(model.partition.graph);
-      continue;
-    }
-    EXPECT_EQ(have->size(), want->size());
-    for (size_t i = 0; i < std::min(have->size(), want->size()); ++i)
-      EXPECT_EQ(
-          tested::difference({&(*have)[i], 1}, {&(*want)[i], 1}, tolerance_of((*want)[i].dtype())),
-          "")
-          << "seed " << seed << print(given);
-    ++right;
+    const std::optional<RandomCase> one = random_case(seed);
+    if (!one) continue;
+    judge(*one, run_on_threads(one->given, one->model, one->inputs));
+    ++judged;
   }
-  return right;
+  return judged;
+}
+
+// Cases of one number of devices use the same processes.
+int judge_random_on_processes(uint64_t first, uint64_t count) {
+  std::map<int64_t, std::vector<RandomCase>> by_devices;
+  for (uint64_t seed = first; seed < first + count; ++seed)
+    if (std::optional<RandomCase> one = random_case(seed))
+      by_devices[one->model.partition.mesh->device_count()].push_back(std::move(*one));
+  int judged = 0;
+  for (const auto& [devices, cases] : by_devices) {
+    const Processes processes(static_cast<int32_t>(devices), first % 2 == 1);
+    if (processes.crew() == nullptr) return judged;
+    for (const RandomCase& one : cases)
+      judge(one, run_native(*processes.crew(), one.given, one.model, one.inputs));
+    judged += static_cast<int>(cases.size());
+  }
+  return judged;
 }
 
 // Parts of 3 elements and of 1, which devices gather, deal out and ask neighbours for.
@@ -181,7 +263,7 @@ TEST(MeshModel, ExchangesElementsThatDoNotFillBytes) {
     EXPECT_EQ(kinds,
               std::set({ReshardKind::all_gather, ReshardKind::all_to_all, ReshardKind::permute}));
     const std::vector<Tensor> inputs = random_graph_inputs(given, 1);
-    const Result<std::vector<Tensor>> have = run_native(given, model, inputs);
+    const Result<std::vector<Tensor>> have = run_on_threads(given, model, inputs);
     ASSERT_TRUE(have.ok()) << type << ": " << have.error().to_string();
     EXPECT_EQ(tested::difference(*have, evaluate(given, inputs).value(), 0), "") << type;
   }
@@ -189,10 +271,20 @@ TEST(MeshModel, ExchangesElementsThatDoNotFillBytes) {
 
 TEST(MeshModel, ComputesRandomGraphsAsOneDeviceDoes) {
   const uint64_t count = tested::share_of(40, 4);
-  EXPECT_GT(judge_random_native(0, count), 0);
+  EXPECT_GT(judge_random_on_threads(0, count), 0);
 }
 
-TEST(MeshModel, DISABLED_SweepOfRandomGraphs) { judge_random_native(1000, 5000); }
+// Processes share memory from an even seed on, and speak TCP from an odd one.
+TEST(MeshModel, ComputesRandomGraphsOnProcesses) {
+  const uint64_t count = tested::share_of(24, 4);
+  EXPECT_GT(judge_random_on_processes(200, count), 0);
+  EXPECT_GT(judge_random_on_processes(301, count), 0);
+}
+
+TEST(MeshModel, DISABLED_SweepOfRandomGraphs) { judge_random_on_threads(1000, 5000); }
+TEST(MeshModel, DISABLED_SweepOfRandomGraphsOnProcesses) {
+  for (uint64_t first = 10'000; first < 15'000; first += 99) judge_random_on_processes(first, 99);
+}
 
 }  // namespace
 }  // namespace hone::HONE_FILE
