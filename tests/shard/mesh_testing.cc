@@ -5,9 +5,11 @@
 #include <array>
 #include <limits>
 
+#include "grad/grad.h"
 #include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
+#include "ir/text.h"
 #include "shard/node_division.h"
 #include "tests/shard/parts_testing.h"
 #include "zoo/random/random_graph.h"
@@ -137,6 +139,32 @@ Graph randomly_divided(Graph graph, const MeshRef& mesh, Rng& rng) {
   }
   graph.set_shardings(std::move(all));
   return graph;
+}
+
+Graph derivative(uint64_t number) {
+  constexpr std::array<std::string_view, kDerivatives> kLosses = {
+      "graph @mlp(%x: f32[8, 6], %v: f32[6, 4], %w: f32[4, 2]) -> f32[] {\n"
+      "  %h = dot %x, %v {lhs_contract = [1], rhs_contract = [0]}\n"
+      "  %a = tanh %h\n"
+      "  %y = dot %a, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+      "  %e = mul %y, %y\n"
+      "  %l = reduce %e {kind = sum, axes = [0, 1]}\n"
+      "  return %l\n}\n",
+      "graph @conv(%x: f32[4, 2, 8], %w: f32[4, 2, 3]) -> f32[] {\n"
+      "  %y = conv %x, %w {pad_low = [1], pad_high = [1]}\n"
+      "  %a = tanh %y\n"
+      "  %l = reduce %a {kind = sum, axes = [0, 1, 2]}\n"
+      "  return %l\n}\n",
+      "graph @loop(%x: f32[8, 4], %s: f32[3, 8, 4]) -> f32[] {\n"
+      "  %a, %b = scan %x, %s {carried = 1} body (%c: f32[8, 4], %d: f32[8, 4]) {\n"
+      "    %e = mul %c, %d\n"
+      "    %f = tanh %e\n"
+      "    return %f, %e\n"
+      "  } : f32[8, 4], f32[3, 8, 4]\n"
+      "  %l = reduce %a {kind = sum, axes = [0, 1]}\n"
+      "  return %l\n}\n"};
+  const Graph loss = parse_graph(kLosses[number % kDerivatives]).value();
+  return grad(loss, 0, Mask(loss.inputs().size(), true)).value();
 }
 
 }  // namespace hone::tested

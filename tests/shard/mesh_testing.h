@@ -29,4 +29,8 @@ MeshRef random_mesh(Rng& rng);
 // The graph, in which each value has a division of its node that is drawn at random.
 Graph randomly_divided(Graph graph, const MeshRef& mesh, Rng& rng);
 
+// Derivatives: the loss and its gradients, through a product, a convolution and a loop.
+inline constexpr uint64_t kDerivatives = 3;
+Graph derivative(uint64_t number);
+
 }  // namespace hone::tested
