@@ -99,7 +99,7 @@ def torch_step(torch, module, call, inputs):
     return run
 
 
-def hone():
+def hone(path=None):
     import hone as module
 
     quiet = {"threads": THREADS, "log": None, "progress": False}
@@ -112,7 +112,7 @@ def hone():
         bound = model.bind(given, donate=True)
         place = [port.name for port in model.outputs].index("loss")
         return module.__version__, lambda: [bound()[place]]
-    model = module.load(MODEL, **quiet)
+    model = module.load(path or MODEL, **quiet)
     SETTLE.append(model.finish)
     try:
         return module.__version__, outputs_of(model.bind(inputs))
@@ -134,6 +134,7 @@ def outputs_of(bound):
 SETTLE = []
 ENGINES = {
     "hone": hone,
+    "hone_bf16": lambda: hone(os.path.join(FOLDER, "bf16.hone")),
     "onnxruntime": onnxruntime,
     "openvino": openvino,
     "openvino_own": lambda: openvino(""),  # as it comes: bf16 where the processor has it

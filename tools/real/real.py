@@ -26,13 +26,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TITLES = {
     "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO f32", "openvino_own": "OpenVINO",
-    "eager": "PyTorch", "inductor": "Inductor",
+    "eager": "PyTorch", "inductor": "Inductor", "hone_bf16": "hone bf16",
 }  # fmt: skip
+FEWER_BITS = ("openvino_own", "hone_bf16")  # no rivals of a run in f32
 PATIENCE = 900  # seconds to export a model, or to load and first run it
 
 
 class Failed(Exception):
     pass
+
+
+def has_bf16():
+    """The processor multiplies bf16."""
+    with open("/proc/cpuinfo", encoding="utf8") as file:
+        flags = file.read()
+    return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
 def last_line(text):
@@ -46,7 +54,7 @@ class Child:
     def __init__(self, program, engine, case, threads, options):
         words = [program, "-B", os.path.join(HERE, "engine.py"), engine, case.name]
         words += [str(case.batch), str(threads), case.folder]
-        paths = [HERE] + ([options.package] if engine == "hone" else [])
+        paths = [HERE] + ([options.package] if engine.startswith("hone") else [])
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(paths))
         environment.pop("OPENBLAS_CORETYPE", None)
         self.log = open(os.path.join(case.folder, f"{engine}.log"), "w+", encoding="utf8")
@@ -110,6 +118,14 @@ class Case:
             self.call([options.hone, "grad", model, *step, "-o", self.folder + "/step.hone"])
         open(os.path.join(self.folder, "done"), "w").close()
 
+    def prepare_bf16(self, options):
+        """The model as `hone quantize` writes it; levels of all layers are given, so few runs do."""
+        path = os.path.join(self.folder, "bf16.hone")
+        if not os.path.exists(path):
+            model = os.path.join(self.folder, "model.onnx")
+            self.call([options.hone, "quantize", model, "--to", "bf16", "--error", "1",
+                       "--trials", "0", "-o", path])  # fmt: skip
+
     def call(self, words):
         try:
             done = subprocess.run(
@@ -123,6 +139,8 @@ class Case:
 
     def engines(self, options):
         own = ["eager", "inductor"] if self.name in names.TRAINING else list(TITLES)
+        if not has_bf16():
+            own = [one for one in own if one != "hone_bf16"]
         # The loss of eager PyTorch is what others are compared with.
         return [one for one in ["eager", "hone", *own] if one in options.engines + ["hone"]]
 
@@ -135,6 +153,8 @@ def measured(case, threads, options):
     try:
         for engine in dict.fromkeys(case.engines(options)):
             try:
+                if engine == "hone_bf16":
+                    case.prepare_bf16(options)
                 child = Child(options.python_of[engine], engine, case, threads, options)
             except Failed as why:
                 if engine == "hone":  # There is nothing to compare then.
@@ -208,8 +228,8 @@ class Rows:
 
 
 def best_of(row):
-    """The least ratio of a rival; without the one that may compute in fewer bits."""
-    ratios = [r for engine, r in row["ratio"].items() if engine not in ("hone", "openvino_own")]
+    """The least ratio of a rival; without those that compute in fewer bits."""
+    ratios = [r for engine, r in row["ratio"].items() if engine not in ("hone", *FEWER_BITS)]
     return min(ratios, default=None)
 
 
@@ -268,9 +288,10 @@ The engines are {versions}.
 
 A number says how many times as fast as an engine hone is: above 1 hone is faster. *best* is
 the number of the best engine in fp32. *OpenVINO* without f32 chooses its precision: it
-computes in bf16 where the processor has it, and does not count for *best*. *difference* is
-that of hone's outputs to PyTorch's, in parts of an output's largest number. *train_NAME* is
-a step of training.
+computes in bf16 where the processor has it. *hone bf16* is hone with the layers in bf16, as
+[`hone quantize --to bf16`](quantize.md) writes them. Both do not count for *best*: the lower
+number of them is the faster one. *difference* is that of hone's outputs in fp32 to
+PyTorch's, in parts of an output's largest number. *train_NAME* is a step of training.
 
 {command} measures and writes this page. [Measuring](measuring.md#real-models-dev-bench-real)
 says how. [hone's own models](performance-zoo.md) have another page.
