@@ -2,7 +2,8 @@
 # tools/gpu.sh [-o FILE] [-m "MODEL..."] [-t SECONDS] [-s SECONDS]: what one visit to a machine with
 # an NVIDIA GPU is for, in at most 5 minutes. It checks models of the zoo (-m: these) and the node
 # tests of ONNX. It times models and their kernels, and products beside those of torch and jax, if
-# they are installed. All of it goes to FILE (gpu.txt), which documents quote.
+# they are installed. All of it goes to FILE (gpu.txt), which documents quote. Kernels by many
+# schedules go to a data set beside it (gpu.set), from which it learns a price (gpu.price).
 #
 # A step has a deadline (at most -s), and all together have one (-t). One that fails or takes too
 # long is noted, and the next one follows. Exit code: 0 all is well, 1 a step failed, 77 there is no
@@ -93,6 +94,13 @@ for model in $models; do
   step 25 "bench $model" "$hone" bench "zoo:$model$size" --device cuda --seconds 1 --profile \
     --cache "$cache" --progress none
 done
+set=${out%.txt}.set price=${out%.txt}.price zoo=()
+for model in $models; do
+  if $chosen; then zoo+=("zoo:$model,size=tiny"); else zoo+=("zoo:$model"); fi
+done
+step 50 "data set" "$hone" dataset build "${zoo[@]}" -o "$set" --device cuda --budget 35s \
+  --each 2s --schedules 16 --progress none
+step 10 "price" "$hone" train cost "$set" -o "$price"
 for shape in "1024 1024 1024" "4096 4096 4096" "128 768 3072" "1 768 3072"; do
   # shellcheck disable=SC2086  # three words
   product $shape

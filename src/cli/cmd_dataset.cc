@@ -8,17 +8,20 @@
 #include "cli/budget.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/devices.h"
+#include "cli/gpu.h"
 #include "cli/log.h"
 #include "cli/prices.h"
 #include "cli/programs.h"
 #include "cli/small_sets.h"
 #include "cli/source.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "lab/data/collect_layouts.h"
 #include "lab/data/configured_graph.h"
 #include "lab/data/export_data.h"
 #include "lab/data/layout_text.h"
 #include "report/data_set_text.h"
+#include "session/gpu.h"
 #include "session/native.h"
 #include "tune/build_data_set.h"
 #include "tune/collect_plans.h"
@@ -103,6 +106,25 @@ Status build_small(const Arguments& arguments, const std::string& folder,
   return build_small_sets(folder, options, programs, given, layouts, target, console);
 }
 
+// This machine, or the GPU that --device names, which the options get.
+Result<Target> measured_target(const Arguments& arguments, BuildOptions& options) {
+  HONE_TRY(given_devices(arguments));
+  if (const std::optional<int> number = HONE_TRY(given_gpu(arguments))) {
+    const std::string task = arguments.text("task");
+    if (arguments.given("small") || (task != "tile" && task != "fusion"))
+      return unsupported("only single kernels are measured on a GPU")
+          .with_hint("--task tile or fusion, without --small");
+    options.device = HONE_TRY(open_gpu(*number));
+    options.probe_seconds = 0;  // the driver says what there is
+    return gpu_target(*options.device);
+  }
+  Target target = HONE_TRY(host_target());
+  if (arguments.given("isa"))
+    target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
+  HONE_TRY(check_runs_here(target, Console::labels()));
+  return target;
+}
+
 }  // namespace
 
 Status cmd_dataset_build(const Arguments& arguments, Console& console) {
@@ -131,18 +153,15 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   options.version = HONE_VERSION;
   options.probe_seconds = std::min(kProbeSeconds, options.seconds / 20);
   HONE_TRY(check_models(arguments));
-  Target target = HONE_TRY(host_target());
-  if (arguments.given("isa"))
-    target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
-  HONE_TRY(check_runs_here(target, Console::labels()));
+  const Target target = HONE_TRY(measured_target(arguments, options));
   std::unique_ptr<Log> from;
   if (arguments.given("from")) from = HONE_TRY(Log::open(arguments.text("from"), Log::Mode::read));
   options.from = from.get();
-  const AnalyticCost cost(target);
-  options.cost = &cost;
+  const std::shared_ptr<const Cost> cost = analytic_cost(target);
+  options.cost = cost.get();
   const std::shared_ptr<const Cost> other = HONE_TRY(other_cost(arguments, target, console));
   layouts.rival = other.get();
-  plans.cost = other != nullptr ? other : std::make_shared<AnalyticCost>(target);
+  plans.cost = other != nullptr ? other : cost;
   layouts.renews = arguments.given("renew");
   options.cancel = &console.cancel();
   const std::unique_ptr<Progress> progress = console.progress();

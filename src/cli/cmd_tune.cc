@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
@@ -13,6 +15,7 @@
 #include "cli/source.h"
 #include "report/load_text.h"
 #include "report/tune_text.h"
+#include "runtime/cuda/device.h"
 #include "session/memory.h"
 #include "tune/tuner.h"
 
@@ -26,7 +29,17 @@ void take(const NativeOptions& native, TuneOptions& options) {
   options.cost = native.cost;
   options.find_rewrites = native.find_rewrites;
   options.cache = native.cache.get();
+  options.device = native.device;
   options.version = HONE_VERSION;
+}
+
+// Bytes for what a run computes on the way.
+Result<int64_t> memory_for(const Graph& graph, const NativeOptions& native,
+                           const Arguments& arguments, Console& console) {
+  const int64_t left =
+      HONE_TRY(memory_left(graph, {}, Engine::native, limited_face(arguments, console))).native;
+  if (native.device == nullptr) return left;
+  return std::min(left, HONE_TRY(native.device->free_bytes()));
 }
 
 // The graphs whose sizes are numbers, by their places in the model.
@@ -65,7 +78,7 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
       HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
   // Rewrites are measured before they are kept.
   if (native.find_rewrites) HONE_TRY(take_rewrites(native, 0, arguments, console));
-  HONE_TRY(check_runs_here(native.target, Console::labels()));
+  HONE_TRY(check_runs_here(native, Console::labels()));
   const Source read = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const std::optional<Lowered> lowered =
       HONE_TRY(lowered_source(read, arguments, arguments.integer("seed"), native, console));
@@ -90,8 +103,7 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   const Console::Keeping keeping(console);
   for (size_t i : closed) {
     const Graph& graph = *given.graphs[i];
-    options.memory_limit =
-        HONE_TRY(memory_left(graph, {}, Engine::native, limited_face(arguments, console))).native;
+    options.memory_limit = HONE_TRY(memory_for(graph, native, arguments, console));
     Result<Tuned> one = tune(graph, native.target, options);
     // Before there was a default plan to keep: the segments before it have theirs.
     if (!one.ok() && one.error().code() == ErrorCode::interrupted && !tuned.empty()) break;

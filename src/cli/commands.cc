@@ -478,6 +478,7 @@ constexpr Command kCommands[] = {
     {.name = "dataset build",
      .summary = "Measure many schedules of the kernels of some programs",
      .text = "Plans each program as 'hone compile' does, and takes its different kernels of 5 us "
+             "(on a GPU 1 us) "
              "and more. For each kernel it measures schedules that searches visit: half are "
              "random, half come from an evolution by times. Each measurement is on disk at once, "
              "so an interrupted build goes on where it was, and a later build adds to the set. A "

@@ -18,15 +18,14 @@ struct Refusal {
   std::string_view command, reason, way_out;
 };
 constexpr Refusal kRefusals[] = {
-    {"tune", "the times of its candidates are those of CPUs, and so is the log",
-     "plans for a GPU are chosen by price; 'hone bench MODEL --device cuda --plan FILE' times one"},
     {"generate", "its keys and values are kept in the memory of the machine",
      "'hone run STEP --device cuda' runs a step, such as zoo:gpt2_decode"}};
 
 Status check_gpu_command(const Arguments& arguments, std::string_view option) {
   constexpr std::string_view kCommands[] = {"run",     "check",  "bench",       "compile",
-                                            "explain", "report", "conformance", "train"};
-  constexpr std::string_view kMore[] = {"conformance-case", "target probe"};
+                                            "explain", "report", "conformance", "train",
+                                            "tune"};
+  constexpr std::string_view kMore[] = {"conformance-case", "target probe", "dataset build"};
   const std::string_view command = arguments.command().name;
   for (const Refusal& one : kRefusals)
     if (one.command == command)

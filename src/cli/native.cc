@@ -149,7 +149,7 @@ std::function<Log*()> late_log(const Arguments& arguments, bool writes, Console&
 // machine.
 void take_first_times(NativeOptions& options, const Arguments& arguments, LogPlans plans,
                       Console& console) {
-  if (arguments.given("no-measure") || arguments.given("target")) return;
+  if (arguments.given("no-measure") || arguments.given("target") || options.target.gpu) return;
   FirstTimesOptions times;
   times.measures =
       plans == LogPlans::timed && check_runs_here(options.target, Console::labels()).ok();
@@ -253,8 +253,7 @@ Result<NativeOptions> options_for(Target target, const Arguments& arguments, Con
   else
     HONE_TRY(take_cost(options, arguments, console));
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
-  if (plans != LogPlans::left && !options.target.gpu)
-    HONE_TRY(take_log(options, arguments, plans, console));
+  if (plans != LogPlans::left) HONE_TRY(take_log(options, arguments, plans, console));
   HONE_TRY(take_level(options, arguments, console));
   return options;
 }

@@ -103,12 +103,18 @@ inline constexpr Option kBuildOwn[] = {
      .fallback = "1",
      .low = 1,
      .high = Team::kMaxThreads},
-    kIsaOption};
+    kIsaOption,
+    {.name = "device",
+     .take = Take::text,
+     .value = "NAME",
+     .doc = "measure the kernels of a GPU: cuda or cuda:N (docs/gpu.md); for tile and fusion "
+            "(default: the CPU)"}};
 inline constexpr Example kBuildExamples[] = {
     {"hone dataset build zoo -o zoo.set --budget 2h", "all models of the zoo, for one thread"},
     {"hone dataset build -o zoo.set", "goes on with the rest"},
     {"hone dataset build --small model.onnx -o mine", "2 MB in 20 minutes, for this processor"},
-    {"hone dataset build model.onnx -o my.set --kernels 20 --isa avx2", "one model, for AVX2"}};
+    {"hone dataset build model.onnx -o my.set --kernels 20 --isa avx2", "one model, for AVX2"},
+    {"hone dataset build zoo -o gpu.set --device cuda --budget 2m", "the kernels of a GPU"}};
 
 inline constexpr Option kInspectSet[] = {
     json_option("write the same as data; - is the standard output, without the tables")};

@@ -111,7 +111,8 @@ class SetBuilder {
     const std::vector<DefaultKernel> kernels =
         HONE_TRY(default_kernels(graph, target_, *options_.cost, options_.threads));
     if (kernels.empty())
-      return bad_input("it has no kernel of {:.0f} us or more", 1e6 * kLeastKernelSeconds);
+      return bad_input("it has no kernel of {:.0f} us or more",
+                       1e6 * least_kernel_seconds(target_));
     HONE_TRY(keep(program.name, KernelOrigin::plan, kernels));
     if (options_.task != DataTask::fusion) return {};
     return keep(program.name, KernelOrigin::groups,
@@ -339,6 +340,7 @@ MeterOptions meter_options(const BuildOptions& options) {
   meter.seed = static_cast<uint64_t>(options.seed);
   meter.most_drift = options.most_drift;
   meter.cancel = options.cancel;
+  meter.device = options.device;
   return meter;
 }
 

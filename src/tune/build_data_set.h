@@ -50,6 +50,7 @@ struct BuildOptions {
   std::string version = {};  // of hone
   // For DataSetInfo::probe, if the set has none: beside `seconds`. 0: there is none.
   double probe_seconds = 0;
+  std::shared_ptr<const CudaDevice> device = nullptr;  // of a GPU's kernels
   const Log* from = nullptr;   // what it has of the kernels is taken, and not measured again
   const Cost* cost = nullptr;  // of the planner
   const CancelToken* cancel = nullptr;
@@ -103,7 +104,7 @@ struct BuiltSet {
 // Adds the programs to the set in the folder, which may be new, and measures. For tiles and fusion
 // it takes one kernel of each program in turn, the dearest first, but those of more than 2 ms last.
 // With a collector it goes program by program; one that lacks something goes on. The target is this
-// machine or a restriction of it.
+// machine, a restriction of it, or the GPU of the options.
 Result<BuiltSet> build_data_set(const std::string& folder, std::span<const NamedProgram> programs,
                                 const Target& target, const BuildOptions& options);
 

@@ -33,7 +33,7 @@ Result<std::optional<DefaultKernel>> kernel_at(const FrameEditor& frame, uint32_
 
 Result<std::vector<DefaultKernel>> default_kernels(const Graph& graph, const Target& target,
                                                    const Cost& cost, int64_t threads,
-                                                   double least_seconds) {
+                                                   std::optional<double> least_seconds) {
   const Plan plan = HONE_TRY(default_plan(graph, target, cost, threads));
   const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
   std::unordered_set<uint64_t> seen;
@@ -46,7 +46,8 @@ Result<std::vector<DefaultKernel>> default_kernels(const Graph& graph, const Tar
     if (schedule.algorithm() == Algorithm::generic) continue;
     DefaultKernel kernel{std::make_shared<const KernelFacts>(frame.body(s), hash), schedule};
     kernel.price = cost.kernel(kernel.facts, threads)->seconds(schedule);
-    if (kernel.price >= least_seconds) kernels.push_back(std::move(kernel));
+    if (kernel.price >= least_seconds.value_or(least_kernel_seconds(target)))
+      kernels.push_back(std::move(kernel));
   }
   std::ranges::sort(kernels, std::greater<>(), &DefaultKernel::price);
   return kernels;
@@ -81,7 +82,8 @@ Result<std::vector<DefaultKernel>> kernels_of_other_groups(const Graph& graph, c
       if (!frame.planned().steps[s].is_kernel || !seen.insert(frame.kernel(s).hash).second)
         continue;
       std::optional<DefaultKernel> kernel = HONE_TRY(kernel_at(frame, s, price));
-      if (kernel && kernel->price >= kLeastKernelSeconds) kernels.push_back(*std::move(kernel));
+      if (kernel && kernel->price >= least_kernel_seconds(target))
+        kernels.push_back(*std::move(kernel));
     }
   }
   return kernels;

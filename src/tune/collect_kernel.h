@@ -23,12 +23,18 @@ struct DefaultKernel {
 
 // Smaller ones, by price, do not decide how long a program takes.
 inline constexpr double kLeastKernelSeconds = 5e-6;
+// The same on a GPU, where most kernels of a model are small.
+inline constexpr double kLeastGpuKernelSeconds = 1e-6;
+inline double least_kernel_seconds(const Target& target) {
+  return target.gpu ? kLeastGpuKernelSeconds : kLeastKernelSeconds;
+}
 
 // The different kernels of the graph's default plan, the dearest first. They have schedules to
-// choose from and cost at least `least_seconds`. The graph is prepared.
+// choose from and cost at least `least_seconds`; none: least_kernel_seconds(). The graph is
+// prepared.
 Result<std::vector<DefaultKernel>> default_kernels(const Graph& graph, const Target& target,
                                                    const Cost& cost, int64_t threads,
-                                                   double least_seconds = kLeastKernelSeconds);
+                                                   std::optional<double> least_seconds = {});
 
 // The first of each list, then the second of each and so on, `count` at most: a few kernels are of
 // many programs.

@@ -7,6 +7,7 @@
 #include "codegen/kernels.h"
 #include "kernel/packed.h"
 #include "kernel/prepared.h"
+#include "oracle/compare.h"
 #include "program/build/kernel.h"
 #include "program/frame.h"
 #include "program/instantiate.h"
@@ -18,8 +19,29 @@ namespace {
 constexpr std::string_view kName = "candidate";
 constexpr int64_t kLine = 64;  // bytes of a cache line
 
-// A program that launches the kernel once. A copy brings the operand that an update changes.
-Program program_of(const program::Kernel& kernel, int64_t threads) {
+double now(clockid_t clock) {
+  timespec time = {};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
+
+Result<KernelCandidate> candidate_of(const std::shared_ptr<const KernelBody>& body,
+                                     const Schedule& schedule, const Target& target) {
+  TileProgram tiles = HONE_TRY(build_kernel(*body, schedule, kName));
+  const uint64_t hash = tiles_hash(tiles);
+  KernelCandidate candidate{schedule, {hash, std::move(tiles), schedule, body}};
+  candidate.code = Hasher().add(kernel_key(candidate.kernel, target)).value();
+  return candidate;
+}
+
+Result<std::string> object_of(const KernelCandidate& candidate, const Target& target) {
+  return compile_tiles(candidate.kernel.tiles, target, kName);
+}
+
+Program launch_of(const KernelCandidate& candidate, int64_t threads) {
+  const program::Kernel& kernel = candidate.kernel;
   auto frame = std::make_shared<program::Frame>();
   frame->name = kName;
   program::Launch launch;
@@ -50,27 +72,6 @@ Program program_of(const program::Kernel& kernel, int64_t threads) {
   return {.name = std::string(kName), .threads = threads, .kernels = {kernel}, .main = frame};
 }
 
-double now(clockid_t clock) {
-  timespec time = {};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-}  // namespace
-
-Result<KernelCandidate> candidate_of(const std::shared_ptr<const KernelBody>& body,
-                                     const Schedule& schedule, const Target& target) {
-  TileProgram tiles = HONE_TRY(build_kernel(*body, schedule, kName));
-  const uint64_t hash = tiles_hash(tiles);
-  KernelCandidate candidate{schedule, {hash, std::move(tiles), schedule, body}};
-  candidate.code = Hasher().add(kernel_key(candidate.kernel, target)).value();
-  return candidate;
-}
-
-Result<std::string> object_of(const KernelCandidate& candidate, const Target& target) {
-  return compile_tiles(candidate.kernel.tiles, target, kName);
-}
-
 int64_t Operands::bytes() const {
   int64_t bytes = 0;
   for (const Tensor& input : inputs) bytes += input.type().static_bytes();
@@ -89,6 +90,16 @@ Result<Operands> random_operands(const KernelBody& body, const Schedule& schedul
   for (size_t i = 0; i < body.outputs.size(); ++i)
     operands.outputs.push_back(stored_type(body.outputs[i], body.graph.output_types()[i]));
   return operands;
+}
+
+std::string result_difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const Result<Comparison> same =
+        compare(actual[i], expected[i], expected_tolerance(expected[i].dtype(), expected[i]));
+    if (!same.ok()) return same.error().what();
+    if (!same->passed()) return same->to_string();
+  }
+  return "";
 }
 
 Result<OperandPlace> OperandPlace::make(const Operands& operands, uint64_t seed) {
@@ -134,7 +145,7 @@ Result<KernelLaunches> KernelLaunches::load(const KernelCandidate& candidate, st
                            phase_symbols(candidate.kernel.tiles, kName), target.instructions()};
   KernelLaunches launches;
   launches.image_ =
-      HONE_TRY(instantiate(program_of(candidate.kernel, team->threads()), {}, std::span(&code, 1)));
+      HONE_TRY(instantiate(launch_of(candidate, team->threads()), {}, std::span(&code, 1)));
   launches.load_.team = team;
   HONE_TRY(launches.repeat(1));
   return launches;

@@ -24,6 +24,10 @@ struct KernelCandidate {
 Result<KernelCandidate> candidate_of(const std::shared_ptr<const KernelBody>& body,
                                      const Schedule& schedule, const Target& target);
 
+// A program that launches the candidate once. Inputs of it that a copy brings come first: what
+// operands that it changes hold before.
+Program launch_of(const KernelCandidate& candidate, int64_t threads);
+
 // The candidate's object code, compiled in this process.
 Result<std::string> object_of(const KernelCandidate& candidate, const Target& target);
 
@@ -35,6 +39,8 @@ struct Operands {
   int64_t bytes() const;
 };
 Result<Operands> random_operands(const KernelBody& body, const Schedule& schedule, uint64_t seed);
+// Empty, or how the results of a candidate differ from those of another one.
+std::string result_difference(std::span<const Tensor> actual, std::span<const Tensor> expected);
 
 // Memory for the operands of launches: each lies somewhere else within a page, as buffers of an
 // arena do. The place decides up to half of a kernel's time, so several are measured.

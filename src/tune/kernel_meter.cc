@@ -7,7 +7,7 @@
 #include "base/forked.h"
 #include "base/subprocess.h"
 #include "kernel/prepared.h"
-#include "oracle/compare.h"
+#include "tune/gpu_race.h"
 
 namespace hone {
 namespace {
@@ -52,17 +52,6 @@ std::vector<Tensor> outputs_of(const OperandPlace& place, const Operands& operan
   return outputs;
 }
 
-// Empty, or how they differ.
-std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
-  for (size_t i = 0; i < actual.size(); ++i) {
-    const Result<Comparison> same =
-        compare(actual[i], expected[i], expected_tolerance(expected[i].dtype(), expected[i]));
-    if (!same.ok()) return same.error().what();
-    if (!same->passed()) return same->to_string();
-  }
-  return "";
-}
-
 // The result of a candidate's first launch.
 struct Trial {
   Outcome outcome = Outcome::crashed;
@@ -85,7 +74,7 @@ Trial try_out(const KernelCandidate& candidate, const std::string& object, const
     const Status status = code.ok() ? code->run(place) : Status(code.error());
     tell("");
     if (!status.ok()) return end(Outcome::refused, status.error().what());
-    const std::string how = difference(outputs_of(place, operands), expected);
+    const std::string how = result_difference(outputs_of(place, operands), expected);
     end(how.empty() ? Outcome::measured : Outcome::wrong, how);
   };
   const auto told = [&](size_t, std::string_view message) {
@@ -114,6 +103,10 @@ std::string MeterConditions::text() const {
 Result<KernelMeter> KernelMeter::make(KernelCandidate champion, const Target& target,
                                       const MeterOptions& options) {
   KernelMeter meter(std::move(champion), target, options);
+  if (target.gpu) {
+    meter.on_gpu_ = HONE_TRY(GpuRace::make(meter.champion_, target, options));
+    return meter;
+  }
   meter.operands_ = HONE_TRY(random_operands(*meter.champion_.kernel.body, {}, options.seed));
   std::vector<Entrant> alone(1);
   alone[0].candidate = &meter.champion_;
@@ -122,6 +115,10 @@ Result<KernelMeter> KernelMeter::make(KernelCandidate champion, const Target& ta
     return over_limit("the kernel cannot be compiled: {}", alone[0].result.detail);
   meter.champion_object_ = std::move(alone[0].object);
   return meter;
+}
+
+int64_t KernelMeter::compiles() const {
+  return on_gpu_ == nullptr ? compiles_ : on_gpu_->compiles();
 }
 
 Status KernelMeter::compile(std::span<Entrant> entrants) {
@@ -163,6 +160,7 @@ Status KernelMeter::compile(std::span<Entrant> entrants) {
 
 Result<std::vector<Measured>> KernelMeter::race(std::span<const KernelCandidate> candidates,
                                                 int64_t rounds) {
+  if (on_gpu_ != nullptr) return on_gpu_->race(candidates, rounds);
   std::vector<Entrant> entrants(candidates.size() + 1);
   for (size_t i = 0; i < candidates.size(); ++i) entrants[i].candidate = &candidates[i];
   HONE_TRY(compile(std::span(entrants).first(candidates.size())));

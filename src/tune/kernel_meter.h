@@ -14,6 +14,9 @@
 
 namespace hone {
 
+class CudaDevice;
+class GpuRace;
+
 // The conditions of a measurement: only measurements under equal conditions compare.
 struct MeterConditions {
   int64_t threads = 1;
@@ -37,6 +40,7 @@ struct MeterOptions {
   bool compares_races() const { return std::isfinite(most_drift); }
   bool drops = true;  // who is clearly slower takes part in no more rounds
   const CancelToken* cancel = nullptr;
+  std::shared_ptr<const CudaDevice> device = nullptr;  // that runs them, if the target is a GPU
   // How candidates become code.
   std::function<Result<std::string>(const KernelCandidate&, const Target&)> compile = object_of;
 };
@@ -51,7 +55,7 @@ struct Measured {
 // Compiles and measures candidates of one kernel. Both happen in copies of this process: a
 // candidate that crashes, hangs or wants too much memory costs its own time and no more. Compiling
 // takes all cores, then nothing but the race runs. Results have to be those of the champion before
-// a time counts.
+// a time counts. For a GPU a GpuRace does all of it.
 class KernelMeter {
  public:
   // The champion is a candidate whose results are right. Target and what the options point to
@@ -67,7 +71,7 @@ class KernelMeter {
 
   const KernelCandidate& champion() const { return champion_; }
   // How many candidates were compiled.
-  int64_t compiles() const { return compiles_; }
+  int64_t compiles() const;
 
  private:
   struct Entrant {
@@ -87,6 +91,7 @@ class KernelMeter {
   const Target& target_;
   const MeterOptions options_;
   Operands operands_;
+  std::shared_ptr<GpuRace> on_gpu_;  // null: a CPU runs them
   int64_t compiles_ = 0;
 };
 

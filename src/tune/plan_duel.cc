@@ -17,21 +17,6 @@ namespace {
 constexpr double kDuelSampleSeconds = 1e-3;
 constexpr int64_t kShareOfCopies = 4;  // of the memory: constants of each side at most
 
-// "" or how outputs differ: an element by more than a thousandth of itself and, of f32, a ten
-// thousandth of the largest. Both plans have errors of their own: through many layers of
-// transformed products those of plain sums and of theirs were 2e-5 of the largest apart.
-std::string duel_difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
-  constexpr double kErrors = 10;  // times those of another program's plain sums
-  for (size_t i = 0; i < actual.size(); ++i) {
-    Tolerance allowed = expected_tolerance(expected[i].dtype(), expected[i], {.relative = 1e-3});
-    allowed.absolute *= kErrors;
-    const Result<Comparison> same = compare(actual[i], expected[i], allowed);
-    if (!same.ok()) return same.error().what();
-    if (!same->passed()) return fmt::format("output {}: {}", i, same->to_string());
-  }
-  return "";
-}
-
 // Both sides in this process, which nobody else uses. The messages: "1": the first runs. "w why":
 // the outputs of the second are wrong, or it does not load. "t x": a run of both takes x seconds,
 // with what it takes to place them. "late": the time is over. "a x", "b x": samples of the
@@ -164,6 +149,21 @@ class Fight {
 using Samples = std::vector<std::vector<double>>;
 
 }  // namespace
+
+// An element may differ by a thousandth of itself or, of f32, a ten thousandth of the largest. Both
+// plans have errors of their own: through many layers of transformed products those of plain sums
+// and of theirs were 2e-5 of the largest apart.
+std::string duel_difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
+  constexpr double kErrors = 10;  // times those of another program's plain sums
+  for (size_t i = 0; i < actual.size(); ++i) {
+    Tolerance allowed = expected_tolerance(expected[i].dtype(), expected[i], {.relative = 1e-3});
+    allowed.absolute *= kErrors;
+    const Result<Comparison> same = compare(actual[i], expected[i], allowed);
+    if (!same.ok()) return same.error().what();
+    if (!same->passed()) return fmt::format("output {}: {}", i, same->to_string());
+  }
+  return "";
+}
 
 Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const Tensor> inputs,
                       const DuelOptions& options) {

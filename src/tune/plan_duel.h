@@ -53,6 +53,8 @@ struct PlanDuel {
 // the first cannot be run; cancelled.
 Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const Tensor> inputs,
                       const DuelOptions& options);
+// Empty, or how outputs of the second plan differ from those of the first.
+std::string duel_difference(std::span<const Tensor> actual, std::span<const Tensor> expected);
 // A duel as above, or made-up times in a test.
 using PlanTimer =
     std::function<Result<PlanDuel>(const Image& first, const Image& second,

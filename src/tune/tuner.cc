@@ -7,13 +7,15 @@
 
 #include "base/memory_hint.h"
 #include "base/text.h"
-#include "cost/analytic.h"
+#include "compile/gpu_kernels.h"
+#include "cost/gpu_cost.h"
 #include "cost/program_price.h"
 #include "cost/table_cost.h"
 #include "kernel/schedule_text.h"
 #include "plan/rewritten.h"
 #include "target/fingerprint.h"
 #include "tune/best_plan.h"
+#include "tune/gpu_race.h"
 #include "tune/kernel_timer.h"
 #include "tune/kernel_uses.h"
 #include "tune/search_edits.h"
@@ -66,7 +68,7 @@ Plan shape_of(Plan plan) {
 std::string_view prices_of(const Cost& cost, const Target& target) {
   if (cost.learned() != nullptr || cost.baseline() != nullptr) return "learned prices";
   if (cost.version().empty()) return "times of the log";
-  return cost.version() == AnalyticCost(target).version() ? "default prices" : "fitted prices";
+  return cost.version() == analytic_cost(target)->version() ? "default prices" : "fitted prices";
 }
 
 // Schedules of a kernel that are faster alone.
@@ -83,7 +85,7 @@ class Tuner {
       : graph_(graph),
         target_(target),
         options_(options),
-        cost_(options.cost != nullptr ? options.cost : std::make_shared<AnalyticCost>(target)),
+        cost_(options.cost != nullptr ? options.cost : analytic_cost(target)),
         planning_(cost_),
         times_(cost_),
         known_(options.log, target, options.version),
@@ -116,6 +118,10 @@ class Tuner {
     const Plan& plan() const { return **code->plan(); }
     const Program& program() const { return **code->program(); }
     const Image& image() const { return **code->image(); }
+    GpuImage gpu_image() const {
+      const std::span<const GpuKernel> kernels = code->gpu_kernels();
+      return {image(), {kernels.begin(), kernels.end()}};
+    }
   };
 
   double elapsed() const {
@@ -185,6 +191,7 @@ class Tuner {
     compile.heuristics = heuristics;
     compile.cost = std::move(cost);
     compile.cache = options_.cache;
+    compile.device = options_.device;
     compile.cancel = cancel;
     const int64_t threads = *plan.threads;
     compile.plan = &graph == &graph_ ? std::move(plan) : without_rewrites(std::move(plan));
@@ -214,7 +221,8 @@ class Tuner {
     if (options_.log == nullptr) return {};
     HONE_TRY(begin_from_log());
     if (options_.tries_schedules)
-      similar_.emplace( HONE_TRY(SimilarKernels::of(*options_.log, target_, options_.threads)));
+      similar_.emplace(
+          HONE_TRY(SimilarKernels::of(*options_.log, target_, threads_of_meter(options_.threads))));
     return count_known_kernels();
   }
 
@@ -230,7 +238,7 @@ class Tuner {
   Status race_defaults() {
     std::vector<std::shared_ptr<const Cost>> others;
     if (cost_->baseline() != nullptr) others.emplace_back(cost_, cost_->baseline());
-    others.push_back(std::make_shared<AnalyticCost>(target_));
+    others.push_back(analytic_cost(target_));
     std::set<std::string> versions = {cost_->version()};  // equal ones choose equal plans
     std::vector<Plan> seen = {default_->plan()};
     for (const std::shared_ptr<const Cost>& cost : others) {
@@ -245,7 +253,7 @@ class Tuner {
       if (!image.ok()) HONE_TRY(unless_cancelled(image.error()));
       if (!image.ok()) continue;
       seen.push_back(other.plan());
-      const PlanDuel fight = HONE_TRY(fought(default_->image(), other.image(), kForDuel));
+      const PlanDuel fight = HONE_TRY(fought(*default_, other, kForDuel));
       if (fight.outcome != Outcome::measured) continue;
       tell("the plan by {}: {:.3f}x that by {}", prices, fight.gain(),
            result_.defaults[result_.start].prices);
@@ -295,15 +303,23 @@ class Tuner {
     return {};
   }
 
+  Result<PlanDuel> timed(const Contender& first, const Contender& second,
+                         const DuelOptions& how) const {
+    if (options_.device == nullptr)
+      return options_.timer(first.image(), second.image(), inputs_, how);
+    return gpu_duel(options_.device, first.gpu_image(), second.gpu_image(), inputs_, how,
+                    cubin_store(options_.cache));
+  }
+
   // Confirming has its time in any case.
-  Result<PlanDuel> fought(const Image& first, const Image& second, double share) {
+  Result<PlanDuel> fought(const Contender& first, const Contender& second, double share) {
     const double most = left() - for_confirming();
     PlanDuel fight = {.lacks_time = true};
     if (most > least_duel())
-      fight = HONE_TRY(options_.timer(first, second, inputs_,
-                                      {.seconds = std::min(most, for_duel(share)),
-                                       .most_seconds = most,
-                                       .cancel = options_.cancel}));
+      fight = HONE_TRY(timed(first, second,
+                             {.seconds = std::min(most, for_duel(share)),
+                              .most_seconds = most,
+                              .cancel = options_.cancel}));
     if (fight.run_seconds > 0) run_seconds_ = fight.run_seconds;
     return fight;
   }
@@ -314,7 +330,7 @@ class Tuner {
   // The challenger is the best if it wins.
   Status challenge(Contender challenger, const TuneKind& kind, std::string_view what,
                    double share = kForDuel) {
-    const PlanDuel fight = HONE_TRY(fought(best_->image(), challenger.image(), share));
+    const PlanDuel fight = HONE_TRY(fought(*best_, challenger, share));
     if (fight.lacks_time) {
       ++result_.untried;
       tell("{}: no time is left to try it", what);
@@ -340,7 +356,7 @@ class Tuner {
   Status improve() {
     if (options_.tries_rewrites && !result_.was_known) HONE_TRY(rewrites());
     if (!result_.was_known) HONE_TRY(shapes());
-    if (options_.tries_threads && !result_.was_known) HONE_TRY(threads());
+    if (options_.tries_threads && !target_.gpu && !result_.was_known) HONE_TRY(threads());
     if (options_.tries_schedules) HONE_TRY(schedules());
     if (options_.tries_layouts) HONE_TRY(edits(kEditsOfLayout, kTuneLayouts));
     if (options_.tries_groups) HONE_TRY(edits(kEditsOfGroups, kTuneGroups));
@@ -489,11 +505,15 @@ class Tuner {
     return status;
   }
 
-  // As it runs in the model.
+  // A GPU's kernels are measured by no number of threads.
+  int64_t threads_of_meter(int64_t threads) const { return target_.gpu ? 1 : threads; }
+
+  // As it runs in the model. Nobody tells what a GPU finds in its cache: all of it counts as warm.
   MeterOptions meter_of(const KernelUse& use) const {
     MeterOptions meter;
-    meter.conditions.threads = best_->threads;
-    if (weights_are_cold()) meter.conditions.cold = use.is_constant;
+    meter.device = options_.device;
+    meter.conditions.threads = threads_of_meter(best_->threads);
+    if (weights_are_cold() && !target_.gpu) meter.conditions.cold = use.is_constant;
     meter.seed = options_.seed;
     meter.cancel = options_.cancel;
     return meter;
@@ -556,11 +576,11 @@ class Tuner {
       show(fmt::format("schedules in the model, {} of {}", turn + 1, kTurns));
       const Contender other = contender(prepared_, plan, best_->heuristics, options_.cancel);
       HONE_TRY(other.code->image());
-      const PlanDuel fight = HONE_TRY(options_.timer(best_->image(), other.image(), inputs_,
-                                                     {.seconds = for_turn(),
-                                                      .most_seconds = most,
-                                                      .by_kernel = true,
-                                                      .cancel = options_.cancel}));
+      const PlanDuel fight = HONE_TRY(timed(*best_, other,
+                                            {.seconds = for_turn(),
+                                             .most_seconds = most,
+                                             .by_kernel = true,
+                                             .cancel = options_.cancel}));
       if (fight.outcome != Outcome::measured) break;
       for (const Found& found : tuned) {
         const auto kernel = fight.kernels.find(found.name);
@@ -616,7 +636,7 @@ class Tuner {
     if (known_plan_ && best_->plan() == known_plan_->plan && least_duel() > last_duel.most_seconds)
       last.lacks_time = true;  // it was confirmed before
     else
-      last = HONE_TRY(options_.timer(default_->image(), best_->image(), inputs_, last_duel));
+      last = HONE_TRY(timed(*default_, *best_, last_duel));
     const bool is_in_doubt = last.lacks_time || last.outcome == Outcome::measured;
     if (last.is_faster()) {
       result_.plan = best_->plan();

@@ -27,6 +27,7 @@ struct TuneOptions {
   // plans that this one, its baseline, and the analytic price with default coefficients choose.
   std::shared_ptr<const Cost> cost = nullptr;
   CompileCache* cache = nullptr;
+  std::shared_ptr<const CudaDevice> device = nullptr;  // that runs it, if the target is a GPU
   Log* log = nullptr;                // what was measured before, and what is measured now
   std::string version = {};          // of hone, for the log
   int64_t memory_limit = INT64_MAX;  // bytes of what a run computes on the way
@@ -42,7 +43,7 @@ struct TuneOptions {
   // Rewrites of the graph, if somebody finds some (CompileOptions): they stay if they are faster.
   bool tries_rewrites = true;
   decltype(CompileOptions::find_rewrites) find_rewrites = {};
-  PlanTimer timer = duel;
+  PlanTimer timer = duel;  // of CPUs
 };
 
 // A sort of decision, which may be searched alone.
@@ -107,8 +108,8 @@ struct Tuned {
   double gain() const { return is_default ? 1 : stays ? stays->gain : confirmation.gain(); }
 };
 
-// The graph has numbers as sizes, and the target is this machine. Cancelled or out of time: the
-// best so far. A plan that is better is kept in the log.
+// The graph has numbers as sizes, and the target is this machine or the GPU of the options.
+// Cancelled or out of time: the best so far. A plan that is better is kept in the log.
 Result<Tuned> tune(const Graph& graph, const Target& target, const TuneOptions& options);
 
 }  // namespace hone

@@ -27,6 +27,9 @@ grep -q "^== check slow: past its deadline of 1 s" made.txt
 grep -q "^== check fine: good" made.txt
 grep -q "^== node tests: left out" made.txt
 grep -q "^== bench fine: good" made.txt
+grep -q "^== data set: good" made.txt
+grep -q "^   did dataset" made.txt
+grep -q "^== price: good" made.txt
 grep -q "^== products by torch: left out, false has no torch" made.txt
 grep -q "^== done in" made.txt
 code=0
@@ -47,4 +50,6 @@ if [[ -e $fake ]]; then
   grep -q "^== check mlp: FAILED" fake.txt
   grep -q "the GPU failed while hone" fake.txt
   grep -q "^== bench mlp: FAILED" fake.txt
+  grep -q "^== data set: good" fake.txt
+  grep -q "left out: kernel" fake.txt
 fi

@@ -22,6 +22,7 @@
 #include "kernel/schedule_text.h"
 #include "learn/data_set.h"
 #include "rewrite/prepare.h"
+#include "session/gpu.h"
 #include "target/fingerprint.h"
 #include "target/gpu_presets.h"
 #include "tests/base/says_testing.h"
@@ -152,8 +153,6 @@ TEST_F(Gpu, WordsThatDoNotFitAreRefused) {
               refuses(ErrorCode::unsupported, "cuda:3...1"));
   EXPECT_THAT(run({"place", "zoo:mlp,size=tiny", "--device", "cuda"}),
               refuses(ErrorCode::usage, "--device"));
-  EXPECT_THAT(run({"tune", "zoo:mlp,size=tiny", "--device", "cuda"}),
-              refuses(ErrorCode::unsupported, "hone tune...CPUs...hone bench MODEL --device cuda"));
   EXPECT_THAT(run({"generate", "m.gguf", "-p", "a", "--device", "cuda"}),
               refuses(ErrorCode::unsupported, "hone generate...hone run STEP --device cuda"));
 }
@@ -362,6 +361,55 @@ TEST_F(Gpu, PricesAreLearnedFromASetOfItsKernels) {
   EXPECT_NE(said_, analytic);
   EXPECT_THAT(explain("sm_80", file), refuses(ErrorCode::bad_input, "not for the target...sm_80"));
   EXPECT_THAT(explain("sm_90", "measured"), refuses(ErrorCode::usage, "measured"));
+}
+
+class GpuTimes : public Gpu {
+ protected:
+  // A model of one kernel. The planner's schedule takes longer than most others.
+  void add_model() {
+    const std::string text = "graph @g(%x: f32[200, 64]) { %y = exp %x return %y }";
+    ASSERT_TRUE(write_file_atomic(model_, text).ok());
+    const Target gpu = gpu_target(*cuda_.device().value()).value();
+    Compilation usual(parse_graph(text).value(), gpu);
+    const TileProgram planned = (*usual.program())->kernels[0].tiles;
+    ASSERT_THAT(backing_.add(cuda_, planned, planned, gpu, 800), says_ok());
+    ASSERT_THAT(backing_.add_any(cuda_, planned, 200), says_ok());
+  }
+
+  const TempDir folder_ = TempDir::create(testing::TempDir()).value();
+  const std::string model_ = folder_.path() / "exp.hone", log_ = folder_.path() / "log.db",
+                    set_ = folder_.path() / "set", price_ = folder_.path() / "gpu.price";
+};
+
+TEST_F(GpuTimes, TuningFindsAPlanThatOtherCommandsTake) {
+  add_model();
+  if (HasFailure()) return;
+  ASSERT_THAT(run({"tune", model_, "--device", "cuda", "--only", "schedules", "--budget", "15s",
+                   "--cache", "none", "--log", log_, "--progress", "none"}),
+              says_ok());
+  ASSERT_THAT(run({"explain", model_, "log", "--device", "cuda", "--cache", "none", "--log", log_}),
+              says_ok());
+  ::setenv("HONE_LOG", log_.c_str(), 1);
+  EXPECT_THAT(run({"run", model_, "--device", "cuda", "--cache", "none"}), says_ok());
+  ::unsetenv("HONE_LOG");
+  EXPECT_THAT(said_, testing::ContainsRegex("the log's plan, [234][.]"));
+}
+
+TEST_F(GpuTimes, ADataSetOfItsKernelsTeachesAPrice) {
+  add_model();
+  if (HasFailure()) return;
+  const std::vector<std::string> build = {"dataset", "build",    model_, "-o",
+                                          set_,      "--device", "cuda", "--schedules",
+                                          "8",       "--budget", "20s"};
+  ASSERT_THAT(run(build), says_ok());
+  EXPECT_THAT(said_, testing::HasSubstr("1 kernel"));
+  ASSERT_THAT(run({"train", "cost", set_, "-o", price_}), says_ok());
+  EXPECT_THAT(said_, testing::HasSubstr("of 1 kernels"));
+  for (const char* task : {"layout", "plans"})
+    EXPECT_THAT(run({"dataset", "build", model_, "-o", set_, "--device", "cuda", "--task", task}),
+                refuses(ErrorCode::unsupported, "single kernels...GPU...tile or fusion"));
+  EXPECT_THAT(run({"dataset", "build", model_, "-o", set_, "--device", "cuda", "--isa", "avx2"}),
+              refuses(ErrorCode::usage, "--isa...GPU"));
 }
 
 TEST_F(Gpu, AReportTellsWhereKernelsRun) {

@@ -1,5 +1,7 @@
 #include "tests/fake_cuda/backing_testing.h"
 
+#include <algorithm>
+
 #include "codegen/gpu/gpu_code.h"
 #include "compile/gpu_kernels.h"
 #include "program/tiles/bind.h"
@@ -9,28 +11,48 @@
 
 namespace hone::tested {
 
-Status GpuBacking::add(const FakeCuda& cuda, const Program& program, const Target& gpu) {
+Status GpuBacking::add(const FakeCuda& cuda, const Program& program, const Target& gpu,
+                       int64_t works) {
   const GpuCode code = HONE_TRY(compile_gpu_kernels(program, gpu, default_pool(), {}));
-  const Target cpu = HONE_TRY(host_target());
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     if (!code.on_cpu[k].empty()) return check_failed("on the CPU: {}", code.on_cpu[k]);
-    const TileProgram form = serial_form(simt_form(program.kernels[k].tiles));
-    const std::string object =
-        HONE_TRY(compile_like_gpu(program.kernels[k].tiles, cpu, kGpuSymbol));
-    objects_.push_back(
-        HONE_TRY(ObjectCode::load(std::as_bytes(std::span(object.data(), object.size())))));
-    const auto buffers = std::ranges::count_if(
-        form.buffers, [](const TileBuffer& one) { return one.role != BufferRole::scratch; });
-    for (const GpuPhase& phase : code.gpu[k].phases) {
-      const void* const function = objects_.back()->function(phase.symbol);
-      if (function == nullptr) return check_failed("there is no function '{}'", phase.symbol);
-      cuda.add(code.gpu[k].ptx, phase.symbol,
-               {.function = reinterpret_cast<PhaseFn>(const_cast<void*>(function)),
-                .buffers = static_cast<int>(buffers),
-                .symbols = static_cast<int>(symbols_of(form).size()),
-                .cpu_scratch_bytes = scratch_layout(form).bytes.value(),
-                .thread_scratch_bytes = phase.scratch_bytes});
-    }
+    HONE_TRY(add(cuda, code.gpu[k], program.kernels[k].tiles, works));
+  }
+  return {};
+}
+
+Status GpuBacking::add(const FakeCuda& cuda, const TileProgram& shown, const TileProgram& run,
+                       const Target& gpu, int64_t works) {
+  return add(cuda, HONE_TRY(compile_for_gpu(shown, gpu.gpu->capability, kGpuSymbol)), run, works);
+}
+
+Status GpuBacking::add_any(const FakeCuda& cuda, const TileProgram& run, int64_t works) {
+  const TileProgram form = simt_form(run);
+  GpuKernel any;
+  any.phases.resize(1);
+  any.phases[0].symbol = phase_symbols(form, kGpuSymbol).at(0);
+  return add(cuda, any, run, works, trips_of(form.phases.at(0), form).value());
+}
+
+Status GpuBacking::add(const FakeCuda& cuda, const GpuKernel& shown, const TileProgram& run,
+                       int64_t works, int64_t trips) {
+  const TileProgram form = serial_form(simt_form(run));
+  const std::string object = HONE_TRY(compile_like_gpu(run, HONE_TRY(host_target()), kGpuSymbol));
+  objects_.push_back(
+      HONE_TRY(ObjectCode::load(std::as_bytes(std::span(object.data(), object.size())))));
+  const auto buffers = std::ranges::count_if(
+      form.buffers, [](const TileBuffer& one) { return one.role != BufferRole::scratch; });
+  for (const GpuPhase& phase : shown.phases) {
+    const void* const function = objects_.back()->function(phase.symbol);
+    if (function == nullptr) return check_failed("there is no function '{}'", phase.symbol);
+    cuda.add(shown.ptx, phase.symbol,
+             {.function = reinterpret_cast<PhaseFn>(const_cast<void*>(function)),
+              .buffers = static_cast<int>(buffers),
+              .symbols = static_cast<int>(symbols_of(form).size()),
+              .cpu_scratch_bytes = scratch_layout(form).bytes.value(),
+              .thread_scratch_bytes = phase.scratch_bytes,
+              .works = works,
+              .trips = trips});
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "program/program.h"
+#include "runtime/cuda/gpu_kernel.h"
 #include "runtime/object_code.h"
 #include "target/target.h"
 #include "tests/fake_cuda/library_testing.h"
@@ -14,11 +15,19 @@ namespace hone::tested {
 // CPU. Outlives what runs it.
 class GpuBacking {
  public:
-  // Fails, if a kernel has no code for a GPU of this target.
-  Status add(const FakeCuda& cuda, const Program& program, const Target& gpu);
+  // Fails, if a kernel has no code for a GPU of this target. A launch takes `works` microseconds.
+  Status add(const FakeCuda& cuda, const Program& program, const Target& gpu, int64_t works = 1);
+  // The kernel `shown`, as which `run` runs; their buffers are equal.
+  Status add(const FakeCuda& cuda, const TileProgram& shown, const TileProgram& run,
+             const Target& gpu, int64_t works = 1);
+  // The same for each kernel that is not added: all have these buffers, and one phase.
+  Status add_any(const FakeCuda& cuda, const TileProgram& run, int64_t works = 1);
   size_t kernels() const { return objects_.size(); }
 
  private:
+  Status add(const FakeCuda& cuda, const GpuKernel& shown, const TileProgram& run, int64_t works,
+             int64_t trips = 0);
+
   std::vector<std::shared_ptr<const ObjectCode>> objects_;
 };
 

@@ -1,5 +1,7 @@
 #include "tests/fake_cuda/fake_cuda.h"
 
+#include <unistd.h>
+
 #include <cstring>
 
 #include "base/hash.h"
@@ -79,6 +81,7 @@ const char* fake_cuda_faults() {
 Code cuInit(unsigned flags) {
   Machine& machine = Machine::get();
   const std::scoped_lock lock(machine.mutex);
+  if (!machine.is_started) machine.process = ::getpid();
   machine.is_started = true;
   if (flags != 0) return kInvalidValue;
   if (const Code begun = machine.begin(false); begun != kGood) return begun;
@@ -237,8 +240,8 @@ Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**
   if (!text.starts_with(kCubin)) return machine.fault(kInvalidImage, "not a cubin of the fake");
   auto* const made = new FakeModule;
   made->hash = std::stoull(std::string(text.substr(kCubin.size(), 16)), nullptr, 16);
-  for (const auto& [name, backing] : machine.kernels[made->hash])
-    made->functions[name].backing = backing;
+  if (const auto known = machine.kernels.find(made->hash); known != machine.kernels.end())
+    for (const auto& [name, backing] : known->second) made->functions[name].backing = backing;
   machine.modules.insert(made);
   *module = reinterpret_cast<Module>(made);
   return kGood;
@@ -256,8 +259,12 @@ Code cuModuleGetFunction(Function* function, Module module, const char* name) {
   FAKE_BEGIN(true);
   auto* const one = reinterpret_cast<FakeModule*>(module);
   if (!machine.modules.contains(one)) return machine.fault(kInvalidHandle, "no such module");
-  const auto found = one->functions.find(name);
-  if (found == one->functions.end()) return kNotFound;
+  auto found = one->functions.find(name);
+  if (found == one->functions.end()) {
+    if (!machine.any || machine.kernels.contains(one->hash)) return kNotFound;
+    found = one->functions.emplace(name, FakeFunction{.backing = *machine.any}).first;
+    found->second.backing.works *= 1 + static_cast<int64_t>(one->hash % 4);
+  }
   *function = reinterpret_cast<Function>(&found->second);
   return kGood;
 }

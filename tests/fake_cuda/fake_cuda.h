@@ -31,10 +31,14 @@ struct Backing {
   int symbols = 0;
   int64_t cpu_scratch_bytes = 0;     // that the function wants
   int64_t thread_scratch_bytes = 0;  // GpuPhase::scratch_bytes
+  int64_t works = 1;                 // microseconds that a launch takes
+  int64_t trips = 0;                 // each launch has all of these; 0: those that it says
 };
 
 // The functions of the library beside those of the driver, by their names there.
 using Reset = void (*)(const Gpu* gpu);  // "fake_cuda_reset": forgets kernels, faults and calls
+// "fake_cuda_register". An empty PTX stands for each that is not registered, and a launch of one of
+// these takes one to four times as long, as its hash says.
 using Register = void (*)(const char* ptx, const char* function, const Backing* backing);
 using Count = int64_t (*)();       // "fake_cuda_calls"; "fake_cuda_live": what was not given back
 using Faults = const char* (*)();  // "fake_cuda_faults"; empty: there are none

@@ -1,6 +1,7 @@
 #include "tests/fake_cuda/machine.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -57,11 +58,15 @@ void Machine::reset(const Gpu& with) {
   lost_ = cuda::kGood;
   faults_.clear();
   kernels.clear();
+  any.reset();
   random_.seed(with.seed);
 }
 
 void Machine::add(const char* ptx, const char* function, const Backing& backing) {
-  kernels[hash_string(ptx)][function] = backing;
+  if (*ptx == '\0')
+    any = backing;
+  else
+    kernels[hash_string(ptx)][function] = backing;
 }
 
 Code Machine::begin(bool needs_context) {
@@ -75,6 +80,7 @@ Code Machine::begin(bool needs_context) {
   }
   if (lost_ != cuda::kGood) return lost_;
   if (!is_started) return fault(kNotInitialized, "a call before cuInit");
+  if (process != ::getpid()) return kNotInitialized;  // a copy of a process has no GPU
   if (needs_context && !has_context) return fault(kInvalidContext, "a call without a context");
   return cuda::kGood;
 }
@@ -186,6 +192,7 @@ Code Machine::drain(const FakeStream& until) {
 // The trips in a few pieces, in any order, as blocks of a grid run.
 Code Machine::run(const FakeFunction& function, std::vector<uint64_t> words, int64_t threads) {
   const Backing& of = function.backing;
+  works += of.works - 1;
   std::vector<void*> buffers;
   for (int i = 0; i < of.buffers; ++i) {
     if (memory(words[static_cast<size_t>(i)], 0) == nullptr)
@@ -200,8 +207,8 @@ Code Machine::run(const FakeFunction& function, std::vector<uint64_t> words, int
     if (at == nullptr) return fault(kIllegalAddress, "scratch goes beyond the memory");
     std::memset(at, static_cast<int>(kGarbage), scratch);
   }
-  const auto begin = static_cast<int64_t>(words[rest + 1]),
-             end = static_cast<int64_t>(words[rest + 2]);
+  const int64_t begin = of.trips > 0 ? 0 : static_cast<int64_t>(words[rest + 1]),
+                end = of.trips > 0 ? of.trips : static_cast<int64_t>(words[rest + 2]);
   const int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(random_() % 5), 1, threads);
   std::vector<int64_t> order;
   for (int64_t i = 0; i < pieces; ++i) order.push_back(i);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -90,7 +91,9 @@ class Machine {
   int64_t works = 0;  // that have run
   int64_t contexts = 0;
   bool is_started = false;
+  int process = 0;                                             // that started it
   std::map<uint64_t, std::map<std::string, Backing>> kernels;  // by hash of the PTX
+  std::optional<Backing> any;                                  // of others
   std::set<FakeStream*> streams;
   std::set<FakeEvent*> events;
   std::set<FakeModule*> modules;

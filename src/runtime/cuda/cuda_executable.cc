@@ -96,16 +96,8 @@ class CudaExecutable::Run {
   // Waits for its end.
   Status timed(const Instruction& now) {
     const SpanClock clock;
-    const CudaDevice& device = *of_.device_;
-    HONE_TRY(device.check(call_.cuEventRecord(of_.events_[0], stream_), "began to time"));
-    HONE_TRY(work(now));
-    HONE_TRY(device.check(call_.cuEventRecord(of_.events_[1], stream_), "ended a timing"));
-    HONE_TRY(device.check(call_.cuEventSynchronize(of_.events_[1]), what(now)));
-    float milliseconds = 0;
-    HONE_TRY(device.check(call_.cuEventElapsedTime(&milliseconds, of_.events_[0], of_.events_[1]),
-                          "read a time"));
+    const double seconds = HONE_TRY(of_.seconds_of([&] { return work(now); }, stream_, what(now)));
     CommandTime& entry = (*options_.profile)[now.origin];
-    const double seconds = 1e-3 * static_cast<double>(milliseconds);
     entry.least = entry.runs++ == 0 ? seconds : std::min(entry.least, seconds);
     entry.seconds += seconds;
     if (options_.trace != nullptr) options_.trace->add(now.origin, clock.span());
@@ -479,10 +471,8 @@ Status CudaExecutable::start_and_wait(std::span<const Tensor> inputs, std::span<
       HONE_TRY(device_->check(call.cuMemcpyHtoDAsync_v2(*base, bytes.data(), bytes.size(), stream_),
                               fmt::format("copied input '{}' to it", excerpt(inputs_[i].name))));
   }
-  if (graph_ != nullptr && options.profile == nullptr)
-    HONE_TRY(device_->check(call.cuGraphLaunch(graph_, stream_), "launched a graph"));
-  else
-    HONE_TRY(Run(*this, options).execute());
+  has_inputs_ = true;
+  HONE_TRY(start(options));
   for (size_t i = 0; i < outputs.size(); ++i, ++base) {
     const std::span<std::byte> bytes = outputs[i].mutable_bytes();
     if (!bytes.empty())
@@ -491,6 +481,41 @@ Status CudaExecutable::start_and_wait(std::span<const Tensor> inputs, std::span<
                          fmt::format("copied output '{}' from it", excerpt(outputs_[i].name))));
   }
   return device_->check(call.cuStreamSynchronize(stream_), "waited for a run");
+}
+
+Status CudaExecutable::start(const RunOptions& options) const {
+  if (graph_ == nullptr || options.profile != nullptr) return Run(*this, options).execute();
+  return device_->check(device_->call().cuGraphLaunch(graph_, stream_), "launched a graph");
+}
+
+// ---- Times -------------------------------------------------------------------------------------
+
+// The work comes to the stream; waits for its end.
+Result<double> CudaExecutable::seconds_of(const std::function<Status()>& work, cuda::Stream stream,
+                                          std::string_view what) const {
+  const cuda::Functions& call = device_->call();
+  HONE_TRY(device_->check(call.cuEventRecord(events_[0], stream), "began to time"));
+  HONE_TRY(work());
+  HONE_TRY(device_->check(call.cuEventRecord(events_[1], stream), "ended a timing"));
+  HONE_TRY(device_->check(call.cuEventSynchronize(events_[1]), what));
+  float milliseconds = 0;
+  HONE_TRY(device_->check(call.cuEventElapsedTime(&milliseconds, events_[0], events_[1]),
+                          "read a time"));
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+Result<double> CudaExecutable::seconds(int64_t runs) const {
+  const std::scoped_lock lock(mutex_);
+  HONE_CHECK(has_inputs_ && runs >= 1, "{} runs of '{}' without inputs", runs, place_);
+  HONE_TRY(device_->enter());
+  const auto work = [&]() -> Status {
+    for (int64_t i = 0; i < runs; ++i) HONE_TRY(start({}));
+    return {};
+  };
+  const Result<double> all = seconds_of(work, stream_, "timed runs");
+  if (!all.ok()) (void)device_->call().cuStreamSynchronize(stream_);
+  if (!all.ok()) return Error(all.error()).within(place_);
+  return *all / static_cast<double>(runs);
 }
 
 }  // namespace hone

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -52,6 +53,10 @@ class CudaExecutable final : public Runnable {
                        std::span<const cuda::Address> outputs, cuda::Stream stream,
                        const RunOptions& options = {}) const;
 
+  // Seconds of a run by the GPU's clock, the mean of some in a row, on the inputs of the last
+  // run().
+  Result<double> seconds(int64_t runs) const;
+
   const std::shared_ptr<const CudaDevice>& device() const { return device_; }
   bool is_one_graph() const { return graph_ != nullptr; }
   int64_t device_bytes() const;  // of all that it has allocated, constants with it
@@ -79,6 +84,9 @@ class CudaExecutable final : public Runnable {
                       cuda::Stream stream, const RunOptions& options) const;
   Status start_and_wait(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                         const RunOptions& options) const;
+  Status start(const RunOptions& options) const;
+  Result<double> seconds_of(const std::function<Status()>& work, cuda::Stream stream,
+                            std::string_view what) const;
 
   std::string place_;  // for errors
   std::shared_ptr<const CudaDevice> device_;
@@ -98,6 +106,7 @@ class CudaExecutable final : public Runnable {
   std::shared_ptr<MemoryPool> output_memory_;
 
   mutable std::mutex mutex_;  // a run has it
+  mutable bool has_inputs_ = false;
 };
 
 }  // namespace hone
