@@ -20,8 +20,6 @@ struct ForGpu {
   std::string reason;
 };
 
-constexpr int64_t kWidestAccess = 16;  // bytes
-
 // Which buffers of frames begin at a multiple of what an access takes at most. The callers of the
 // main frame see to that, other frames have what they are given.
 class Alignment {
@@ -40,7 +38,7 @@ class Alignment {
   bool has(const Frame& frame, BufferId id) const {
     const program::Buffer& buffer = frame.buffers[id];
     if (buffer.role == Role::view)
-      return buffer.view.offset.divisible_by(kWidestAccess) && has(frame, buffer.view.of);
+      return buffer.view.offset.divisible_by(kGpuBufferAlignment) && has(frame, buffer.view.of);
     return !lacking_.contains({&frame, id});
   }
 
@@ -78,7 +76,7 @@ class Alignment {
     for (size_t i = 0; i < buffers.size(); ++i) {
       const BufferId port = ports[first_of_steps.value_or(0) + i];
       const bool are_whole =
-          !first_of_steps || bytes_of(to.buffers[port].type).divisible_by(kWidestAccess);
+          !first_of_steps || bytes_of(to.buffers[port].type).divisible_by(kGpuBufferAlignment);
       if (!are_whole || !has(from, buffers[i])) lacking_.insert({&to, port});
     }
   }

@@ -240,6 +240,7 @@ class HonecWriter {
     write(out, kernel, is_on_cpu ? *kernel.object : gpu.ptx);
     out.number(is_on_cpu ? 0 : gpu.capability);
     if (is_on_cpu) return;
+    out.number(gpu.alignment);
     for (const GpuPhase& phase : gpu.phases)
       for (int64_t number : {int64_t{phase.trip_of == TripOf::block}, phase.block_threads,
                              phase.shared_bytes, phase.scratch_bytes})

@@ -195,6 +195,7 @@ Result<GpuKernel> read_gpu_kernel(Cursor& in, image::Kernel& kernel, const Head&
   const auto wrong = [&](const Status& what) {
     return in.at(fmt::format("kernel '{}': {}", excerpt(kernel.name), what.error().what()));
   };
+  gpu.alignment = HONE_TRY(in.number());
   for (const image::Phase& phase : kernel.phases) {
     GpuPhase& made = gpu.phases.emplace_back();
     made.symbol = phase.symbol;

@@ -364,6 +364,9 @@ TEST(GpuFile, WhatNoGpuLaunchesIsRefusedByItsPlace) {
               refuses(ErrorCode::bad_input, place + "byte 20"));
   EXPECT_THAT(refused_with(code, [](GpuKernel& one) { one.ptx.clear(); }),
               refuses(ErrorCode::bad_input, place + "empty"));
+  for (int64_t bytes : {int64_t{0}, int64_t{-16}, int64_t{24}, int64_t{512}, INT64_MIN})
+    EXPECT_THAT(refused_with(code, [&](GpuKernel& one) { one.alignment = bytes; }),
+                refuses(ErrorCode::bad_input, place + "multiples of"));
   EXPECT_TRUE(refused_with(code, [](GpuKernel&) {}).ok());
 }
 

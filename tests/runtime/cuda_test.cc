@@ -256,6 +256,32 @@ TEST(CudaExecutable, SaysHowMuchMemoryIsMissing) {
               refuses(ErrorCode::limit, "Fake GPU...8.0 KiB...missing...smaller batch...CPU"));
 }
 
+// Some places are known when it is loaded, others move with a loop.
+TEST(CudaExecutable, RefusesBuffersThatDoNotLieAsCodeWantsThem) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto device = cuda.device().value();
+  GpuImage straight = straight_image();
+  for (GpuKernel& kernel : straight.kernels) kernel.alignment = 16;
+  EXPECT_TRUE(CudaExecutable::load(straight, device).ok());
+  straight.image.arena_bytes += 16;
+  auto& places = std::get<image::Launch>(straight.image.commands[0].kind).buffers;
+  places[1].offset = 16;
+  EXPECT_TRUE(CudaExecutable::load(straight, device).ok());
+  places[1].offset = 12;
+  EXPECT_THAT(CudaExecutable::load(straight, device),
+              refuses(ErrorCode::bad_input, "command 'add'...buffer 1...byte 12...multiple of 16"));
+  straight.kernels[0].alignment = 4;
+  EXPECT_TRUE(CudaExecutable::load(straight, device).ok());
+
+  GpuImage looping = looping_image();
+  looping.kernels[0].alignment = 4;
+  EXPECT_TRUE(CudaExecutable::load(looping, device).ok());
+  looping.kernels[0].alignment = 8;  // a trip moves by 4 bytes
+  EXPECT_THAT(CudaExecutable::load(looping, device),
+              refuses(ErrorCode::bad_input, "command 'one'...multiple of 8"));
+}
+
 TEST(CudaExecutable, RefusesWhatDoesNotFit) {
   const FakeCuda cuda;
   add_kernels(cuda);

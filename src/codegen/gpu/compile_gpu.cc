@@ -44,7 +44,9 @@ Status check_for_gpu(const TileProgram& program, int64_t capability, bool has_al
 Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability, std::string_view symbol,
                                bool has_aligned_buffers) {
   HONE_TRY(code::check_lockstep(form));
-  GpuKernel kernel = {.ptx = {}, .capability = capability, .phases = {}};
+  GpuKernel kernel;
+  kernel.capability = capability;
+  kernel.alignment = has_aligned_buffers ? kGpuBufferAlignment : 1;
   const int64_t scratch = HONE_TRY(code::gpu_scratch_bytes(form));
   const std::vector<std::string> names = phase_symbols(form, symbol);
   for (size_t i = 0; i < names.size(); ++i) {

@@ -12,6 +12,8 @@
 
 namespace hone {
 
+inline constexpr int64_t kGpuBufferAlignment = 16;  // bytes: what an access takes at most
+
 // PTX of the kernel, for GPUs of this capability and later ones. Verified programs only; `symbol`
 // is the prefix of the names of functions. Trips are those of the phases of simt_form(program)
 // (program/tiles/simt.h), of which trips_of() tells how many there are. Buffers begin at a multiple

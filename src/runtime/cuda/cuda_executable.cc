@@ -218,6 +218,7 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
   inputs_ = image.image.inputs;
   outputs_ = image.image.outputs;
   HONE_TRY(load_code(image, options.cubins));
+  HONE_TRY(check_alignment());
   HONE_TRY(allocate(image));
   const bool needs_cpu =
       std::ranges::any_of(phases_, [](const Phase& one) { return one.function == nullptr; });
@@ -285,10 +286,32 @@ Status CudaExecutable::load_code(const GpuImage& image, const CubinStore& store)
       Phase& made = phases_.emplace_back();
       if (kernel.object) continue;
       made.phase = image.kernels[k].phases[p];
+      made.alignment = image.kernels[k].alignment;
       made.function = HONE_TRY(modules_[known.at(image.kernels[k].ptx)]->function(
           made.phase.symbol, made.phase.shared_bytes));
       made.blocks = static_cast<unsigned>(
           kernel.phases[p].is_parallel ? blocks_of(made.phase, kernel.phases[p].trips) : 1);
+    }
+  }
+  return {};
+}
+
+// Code that reads 16 bytes at once would lose the GPU for all who use it. Memory is aligned for it,
+// so places in it decide.
+Status CudaExecutable::check_alignment() const {
+  for (const Instruction& one : script_->instructions) {
+    if (one.kind != InstructionKind::launch || one.first == one.last) continue;
+    const int64_t wanted = phases_[one.first].alignment;
+    for (uint32_t i = 0; i < one.pointers; ++i) {
+      const Script::Pointer& pointer = script_->pointers[one.pointer + i];
+      int64_t place = pointer.offset;
+      for (uint32_t s = pointer.first_step; s < pointer.last_step; ++s)
+        place |= script_->steps[s].stride;
+      if ((place & (wanted - 1)) != 0)
+        return bad_input("buffer {} begins at byte {}, and the code wants a multiple of {}", i,
+                         pointer.offset, wanted)
+            .within(fmt::format("command '{}'", excerpt(script_->origins[one.origin].command)))
+            .with_hint("'hone compile' makes code for it");
     }
   }
   return {};

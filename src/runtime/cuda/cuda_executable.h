@@ -66,6 +66,7 @@ class CudaExecutable final : public Runnable {
   struct Phase {
     cuda::Function function = nullptr;
     GpuPhase phase;
+    int64_t alignment = 1;  // of its buffers
     unsigned blocks = 0;
   };
   class Run;
@@ -75,6 +76,7 @@ class CudaExecutable final : public Runnable {
   Status check_kernels(const GpuImage& image) const;
   Status check_script() const;
   Status load_code(const GpuImage& image, const CubinStore& store);
+  Status check_alignment() const;
   Status allocate(const GpuImage& image);
   Status make_graph();
   Status check_inputs(std::span<const Tensor> inputs) const;

@@ -25,6 +25,10 @@ Status check_ptx(const GpuKernel& kernel) {
   if (kernel.ptx.empty()) return bad_input("its PTX is empty");
   if (const size_t zero = kernel.ptx.find('\0'); zero != std::string::npos)
     return bad_input("its PTX ends at byte {} of {}, which is 0", zero, kernel.ptx.size());
+  if (kernel.alignment < 1 || kernel.alignment > kMaxGpuAlignment ||
+      (kernel.alignment & (kernel.alignment - 1)) != 0)
+    return bad_input("its buffers begin at multiples of {} bytes, which is no power of 2 up to {}",
+                     kernel.alignment, kMaxGpuAlignment);
   for (const GpuPhase& phase : kernel.phases)
     if (phase.symbol.find('\0') != std::string::npos)
       return bad_input("the name of a function has a byte that is 0");

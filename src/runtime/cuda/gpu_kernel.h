@@ -32,6 +32,7 @@ struct GpuPhase {
 struct GpuKernel {
   std::string ptx;
   int64_t capability = 0;  // the least that it runs on
+  int64_t alignment = 1;   // bytes: each buffer begins at a multiple, a power of 2
   std::vector<GpuPhase> phases;
   bool operator==(const GpuKernel&) const = default;
 };
