@@ -174,8 +174,9 @@ GpuCost::GpuCost(Target target, std::shared_ptr<const GpuModel> model)
 
 std::string GpuCost::version() const {
   const uint64_t of_target = hash_string(print(target_));
-  if (model_ == nullptr) return fmt::format("gpu analytic {:016x}", of_target);
-  return fmt::format("gpu learned {:016x}", hash_string(print(*model_), of_target));
+  if (model_ == nullptr) return fmt::format("gpu analytic {} {:016x}", kGpuFormulas, of_target);
+  return fmt::format("gpu learned {} {:016x}", kGpuFormulas,
+                     hash_string(print(*model_), of_target));
 }
 
 std::unique_ptr<PricedKernel> GpuCost::kernel(std::shared_ptr<const KernelFacts> facts,

@@ -83,13 +83,16 @@ class Parser {
   Status head(std::string_view line) {
     has_head_ = true;
     const std::string begin = fmt::format("gpu price on {} of ", quoted_name(target_));
-    constexpr std::string_view kEnd = " kernels";
+    const std::string end = fmt::format(" kernels by formulas {}", kGpuFormulas);
     if (!line.starts_with("gpu price on "))
       return bad_input("it does not begin with 'gpu price on'");
-    if (!line.starts_with(begin) || !line.ends_with(kEnd))
+    if (!line.starts_with(begin))
       return bad_input("the price is not for the target {}", quoted_name(target_));
+    if (!line.ends_with(end))
+      return bad_input("it was learned beside other formulas than number {} of this hone",
+                       kGpuFormulas);
     const Result<double> kernels =
-        parse_double(line.substr(begin.size(), line.size() - begin.size() - kEnd.size()));
+        parse_double(line.substr(begin.size(), line.size() - begin.size() - end.size()));
     if (!kernels.ok() || !(*kernels >= 1 && *kernels <= 1e9) || *kernels != std::floor(*kernels))
       return bad_input("it does not say of how many kernels it is");
     model_.target = target_;
@@ -159,8 +162,8 @@ double GpuModel::factor(const GpuFeatures& features, Algorithm algorithm) const 
 }
 
 std::string print(const GpuModel& model) {
-  std::string text =
-      fmt::format("gpu price on {} of {} kernels\n", quoted_name(model.target), model.kernels);
+  std::string text = fmt::format("gpu price on {} of {} kernels by formulas {}\n",
+                                 quoted_name(model.target), model.kernels, kGpuFormulas);
   for (const Scale& scale : kScales)
     text += fmt::format("{} = {}\n", scale.name, model.scales.*scale.member);
   for (const auto& [algorithm, factors] : model.factors)

@@ -128,6 +128,8 @@ TEST(GpuModel, FaultsNameTheLine) {
   EXPECT_THAT(parse_gpu_model(good, "sm_80", "m"), refuses(ErrorCode::bad_input, "m:1...sm_80"));
   EXPECT_THAT(parse_gpu_model("prices", "sm_90", "m"),
               refuses(ErrorCode::bad_input, "m:1...gpu price on"));
+  EXPECT_THAT(parse_gpu_model("gpu price on \"sm_90\" of 1 kernels by formulas 0", "sm_90", "m"),
+              refuses(ErrorCode::bad_input, "m:1...other formulas"));
   EXPECT_THAT(parse_gpu_model(good.substr(0, good.find("access")), "sm_90", "m"),
               refuses(ErrorCode::bad_input, "access"));
   EXPECT_THAT(with("launch = 1"), refuses(ErrorCode::bad_input, "m:7...launch...twice"));

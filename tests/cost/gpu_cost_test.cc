@@ -1,0 +1,66 @@
+#include "cost/gpu_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "rewrite/prepare.h"
+#include "target/gpu_presets.h"
+#include "tests/program/random_kernels.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+// The terms of a kernel by a schedule.
+std::string terms_of(std::string_view graph, const Schedule& schedule) {
+  const auto facts =
+      std::make_shared<const KernelFacts>(body_of_all(prepare(parse_graph(graph).value()).value()));
+  const Target gpu = *preset_gpu("sm_90");
+  const Status legal = check_schedule(facts->body, *facts, schedule, gpu);
+  EXPECT_TRUE(legal.ok()) << legal.error().to_string();
+  const GpuTimes times = GpuCost(gpu).times(facts, schedule);
+  return fmt::format("{:.4g} {:.4g} {:.4g} {:.4g} {:.4g}", times.launch, times.arithmetic,
+                     times.latency, times.memory, times.access);
+}
+
+// Whoever changes a formula sees this fail, and raises kGpuFormulas: what was kept and learned by
+// the old formulas must not count any more.
+TEST(GpuCost, FormulasHaveANumber) {
+  const BlockTilesFields by_warps = {.rows = 64,
+                                     .columns = 64,
+                                     .depth = 32,
+                                     .own_rows = 32,
+                                     .own_columns = 32,
+                                     .products = Products::matrix,
+                                     .ahead = 1,
+                                     .splits = 2};
+  const std::string_view product =
+      "graph @g(%x: bf16[512, 1024], %w: bf16[512, 1024]) { %y = dot %x, %w {lhs_contract = [1], "
+      "rhs_contract = [1]} return %y }";
+  const std::vector<std::string> terms = {
+      terms_of("graph @g(%x: f32[1024, 256]) { %y = exp %x return %y }",
+               {.order = {0, 1}, .threads = 2, .own = NestFields{}}),
+      terms_of("graph @g(%x: f32[512, 1000]) { %y = softmax %x {axis = 1} return %y }",
+               {.order = {0, 1}, .threads = 1, .own = BlockRowsFields{.warps = 4, .kept = 1}}),
+      terms_of(product, {.order = {0, 1}, .threads = 2, .own = by_warps}),
+      terms_of("graph @g(%q: f32[60, 8], %k: f32[70, 8], %v: f32[70, 8]) { "
+               "%s = dot %q, %k {lhs_contract = [1], rhs_contract = [1]} "
+               "%p = softmax %s {axis = 1} "
+               "%y = dot %p, %v {lhs_contract = [1], rhs_contract = [0]} return %y }",
+               {.order = {0}, .threads = 1, .own = BlockChainFields{.warps = 2}})};
+  EXPECT_EQ(kGpuFormulas, 1);
+  const std::vector<std::string> known = {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
+                                          "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
+                                          "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
+                                          "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10"};
+  EXPECT_EQ(terms, known);
+}
+
+TEST(GpuCost, VersionsTellTargetsAndFormulas) {
+  const GpuCost one(*preset_gpu("sm_90")), other(*preset_gpu("sm_80"));
+  EXPECT_NE(one.version(), other.version());
+  EXPECT_EQ(one.version(), GpuCost(*preset_gpu("sm_90")).version());
+  EXPECT_NE(one.version().find(fmt::format("analytic {}", kGpuFormulas)), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
