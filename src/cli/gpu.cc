@@ -13,24 +13,12 @@ namespace hone::cli {
 
 namespace {
 
-// A command that has a reason not to run on a GPU, and the way out.
-struct Refusal {
-  std::string_view command, reason, way_out;
-};
-constexpr Refusal kRefusals[] = {
-    {"generate", "its keys and values are kept in the memory of the machine",
-     "'hone run STEP --device cuda' runs a step, such as zoo:gpt2_decode"}};
-
 Status check_gpu_command(const Arguments& arguments, std::string_view option) {
-  constexpr std::string_view kCommands[] = {"run",     "check",  "bench",       "compile",
-                                            "explain", "report", "conformance", "train",
-                                            "tune"};
+  constexpr std::string_view kCommands[] = {"run",     "check",   "bench",       "compile",
+                                            "explain", "report",  "conformance", "train",
+                                            "tune",    "generate"};
   constexpr std::string_view kMore[] = {"conformance-case", "target probe", "dataset build"};
   const std::string_view command = arguments.command().name;
-  for (const Refusal& one : kRefusals)
-    if (one.command == command)
-      return unsupported("'hone {}' does not run on a GPU: {}", command, one.reason)
-          .with_hint(std::string(one.way_out));
   if (std::ranges::find(kCommands, command) == std::end(kCommands) &&
       std::ranges::find(kMore, command) == std::end(kMore))
     return usage_error("--{}: 'hone {}' does not run on a GPU; {} do", option, command,
@@ -42,7 +30,8 @@ Status check_gpu_command(const Arguments& arguments, std::string_view option) {
         "system", "donate", "vs", "backend", "numerics"}) {
     const bool fits =
         (other == "backend" && arguments.given(other) && arguments.text("backend") == "native") ||
-        (has_cpu && (other == "isa" || other == "threads"));
+        (has_cpu && (other == "isa" || other == "threads")) ||
+        (other == "system" && command == "generate");  // what a model is told first
     if (arguments.given(other) && !fits)
       return usage_error("--{} does not go with a GPU, which --{} names", other, option);
   }

@@ -77,6 +77,14 @@ class KeptWeights final : public DecoderWeights {
   mutable std::map<std::string, Weight> weights_;
 };
 
+// A CPU puts caches where those before them were. A GPU has its own, and copies them.
+Result<std::vector<Tensor>> run_and_give_up(const Runnable& code, std::vector<Tensor> inputs,
+                                            const RunOptions& options) {
+  if (const Executable* const single = code.single())
+    return single->run_donating(std::move(inputs), options);
+  return code.run(inputs, options);
+}
+
 Tensor integers(std::span<const int64_t> values) {
   return Tensor::of<int64_t>(Type::get(DType::i64, {std::ssize(values)}), values);
 }
@@ -108,7 +116,7 @@ Status LanguageModel::set_up() {
   weights_read_ = weights_read_by(graph_);
   HONE_TRY(check_memory());
   const int64_t threads = options_.native.threads.value_or(options_.native.target.cores);
-  team_ = HONE_TRY(Team::create({.threads = threads}));
+  if (!is_on_gpu()) team_ = HONE_TRY(Team::create({.threads = threads}));
   return forget();
 }
 
@@ -206,6 +214,7 @@ Status LanguageModel::check_room(std::span<const TokenId> tokens) const {
 Status LanguageModel::compile(Code& code, Graph graph) {
   CompileOptions options = compile_options(options_.native, nullptr, face_);
   options.team = team_;
+  options.memory_limit = memory_limit(face_);
   auto made =
       std::make_unique<Compilation>(std::move(graph), options_.native.target, std::move(options));
   (void)HONE_TRY(made->kernels());
@@ -213,29 +222,37 @@ Status LanguageModel::compile(Code& code, Graph graph) {
   return {};
 }
 
-Result<const Executable*> LanguageModel::loaded(Code& code, int64_t places, int64_t tokens) {
-  std::shared_ptr<const Executable>& loaded = code.by_places[places];
-  if (loaded == nullptr) {
-    const Image image = HONE_TRY(code.compilation->image_for({{"room", Dim(places - tokens)}}));
-    loaded =
-        HONE_TRY(Executable::load(image, {.team = team_, .memory_limit = memory_limit(face_)}));
-  }
+// The size that the code of a step is for, if it is for one.
+Bindings LanguageModel::room_of(int64_t places, int64_t tokens) const {
+  return {{"room", Dim(places - tokens)}};
+}
+
+Result<const Runnable*> LanguageModel::loaded(Code& code, int64_t places, int64_t tokens) {
+  std::shared_ptr<const Runnable>& loaded = code.by_places[places];
+  if (loaded == nullptr)
+    loaded = HONE_TRY(is_on_gpu() ? code.compilation->runnable()
+                                  : code.compilation->runnable_for(room_of(places, tokens)));
   return loaded.get();
 }
 
-Result<const Executable*> LanguageModel::code_of(const Step& step) {
+Result<const Runnable*> LanguageModel::code_of(Step step) {
+  if (is_on_gpu()) step.places = places_;
   Code& code = steps_[step];
   if (code.compilation == nullptr) {
-    const Bindings sizes = {{"tokens", Dim(step.tokens)}, {"rows", Dim(step.rows)}};
+    Bindings sizes = {{"tokens", Dim(step.tokens)}, {"rows", Dim(step.rows)}};
+    if (is_on_gpu()) sizes.merge(room_of(places_, step.tokens));
     HONE_TRY(compile(code, HONE_TRY(specialize(graph_, sizes))));
   }
   return loaded(code, places_, step.tokens);
 }
 
-Result<const Executable*> LanguageModel::code_of_texts(int64_t texts, int64_t places) {
-  Code& code = together_[texts];
-  if (code.compilation == nullptr)
-    HONE_TRY(compile(code, HONE_TRY(build_decoder_of_texts(config_, *weights_, texts))));
+Result<const Runnable*> LanguageModel::code_of_texts(int64_t texts, int64_t places) {
+  Code& code = together_[{texts, is_on_gpu() ? places : 0}];
+  if (code.compilation == nullptr) {
+    Graph graph = HONE_TRY(build_decoder_of_texts(config_, *weights_, texts));
+    if (is_on_gpu()) graph = HONE_TRY(specialize(graph, room_of(places, 1)));
+    HONE_TRY(compile(code, std::move(graph)));
+  }
   return loaded(code, places, 1);
 }
 
@@ -247,7 +264,7 @@ Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, b
                        : all_rows && count <= kFew       ? kFew
                                                          : kChunk;
   HONE_TRY(make_room(std::ssize(tokens_) + size));
-  const Executable* const code = HONE_TRY(code_of({size, all_rows ? size : 1}));
+  const Runnable* const code = HONE_TRY(code_of({size, all_rows ? size : 1}));
   std::vector<int64_t> ids(static_cast<size_t>(size), 0);
   std::ranges::copy(tokens, ids.begin());
   std::vector<int64_t> rows = {count - 1};
@@ -261,8 +278,8 @@ Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, b
   std::ranges::move(caches_, std::back_inserter(inputs));
   const bool is_timed = is_profiled_ && size == 1;
   if (is_timed && std::exchange(timed_places_, places_) != places_) times_.clear(), timed_ = 0;
-  Result<std::vector<Tensor>> ran = code->run_donating(
-      std::move(inputs), {.cancel = face_.cancel, .profile = is_timed ? &times_ : nullptr});
+  Result<std::vector<Tensor>> ran = run_and_give_up(
+      *code, std::move(inputs), {.cancel = face_.cancel, .profile = is_timed ? &times_ : nullptr});
   timed_ += is_timed ? 1 : 0;
   if (!ran.ok()) {
     HONE_TRY(forget());  // the caches were given up
@@ -298,7 +315,7 @@ Result<std::vector<float>> LanguageModel::read_together(std::span<Memory* const>
     HONE_TRY(grow(text->caches, places));
     text->places = places;
   }
-  const Executable* const code = HONE_TRY(code_of_texts(std::ssize(texts), places));
+  const Runnable* const code = HONE_TRY(code_of_texts(std::ssize(texts), places));
   // The graph has caches by layer, then by text.
   const size_t each = texts[0]->caches.size(),
                of_a_layer = each / static_cast<size_t>(config_.layers);
@@ -309,7 +326,7 @@ Result<std::vector<float>> LanguageModel::read_together(std::span<Memory* const>
                 text->caches.begin() + static_cast<ptrdiff_t>(first + of_a_layer),
                 std::back_inserter(inputs));
   const Result<std::vector<Tensor>> ran =
-      code->run_donating(std::move(inputs), {.cancel = face_.cancel});
+      run_and_give_up(*code, std::move(inputs), {.cancel = face_.cancel});
   if (!ran.ok()) {
     for (Memory* text : texts) *text = HONE_TRY(empty_memory());
     return Error(ran.error());
@@ -344,10 +361,10 @@ double LanguageModel::products_per_second() const {
 }
 
 std::optional<LanguageModel::StepProfile> LanguageModel::profile() const {
-  const auto found = steps_.find({1, 1});
+  const auto found = steps_.find({1, 1, is_on_gpu() ? timed_places_ : 0});
   if (timed_ == 0 || found == steps_.end()) return std::nullopt;
-  return StepProfile{
-      found->second.compilation.get(), {{"room", Dim(timed_places_ - 1)}}, times_, timed_};
+  return StepProfile{found->second.compilation.get(),
+                     is_on_gpu() ? Bindings() : room_of(timed_places_, 1), times_, timed_};
 }
 
 Result<std::vector<float>> LanguageModel::read_by(std::span<const TokenId> tokens, bool all_rows) {

@@ -122,11 +122,20 @@ class LanguageModel {
         options_(std::move(options)),
         face_(face) {}
 
+  // Code is for caches with any room. On a GPU it is for one size of them: kernels of sizes that
+  // are numbers are faster there.
   struct Step {
     int64_t tokens;
     int64_t rows;
+    int64_t places = 0;  // on a GPU
     auto operator<=>(const Step&) const = default;
   };
+  struct Together {
+    int64_t texts;
+    int64_t places = 0;  // on a GPU
+    auto operator<=>(const Together&) const = default;
+  };
+  bool is_on_gpu() const { return options_.native.device != nullptr; }
   Status set_up();
   Status forget();
   Result<Memory> empty_memory() const;
@@ -137,18 +146,19 @@ class LanguageModel {
   Status make_room_for(int64_t tokens);
   Status check_memory() const;
   Status check_room(std::span<const TokenId> tokens) const;
-  Result<const Executable*> code_of(const Step& step);
-  Result<const Executable*> code_of_texts(int64_t texts, int64_t places);
+  Result<const Runnable*> code_of(Step step);
+  Result<const Runnable*> code_of_texts(int64_t texts, int64_t places);
   Result<std::vector<float>> run(std::span<const TokenId> tokens, bool all_rows);
   Result<std::vector<float>> read_by(std::span<const TokenId> tokens, bool all_rows);
 
-  // The code for any size of the caches, and what is loaded for some sizes.
+  // The code, and what is loaded for some sizes of the caches.
   struct Code {
     std::unique_ptr<Compilation> compilation;
-    std::map<int64_t, std::shared_ptr<const Executable>> by_places;
+    std::map<int64_t, std::shared_ptr<const Runnable>> by_places;
   };
   Status compile(Code& code, Graph graph);
-  Result<const Executable*> loaded(Code& code, int64_t places, int64_t tokens);
+  Result<const Runnable*> loaded(Code& code, int64_t places, int64_t tokens);
+  Bindings room_of(int64_t places, int64_t tokens) const;
 
   const DecoderConfig config_;
   const Tokenizer tokenizer_;
@@ -162,7 +172,7 @@ class LanguageModel {
   int64_t memory_ = 0;
   int64_t weights_read_ = 0;  // bytes, by a step
   std::map<Step, Code> steps_;
-  std::map<int64_t, Code> together_;  // by texts
+  std::map<Together, Code> together_;
   bool is_profiled_ = false;
   Profile times_ = {};
   int64_t timed_ = 0;         // runs in times_

@@ -153,8 +153,10 @@ TEST_F(Gpu, WordsThatDoNotFitAreRefused) {
               refuses(ErrorCode::unsupported, "cuda:3...1"));
   EXPECT_THAT(run({"place", "zoo:mlp,size=tiny", "--device", "cuda"}),
               refuses(ErrorCode::usage, "--device"));
-  EXPECT_THAT(run({"generate", "m.gguf", "-p", "a", "--device", "cuda"}),
-              refuses(ErrorCode::unsupported, "hone generate...hone run STEP --device cuda"));
+  EXPECT_THAT(run({"generate", "none.gguf", "-p", "a", "--device", "cuda"}),
+              refuses(ErrorCode::bad_input, "none.gguf"));
+  EXPECT_THAT(run({"chat", "none.gguf", "--device", "cuda"}),
+              refuses(ErrorCode::usage, "--device"));
 }
 
 TEST_F(Gpu, CodeIsMadeForGpusThatHaveANameOnAnyMachine) {
