@@ -147,18 +147,44 @@ GpuTimes block_rows_times(const KernelFacts& facts, const Schedule& schedule,
 
 namespace {
 
+// How the steps of all tiles are divided among blocks.
+struct BlockWork {
+  double blocks = 0, steps = 0;  // of each block
+  double tiles = 1;              // whose results a block has
+  double sums = 0, parts = 1;    // results that are stored as parts; of each
+};
+BlockWork work_of(const TiledProduct& product, const BlockTile& tile) {
+  const auto [rows, columns] = tiles_of_sides(product, tile);
+  const double results = real(product.times * product.lines[0] * product.lines[1]);
+  if (tile.shares == 0)
+    return {.blocks = real(product.times * rows * columns * tile.splits),
+            .steps = real(steps_of_split(product, tile)),
+            .sums = tile.splits > 1 ? results : 0,
+            .parts = real(tile.splits)};
+  const TileShares shares = tile_shares(product, tile);
+  BlockWork work = {.blocks = real(shares.blocks), .steps = real(shares.share)};
+  work.tiles = std::ceil(work.steps / real(shares.steps));
+  if (shares.share % shares.steps == 0) return work;
+  // Where a block ends, a tile is another block's as well.
+  work.tiles += 1;
+  const double divided = std::min(real(shares.tiles), work.blocks - 1);
+  work.sums = results * divided / real(shares.tiles);
+  work.parts = divided > 0 ? 1 + (work.blocks - 1) / divided : 1;
+  return work;
+}
+
 // Parts of the sums that blocks have are stored, and a second kernel adds them.
-void add_parts(const TiledProduct& product, const BlockTile& tile, const Target& target,
+void add_parts(const BlockWork& work, const BlockTile& tile, const Target& target,
                GpuTimes& times) {
-  const double sums = real(product.times * product.lines[0] * product.lines[1]);
+  const double sums = work.sums;
   const double resident = real(target.cores * target.gpu->warps * kWarpLanes);
-  const double slots = real(tile.splits) + kResultSlots;
+  const double slots = work.parts + kResultSlots;
   const int bytes = bits(tile.summed) / 8;
   times.arithmetic +=
       sums * slots / (kGpuSlotsOfPeak * target.peak(DType::f32) * real(target.cores));
   times.latency +=
       target.gpu->launch + kFar + std::ceil(sums / resident) * slots / kOverlap * kGpuStep;
-  times.access += seconds_near(target, 2 * sums * real(tile.splits) * bytes);
+  times.access += seconds_near(target, 2 * sums * work.parts * bytes);
 }
 
 }  // namespace
@@ -173,10 +199,8 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
   const Gpu& gpu = *target.gpu;
   const double threads = real(tile.threads());
   if (threads < 1 || tile.bytes() > gpu.block_shared_bytes) return {.latency = kInfinity};
-  double blocks = real(product->times) * real(tile.splits);
-  for (size_t side = 0; side < 2; ++side)
-    blocks *= std::ceil(real(product->lines[side]) / real(tile.lines[side]));
-  const double steps = real(steps_of_split(*product, tile));
+  const BlockWork work = work_of(*product, tile);
+  const double blocks = work.blocks, steps = work.steps;
   const double sums = real(sums_of_thread(tile));
   // Counts of a thread, in a step.
   const double copied = real((tile.lines[0] + tile.lines[1]) * tile.depth) / threads;
@@ -186,7 +210,7 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
   double multiplied = tile.by_warps ? 0 : sums * real(tile.depth);
   if (tile.numbers.parts > 1) multiplied = sums * real(tile.depth) / kTogether;
   const double slots =
-      steps * (multiplied + read + copy * copied + kStepSlots) + kResultSlots * sums;
+      steps * (multiplied + read + copy * copied + kStepSlots) + kResultSlots * sums * work.tiles;
   // The blocks that an SM has in turn, and at a time.
   const auto sms = real(target.cores);
   const double turns = std::ceil(blocks / sms);
@@ -207,7 +231,7 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
   GpuTimes times = {.arithmetic = arithmetic,
                     .latency = std::ceil(turns / fit) * steps * step,
                     .access = seconds_near(target, bytes)};
-  if (tile.splits > 1) add_parts(*product, tile, target, times);
+  if (work.sums > 0) add_parts(work, tile, target, times);
   return times;
 }
 

@@ -42,11 +42,11 @@ std::array<double, 3> shape_of(const KernelFacts& facts, const Schedule& schedul
     const Result<TiledProduct> product = tiled_product(facts);
     if (!product.ok()) return {divided, kPlainWarps, 0};
     const BlockTile tile = block_tile(facts, *tiles);
-    double blocks = static_cast<double>(product->times * tile.splits);
-    for (size_t side = 0; side < 2; ++side)
-      blocks *= std::ceil(static_cast<double>(product->lines[side]) /
-                          static_cast<double>(tile.lines[side]));
-    return {blocks, static_cast<double>(tile.threads()) / static_cast<double>(kWarpLanes),
+    const auto [rows, columns] = tiles_of_sides(*product, tile);
+    const int64_t blocks = tile.shares > 0 ? tile_shares(*product, tile).blocks
+                                           : product->times * rows * columns * tile.splits;
+    return {static_cast<double>(blocks),
+            static_cast<double>(tile.threads()) / static_cast<double>(kWarpLanes),
             static_cast<double>(tile.bytes())};
   }
   if (const auto* chain = schedule.if_is<BlockChainFields>()) {

@@ -122,6 +122,17 @@ class Chooser {
             next.own = own;
             consider(next);
           }
+      if (!are_uneven(product, shape)) return;
+      for (int depth : {16, 32, 64})
+        for (int ahead : {0, 1, 2})
+          for (int64_t shares : {target_.cores, 2 * target_.cores}) {
+            BlockTilesFields own = shape;
+            own.depth = depth;
+            own.ahead = ahead;
+            own.shares = static_cast<int>(shares);
+            next.own = own;
+            consider(next);
+          }
     };
     const bool has_matrix = on_.matrix && tensor_numbers(facts_).has_value();
     for (int rows : {16, 32, 64, 128})
@@ -147,14 +158,28 @@ class Chooser {
       }
   }
 
+  static int64_t tiles_of(const TiledProduct& product, const BlockTilesFields& shape) {
+    int64_t tiles = product.times;
+    for (const auto& [lines, tile] :
+         {std::pair(product.lines[0], shape.rows), std::pair(product.lines[1], shape.columns)})
+      tiles *= (lines + tile - 1) / tile;
+    return tiles;
+  }
+
+  // True if processors of the chip wait for others, as tiles are no multiple of them: blocks may
+  // share all steps.
+  bool are_uneven(const TiledProduct& product, const BlockTilesFields& shape) const {
+    constexpr double kEven = 0.9;
+    const int64_t tiles = tiles_of(product, shape),
+                  turns = (tiles + target_.cores - 1) / target_.cores;
+    return static_cast<double>(tiles) < kEven * static_cast<double>(turns * target_.cores);
+  }
+
   // If blocks are too few for all processors of the chip: as many parts as give each a block, or
   // two.
   std::vector<int> usual_splits(const TiledProduct& product, const BlockTilesFields& shape) const {
     constexpr int kMostSplits = 32;
-    int64_t blocks = product.times;
-    for (const auto& [lines, tile] :
-         {std::pair(product.lines[0], shape.rows), std::pair(product.lines[1], shape.columns)})
-      blocks *= (lines + tile - 1) / tile;
+    const int64_t blocks = tiles_of(product, shape);
     std::vector<int> splits = {1};
     for (int64_t all : {target_.cores, 2 * target_.cores}) {
       int most = 1;

@@ -163,6 +163,32 @@ TEST(GpuBlocks, PartsOfAReductionAreAddedByASecondKernel) {
   EXPECT_EQ(kernel.phases[1].shared_bytes, 0);
 }
 
+TEST(GpuBlocks, BlocksShareTheStepsOfAllTiles) {
+  for (const auto& [dtype, products] :
+       {std::pair("f32", Products::plain), std::pair("bf16", Products::matrix)}) {
+    const bool by_warps = products == Products::matrix;
+    const Schedule schedule = {.order = {0, 1},
+                               .threads = 2,
+                               .own = BlockTilesFields{.rows = 64,
+                                                       .columns = 64,
+                                                       .depth = 16,
+                                                       .own_rows = by_warps ? 32 : 4,
+                                                       .own_columns = by_warps ? 32 : 4,
+                                                       .products = products,
+                                                       .ahead = 2,
+                                                       .shares = 7}};
+    const TileProgram program = build_kernel(product_of(dtype), schedule, "k").value();
+    for (int64_t capability : {80, 90}) {
+      const GpuKernel kernel = compiled(program, capability);
+      ASSERT_EQ(kernel.phases.size(), 2U);
+      EXPECT_EQ(kernel.phases[0].trip_of, TripOf::block);
+      EXPECT_EQ(trips_of(program.phases[0], program).value(), 7);
+      EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
+      EXPECT_THAT(kernel.ptx, HasSubstr("cp.async.wait_group"));
+    }
+  }
+}
+
 TEST(GpuBlocks, AttentionIsOneKernel) {
   const KernelBody body = body_of_text(
       "graph @g(%q: f32[2, 50, 16], %k: f32[2, 50, 16], %v: f32[2, 50, 16]) { "

@@ -40,5 +40,32 @@ TEST(GpuBlockPrice, PartsOfSumsHaveTheBytesOfTheirType) {
   EXPECT_NEAR(added("bf16") * bytes, 2.0 * 64 * 64 * 2 * 4, 1);
 }
 
+// 150 tiles are two turns of 132 processors; shares of their steps are one and a bit.
+TEST(GpuBlockPrice, SharesOfUnevenTilesCostLess) {
+  const Target gpu = *preset_gpu("sm_90");
+  const auto times = [&](int64_t rows, int shares) {
+    const KernelFacts facts(body_of_all(
+        parse_graph(fmt::format("graph @g(%x: f32[{}, 4096], %w: f32[640, 4096]) {{ %y = dot %x, "
+                                "%w {{lhs_contract = [1], rhs_contract = [1]}} return %y }}",
+                                rows))
+            .value()));
+    const Schedule schedule = {.order = {0, 1},
+                               .threads = 2,
+                               .own = BlockTilesFields{.rows = 128,
+                                                       .columns = 64,
+                                                       .depth = 16,
+                                                       .own_rows = 8,
+                                                       .own_columns = 4,
+                                                       .ahead = 1,
+                                                       .shares = shares}};
+    return block_tiles_times(facts, schedule, gpu);
+  };
+  const GpuTimes apart = times(15 * 128, 0), shared = times(15 * 128, 132);
+  EXPECT_LT(shared.arithmetic, 0.65 * apart.arithmetic);
+  EXPECT_GT(shared.access, apart.access);  // of parts, at the ends of shares
+  // 130 tiles give all processors but two one: shares gain little.
+  EXPECT_GT(times(13 * 128, 132).arithmetic, 0.95 * times(13 * 128, 0).arithmetic);
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

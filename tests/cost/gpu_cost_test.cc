@@ -33,6 +33,9 @@ TEST(GpuCost, FormulasHaveANumber) {
                                      .products = Products::matrix,
                                      .ahead = 1,
                                      .splits = 2};
+  BlockTilesFields in_shares = by_warps;
+  in_shares.splits = 1;
+  in_shares.shares = 50;
   const std::string_view product =
       "graph @g(%x: bf16[512, 1024], %w: bf16[512, 1024]) { %y = dot %x, %w {lhs_contract = [1], "
       "rhs_contract = [1]} return %y }";
@@ -42,6 +45,7 @@ TEST(GpuCost, FormulasHaveANumber) {
       terms_of("graph @g(%x: f32[512, 1000]) { %y = softmax %x {axis = 1} return %y }",
                {.order = {0, 1}, .threads = 1, .own = BlockRowsFields{.warps = 4, .kept = 1}}),
       terms_of(product, {.order = {0, 1}, .threads = 2, .own = by_warps}),
+      terms_of(product, {.order = {0, 1}, .threads = 2, .own = in_shares}),
       terms_of("graph @g(%q: f32[60, 8], %k: f32[70, 8], %v: f32[70, 8]) { "
                "%s = dot %q, %k {lhs_contract = [1], rhs_contract = [1]} "
                "%p = softmax %s {axis = 1} "
@@ -51,6 +55,7 @@ TEST(GpuCost, FormulasHaveANumber) {
   const std::vector<std::string> known = {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
                                           "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
                                           "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
+                                          "6e-07 1.386e-05 4.505e-05 9.709e-07 3.637e-06",
                                           "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10"};
   EXPECT_EQ(terms, known);
 }

@@ -310,6 +310,18 @@ TEST(PlannerSchedules, BlocksOfAGpuDivideLongSumsOfFewTiles) {
   EXPECT_EQ(splits(4096, 1024), 1);
 }
 
+// 150 tiles of 128 x 64 would leave most of 132 processors idle in their second turn.
+TEST(PlannerSchedules, BlocksOfAGpuShareTheStepsOfUnevenTiles) {
+  const Schedule schedule =
+      on_gpu(
+          "graph @g(%x: f32[1920, 4096], %w: f32[4096, 640]) { %y = dot %x, %w "
+          "{lhs_contract = [1], rhs_contract = [0]} return %y }")
+          .at(0);
+  const auto* own = schedule.if_is<BlockTilesFields>();
+  ASSERT_NE(own, nullptr) << print(schedule);
+  EXPECT_GT(own->shares, 0) << print(schedule);
+}
+
 constexpr std::string_view kAttention =
     "graph @g(%q: f32[1, 12, 128, 64], %k: f32[1, 12, 128, 64], %v: f32[1, 12, 128, 64]) { "
     "%s = dot %q, %k {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], "

@@ -43,8 +43,17 @@ bool is_small(const Schedule& schedule) {
   return own != nullptr && own->rows * own->columns * own->depth <= 32 * 32 * 16;
 }
 
+// The same by a few blocks that share all steps, if that is legal.
+Schedule with_shares(const KernelBody& body, const Schedule& schedule, Rng& rng) {
+  Schedule shared = schedule;
+  auto& own = shared.get<BlockTilesFields>();
+  own.splits = 1;
+  own.shares = static_cast<int>(rng.between(2, 9));
+  return check_schedule(body, shared, any_gpu()).ok() ? shared : schedule;
+}
+
 struct Seen {
-  int checked = 0, by_warps = 0, ahead = 0;
+  int checked = 0, by_warps = 0, ahead = 0, shared = 0;
 };
 
 void check_random(uint64_t first, uint64_t count, bool is_plain, Seen& seen) {
@@ -60,6 +69,8 @@ void check_random(uint64_t first, uint64_t count, bool is_plain, Seen& seen) {
     for (int i = 0; i < 100 && !is_small(schedule); ++i)
       schedule = random_schedule(body, any_gpu(), rng);
     if (!is_small(schedule)) continue;
+    // Drawn schedules are for many more processors than these products have steps for.
+    if (rng.chance(0.6)) schedule = with_shares(body, schedule, rng);
     SCOPED_TRACE(print(body.graph));
     check_block_kernel(body, schedule, random_inputs(body.graph, rng));
     if (testing::Test::HasFailure()) return;
@@ -67,6 +78,7 @@ void check_random(uint64_t first, uint64_t count, bool is_plain, Seen& seen) {
     ++seen.checked;
     seen.by_warps += own.products == Products::matrix ? 1 : 0;
     seen.ahead += own.ahead > 0 ? 1 : 0;
+    seen.shared += own.shares > 0 ? 1 : 0;
   }
 }
 
@@ -77,6 +89,7 @@ TEST(BlocksTiles, ComputeProducts) {
   EXPECT_GT(seen.checked, count / 2);
   EXPECT_GT(seen.by_warps, count / 10);
   EXPECT_GT(seen.ahead, count / 4);
+  EXPECT_GT(seen.shared, count / 8);
 }
 TEST(BlocksTiles, ComputeContractions) {
   Seen seen;
@@ -237,6 +250,79 @@ TEST(BlocksTiles, FaultsOfPartsOfTheReductionAreFound) {
        {std::pair("32*part", "24*part"), std::pair("@parts[2,", "@parts[1,"),
         std::pair("< 100", "< 99"), std::pair("@parts[part,", "@parts[0,")})
     EXPECT_TRUE(finds(body, kInSplits, from, to, 0)) << from;
+}
+
+// ---- Blocks that share all steps ---------------------------------------------------------------
+
+// Four tiles of seven steps, and six blocks with five steps each.
+constexpr BlockTilesFields kShared = {.rows = 32,
+                                      .columns = 32,
+                                      .depth = 8,
+                                      .own_rows = 4,
+                                      .own_columns = 2,
+                                      .ahead = 1,
+                                      .shares = 6};
+
+TEST(BlocksTiles, BlocksShareTheStepsOfAllTiles) {
+  BlockTilesFields by_warps = kOnTensorCores;
+  by_warps.depth = 16;
+  by_warps.shares = 5;
+  BlockTilesFields at_once = kShared, whole = kShared, ahead = kShared, in_batches = kShared;
+  at_once.ahead = 0;
+  whole.shares = 2;  // two tiles each: none has parts
+  ahead.ahead = 3;   // more than a tile has left
+  in_batches.shares = 4;
+  const Graph batched =
+      parse_graph(
+          "graph @g(%x: f32[3, 20, 40], %w: f32[3, 40, 33]) { %d = dot %x, %w {lhs_contract "
+          "= [2], rhs_contract = [1], lhs_batch = [0], rhs_batch = [0]} %y = neg %d "
+          "return %y }")
+          .value();
+  for (const auto& [body, own, phases] :
+       {std::tuple(product_body("f32", 40, 45, 50), kShared, 2U),
+        std::tuple(product_body("f32", 40, 45, 56), at_once, 2U),
+        std::tuple(product_body("f32", 40, 45, 56), whole, 1U),
+        std::tuple(product_body("f32", 40, 45, 50), ahead, 2U),
+        std::tuple(product_body("i32", 40, 45, 17), kShared, 2U),
+        std::tuple(product_body("bf16", 40, 45, 90), by_warps, 2U),
+        std::tuple(body_of_all(batched), in_batches, 2U)}) {
+    Schedule schedule = tiles_of(own);
+    if (body.graph.type(body.graph.outputs()[0]).rank() == 3)
+      schedule.order = {0, 1, 2}, schedule.threads = 3;
+    SCOPED_TRACE(print(schedule));
+    Rng rng(1);
+    check_block_kernel(body, schedule, random_inputs(body.graph, rng));
+    const TileProgram program = build_kernel(body, schedule, "k").value();
+    EXPECT_EQ(program.phases.size(), phases);
+  }
+}
+
+// They come in order, whatever order blocks run in; a tile of one block is stored by it.
+TEST(BlocksTiles, PartsOfSharedTilesAreAddedInOrder) {
+  const KernelBody body = product_body("f32", 40, 45, 50);
+  const TileProgram program = build_kernel(body, tiles_of(kShared), "k").value();
+  EXPECT_EQ(trips_of(program.phases[0], program).value(), 6);
+  const std::string text = print(program);
+  EXPECT_NE(text.find("blocks share in 6"), std::string::npos) << text;
+  size_t last = text.find("threads i0 in 40");
+  ASSERT_NE(last, std::string::npos) << text;
+  for (int part = 0; part < 3; ++part) {
+    const size_t at = text.find(fmt::format("load @parts[{}, i0, i1]", part), last);
+    EXPECT_NE(at, std::string::npos) << part << text;
+    last = at;
+  }
+}
+
+TEST(BlocksTiles, FaultsOfSharesAreFound) {
+  const KernelBody body = product_body("f32", 40, 45, 50);
+  for (const auto& [from, to] :
+       {std::pair("barrier\n", "\n"),       // nobody waits for a step
+        std::pair("wait 0\n", "\n"),        // of a copy
+        std::pair("group\n", "\n"),         // copies of two steps
+        std::pair("mod(5*share, 2)", "0"),  // a stage of the ring
+        std::pair("5*share - 7*tile", "5*share - 6*tile"),
+        std::pair("load @parts[1,", "load @parts[0,"), std::pair("< 28", "< 27")})
+    EXPECT_TRUE(finds(body, kShared, from, to, 0)) << from;
 }
 
 // ---- f32 as parts of bf16 -----------------------------------------------------------------------
@@ -409,6 +495,15 @@ TEST(BlocksTiles, SayWhatTheyCannotDo) {
          .products = Products::matrix};
   EXPECT_THAT(check_schedule(split_body(64, 64, 64), tiles_of(own), any_gpu()),
               refuses(ErrorCode::limit, "128 sums, more than 64"));
+  own = kPlain;
+  own.shares = 1;
+  EXPECT_THAT(status(own), refuses(ErrorCode::bad_input, "1 blocks share"));
+  own.shares = 4;
+  own.splits = 2;
+  EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "splits = 1"));
+  own.splits = 1;
+  own.shares = 16;  // of 16 steps
+  EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "16 steps...two steps"));
   own = kPlain;
   own.products = Products::quads;
   EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "quads"));

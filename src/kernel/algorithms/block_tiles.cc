@@ -15,6 +15,7 @@ constexpr int64_t kMostBytes = 48 << 10;  // that every block may have without a
 constexpr int kLines[] = {16, 32, 64, 128}, kOwn[] = {1, 2, 4, 8}, kOwnOfWarp[] = {8, 16, 32, 64};
 constexpr int64_t kLeastStep = 8;
 constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
+constexpr int64_t kMostShares = 1024, kMostParts = 32;
 constexpr int64_t kLeastRows = 16, kLeastColumns = 8, kLeastDepth = 16;  // of a warp's product
 
 DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
@@ -43,6 +44,10 @@ Status check_tile(const BlockTile& tile) {
     return bad_input("a step of warps takes {} points, fewer than {}", tile.depth, kLeastDepth);
   if (!is_one_of(kSplits, tile.splits))
     return bad_input("the reduction has {} parts, not 1, 2, 4, 8, 16 or 32", tile.splits);
+  if (tile.shares != 0 && (tile.shares < 2 || tile.shares > kMostShares))
+    return bad_input("{} blocks share steps, not 2 to {}", tile.shares, kMostShares);
+  if (tile.shares != 0 && tile.splits > 1)
+    return unsupported("blocks that share all steps have no parts of their own: splits = 1");
   if (tile.stages < 1 || tile.stages > 4)
     return bad_input("{} steps are copied ahead, not 0 to 3", tile.stages - 1);
   if (tile.threads() < kWarpLanes || tile.threads() > kMostThreads)
@@ -54,6 +59,15 @@ Status check_tile(const BlockTile& tile) {
   if (tile.bytes() > kMostBytes)
     return over_limit("a block would have {} bytes of memory, more than {}", tile.bytes(),
                       kMostBytes);
+  return {};
+}
+
+Status check_shares(const TileShares& shares) {
+  if (shares.share < 2)
+    return unsupported("the {} steps of all tiles are too few for blocks with two steps at least",
+                       shares.all());
+  if (shares.most_parts() > kMostParts)
+    return over_limit("a tile would have {} parts, more than {}", shares.most_parts(), kMostParts);
   return {};
 }
 
@@ -143,6 +157,7 @@ class ShapeDecision : public Decision {
     next.depth = own.depth;
     next.ahead = own.ahead;
     next.splits = own.splits;
+    next.shares = own.shares;
     own = next;
     return schedule;
   }
@@ -159,6 +174,39 @@ std::vector<int> split_counts(const ScheduleSite& site) {
   return counts;
 }
 
+// Each processor of the chip has a block or two, or some have none. A block has two steps at least,
+// by the smallest tiles.
+std::vector<int> share_counts(const ScheduleSite& site) {
+  std::vector<int> counts = {0};
+  const Result<TiledProduct> product = tiled_product(site.facts);
+  if (!product.ok()) return counts;
+  const auto parts = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
+  const int64_t steps = product->times * parts(product->lines[0], kLines[0]) *
+                        parts(product->lines[1], kLines[0]) * parts(product->points, kLeastStep);
+  const int sms = static_cast<int>(std::min<int64_t>(site.target.cores, kMostShares / 2));
+  for (int count : {sms / 8, sms / 2, sms, 2 * sms})
+    if (count > 1 && count < steps) counts.push_back(count);
+  return counts;
+}
+
+// Blocks have parts of the reduction, or shares of all steps, or neither.
+class ShareDecision : public NumberDecision {
+ public:
+  using NumberDecision::NumberDecision;
+  bool each(const ScheduleSite& site, const Schedule& so_far,
+            const ScheduleVisit& visit) const override {
+    return has_splits(so_far) ? visit(so_far) : NumberDecision::each(site, so_far, visit);
+  }
+  void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const override {
+    if (!has_splits(so_far)) NumberDecision::draw(site, so_far, rng);
+  }
+
+ private:
+  static bool has_splits(const Schedule& schedule) {
+    return schedule.get<BlockTilesFields>().splits > 1;
+  }
+};
+
 const ShapeDecision kShape;
 const NumberDecision kDepth("depth", own_field<BlockTilesFields, &BlockTilesFields::depth>(),
                             depths);
@@ -166,6 +214,8 @@ const NumberDecision kAhead("ahead", own_field<BlockTilesFields, &BlockTilesFiel
                             steps_ahead);
 const NumberDecision kSplit("splits", own_field<BlockTilesFields, &BlockTilesFields::splits>(),
                             split_counts);
+const ShareDecision kShares("shares", own_field<BlockTilesFields, &BlockTilesFields::shares>(),
+                            share_counts);
 
 class BlockTiles : public AlgorithmDef {
  public:
@@ -183,6 +233,7 @@ class BlockTiles : public AlgorithmDef {
     if (lacks_steps || (tile.splits > 1 && before_last >= product.points))
       return unsupported("{} points do not make {} parts of whole steps", product.points,
                          tile.splits);
+    if (tile.shares > 0) HONE_TRY(check_shares(tile_shares(product, tile)));
     return check_code(site, static_cast<double>(site.facts.work.statements * sums_of_thread(tile)));
   }
   bool takes(const ScheduleSite& site) const override {
@@ -190,7 +241,7 @@ class BlockTiles : public AlgorithmDef {
            !has_sub_byte_output(site) && tiled_product(site.facts).ok();
   }
   std::vector<const Decision*> decisions() const override {
-    return {&kShape, &kDepth, &kAhead, &kSplit};
+    return {&kShape, &kDepth, &kAhead, &kSplit, &kShares};
   }
   Schedule simplest(const ScheduleSite& site) const override {
     Schedule schedule = plain_nest(site.parallel());
@@ -260,6 +311,7 @@ BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own) {
                     .depth = own.depth,
                     .stages = own.ahead + 1,
                     .splits = own.splits,
+                    .shares = own.shares,
                     .by_warps = by_warps,
                     .numbers = numbers,
                     .stored = numbers.parts > 1 ? DType::bf16
@@ -284,6 +336,32 @@ IndexExpr swizzled(const BlockTile& tile, const IndexExpr& line, const IndexExpr
 int64_t steps_of_split(const TiledProduct& product, const BlockTile& tile) {
   const auto parts = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
   return std::max<int64_t>(parts(parts(product.points, tile.depth), tile.splits), 1);
+}
+
+std::array<int64_t, 2> tiles_of_sides(const TiledProduct& product, const BlockTile& tile) {
+  const auto tiles = [&](size_t side) {
+    return (product.lines[side] + tile.lines[side] - 1) / tile.lines[side];
+  };
+  return {tiles(0), tiles(1)};
+}
+
+TileShares tile_shares(const TiledProduct& product, const BlockTile& tile) {
+  const auto [rows, columns] = tiles_of_sides(product, tile);
+  TileShares made = {.tiles = product.times * rows * columns,
+                     .steps = steps_of_split(product, tile),
+                     .share = 0,
+                     .blocks = 0};
+  const int64_t all = std::max<int64_t>(made.all(), 1);
+  made.share = (all + tile.shares - 1) / tile.shares;
+  made.blocks = (all + made.share - 1) / made.share;
+  return made;
+}
+
+int64_t TileShares::most_parts() const {
+  int64_t most = 1;
+  for (int64_t tile = 0; tile < tiles && tile < share; ++tile)  // then they come again
+    most = std::max(most, (tile * steps + steps - 1) / share - tile * steps / share + 1);
+  return most;
 }
 
 int64_t sums_of_thread(const BlockTile& tile) {

@@ -35,6 +35,7 @@ struct BlockTile {
   int64_t depth;                 // points of the reduction in a step
   int64_t stages;                // steps whose operands are in memory at a time
   int64_t splits;                // parts of the reduction, of which a block takes one
+  int64_t shares;                // blocks that share the steps of all tiles; 0: they do not
   bool by_warps;
   MatrixNumbers numbers;  // on tensor cores; else one part
   DType stored;           // the type of operands in memory of the block
@@ -62,6 +63,23 @@ inline constexpr int64_t kSwizzledPiece = 8;  // elements of 16 bits
 
 // Steps of a part of the reduction: all but the last parts have as many.
 int64_t steps_of_split(const TiledProduct& product, const BlockTile& tile);
+
+// How blocks share the steps of all tiles evenly, tile by tile: step s of tile t is number
+// t * steps + s. Block b has `share` of them, from number b * share on; the last one has the rest.
+// A tile may so be of several blocks, and each of them has a part of its sums.
+struct TileShares {
+  int64_t tiles, steps;  // of the product; of a tile
+  int64_t share, blocks;
+  int64_t all() const { return tiles * steps; }
+  // Parts of a tile but one, and its first block. A tile of one block has no parts.
+  IndexExpr more_parts(const IndexExpr& tile) const {
+    return floordiv(tile * steps + IndexExpr(steps - 1), share) - first_block(tile);
+  }
+  IndexExpr first_block(const IndexExpr& tile) const { return floordiv(tile * steps, share); }
+  int64_t most_parts() const;  // of a tile
+};
+TileShares tile_shares(const TiledProduct& product, const BlockTile& tile);
+std::array<int64_t, 2> tiles_of_sides(const TiledProduct& product, const BlockTile& tile);
 
 // Sums in the registers of a thread.
 int64_t sums_of_thread(const BlockTile& tile);

@@ -21,7 +21,8 @@ namespace {
 // before it has left.
 //
 // If blocks take parts of the reduction, their sums lie in memory of all. A second phase adds them:
-// those of the first part first, always in the same order.
+// those of the first part first, always in the same order. Blocks that share the steps of all tiles
+// evenly store whole tiles themselves. Copies for the next tile run ahead there, too.
 class BlockTilesBuilder {
  public:
   BlockTilesBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
@@ -44,7 +45,9 @@ class BlockTilesBuilder {
       is_depth_next_[side] = is_depth_next(side);
       piece_[side] = piece(side);
     }
-    if (tile_.splits > 1) parts_ = tiles_.buffer("parts", type_of_parts(), BufferRole::shared);
+    if (tile_.shares > 0) shares_ = tile_shares(product_, tile_);
+    most_parts_ = shares_ ? shares_->most_parts() : tile_.splits;
+    if (most_parts_ > 1) parts_ = tiles_.buffer("parts", type_of_parts(), BufferRole::shared);
     if (!tile_.by_warps) {
       sums_ =
           tiles_.buffer("sums", Type::get(wide_, {tile_.own[0], tile_.own[1]}), BufferRole::own);
@@ -62,8 +65,11 @@ class BlockTilesBuilder {
   }
 
   TileProgram build() && {
-    blocks(0);
-    if (tile_.splits > 1) add_parts(0);
+    if (shares_)
+      blocks_of_shares();
+    else
+      blocks(0);
+    if (most_parts_ > 1) add_parts(0);
     return std::move(tiles_).finish();
   }
 
@@ -121,12 +127,10 @@ class BlockTilesBuilder {
                            blocks(at + 1);
                          });
     }
-    const auto tiles = [&](size_t side) {
-      return (product_.lines[side] + tile_.lines[side] - 1) / tile_.lines[side];
-    };
-    const auto each_tile = [&] {
-      tiles_.loop(Exec::blocks, "rows", tiles(0), [&](const IndexExpr& i) {
-        tiles_.loop(Exec::blocks, "columns", tiles(1), [&](const IndexExpr& j) {
+    const auto [rows, columns] = tiles_of_sides(product_, tile_);
+    const auto each_tile = [&, rows = rows, columns = columns] {
+      tiles_.loop(Exec::blocks, "rows", rows, [&](const IndexExpr& i) {
+        tiles_.loop(Exec::blocks, "columns", columns, [&](const IndexExpr& j) {
           first_ = {i * tile_.lines[0], j * tile_.lines[1]};
           in_block();
         });
@@ -160,6 +164,67 @@ class BlockTilesBuilder {
     });
     if (ahead > 0) tiles_.wait(0);
     results();
+  }
+
+  // ---- Blocks that share all steps -------------------------------------------------------------
+
+  // Numbers of steps and tiles as TileShares has them. The memory has a stage for each number.
+  void blocks_of_shares() {
+    const int64_t steps = shares_->steps, share = shares_->share, ahead = tile_.stages - 1;
+    tiles_.loop(Exec::blocks, "share", shares_->blocks, [&](const IndexExpr& block) {
+      const IndexExpr first = block * share, end = first + IndexExpr(share);
+      for (int64_t s = 0; s < ahead; ++s) fill_number(first + IndexExpr(s));
+      const tile::Span tiles = {floordiv(first, steps),
+                                floordiv(end + IndexExpr(-1), steps) + IndexExpr(1)};
+      tiles_.loop(
+          Exec::loop, "tile", shares_->tiles,
+          [&](const IndexExpr& t) {
+            clear_sums();
+            const tile::Span own = {first - t * steps, end - t * steps};
+            tiles_.loop(
+                Exec::loop, "step", steps,
+                [&](const IndexExpr& s) { step_of_number(t * steps + s); }, own);
+            move_to(t);
+            part_ = block - shares_->first_block(t);
+            more_parts_ = shares_->more_parts(t);
+            results();
+          },
+          tiles);
+      if (ahead > 0) tiles_.wait(0);
+    });
+  }
+
+  void step_of_number(const IndexExpr& number) {
+    const int64_t ahead = tile_.stages - 1;
+    if (ahead > 0) {
+      tiles_.wait(ahead - 1);
+      tiles_.barrier();
+    }
+    fill_number(number + IndexExpr(ahead));
+    if (ahead == 0) tiles_.barrier();
+    multiply(mod(number, tile_.stages));
+    if (ahead == 0) tiles_.barrier();
+  }
+
+  // Copies ahead go on to the next tile, and to the share of the next block.
+  void fill_number(const IndexExpr& number) {
+    move_to(floordiv(number, shares_->steps));
+    if (tile_.stages > 1) inside_ = {{number, 0, shares_->all()}};
+    fill(mod(number, shares_->steps), mod(number, tile_.stages));
+    inside_.clear();
+  }
+
+  void move_to(IndexExpr tile) {
+    const auto [rows, columns] = tiles_of_sides(product_, tile_);
+    first_[1] = mod(tile, columns) * tile_.lines[1];
+    tile = floordiv(tile, columns);
+    first_[0] = (product_.others.empty() ? tile : mod(tile, rows)) * tile_.lines[0];
+    tile = floordiv(tile, rows);
+    for (size_t i = product_.others.size(); i-- > 0;) {
+      const int dim = product_.others[i];
+      others_[static_cast<size_t>(dim)] = i == 0 ? tile : mod(tile, extent(dim));
+      tile = floordiv(tile, extent(dim));
+    }
   }
 
   // ---- Operands --------------------------------------------------------------------------------
@@ -231,6 +296,7 @@ class BlockTilesBuilder {
     Indices point = others_;
     const IndexExpr at = first_[side] + line;
     spread(at, product_.sides[side], point);
+    gaps.insert(gaps.end(), inside_.begin(), inside_.end());
     if (product_.lines[side] % tile_.lines[side] != 0)
       gaps.push_back({at, 0, product_.lines[side]});
     const int64_t steps = tile_.splits * steps_of_split(product_, tile_);
@@ -417,8 +483,14 @@ class BlockTilesBuilder {
           if (product_.lines[side] % tile_.lines[side] != 0)
             guards.push_back({at, 0, product_.lines[side]});
         }
-        if (tile_.splits > 1)
-          return tiles_.store(parts_, place_of_part(part_, point), tiles_.load(sums_, sum), guards);
+        if (most_parts_ > 1) {
+          Guards own = guards;
+          if (shares_) own.push_back({more_parts_, 1, most_parts_});
+          if (shares_) own.push_back({part_, 0, most_parts_});
+          tiles_.store(parts_, place_of_part(part_, point), tiles_.load(sums_, sum), own);
+          if (!shares_) return;
+          guards.push_back({more_parts_, 0, 1});
+        }
         points.bind(graph_.result(space_.anchor), tiles_.load(sums_, sum));
         points.store_outputs(point, guards);
       });
@@ -428,7 +500,7 @@ class BlockTilesBuilder {
   // ---- Parts of the reduction ------------------------------------------------------------------
 
   Type type_of_parts() const {
-    Dims dims = {tile_.splits};
+    Dims dims = {most_parts_};
     for (int dim = 0; dim < space_.parallel; ++dim) dims.push_back(extent(dim));
     return Type::get(wide_, dims);
   }
@@ -453,14 +525,38 @@ class BlockTilesBuilder {
     });
   }
 
+  // A tile of one block has no parts, and is stored.
   void add_parts_here() {
-    Scalar sum = tiles_.load(parts_, place_of_part(0, others_));
-    for (int64_t part = 1; part < tile_.splits; ++part)
-      sum = tiles_.compute(Opcode::add, {sum, tiles_.load(parts_, place_of_part(part, others_))});
+    Guards has_parts;
+    if (shares_) has_parts.push_back({shares_->more_parts(tile_here()), 1, most_parts_});
+    const auto part_of = [&](int64_t part) {
+      const Indices place = place_of_part(part, others_);
+      if (!shares_) return tiles_.load(parts_, place);
+      const Guard is_there = {has_parts[0].value, std::max<int64_t>(part, 1), most_parts_};
+      return tiles_.load(parts_, place, {is_there}, tiles_.zero(wide_));
+    };
+    Scalar sum = part_of(0);
+    for (int64_t part = 1; part < most_parts_; ++part)
+      sum = tiles_.compute(Opcode::add, {sum, part_of(part)});
     PointBuilder points(body_, tiles_, place_);
     points.pin(space_.anchor);
     points.bind(graph_.result(space_.anchor), sum);
-    points.store_outputs(others_, {});
+    points.store_outputs(others_, has_parts);
+  }
+
+  // The number of the tile that has this point of the results.
+  IndexExpr tile_here() const {
+    IndexExpr number = 0;
+    for (int dim : product_.others)
+      number = number * extent(dim) + others_[static_cast<size_t>(dim)];
+    const std::array<int64_t, 2> tiles = tiles_of_sides(product_, tile_);
+    for (size_t side = 0; side < 2; ++side) {
+      IndexExpr line = 0;
+      for (int dim : product_.sides[side])
+        line = line * extent(dim) + others_[static_cast<size_t>(dim)];
+      number = number * tiles[side] + floordiv(line, tile_.lines[side]);
+    }
+    return number;
   }
 
   static constexpr int64_t kUnrolledCopies = 16;
@@ -480,6 +576,10 @@ class BlockTilesBuilder {
   std::array<tile::BufferId, 2> memory_ = {}, factors_ = {};
   tile::BufferId sums_ = 0, step_sums_ = 0, parts_ = 0;
   IndexExpr part_ = 0, first_step_ = 0;  // of the reduction, that the block takes
+  std::optional<TileShares> shares_;     // none: each block has a tile, or a part of one
+  int64_t most_parts_ = 1;               // of a tile
+  IndexExpr more_parts_ = 0;             // of the tile, if blocks share steps
+  Guards inside_;                        // of what is copied ahead: the step is there
   std::array<bool, 2> is_depth_next_ = {};
   std::array<int64_t, 2> piece_ = {1, 1};
 };
