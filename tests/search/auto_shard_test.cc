@@ -278,10 +278,10 @@ TEST(AutoShard, DividesTheLoopsOfARecurrentModel) {
 
 // More devices than a timeline of each has room for: exchanges have prices all the same, and more
 // devices are never slower.
-TEST(AutoShard, DividesAmongHundredsOfDevices) {
+TEST(AutoShard, DividesAmongThousandsOfDevices) {
   const Graph graph = subject(layers(4096));
   double of_fewer = std::numeric_limits<double>::infinity();
-  for (const std::string_view preset : {"tree:1x8", "tree:8x8", "tree:64x8"}) {
+  for (const std::string_view preset : {"tree:1x8", "tree:64x8", "tree:8x64x8"}) {
     const System system = preset_system(preset, sample()).value();
     const Result<AutoSharding> made =
         sharded(graph, mesh_text(*mesh_of_system(system)), system, {});
@@ -295,7 +295,7 @@ TEST(AutoShard, DividesAmongHundredsOfDevices) {
 
 // Weights are too large for a device, so all of a host have parts of them, and exchange.
 TEST(AutoShard, PricesExchangesOfManyHosts) {
-  const System system = preset_system("tree:16x8", sample()).value();
+  const System system = preset_system("tree:64x8", sample()).value();
   const MeshRef mesh = mesh_of_system(system);
   const Graph graph = subject(layers(4096));
   const int64_t limit = 2 << 20;
