@@ -34,6 +34,10 @@ struct MemoryBounds {
   int64_t bound = 0;   // no placement is lower
 };
 
+// Steps of the search for the arena of a program: a tenth of a second at most, and the same plan
+// each time.
+inline constexpr int64_t kMemoryNodes = 2'000;
+
 struct MemoryOptions {
   bool minimize = false;  // go on below the capacity, as low as it goes
   // Limits; at the first one that is reached the best so far is the answer. 0: no limit.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "place/arena.h"
 #include "place/policy_steps.h"
 
 namespace hone {
@@ -19,6 +20,7 @@ constexpr uint64_t chips_from(uint32_t chip) { return ~uint64_t{0} << chip; }
 constexpr uint64_t chips_up_to(uint32_t chip) { return ~uint64_t{0} >> (63 - chip); }
 
 constexpr size_t kMostFailures = 8;  // of each block
+constexpr int kMostMends = 8;        // of a placement
 
 }  // namespace
 
@@ -92,6 +94,7 @@ ChipSolver::ChipSolver(const PlaceRun& run)
     can_.push_back(can);
     held_.push_back(held);
   }
+  lift_bars();
 }
 
 DevicePlacement ChipSolver::placement(std::span<const uint32_t> chip_of_block) const {
@@ -103,6 +106,7 @@ DevicePlacement ChipSolver::placement(std::span<const uint32_t> chip_of_block) c
 
 void ChipSolver::begin() {
   domain_ = can_;
+  for (size_t b = 0; b < blocks(); ++b) domain_[b] &= ~barred_[b];
   is_decided_.assign(blocks(), false);
   room_.clear();
   for (const PlaceDevice& device : run_.judge().devices())
@@ -299,7 +303,14 @@ namespace {
 class ChipHunt {
  public:
   ChipHunt(PlaceRun& run, Rng& rng)
-      : run_(run), solver_(run), rng_(rng), even_(solver_.blocks() * solver_.chips(), 1.0) {}
+      : run_(run),
+        solver_(run),
+        rng_(rng),
+        even_(solver_.blocks() * solver_.chips(), 1.0),
+        block_of_(run.units().units().size()) {
+    for (uint32_t b = 0; b < run.units().blocks().size(); ++b)
+      for (const uint32_t unit : run.units().blocks()[b]) block_of_[unit] = b;
+  }
 
   void sample(std::span<const double> probabilities) { keep(solver_.sample(probabilities, rng_)); }
   void sample_evenly() { sample(even_); }
@@ -369,9 +380,40 @@ class ChipHunt {
  private:
   double keep(std::optional<std::vector<uint32_t>> chips) {
     last_ = std::move(chips);
+    const bool is_mended = mend();
     const double value = last_ ? judged() : kCannotRun;
+    if (is_mended && value != kCannotRun) ++outcome.mended;
     outcome.best.push_back(outcome.value);
     return value;
+  }
+
+  // Moves blocks of the last placement from chips whose arena does not fit; none is left if that
+  // does not help. Tells whether some were moved.
+  bool mend() {
+    int moves = 0;
+    while (last_) {
+      const Result<std::vector<DeviceArena>> arenas = arenas_of(*last_);
+      const bool fit = arenas.ok() && std::ranges::all_of(*arenas, &DeviceArena::fits);
+      if (fit) break;
+      const bool gives_up = !arenas.ok() || moves == kMostMends;
+      if (!gives_up) bar_one(*arenas);
+      ++moves;
+      last_ = gives_up ? std::nullopt : solver_.fix(*last_, even_, rng_);
+    }
+    solver_.lift_bars();
+    return moves > 0;
+  }
+
+  Result<std::vector<DeviceArena>> arenas_of(std::span<const uint32_t> chips) const {
+    const DevicePlacement placement = solver_.placement(chips);
+    return device_arenas(run_.judge(), placement, HONE_TRY(run_.judge().timeline(placement)));
+  }
+
+  // A block of the first arena that does not fit may not be on its chip.
+  void bar_one(std::span<const DeviceArena> arenas) {
+    const auto full = std::ranges::find(arenas, false, &DeviceArena::fits);
+    const uint32_t unit = run_.units().of(rng_.pick(full->nodes));
+    solver_.bar(block_of_[unit], static_cast<uint32_t>(full - arenas.begin()));
   }
 
   double judged() {
@@ -387,6 +429,7 @@ class ChipHunt {
   ChipSolver solver_;
   Rng& rng_;
   std::vector<double> even_;
+  std::vector<uint32_t> block_of_;  // by unit
   std::optional<std::vector<uint32_t>> last_;
   std::vector<uint32_t> best_;  // chips of blocks
 };

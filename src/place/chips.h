@@ -9,13 +9,15 @@
 // Multi-chip modules: a package of small chips, in the order of the devices, that work as a
 // pipeline. A tensor never goes to an earlier chip. Used chips are the first ones, without a gap. A
 // tensor goes straight from a chip to another one only if no third chip lies on a way between them.
-// A chip has room for what its nodes hold. The judge alone sees what its tensors need over time.
+// A chip has room for what its nodes hold. The memory planner alone says whether it has room for
+// tensors, too, and only of a whole placement (arena.h).
 
 namespace hone {
 
 inline constexpr uint32_t kMostChips = 64;
 
-// True if the placement keeps these rules; an error names the nodes and chips that do not.
+// True if the placement keeps the rules of chips; an error names the nodes and chips that do not.
+// Memory is for check_arenas() (arena.h).
 Status check_chips(const PlaceProblem& problem, const DevicePlacement& placement);
 
 // Finds placements that keep the rules, by propagation: what is decided removes chips from what is
@@ -28,6 +30,10 @@ class ChipSolver {
 
   size_t blocks() const { return before_.size(); }
   uint32_t chips() const { return chips_; }
+
+  // The block gets any chip but this one, until the bars are lifted.
+  void bar(uint32_t block, uint32_t chip) { barred_[block] |= Chips{1} << chip; }
+  void lift_bars() { barred_.assign(blocks(), 0); }
 
   // Draws a chip for each block; `probabilities`: by block and chip. None: too many decisions
   // failed.
@@ -60,7 +66,8 @@ class ChipSolver {
   uint32_t chips_;
   std::vector<std::vector<uint32_t>> before_, after_;
   std::vector<double> held_;  // of blocks
-  std::vector<Chips> can_;    // at first
+  std::vector<Chips> can_;    // at first, but for these:
+  std::vector<Chips> barred_;
   // The search.
   std::vector<Chips> domain_;
   std::vector<bool> is_decided_;
@@ -75,7 +82,9 @@ class ChipSolver {
   std::vector<Decision> decisions_;
 };
 
-// Ways to look for placements of a module with the least load, all by the solver.
+// Ways to look for placements of a module with the least load, all by the solver. A placement
+// whose arenas do not fit is mended: a block that makes, uses or holds what is too much gets
+// another chip, up to eight times. Then it is given up.
 enum class ChipSearch : uint8_t {
   greedy,     // equal parts of the order
   random,     // samples of equal probabilities
@@ -90,6 +99,7 @@ struct ChipOutcome {
   DevicePlacement placement;
   double value = kCannotRun;      // kCannotRun: no sample kept the rules and fitted
   int64_t valid = 0;              // samples that did
+  int64_t mended = 0;             // of these, those that did not fit at first
   std::vector<double> best = {};  // by sample: the least value until then
   // The samples that it took to come to this value or below; one more than there were: never.
   int64_t samples_to(double value) const;

@@ -8,9 +8,6 @@
 
 namespace hone {
 
-// Steps of the search for offsets: a tenth of a second at most, and the same plan each time.
-inline constexpr int64_t kMemoryNodes = 2'000;
-
 // The temporaries of a frame of static shapes whose steps have an order, as buffers: moments are
 // places in the order. Buffers are in the order of `lives`; those that the plan places stay there.
 MemoryProblem memory_problem(const PlannedGraph& frame, const std::vector<Lifetime>& lives,

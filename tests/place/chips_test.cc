@@ -7,8 +7,10 @@
 #include <functional>
 #include <set>
 
+#include "place/arena.h"
 #include "place/generate.h"
 #include "tests/base/says_testing.h"
+#include "tests/place/arena_testing.h"
 #include "tests/place/policy_testing.h"
 
 // Multi-chip modules: the rules against a second judge, and the solver.
@@ -122,6 +124,7 @@ TEST(ChipSolver, KeepsTheRulesAndMemoryOnDrawnGraphs) {
       valid += found.valid;
       if (found.value == kCannotRun) continue;
       EXPECT_TRUE(check_chips(problem, found.placement).ok()) << name(search) << seed;
+      EXPECT_TRUE(check_arenas(judge, found.placement).ok()) << name(search) << seed;
       EXPECT_EQ(judge.value(found.placement, PlaceGoal::load), found.value);
     }
   }
@@ -140,6 +143,57 @@ TEST(ChipSearch, SaysTheBestOfEachSample) {
   const int64_t least = found.samples_to(found.value);
   EXPECT_EQ(found.best[static_cast<size_t>(least) - 1], found.value);
   if (least > 1) EXPECT_GT(found.best[static_cast<size_t>(least) - 2], found.value);
+}
+
+// Equal parts of the time leave all but the last node on the first chip, where the arena of their
+// tensors has holes.
+TEST(ChipSearch, MendsAPlacementWhoseArenaDoesNotFit) {
+  PlaceProblem problem = tested::holey_tensors(2, 6 * kOffsetAlignment);
+  problem.nodes.back().seconds = {1};
+  const PlaceJudge judge(problem);
+  EXPECT_FALSE(check_arenas(judge, on_chips({0, 0, 0, 0, 0, 0, 0, 1})).ok());
+  const ChipOutcome found = search_chips(judge, ChipSearch::greedy, 1, 1).value();
+  EXPECT_EQ(found.mended, 1);
+  EXPECT_NE(found.value, kCannotRun);
+  EXPECT_TRUE(check_chips(problem, found.placement).ok());
+  EXPECT_TRUE(check_arenas(judge, found.placement).ok());
+  // With a unit more it stays as it was.
+  problem.system.devices[0].memory_bytes += kOffsetAlignment;
+  const PlaceJudge roomy(problem);
+  const ChipOutcome kept = search_chips(roomy, ChipSearch::greedy, 1, 1).value();
+  EXPECT_EQ(kept.mended, 0);
+  EXPECT_EQ(kept.placement.device, (std::vector<uint32_t>{0, 0, 0, 0, 0, 0, 0, 1}));
+}
+
+// No chip has room for both tensors of a node, the one that it makes and the one that it takes.
+TEST(ChipSearch, GivesUpWhereNoArenaFits) {
+  PlaceProblem problem = tested::chip_nodes(3, 3, 6 * kOffsetAlignment);
+  problem.tensors = {{0, {1}, 1000, 4 * kOffsetAlignment}, {1, {2}, 1000, 4 * kOffsetAlignment}};
+  for (const ChipSearch search : {ChipSearch::greedy, ChipSearch::random, ChipSearch::annealing}) {
+    const ChipOutcome found = search_chips(PlaceJudge(problem), search, 10, 1).value();
+    EXPECT_EQ(found.value, kCannotRun);
+    EXPECT_EQ(found.valid, 0);
+  }
+}
+
+// Tensors so large that some placements do not fit at first.
+TEST(ChipSearch, FindsPlacementsThatFitByMendingOthers) {
+  int64_t mended = 0;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Rng rng(seed);
+    PlaceProblem problem = make_place({.family = kPlaceFamilies[seed % 6],
+                                       .shape = Shape::line,
+                                       .devices = 4,
+                                       .nodes = 40,
+                                       .is_tight = true},
+                                      rng);
+    for (PlaceTensor& tensor : problem.tensors) tensor.held *= 3;
+    const PlaceJudge judge(problem);
+    const ChipOutcome found = search_chips(judge, ChipSearch::annealing, 20, seed).value();
+    mended += found.mended;
+    if (found.value != kCannotRun) EXPECT_TRUE(check_arenas(judge, found.placement).ok()) << seed;
+  }
+  EXPECT_GT(mended, 5);
 }
 
 TEST(ChipSearch, RefusesMoreChipsThanASetHolds) {

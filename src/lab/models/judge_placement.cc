@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/text_table.h"
+#include "place/arena.h"
 #include "place/chips.h"
 #include "place/placer.h"
 
@@ -170,10 +171,15 @@ Result<ChipVerdicts> judge_chips(const PlacePolicy& policy, int64_t chips,
       const ChipSearch search = is_scratch ? ChipSearch::policy : kChipSearches[s];
       const ChipOutcome& found = all.emplace_back(HONE_TRY(search_chips(
           judge, search, options.trials, options.seed, is_scratch ? &scratch : &policy)));
-      HONE_CHECK(found.value == kCannotRun || check_chips(problem, found.placement).ok(),
+      HONE_CHECK(found.value == kCannotRun || (check_chips(problem, found.placement).ok() &&
+                                               check_arenas(judge, found.placement).ok()),
                  "{} broke a rule of chips", name(search));
-      verdicts.searches[s].valid += static_cast<double>(found.valid) /
-                                    static_cast<double>(std::ssize(found.best) * options.graphs);
+      const auto share = [&](int64_t samples) {
+        return static_cast<double>(samples) /
+               static_cast<double>(std::ssize(found.best) * options.graphs);
+      };
+      verdicts.searches[s].valid += share(found.valid);
+      verdicts.searches[s].mended += share(found.mended);
       verdicts.searches[s].found += found.value == kCannotRun ? 0 : 1;
       best = std::min(best, found.value);
       if (found.value != kCannotRun) worst = std::max(worst, found.value);
@@ -199,11 +205,12 @@ Result<ChipVerdicts> judge_chips(const PlacePolicy& policy, int64_t chips,
 }
 
 std::string verdicts_text(const ChipVerdicts& verdicts) {
-  TextTable table("lrrrr", {"search", "over best of all", "valid samples", "found",
-                            "samples to annealing's end"});
+  TextTable table("lrrrrr", {"search", "over best of all", "valid samples", "mended samples",
+                             "found", "samples to annealing's end"});
   for (const ChipVerdict& one : verdicts.searches)
     table.add_row(
         {one.search, fmt::format("{:.3f}", one.over_best), fmt::format("{:.1f} %", 100 * one.valid),
+         fmt::format("{:.1f} %", 100 * one.mended),
          fmt::format("{} of {}", one.found, verdicts.count), fmt::format("{:.1f}", one.samples)});
   return table.to_string();
 }

@@ -46,6 +46,7 @@ struct ChipVerdict {
   // counts as the worst one that did.
   double over_best = 0;
   double valid = 0;   // mean share of its samples that kept the rules and fitted
+  double mended = 0;  // of them, those whose arenas did not fit at first
   int64_t found = 0;  // problems where it found one
   // Mean samples until it was as good as annealing at its end; one more than there were: never.
   double samples = 0;
