@@ -174,9 +174,8 @@ Result<double> PlanCost::seconds(const FrameEditor& frame, uint32_t step) {
   return kernel_seconds(frame.kernel(step).hash, [&] { return frame.body(step); });
 }
 
-Result<double> PlanCost::seconds_if(const FrameEditor& frame, uint32_t s, const Layouts& layouts) {
+PlanCost::Kernel PlanCost::kernel_if(const FrameEditor& frame, uint32_t s, const Layouts& layouts) {
   const Step& step = frame.planned().steps[s];
-  if (!step.is_kernel) return 0.0;
   const auto replace = [&](std::vector<Layout>& list, const std::vector<ValueId>& ports) {
     for (size_t i = 0; i < ports.size(); ++i)
       for (const auto& [value, layout] : layouts)
@@ -190,19 +189,36 @@ Result<double> PlanCost::seconds_if(const FrameEditor& frame, uint32_t s, const 
   KernelHasher hasher(frame.kernel(s).graph);
   for (const std::vector<Layout>* list : {&inputs, &outputs})
     for (const Layout& layout : *list) hasher.add(layout);
-  return kernel_seconds(hasher.finish(step.in_place, {}), [&] {
-    KernelBody body = frame.body(s);
-    body.inputs = inputs;
-    body.outputs = outputs;
-    return body;
-  });
+  return {hasher.finish(step.in_place, {}),
+          [&frame, s, inputs = std::move(inputs), outputs = std::move(outputs)] {
+            KernelBody body = frame.body(s);
+            body.inputs = inputs;
+            body.outputs = outputs;
+            return body;
+          }};
+}
+
+Result<double> PlanCost::seconds_if(const FrameEditor& frame, uint32_t s, const Layouts& layouts) {
+  if (!frame.planned().steps[s].is_kernel) return 0.0;
+  const Kernel kernel = kernel_if(frame, s, layouts);
+  return kernel_seconds(kernel.hash, kernel.body);
+}
+
+Result<PlanCost::Launch> PlanCost::launch_if(const FrameEditor& frame, uint32_t s,
+                                             const Layouts& layouts) {
+  const Kernel kernel = kernel_if(frame, s, layouts);
+  return Launch{kernel.hash, store_.facts(kernel.hash, kernel.body),
+                HONE_TRY(kernel_schedule(kernel.hash, kernel.body))};
+}
+
+Result<Schedule> PlanCost::kernel_schedule(uint64_t hash, const KernelStore::Body& body) {
+  if (const Schedule* said = plan_.schedule(hash)) return *said;
+  HONE_TRY(kernel_seconds(hash, body));
+  return known().chosen.at(hash).schedule;
 }
 
 Result<Schedule> PlanCost::schedule(const FrameEditor& frame, uint32_t step) {
-  const uint64_t hash = frame.kernel(step).hash;
-  if (const Schedule* said = plan_.schedule(hash)) return *said;
-  HONE_TRY(seconds(frame, step));
-  return known().chosen.at(hash).schedule;
+  return kernel_schedule(frame.kernel(step).hash, [&] { return frame.body(step); });
 }
 
 }  // namespace hone

@@ -31,10 +31,21 @@ class PlanCost {
   Result<double> seconds_if(const FrameEditor& frame, uint32_t step, const Layouts& layouts);
   // How the step's kernel is carried out: as the plan says, or as was chosen.
   Result<Schedule> schedule(const FrameEditor& frame, uint32_t step);
+  // The step's kernel, if values had these layouts, and how it would be carried out.
+  struct Launch {
+    uint64_t kernel = 0;
+    std::shared_ptr<const KernelFacts> facts;
+    Schedule schedule;
+  };
+  Result<Launch> launch_if(const FrameEditor& frame, uint32_t step, const Layouts& layouts);
 
  private:
   struct Frame;
   class Parts;
+  struct Kernel {
+    uint64_t hash;
+    KernelStore::Body body;
+  };
 
   std::unique_ptr<Frame> frame_of(const FrameEditor& editor, Frame* outer, NodeId node,
                                   std::vector<bool> left_out);
@@ -42,7 +53,9 @@ class PlanCost {
   Result<TaskSeconds> total(Frame& frame);
   Result<TaskSeconds> step_seconds(Frame& frame, uint32_t step);
   Status add_ports(Frame& frame, TaskSum& sum);
+  static Kernel kernel_if(const FrameEditor& frame, uint32_t step, const Layouts& layouts);
   Result<double> kernel_seconds(uint64_t hash, const KernelStore::Body& body);
+  Result<Schedule> kernel_schedule(uint64_t hash, const KernelStore::Body& body);
   PricedKernel& priced_kernel(uint64_t hash, const KernelStore::Body& body);
   KernelStore::Known& known();
   int64_t threads() const;

@@ -15,7 +15,7 @@ namespace hone {
 // The prices that decide.
 struct Choosers {
   ScheduleChooser& structure;          // groups and chains
-  ScheduleChooser& usual;              // layouts; its schedules stay,
+  ScheduleChooser& usual;              // layouts and schedules; its choices stay,
   ScheduleChooser* learned = nullptr;  // unless this one knows surely cheaper ones; null: none
 };
 

@@ -10,6 +10,7 @@
 #include "kernel/words.h"
 #include "plan/in_place.h"
 #include "plan/view.h"
+#include "planner/launches.h"
 #include "planner/packed_sources.h"
 #include "planner/steps.h"
 
@@ -23,7 +24,9 @@ constexpr size_t kMaxCopiedName = 1000;  // bytes of a name, to which more is ad
 
 enum class Channels : uint8_t { second, in_blocks, last };  // second: row-major
 
-// Sets the layouts of values that may have any and that nobody decided, by price:
+// Sets the layouts of values that may have any and that nobody decided, by price. A learned price
+// may be sure that other layouts cost less than the cheapest ones by the usual price. It is asked
+// about kernels with the schedules of the usual price.
 //   * weights of dot and conv so that lanes find neighbours side by side, without packing at run
 //     time;
 //   * what convs, and pools and pointwise kernels next to them, pass to each other: with channels
@@ -35,7 +38,7 @@ enum class Channels : uint8_t { second, in_blocks, last };  // second: row-major
 class LayoutChooser {
  public:
   LayoutChooser(PlanningFrame& frame, const std::vector<bool>& open, std::span<const NodeId> joined,
-                PlanCost& cost)
+                PlanCost& cost, AskedCost* learned)
       : editor_(frame.edited()),
         frame_(editor_.planned()),
         graph_(editor_.view()),
@@ -44,6 +47,7 @@ class LayoutChooser {
         open_(open),
         joined_(joined),
         cost_(cost),
+        learned_(learned),
         on_(frame.on()),
         block_(frame.freedom().block) {}
 
@@ -134,8 +138,8 @@ class LayoutChooser {
     for (uint32_t s : steps) priced.insert(priced.end(), beside_[s].begin(), beside_[s].end());
     std::ranges::sort(priced);
     priced.erase(std::unique(priced.begin(), priced.end()), priced.end());
-    Channels best = Channels::second;
-    double least = std::numeric_limits<double>::infinity();
+    std::vector<Channels> tried;
+    SureChoice choice;
     const Undo before = editor_.whole().now();
     const auto count = static_cast<uint32_t>(frame_.steps.size());
     for (const Channels channels : {Channels::second, Channels::in_blocks, Channels::last}) {
@@ -143,16 +147,15 @@ class LayoutChooser {
           (channels == Channels::last && !on_.last_images))
         continue;
       HONE_TRY(lay(steps, channels));
+      std::vector<uint32_t> all = priced;
+      for (uint32_t s = count; s < frame_.steps.size(); ++s) all.push_back(s);
       double seconds = 0;
-      for (uint32_t s : priced) seconds += HONE_TRY(price(s));
-      for (uint32_t s = count; s < frame_.steps.size(); ++s) seconds += HONE_TRY(price(s));
-      if (seconds < least) {
-        least = seconds;
-        best = channels;
-      }
+      for (uint32_t s : all) seconds += HONE_TRY(price(s));
+      choice.add(seconds, HONE_TRY(launches_of(all)));
+      tried.push_back(channels);
       editor_.whole().undo(before);
     }
-    return lay(steps, best);
+    return lay(steps, tried[choice.best(learned_)]);
   }
 
   Status lay(const std::vector<uint32_t>& steps, Channels channels) {
@@ -201,6 +204,28 @@ class LayoutChooser {
     return layout;
   }
 
+  // The kernels of these steps, as they lie and with the layouts that they want for shared weights.
+  // Nobody needs them where there is no learned price.
+  Result<Launches> launches_of(std::span<const uint32_t> steps) {
+    Launches all;
+    if (learned_ == nullptr) return all;
+    for (uint32_t s : steps) {
+      if (!frame_.steps[s].is_kernel) continue;
+      PlanCost::Layouts layouts;
+      for (auto at = shared_.lower_bound({s, ValueId{0}}); at != shared_.end(); ++at) {
+        if (at->first.first != s) break;
+        layouts.emplace_back(at->first.second, at->second);
+      }
+      HONE_TRY(add_launch(s, layouts, all));
+    }
+    return all;
+  }
+  Status add_launch(uint32_t s, const PlanCost::Layouts& layouts, Launches& all) {
+    PlanCost::Launch launch = HONE_TRY(cost_.launch_if(editor_, s, layouts));
+    all.add(launch.kernel, std::move(launch.facts), launch.schedule);
+    return {};
+  }
+
   // ---- Weights ----------------------------------------------------------------------------------
 
   // The price of the step, with the best layouts of its weights, which are left in the frame, or in
@@ -215,35 +240,41 @@ class LayoutChooser {
 
   // The same for constants that the kernel computes weights from.
   Result<double> price_with_sources(uint32_t s, double least) {
-    PlanCost::Layouts best;
-    for (PlanCost::Layouts& layouts : layouts_of_sources(editor_, s, block_)) {
+    std::vector<PlanCost::Layouts> ways = layouts_of_sources(editor_, s, block_);
+    if (ways.empty()) return least;
+    SureChoice choice;
+    choice.add(least, HONE_TRY(launches_of({&s, 1})));
+    for (PlanCost::Layouts& layouts : ways) {
       std::erase_if(layouts, [&](const auto& each) { return is_decided(each.first); });
-      const double cost = HONE_TRY(cost_.seconds_if(editor_, s, layouts));
-      if (!(cost < least)) continue;
-      least = cost;
-      best = layouts;
+      HONE_TRY(add_way(s, layouts, 0, choice));
     }
-    for (const auto& [v, layout] : best) HONE_TRY(editor_.set_layout(v, layout));
-    return least;
+    const size_t best = choice.best(learned_);
+    if (best > 0)
+      for (const auto& [v, layout] : ways[best - 1]) HONE_TRY(editor_.set_layout(v, layout));
+    return choice.seconds(best);
   }
 
   Result<double> price_with_weights(uint32_t s, NodeId contraction) {
     const ValueId weights = graph_.operands(contraction)[1];
     const bool is_shared = users_.of(weights).size() > 1;
-    Layout best;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Layout& layout : layouts_of_weights(contraction)) {
-      const double cost = HONE_TRY(cost_.seconds_if(editor_, s, {{weights, layout}}));
-      const double gain = is_shared && !best.parts.empty() ? kLeastGain : 0;
-      if (!(cost < (1 - gain) * least)) continue;
-      least = cost;
-      best = layout;
-    }
+    std::vector<Layout> ways = layouts_of_weights(contraction);
+    SureChoice choice;
+    for (const Layout& layout : ways)
+      HONE_TRY(add_way(s, {{weights, layout}}, is_shared ? kLeastGain : 0, choice));
+    const size_t best = choice.best(learned_);
     if (is_shared)
-      shared_[{s, weights}] = std::move(best);
+      shared_[{s, weights}] = std::move(ways[best]);
     else
-      HONE_TRY(editor_.set_layout(weights, best));
-    return least;
+      HONE_TRY(editor_.set_layout(weights, ways[best]));
+    return choice.seconds(best);
+  }
+
+  Status add_way(uint32_t s, const PlanCost::Layouts& layouts, double lead, SureChoice& choice) {
+    const double seconds = HONE_TRY(cost_.seconds_if(editor_, s, layouts));
+    Launches launches;
+    if (learned_ != nullptr) HONE_TRY(add_launch(s, layouts, launches));
+    choice.add(seconds, std::move(launches), lead);
+    return {};
   }
 
   // The contractions of the step whose weights may lie as they want them: constants that only one
@@ -352,6 +383,7 @@ class LayoutChooser {
   const std::vector<bool>& open_;         // by step
   const std::span<const NodeId> joined_;  // concats
   PlanCost& cost_;
+  AskedCost* const learned_;  // null: there is none
   const Heuristics& on_;
   const int64_t block_;
   std::vector<uint32_t> region_of_;        // by step: a union-find forest
@@ -394,7 +426,12 @@ Status choose_by_price(PlanningFrame& frame) {
       joined.push_back(n);
   {
     PlanCost price = frame.price(frame.choosers().usual);
-    frame.ask_for(HONE_TRY(LayoutChooser(frame, open, joined, price).run()));
+    std::optional<AskedCost> learned;
+    if (const ScheduleChooser* const chooser = frame.choosers().learned;
+        chooser != nullptr && chooser->cost().sureness())
+      learned.emplace(chooser->cost(), chooser->threads());
+    LayoutChooser layouts(frame, open, joined, price, learned ? &*learned : nullptr);
+    frame.ask_for(HONE_TRY(layouts.run()));
   }
   const PlannedGraph& edited = frame.edited().planned();
   const std::vector<Layout> layouts = edited.layout;

@@ -7,7 +7,7 @@
 #include "plan/collectives.h"
 #include "planner/complete_once.h"
 #include "planner/few_plans.h"
-#include "planner/frame_kernels.h"
+#include "planner/launches.h"
 #include "planner/steps.h"
 
 namespace hone {
@@ -50,8 +50,8 @@ struct Decisions {
   }
 };
 
-// The usual prices decide, unless the other ones know surely cheaper groups and chains,
-// whose layouts follow by the usual ones.
+// The usual prices decide, unless the other ones know surely cheaper groups and chains. Layouts are
+// decided in either plan, by the usual prices unless the other ones are sure.
 Result<PlanningFrame> surely_decided(const Graph& source, Plan& plan, Plan& whole,
                                      const Choosers& choosers) {
   const bool has_other =
@@ -60,15 +60,14 @@ Result<PlanningFrame> surely_decided(const Graph& source, Plan& plan, Plan& whol
   const Decisions before(plan, whole);
   PlanningFrame usual = HONE_TRY(decided(source, plan, whole, choosers));
   const Decisions by_usual(plan, whole);
-  const FrameKernels usual_kernels(usual);
+  const Launches usual_launches = launches_of(usual);
   before.restore(plan, whole);
   Result<PlanningFrame> other =
       decided(source, plan, whole, {*choosers.learned, choosers.usual, choosers.learned});
   if (!other.ok() && other.error().code() == ErrorCode::interrupted) return other;
   // Groups that do not fit what the plan says are no choice.
-  if (other.ok() && FrameKernels(*other).are_surely_cheaper(usual_kernels, choosers.learned->cost(),
-                                                            choosers.usual.threads()))
-    return other;
+  AskedCost learned(choosers.learned->cost(), choosers.usual.threads());
+  if (other.ok() && launches_of(*other).sure_gain(usual_launches, learned)) return other;
   by_usual.restore(plan, whole);
   return usual;
 }

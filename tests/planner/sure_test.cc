@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "cost/analytic.h"
+#include "ir/builder.h"
 #include "ir/op_facts.h"
 #include "ir/text.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
+#include "zoo/random/generator.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -28,26 +30,30 @@ Graph graph() {
       .value();
 }
 
-// Says that kernels of several products cost some times the analytic price. Its voices disagree
-// about them by a factor.
-class FearsChains : public Cost {
+bool has_several_products(const KernelBody& body) {
+  int products = 0;
+  for (NodeId n : body.graph.nodes()) products += is_dot(body.graph.opcode(n)) ? 1 : 0;
+  return products > 1;
+}
+
+// Says that some kernels cost some times the analytic price. Its voices disagree about them by a
+// factor.
+class Fears : public Cost {
  public:
   struct Says {
     double times = 1;
     double apart = 1;
     std::optional<double> sureness = kUsualSureness;
+    bool (*of)(const KernelBody& body) = has_several_products;
   };
-  explicit FearsChains(const Says& says) : says_(says), analytic_(target()) {}
+  explicit Fears(const Says& says) : says_(says), analytic_(target()) {}
 
-  std::string version() const override { return "fears chains"; }
+  std::string version() const override { return "fears"; }
   std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
                                        int64_t threads) const override {
-    int products = 0;
-    for (NodeId n : facts->body.graph.nodes())
-      products += is_dot(facts->body.graph.opcode(n)) ? 1 : 0;
-    const bool is_chain = products > 1;
+    const bool is_feared = says_.of(facts->body);
     return std::make_unique<Kernel>(analytic_.kernel(std::move(facts), threads),
-                                    is_chain ? says_.times : 1, is_chain ? says_.apart : 1);
+                                    is_feared ? says_.times : 1, is_feared ? says_.apart : 1);
   }
   double copy(double bytes) const override { return analytic_.copy(bytes); }
   double command() const override { return analytic_.command(); }
@@ -77,25 +83,25 @@ class FearsChains : public Cost {
   const AnalyticCost analytic_;
 };
 
-Plan plan_by(const Cost& cost) {
+Plan plan_by(const Cost& cost, const Graph& of = graph()) {
   Plan threads;
   threads.threads = 1;
-  return complete(graph(), threads, target(), cost).value();
+  return complete(of, threads, target(), cost).value();
 }
 
 TEST(SurePlans, TakeGroupsThatAreSurelyCheaper) {
   const AnalyticCost analytic(target());
   const Plan usual = plan_by(analytic);
   ASSERT_EQ(usual.fuse.size(), 1U);
-  const Plan apart = plan_by(FearsChains({.times = 10}));
+  const Plan apart = plan_by(Fears({.times = 10}));
   EXPECT_EQ(apart.fuse.size(), 2U);
   EXPECT_TRUE(check_complete(apart, graph(), target()).ok());
 }
 
 TEST(SurePlans, KeepTheBaselinesGroupsInDoubt) {
   const Plan usual = plan_by(AnalyticCost(target()));
-  const auto stays = [&](const FearsChains::Says& says) {
-    const Plan plan = plan_by(FearsChains(says));
+  const auto stays = [&](const Fears::Says& says) {
+    const Plan plan = plan_by(Fears(says));
     return plan.fuse == usual.fuse && plan.layout == usual.layout && plan.offset == usual.offset;
   };
   EXPECT_TRUE(stays({.times = 10, .apart = 20}));  // voices disagree
@@ -104,8 +110,82 @@ TEST(SurePlans, KeepTheBaselinesGroupsInDoubt) {
   EXPECT_TRUE(stays({.times = 1}));                             // nothing gains
 }
 
+// ---- Layouts ------------------------------------------------------------------------------------
+
+// Two convs, whose image and weights the analytic price does not leave row-major: their windows are
+// too large for winograd.
+Graph convs() {
+  Builder b;
+  Rng rng(1);
+  const auto conv = [&](Value x, int64_t features) {
+    const Type type = Type::get(DType::f32, {features, x.dim(1), 5, 5});
+    const Value y = b.op(Opcode::conv, {x, b.constant(random_tensor(type, rng))},
+                         {{"pad_low", Ints{2, 2}}, {"pad_high", Ints{2, 2}}});
+    return relu(y);
+  };
+  const Value x = conv(b.parameter("x", DType::f32, {1, 32, 7, 7}), 64);
+  return prepare(b.finish({conv(x.named("between"), 32)}).value()).value();
+}
+
+bool is_weight(Type type) { return type.rank() == 4 && type.dim(2).is(5); }
+
+// How many weights of a plan, or images, are not row-major.
+size_t packed(const Plan& plan, bool weights) {
+  const Graph of = convs();
+  size_t count = 0;
+  for (uint32_t i = 0; i < of.value_count(); ++i) {
+    const auto layout = plan.layout.find(std::string(of.name(ValueId{i})));
+    if (layout != plan.layout.end() && is_weight(of.type(ValueId{i})) == weights)
+      count += layout->second.is_row_major() ? 0 : 1;
+  }
+  return count;
+}
+
+bool reads_packed_weights(const KernelBody& body) {
+  for (size_t i = 0; i < body.inputs.size(); ++i)
+    if (is_weight(body.graph.type(body.graph.inputs()[i])) && !body.inputs[i].is_row_major())
+      return true;
+  return false;
+}
+
+bool has_packed_images(const KernelBody& body) {
+  for (size_t i = 0; i < body.inputs.size(); ++i)
+    if (!is_weight(body.graph.type(body.graph.inputs()[i])) && !body.inputs[i].is_row_major())
+      return true;
+  return std::ranges::any_of(body.outputs,
+                             [](const Layout& layout) { return !layout.is_row_major(); });
+}
+
+TEST(SureLayouts, AreTakenWhereTheyAreSurelyCheaper) {
+  const Plan usual = plan_by(AnalyticCost(target()), convs());
+  ASSERT_EQ(packed(usual, true), 2U);
+  ASSERT_GE(packed(usual, false), 1U);
+  const Plan plain_weights = plan_by(Fears({.times = 10, .of = reads_packed_weights}), convs());
+  EXPECT_EQ(packed(plain_weights, true), 0U);
+  EXPECT_TRUE(check_complete(plain_weights, convs(), target()).ok());
+  const Plan plain_images = plan_by(Fears({.times = 10, .of = has_packed_images}), convs());
+  EXPECT_EQ(packed(plain_images, false), 0U);
+  EXPECT_GT(packed(plain_images, true), 0U);
+  EXPECT_TRUE(check_complete(plain_images, convs(), target()).ok());
+}
+
+TEST(SureLayouts, OfTheBaselineStayInDoubt) {
+  const Plan usual = plan_by(AnalyticCost(target()), convs());
+  for (const auto of : {reads_packed_weights, has_packed_images}) {
+    const auto stays = [&](Fears::Says says) {
+      says.of = of;
+      return plan_by(Fears(says), convs()) == usual;
+    };
+    EXPECT_TRUE(stays({.times = 10, .apart = 20}));  // voices disagree
+    EXPECT_FALSE(stays({.times = 10, .apart = 20, .sureness = 0.5}));
+    EXPECT_TRUE(stays({.times = 10, .sureness = std::nullopt}));  // trusted with schedules alone
+    EXPECT_TRUE(stays({.times = 1}));                             // nothing gains
+    EXPECT_TRUE(stays({.times = 0.1}));                           // they gain as they are
+  }
+}
+
 TEST(SurePlans, AreTheSameEachTime) {
-  const FearsChains cost({.times = 10});
+  const Fears cost({.times = 10});
   EXPECT_TRUE(plan_by(cost) == plan_by(cost));
 }
 
