@@ -12,26 +12,82 @@
 namespace hone {
 namespace {
 
-constexpr bool Heuristics::* kStructure[] = {
-    &Heuristics::groups,         &Heuristics::chains,           &Heuristics::layouts,
-    &Heuristics::image_chains,   &Heuristics::memory,           &Heuristics::fuse_elementwise,
-    &Heuristics::fuse_rows,      &Heuristics::fuse_epilogues,   &Heuristics::fuse_operands,
-    &Heuristics::repeat_cheap,   &Heuristics::repeat_rows,      &Heuristics::views,
-    &Heuristics::concat_views,   &Heuristics::depthwise_chains, &Heuristics::pool_chains,
-    &Heuristics::in_place,       &Heuristics::blocked_images,   &Heuristics::last_images,
-    &Heuristics::weight_layouts, &Heuristics::weight_copies};
+constexpr bool Heuristics::* kStructure[] = {&Heuristics::groups,
+                                             &Heuristics::chains,
+                                             &Heuristics::layouts,
+                                             &Heuristics::image_chains,
+                                             &Heuristics::memory,
+                                             &Heuristics::graph_order,
+                                             &Heuristics::fuse_elementwise,
+                                             &Heuristics::fuse_rows,
+                                             &Heuristics::fuse_epilogues,
+                                             &Heuristics::fuse_operands,
+                                             &Heuristics::repeat_cheap,
+                                             &Heuristics::repeat_rows,
+                                             &Heuristics::views,
+                                             &Heuristics::concat_views,
+                                             &Heuristics::depthwise_chains,
+                                             &Heuristics::pool_chains,
+                                             &Heuristics::in_place,
+                                             &Heuristics::blocked_images,
+                                             &Heuristics::last_images,
+                                             &Heuristics::weight_layouts,
+                                             &Heuristics::weight_copies};
 
-// Without all chains, and with concats as kernels: more plans would take more than twice the time.
+// Without all chains, with concats as kernels, and in another order: more plans would take more
+// than twice the time.
 constexpr std::array<bool Heuristics::*, 2> kQuick[] = {
     {&Heuristics::chains, &Heuristics::image_chains},
-    {&Heuristics::concat_views, &Heuristics::concat_views}};
+    {&Heuristics::concat_views, &Heuristics::concat_views},
+    {&Heuristics::graph_order, &Heuristics::graph_order}};
 
-bool joins_anything(const Graph& graph) {
+// True if a node of the graph or of a region is such a one.
+template <typename Is>
+bool has_node(const Graph& graph, const Is& is) {
   for (NodeId n : graph.nodes())
-    if (joins_operands(graph.opcode(n))) return true;
+    if (is(graph, n)) return true;
   const auto regions = regions_of(graph);
   return std::ranges::any_of(regions,
-                             [](const RegionRef& each) { return joins_anything(*each.graph); });
+                             [&](const RegionRef& each) { return has_node(*each.graph, is); });
+}
+
+bool is_concat(const Graph& graph, NodeId n) { return joins_operands(graph.opcode(n)); }
+
+// True if it computes something, and not of constants alone.
+bool is_work(const Graph& graph, NodeId n) {
+  return std::ranges::any_of(graph.operands(n), [&](ValueId v) {
+    return !v.is_none() && !is_constant(graph.opcode(graph.producer(v)));
+  });
+}
+
+// It waits for two nodes, so one of these comes before the other.
+bool has_two_before(const Graph& graph, NodeId n) {
+  NodeId before{};
+  for (ValueId v : graph.operands(n)) {
+    if (v.is_none() || !is_work(graph, graph.producer(v)) || graph.producer(v) == before) continue;
+    if (before != NodeId{}) return true;
+    before = graph.producer(v);
+  }
+  return false;
+}
+
+// The steps of the plan in another order, and places for it; all else stays.
+void open_order(Plan& plan) {
+  plan.order.clear();
+  plan.offset.clear();
+  for (auto& [name, region] : plan.region) open_order(region);
+}
+Heuristics of_order_alone(Heuristics heuristics) {
+  for (bool Heuristics::* flag : {&Heuristics::groups, &Heuristics::chains, &Heuristics::layouts,
+                                  &Heuristics::image_chains, &Heuristics::in_place})
+    heuristics.*flag = false;
+  return heuristics;
+}
+
+bool differs_in_order_alone(Heuristics one, const Heuristics& other) {
+  if (one.graph_order == other.graph_order) return false;
+  one.graph_order = other.graph_order;
+  return one == other;
 }
 
 void add_new(Plan plan, std::vector<Plan>& plans) {
@@ -54,10 +110,11 @@ std::vector<Heuristics> quick_variants(const Heuristics& heuristics) {
 
 std::vector<Heuristics> variants_for(const Graph& graph, const Heuristics& heuristics) {
   std::vector<Heuristics> variants = quick_variants(heuristics);
-  if (!joins_anything(graph))
-    std::erase_if(variants, [&](const Heuristics& each) {
-      return each.concat_views != heuristics.concat_views;
-    });
+  const auto leave_out = [&](bool Heuristics::* flag) {
+    std::erase_if(variants, [&](const Heuristics& each) { return each.*flag != heuristics.*flag; });
+  };
+  if (!has_node(graph, is_concat)) leave_out(&Heuristics::concat_views);
+  if (!has_node(graph, has_two_before)) leave_out(&Heuristics::graph_order);
   return variants;
 }
 
@@ -68,19 +125,29 @@ Result<std::vector<Plan>> few_plans(const Graph& graph, const Plan& partial, con
   PlannerOptions shared = options;
   if (shared.known == nullptr) shared.known = &own;
   std::vector<Plan> plans = {HONE_TRY(complete_once(graph, partial, target, cost, shared))};
-  const auto add = [&](const Cost& by, const Heuristics& heuristics) -> Status {
+  const auto add = [&](const Cost& by, const Heuristics& heuristics, const Plan& from) -> Status {
     shared.heuristics = heuristics;
-    Result<Plan> plan = complete_once(graph, partial, target, by, shared);
+    Result<Plan> plan = complete_once(graph, from, target, by, shared);
     if (plan.ok())
       add_new(*std::move(plan), plans);
     else if (plan.error().code() == ErrorCode::interrupted)
       return std::move(plan).error();
     return {};
   };
-  if (const Cost* const baseline = cost.baseline()) HONE_TRY(add(*baseline, options.heuristics));
+  const Cost* const baseline = cost.baseline();
+  const bool is_order_open =
+      partial.order.empty() && partial.offset.empty() && partial.region.empty();
+  if (baseline != nullptr) HONE_TRY(add(*baseline, options.heuristics, partial));
   for (const Heuristics& variant : variants) {
     if (plans.size() >= most) break;
-    HONE_TRY(add(cost, variant));
+    if (differs_in_order_alone(variant, options.heuristics)) {
+      if (!is_order_open) continue;
+      Plan reordered = plans[0];
+      open_order(reordered);
+      HONE_TRY(add(baseline != nullptr ? *baseline : cost, of_order_alone(variant), reordered));
+    } else {
+      HONE_TRY(add(cost, variant, partial));
+    }
   }
   return plans;
 }

@@ -9,8 +9,8 @@
 
 namespace hone {
 
-// The heuristics that decide about groups, chains, layouts and places, and not about the schedule
-// of a kernel: plans with and without them share schedules and prices of kernels.
+// The heuristics that decide about groups, chains, layouts, order and places, and not about the
+// schedule of a kernel: plans with and without them share schedules and prices of kernels.
 std::span<bool Heuristics::* const> structure_heuristics();
 
 // Other ways to plan, each without one or two of these heuristics. Such a plan takes little time,

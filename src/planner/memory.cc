@@ -40,7 +40,8 @@ Result<std::optional<MemoryBounds>> memory_of(const Graph& graph, const Plan& pl
 Status place_values(PlanningFrame& frame) {
   const PlannedGraph& planned = frame.planned();
   Plan& plan = frame.plan();
-  const std::vector<uint32_t> order = order_steps(planned);
+  const std::vector<uint32_t> order =
+      order_steps(planned, frame.on().graph_order ? NextStep::first : NextStep::newest);
   HONE_CHECK(order.size() == planned.steps.size(), "steps that wait for each other");
   plan.order.clear();
   for (uint32_t step : order) plan.order.push_back(planned.steps[step].name);

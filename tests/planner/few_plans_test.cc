@@ -35,6 +35,23 @@ const Graph& graph() {
   return graph;
 }
 
+// Two branches, whose nodes take turns.
+const Graph& branches() {
+  static const Graph graph = prepare(parse_graph(R"(graph @g(%x: f32[64, 64]) -> f32[64, 64] {
+  %a1 = exp %x
+  %b1 = tanh %x
+  %a2 = exp %a1
+  %b2 = tanh %b1
+  %a3 = exp %a2
+  %b3 = tanh %b2
+  %y = add %a3, %b3
+  return %y
+})")
+                                         .value())
+                                 .value();
+  return graph;
+}
+
 Plan open(int64_t threads = 1) {
   Plan open;
   open.threads = threads;
@@ -86,7 +103,7 @@ TEST(FewPlans, AreThoseOfThePlannerAlone) {
 }
 
 TEST(FewPlans, NoVariantIsPlannedThatCannotDiffer) {
-  EXPECT_EQ(quick_variants({}).size(), 2U);
+  EXPECT_EQ(quick_variants({}).size(), 3U);
   const std::vector<Heuristics> variants = variants_for(graph(), {});
   ASSERT_EQ(variants.size(), 1U);
   EXPECT_TRUE(variants[0].concat_views);
@@ -96,6 +113,7 @@ TEST(FewPlans, NoVariantIsPlannedThatCannotDiffer) {
 })")
                            .value();
   EXPECT_EQ(variants_for(joined, {}).size(), 2U);
+  EXPECT_EQ(variants_for(branches(), {}).size(), 2U);
 }
 
 TEST(FewPlans, TheModelOfPlansTakesOne) {
@@ -119,6 +137,72 @@ TEST(FewPlans, TheUsualOneStaysInDoubt) {
   partial.order = {};
   partial.fuse = {usual.fuse[0]};
   EXPECT_EQ(plan_by(fears("chain"), partial), plan_by(prices(), partial));
+}
+
+// ---- Order --------------------------------------------------------------------------------------
+
+// A model of plans by which a task takes the longer, the more bytes were used since what it reads
+// was used last. Its members say so by these factors.
+LearnedCost fears_distance(float first, float second) {
+  const LearnedCost cost = prices();
+  const size_t distance = offsetof(PlanFeatures, distance) / sizeof(float);
+  PlanModel model = plan_model_by(target(), cost, distance, 1);
+  for (const auto& [member, times] : {std::pair(0, first), {1, second}}) {
+    PlanMember& one = model.members[static_cast<size_t>(member)];
+    one.rounds[0].heard_in[0] = 1;
+    one.output[0] = times;
+  }
+  return {cost, std::make_shared<const PlanModel>(model)};
+}
+
+// Each node is a kernel, so that orders differ.
+PlannerOptions apart() {
+  PlannerOptions options;
+  options.heuristics = heuristics_without("groups,chains,image_chains").value();
+  return options;
+}
+
+std::string order_by(const LearnedCost& cost) {
+  const Plan plan = complete(branches(), open(), target(), cost, apart()).value();
+  EXPECT_TRUE(check_complete(plan, branches(), target()).ok());
+  std::string order;
+  for (const std::string& step : plan.order)
+    for (const Group& group : plan.fuse)
+      if (group.kernel == step) order += group.nodes.back() + " ";
+  return order;
+}
+
+constexpr std::string_view kGraphOrder = "a1 b1 a2 b2 a3 b3 y ",
+                           kNearOrder = "a1 a2 a3 b1 b2 b3 y ";
+
+TEST(FewPlans, TheModelOfPlansTakesAnOrder) {
+  EXPECT_EQ(order_by(prices()), kGraphOrder);
+  EXPECT_EQ(order_by(fears_distance(0.2F, 0.2F)), kNearOrder);
+}
+
+TEST(FewPlans, TheOrderOfTheGraphStaysInDoubt) {
+  EXPECT_EQ(order_by(fears_distance(0, 0)), kGraphOrder);          // nothing gains
+  EXPECT_EQ(order_by(fears_distance(-0.2F, -0.2F)), kGraphOrder);  // it would lose
+  EXPECT_EQ(order_by(fears_distance(0.2F, -0.18F)), kGraphOrder);  // members disagree
+}
+
+// All but the order and the places is that of the usual plan.
+TEST(FewPlans, AnotherOrderChangesNothingElse) {
+  const Heuristics variants[] = {
+      heuristics_without("groups,chains,image_chains,graph_order").value()};
+  const std::vector<Plan> plans =
+      few_plans(branches(), open(), target(), prices(), variants, apart()).value();
+  ASSERT_EQ(plans.size(), 2U);
+  Plan other = plans[1];
+  EXPECT_NE(other.order, plans[0].order);
+  other.order = plans[0].order;
+  other.offset = plans[0].offset;
+  EXPECT_EQ(other, plans[0]);
+  // Where the order is given it stays.
+  Plan given = open();
+  given.order = plans[0].order;
+  given.fuse = plans[0].fuse;
+  EXPECT_EQ(few_plans(branches(), given, target(), prices(), variants, apart()).value().size(), 1U);
 }
 
 // Times of a log, say, beside a learned price: other prices than the model has learned by.
