@@ -4,9 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "alloc/plan_memory.h"
 #include "base/text.h"
-#include "place/sort_by.h"
 #include "plan/planned.h"
 #include "target/text_fields.h"
 
@@ -15,80 +13,96 @@ namespace {
 
 constexpr size_t kMostNamed = 3;
 
-// Collects the buffers of one device. Moments are places in the order of its nodes.
+// All that lies on one device.
 class ArenaOfDevice {
  public:
-  ArenaOfDevice(const PlaceJudge& judge, const PlaceTimeline& timeline, uint32_t device,
-                std::vector<uint32_t> order)
+  ArenaOfDevice(const PlaceJudge& judge, const DevicePlacement& placement, uint32_t device)
       : problem_(judge.problem()),
-        timeline_(timeline.timeline),
-        memory_(judge.devices()[device].memory),
-        order_(std::move(order)) {}
+        placement_(placement),
+        device_(device),
+        memory_(judge.devices()[device].memory) {}
 
-  void hold(int64_t bytes) { held_ = sum_of_bytes(held_, bytes); }
-
-  // Nodes that a buffer is of may be moved if it does not fit.
-  void add(int64_t bytes, int64_t begin, int64_t end, std::vector<uint32_t> nodes) {
-    if (bytes == 0) return;
-    buffers_.buffers.push_back(
-        {.begin = begin, .end = end, .size = bytes, .alignment = kOffsetAlignment});
-    nodes_.push_back(std::move(nodes));
+  void add(const Timeline& timeline, const HeldBuffer& buffer) {
+    if (buffer.maker == HeldBuffer::kNoJob) {
+      held_ = sum_of_bytes(held_, buffer.bytes);
+      return;
+    }
+    times_.push_back(held_time(timeline, buffer));
+    of_.push_back(&buffer);
   }
 
-  // The first node that has not ended at this time: what comes then is there for it.
-  int64_t first_after(Ticks at) const {
-    const auto is_over = [&](uint32_t node) { return timeline_.end(node) <= at; };
-    return std::ranges::partition_point(order_, is_over) - order_.begin();
-  }
-  // The first node that starts then or later: what goes then makes room for it.
-  int64_t first_from(Ticks at) const {
-    const auto is_before = [&](uint32_t node) { return timeline_.start(node) < at; };
-    return std::ranges::partition_point(order_, is_before) - order_.begin();
-  }
-
-  Result<DeviceArena> placed() {
-    if (held_ > memory_) return DeviceArena{false, held_, holders()};
-    buffers_.capacity = {memory_ - held_};
-    const MemoryPlan plan = HONE_TRY(plan_memory(buffers_, {.nodes = kMemoryNodes}));
+  Result<DeviceArena> placed(const CancelToken* cancel) {
+    constexpr auto kInfeasible = MemoryVerdict::infeasible;
+    if (held_ > memory_) return DeviceArena{device_, kInfeasible, held_, holders()};
+    if (of_.empty()) return DeviceArena{device_, MemoryVerdict::placed, held_};
+    const int64_t begin = (held_ + kOffsetAlignment - 1) / kOffsetAlignment * kOffsetAlignment;
+    place_in_time();
+    buffers_.capacity = {std::max<int64_t>(memory_ - begin, 0)};
+    const MemoryPlan plan =
+        HONE_TRY(plan_memory(buffers_, {.nodes = kMemoryNodes, .cancel = cancel}));
     const MemoryBounds& found = plan.spaces.at(0);
     switch (plan.verdict) {
-      case MemoryVerdict::placed: return DeviceArena{true, held_ + found.height};
+      case MemoryVerdict::placed: return DeviceArena{device_, plan.verdict, begin + found.height};
       case MemoryVerdict::infeasible:
-        return DeviceArena{false, held_ + found.bound, nodes_of(plan.witness)};
+        return DeviceArena{device_, plan.verdict, begin + found.bound, nodes_of(plan.witness)};
       case MemoryVerdict::limit: break;
     }
-    return DeviceArena{false, held_ + found.height, nodes_of(fullest())};
+    return DeviceArena{device_, plan.verdict, begin + found.bound, nodes_of(fullest())};
   }
 
  private:
+  // Each tick is two moments: what is there for the tick alone has the first one.
+  void place_in_time() {
+    std::vector<Ticks> ticks;
+    for (const auto& [begin, end] : times_) ticks.insert(ticks.end(), {begin, end});
+    std::ranges::sort(ticks);
+    const auto moment = [&](Ticks at) {
+      return 2 * (std::ranges::lower_bound(ticks, at) - ticks.begin());
+    };
+    for (size_t b = 0; b < of_.size(); ++b) {
+      const auto& [begin, end] = times_[b];
+      buffers_.buffers.push_back({.begin = moment(begin),
+                                  .end = begin == end ? moment(begin) + 1 : moment(end),
+                                  .size = of_[b]->bytes,
+                                  .alignment = kOffsetAlignment});
+    }
+  }
+
   std::vector<uint32_t> holders() const {
     std::vector<uint32_t> nodes;
-    for (const uint32_t node : order_)
-      if (problem_.nodes[node].held > 0) nodes.push_back(node);
-    std::ranges::sort(nodes);
+    for (uint32_t i = 0; i < problem_.nodes.size(); ++i)
+      if (placement_.device[i] == device_ && problem_.nodes[i].held > 0) nodes.push_back(i);
     return nodes;
   }
 
+  // The jobs of these buffers that are nodes of the device: they can be moved.
   std::vector<uint32_t> nodes_of(std::span<const uint32_t> buffers) const {
     std::vector<uint32_t> nodes;
-    for (const uint32_t b : buffers) nodes.insert(nodes.end(), nodes_[b].begin(), nodes_[b].end());
+    const auto add = [&](uint32_t job) {
+      if (job < problem_.nodes.size()) nodes.push_back(job);
+    };
+    for (const uint32_t b : buffers) {
+      add(of_[b]->maker);
+      std::ranges::for_each(of_[b]->users, add);
+    }
     std::ranges::sort(nodes);
     const auto [first, last] = std::ranges::unique(nodes);
     nodes.erase(first, last);
     return nodes;
   }
 
-  // The buffers of the moment that has most bytes.
+  // The buffers of the moment that has most bytes: one of those at which a buffer begins.
   std::vector<uint32_t> fullest() const {
-    std::vector<int64_t> more(order_.size() + 1);
+    std::vector<std::pair<int64_t, int64_t>> changes;  // moments, bytes
     for (const MemoryBuffer& buffer : buffers_.buffers) {
-      more[static_cast<size_t>(buffer.begin)] += buffer.size;
-      more[static_cast<size_t>(buffer.end)] -= buffer.size;
+      changes.emplace_back(buffer.begin, buffer.size);
+      changes.emplace_back(buffer.end, -buffer.size);
     }
+    std::ranges::sort(changes);
     int64_t bytes = 0, most = 0, at = 0;
-    for (size_t moment = 0; moment < more.size(); ++moment) {
-      bytes += more[moment];
-      if (bytes > most) most = bytes, at = static_cast<int64_t>(moment);
+    for (const auto& [moment, more] : changes) {
+      bytes += more;
+      if (bytes > most) most = bytes, at = moment;
     }
     std::vector<uint32_t> there;
     for (uint32_t b = 0; b < buffers_.buffers.size(); ++b)
@@ -97,97 +111,53 @@ class ArenaOfDevice {
   }
 
   const PlaceProblem& problem_;
-  const Timeline& timeline_;
+  const DevicePlacement& placement_;
+  const uint32_t device_;
   const int64_t memory_;
-  const std::vector<uint32_t> order_;
   int64_t held_ = 0;
   MemoryProblem buffers_;
-  std::vector<std::vector<uint32_t>> nodes_;  // of each buffer
+  std::vector<HeldTime> times_;        // by buffer
+  std::vector<const HeldBuffer*> of_;  // by buffer
 };
-
-// The nodes of each device as they run. Nodes that take no time may start together: these stand as
-// the graph has them.
-std::vector<std::vector<uint32_t>> orders_of(const PlaceJudge& judge,
-                                             const DevicePlacement& placement,
-                                             const Timeline& timeline) {
-  std::vector<std::vector<uint32_t>> orders(judge.devices().size());
-  for (const uint32_t node : judge.order()) orders[placement.device[node]].push_back(node);
-  for (std::vector<uint32_t>& order : orders)
-    sort_by(order,
-            [&](uint32_t node) { return std::pair(timeline.start(node), timeline.end(node)); });
-  return orders;
-}
-
-// Each tensor where it is made, and its copies. `turn`: of nodes, on their devices.
-void add_tensors(const PlaceProblem& problem, const DevicePlacement& placement,
-                 const Timeline& times, std::span<const int64_t> turn,
-                 std::vector<ArenaOfDevice>& arenas) {
-  const auto turn_of = [&](uint32_t node) { return turn[node]; };
-  auto message = static_cast<uint32_t>(problem.nodes.size());  // as the timeline counts them
-  for (const PlaceTensor& tensor : problem.tensors) {
-    const uint32_t from = placement.device[tensor.maker];
-    const auto users_on = [&](uint32_t device) {
-      std::vector<uint32_t> users;
-      for (const uint32_t user : tensor.users)
-        if (placement.device[user] == device) users.push_back(user);
-      return users;
-    };
-    std::vector<uint32_t> own = users_on(from);
-    own.push_back(tensor.maker);
-    int64_t end = turn[std::ranges::max(own, {}, turn_of)] + 1;
-    for (const uint32_t to : receivers(tensor, placement)) {
-      std::vector<uint32_t> there = users_on(to);
-      const int64_t begin = std::min(arenas[to].first_after(times.start(message)),
-                                     turn[std::ranges::min(there, {}, turn_of)]);
-      const int64_t copy_end = turn[std::ranges::max(there, {}, turn_of)] + 1;
-      arenas[to].add(tensor.held, begin, copy_end, std::move(there));
-      end = std::max(end, arenas[from].first_from(times.end(message)));
-      ++message;
-    }
-    arenas[from].add(tensor.held, turn[tensor.maker], end, std::move(own));
-  }
-}
 
 }  // namespace
 
-Result<std::vector<DeviceArena>> device_arenas(const PlaceJudge& judge,
-                                               const DevicePlacement& placement,
-                                               const PlaceTimeline& timeline) {
-  const PlaceProblem& problem = judge.problem();
-  std::vector<ArenaOfDevice> arenas;
-  std::vector<int64_t> turn(problem.nodes.size());
-  std::vector<std::vector<uint32_t>> orders = orders_of(judge, placement, timeline.timeline);
-  for (uint32_t d = 0; d < orders.size(); ++d) {
-    for (size_t k = 0; k < orders[d].size(); ++k) turn[orders[d][k]] = static_cast<int64_t>(k);
-    arenas.emplace_back(judge, timeline, d, std::move(orders[d]));
+Result<DeviceArena> device_arena(const PlaceJudge& judge, const DevicePlacement& placement,
+                                 const PlaceTimeline& timeline, uint32_t device,
+                                 const CancelToken* cancel) {
+  ArenaOfDevice arena(judge, placement, device);
+  for (const HeldBuffer& buffer : timeline.buffers)
+    if (buffer.device == device) arena.add(timeline.timeline, buffer);
+  return arena.placed(cancel);
+}
+
+Result<std::optional<DeviceArena>> first_full_arena(const PlaceJudge& judge,
+                                                    const DevicePlacement& placement,
+                                                    const CancelToken* cancel) {
+  const PlaceTimeline timeline = HONE_TRY(judge.timeline(placement));
+  for (uint32_t d = 0; d < judge.devices().size(); ++d) {
+    DeviceArena arena = HONE_TRY(device_arena(judge, placement, timeline, d, cancel));
+    if (!arena.fits()) return std::optional(std::move(arena));
   }
-  for (uint32_t i = 0; i < problem.nodes.size(); ++i) {
-    ArenaOfDevice& arena = arenas[placement.device[i]];
-    arena.hold(problem.nodes[i].held);
-    arena.add(problem.nodes[i].scratch, turn[i], turn[i] + 1, {i});
-  }
-  add_tensors(problem, placement, timeline.timeline, turn, arenas);
-  std::vector<DeviceArena> found;
-  for (ArenaOfDevice& arena : arenas) found.push_back(HONE_TRY(arena.placed()));
-  return found;
+  return std::optional<DeviceArena>();
 }
 
 Status check_arenas(const PlaceJudge& judge, const DevicePlacement& placement) {
-  const PlaceTimeline timeline = HONE_TRY(judge.timeline(placement));
-  const std::vector<DeviceArena> arenas = HONE_TRY(device_arenas(judge, placement, timeline));
-  for (uint32_t d = 0; d < arenas.size(); ++d) {
-    if (arenas[d].fits) continue;
-    std::vector<std::string> names;
-    for (const uint32_t node : arenas[d].nodes)
-      if (names.size() < kMostNamed) names.push_back(name_of(judge.problem().nodes[node]));
-    const int64_t memory = judge.devices()[d].memory;
-    return over_limit("the arena of device {} takes {}, {} more than its {}", d,
-                      bytes_text(arenas[d].bytes), bytes_text(arenas[d].bytes - memory),
-                      bytes_text(memory))
-        .with_hint(fmt::format("move some of what is of {}{}", join(names, ", "),
-                               arenas[d].nodes.size() > names.size() ? " and others" : ""));
-  }
-  return {};
+  const std::optional<DeviceArena> full = HONE_TRY(first_full_arena(judge, placement));
+  if (!full) return {};
+  std::vector<std::string> names;
+  for (const uint32_t node : full->nodes)
+    if (names.size() < kMostNamed) names.push_back(name_of(judge.problem().nodes[node]));
+  const std::string hint = fmt::format("move one of {}{} to another device", join(names, ", "),
+                                       full->nodes.size() > names.size() ? " and others" : "");
+  const int64_t memory = judge.devices()[full->device].memory;
+  if (full->verdict == MemoryVerdict::limit)
+    return over_limit("no arena of device {} was found within its {} in {} steps; {} are needed",
+                      full->device, bytes_text(memory), kMemoryNodes, bytes_text(full->bytes))
+        .with_hint(hint);
+  return over_limit("the arena of device {} takes {}, {} more than its {}", full->device,
+                    bytes_text(full->bytes), bytes_text(full->bytes - memory), bytes_text(memory))
+      .with_hint(hint);
 }
 
 }  // namespace hone

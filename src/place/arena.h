@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "alloc/plan_memory.h"
 #include "place/judge.h"
 
 // The memory of devices as the memory planner lays it out (alloc/plan_memory.h). A sum of bytes is
@@ -11,25 +13,33 @@
 
 namespace hone {
 
-// The arena of one device. Its nodes run one after another, in the order of the timeline. Weights
-// that they hold are there all the time. Tensors and scratch have offsets behind them, at the
-// alignment that compiled programs have.
+// The arena of one device. It holds at each tick what the peak counts
+// (timeline/held_memory.h). Weights that nodes hold are there all the time. Tensors and scratch
+// have offsets behind them, at the alignment that compiled programs have.
 struct DeviceArena {
-  bool fits = true;
-  // Weights and the arena that was found. If no arena fits: as many as are known to be needed.
+  uint32_t device = 0;
+  MemoryVerdict verdict = MemoryVerdict::placed;
+  // Weights and the arena that was found. If none was found: as many as are known to be needed.
   int64_t bytes = 0;
-  // If it does not fit: nodes on the device that make, use or hold what is too much, ascending.
+  // If none was found: nodes on the device that make, use or hold what is too much, ascending.
   std::vector<uint32_t> nodes = {};
+
+  bool fits() const { return verdict == MemoryVerdict::placed; }
 };
 
-// The arena of each device. The timeline is that of the placement. Over the limit: bytes that
-// cannot be added up.
-Result<std::vector<DeviceArena>> device_arenas(const PlaceJudge& judge,
-                                               const DevicePlacement& placement,
-                                               const PlaceTimeline& timeline);
+// The timeline is that of the placement. Over the limit: bytes that cannot be added up.
+Result<DeviceArena> device_arena(const PlaceJudge& judge, const DevicePlacement& placement,
+                                 const PlaceTimeline& timeline, uint32_t device,
+                                 const CancelToken* cancel = nullptr);
 
-// True if all of them fit; an error says which one does not, by how much, and names nodes. The
-// placement has passed check(). Over the limit, too: the times are more than a timeline takes.
+// The arena of the first device for which none was found; none: all fit. Later ones are not laid
+// out. The timeline may be too long, too.
+Result<std::optional<DeviceArena>> first_full_arena(const PlaceJudge& judge,
+                                                    const DevicePlacement& placement,
+                                                    const CancelToken* cancel = nullptr);
+
+// True if all of them fit; an error names the first device that has none, by how much it is too
+// small, as far as that is known, and nodes. The placement has passed check().
 Status check_arenas(const PlaceJudge& judge, const DevicePlacement& placement);
 
 }  // namespace hone

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "place/arena.h"
 #include "place/policy_steps.h"
@@ -97,6 +98,13 @@ ChipSolver::ChipSolver(const PlaceRun& run)
   lift_bars();
 }
 
+bool ChipSolver::bar(uint32_t block, uint32_t chip) {
+  const Chips before = std::exchange(barred_[block], barred_[block] | chip_bit(chip));
+  if (begin()) return true;
+  barred_[block] = before;
+  return false;
+}
+
 DevicePlacement ChipSolver::placement(std::span<const uint32_t> chip_of_block) const {
   std::vector<uint32_t> device(run_.units().units().size());
   for (size_t b = 0; b < chip_of_block.size(); ++b)
@@ -104,7 +112,7 @@ DevicePlacement ChipSolver::placement(std::span<const uint32_t> chip_of_block) c
   return run_.units().placement(device);
 }
 
-void ChipSolver::begin() {
+bool ChipSolver::begin() {
   domain_ = can_;
   for (size_t b = 0; b < blocks(); ++b) domain_[b] &= ~barred_[b];
   is_decided_.assign(blocks(), false);
@@ -115,6 +123,10 @@ void ChipSolver::begin() {
   reach_.assign(chips_, 0);
   trail_.clear();
   decisions_.clear();
+  for (uint32_t b = 0; b < blocks(); ++b)
+    if (barred_[b] != 0 && (domain_[b] == 0 || !propagate(b))) return false;
+  trail_.clear();
+  return true;
 }
 
 // A tensor from one chip to another is one way of several exactly if some pair of chips would then
@@ -273,8 +285,7 @@ std::vector<uint32_t> ChipSolver::chosen() const {
 
 std::optional<std::vector<uint32_t>> ChipSolver::sample(std::span<const double> probabilities,
                                                         Rng& rng) {
-  begin();
-  if (!finish(probabilities, rng)) return std::nullopt;
+  if (!begin() || !finish(probabilities, rng)) return std::nullopt;
   return chosen();
 }
 
@@ -287,7 +298,7 @@ std::optional<std::vector<uint32_t>> ChipSolver::fix(std::span<const uint32_t> c
   // Chips that are kept may leave others none, which propagation does not always see: then half as
   // many are kept.
   for (;;) {
-    begin();
+    if (!begin()) return std::nullopt;
     for (const uint32_t block : order)
       if ((open(block) & chip_bit(candidate[block])) != 0) decide(block, candidate[block]);
     if (finish(probabilities, rng)) return chosen();
@@ -361,7 +372,7 @@ class ChipHunt {
     std::vector<uint32_t> now = equal_parts();
     double value = fix(now);
     if (last_) now = *last_;
-    for (int64_t i = 1; i < samples; ++i) {
+    for (int64_t i = 1; i < samples && status.ok(); ++i) {
       std::vector<uint32_t> next = now;
       next[rng_.below(next.size())] = static_cast<uint32_t>(rng_.below(solver_.chips()));
       const double found = fix(next);
@@ -376,52 +387,53 @@ class ChipHunt {
 
   const ChipSolver& solver() const { return solver_; }
   ChipOutcome outcome;
+  Status status;  // the error of a sample, which ends the search
 
  private:
   double keep(std::optional<std::vector<uint32_t>> chips) {
     last_ = std::move(chips);
-    const bool is_mended = mend();
+    const Result<bool> is_mended = mend();
+    if (!is_mended.ok()) {
+      status = is_mended.error();
+      last_.reset();
+    }
     const double value = last_ ? judged() : kCannotRun;
-    if (is_mended && value != kCannotRun) ++outcome.mended;
+    if (last_ && *is_mended) ++outcome.mended;
     outcome.best.push_back(outcome.value);
     return value;
   }
 
   // Moves blocks of the last placement from chips whose arena does not fit; none is left if that
   // does not help. Tells whether some were moved.
-  bool mend() {
-    int moves = 0;
-    while (last_) {
-      const Result<std::vector<DeviceArena>> arenas = arenas_of(*last_);
-      const bool fit = arenas.ok() && std::ranges::all_of(*arenas, &DeviceArena::fits);
-      if (fit) break;
-      const bool gives_up = !arenas.ok() || moves == kMostMends;
-      if (!gives_up) bar_one(*arenas);
-      ++moves;
-      last_ = gives_up ? std::nullopt : solver_.fix(*last_, even_, rng_);
-    }
+  Result<bool> mend() {
     solver_.lift_bars();
-    return moves > 0;
+    for (int moves = 0; last_; ++moves) {
+      const std::optional<DeviceArena> full = HONE_TRY(
+          first_full_arena(run_.judge(), solver_.placement(*last_), run_.options().cancel));
+      if (run_.options().cancel != nullptr) HONE_TRY(run_.options().cancel->check());
+      if (!full) return moves > 0;
+      const bool goes_on = moves < kMostMends && bar_one(*full);
+      last_ = goes_on ? solver_.fix(*last_, even_, rng_) : std::nullopt;
+    }
+    return false;
   }
 
-  Result<std::vector<DeviceArena>> arenas_of(std::span<const uint32_t> chips) const {
-    const DevicePlacement placement = solver_.placement(chips);
-    return device_arenas(run_.judge(), placement, HONE_TRY(run_.judge().timeline(placement)));
+  // A block of the arena may not be on its chip. False: none of them may be on another one.
+  bool bar_one(const DeviceArena& full) {
+    std::vector<uint32_t> blocks;
+    for (const uint32_t node : full.nodes) blocks.push_back(block_of_[run_.units().of(node)]);
+    rng_.shuffle(blocks);
+    return std::ranges::any_of(blocks,
+                               [&](uint32_t block) { return solver_.bar(block, full.device); });
   }
 
-  // A block of the first arena that does not fit may not be on its chip.
-  void bar_one(std::span<const DeviceArena> arenas) {
-    const auto full = std::ranges::find(arenas, false, &DeviceArena::fits);
-    const uint32_t unit = run_.units().of(rng_.pick(full->nodes));
-    solver_.bar(block_of_[unit], static_cast<uint32_t>(full - arenas.begin()));
-  }
-
+  // Its memory is known to fit.
   double judged() {
-    const DevicePlacement placement = solver_.placement(*last_);
-    const double value = run_.judged(placement);
-    if (value == kCannotRun) return value;
+    DevicePlacement placement = solver_.placement(*last_);
+    const double value = std::ranges::max(run_.judge().loads(placement));
     ++outcome.valid;
-    if (value < outcome.value) outcome.value = value, outcome.placement = placement, best_ = *last_;
+    if (value < outcome.value)
+      outcome.value = value, outcome.placement = std::move(placement), best_ = *last_;
     return value;
   }
 
@@ -461,24 +473,25 @@ int64_t ChipOutcome::samples_to(double wanted) const {
 }
 
 Result<ChipOutcome> search_chips(const PlaceJudge& judge, ChipSearch search, int64_t samples,
-                                 uint64_t seed, const PlacePolicy* policy) {
+                                 uint64_t seed, const PlacePolicy* policy,
+                                 const CancelToken* cancel) {
   if (judge.problem().devices() > kMostChips)
     return over_limit("a module has at most {} chips, not {}", kMostChips,
                       judge.problem().devices());
-  const PlaceOptions options = {.goal = PlaceGoal::load, .seed = seed};
+  const PlaceOptions options = {.goal = PlaceGoal::load, .seed = seed, .cancel = cancel};
   PlaceRun run(judge, options);
   Rng rng(seed);
   ChipHunt hunt(run, rng);
   switch (search) {
     case ChipSearch::greedy: hunt.fix(hunt.equal_parts()); break;
     case ChipSearch::random:
-      for (int64_t i = 0; i < samples; ++i) hunt.sample_evenly();
+      for (int64_t i = 0; i < samples && hunt.status.ok(); ++i) hunt.sample_evenly();
       break;
     case ChipSearch::annealing: hunt.anneal(samples); break;
     case ChipSearch::policy: {
       HONE_CHECK(policy != nullptr, "no policy");
       const std::vector<double> probabilities = chip_probabilities(run, *policy);
-      for (int64_t i = 0; i < samples; ++i)
+      for (int64_t i = 0; i < samples && hunt.status.ok(); ++i)
         if (3 * i < samples)
           hunt.sample(probabilities);
         else
@@ -486,6 +499,7 @@ Result<ChipOutcome> search_chips(const PlaceJudge& judge, ChipSearch search, int
       break;
     }
   }
+  HONE_TRY(hunt.status);
   return std::move(hunt.outcome);
 }
 

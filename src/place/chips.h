@@ -31,8 +31,9 @@ class ChipSolver {
   size_t blocks() const { return before_.size(); }
   uint32_t chips() const { return chips_; }
 
-  // The block gets any chip but this one, until the bars are lifted.
-  void bar(uint32_t block, uint32_t chip) { barred_[block] |= Chips{1} << chip; }
+  // The block gets any chip but this one, until the bars are lifted. False: it or a block around
+  // it would have none left by the order of chips; then it is not barred.
+  bool bar(uint32_t block, uint32_t chip);
   void lift_bars() { barred_.assign(blocks(), 0); }
 
   // Draws a chip for each block; `probabilities`: by block and chip. None: too many decisions
@@ -50,7 +51,7 @@ class ChipSolver {
     Chips before;
   };
 
-  void begin();
+  bool begin();                      // false: the bars leave a block no chip
   Chips open(uint32_t block) const;  // the chips that it may have now
   bool may_cross(uint32_t from, uint32_t to) const;
   bool decide(uint32_t block, uint32_t chip);  // false: it contradicts; all is as before
@@ -104,8 +105,10 @@ struct ChipOutcome {
   // The samples that it took to come to this value or below; one more than there were: never.
   int64_t samples_to(double value) const;
 };
-// Judges as many samples; greedy takes one. Limit: the problem has more than kMostChips devices.
+// Judges as many samples; greedy takes one. Limit: the problem has more than kMostChips devices, or
+// times or bytes of a sample cannot be added up.
 Result<ChipOutcome> search_chips(const PlaceJudge& judge, ChipSearch search, int64_t samples,
-                                 uint64_t seed, const PlacePolicy* policy = nullptr);
+                                 uint64_t seed, const PlacePolicy* policy = nullptr,
+                                 const CancelToken* cancel = nullptr);
 
 }  // namespace hone

@@ -60,9 +60,9 @@ Result<PlaceTimeline> PlaceJudge::timeline(const DevicePlacement& placement) con
     }
   }
   Timeline timeline = HONE_TRY(Timeline::open(jobs.jobs()));
-  std::vector<HeldMemory> memory =
-      HONE_TRY(held_memory(timeline, buffers(placement), problem_->devices()));
-  return PlaceTimeline{std::move(jobs), std::move(timeline), std::move(memory)};
+  std::vector<HeldBuffer> held = buffers(placement);
+  std::vector<HeldMemory> memory = HONE_TRY(held_memory(timeline, held, problem_->devices()));
+  return PlaceTimeline{std::move(jobs), std::move(timeline), std::move(held), std::move(memory)};
 }
 
 // ---- Memory ------------------------------------------------------------------------------------

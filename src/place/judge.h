@@ -28,6 +28,7 @@ std::string_view name(PlaceGoal goal);
 struct PlaceTimeline {
   SystemJobs jobs;
   Timeline timeline;
+  std::vector<HeldBuffer> buffers;
   std::vector<HeldMemory> memory;  // of each device
 
   double seconds() const { return seconds_of(timeline.end()); }

@@ -74,6 +74,15 @@ HeldMemory follow(std::span<const Change> changes, std::span<const HeldBuffer> b
 
 }  // namespace
 
+HeldTime held_time(const Timeline& timeline, const HeldBuffer& buffer) {
+  const bool has_maker = buffer.maker != HeldBuffer::kNoJob;
+  const Ticks begin = has_maker ? timeline.start(buffer.maker) : 0;
+  Ticks end = buffer.users.empty() ? timeline.end() : begin;
+  if (has_maker) end = std::max(end, timeline.end(buffer.maker));
+  for (uint32_t user : buffer.users) end = std::max(end, timeline.end(user));
+  return {begin, end};
+}
+
 Result<std::vector<HeldMemory>> held_memory(const Timeline& timeline,
                                             std::span<const HeldBuffer> buffers, uint32_t devices) {
   std::vector<std::vector<Change>> changes(devices);
@@ -84,10 +93,7 @@ Result<std::vector<HeldMemory>> held_memory(const Timeline& timeline,
     const std::optional<int64_t> sum = checked_add(all[buffer.device], buffer.bytes);
     if (!sum) return over_limit("the buffers of device {} have 2^63 bytes", buffer.device);
     all[buffer.device] = *sum;
-    const Ticks begin = buffer.maker == HeldBuffer::kNoJob ? 0 : timeline.start(buffer.maker);
-    Ticks end = buffer.users.empty() ? timeline.end() : begin;
-    if (buffer.maker != HeldBuffer::kNoJob) end = std::max(end, timeline.end(buffer.maker));
-    for (uint32_t user : buffer.users) end = std::max(end, timeline.end(user));
+    const auto [begin, end] = held_time(timeline, buffer);
     changes[buffer.device].push_back({begin, Turn::make, i});
     changes[buffer.device].push_back({end, end == begin ? Turn::free_at_once : Turn::free, i});
   }

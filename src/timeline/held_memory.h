@@ -22,6 +22,12 @@ struct HeldBuffer {
   std::vector<uint32_t> users = {};  // none: it stays to the end
 };
 
+// The ticks at which a buffer is made and freed; equal ones: it is there for a moment.
+struct HeldTime {
+  Ticks begin, end;
+};
+HeldTime held_time(const Timeline& timeline, const HeldBuffer& buffer);
+
 struct HeldMemory {
   int64_t peak = 0;                                   // bytes
   Ticks at = 0;                                       // the first time of the peak

@@ -152,11 +152,16 @@ TEST(ChipSearch, MendsAPlacementWhoseArenaDoesNotFit) {
   problem.nodes.back().seconds = {1};
   const PlaceJudge judge(problem);
   EXPECT_FALSE(check_arenas(judge, on_chips({0, 0, 0, 0, 0, 0, 0, 1})).ok());
-  const ChipOutcome found = search_chips(judge, ChipSearch::greedy, 1, 1).value();
-  EXPECT_EQ(found.mended, 1);
-  EXPECT_NE(found.value, kCannotRun);
-  EXPECT_TRUE(check_chips(problem, found.placement).ok());
-  EXPECT_TRUE(check_arenas(judge, found.placement).ok());
+  int64_t mended = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const ChipOutcome found = search_chips(judge, ChipSearch::greedy, 1, seed).value();
+    mended += found.mended;
+    EXPECT_EQ(found.valid, found.mended);
+    if (found.mended == 0) continue;
+    EXPECT_TRUE(check_chips(problem, found.placement).ok());
+    EXPECT_TRUE(check_arenas(judge, found.placement).ok());
+  }
+  EXPECT_GT(mended, 10);
   // With a unit more it stays as it was.
   problem.system.devices[0].memory_bytes += kOffsetAlignment;
   const PlaceJudge roomy(problem);
@@ -165,15 +170,60 @@ TEST(ChipSearch, MendsAPlacementWhoseArenaDoesNotFit) {
   EXPECT_EQ(kept.placement.device, (std::vector<uint32_t>{0, 0, 0, 0, 0, 0, 0, 1}));
 }
 
-// No chip has room for both tensors of a node, the one that it makes and the one that it takes.
+// All nodes have to be on one chip. Six units are there at once at most, and no arena has six.
 TEST(ChipSearch, GivesUpWhereNoArenaFits) {
-  PlaceProblem problem = tested::chip_nodes(3, 3, 6 * kOffsetAlignment);
-  problem.tensors = {{0, {1}, 1000, 4 * kOffsetAlignment}, {1, {2}, 1000, 4 * kOffsetAlignment}};
+  PlaceProblem problem = tested::holey_tensors(3, 6 * kOffsetAlignment);
+  for (PlaceNode& node : problem.nodes) node.together = 1;
+  const PlaceJudge judge(problem);
+  EXPECT_NE(judge.value(on_chips(std::vector<uint32_t>(8, 0)), PlaceGoal::load), kCannotRun);
   for (const ChipSearch search : {ChipSearch::greedy, ChipSearch::random, ChipSearch::annealing}) {
-    const ChipOutcome found = search_chips(PlaceJudge(problem), search, 10, 1).value();
+    const ChipOutcome found = search_chips(judge, search, 10, 1).value();
     EXPECT_EQ(found.value, kCannotRun);
     EXPECT_EQ(found.valid, 0);
   }
+}
+
+// One of two nodes on a chip that is too small for both can go to another chip.
+TEST(ChipSearch, MovesTheBlockThatCanMove) {
+  PlaceProblem problem = tested::chip_nodes(2, 2, 3 * kOffsetAlignment);
+  for (PlaceNode& node : problem.nodes) node.scratch = 0;
+  problem.system.targets.push_back(problem.system.targets[0]);
+  problem.system.devices = {{1, 0, 3 * kOffsetAlignment}, {1, 1, 9 * kOffsetAlignment}};
+  problem.nodes[0].seconds = {1e-3, kCannotRun};
+  problem.nodes[1].seconds = {1e-3, 1e-3};
+  problem.tensors = {{0, {1}, 1000, 2 * kOffsetAlignment}};
+  problem.nodes[1].scratch = 2 * kOffsetAlignment;
+  const PlaceJudge judge(problem);
+  ASSERT_FALSE(check_arenas(judge, on_chips({0, 0})).ok());
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const ChipOutcome found = search_chips(judge, ChipSearch::random, 4, seed).value();
+    EXPECT_EQ(found.valid, 4) << seed;
+  }
+}
+
+TEST(ChipSolver, BarsNoBlockFromItsLastChip) {
+  const PlaceProblem problem = graph_of(2, {{0, 1}}, 2);
+  const PlaceJudge judge(problem);
+  const PlaceOptions options = {.goal = PlaceGoal::load};
+  const PlaceRun run(judge, options);
+  ChipSolver solver(run);
+  EXPECT_TRUE(solver.bar(0, 1));
+  EXPECT_FALSE(solver.bar(0, 0));
+  EXPECT_TRUE(solver.bar(1, 1));
+  solver.lift_bars();
+  EXPECT_TRUE(solver.bar(0, 0));
+  EXPECT_FALSE(solver.bar(1, 1));  // it comes after the other one
+}
+
+TEST(ChipSearch, TellsWhatCannotBeAddedUpAndStopsWhereItIsCancelled) {
+  PlaceProblem problem = graph_of(2, {{0, 1}}, 2);
+  CancelToken cancel;
+  cancel.cancel();
+  EXPECT_THAT(search_chips(PlaceJudge(problem), ChipSearch::random, 10, 1, nullptr, &cancel),
+              refuses(ErrorCode::interrupted, "stopped"));
+  for (PlaceNode& node : problem.nodes) node.seconds = {5000};
+  EXPECT_THAT(search_chips(PlaceJudge(problem), ChipSearch::random, 10, 1),
+              refuses(ErrorCode::limit, "one after another, more than 9000"));
 }
 
 // Tensors so large that some placements do not fit at first.

@@ -169,8 +169,9 @@ Result<ChipVerdicts> judge_chips(const PlacePolicy& policy, int64_t chips,
       if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
       const bool is_scratch = s == std::size(kChipSearches);
       const ChipSearch search = is_scratch ? ChipSearch::policy : kChipSearches[s];
-      const ChipOutcome& found = all.emplace_back(HONE_TRY(search_chips(
-          judge, search, options.trials, options.seed, is_scratch ? &scratch : &policy)));
+      const ChipOutcome& found =
+          all.emplace_back(HONE_TRY(search_chips(judge, search, options.trials, options.seed,
+                                                 is_scratch ? &scratch : &policy, options.cancel)));
       HONE_CHECK(found.value == kCannotRun || (check_chips(problem, found.placement).ok() &&
                                                check_arenas(judge, found.placement).ok()),
                  "{} broke a rule of chips", name(search));
