@@ -7,6 +7,7 @@
 #include "ir/op_facts.h"
 #include "plan/planned.h"
 #include "planner/complete_once.h"
+#include "planner/order.h"
 #include "program/lower/lower.h"
 
 namespace hone {
@@ -34,8 +35,8 @@ constexpr bool Heuristics::* kStructure[] = {&Heuristics::groups,
                                              &Heuristics::weight_layouts,
                                              &Heuristics::weight_copies};
 
-// Without all chains, with concats as kernels, and in another order: more plans would take more
-// than twice the time.
+// Without all chains, with concats as kernels, and in another order: more plans would take longer
+// than they may gain.
 constexpr std::array<bool Heuristics::*, 2> kQuick[] = {
     {&Heuristics::chains, &Heuristics::image_chains},
     {&Heuristics::concat_views, &Heuristics::concat_views},
@@ -52,24 +53,6 @@ bool has_node(const Graph& graph, const Is& is) {
 }
 
 bool is_concat(const Graph& graph, NodeId n) { return joins_operands(graph.opcode(n)); }
-
-// True if it computes something, and not of constants alone.
-bool is_work(const Graph& graph, NodeId n) {
-  return std::ranges::any_of(graph.operands(n), [&](ValueId v) {
-    return !v.is_none() && !is_constant(graph.opcode(graph.producer(v)));
-  });
-}
-
-// It waits for two nodes, so one of these comes before the other.
-bool has_two_before(const Graph& graph, NodeId n) {
-  NodeId before{};
-  for (ValueId v : graph.operands(n)) {
-    if (v.is_none() || !is_work(graph, graph.producer(v)) || graph.producer(v) == before) continue;
-    if (before != NodeId{}) return true;
-    before = graph.producer(v);
-  }
-  return false;
-}
 
 // The steps of the plan in another order, and places for it; all else stays.
 void open_order(Plan& plan) {
@@ -114,7 +97,6 @@ std::vector<Heuristics> variants_for(const Graph& graph, const Heuristics& heuri
     std::erase_if(variants, [&](const Heuristics& each) { return each.*flag != heuristics.*flag; });
   };
   if (!has_node(graph, is_concat)) leave_out(&Heuristics::concat_views);
-  if (!has_node(graph, has_two_before)) leave_out(&Heuristics::graph_order);
   return variants;
 }
 
@@ -141,7 +123,7 @@ Result<std::vector<Plan>> few_plans(const Graph& graph, const Plan& partial, con
   for (const Heuristics& variant : variants) {
     if (plans.size() >= most) break;
     if (differs_in_order_alone(variant, options.heuristics)) {
-      if (!is_order_open) continue;
+      if (!is_order_open || !has_other_order(graph, plans[0])) continue;
       Plan reordered = plans[0];
       open_order(reordered);
       HONE_TRY(add(baseline != nullptr ? *baseline : cost, of_order_alone(variant), reordered));

@@ -17,7 +17,8 @@ std::span<bool Heuristics::* const> structure_heuristics();
 // and prices alone are often wrong about which one is faster.
 std::vector<Heuristics> quick_variants(const Heuristics& heuristics);
 
-// The ones that may plan this graph in another way: planning takes time.
+// The ones that may plan this graph in another way: planning takes time. A plan says whether it has
+// another order (order.h).
 std::vector<Heuristics> variants_for(const Graph& graph, const Heuristics& heuristics);
 
 // Plans that differ, `most` of them at most. The first is that of complete() by the Cost without

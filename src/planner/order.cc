@@ -1,7 +1,9 @@
 #include "planner/order.h"
 
 #include <algorithm>
+#include <array>
 #include <queue>
+#include <span>
 #include <tuple>
 
 #include "plan/collectives.h"
@@ -16,12 +18,11 @@ bool exchanges(GraphView graph, NodeId n) {
                              [](const GraphRef& region) { return exchanges_data(*region); });
 }
 
-// In the model's order.
+// As they come where the model has the choice. No order that the plan names contradicts this.
 std::vector<uint32_t> exchanges_of(const PlannedGraph& graph) {
-  std::vector<uint32_t> steps;
-  for (uint32_t s = 0; s < graph.steps.size(); ++s)
-    if (exchanges(graph.view(), graph.steps[s].nodes.back())) steps.push_back(s);
-  std::ranges::sort(steps, {}, [&](uint32_t s) { return graph.steps[s].nodes.back(); });
+  std::vector<uint32_t> steps = order_steps(graph, NextStep::first);
+  std::erase_if(steps,
+                [&](uint32_t s) { return !exchanges(graph.view(), graph.steps[s].nodes.back()); });
   return steps;
 }
 
@@ -31,17 +32,16 @@ std::vector<uint32_t> order_steps(const PlannedGraph& graph, NextStep next) {
   const size_t count = graph.steps.size();
   std::vector<uint32_t> waits(count);
   std::vector<std::vector<uint32_t>> readers(count);
-  const auto wait = [&](uint32_t step, uint32_t needed) {
-    readers[needed].push_back(step);
-    ++waits[step];
+  const auto in_turn = [&](std::span<const uint32_t> steps) {
+    for (size_t i = 1; i < steps.size(); ++i) {
+      readers[steps[i - 1]].push_back(steps[i]);
+      ++waits[steps[i]];
+    }
   };
   for (uint32_t s = 0; s < count; ++s)
-    for (uint32_t needed : graph.needs(s)) wait(s, needed);
-  for (size_t i = 1; i < graph.order.size(); ++i) wait(graph.order[i], graph.order[i - 1]);
-  if (next == NextStep::newest) {
-    const std::vector<uint32_t> exchanges = exchanges_of(graph);
-    for (size_t i = 1; i < exchanges.size(); ++i) wait(exchanges[i], exchanges[i - 1]);
-  }
+    for (uint32_t needed : graph.needs(s)) in_turn(std::array{needed, s});
+  in_turn(graph.order);
+  if (next == NextStep::newest) in_turn(exchanges_of(graph));
 
   std::vector<uint32_t> order;
   using Ready = std::tuple<size_t, NodeId, uint32_t>;  // its rank, the step's last node, the step
@@ -60,6 +60,18 @@ std::vector<uint32_t> order_steps(const PlannedGraph& graph, NextStep next) {
       if (--waits[reader] == 0) push(reader);
   }
   return order;
+}
+
+bool has_other_order(const Graph& graph, Plan plan) {
+  plan.order.clear();
+  const Result<PlannedGraph> frame = planned(plan, graph);
+  if (!frame.ok()) return false;
+  if (order_steps(*frame, NextStep::first) != order_steps(*frame, NextStep::newest)) return true;
+  const auto regions = regions_of(*frame->graph);
+  return std::ranges::any_of(regions, [&](const RegionRef& each) {
+    const auto own = plan.region.find(each.key);
+    return has_other_order(*each.graph, own == plan.region.end() ? Plan() : own->second);
+  });
 }
 
 }  // namespace hone

@@ -7,10 +7,12 @@
 #include "cost/learned_cost.h"
 #include "ir/text.h"
 #include "planner/complete_once.h"
+#include "planner/order.h"
 #include "rewrite/prepare.h"
 #include "tests/cost/kernel_model_testing.h"
 #include "tests/cost/plan_model_testing.h"
 #include "tests/target/target_testing.h"
+#include "zoo/zoo.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -105,15 +107,14 @@ TEST(FewPlans, AreThoseOfThePlannerAlone) {
 TEST(FewPlans, NoVariantIsPlannedThatCannotDiffer) {
   EXPECT_EQ(quick_variants({}).size(), 3U);
   const std::vector<Heuristics> variants = variants_for(graph(), {});
-  ASSERT_EQ(variants.size(), 1U);
-  EXPECT_TRUE(variants[0].concat_views);
+  ASSERT_EQ(variants.size(), 2U);
+  for (const Heuristics& each : variants) EXPECT_TRUE(each.concat_views);
   const Graph joined = parse_graph(R"(graph @g(%x: f32[8], %y: f32[8]) -> f32[16] {
   %j = concat %x, %y {axis = 0}
   return %j
 })")
                            .value();
-  EXPECT_EQ(variants_for(joined, {}).size(), 2U);
-  EXPECT_EQ(variants_for(branches(), {}).size(), 2U);
+  EXPECT_EQ(variants_for(joined, {}).size(), 3U);
 }
 
 TEST(FewPlans, TheModelOfPlansTakesOne) {
@@ -203,6 +204,29 @@ TEST(FewPlans, AnotherOrderChangesNothingElse) {
   given.order = plans[0].order;
   given.fuse = plans[0].fuse;
   EXPECT_EQ(few_plans(branches(), given, target(), prices(), variants, apart()).value().size(), 1U);
+}
+
+// Models with layouts, copies of weights, views and regions have such plans, too, if several steps
+// can come next.
+TEST(FewPlans, ModelsHaveAnotherOrder) {
+  Heuristics other;
+  other.graph_order = false;
+  size_t differ = 0;
+  for (const std::string_view model : {"squeezenet", "bert_base", "lstm", "gpt2"}) {
+    const Graph of = prepare(build_zoo_model(model, {.size = ZooSize::tiny}).value()).value();
+    const std::vector<Plan> plans = few_plans(of, open(), target(), prices(), {&other, 1}).value();
+    ASSERT_EQ(plans.size(), has_other_order(of, plans[0]) ? 2U : 1U) << model;
+    if (plans.size() < 2) continue;
+    ++differ;
+    EXPECT_TRUE(check_complete(plans[1], of, target()).ok()) << model;
+    const auto without_places = [](Plan plan) {
+      plan.order.clear(), plan.offset.clear();
+      for (auto& [name, region] : plan.region) region.order.clear(), region.offset.clear();
+      return plan;
+    };
+    EXPECT_EQ(without_places(plans[1]), without_places(plans[0])) << model;
+  }
+  EXPECT_GE(differ, 1U);
 }
 
 // Times of a log, say, beside a learned price: other prices than the model has learned by.
