@@ -12,11 +12,15 @@
 
 namespace hone {
 
+class AskedCost;
+
 // The prices that decide.
 struct Choosers {
   ScheduleChooser& structure;          // groups and chains
   ScheduleChooser& usual;              // layouts and schedules; its choices stay,
   ScheduleChooser* learned = nullptr;  // unless this one knows surely cheaper ones; null: none
+  // The price of that one, of which frames and layouts ask the same. Null: it decides nothing else.
+  AskedCost* sure = nullptr;
 };
 
 // A copy of weights that these nodes should read.

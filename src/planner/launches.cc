@@ -1,20 +1,20 @@
 #include "planner/launches.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 
-#include "base/hash.h"
-#include "kernel/schedule_text.h"
 #include "planner/frame.h"
 
 namespace hone {
 
 const Votes& AskedCost::votes(uint64_t kernel, const std::shared_ptr<const KernelFacts>& facts,
                               const Schedule& schedule) {
-  const uint64_t key = Hasher(kernel).add(print(schedule)).value();
-  const auto [at, is_new] = votes_.try_emplace(key);
-  if (is_new) at->second = cost_.kernel(facts, threads_)->votes(schedule);
-  return at->second;
+  std::deque<std::pair<Schedule, Votes>>& known = votes_[kernel];
+  for (const auto& [its, votes] : known)
+    if (its == schedule) return votes;
+  return known.emplace_back(schedule, cost_.kernel(facts, threads_)->votes(schedule)).second;
 }
 
 void Launches::add(uint64_t kernel, std::shared_ptr<const KernelFacts> facts,
@@ -35,7 +35,8 @@ Votes Launches::votes_beside(const Launches& others, AskedCost& cost) const {
   return votes;
 }
 
-std::optional<double> Launches::sure_gain(const Launches& usual, AskedCost& cost) const {
+std::optional<double> Launches::sure_gain(const Launches& usual, AskedCost& cost,
+                                          double lead) const {
   const std::optional<double> sureness = cost.sureness();
   if (!sureness) return std::nullopt;
   const Votes its = usual.votes_beside(*this, cost);
@@ -43,13 +44,14 @@ std::optional<double> Launches::sure_gain(const Launches& usual, AskedCost& cost
   const Votes mine = votes_beside(usual, cost);
   if (mine.seconds.empty()) return std::numeric_limits<double>::infinity();
   const Gain gain = gain_of(mine, its);
-  if (gain.mean > deviations_for(*sureness) * gain.deviation) return gain.mean;
+  if (gain.mean > std::max(-std::log1p(-lead), deviations_for(*sureness) * gain.deviation))
+    return gain.mean;
   return std::nullopt;
 }
 
 void SureChoice::add(double seconds, Launches launches, double lead) {
   if (!ways_.empty() && seconds < (1 - lead) * ways_[usual_].seconds) usual_ = ways_.size();
-  ways_.push_back({seconds, std::move(launches)});
+  ways_.push_back({seconds, std::move(launches), lead});
 }
 
 size_t SureChoice::best(AskedCost* other) const {
@@ -59,7 +61,7 @@ size_t SureChoice::best(AskedCost* other) const {
   for (size_t way = 0; way < ways_.size(); ++way) {
     if (way == usual_) continue;
     const std::optional<double> gain =
-        ways_[way].launches.sure_gain(ways_[usual_].launches, *other);
+        ways_[way].launches.sure_gain(ways_[usual_].launches, *other, ways_[way].lead);
     if (gain && *gain > most) most = *gain, best = way;
   }
   return best;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cost/cost.h"
@@ -11,7 +13,8 @@ namespace hone {
 
 class PlanningFrame;
 
-// A Cost that may be wrong (Cost::sureness()), which is asked about each kernel once.
+// A Cost that may be wrong (Cost::sureness()), which is asked about each kernel with a schedule
+// once.
 class AskedCost {
  public:
   AskedCost(const Cost& cost, int64_t threads) : cost_(cost), threads_(threads) {}
@@ -24,7 +27,7 @@ class AskedCost {
  private:
   const Cost& cost_;
   const int64_t threads_;
-  std::map<uint64_t, Votes> votes_;  // by kernel and schedule
+  std::map<uint64_t, std::deque<std::pair<Schedule, Votes>>> votes_;  // by kernel
 };
 
 // The launches of kernels that a part of a plan has: what two ways to plan it differ in.
@@ -34,8 +37,9 @@ class Launches {
   void add(uint64_t kernel, std::shared_ptr<const KernelFacts> facts, const Schedule& schedule);
 
   // The gain over the usual launches by the votes of the Cost, if it is as sure as that asks for:
-  // a logarithm. Launches that both have cost the same. None: it is not sure, or no gain.
-  std::optional<double> sure_gain(const Launches& usual, AskedCost& cost) const;
+  // a logarithm. Launches that both have cost the same. None: it is not sure, or it gains nothing,
+  // or no more than the lead, a share.
+  std::optional<double> sure_gain(const Launches& usual, AskedCost& cost, double lead = 0) const;
 
  private:
   struct Launch {
@@ -52,7 +56,7 @@ class Launches {
 // One decision of several ways, each with its usual price and its launches.
 class SureChoice {
  public:
-  // It takes the place of those before if it is cheaper than all of them by the lead, a share.
+  // It takes the place of another one only if it is cheaper by the lead, a share.
   void add(double seconds, Launches launches, double lead = 0);
   // The way that the usual price takes, unless the other Cost is sure of a gain; of several the one
   // with the largest.
@@ -63,6 +67,7 @@ class SureChoice {
   struct Way {
     double seconds;
     Launches launches;
+    double lead;
   };
   std::vector<Way> ways_;
   size_t usual_ = 0;

@@ -56,7 +56,7 @@ class LayoutChooser {
       if (!is_image(frame_.base[graph_.result(n).index])) HONE_TRY(take_apart(n));
     grow_regions();
     for (std::vector<uint32_t>& steps : regions()) HONE_TRY(choose(steps));
-    for (uint32_t s = 0; s < frame_.steps.size(); ++s) HONE_TRY(price(s));
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s) HONE_TRY(price(s, learned_));
     return copies();
   }
 
@@ -149,8 +149,14 @@ class LayoutChooser {
       HONE_TRY(lay(steps, channels));
       std::vector<uint32_t> all = priced;
       for (uint32_t s = count; s < frame_.steps.size(); ++s) all.push_back(s);
-      double seconds = 0;
-      for (uint32_t s : all) seconds += HONE_TRY(price(s));
+      // Each way costs what it costs by the usual price alone. It is compared as it would be
+      // carried out.
+      const Undo laid = editor_.whole().now();
+      const double seconds = HONE_TRY(price_all(all, nullptr));
+      if (learned_ != nullptr) {
+        editor_.whole().undo(laid);
+        HONE_TRY(price_all(all, learned_));
+      }
       choice.add(seconds, HONE_TRY(launches_of(all)));
       tried.push_back(channels);
       editor_.whole().undo(before);
@@ -204,64 +210,73 @@ class LayoutChooser {
     return layout;
   }
 
-  // The kernels of these steps, as they lie and with the layouts that they want for shared weights.
-  // Nobody needs them where there is no learned price.
+  // The kernels of these steps as they lie. Nobody needs them where there is no learned price.
   Result<Launches> launches_of(std::span<const uint32_t> steps) {
     Launches all;
-    if (learned_ == nullptr) return all;
-    for (uint32_t s : steps) {
-      if (!frame_.steps[s].is_kernel) continue;
-      PlanCost::Layouts layouts;
-      for (auto at = shared_.lower_bound({s, ValueId{0}}); at != shared_.end(); ++at) {
-        if (at->first.first != s) break;
-        layouts.emplace_back(at->first.second, at->second);
-      }
-      HONE_TRY(add_launch(s, layouts, all));
-    }
+    for (uint32_t s : steps)
+      if (learned_ != nullptr && frame_.steps[s].is_kernel) HONE_TRY(add_launch(s, {}, all));
     return all;
   }
   Status add_launch(uint32_t s, const PlanCost::Layouts& layouts, Launches& all) {
-    PlanCost::Launch launch = HONE_TRY(cost_.launch_if(editor_, s, layouts));
+    PlanCost::Launch launch = HONE_TRY(cost_.launch_if(editor_, s, with_shared(s, layouts)));
     all.add(launch.kernel, std::move(launch.facts), launch.schedule);
     return {};
   }
 
+  // These, and those that the step wants for shared weights: they are copies that are made later.
+  PlanCost::Layouts with_shared(uint32_t s, PlanCost::Layouts layouts) const {
+    for (auto at = shared_.lower_bound({s, ValueId{0}}); at != shared_.end(); ++at) {
+      const auto& [step, v] = at->first;
+      if (step != s) break;
+      if (std::ranges::find(layouts, v, &PlanCost::Layouts::value_type::first) == layouts.end())
+        layouts.emplace_back(v, at->second);
+    }
+    return layouts;
+  }
+
   // ---- Weights ----------------------------------------------------------------------------------
 
-  // The price of the step, with the best layouts of its weights, which are left in the frame, or in
-  // shared_.
-  Result<double> price(uint32_t s) {
+  // The price of the step with the best layouts of its weights, which are left in the frame, or in
+  // shared_. The usual price takes them, unless `learned` is sure of others.
+  Result<double> price(uint32_t s, AskedCost* learned) {
     if (!frame_.steps[s].is_kernel) return 0;
-    double least = HONE_TRY(cost_.seconds(editor_, s));
-    for (NodeId n : contractions_of(s)) least = HONE_TRY(price_with_weights(s, n));
-    if (on_.weight_layouts) least = HONE_TRY(price_with_sources(s, least));
-    return least;
+    shared_.erase(shared_.lower_bound({s, ValueId{0}}), shared_.lower_bound({s + 1, ValueId{0}}));
+    double seconds = HONE_TRY(cost_.seconds(editor_, s));
+    for (NodeId n : contractions_of(s)) seconds = HONE_TRY(price_with_weights(s, n, learned));
+    if (on_.weight_layouts) seconds = HONE_TRY(price_with_sources(s, seconds, learned));
+    return seconds;
+  }
+  Result<double> price_all(std::span<const uint32_t> steps, AskedCost* learned) {
+    double seconds = 0;
+    for (uint32_t s : steps) seconds += HONE_TRY(price(s, learned));
+    return seconds;
   }
 
   // The same for constants that the kernel computes weights from.
-  Result<double> price_with_sources(uint32_t s, double least) {
+  Result<double> price_with_sources(uint32_t s, double as_it_lies, AskedCost* learned) {
     std::vector<PlanCost::Layouts> ways = layouts_of_sources(editor_, s, block_);
-    if (ways.empty()) return least;
+    if (ways.empty()) return as_it_lies;
+    ways.insert(ways.begin(), PlanCost::Layouts());
     SureChoice choice;
-    choice.add(least, HONE_TRY(launches_of({&s, 1})));
     for (PlanCost::Layouts& layouts : ways) {
       std::erase_if(layouts, [&](const auto& each) { return is_decided(each.first); });
-      HONE_TRY(add_way(s, layouts, 0, choice));
+      HONE_TRY(add_way(s, layouts, 0, learned, choice));
     }
-    const size_t best = choice.best(learned_);
-    if (best > 0)
-      for (const auto& [v, layout] : ways[best - 1]) HONE_TRY(editor_.set_layout(v, layout));
+    const size_t best = choice.best(learned);
+    for (const auto& [v, layout] : ways[best]) HONE_TRY(editor_.set_layout(v, layout));
     return choice.seconds(best);
   }
 
-  Result<double> price_with_weights(uint32_t s, NodeId contraction) {
+  Result<double> price_with_weights(uint32_t s, NodeId contraction, AskedCost* learned) {
     const ValueId weights = graph_.operands(contraction)[1];
     const bool is_shared = users_.of(weights).size() > 1;
     std::vector<Layout> ways = layouts_of_weights(contraction);
     SureChoice choice;
-    for (const Layout& layout : ways)
-      HONE_TRY(add_way(s, {{weights, layout}}, is_shared ? kLeastGain : 0, choice));
-    const size_t best = choice.best(learned_);
+    for (size_t way = 0; way < ways.size(); ++way) {
+      const double lead = is_shared && way > 0 ? kLeastGain : 0;
+      HONE_TRY(add_way(s, {{weights, ways[way]}}, lead, learned, choice));
+    }
+    const size_t best = choice.best(learned);
     if (is_shared)
       shared_[{s, weights}] = std::move(ways[best]);
     else
@@ -269,10 +284,11 @@ class LayoutChooser {
     return choice.seconds(best);
   }
 
-  Status add_way(uint32_t s, const PlanCost::Layouts& layouts, double lead, SureChoice& choice) {
-    const double seconds = HONE_TRY(cost_.seconds_if(editor_, s, layouts));
+  Status add_way(uint32_t s, const PlanCost::Layouts& layouts, double lead, AskedCost* learned,
+                 SureChoice& choice) {
+    const double seconds = HONE_TRY(cost_.seconds_if(editor_, s, with_shared(s, layouts)));
     Launches launches;
-    if (learned_ != nullptr) HONE_TRY(add_launch(s, layouts, launches));
+    if (learned != nullptr) HONE_TRY(add_launch(s, layouts, launches));
     choice.add(seconds, std::move(launches), lead);
     return {};
   }
@@ -426,11 +442,7 @@ Status choose_by_price(PlanningFrame& frame) {
       joined.push_back(n);
   {
     PlanCost price = frame.price(frame.choosers().usual);
-    std::optional<AskedCost> learned;
-    if (const ScheduleChooser* const chooser = frame.choosers().learned;
-        chooser != nullptr && chooser->cost().sureness())
-      learned.emplace(chooser->cost(), chooser->threads());
-    LayoutChooser layouts(frame, open, joined, price, learned ? &*learned : nullptr);
+    LayoutChooser layouts(frame, open, joined, price, frame.choosers().sure);
     frame.ask_for(HONE_TRY(layouts.run()));
   }
   const PlannedGraph& edited = frame.edited().planned();

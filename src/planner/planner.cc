@@ -54,20 +54,17 @@ struct Decisions {
 // decided in either plan, by the usual prices unless the other ones are sure.
 Result<PlanningFrame> surely_decided(const Graph& source, Plan& plan, Plan& whole,
                                      const Choosers& choosers) {
-  const bool has_other =
-      choosers.learned != nullptr && choosers.learned->cost().sureness().has_value();
-  if (!has_other) return decided(source, plan, whole, choosers);
+  if (choosers.sure == nullptr) return decided(source, plan, whole, choosers);
   const Decisions before(plan, whole);
   PlanningFrame usual = HONE_TRY(decided(source, plan, whole, choosers));
   const Decisions by_usual(plan, whole);
   const Launches usual_launches = launches_of(usual);
   before.restore(plan, whole);
-  Result<PlanningFrame> other =
-      decided(source, plan, whole, {*choosers.learned, choosers.usual, choosers.learned});
+  Result<PlanningFrame> other = decided(
+      source, plan, whole, {*choosers.learned, choosers.usual, choosers.learned, choosers.sure});
   if (!other.ok() && other.error().code() == ErrorCode::interrupted) return other;
   // Groups that do not fit what the plan says are no choice.
-  AskedCost learned(choosers.learned->cost(), choosers.usual.threads());
-  if (other.ok() && launches_of(*other).sure_gain(usual_launches, learned)) return other;
+  if (other.ok() && launches_of(*other).sure_gain(usual_launches, *choosers.sure)) return other;
   by_usual.restore(plan, whole);
   return usual;
 }
@@ -125,8 +122,11 @@ Result<Plan> complete_once(const Graph& graph, Plan partial, const Target& targe
   const Cost* const baseline = cost.baseline();
   ScheduleChooser usual(target, baseline != nullptr ? *baseline : cost, *plan.threads, options);
   std::optional<ScheduleChooser> learned;
+  std::optional<AskedCost> sure;
   if (baseline != nullptr) learned.emplace(target, cost, *plan.threads, options);
-  HONE_TRY(plan_frame(graph, plan, plan, {usual, usual, learned ? &*learned : nullptr}));
+  if (baseline != nullptr && cost.sureness()) sure.emplace(cost, *plan.threads);
+  HONE_TRY(plan_frame(graph, plan, plan,
+                      {usual, usual, learned ? &*learned : nullptr, sure ? &*sure : nullptr}));
   // The plan's lines may not fit the decisions made here: places that overlap in the order,
   // schedules of kernels that were not formed.
   Plan nothing;

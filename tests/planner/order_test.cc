@@ -74,7 +74,7 @@ TEST(Order, OfExchangesIsThatOfTheModel) {
 TEST(Order, OfExchangesIsThatOfThePlanThatNamesThem) {
   EXPECT_THAT(newest_of(exchanges(), parse_plan("plan @g { order = [%r2, %r1] }").value()),
               ElementsAre("e", "r2", "f", "r1"));
-  // By a step between them, too.
+  // So it is by a step between them, too.
   EXPECT_THAT(
       newest_of(exchanges(), parse_plan("plan @g { fuse @f = {%f} order = [%r2, @f] }").value()),
       ElementsAre("e", "r2", "f", "r1"));

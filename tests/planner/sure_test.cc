@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+
 #include "cost/analytic.h"
 #include "ir/builder.h"
 #include "ir/op_facts.h"
 #include "ir/text.h"
+#include "kernel/schedule_text.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
@@ -36,8 +40,8 @@ bool has_several_products(const KernelBody& body) {
   return products > 1;
 }
 
-// Says that some kernels cost some times the analytic price. Its voices disagree about them by a
-// factor.
+// Says that some kernels cost some times the analytic price. Its voices disagree by a factor about
+// these, or about others.
 class Fears : public Cost {
  public:
   struct Says {
@@ -45,6 +49,7 @@ class Fears : public Cost {
     double apart = 1;
     std::optional<double> sureness = kUsualSureness;
     bool (*of)(const KernelBody& body) = has_several_products;
+    bool (*unsure_of)(const KernelBody& body) = nullptr;  // null: of the same
   };
   explicit Fears(const Says& says) : says_(says), analytic_(target()) {}
 
@@ -52,9 +57,16 @@ class Fears : public Cost {
   std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
                                        int64_t threads) const override {
     const bool is_feared = says_.of(facts->body);
+    const bool is_unsure = says_.unsure_of != nullptr ? says_.unsure_of(facts->body) : is_feared;
+    const uint64_t hash = kernel_hash(facts->body);
     return std::make_unique<Kernel>(analytic_.kernel(std::move(facts), threads),
-                                    is_feared ? says_.times : 1, is_feared ? says_.apart : 1);
+                                    is_feared ? says_.times : 1, is_unsure ? says_.apart : 1,
+                                    [this, hash](const Schedule& schedule) {
+                                      ++asked_[fmt::format("{} {}", hash, print(schedule))];
+                                    });
   }
+  // How often votes about a kernel with a schedule were asked for.
+  const std::map<std::string, int>& asked() const { return asked_; }
   double copy(double bytes) const override { return analytic_.copy(bytes); }
   double command() const override { return analytic_.command(); }
   const Cost* baseline() const override { return &analytic_; }
@@ -63,13 +75,15 @@ class Fears : public Cost {
  private:
   class Kernel : public PricedKernel {
    public:
-    Kernel(std::unique_ptr<PricedKernel> analytic, double times, double apart)
-        : analytic_(std::move(analytic)), times_(times), apart_(apart) {}
+    Kernel(std::unique_ptr<PricedKernel> analytic, double times, double apart,
+           std::function<void(const Schedule&)> asked)
+        : analytic_(std::move(analytic)), times_(times), apart_(apart), asked_(std::move(asked)) {}
     void price(std::span<const Schedule> schedules, double, std::span<double> seconds) override {
       analytic_->price(schedules, INFINITY, seconds);
       for (double& each : seconds) each *= times_;
     }
     Votes votes(const Schedule& schedule) override {
+      asked_(schedule);
       const double price = seconds(schedule);
       return {.seconds = {price / apart_, price * apart_}};
     }
@@ -77,10 +91,12 @@ class Fears : public Cost {
    private:
     const std::unique_ptr<PricedKernel> analytic_;
     const double times_, apart_;
+    const std::function<void(const Schedule&)> asked_;
   };
 
   const Says says_;
   const AnalyticCost analytic_;
+  mutable std::map<std::string, int> asked_;
 };
 
 Plan plan_by(const Cost& cost, const Graph& of = graph()) {
@@ -181,6 +197,37 @@ TEST(SureLayouts, OfTheBaselineStayInDoubt) {
     EXPECT_TRUE(stays({.times = 10, .sureness = std::nullopt}));  // trusted with schedules alone
     EXPECT_TRUE(stays({.times = 1}));                             // nothing gains
     EXPECT_TRUE(stays({.times = 0.1}));                           // they gain as they are
+  }
+}
+
+bool reads_packed_weights_and_images(const KernelBody& body) {
+  return reads_packed_weights(body) && has_packed_images(body);
+}
+
+// The price is sure of the weights, if images are packed, and it is not sure of the images. The
+// analytic price of the images is that with its own weights.
+TEST(SureLayouts, OfImagesStayWhereOnlyThoseOfWeightsAreSure) {
+  const Plan usual = plan_by(AnalyticCost(target()), convs());
+  const Fears cost({.times = 10,
+                    .apart = 20,
+                    .of = reads_packed_weights_and_images,
+                    .unsure_of = has_packed_images});
+  const Plan plan = plan_by(cost, convs());
+  EXPECT_EQ(packed(plan, true), 0U);
+  for (uint32_t i = 0; i < convs().value_count(); ++i) {
+    const std::string value(convs().name(ValueId{i}));
+    if (!is_weight(convs().type(ValueId{i})) && usual.layout.contains(value))
+      EXPECT_EQ(plan.layout.at(value), usual.layout.at(value)) << value;
+  }
+}
+
+// In both plans, and for frames as for layouts.
+TEST(SurePlans, AskAboutAKernelWithAScheduleOnce) {
+  for (const Graph& of : {graph(), convs()}) {
+    const Fears cost({.times = 10});
+    plan_by(cost, of);
+    EXPECT_GT(cost.asked().size(), 1U);
+    for (const auto& [kernel, times] : cost.asked()) EXPECT_EQ(times, 1) << kernel;
   }
 }
 
