@@ -22,9 +22,9 @@ double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l
                          nest.lanes >= 0 && (nest.guards(access) >> nest.lanes & 1) != 0;
   if (access.element < 1) return nest.tile[l] / nest.instructions[l] * kUnpackLane;
   // If there are more lanes than lie side by side, the others are far away.
-  const bool is_far = access.stride[l] == 1 && nest.lane_count > access.run;
+  const bool is_far = access.along[l].stride == 1 && nest.lane_count > access.run;
   if (!access.is_store && !is_masked && !is_far && (access.near >> l & 1) != 0)
-    return 2 * std::ceil(access.span[l] / vector_);
+    return 2 * std::ceil(access.along[l].span / vector_);
   if (const double slots = slots_transposed(nest, access, l); slots > 0) return slots;
   const double lanes = nest.tile[l] / nest.instructions[l];
   return lanes * (prices_.apart + displaced(access, l, nest.tile[l]));
@@ -34,7 +34,7 @@ double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l
 // where more points of the loop are taken in turn, pages apart, than the cache has places for.
 double KernelPrice::displaced(const Access& access, size_t l, double points) const {
   const double places = static_cast<double>(target_.caches.front().bytes) / kPage;
-  return points > places * access.places[l] ? prices_.displaced : 0;
+  return points > places * access.along[l].places ? prices_.displaced : 0;
 }
 
 // True if lines that a tile reads side by side lie whole pages apart, and are more than the nearest
@@ -43,9 +43,9 @@ bool KernelPrice::is_crowded(const Nest& nest, const Access& access) const {
   const double ways = static_cast<double>(target_.caches.front().bytes) / kPage;
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
-    const bool has_runs = access.stride[l] == 1 && nest.tile[l] > access.run;
+    const bool has_runs = access.along[l].stride == 1 && nest.tile[l] > access.run;
     const double lines = has_runs ? std::ceil(nest.tile[l] / access.run) : nest.tile[l];
-    if (lines > ways * (has_runs ? access.jump_places : access.places[l])) return true;
+    if (lines > ways * (has_runs ? access.jump_places : access.along[l].places)) return true;
   }
   return false;
 }
@@ -64,10 +64,10 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     const auto l = static_cast<size_t>(std::countr_zero(left));
     const bool is_wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l];
     const bool has_words = nest.word && access.side >= 0;
-    const bool is_vector = has_words ? packing == Packing::no && access.stride[l] == in_word_
-                                     : access.stride[l] == 1 && nest.lane_count <= access.run;
+    const bool is_vector = has_words ? packing == Packing::no && access.along[l].stride == in_word_
+                                     : access.along[l].stride == 1 && nest.lane_count <= access.run;
     // The price of an element that all lanes share.
-    const bool is_broadcast = access.repeat[l] >= std::min(nest.lane_count, vector_);
+    const bool is_broadcast = access.along[l].repeat >= std::min(nest.lane_count, vector_);
     if (!is_wide || is_vector || is_broadcast) continue;
     slots *= has_words ? nest.lane_count * prices_.apart : slots_apart(nest, access, l);
     is_apart = true;
@@ -101,7 +101,8 @@ double KernelPrice::repeats(const Nest& nest, const Access& access) const {
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
     if (static_cast<int>(l) == nest.lanes) continue;
-    const double tile = nest.tile[l], shared = access.repeat[l];
+    const double tile = nest.tile[l], shared = access.along[l].repeat;
+    if (tile == 1 || shared == 1) continue;
     if (divides(std::min(tile, shared), std::max(tile, shared))) repeats *= std::min(tile, shared);
   }
   return repeats;
@@ -113,7 +114,8 @@ double KernelPrice::moves_on(const Nest& nest, const Access& access) const {
     const auto l = static_cast<size_t>(nest.steps[i].loop);
     const bool is_in = (access.loops >> l & 1) != 0;
     if (nest.steps[i].trips <= 1 || (!loops_[l].is_result && !is_in)) continue;
-    return is_in ? std::abs(access.stride[l]) * access.element * nest.tile[l] / access.repeat[l]
+    return is_in ? std::abs(access.along[l].stride) * access.element * nest.tile[l] /
+                       access.along[l].repeat
                  : 0;
   }
   return 0;
@@ -131,14 +133,14 @@ KernelPrice::Runs KernelPrice::runs_of(const Nest& nest, const Access& access) c
     for (Loops rest = left; rest != 0; rest &= rest - 1) {
       const auto l = static_cast<size_t>(std::countr_zero(rest));
       // Points in registers that share elements lie near each other.
-      const double step = access.repeat[l] > 1 ? 0 : std::abs(access.stride[l]);
+      const double step = access.along[l].repeat > 1 ? 0 : std::abs(access.along[l].stride);
       const double stride = step * access.element;
       if (stride < least || rest == left) next = l, least = stride;
     }
     left &= ~(1U << next);
     double count = loops_[next].is_result ? nest.tile[next] : nest.block[next];
     // Blocks of the dim lie apart.
-    if (access.stride[next] == 1 && count > access.run && access.jump > access.run) {
+    if (access.along[next].stride == 1 && count > access.run && access.jump > access.run) {
       starts *= std::ceil(count / access.run);
       count = access.run;
     }

@@ -9,29 +9,6 @@ namespace {
 
 using BlockPhase = AnalyticKernel::BlockPhase;
 
-// Blocks at the end of a dim may be smaller.
-std::vector<BlockPhase> phases_of(const KernelBody& body, const Schedule& chain) {
-  const Type results = body.graph.type(body.graph.outputs()[0]);
-  std::vector<BlockPhase> phases(1);
-  for (int d = 0; d < results.rank(); ++d) phases[0].points.push_back(results.dim(d).value());
-  for (size_t i = 0; i < chain.order.size(); ++i) {
-    const auto dim = static_cast<size_t>(chain.order[i]);
-    const int64_t points = block_points(body, chain, chain.order[i]);
-    const int64_t whole = phases[0].points[dim] / points, rest = phases[0].points[dim] % points;
-    std::vector<BlockPhase> finer;
-    for (const BlockPhase& phase : phases)
-      for (const auto& [size, count] : {std::pair(points, whole), {rest, int64_t{1}}}) {
-        if (size == 0) continue;
-        BlockPhase& part = finer.emplace_back(phase);
-        part.points[dim] = size;
-        part.blocks *= static_cast<double>(count);
-        if (i < static_cast<size_t>(chain.threads)) part.divided *= static_cast<double>(count);
-      }
-    phases = std::move(finer);
-  }
-  return phases;
-}
-
 // If a block takes so long on one thread.
 double seconds_of(const BlockPhase& phase, double block, double threads) {
   return block * phase.blocks * std::ceil(phase.divided / threads) / phase.divided;
@@ -99,6 +76,30 @@ double AnalyticKernel::block_seconds(Cut& cut, const Schedule& chain, const Bloc
   return seconds;
 }
 
+// Blocks at the end of a dim may be smaller.
+std::span<const BlockPhase> AnalyticKernel::phases_of(const Schedule& chain) {
+  const Type results = facts_->body.graph.type(facts_->body.graph.outputs()[0]);
+  phases_.assign(1, {});
+  for (int d = 0; d < results.rank(); ++d)
+    phases_[0].points[static_cast<size_t>(d)] = results.dim(d).value();
+  for (size_t i = 0; i < chain.order.size(); ++i) {
+    const auto dim = static_cast<size_t>(chain.order[i]);
+    const int64_t points = block_points(facts_->body, chain, chain.order[i]);
+    const int64_t whole = phases_[0].points[dim] / points, rest = phases_[0].points[dim] % points;
+    finer_.clear();
+    for (const BlockPhase& phase : phases_)
+      for (const auto& [size, count] : {std::pair(points, whole), {rest, int64_t{1}}}) {
+        if (size == 0) continue;
+        BlockPhase& part = finer_.emplace_back(phase);
+        part.points[dim] = size;
+        part.blocks *= static_cast<double>(count);
+        if (i < static_cast<size_t>(chain.threads)) part.divided *= static_cast<double>(count);
+      }
+    std::swap(phases_, finer_);
+  }
+  return phases_;
+}
+
 double AnalyticKernel::fork_seconds(const Schedule& chain) const {
   return threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0;
 }
@@ -109,7 +110,7 @@ double AnalyticKernel::chain_seconds(const Schedule& chain) {
   Cut& cut = cut_of(chain);
   const auto threads = static_cast<double>(threads_);
   double seconds = 0;
-  for (const BlockPhase& phase : phases_of(facts_->body, chain))
+  for (const BlockPhase& phase : phases_of(chain))
     seconds += seconds_of(phase, block_seconds(cut, chain, phase), threads) + fork_seconds(chain);
   return std::max(seconds, whole_.memory_seconds());
 }
@@ -123,7 +124,7 @@ double AnalyticKernel::describe(const Schedule& schedule, Features& features) {
 double AnalyticKernel::describe_chain(const Schedule& chain, Features& features) {
   features = of_kernel();
   Cut& cut = cut_of(chain);
-  const std::vector<BlockPhase> phases = phases_of(facts_->body, chain);
+  const std::span<const BlockPhase> phases = phases_of(chain);
   double all = 0, kept = 0;
   std::array<double, kFeatures> sums = {};
   for (size_t s = 0; s < cut.size(); ++s) {
@@ -189,8 +190,9 @@ const KernelPrice& AnalyticKernel::stage_price(CutStage& stage, const BlockPhase
   if (const auto known = stage.prices.find(window_); known != stage.prices.end())
     return known->second;
   ++kept_;
-  const KernelPrice price(stage.facts, target_, prices_, 1, window_, stage.held);
-  return stage.prices.try_emplace(window_, price).first->second;
+  return stage.prices
+      .try_emplace(window_, stage.facts, target_, prices_, int64_t{1}, window_, stage.held)
+      .first->second;
 }
 
 }  // namespace hone

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ class AnalyticKernel : public PricedKernel {
   // Blocks of one size of a chain. Threads share them, and wait for each other before the blocks of
   // another size begin.
   struct BlockPhase {
-    std::vector<int64_t> points;  // of a block, by dim of the results
+    std::array<int64_t, kMaxRank> points = {};  // of a block, by dim of the results
     double blocks = 1;
     double divided = 1;  // those that threads take
   };
@@ -52,6 +53,7 @@ class AnalyticKernel : public PricedKernel {
   using CutKey = std::pair<std::vector<int64_t>, std::vector<int>>;  // kept; the dims, ascending
   static constexpr size_t kMaxKept = 1024;  // prices of stages, 30 KB each at most
 
+  std::span<const BlockPhase> phases_of(const Schedule& chain);
   double fork_seconds(const Schedule& chain) const;  // of one phase
   double chain_seconds(const Schedule& chain);
   double describe_chain(const Schedule& chain, Features& features);
@@ -66,7 +68,10 @@ class AnalyticKernel : public PricedKernel {
   KernelPrice whole_;  // of nests and gemms
   std::map<CutKey, Cut> cuts_;
   size_t kept_ = 0;  // prices in them
-  CutKey key_;       // of the last chain, and the window of its last stage: their memory is reused
+  // About the last chain, and the window of its last stage. Their memory is reused, so that pricing
+  // a schedule allocates none.
+  CutKey key_;
+  std::vector<BlockPhase> phases_, finer_;
   std::vector<int64_t> window_;
 };
 

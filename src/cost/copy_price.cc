@@ -27,7 +27,7 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
         bool is_row = false, has_words = !nest.word;
         for (const auto& [loop, step] : dim) {
           const double block = nest.block[static_cast<size_t>(loop)];
-          if (std::isnan(access.stride[static_cast<size_t>(loop)]))
+          if (std::isnan(access.along[static_cast<size_t>(loop)].stride))
             of_groups = step * block;  // whole ones, or a part of one
           else
             extent += step * (block - 1);
@@ -98,7 +98,8 @@ double KernelPrice::panel_slots(const Nest& nest, const Access& access) const {
   if (nest.matrix) return matrix_panel_slots(nest, access);
   if (nest.lanes < 0) return prices_.panel_copy;
   const auto l = static_cast<size_t>(nest.lanes);
-  if (access.stride[l] == 1 && nest.lane_count <= access.run) return prices_.panel_copy / vector_;
+  if (access.along[l].stride == 1 && nest.lane_count <= access.run)
+    return prices_.panel_copy / vector_;
   return prices_.panel_copy + displaced(access, l, nest.block[l]);
 }
 
@@ -111,7 +112,7 @@ double KernelPrice::run_of(const Nest& nest, const Access& access, size_t lanes)
   double run = 1;
   for (uint8_t l : std::span(access.ascending).first(access.ascending_count)) {
     if (l == lanes || nest.tile[l] == 1) continue;
-    if (std::abs(access.stride[l]) != run) break;
+    if (std::abs(access.along[l].stride) != run) break;
     run *= nest.tile[l];
   }
   return run;
@@ -120,7 +121,8 @@ double KernelPrice::run_of(const Nest& nest, const Access& access, size_t lanes)
 // The price of a vector whose lanes lie apart, where points in registers are neighbours; 0: they
 // are not.
 double KernelPrice::slots_transposed(const Nest& nest, const Access& access, size_t l) const {
-  if (static_cast<int>(l) != nest.lanes || !(std::abs(access.stride[l]) > prices_.near_vectors))
+  if (static_cast<int>(l) != nest.lanes ||
+      !(std::abs(access.along[l].stride) > prices_.near_vectors))
     return 0;
   const double run = run_of(nest, access, l);
   if (run < kLeastRun) return 0;

@@ -209,8 +209,8 @@ void KernelPrice::describe_loops(const Schedule& schedule, const Nest& nest, Fea
       if ((access.loops >> l & 1) == 0) {
         ++still;
       } else {
-        if (access.stride[l] == 1) ++vectors;
-        const double bytes = std::abs(access.stride[l]) * access.element * nest.tile[l];
+        if (access.along[l].stride == 1) ++vectors;
+        const double bytes = std::abs(access.along[l].stride) * access.element * nest.tile[l];
         most = std::max(most, std::isnan(bytes) ? kPage : bytes);
       }
     }

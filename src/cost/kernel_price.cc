@@ -200,20 +200,20 @@ KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) cons
   // Words lie beside each other.
   if (word_loop_ && array.side >= 0 && access.run == in_word_) access.run = kLine / access.element;
   for (size_t l = 0; l < loops_.size(); ++l) {
-    access.stride[l] = array.stride[l];
+    access.along[l].stride = array.stride[l];
     look_along(l, array.first[l], access);
     // Data decides where the next one lies.
-    if ((array.data >> l & 1) != 0 && access.stride[l] == 0)
-      access.stride[l] = std::numeric_limits<double>::quiet_NaN();
-    if (access.stride[l] == 1) access.contiguous |= 1U << l;
-    access.places[l] = places_in_pages(access.stride[l] * access.element);
-    if ((access.loops >> l & 1) != 0 && std::abs(access.stride[l]) > 0)  // not a NaN
+    if ((array.data >> l & 1) != 0 && access.along[l].stride == 0)
+      access.along[l].stride = std::numeric_limits<double>::quiet_NaN();
+    if (access.along[l].stride == 1) access.contiguous |= 1U << l;
+    access.along[l].places = places_in_pages(access.along[l].stride * access.element);
+    if ((access.loops >> l & 1) != 0 && std::abs(access.along[l].stride) > 0)  // not a NaN
       access.ascending[access.ascending_count++] = static_cast<uint8_t>(l);
   }
   find_near(access);
   access.elsewhere = reductions_beside(access.loops);
   std::ranges::sort(std::span(access.ascending).first(access.ascending_count), {},
-                    [&](uint8_t l) { return std::abs(access.stride[l]); });
+                    [&](uint8_t l) { return std::abs(access.along[l].stride); });
   return access;
 }
 
@@ -221,7 +221,7 @@ KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) cons
 void KernelPrice::find_near(Access& access) const {
   access.near = 0;
   for (size_t l = 0; l < loops_.size(); ++l)
-    if (access.span[l] <= prices_.near_vectors * vector_) access.near |= 1U << l;
+    if (access.along[l].span <= prices_.near_vectors * vector_) access.near |= 1U << l;
 }
 
 void KernelPrice::reprice(const Prices& prices) {
@@ -244,16 +244,16 @@ KernelPrice::Loops KernelPrice::reductions_beside(Loops loops) const {
 // Where a vector's elements lie.
 void KernelPrice::look_along(size_t loop, const std::vector<double>& first, Access& access) const {
   const double count = std::min(vector_, loops_[loop].extent);
-  access.repeat[loop] = 1;
-  access.span[loop] = std::abs(access.stride[loop]) * (count - 1) + 1;
-  if (!std::isnan(access.stride[loop])) return;
-  access.span[loop] = std::numeric_limits<double>::infinity();
+  access.along[loop].repeat = 1;
+  access.along[loop].span = std::abs(access.along[loop].stride) * (count - 1) + 1;
+  if (!std::isnan(access.along[loop].stride)) return;
+  access.along[loop].span = std::numeric_limits<double>::infinity();
   if (first.empty() || static_cast<double>(first.size()) < count) return;
   const auto vector = std::span(first).first(static_cast<size_t>(std::ceil(count)));
   const auto [low, high] = std::ranges::minmax(vector);
-  access.span[loop] = high - low + 1;
+  access.along[loop].span = high - low + 1;
   const auto other = std::ranges::find_if(vector, [&](double at) { return at != vector[0]; });
-  access.repeat[loop] = static_cast<double>(other - vector.begin());
+  access.along[loop].repeat = static_cast<double>(other - vector.begin());
 }
 
 double KernelPrice::slots_in(DType type) const {

@@ -83,28 +83,32 @@ class KernelPrice {
     double element = 4;  // bytes
     double bytes = 0;    // of the whole array; of what a stage passes on or reads: of its part
     bool is_store = false;
-    bool is_held = false;                    // passed on from stage to stage
-    bool is_widened = false;                 // f16 or bf16, for products in f32
-    int side = -1;                           // the operand of the contraction that it is
-    std::array<double, kMaxLoops> stride{};  // in elements; NaN: not the same everywhere
-    std::array<double, kMaxLoops> span{};    // elements from the first to the last of a vector
-    std::array<double, kMaxLoops> repeat{};  // the neighbouring points that share an element
-    double run = 1e300;                      // the most neighbours that lie side by side
-    double jump = 0;                         // from one run to the next, in elements
-    double jump_places = 0;                  // `places` of one run and the next
-    Loops elsewhere = 0;                     // of other reductions than those that it serves
-    Loops guards = 0;                        // that decide whether it meets padding
-    Loops uncut = 0;                         // of these, those of guards that no cut decides
-    Loops cut = 0;                           // whose cuts decide the other guards,
-    double share = 1;                        // for this share of the points
-    Loops contiguous = 0;                    // where the stride is 1
-    Loops near = 0;                          // where a vector lies within a few
-    // For neighbours a page or more apart: the number of places in a page that they take. 1: they
-    // compete for the same places of a cache.
-    std::array<double, kMaxLoops> places{};
+    bool is_held = false;     // passed on from stage to stage
+    bool is_widened = false;  // f16 or bf16, for products in f32
+    int side = -1;            // the operand of the contraction that it is
+    double run = 1e300;       // the most neighbours that lie side by side
+    double jump = 0;          // from one run to the next, in elements
+    double jump_places = 0;   // `places` of one run and the next
+    Loops elsewhere = 0;      // of other reductions than those that it serves
+    Loops guards = 0;         // that decide whether it meets padding
+    Loops uncut = 0;          // of these, those of guards that no cut decides
+    Loops cut = 0;            // whose cuts decide the other guards,
+    double share = 1;         // for this share of the points
+    Loops contiguous = 0;     // where the stride is 1
+    Loops near = 0;           // where a vector lies within a few
     // The loops with a stride, the nearest neighbours first.
     std::array<uint8_t, kMaxLoops> ascending{};
     size_t ascending_count = 0;
+    // Per loop. Prices read the first few, so what they read of a loop lies together.
+    struct Along {
+      double stride = 0;  // in elements; NaN: not the same everywhere
+      double span = 0;    // elements from the first to the last of a vector
+      double repeat = 0;  // the neighbouring points that share an element
+      // For neighbours a page or more apart: the number of places in a page that they take. 1: they
+      // compete for the same places of a cache.
+      double places = 0;
+    };
+    std::array<Along, kMaxLoops> along{};
     // Per dim of an operand of the anchor: how far each loop goes along it.
     std::vector<std::vector<std::pair<int, double>>> steps = {};
   };

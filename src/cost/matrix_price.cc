@@ -102,9 +102,9 @@ double KernelPrice::matrix_panel_slots(const Nest& nest, const Access& access) c
   double run = 0;  // numbers side by side in memory, too
   for (size_t l = 0; l < loops_.size(); ++l) {
     if (has_columns && static_cast<int>(l) == nest.lanes &&
-        (access.stride[l] == 1 || access.stride[l] == together))
+        (access.along[l].stride == 1 || access.along[l].stride == together))
       run = nest.tile[l] * together;
-    if (!has_columns && !loops_[l].is_result && access.stride[l] == 1 &&
+    if (!has_columns && !loops_[l].is_result && access.along[l].stride == 1 &&
         access.run >= together * MatrixShape::kWords)
       run = nest.block[l];
   }
@@ -123,7 +123,7 @@ double KernelPrice::slots_of_jumps(const Nest& nest, const Access& access, bool 
   for (size_t l = 0; l < loops_.size(); ++l) {
     const bool crosses = is_along ? loops_[l].is_result && nest.tile[l] > 1
                                   : !loops_[l].is_result && loops_[l].extent > 1;
-    if (crosses && std::abs(access.stride[l]) * access.element >= kPage) return kFar;
+    if (crosses && std::abs(access.along[l].stride) * access.element >= kPage) return kFar;
   }
   return 0;
 }

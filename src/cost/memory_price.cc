@@ -31,14 +31,19 @@ KernelPrice::Footprint KernelPrice::footprint(const Access& access,
   double elements = 1, each = kLine, apart = 1;  // bytes that are fetched for an element
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
-    elements *= std::max(inside[l] / access.repeat[l], 1.0);
-    if (access.repeat[l] > 1) continue;
+    // Dividing takes longer than all else here, and nearly all repeat nothing.
+    if (access.along[l].repeat != 1) {
+      elements *= std::max(inside[l] / access.along[l].repeat, 1.0);
+      if (access.along[l].repeat > 1) continue;
+    } else {
+      elements *= std::max(inside[l], 1.0);
+    }
     if ((access.near >> l & 1) != 0) {
       const double count = std::min(inside[l], access.run);
-      const double bytes = count * access.element * access.span[l] / vector_;
+      const double bytes = count * access.element * access.along[l].span / vector_;
       each = std::min(each, std::max(bytes, kLine) / count);
     }
-    if (access.places[l] == 1) apart *= inside[l];
+    if (access.along[l].places == 1) apart *= inside[l];
   }
   if (packing == Packing::panels) {
     each = std::max(access.element, kLine / elements);

@@ -7,8 +7,10 @@
 #include "ir/text.h"
 #include "kernel/kernel_kind.h"
 #include "kernel/schedule_space.h"
+#include "kernel/schedule_text.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
+#include "tests/base/allocations.h"
 #include "tests/cost/kernel_model_testing.h"
 #include "tests/program/random_kernels.h"
 #include "tests/target/target_testing.h"
@@ -322,6 +324,45 @@ TEST(LearnedCost, VotesAreThoseOfItsNetworks) {
   const Votes unknown = LearnedCost(target(), far).kernel(facts(), 1)->votes(plain_nest(2));
   EXPECT_EQ(unknown.seconds.size(), 1U);
   EXPECT_GT(unknown.variance, 0);
+}
+
+// ---- Many schedules ----------------------------------------------------------------------------
+
+// Schedules of the kernel, chains of its product and what follows among them.
+std::vector<Schedule> drawn_schedules() {
+  std::vector<Schedule> all;
+  Rng rng(7);
+  while (all.size() < 300) all.push_back(random_schedule(facts()->body, target(), rng));
+  for (const Algorithm each : {Algorithm::nest, Algorithm::gemm, Algorithm::chain})
+    EXPECT_GT(std::ranges::count(all, each, &Schedule::algorithm), 10) << name(each);
+  return all;
+}
+
+TEST(LearnedCost, PricesManySchedulesAsOneByOne) {
+  const LearnedCost cost(target(), model());
+  const std::vector<Schedule> schedules = drawn_schedules();
+  const auto many = cost.kernel(facts(), 1), single = cost.kernel(facts(), 1);
+  std::vector<double> seconds(schedules.size());
+  many->price(schedules, INFINITY, seconds);
+  for (size_t i = 0; i < schedules.size(); ++i)
+    EXPECT_EQ(seconds[i], single->seconds(schedules[i])) << print(schedules[i]);
+}
+
+// All that a kernel's schedules need is found when they are first asked about.
+TEST(LearnedCost, PricesSchedulesWithoutAllocating) {
+#ifndef HONE_COUNTS_ALLOCATIONS
+  GTEST_SKIP() << "allocations cannot be counted here";
+#endif
+  const LearnedCost cost(target(), model());
+  const std::vector<Schedule> schedules = drawn_schedules();
+  const auto kernel = cost.kernel(facts(), 1);
+  std::vector<double> seconds(schedules.size());
+  kernel->price(schedules, INFINITY, seconds);
+  allocations = 0;
+  is_counting = true;
+  kernel->price(schedules, INFINITY, seconds);
+  is_counting = false;
+  EXPECT_EQ(allocations, 0);
 }
 
 }  // namespace
