@@ -6,8 +6,10 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "cost/analytic.h"
 #include "ir/op_facts.h"
 #include "language/weights_in_blocks.h"
+#include "planner/division.h"
 #include "session/memory.h"
 #include "target/memory_speed.h"
 
@@ -108,6 +110,10 @@ Result<std::unique_ptr<LanguageModel>> LanguageModel::make(LanguageSource source
   return made;
 }
 
+int64_t LanguageModel::threads() const {
+  return options_.native.threads.value_or(options_.native.target.cores);
+}
+
 Status LanguageModel::set_up() {
   context_ = options_.context > 0 ? options_.context : config_.context;
   // A chunk that begins within the context may end behind it.
@@ -115,8 +121,7 @@ Status LanguageModel::set_up() {
   memory_ = weight_bytes_of(graph_) + config_.cache_bytes(most_places_);
   weights_read_ = weights_read_by(graph_);
   HONE_TRY(check_memory());
-  const int64_t threads = options_.native.threads.value_or(options_.native.target.cores);
-  if (!is_on_gpu()) team_ = HONE_TRY(Team::create({.threads = threads}));
+  if (!is_on_gpu()) team_ = HONE_TRY(Team::create({.threads = threads()}));
   return forget();
 }
 
@@ -211,10 +216,24 @@ Status LanguageModel::check_room(std::span<const TokenId> tokens) const {
   return {};
 }
 
+// The plan is that of all cores, whatever the number of threads, so that sums have one order.
+void LanguageModel::divide_plans(CompileOptions& options) {
+  options.plan.threads = options_.native.target.cores;
+  options.revise = [this, cost = options.cost, revise = options.revise](
+                       const Graph& planned, Plan plan, const Target& target) -> Result<Plan> {
+    if (revise) plan = HONE_TRY(revise(planned, std::move(plan), target));
+    const std::shared_ptr<const Cost> prices =
+        cost != nullptr ? cost : std::make_shared<AnalyticCost>(target);
+    return divided_among(threads(), planned, std::move(plan), target, *prices,
+                         {.cancel = face_.cancel, .heuristics = options_.native.heuristics});
+  };
+}
+
 Status LanguageModel::compile(Code& code, Graph graph) {
   CompileOptions options = compile_options(options_.native, nullptr, face_);
   options.team = team_;
   options.memory_limit = memory_limit(face_);
+  if (!is_on_gpu()) divide_plans(options);
   auto made =
       std::make_unique<Compilation>(std::move(graph), options_.native.target, std::move(options));
   (void)HONE_TRY(made->kernels());
@@ -340,10 +359,7 @@ Result<std::vector<float>> LanguageModel::read_together(std::span<Memory* const>
   return std::vector<float>(logits.begin(), logits.end());
 }
 
-double LanguageModel::bandwidth() const {
-  const Target& target = options_.native.target;
-  return memory_speed(target, options_.native.threads.value_or(target.cores));
-}
+double LanguageModel::bandwidth() const { return memory_speed(options_.native.target, threads()); }
 
 double LanguageModel::token_products() const {
   const int64_t heads = config_.heads + config_.kv_heads;
@@ -355,9 +371,8 @@ double LanguageModel::token_products() const {
 
 double LanguageModel::products_per_second() const {
   const Target& target = options_.native.target;
-  const int64_t threads = options_.native.threads.value_or(target.cores);
   const double operations = std::max(target.peak(DType::f32), target.peak(DType::i8));
-  return static_cast<double>(threads) * operations / 2;  // a product and a sum are two
+  return static_cast<double>(threads()) * operations / 2;  // a product and a sum are two
 }
 
 std::optional<LanguageModel::StepProfile> LanguageModel::profile() const {

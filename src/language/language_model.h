@@ -17,7 +17,7 @@ namespace hone {
 
 // A language model and what it has read: its caches hold the keys and values of the tokens so far.
 // They grow to twice their size when they are full, since a step reads all of them; its code stays.
-// One thread at a time.
+// Any number of threads gives the same bits. One thread of the caller at a time.
 class LanguageModel {
  public:
   // A prompt is read in long chunks, since each unpacks all weights, and the rest of it in short
@@ -136,6 +136,8 @@ class LanguageModel {
     auto operator<=>(const Together&) const = default;
   };
   bool is_on_gpu() const { return options_.native.device != nullptr; }
+  int64_t threads() const;
+  void divide_plans(CompileOptions& options);
   Status set_up();
   Status forget();
   Result<Memory> empty_memory() const;

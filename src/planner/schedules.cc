@@ -54,6 +54,22 @@ class Chooser {
     return {*best_, least_};
   }
 
+  // From a schedule for other threads (ScheduleChooser::divided).
+  Schedule divided(Schedule schedule) {
+    if (threads_ < 2) schedule.threads = 0;
+    consider(schedule);
+    HONE_CHECK(best_, "a schedule for other threads does not fit its kernel");
+    divide_loops();
+    if (schedule.if_is<GemmFields>() == nullptr) return *best_;
+    for (int round = 0; round < rounds(); ++round) {
+      for (int dim = 0; dim < space_.parallel; ++dim)
+        if (on_.cache_blocks && extent(dim) > 1 && !site_.is_open(dim)) try_block(dim);
+      divide_loops();
+      try_divided_blocks();
+    }
+    return *best_;
+  }
+
  private:
   void improve(const Schedule& nest) {
     if (target_.gpu) return improve_for_gpu(nest);
@@ -320,6 +336,16 @@ class Chooser {
       next.threads = count;
       if (auto* own = next.if_is<NestFields>(); own != nullptr && own->row > 0)
         own->row = std::max(own->row, count);
+      consider(next);
+    }
+  }
+
+  // The same where nothing but the number of divided loops may change.
+  void divide_loops() {
+    const Schedule start = *best_;
+    for (int count = 0; count <= (threads_ < 2 ? 0 : most_threads()); ++count) {
+      Schedule next = start;
+      next.threads = count;
       consider(next);
     }
   }
@@ -807,6 +833,12 @@ Result<const PricedSchedule*> ScheduleChooser::choose(
   HONE_CHECK(best, "no schedule fits a kernel of {} nodes", facts->body.graph.node_count());
   if (options_.progress != nullptr) options_.progress->advance();
   return &known_.chosen.emplace(facts->hash, std::move(*best)).first->second;
+}
+
+Schedule ScheduleChooser::divided(const KernelBody& body, const Schedule& schedule) {
+  const std::shared_ptr<const KernelFacts>& facts =
+      store_.facts(kernel_hash(body), [&] { return body; });
+  return Chooser(facts, target_, cost_, threads_, heuristics()).divided(schedule);
 }
 
 ChooseSchedule planner_schedules(const Target& target, const Cost& cost, KernelStore& store) {

@@ -15,6 +15,9 @@ class ScheduleChooser {
   // The pointer stays good. Errors: interrupted.
   Result<const PricedSchedule*> choose(const KernelBody& body);
   Result<const PricedSchedule*> choose(const std::shared_ptr<const KernelFacts>& facts);
+  // The cheapest way found to divide these loops among the threads. Each sum adds in the order in
+  // which this schedule has it: only loops over results change, and their blocks in a cache.
+  Schedule divided(const KernelBody& body, const Schedule& schedule);
   const Target& target() const { return target_; }
   const Cost& cost() const { return cost_; }
   int64_t threads() const { return threads_; }
