@@ -564,11 +564,12 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   for (const Work& work : work_) {
     if (work.side >= 0 && nest.packings[static_cast<size_t>(work.side)] != Packing::no)
       continue;  // among the copies
-    const bool are_words = work.is_sum && nest.word;
+    // Products of words, and the numbers in a word that are unpacked together.
+    const bool are_words = nest.word && (work.is_sum || work.side >= 0);
     const double needed = nest.is_cut(work.cut) ? work.share : 1;
     const double count = needed * runs(nest, work.loops) / (are_words ? in_word_ : 1);
     const double wide = side_by_side(nest, work.loops);
-    const double each = are_words ? *nest.word : work.slots;
+    const double each = are_words && work.is_sum ? *nest.word : work.slots;
     Place& place = place_of(work.loops);
     if (work.is_sum && nest.matrix) {
       place.slots += count * work.slots * *nest.matrix;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/integer_facts.h"
 #include "ir/op_facts.h"
 
 namespace hone {
@@ -20,6 +21,13 @@ std::optional<size_t> dim_along(std::span<const IndexExpr> index, int iter) {
     along = d;
   }
   return along;
+}
+
+std::vector<IndexExpr> substituted(const std::vector<IndexExpr>& index,
+                                   const std::vector<IndexExpr>& iters) {
+  std::vector<IndexExpr> all;
+  for (const IndexExpr& expr : index) all.push_back(expr.substitute(iters));
+  return all;
 }
 
 // The number that all elements of a value are, in code.
@@ -45,6 +53,55 @@ std::optional<ValueId> same_byte(const Graph& graph, ValueId value, uint8_t& fli
     return operands[1 - i];
   }
   return std::nullopt;
+}
+
+// The whole number that the value is at an index, as code knows it. None: it depends on data.
+std::optional<IndexExpr> whole_number_at(const Graph& graph, ValueId value,
+                                         const std::vector<IndexExpr>& index) {
+  const NodeId node = graph.producer(value);
+  const Opcode opcode = graph.opcode(node);
+  if (const std::optional<int64_t> number = number_of(graph, value)) return IndexExpr(*number);
+  if (counts_places(opcode)) return index[static_cast<size_t>(graph.op(node).integer("axis"))];
+  if (only_moves(opcode))
+    return whole_number_at(graph, graph.operands(node)[0],
+                           substituted(relation_of(graph, node).operands[0].at(0).index, index));
+  if (!multiplies(opcode)) return std::nullopt;
+  for (size_t i = 0; i < 2; ++i) {
+    const std::optional<int64_t> factor = number_of(graph, graph.operands(node)[i]);
+    if (!factor) continue;
+    const auto other = whole_number_at(graph, graph.operands(node)[1 - i], index);
+    return other ? std::optional(*other * *factor) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// The bytes whose lowest bits, or some bits of which, the value is, as the source will say. None:
+// it is something else, or bits would come from the next byte of a word.
+std::optional<ValueId> fields_of(const Graph& graph, const KernelSpace& space, int inner,
+                                 WordSource& source) {
+  const NodeId node = graph.producer(source.parameter);
+  const std::span<const ValueId> operands = graph.operands(node);
+  if (graph.type(source.parameter).dtype() != DType::u8) return std::nullopt;
+  if (masks_bits(graph.opcode(node)) && !source.takes_fields() && source.flip == 0) {
+    for (size_t i = 0; i < 2; ++i) {
+      const std::optional<int64_t> mask = number_of(graph, operands[i]);
+      if (!mask || *mask < 1 || *mask > 0x7f || (*mask & (*mask + 1)) != 0) continue;
+      source.mask = static_cast<uint8_t>(*mask);
+      return operands[1 - i];
+    }
+  }
+  if (!shifts_down(graph.opcode(node)) || !source.takes_fields() || source.shift != IndexExpr(0) ||
+      source.flip != 0)
+    return std::nullopt;
+  const std::optional<IndexExpr> shift = whole_number_at(graph, operands[1], source.index);
+  if (!shift || shift->mentions(inner)) return std::nullopt;
+  std::vector<Range> ranges;
+  for (const IterDim& dim : space.dims) ranges.push_back({0, dim.extent.range().high - 1});
+  const Range reach = shift->over(ranges);
+  if (reach.low < 0 || reach.high > 7 || (int64_t{source.mask} << reach.high) > 0xff)
+    return std::nullopt;
+  source.shift = *shift;
+  return operands[0];
 }
 
 std::optional<Products> products_of(GraphView graph, NodeId node) {
@@ -101,15 +158,12 @@ std::optional<WordSource> word_source(const KernelBody& body, const Contraction&
   while (!is_parameter(graph.opcode(graph.producer(source.parameter)))) {
     const NodeId node = graph.producer(source.parameter);
     if (only_moves(graph.opcode(node))) {
-      const AccessRelation relation = relation_of(graph, node);
-      std::vector<IndexExpr> moved;
-      for (const IndexExpr& expr : relation.operands[0].at(0).index)
-        moved.push_back(expr.substitute(source.index));
-      source.index = std::move(moved);
+      source.index = substituted(relation_of(graph, node).operands[0].at(0).index, source.index);
       source.parameter = graph.operands(node)[0];
       continue;
     }
-    const std::optional<ValueId> before = same_byte(graph, source.parameter, source.flip);
+    std::optional<ValueId> before = same_byte(graph, source.parameter, source.flip);
+    if (!before) before = fields_of(graph, space, inner, source);
     if (!before) return std::nullopt;
     source.parameter = *before;
   }

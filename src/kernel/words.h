@@ -34,8 +34,8 @@ struct WordShape {
 Result<WordShape> word_shape(const KernelBody& body, const Contraction& contraction,
                              const KernelSpace& space, const Schedule& schedule);
 
-// Where the words of an operand lie in memory, if they do: each is neighbours of a parameter, whose
-// bits may have to be changed.
+// Where the words of an operand lie in memory, if they do: each is neighbours of a parameter. Their
+// bits may have to be changed, or each byte holds several numbers.
 struct WordSource {
   ValueId parameter;
   int64_t each;  // numbers of a word
@@ -43,6 +43,11 @@ struct WordSource {
   // taken along counts words.
   std::vector<IndexExpr> index;
   uint8_t flip = 0;  // exclusive or with each byte
+  // Then the lowest bits of each byte, shifted down by as many bits as this says, by the space's
+  // dims but the one that words are taken along. All of the byte has no shift.
+  uint8_t mask = 0xff;
+  IndexExpr shift = 0;
+  bool takes_fields() const { return mask != 0xff; }
 };
 std::optional<WordSource> word_source(const KernelBody& body, const Contraction& contraction,
                                       const KernelSpace& space, const WordShape& shape,

@@ -4,6 +4,7 @@
 
 #include "kernel/kernel_body.h"
 #include "kernel/stages.h"
+#include "planner/packed_sources.h"
 
 namespace hone {
 
@@ -56,7 +57,12 @@ bool ChainJoiner::has_sizes(const Step& step) const {
 
 bool ChainJoiner::may_be_one(const KernelBody& body) const { return simplest_chain(body).ok(); }
 
-Result<double> ChainJoiner::joined_seconds(uint32_t step) { return price_.seconds(edited_, step); }
+Result<double> ChainJoiner::seconds(uint32_t step) {
+  double least = HONE_TRY(price_.seconds(edited_, step));
+  for (const PlanCost::Layouts& layouts : layouts_of_sources(edited_, step, freedom_.block))
+    least = std::min(least, HONE_TRY(price_.seconds_if(edited_, step, layouts)));
+  return least;
+}
 
 Result<bool> ChainJoiner::joins(uint32_t before, uint32_t after) {
   const Step &a = planned_.steps[before], &b = planned_.steps[after];
@@ -66,15 +72,14 @@ Result<bool> ChainJoiner::joins(uint32_t before, uint32_t after) {
   const auto [pays, is_new] =
       pays_.try_emplace(group_shape(graph_, both, ports_of(graph_, users_, both), planned_.layout));
   if (!is_new && !pays->second) return false;
-  const double apart =
-      HONE_TRY(price_.seconds(edited_, before)) + HONE_TRY(price_.seconds(edited_, after));
+  const double apart = HONE_TRY(seconds(before)) + HONE_TRY(seconds(after));
   if (is_new && stays_alone(HONE_TRY(price_.schedule(edited_, before)))) return false;
   const Undo as_before = edited_.whole().now();
   if (!HONE_TRY(join(before, after))) return false;
   if (!is_new) return true;
   const uint32_t joined = planned_.step_of[both[0].index];
   pays->second = may_be_one(edited_.body(joined)) &&
-                 HONE_TRY(joined_seconds(joined)) < paying_part() * apart;
+                 HONE_TRY(seconds(joined)) < paying_part() * apart;
   if (!pays->second) edited_.whole().undo(as_before);
   return pays->second;
 }

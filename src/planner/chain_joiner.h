@@ -29,7 +29,6 @@ class ChainJoiner {
 
   // Tells whether a kernel of both can be carried out in a way that this sort is about.
   virtual bool may_be_one(const KernelBody& body) const;
-  virtual Result<double> joined_seconds(uint32_t step);
 
   GraphView graph() const { return graph_; }
   FrameEditor& edited() { return edited_; }
@@ -43,6 +42,8 @@ class ChainJoiner {
   bool may_be_in_chain(const Step& step) const;
   Result<bool> joins(uint32_t before, uint32_t after);
   Result<bool> join(uint32_t before, uint32_t after);
+  // Its price, where constants that it makes weights of lie as is best.
+  Result<double> seconds(uint32_t step);
   bool reads_alone(const Step& reader, const Step& step) const;
 
   FrameEditor& edited_;

@@ -335,26 +335,14 @@ class LayoutChooser {
     const int64_t block = type.dim(last).divisible_by(block_) ? block_ : 1;
     layouts.push_back(with_last(others, last, block));
     const std::optional<WordProducts> words = word_products(graph_, node, relation);
-    if (words && is_on(on_, words->products))
-      if (std::optional<Layout> layout = in_words(type, relation, *words, others, last, block))
-        layouts.push_back(*std::move(layout));
-    return layouts;
-  }
-
-  // Neighbours along a dim of the reduction are a word; these lie as single numbers would.
-  static std::optional<Layout> in_words(Type type, const AccessRelation& relation,
-                                        const WordProducts& words, std::vector<int> others,
-                                        int last, int64_t block) {
+    if (!words || !is_on(on_, words->products)) return layouts;
     const std::vector<IndexExpr>& index = relation.operands[1].at(0).index;
-    const auto along = std::ranges::find_if(index, [&](auto& e) { return e.mentions(words.iter); });
-    const int dim = static_cast<int>(along - index.begin());
-    if (!type.dim(dim).divisible_by(words.each())) return std::nullopt;
-    std::erase(others, dim);
-    others.push_back(dim);
-    Layout layout = with_last(others, last, block);
-    layout.parts[layout.parts.size() - 2].block = words.each();
-    layout.parts.push_back({.dim = dim, .block = words.each(), .is_inner = true});
-    return layout;
+    const auto along =
+        std::ranges::find_if(index, [&](auto& e) { return e.mentions(words->iter); });
+    if (std::optional<Layout> layout = in_words(
+            type, words->each(), static_cast<int>(along - index.begin()), others, last, block))
+      layouts.push_back(*std::move(layout));
+    return layouts;
   }
 
   // ---- Copies -----------------------------------------------------------------------------------

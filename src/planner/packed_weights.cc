@@ -2,7 +2,6 @@
 
 #include "ir/op_facts.h"
 #include "planner/chain_joiner.h"
-#include "planner/packed_sources.h"
 #include "planner/steps.h"
 
 namespace hone {
@@ -12,8 +11,7 @@ namespace {
 // registers, so the wide weights are never in memory.
 class PackedWeights : public ChainJoiner {
  public:
-  PackedWeights(PlanningFrame& frame, PlanCost& price)
-      : ChainJoiner(frame, price), block_(frame.freedom().block) {}
+  using ChainJoiner::ChainJoiner;
 
  private:
   bool may_take(NodeId n) const override { return !combines_windows(graph().opcode(n)); }
@@ -59,15 +57,6 @@ class PackedWeights : public ChainJoiner {
     }
     return contractions == 1 && reads;
   }
-
-  Result<double> joined_seconds(uint32_t step) override {
-    double least = HONE_TRY(price().seconds(edited(), step));
-    for (const PlanCost::Layouts& layouts : layouts_of_sources(edited(), step, block_))
-      least = std::min(least, HONE_TRY(price().seconds_if(edited(), step, layouts)));
-    return least;
-  }
-
-  const int64_t block_;
 };
 
 }  // namespace

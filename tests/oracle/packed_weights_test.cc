@@ -6,11 +6,13 @@
 #include <cmath>
 
 #include "front/decoder/blocks.h"
+#include "front/decoder/rounded_product.h"
 #include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "kernel/schedule_space.h"
 #include "oracle/differential.h"
 #include "plan/planned.h"
+#include "plan/random_plan.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 #include "tests/front/gguf_file.h"
@@ -86,12 +88,14 @@ void check(uint64_t seed) {
 
 constexpr int64_t kRows[] = {1, 3, 16};
 
-// The weights are constants that are too large to be unpacked ahead.
-DifferentialCase n_bits(Rng& rng) {
+// The weights are constants that are too large to be unpacked ahead. `level`: of accuracy.
+DifferentialCase n_bits(Rng& rng, int64_t level) {
   using namespace onnx_testing;  // NOLINT: operands of a node
   const int64_t bits = int64_t{2} << rng.below(3), block = int64_t{16} << rng.below(3);
   const int64_t rows = kRows[rng.below(3)];
-  const int64_t columns = rng.chance(0.5) ? 128 : rng.between(100, 130);  // 128: in panels
+  // 128: in panels. As bytes the numbers take a fourth of what they take as reals.
+  const int64_t times = level == kLevelOfBytes ? 4 : 1;
+  const int64_t columns = times * (rng.chance(0.5) ? 128 : rng.between(100, 130));
   const int64_t depth = rng.chance(0.5) ? 192 : rng.between(170, 260);
   const int64_t blocks = (depth + block - 1) / block, zero_bytes = (blocks * bits + 7) / 8;
   const auto random = [&](const Ints& dims) {
@@ -107,10 +111,13 @@ DifferentialCase n_bits(Rng& rng) {
                                    reals({columns * blocks}, scales)};
   if (rng.chance(0.6)) operands.emplace_back(random({columns, zero_bytes}));
   for (size_t i = 1; i < operands.size(); ++i) operands[i].is_constant = true;
-  const std::string model =
-      node_model("MatMulNBits", 1, operands,
-                 {{"K", depth}, {"N", columns}, {"bits", bits}, {"block_size", block}},
-                 {.domain = "com.microsoft"});
+  const std::string model = node_model("MatMulNBits", 1, operands,
+                                       {{"K", depth},
+                                        {"N", columns},
+                                        {"bits", bits},
+                                        {"block_size", block},
+                                        {"accuracy_level", level}},
+                                       {.domain = "com.microsoft"});
   DifferentialCase one = {
       .graph = *single_graph(parse_onnx(std::as_bytes(std::span(model)), "n.onnx", ".").value()),
       .inputs = {}};
@@ -121,12 +128,60 @@ DifferentialCase n_bits(Rng& rng) {
 void check_n_bits(uint64_t seed) {
   SCOPED_TRACE(seed);
   Rng rng(seed);
-  DifferentialCase one = n_bits(rng);
+  DifferentialCase one = n_bits(rng, 0);
   check(std::move(one), rng);
 }
 
 TEST(PackedWeights, OfMatMulNBitsAreUnpackedInTheProduct) {
   for (uint64_t seed = 0; seed < 14; ++seed) check_n_bits(seed);
+}
+
+// ---- Products of rounded data -------------------------------------------------------------------
+
+// The products of bytes in a plan: with words, and in a stage.
+struct Quads {
+  int alone = 0, in_chains = 0;
+  int passed = 0;  // plans: numbers near the middle of two bytes may be rounded either way
+};
+
+void count(const Schedule& schedule, int& quads) {
+  const auto* gemm = schedule.if_is<GemmFields>();
+  quads += gemm != nullptr && gemm->products == Products::quads;
+}
+
+// Several kernels: of the planner or any, with its schedules or any.
+void check_rounded(uint64_t seed, Quads& quads) {
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  DifferentialCase one = n_bits(rng, kLevelOfBytes);
+  one.isa = kIsas[rng.below(static_cast<uint64_t>(host().isa) + 1)];
+  const Target target = restricted(host(), one.isa);
+  const Graph prepared = prepare(one.graph).value();
+  if (rng.chance(0.2)) {
+    one.plan = random_plan(prepared, target, seed);
+  } else {
+    one.plan = complete(prepared, {}, target).value();
+    const PlannedGraph frame = planned(one.plan, prepared).value();
+    const Users users(*frame.graph);
+    for (const Step& step : frame.steps) {
+      const KernelBody body = body_of(frame, users, step);
+      Schedule& schedule = one.plan.schedule.at(kernel_hash(body));
+      if (rng.chance(0.4)) schedule = random_schedule(body, target, rng);
+      count(schedule, quads.alone);
+      if (const auto* chain = schedule.if_is<ChainFields>())
+        for (const Schedule& stage : chain->stages) count(stage, quads.in_chains);
+    }
+  }
+  const DifferentialOutcome outcome = run_case(one, host(), team());
+  EXPECT_FALSE(is_failure(outcome.verdict)) << outcome.reason << "\n" << print(one);
+  quads.passed += outcome.verdict == Verdict::passed;
+}
+
+TEST(PackedWeights, OfRoundedDataAreMultipliedInWords) {
+  Quads quads;
+  for (uint64_t seed = 0; seed < 24; ++seed) check_rounded(seed, quads);
+  EXPECT_GT(quads.alone + quads.in_chains, 8);
+  EXPECT_GT(quads.passed, 20);
 }
 
 // ---- Blocks of language models ------------------------------------------------------------------
@@ -165,9 +220,10 @@ TEST(PackedWeights, AreUnpackedInTheProduct) {
 }
 
 TEST(PackedWeights, DISABLED_SweepOfProducts) {
+  Quads quads;
   for (uint64_t seed = 1000; seed < 6000; ++seed) {
     check(seed);
-    if (seed % 5 == 0) check_n_bits(seed), check_blocks(seed);
+    if (seed % 5 == 0) check_n_bits(seed), check_blocks(seed), check_rounded(seed, quads);
   }
 }
 

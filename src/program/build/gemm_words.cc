@@ -69,8 +69,10 @@ tile::Scalar GemmBuilder::word_in_memory(size_t side, Guards gaps) {
     at.push_back(dim == words_->inner ? floordiv(place(dim).first(), words_->each) + word_
                                       : place(dim).first() + place(dim).trip);
   for (Guard& gap : gaps_of(side)) gaps.push_back(std::move(gap));
-  return points_.word(space_.anchor, side, factor_index(), *sources_[side],
-                      composed(sources_[side]->index, at), gaps);
+  WordSource here = *sources_[side];
+  here.index = composed(here.index, at);
+  here.shift = here.shift.substitute(at);
+  return points_.word(space_.anchor, side, factor_index(), here, gaps);
 }
 
 tile::Scalar GemmBuilder::packed_word(size_t side) {

@@ -120,10 +120,10 @@ class PointBuilder {
   };
   std::optional<Element> element_of_factor(NodeId node, size_t side, const Indices& iters,
                                            const Guards& gaps);
-  // The word (kernel/words.h) that lies at `index` in the memory of its source. `iters`
-  // are at its first element; 0 where some of `gaps` does not hold.
-  Scalar word(NodeId node, size_t side, const Indices& iters, const WordSource& source,
-              Indices index, const Guards& gaps);
+  // The word (kernel/words.h) that lies at `place.index` in the memory of its source, by its
+  // shift there. `iters` are at its first element; 0 where some of `gaps` does not hold.
+  Scalar word(NodeId node, size_t side, const Indices& iters, const WordSource& place,
+              const Guards& gaps);
   // The sum of `so_far` and the products of all points, or of those in the splits.
   Scalar sum_of_products(NodeId node, const Indices& index, const Guards& guards, Scalar so_far);
   // Called for each factor; a scalar that it gives is used in its place.

@@ -204,7 +204,7 @@ std::optional<PointBuilder::Element> PointBuilder::element_of_factor(NodeId node
 }
 
 tile::Scalar PointBuilder::word(NodeId node, size_t side, const Indices& iters,
-                                const WordSource& source, Indices index, const Guards& gaps) {
+                                const WordSource& place, const Guards& gaps) {
   const Point point = this->point(node, iters, {});
   Guards own = gaps;
   if (side == 0 || skips_padding_)
@@ -214,28 +214,37 @@ tile::Scalar PointBuilder::word(NodeId node, size_t side, const Indices& iters,
   const TileBounds bounds(tiles_.program());
   for (const Guard& guard : own)
     if (bounds.never(guard)) return number(DType::u32, int64_t{0});
-  const tile::BufferId buffer = inputs_[parameters_[source.parameter.index]].value().buffer;
+  const tile::BufferId buffer = inputs_[parameters_[place.parameter.index]].value().buffer;
+  Indices index = place.index;
   for (IndexExpr& expr : index) expr = bounds.simplified(expr, own);
   const Type type = tiles_.program().buffers[buffer].type;
   const auto last = static_cast<int>(index.size()) - 1;
   const auto outside = [&] {
     Indices end = index;
-    end.back() = end.back() + IndexExpr(source.each - 1);
+    end.back() = end.back() + IndexExpr(place.each - 1);
     const std::optional<int> axis = bounds.outside(index, own, type);
     return axis ? axis : bounds.outside(end, own, type);
   };
   while (const std::optional<int> axis = outside()) {
     // As for a number: nothing that is needed lies outside.
-    const Dim places = type.dim(*axis) - (*axis == last ? source.each - 1 : 0);
+    const Dim places = type.dim(*axis) - (*axis == last ? place.each - 1 : 0);
     IndexExpr& expr = index[static_cast<size_t>(*axis)];
     expr = tiles_.choose("at", 0, places, position(DType::i64, expr));
   }
-  const Scalar flip = number(DType::u32, int64_t{source.flip} * 0x01010101);
+  const auto in_each_byte = [&](uint8_t bits) {
+    return number(DType::u32, int64_t{bits} * 0x01010101);
+  };
+  const Scalar flip = in_each_byte(place.flip);
   // So that the byte is 0 when its bits have changed.
   const Scalar otherwise = HONE_PLANT(quad_padding, flip, number(DType::u32, int64_t{0}));
   const Scalar word = own.empty() ? tiles_.load_word(buffer, std::move(index))
                                   : tiles_.load_word(buffer, std::move(index), own, otherwise);
-  return source.flip == 0 ? word : tiles_.compute(Opcode::xor_, {word, flip});
+  const Scalar bytes = place.flip == 0 ? word : tiles_.compute(Opcode::xor_, {word, flip});
+  if (!place.takes_fields()) return bytes;
+  const Scalar down =
+      HONE_PLANT(word_field, position(DType::u32, place.shift), number(DType::u32, int64_t{0}));
+  return tiles_.compute(
+      Opcode::and_, {tiles_.compute(Opcode::shift_right, {bytes, down}), in_each_byte(place.mask)});
 }
 
 tile::Scalar PointBuilder::contract(Point& point, Scalar so_far) {

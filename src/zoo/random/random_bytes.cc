@@ -10,10 +10,11 @@ namespace {
 
 class Bytes {
  public:
-  explicit Bytes(uint64_t seed) : rng_(seed), is_flipped_(rng_.chance(0.6)) {}
+  explicit Bytes(uint64_t seed)
+      : rng_(seed), is_flipped_(rng_.chance(0.6)), is_packed_(Rng(~seed).chance(0.15)) {}
 
   Graph run() {
-    Value y = rng_.chance(0.4) ? product() : conv();
+    Value y = is_packed_ ? packed_product() : rng_.chance(0.4) ? product() : conv();
     if (rng_.chance(0.5)) y = cast(y, DType::f32) * 0.125;
     if (rng_.chance(0.3)) y = maximum(y, 0);
     return std::move(builder_.finish({y})).value();
@@ -46,6 +47,19 @@ class Bytes {
                         {"accumulate", "i32"}});
   }
 
+  // The weights have 2 or 4 bits, several in a byte.
+  Value packed_product() {
+    const int64_t depth = 4 * rng_.between(1, 5), bits = rng_.chance(0.6) ? 4 : 2;
+    const int64_t rows = rng_.between(1, 20), columns = rng_.between(1, 40);
+    const Value x = builder_.parameter("x", DType::i8, {rows, depth, 8 / bits});
+    const Value bytes = builder_.parameter("w", DType::u8, {columns, 1, depth});
+    const Value number = iota(builder_, DType::u8, {8 / bits, 1}, 0);
+    const Value moved = binary(Opcode::shift_right, bytes, number * static_cast<double>(bits));
+    return builder_.op(
+        Opcode::dot, {x, binary(Opcode::and_, moved, static_cast<double>((1 << bits) - 1))},
+        {{"lhs_contract", Ints{2, 1}}, {"rhs_contract", Ints{1, 2}}, {"accumulate", "i32"}});
+  }
+
   Value conv() {
     const int64_t spatial = rng_.between(1, 2), window = rng_.chance(0.3) ? 1 : 3;
     const int64_t channels = summed();
@@ -73,7 +87,7 @@ class Bytes {
 
   Rng rng_;
   Builder builder_ = Builder("bytes");
-  bool is_flipped_;
+  bool is_flipped_, is_packed_;
 };
 
 }  // namespace

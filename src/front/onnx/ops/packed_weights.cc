@@ -1,3 +1,4 @@
+#include "front/decoder/rounded_product.h"
 #include "front/onnx/ops/indices.h"
 #include "front/onnx/ops/quantize.h"
 #include "front/onnx/registry.h"
@@ -56,8 +57,8 @@ Value shaped(Node& n, size_t operand, const Dims& dims) {
   return reshape(n.in(operand), dims);
 }
 
-// Numbers of l.bits in the bytes of an operand as [columns, count] of `stored` per column.
-Value unpacked(Node& n, size_t operand, const Layout& l, int64_t stored, int64_t count) {
+// The operand has `stored` numbers of l.bits for each column.
+void check_bytes(Node& n, size_t operand, const Layout& l, int64_t stored) {
   const Value bytes = n.in(operand);
   const int64_t per_column = stored / l.per_byte();
   if (bytes.dtype() != DType::u8 ||
@@ -65,7 +66,41 @@ Value unpacked(Node& n, size_t operand, const Layout& l, int64_t stored, int64_t
     n.bad("operand {} is {}, want u8 with {} bytes for each of {} columns", operand,
           bytes.type().to_string(), per_column, l.columns);
   }
+}
+
+// Numbers of l.bits in the bytes of an operand as [columns, count] of `stored` per column.
+Value unpacked(Node& n, size_t operand, const Layout& l, int64_t stored, int64_t count) {
+  check_bytes(n, operand, l, stored);
   return slice(in_bytes(n, operand, l.bits, {l.columns, stored}), 1, 0, count);
+}
+
+// [columns, blocks]
+Value scales(Node& n, const Layout& l) {
+  const Value scale = n.in(2);
+  if (!is_real(scale.dtype()) || !(scale.type().elements() == Dim(l.columns) * Dim(l.blocks()))) {
+    n.bad("the scales are {}, want reals, {} for each of {} columns", scale.type().to_string(),
+          l.blocks(), l.columns);
+  }
+  return shaped(n, 2, {l.columns, l.blocks()});
+}
+
+// The zero points [columns, blocks] of numbers in bytes.
+Value packed_zeros(Node& n, const Layout& l) {
+  const int64_t bytes = (l.blocks() + l.per_byte() - 1) / l.per_byte();
+  return unpacked(n, 3, l, bytes * l.per_byte(), l.blocks());
+}
+
+// The weights as they lie.
+GroupedWeights grouped_weights(Node& n, const Layout& l) {
+  check_bytes(n, 1, l, l.blocks() * l.block);
+  GroupedWeights made = {.bytes = shaped(n, 1, {l.columns, l.blocks(), l.block / l.per_byte()}),
+                         .scales = cast(scales(n, l), DType::f32),
+                         .bits = l.bits};
+  if (const Value zero = n.optional(3); zero && is_real(zero.dtype()))
+    made.zeros = reshape(cast(zero, DType::f32), {l.columns, l.blocks()});
+  else if (zero)
+    made.zeros = packed_zeros(n, l);
+  return made;
 }
 
 // The weights [columns, rows] as reals.
@@ -73,12 +108,8 @@ Value weights(Node& n, const Layout& l) {
   Builder& b = n.builder();
   const int64_t blocks = l.blocks();
   const Dims per_block = {l.columns, blocks};
-  Value scale = n.in(2), zero = n.optional(3);
-  if (!is_real(scale.dtype()) || !(scale.type().elements() == Dim(l.columns) * Dim(blocks))) {
-    n.bad("the scales are {}, want reals, {} for each of {} columns", scale.type().to_string(),
-          blocks, l.columns);
-  }
-  scale = shaped(n, 2, per_block);
+  const Value scale = scales(n, l);
+  Value zero = n.optional(3);
   Value numbers = unpacked(n, 1, l, blocks * l.block, l.rows);
   const Granularity g = {.axis = 1, .block = l.block};
   if (zero && is_real(zero.dtype())) {
@@ -90,8 +121,7 @@ Value weights(Node& n, const Layout& l) {
     return (cast(numbers, scale.dtype()) - spread(zero)) * spread(scale);
   }
   if (zero) {
-    const int64_t bytes = (blocks + l.per_byte() - 1) / l.per_byte();
-    zero = cast(unpacked(n, 3, l, bytes * l.per_byte(), blocks), numbers.dtype());
+    zero = cast(packed_zeros(n, l), numbers.dtype());
   } else {
     // In the type of the weights: a product that unpacks the weights has it in its code.
     zero = b.full(numbers.dtype(), per_block, static_cast<double>(1 << (l.bits - 1)));
@@ -121,16 +151,23 @@ void check_groups(Node& n, const Layout& l) {
 void map_matmul_n_bits(Node& n) {
   const Layout l = read_layout(n);
   if (n.integer("weight_prepacked", 0) != 0) n.unsupported("weights in a kernel's own order");
-  // The type to which the product may be rounded; here it is not.
-  n.ignore("accuracy_level");
+  // The least exact arithmetic that is allowed. Only bytes are worth it.
+  const int64_t level = n.integer("accuracy_level", 0);
+  if (level < 0 || level > kLevelOfBytes)
+    n.bad("accuracy_level is {}, want 0 to {}", level, kLevelOfBytes);
   check_groups(n, l);
   Value a = n.in(0);
   n.require_rank(a, "A", 1);
   if (!a.dim(-1).is(l.rows)) {
     n.bad("A is {}, K is {}", a.type().to_string(), l.rows);
   }
-  Value w = cast(weights(n, l), a.dtype());
-  Value y = dot_general(a, w, {}, {}, {a.rank() - 1}, {1});
+  Value y;
+  if (level == kLevelOfBytes && l.block <= kMostInGroup) {
+    y = cast(product_of_rounded(cast(a, DType::f32), grouped_weights(n, l)), a.dtype());
+  } else {
+    const Value w = cast(weights(n, l), a.dtype());
+    y = dot_general(a, w, {}, {}, {a.rank() - 1}, {1});
+  }
   if (Value bias = n.optional(5)) y = y + bias;
   n.out(y);
 }

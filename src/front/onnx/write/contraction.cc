@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "front/decoder/rounded_product.h"
 #include "front/onnx/write/packed_product.h"
 #include "front/onnx/write/registry.h"
 #include "ir/functional.h"
@@ -89,6 +90,7 @@ std::string dot_equation(Emit& e) {
 
 // The data [.., K] of a product by packed weights.
 std::string rows_of(Emit& e, const PackedProduct& p) {
+  if (!p.rounded.is_none()) return e.value(p.rounded);
   const Ints& summed = e.op().ints("lhs_contract");
   if (!p.is_of_blocks)
     return e.transpose(e.in(0), joined(free_dims(e.rank(0), {}, summed), summed, {}));
@@ -101,16 +103,19 @@ std::string rows_of(Emit& e, const PackedProduct& p) {
   return e.reshape(e.in(0), dims);
 }
 
+}  // namespace
+
 bool export_packed(Emit& e, const PackedProduct& p) {
   const std::string x = rows_of(e, p), w = e.constant(p.numbers);
   if (p.bits == 0)
     return e.result("Gemm", {x, e.cast(w, e.type(0).dtype())}, {{"transB", int64_t{1}}});
+  Attributes attributes = {
+      {"K", p.inputs}, {"N", p.outputs}, {"bits", p.bits}, {"block_size", p.block}};
+  if (!p.rounded.is_none()) attributes.push_back({"accuracy_level", kLevelOfBytes});
   return e.result("com.microsoft.MatMulNBits",
                   {x, w, e.constant(p.scales), p.zeros ? e.constant(*p.zeros) : std::string()},
-                  {{"K", p.inputs}, {"N", p.outputs}, {"bits", p.bits}, {"block_size", p.block}});
+                  std::move(attributes));
 }
-
-}  // namespace
 
 bool export_dot(Emit& e) {
   if (const PackedProduct* packed = e.packed()) return export_packed(e, *packed);

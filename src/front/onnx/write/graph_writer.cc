@@ -117,19 +117,14 @@ void GraphWriter::find_packed(Scope& scope) const {
   const Graph& graph = *scope.graph;
   scope.needed.assign(graph.node_count(), true);
   if (file_.primitives) return;
-  std::vector<bool> is_packed(graph.node_count());
-  for (NodeId n : graph.nodes()) {
-    if (graph.opcode(n) != Opcode::dot) continue;
-    if (std::optional<PackedProduct> found = packed_product(graph, n)) {
+  for (NodeId n : graph.nodes())
+    if (std::optional<PackedProduct> found = packed_product(graph, n))
       scope.packed.emplace(n, *std::move(found));
-      is_packed[n.index] = true;
-    }
-  }
-  if (!scope.packed.empty()) scope.needed = needed_beside_weights(graph, is_packed);
+  if (!scope.packed.empty()) scope.needed = needed_beside_weights(graph, scope.packed);
 }
 
-const PackedProduct* GraphWriter::packed(NodeId dot) const {
-  const auto at = scopes_.back().packed.find(dot);
+const PackedProduct* GraphWriter::packed(NodeId product) const {
+  const auto at = scopes_.back().packed.find(product);
   return at == scopes_.back().packed.end() ? nullptr : &at->second;
 }
 

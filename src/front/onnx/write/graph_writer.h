@@ -65,7 +65,7 @@ class GraphWriter {
   void set_repeated(ValueId v, std::string name);
   Contents& contents() { return *scopes_.back().contents; }  // of the innermost graph
   // Null for a dot whose weights are written as they are.
-  const PackedProduct* packed(NodeId dot) const;
+  const PackedProduct* packed(NodeId product) const;
 
  private:
   // The axis of a value from whose size a symbol follows.
@@ -83,7 +83,7 @@ class GraphWriter {
     std::unordered_map<uint32_t, std::string> repeated;  // by the value that Expand makes of it
     std::unique_ptr<Contents> contents;
     std::map<NodeId, PackedProduct> packed;
-    std::vector<bool> needed;  // by node; the others only make weights of packed products
+    std::vector<bool> needed;  // by node; packed products do without the others
   };
   void find_packed(Scope& scope) const;
   void write_node(const Graph& graph, NodeId n);

@@ -1,11 +1,13 @@
 #include "front/onnx/write/packed_product.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "base/hash.h"
 #include "front/decoder/blocks.h"
+#include "front/decoder/rounded_product.h"
 #include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
@@ -183,6 +185,7 @@ class SameWay {
  public:
   SameWay(const Graph& a, const Graph& b) : a_(a), b_(b) {}
 
+  void take_as_same(ValueId x, ValueId y) { known_.emplace(x.index, y.index); }
   bool operator()(ValueId x, ValueId y) {
     if (x.is_none() || y.is_none()) return x.is_none() && y.is_none();
     if (!known_.emplace(x.index, y.index).second) return true;
@@ -335,13 +338,112 @@ std::optional<PackedProduct> of_blocks(const Graph& graph, NodeId dot) {
   return p;
 }
 
+// ---- Products of rounded data -------------------------------------------------------------------
+
+// Goes from a value to what makes it, along first operands, as long as the ops are of a kind.
+template <class Is>
+ValueId behind(const Graph& graph, ValueId v, const Is& is) {
+  while (!graph.operands(graph.producer(v)).empty() && is(graph.opcode(graph.producer(v))))
+    v = graph.operands(graph.producer(v))[0];
+  return v;
+}
+
+bool is_move(Opcode opcode) {
+  return repeats_elements(opcode) || regroups_dims(opcode) || permutes_dims(opcode);
+}
+
+// Where product_of_rounded() would have found its parts, if the sum is what it has built.
+struct RoundedParts {
+  ValueId data, bytes, scales, zeros = ValueId::none();
+};
+std::optional<RoundedParts> rounded_parts(const Graph& graph, NodeId sum) {
+  const auto operand = [&](ValueId v, size_t i) -> std::optional<ValueId> {
+    const std::span<const ValueId> all = graph.operands(graph.producer(v));
+    return i < all.size() && !all[i].is_none() ? std::optional(all[i]) : std::nullopt;
+  };
+  const auto is_scalar_op = [](Opcode opcode) { return is_elementwise(opcode) || is_move(opcode); };
+  const ValueId scaled = graph.operands(sum)[0];
+  if (graph.opcode(graph.producer(scaled)) != Opcode::mul) return std::nullopt;
+  RoundedParts parts;
+  const ValueId products = behind(graph, scaled, is_scalar_op);
+  if (!is_dot(graph.opcode(graph.producer(products)))) return std::nullopt;
+  parts.bytes = behind(graph, *operand(products, 1), is_scalar_op);
+  const ValueId grouped =
+      behind(graph, *operand(products, 0), [](Opcode opcode) { return is_elementwise(opcode); });
+  const std::optional<ValueId> padded = operand(grouped, 0);
+  if (!padded) return std::nullopt;
+  parts.data = behind(graph, *padded, [](Opcode opcode) { return opcode == Opcode::pad; });
+  // The scales of both are the second factor, and those of the weights its second one.
+  const std::optional<ValueId> scales = operand(behind(graph, *operand(scaled, 1), is_move), 1);
+  if (!scales) return std::nullopt;
+  parts.scales = behind(graph, *scales, is_move);
+  const ValueId difference =
+      behind(graph, *operand(scaled, 0), [](Opcode opcode) { return opcode == Opcode::cast; });
+  const std::optional<ValueId> middles = operand(difference, 1);
+  if (!middles) return std::nullopt;
+  const std::optional<ValueId> zeros = operand(behind(graph, *middles, is_move), 1);
+  if (!zeros) return std::nullopt;
+  const ValueId of_groups = behind(
+      graph, *zeros, [&](Opcode opcode) { return is_move(opcode) || (opcode == Opcode::cast); });
+  if (graph.type(of_groups).rank() == 2) parts.zeros = of_groups;
+  return parts;
+}
+
+// The zero points in bytes, or as reals.
+Tensor zeros_of_groups(const PackedProduct& p, const Tensor& zeros) {
+  if (is_real(zeros.dtype())) return zeros;
+  const int64_t blocks = zeros.type().dim(1).value();
+  Tensor packed = Tensor::zeros(Type::get(DType::u8, {p.outputs, (blocks * p.bits + 7) / 8}));
+  BitRows rows(packed.mutable_bytes(), p.bits, blocks);
+  for (int64_t n = 0; n < p.outputs; ++n)
+    for (int64_t b = 0; b < blocks; ++b) rows.set(n, b, zeros.integer_at(n * blocks + b));
+  return packed;
+}
+
+std::optional<PackedProduct> rounded_product(const Graph& graph, NodeId sum) {
+  const std::optional<RoundedParts> parts = rounded_parts(graph, sum);
+  if (!parts || graph.type(parts->data).rank() < 1) return std::nullopt;
+  const std::optional<Tensor> bytes = constant_of(graph, parts->bytes),
+                              scales = constant_of(graph, parts->scales);
+  if (!bytes || !scales || bytes->dtype() != DType::u8 || bytes->type().rank() != 3 ||
+      scales->dtype() != DType::f32 || scales->type().rank() != 2)
+    return std::nullopt;
+  std::optional<Tensor> zeros;
+  if (!parts->zeros.is_none() && !(zeros = constant_of(graph, parts->zeros))) return std::nullopt;
+  for (const int64_t bits : {2, 4, 8}) {
+    Builder b;
+    GroupedWeights weights = {.bytes = b.constant(*bytes), .scales = b.constant(*scales)};
+    weights.bits = bits;
+    if (zeros) weights.zeros = b.constant(*zeros);
+    const Value x = b.parameter("x", graph.type(parts->data));
+    const int64_t group = weights.numbers();
+    const Result<Graph> formula = b.finish({product_of_rounded(x, weights)});
+    if (!formula.ok()) continue;
+    SameWay same(graph, *formula);
+    same.take_as_same(parts->data, x.id());
+    same.take_as_same(parts->bytes, weights.bytes.id());
+    same.take_as_same(parts->scales, weights.scales.id());
+    if (zeros) same.take_as_same(parts->zeros, weights.zeros.id());
+    if (!same(graph.result(sum), formula->outputs()[0])) continue;
+    const Type data = graph.type(parts->data);
+    PackedProduct p = {.inputs = data.dim(data.rank() - 1).value(),
+                       .outputs = bytes->type().dim(0).value(),
+                       .bits = bits,
+                       .block = group,
+                       .rounded = parts->data,
+                       .numbers = *bytes,
+                       .scales = *scales};
+    if (zeros) p.zeros = zeros_of_groups(p, *zeros);
+    return p;
+  }
+  return std::nullopt;
+}
+
 bool is_quantized(const Graph& graph, ValueId v) {
   return is_dequantize(graph.opcode(graph.producer(v)));
 }
 
-}  // namespace
-
-std::optional<PackedProduct> packed_product(const Graph& graph, NodeId dot) {
+std::optional<PackedProduct> packed_dot(const Graph& graph, NodeId dot) {
   const ValueId x = graph.operands(dot)[0], w = graph.operands(dot)[1];
   const Type weights = graph.type(w), result = graph.type(graph.result(dot));
   const Op op = graph.op(dot);
@@ -357,16 +459,27 @@ std::optional<PackedProduct> packed_product(const Graph& graph, NodeId dot) {
   return of_dequantized(graph, dot, maker);
 }
 
-std::vector<bool> needed_beside_weights(const Graph& graph, const std::vector<bool>& is_packed) {
+}  // namespace
+
+std::optional<PackedProduct> packed_product(const Graph& graph, NodeId node) {
+  if (graph.opcode(node) == Opcode::reduce) return rounded_product(graph, node);
+  return is_dot(graph.opcode(node)) ? packed_dot(graph, node) : std::nullopt;
+}
+
+std::vector<bool> needed_beside_weights(const Graph& graph,
+                                        const std::map<NodeId, PackedProduct>& packed) {
   std::vector<bool> needed(graph.node_count());
-  for (ValueId v : graph.outputs()) needed[graph.producer(v).index] = true;
+  const auto need = [&](ValueId v) {
+    if (!v.is_none()) needed[graph.producer(v).index] = true;
+  };
+  for (ValueId v : graph.outputs()) need(v);
   for (size_t i = graph.node_count(); i-- > 0;) {
     const NodeId n = {static_cast<uint32_t>(i)};
     if (!needed[i]) continue;
-    const std::span<const ValueId> operands = graph.operands(n);
-    for (size_t o = 0; o < operands.size(); ++o)
-      if (!operands[o].is_none() && (o != 1 || !is_packed[i]))
-        needed[graph.producer(operands[o]).index] = true;
+    if (const auto product = packed.find(n); product != packed.end())
+      need(product->second.rounded.is_none() ? graph.operands(n)[0] : product->second.rounded);
+    else
+      for (ValueId v : graph.operands(n)) need(v);
   }
   return needed;
 }

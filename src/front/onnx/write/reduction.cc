@@ -2,8 +2,10 @@
 #include <bit>
 #include <limits>
 
+#include "front/onnx/write/packed_product.h"
 #include "front/onnx/write/registry.h"
 #include "ir/functional.h"
+#include "tensor/counting.h"
 
 // Writes ops that reduce, along whole axes or in windows, and what is counted in bits.
 
@@ -53,6 +55,7 @@ bool reduce_bits(Emit& e, Opcode combine, const Ints& axes) {
 }  // namespace
 
 bool export_reduce(Emit& e) {
+  if (const PackedProduct* packed = e.packed()) return export_packed(e, *packed);
   const std::string& kind = e.op().word("kind");
   const Ints& axes = e.op().ints("axes");
   const DType dtype = e.type(0).dtype();

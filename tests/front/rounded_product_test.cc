@@ -1,0 +1,207 @@
+// Products by weights of few bits whose data are rounded to bytes.
+
+#include "front/decoder/rounded_product.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/rng.h"
+#include "base/temporary_files.h"
+#include "front/onnx/onnx.h"
+#include "ir/functional.h"
+#include "ir/op_facts.h"
+#include "ir/reference/evaluate.h"
+#include "tests/front/onnx_testing.h"
+
+namespace hone::HONE_FILE {
+namespace {
+
+using namespace onnx_testing;  // NOLINT: operands of a node
+
+struct Case {
+  int64_t bits = 4, group = 32, inputs = 96, outputs = 5, rows = 3;
+  enum class Zeros { none, bytes, reals } zeros = Zeros::none;
+
+  int64_t groups() const { return (inputs + group - 1) / group; }
+};
+
+Case random_case(Rng& rng) {
+  Case c = {.bits = int64_t{2} << rng.below(3), .group = int64_t{16} << rng.below(3)};
+  c.inputs = rng.between(1, 150), c.outputs = rng.between(1, 9), c.rows = rng.between(1, 4);
+  c.zeros = static_cast<Case::Zeros>(rng.below(3));
+  return c;
+}
+
+// The operands of the files, and the numbers in them.
+struct Weights {
+  std::vector<int64_t> numbers;  // [outputs, groups * group]
+  std::vector<double> zeros;     // [outputs, groups]
+  Tensor bytes, scales, zero_bytes, zero_reals;
+};
+
+Tensor packed(const std::vector<int64_t>& numbers, int64_t row, int64_t bits, const Ints& dims) {
+  std::vector<int64_t> bytes;
+  for (size_t first = 0; first < numbers.size(); first += static_cast<size_t>(row)) {
+    const auto begin = std::ssize(bytes);
+    bytes.resize(bytes.size() + static_cast<size_t>((row * bits + 7) / 8));
+    for (int64_t i = 0; i < row; ++i)
+      bytes[static_cast<size_t>(begin + i * bits / 8)] |= numbers[first + static_cast<size_t>(i)]
+                                                          << (i * bits % 8);
+  }
+  return Tensor::from_integers(type_of(DType::u8, dims), bytes);
+}
+
+Weights weights_of(const Case& c, Rng& rng) {
+  const int64_t most = (int64_t{1} << c.bits) - 1, groups = c.groups();
+  Weights w;
+  std::vector<int64_t> zeros;
+  std::vector<double> scales;
+  for (int64_t i = 0; i < c.outputs * groups * c.group; ++i)
+    w.numbers.push_back(rng.between(0, most));
+  for (int64_t i = 0; i < c.outputs * groups; ++i) {
+    zeros.push_back(rng.between(0, most));
+    scales.push_back(std::ldexp(static_cast<double>(rng.between(3, 9)), -5));
+    w.zeros.push_back(c.zeros == Case::Zeros::none    ? static_cast<double>((most + 1) / 2)
+                      : c.zeros == Case::Zeros::bytes ? static_cast<double>(zeros.back())
+                                                      : static_cast<double>(zeros.back()) + 0.25);
+  }
+  w.bytes = packed(w.numbers, c.group, c.bits, {c.outputs, groups, c.group * c.bits / 8});
+  w.scales = reals({c.outputs, groups}, scales);
+  w.zero_bytes = packed(zeros, groups, c.bits, {c.outputs, (groups * c.bits + 7) / 8});
+  w.zero_reals = reals({c.outputs, groups}, w.zeros);
+  return w;
+}
+
+// Plain loops: data are rounded by rows and groups, products of bytes summed exactly.
+std::vector<double> plain_product(const Case& c, const Weights& w, std::span<const float> x) {
+  std::vector<double> y;
+  for (int64_t row = 0; row < c.rows; ++row)
+    for (int64_t n = 0; n < c.outputs; ++n) {
+      double sum = 0;
+      for (int64_t g = 0; g < c.groups(); ++g) {
+        const int64_t first = g * c.group, end = std::min(first + c.group, c.inputs);
+        float most = 0;
+        for (int64_t k = first; k < end; ++k)
+          most = std::max(most, std::abs(x[static_cast<size_t>(row * c.inputs + k)]));
+        const float inverse = most == 0 ? 0 : 127 / most;
+        int64_t products = 0, data = 0;
+        for (int64_t k = first; k < end; ++k) {
+          const auto q = static_cast<int64_t>(
+              std::nearbyint(x[static_cast<size_t>(row * c.inputs + k)] * inverse));
+          products +=
+              q * w.numbers[static_cast<size_t>((n * c.groups() + g) * c.group + k - first)];
+          data += q;
+        }
+        const auto at = static_cast<size_t>(n * c.groups() + g);
+        sum += (static_cast<double>(products) - w.zeros[at] * static_cast<double>(data)) *
+               w.scales.real_at(static_cast<int64_t>(at)) * static_cast<double>(most / 127);
+      }
+      y.push_back(sum);
+    }
+  return y;
+}
+
+std::string model_of_case(const Case& c, const Weights& w, int64_t level) {
+  std::vector<Operand> operands = {
+      reals({c.rows, c.inputs}, Numbers(static_cast<size_t>(c.rows * c.inputs), 1)),
+      constant(w.bytes), constant(w.scales)};
+  if (c.zeros == Case::Zeros::bytes) operands.push_back(constant(w.zero_bytes));
+  if (c.zeros == Case::Zeros::reals) operands.push_back(constant(w.zero_reals));
+  return node_model("MatMulNBits", 1, operands,
+                    {{"K", c.inputs},
+                     {"N", c.outputs},
+                     {"bits", c.bits},
+                     {"block_size", c.group},
+                     {"accuracy_level", level}},
+                    {.domain = "com.microsoft"});
+}
+
+Graph graph_of(const std::string& model) {
+  return *single_graph(parse_onnx(std::as_bytes(std::span(model)), "test.onnx", ".").value());
+}
+
+Tensor data_of(const Case& c, Rng& rng) {
+  std::vector<double> x;
+  for (int64_t i = 0; i < c.rows * c.inputs; ++i) x.push_back(rng.uniform(-3, 3));
+  return reals({c.rows, c.inputs}, x);
+}
+
+TEST(RoundedProducts, AreThoseOfPlainLoops) {
+  Rng rng(5);
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(i);
+    const Case c = random_case(rng);
+    const Weights w = weights_of(c, rng);
+    const Tensor x = data_of(c, rng);
+    const Graph graph = graph_of(model_of_case(c, w, kLevelOfBytes));
+    const std::vector<double> wanted = plain_product(c, w, x.as<float>());
+    const Tensor y = evaluate(graph, std::vector{x}, {.numerics = Numerics::rounded}).value()[0];
+    ASSERT_EQ(y.elements(), std::ssize(wanted));
+    double largest = 1;
+    for (double each : wanted) largest = std::max(largest, std::abs(each));
+    for (int64_t j = 0; j < y.elements(); ++j)
+      EXPECT_NEAR(y.real_at(j), wanted[static_cast<size_t>(j)], 1e-5 * largest) << j;
+  }
+}
+
+// Rows of zeros have no scale to divide by, and a NaN stays one.
+TEST(RoundedProducts, TakeZerosAndNaN) {
+  Rng rng(7);
+  const Case c = {.rows = 2};
+  const Weights w = weights_of(c, rng);
+  std::vector<double> x(static_cast<size_t>(2 * c.inputs), 0);
+  x[static_cast<size_t>(c.inputs)] = std::nan("");
+  const Graph graph = graph_of(model_of_case(c, w, kLevelOfBytes));
+  const Tensor y = evaluate(graph, std::vector{reals({2, c.inputs}, x)}, {}).value()[0];
+  for (int64_t n = 0; n < c.outputs; ++n) {
+    EXPECT_EQ(y.real_at(n), 0);
+    EXPECT_TRUE(std::isnan(y.real_at(c.outputs + n)));
+  }
+}
+
+size_t dots_of(const Graph& graph, DType result) {
+  size_t count = 0;
+  for (NodeId n : graph.nodes())
+    count += is_dot(graph.opcode(n)) && graph.type(graph.result(n)).dtype() == result;
+  return count;
+}
+
+TEST(RoundedProducts, AreForTheLevelThatAsksForThem) {
+  Rng rng(9);
+  const Case c;
+  const Weights w = weights_of(c, rng);
+  for (int64_t level : {0, 1, 2, 3})
+    EXPECT_EQ(dots_of(graph_of(model_of_case(c, w, level)), DType::f32), 1U) << level;
+  EXPECT_EQ(dots_of(graph_of(model_of_case(c, w, kLevelOfBytes)), DType::i32), 1U);
+  const std::string wrong = model_of_case(c, w, 5);
+  const auto refused = parse_onnx(std::as_bytes(std::span(wrong)), "test.onnx", ".");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(std::string(refused.error().what()), testing::HasSubstr("accuracy_level is 5"));
+}
+
+// They are written as they were read, and give the same bits again.
+TEST(RoundedProducts, AreWrittenAsTheyWereRead) {
+  Rng rng(11);
+  for (int i = 0; i < 20; ++i) {
+    SCOPED_TRACE(i);
+    const Case c = random_case(rng);
+    const Weights w = weights_of(c, rng);
+    const Graph graph = graph_of(model_of_case(c, w, kLevelOfBytes));
+    const TempDir folder = TempDir::create(testing::TempDir()).value();
+    const std::filesystem::path path = folder.path() / "model.onnx";
+    ASSERT_TRUE(save_onnx(path, model_of(graph), {}).ok());
+    const Graph again = *single_graph(load_onnx(path, {}).value());
+    EXPECT_EQ(dots_of(again, DType::i32), 1U);
+    EXPECT_EQ(again.node_count(), graph.node_count());
+    const Tensor x = data_of(c, rng);
+    const auto result = [&](const Graph& one) {
+      return evaluate(one, std::vector{x}, {.numerics = Numerics::rounded}).value()[0];
+    };
+    EXPECT_TRUE(result(again).same_bytes(result(graph)));
+  }
+}
+
+}  // namespace
+}  // namespace hone::HONE_FILE
