@@ -12,6 +12,8 @@ namespace {
 
 // Slots of taking numbers that share bytes out of them: of a vector, and of each lane on its own.
 constexpr double kUnpack = 1.5, kUnpackLane = 4;
+// Bytes of packed weights that lie apart take longer than numbers: no instruction gathers bytes.
+constexpr double kBytesApart = 2;
 
 }  // namespace
 
@@ -27,7 +29,8 @@ double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l
     return 2 * std::ceil(access.along[l].span / vector_);
   if (const double slots = slots_transposed(nest, access, l); slots > 0) return slots;
   const double lanes = nest.tile[l] / nest.instructions[l];
-  return lanes * (prices_.apart + displaced(access, l, nest.tile[l]));
+  const double apart = access.element == 1 && is_made(access.side) ? kBytesApart : 1;
+  return lanes * (apart * prices_.apart + displaced(access, l, nest.tile[l]));
 }
 
 // Slots of taking an element whose line others have displaced from the nearest cache. This happens

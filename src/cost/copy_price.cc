@@ -11,6 +11,9 @@ namespace hone {
 namespace {
 
 constexpr double kLeastRun = 4;  // neighbours that are worth a vector
+// A window is made row by row, and what rows of a block share, such as its scale, is made again for
+// each. Its scalar instructions take this part of the time of vectors.
+constexpr double kAgain = 0.25;
 
 }  // namespace
 
@@ -77,8 +80,11 @@ double KernelPrice::made_by_block(const Schedule& schedule, const Nest& nest, in
   double slots = slots_for(all, prices_.panel_copy), bytes = sizeof(float);
   for (Loops left = all; left != 0; left &= left - 1)
     bytes *= nest.block[static_cast<size_t>(std::countr_zero(left))];
-  for (const Work& work : work_)
-    if (work.side == side) slots += slots_for(work.loops, work.slots);
+  for (const Work& work : work_) {
+    if (work.side != side) continue;
+    slots += slots_for(work.loops, work.slots);
+    if (is_window && (work.loops & in_lanes) == 0) slots += slots_for(all, kAgain * work.slots);
+  }
   for (const Access& access : accesses_)
     if (access.side == side) slots += slots_for(access.loops, prices_.load);
   return slots + slots_behind_cache(bytes);

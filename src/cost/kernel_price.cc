@@ -35,7 +35,13 @@ double slots_of_step(const Graph& graph, NodeId node, DType dtype) {
   return picks_one(combine) ? kWithNan : slots_of(op.opcode(), dtype);
 }
 
-constexpr double kWiden = 1;        // slots to make f32 of f16 or bf16; panels have it as f32
+constexpr double kWiden = 1;  // slots to make f32 of f16 or bf16; panels have it as f32
+// A number that all lanes share, such as the scale of a block, is unpacked by scalar instructions
+// beside those of vectors. They take this part of the time of these.
+constexpr double kUnpackShared = 0.25;
+// Longer, where the numbers in a byte do not come out side by side: shifts are by what a loop says,
+// and each trip waits for it.
+constexpr double kFieldByField = 2;
 constexpr double kWidenedQuad = 5;  // slots without an instruction for four products
 constexpr double kWordCopies = 2;   // copying bytes into words takes as long as this many copies
 
@@ -99,7 +105,8 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
   add_accesses(facts, held);
   if (!window.empty())
     for (Access& access : accesses_) access.bytes = part_in_window(access);
-  for (const Access& access : accesses_) bytes_ += access.bytes;
+  find_fields();
+  for (const Access& access : accesses_) bytes_ += access.is_field ? 0 : access.bytes;
   for (const Work& work : work_) work_slots_ += slots_alone(work);
   of_kernel_ = features_of_kernel(facts);
   for (Algorithm algorithm : kAlgorithms)
@@ -183,11 +190,43 @@ void KernelPrice::add_accesses(const KernelFacts& facts, std::span<const ValueId
     }
 }
 
+// Packed weights are blocks of several fields: scales, and bytes of numbers. Whoever reads a block
+// has the lines of all of its fields.
+void KernelPrice::find_fields() {
+  const auto loops = [](const Access& access) { return std::popcount(access.loops); };
+  for (Access& access : accesses_)
+    access.is_field =
+        is_made(access.side) && std::ranges::any_of(accesses_, [&](const Access& other) {
+          const bool is_wider =
+              loops(other) > loops(access) || (loops(other) == loops(access) && &other < &access);
+          return &other != &access && other.side == access.side && other.value == access.value &&
+                 is_wider;
+        });
+  Loops all = 0;
+  for (const Work& work : work_)
+    if (is_made(work.side)) all |= work.loops;
+  for (const Access& access : accesses_)
+    if (is_made(access.side) && access.element == 1 && !access.is_field)
+      fields_ |= all & ~access.loops & ~((1U << parallel_) - 1);
+}
+
+// Slots of making numbers of packed weights, each time.
+double KernelPrice::slots_of_unpacking(const Nest& nest, const Work& work) const {
+  const bool is_shared = nest.lanes >= 0 && (work.loops >> nest.lanes & 1) == 0;
+  const double slots = work.slots * (is_shared ? kUnpackShared : 1);
+  for (Loops left = work.loops & fields_; left != 0; left &= left - 1) {
+    const auto l = static_cast<size_t>(std::countr_zero(left));
+    if (nest.tile[l] < loops_[l].extent) return slots * kFieldByField;
+  }
+  return slots;
+}
+
 KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) const {
   Access access = {.loops = array.loops,
                    .element = array.element,
                    .bytes = array.bytes,
                    .is_store = array.is_store,
+                   .value = array.value.index,
                    .side = array.side,
                    .run = array.run,
                    .jump = array.jump,
@@ -422,16 +461,18 @@ size_t KernelPrice::depth(const Nest& nest, Loops loops) const {
   return depth;
 }
 
-// How often something is computed that depends on these loops, in instructions.
-double KernelPrice::runs(const Nest& nest, Loops loops) const {
+// How often something is computed that depends on these loops, in instructions. `in_each_tile`:
+// tiles along other loops compute it anew, the last one as well, however small it is.
+double KernelPrice::runs(const Nest& nest, Loops loops, bool in_each_tile) const {
   const size_t depth = this->depth(nest, loops);
   double count = 1;
   for (Loops left = loops; left != 0; left &= left - 1)
     count *= nest.instructions[static_cast<size_t>(std::countr_zero(left))];
   for (size_t i = 0; i < nest.count; ++i) {
     const Nest::Step& step = nest.steps[i];
-    const bool counts = loops_[step.loop].is_result ? i < depth : (loops >> step.loop & 1) != 0;
-    if (counts) count *= step.trips;
+    const bool is_along = (loops >> step.loop & 1) != 0;
+    const bool counts = loops_[step.loop].is_result ? i < depth : is_along;
+    if (counts) count *= in_each_tile && !is_along ? std::ceil(step.trips) : step.trips;
   }
   return count;
 }
@@ -567,9 +608,12 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     // Products of words, and the numbers in a word that are unpacked together.
     const bool are_words = nest.word && (work.is_sum || work.side >= 0);
     const double needed = nest.is_cut(work.cut) ? work.share : 1;
-    const double count = needed * runs(nest, work.loops) / (are_words ? in_word_ : 1);
+    const bool is_unpacking = work.side >= 0;
+    const double count = needed * runs(nest, work.loops, is_unpacking) / (are_words ? in_word_ : 1);
     const double wide = side_by_side(nest, work.loops);
-    const double each = are_words && work.is_sum ? *nest.word : work.slots;
+    const double each = are_words && work.is_sum ? *nest.word
+                        : is_unpacking           ? slots_of_unpacking(nest, work)
+                                                 : work.slots;
     Place& place = place_of(work.loops);
     if (work.is_sum && nest.matrix) {
       place.slots += count * work.slots * *nest.matrix;

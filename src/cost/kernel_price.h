@@ -84,6 +84,8 @@ class KernelPrice {
     double bytes = 0;    // of the whole array; of what a stage passes on or reads: of its part
     bool is_store = false;
     bool is_held = false;     // passed on from stage to stage
+    bool is_field = false;    // of blocks of which another access has the lines
+    uint32_t value = 0;       // whose memory it is, in the body
     bool is_widened = false;  // f16 or bf16, for products in f32
     int side = -1;            // the operand of the contraction that it is
     double run = 1e300;       // the most neighbours that lie side by side
@@ -123,6 +125,8 @@ class KernelPrice {
   void add_accesses(const KernelFacts& facts, std::span<const ValueId> held);
   Access access_of(const KernelFacts::Array& array) const;
   double part_in_window(const Access& access) const;
+  void find_fields();
+  double slots_of_unpacking(const Nest& nest, const Work& work) const;
   Loops reductions_beside(Loops loops) const;
   void look_along(size_t loop, const std::vector<double>& first, Access& access) const;
   KernelTerms terms(const Schedule& schedule, double limit, Features* features) const;
@@ -155,7 +159,7 @@ class KernelPrice {
   double run_of(const Nest& nest, const Access& access, size_t loop) const;
   double slots_transposed(const Nest& nest, const Access& access, size_t loop) const;
   size_t depth(const Nest& nest, Loops loops) const;
-  double runs(const Nest& nest, Loops loops) const;
+  double runs(const Nest& nest, Loops loops, bool in_each_tile = false) const;
   bool is_beside(const Nest& nest, size_t step, const Access& access, size_t depth) const;
   double side_by_side(const Nest& nest, Loops loops) const;
   double slots_apart(const Nest& nest, const Access& access, size_t loop) const;
@@ -206,6 +210,7 @@ class KernelPrice {
   bool is_whole_ = true;  // not a part of the results
   std::vector<Work> work_;
   std::array<bool, 2> is_made_ = {};  // by operand of the contraction: the kernel computes it
+  Loops fields_ = 0;  // of the reduction: their points are in the same bytes of packed weights
   std::vector<Access> accesses_;
   double work_slots_ = 0;  // of all points, one after another
   double bytes_ = 0;       // of all arrays

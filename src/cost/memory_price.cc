@@ -8,6 +8,12 @@
 // Prices bytes from caches and memory.
 
 namespace hone {
+namespace {
+
+constexpr double kKept = 0.5;                // of a cache, for what is to stay there
+constexpr double kKeptBesideStreams = 0.75;  // where all else is read once
+
+}  // namespace
 
 // The bytes of an array that a block touches: windows that overlap count once.
 double KernelPrice::part_in_window(const Access& access) const {
@@ -72,7 +78,7 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     const Packing packing = nest.packing(access);
     std::array<double, kMaxLoops> inside = nest.tile;
     touched[a][nest.count] = footprint(access, inside, packing);
-    counted.tile_bytes += touched[a][nest.count].bytes;
+    if (!access.is_field) counted.tile_bytes += touched[a][nest.count].bytes;
     for (size_t i = nest.count; i-- > 0;) {
       const Nest::Step& step = nest.steps[i];
       inside[step.loop] *= step.trips;
@@ -80,15 +86,18 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
       touched[a][i] = is_more ? footprint(access, inside, packing) : touched[a][i + 1];
     }
   }
+  // Packed weights go through a cache in few bytes, beside what stays there.
+  const bool streams = is_made(1) && nest.packings[1] == Packing::no;
   double slowest = 0;
   for (size_t c = 0; c < target_.caches.size(); ++c) {
     const CacheLevel& cache = target_.caches[c];
     const bool is_last = c + 1 == target_.caches.size();
     const double bytes_of_cache = static_cast<double>(cache.bytes);
     const double sharers = std::min(threads, static_cast<double>(cache.cores));
-    const double capacity = bytes_of_cache / 2;
+    const double capacity = bytes_of_cache * (streams ? kKeptBesideStreams : kKept);
     // Bytes that have no room beside each other. Words that fill pages have a place for each line.
     const auto taken = [&](size_t a, size_t level) {
+      if (accesses_[a].is_field) return 0.0;
       const Footprint& part = touched[a][level];
       const bool fills = nest.word && part.bytes >= part.apart * kPage;
       const bool meet = part.apart > bytes_of_cache / kPage && !fills;

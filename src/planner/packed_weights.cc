@@ -21,7 +21,7 @@ class PackedWeights : public ChainJoiner {
   bool may_be_one(const KernelBody& /*body*/) const override { return true; }
   // The price of a kernel does not see that wide weights take the place of what others keep in
   // caches, and memory.
-  double paying_part() const override { return 1.25; }
+  double paying_part() const override { return 1.3; }
 
   // Moves and elementwise ops on constants that take less memory than what is made of them, and on
   // places in them.

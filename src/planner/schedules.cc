@@ -50,7 +50,6 @@ class Chooser {
     consider({});
     HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
     unroll_fields();
-    share_unpacked();
     return {*best_, least_};
   }
 
@@ -74,6 +73,7 @@ class Chooser {
   void improve(const Schedule& nest) {
     if (target_.gpu) return improve_for_gpu(nest);
     if (best_) improve_nest();
+    if (best_) try_shared_unpacking();
     if (on_.gemm && facts_.contraction.ok()) {
       try_gemm(nest, *facts_.contraction, Products::plain);
       if (has_open_sizes(space_))
@@ -438,15 +438,13 @@ class Chooser {
     least_ = price_->seconds(*next, std::numeric_limits<double>::infinity());
   }
 
-  // A few rows read the same weights. A nest with lanes along the bytes of a block unpacks them
-  // once for all, and has the sums of all rows in registers. Prices count what it unpacks for each
-  // row, and take gathers of bytes across blocks for loads. So it comes whatever they say, and the
-  // price stays that of the best by price. 4 rows by 1536 x 576 weights of Q4_1 take 0.3 of the
-  // time of a gemm on a Zen 3.
-  void share_unpacked() {
+  // Several rows read the same weights. A nest with lanes along the bytes of a block unpacks them
+  // once for all rows that are side by side in registers. These may lie along several dims, and the
+  // search changes one after another.
+  void try_shared_unpacking() {
     const int last = dims() - 1;
-    if (!on_.unroll || !on_.reduction_lanes || target_.gpu || !computes_weights() ||
-        !facts_.contraction.ok() || last < space_.parallel || !has_blocks_along(last))
+    if (!on_.unroll || !on_.reduction_lanes || !computes_weights() || last < space_.parallel ||
+        !has_blocks_along(last))
       return;
     Schedule next = plain_nest(space_.parallel);
     std::vector<int> row_dims;
@@ -455,16 +453,16 @@ class Chooser {
       if (site_.is_open(dim)) return;
       const auto at = static_cast<size_t>(dim);
       if (!facts_.contraction->sides[0][at] || facts_.contraction->sides[1][at]) continue;
-      rows *= extent(dim);
+      rows = std::min(rows * extent(dim), kMostRows);
       row_dims.push_back(dim);
       std::erase(next.order, dim);
       next.order.push_back(dim);
     }
     const auto points = static_cast<int64_t>(vector_bytes(target_.isa) / sizeof(float));
     const int64_t lanes = std::min(points, extent(last));
-    if (rows > kMostRows || lanes < kLeastRun) return;
+    if (lanes < kLeastRun) return;
     next.lanes = {{last, lanes}};
-    next.threads = std::min(best_->threads, 1);
+    next.threads = threads_ < 2 ? 0 : 1;
     // Formats of many fields have room for fewer rows.
     for (; rows > 1; rows /= 2) {
       // All of the last rows, then some of those before: about `rows` together.
@@ -474,11 +472,9 @@ class Chooser {
         set(next.unroll, row_dims[i], count);
         left /= count;
       }
-      if (std::optional<Schedule> shared = with_fields(next)) {
-        best_ = std::move(shared);
-        return;
-      }
+      if (const std::optional<Schedule> shared = with_fields(next)) consider(*shared);
     }
+    try_threads();
   }
 
   // Decides if neighbours along the dim are neighbours of bytes in blocks of several fields.

@@ -239,5 +239,41 @@ TEST(PackedWeights, FewRowsShareWhatIsUnpacked) {
     }
 }
 
+// The rows of a product, in these dims, by weights in blocks.
+Graph product_of_rows(const Dims& rows, BlockFormat format) {
+  const BlockLayout& layout = layout_of(format);
+  Builder b("blocks");
+  const Type stored = Type::get(DType::u8, {kColumns, kDepth / layout.elements * layout.bytes});
+  const Value w = unpacked_as_they_lie(b.constant(bytes_of(stored), "w"), format);
+  Dims dims = rows;
+  Ints of_data, of_weights;
+  for (int d = 1; d < w.rank(); ++d) {
+    of_data.push_back(static_cast<int64_t>(dims.size()));
+    of_weights.push_back(d);
+    dims.push_back(w.dim(d));
+  }
+  const Value x = b.parameter("x", DType::f32, dims);
+  return prepare(b.finish({dot_general(x, w, {}, {}, of_data, of_weights)}).value()).value();
+}
+
+// Few rows share what a nest unpacks in registers. Many rows are worth a copy of the weights: a
+// matter of price.
+TEST(PackedWeights, AreSharedByAsManyRowsAsThatPays) {
+  const auto schedule_of = [](int64_t rows) {
+    const Graph graph = product_of_rows({rows}, BlockFormat::q4_1);
+    return *planned_kernels(graph, plan_of(graph)).value().begin()->second.schedule;
+  };
+  for (int64_t rows : {2, 4, 8}) EXPECT_NE(schedule_of(rows).if_is<NestFields>(), nullptr) << rows;
+  for (int64_t rows : {256, 1024})
+    EXPECT_NE(schedule_of(rows).if_is<GemmFields>(), nullptr) << rows;
+}
+
+TEST(PackedWeights, JoinTheProductOfRowsInSeveralDims) {
+  for (const Dims& rows : {Dims{2, 4}, Dims{2, 2, 2}, Dims{2, 3, 4}, Dims{3, 5, 7}}) {
+    const Graph graph = product_of_rows(rows, BlockFormat::q4_1);
+    EXPECT_EQ(kernels_of(graph), 1U) << rows.size() << " dims";
+  }
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE
