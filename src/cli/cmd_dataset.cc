@@ -177,6 +177,9 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   const Console::Keeping keeping(console);
   const BuiltSet built = HONE_TRY(build_data_set(folder, programs, target, options));
   console.write(built_text(built));
+  if (built.failed > 0 && built.failed == built.wanted)
+    return over_limit("none of the {} kernels can be measured", built.wanted)
+        .with_hint("the lines above say why, kernel by kernel");
   return built.was_cancelled ? console.cancel().check() : Status();
 }
 

@@ -184,8 +184,8 @@ class SetBuilder {
   // The planner's schedule alone.
   Status time(const ProgramKernel& row) {
     const Result<KernelTime> time =
-        time_planned( HONE_TRY(kernel_of(row)), target_, known_, meter_options(options_));
-    if (!time.ok()) return {};  // interrupted
+        time_planned(HONE_TRY(kernel_of(row)), target_, known_, meter_options(options_));
+    if (!time.ok()) return unless_interrupted(time.error());
     ++result_.collected;
     return {};
   }
@@ -251,6 +251,11 @@ class SetBuilder {
         .value();
   }
 
+  // Whoever interrupts a build keeps what it has.
+  static Status unless_interrupted(const Error& error) {
+    return error.code() == ErrorCode::interrupted ? Status() : Status(error);
+  }
+
   Status collect(const ProgramKernel& row, size_t number) {
     if (HONE_TRY(set_.log().text(kCollected, key_of(row)))) {
       ++result_.collected;
@@ -261,8 +266,13 @@ class SetBuilder {
     const Status status = collect(kernel, row, timer, number % kRepeatEach == 0);
     result_.compiles += timer.compiles();
     result_.refused += timer.refused();
-    if (status.ok() || status.error().code() == ErrorCode::interrupted) return {};
+    if (status.ok()) return {};
+    if (Status ends = unless_own(status.error(), options_.device.get()); !ends.ok())
+      return unless_interrupted(ends.error());
     leave_out(name_of(row), status.error());
+    ++result_.failed;
+    // A driver may take later what it refuses now: another process may have the memory.
+    if (options_.device != nullptr) return {};
     // A later build need not try again.
     return set_.log().know(kCollected, key_of(row), detail_of(status.error().what()));
   }

@@ -90,6 +90,7 @@ struct BuiltSet {
   int64_t programs = 0, kernels = 0;  // that the set has
   int64_t collected = 0;              // kernels that have all their schedules
   int64_t wanted = 0;                 // kernels that were to be collected
+  int64_t failed = 0;                 // of these: they cannot be measured
   int64_t taken = 0;                  // records, from the other log
   int64_t compiles = 0, reused = 0;
   int64_t refused = 0;                     // races

@@ -93,8 +93,7 @@ Result<KernelTime> time_planned(const DefaultKernel& kernel, const Target& targe
                                 MeasuredKernels& known, const MeterOptions& meter) {
   KernelTimer timer(kernel.facts, kernel.planned, target, known, meter);
   const Result<std::vector<double>> seconds = timer.seconds({&kernel.planned, 1});
-  if (!seconds.ok() && seconds.error().code() == ErrorCode::interrupted)
-    return Error(seconds.error());
+  if (!seconds.ok()) HONE_TRY(unless_own(seconds.error(), meter.device.get()));
   const std::optional<KernelTime> time = HONE_TRY(known_time(kernel, target, known, meter));
   return time.value_or(KernelTime{std::numeric_limits<double>::infinity()});
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cost/cost.h"
@@ -65,7 +67,7 @@ Result<std::vector<DefaultKernel>> kernels_of_other_groups(const Graph& graph, c
                                                            const Cost& cost, int64_t threads,
                                                            size_t plans, uint64_t seed);
 
-// The time of the planner's schedule; infinity: it cannot be measured.
+// The time of the planner's schedule; infinity: it cannot be measured. Errors end all measuring.
 Result<KernelTime> time_planned(const DefaultKernel& kernel, const Target& target,
                                 MeasuredKernels& known, const MeterOptions& meter);
 

@@ -124,11 +124,9 @@ Result<double> GpuRace::sample(const Runner& runner) const {
 Status GpuRace::race_one(const KernelCandidate& candidate, const Result<GpuKernel>& gpu,
                          int64_t rounds, Measured& result, Measured& champion) {
   if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
-  // The GPU is lost if the champion does not run any more.
   const auto fails = [&](const Error& why) -> Status {
     result = {.outcome = Outcome::refused, .detail = why.what()};
-    HONE_TRY(sample(champion_));
-    return {};
+    return unless_own(why, options_.device.get());
   };
   if (!gpu.ok()) return fails(gpu.error());
   const Result<Runner> other = runner(candidate, *gpu);
@@ -210,7 +208,7 @@ Result<PlanDuel> gpu_duel(const std::shared_ptr<const CudaDevice>& device, const
   const Result<std::vector<Tensor>> actual =
       loaded.ok() ? (*loaded)->run(inputs) : Result<std::vector<Tensor>>(loaded.error());
   if (!actual.ok()) {
-    HONE_TRY(a.code->run(inputs));  // or the GPU is lost
+    HONE_TRY(unless_own(actual.error(), device.get()));
     result.outcome = Outcome::refused;
     result.detail = actual.error().what();
     return result;

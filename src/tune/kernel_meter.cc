@@ -7,6 +7,7 @@
 #include "base/forked.h"
 #include "base/subprocess.h"
 #include "kernel/prepared.h"
+#include "runtime/cuda/device.h"
 #include "tune/gpu_race.h"
 
 namespace hone {
@@ -98,6 +99,13 @@ std::string MeterConditions::text() const {
                      all_cold                               ? "all"
                      : flags.find('1') == std::string::npos ? "none"
                                                             : flags);
+}
+
+Status unless_own(const Error& error, const CudaDevice* device) {
+  if (error.code() == ErrorCode::interrupted) return Status(error);
+  if (device == nullptr || device->answers().ok()) return {};
+  return Error(error).with_hint(
+      "the GPU is lost; the same command in a new process goes on after what was measured");
 }
 
 Result<KernelMeter> KernelMeter::make(KernelCandidate champion, const Target& target,

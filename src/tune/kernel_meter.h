@@ -45,6 +45,10 @@ struct MeterOptions {
   std::function<Result<std::string>(const KernelCandidate&, const Target&)> compile = object_of;
 };
 
+// Nothing, if the error is that of one candidate and others can be measured. Otherwise the error,
+// which ends all of it: somebody has cancelled, or the GPU is lost. Null: a CPU runs them.
+Status unless_own(const Error& error, const CudaDevice* device);
+
 struct Measured {
   Outcome outcome = Outcome::refused;
   std::string detail = {};           // why there are no samples

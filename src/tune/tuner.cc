@@ -250,7 +250,7 @@ class Tuner {
       const Result<const Plan*> plan = other.code->plan();
       if (plan.ok() && std::ranges::find(seen, **plan) != seen.end()) continue;
       const Result<const Image*> image = other.code->image();
-      if (!image.ok()) HONE_TRY(unless_cancelled(image.error()));
+      if (!image.ok()) HONE_TRY(unless_own(image.error()));
       if (!image.ok()) continue;
       seen.push_back(other.plan());
       const PlanDuel fight = HONE_TRY(fought(*default_, other, kForDuel));
@@ -276,7 +276,7 @@ class Tuner {
     show("the log's plan");
     Contender other = contender(graph_, known->plan, options_.heuristics, options_.cancel);
     if (const Result<const Image*> image = other.code->image(); !image.ok()) {
-      HONE_TRY(unless_cancelled(image.error()));
+      HONE_TRY(unless_own(image.error()));
       tell("the log's plan does not fit any more");
       return {};
     }
@@ -372,7 +372,7 @@ class Tuner {
     plan.threads = best_->threads;
     Contender other = contender(graph_, std::move(plan), best_->heuristics, options_.cancel);
     const Result<const Image*> image = other.code->image();
-    if (!image.ok()) return unless_cancelled(image.error());
+    if (!image.ok()) return unless_own(image.error());
     HONE_TRY(challenge(std::move(other), kTuneRewrites, "rewrites"));
     take_graph();
     return {};
@@ -397,7 +397,7 @@ class Tuner {
       if (!plan) return {};
       Contender other = contender(prepared_, *plan, best_->heuristics, options_.cancel);
       const Result<const Image*> image = other.code->image();
-      if (!image.ok()) return unless_cancelled(image.error());
+      if (!image.ok()) return unless_own(image.error());
       const bool learned = HONE_TRY(measure_kernels_of_one(*best_, other));
       const double now = HONE_TRY(price(best_->program(), times_)).total();
       const double then = HONE_TRY(price(other.program(), times_)).total();
@@ -425,7 +425,7 @@ class Tuner {
         if (left() < for_confirming() + for_duel()) return learned;
         KernelTimer timer(use.facts, use.schedule, target_, known_, meter_of(use));
         const Result<std::vector<double>> seconds = timer.seconds({&use.schedule, 1});
-        if (!seconds.ok()) HONE_TRY(unless_cancelled(seconds.error()));
+        if (!seconds.ok()) HONE_TRY(unless_own(seconds.error()));
         if (!seconds.ok()) continue;  // it has its price
         times_.set(use.hash, use.schedule, seconds->front());
         learned = true;
@@ -448,7 +448,7 @@ class Tuner {
       if (shape_of(*plan) == shape_of(best_->plan())) continue;
       const Result<const Image*> image = other.code->image();
       compile_seconds_ = std::max(compile_seconds_, elapsed() - began);
-      if (!image.ok()) HONE_TRY(unless_cancelled(image.error()));
+      if (!image.ok()) HONE_TRY(unless_own(image.error()));
       if (!image.ok()) continue;
       HONE_TRY(
           challenge(std::move(other), kind_of(flag), fmt::format("without '{}'", name_of(flag))));
@@ -469,8 +469,8 @@ class Tuner {
 
   bool has_edits() const { return options_.tries_layouts || options_.tries_groups; }
 
-  static Status unless_cancelled(const Error& error) {
-    return error.code() == ErrorCode::interrupted ? Status(error) : Status();
+  Status unless_own(const Error& error) const {
+    return hone::unless_own(error, options_.device.get());
   }
 
   // Weights that no cache holds come from memory in every run.
@@ -498,8 +498,7 @@ class Tuner {
                         fmt::format("kernel {} of {}", i + 1, all.size()), tuned);
       rest -= use.weight;
     }
-    if (!status.ok())
-      HONE_TRY(unless_cancelled(status.error()).ok() ? std::move(status) : Status());
+    if (!status.ok() && status.error().code() != ErrorCode::interrupted) return status;
     if (status.ok()) HONE_TRY(choose_in_model(tuned));
     HONE_TRY(take_schedules(std::move(tuned), status.ok() ? options_.cancel : nullptr));
     return status;
@@ -542,7 +541,7 @@ class Tuner {
     Result<TunedKernel> kernel =
         tune_kernel(use.facts, use.schedule, target_, *cost_, known_, options);
     if (!kernel.ok()) {
-      HONE_TRY(unless_cancelled(kernel.error()));
+      HONE_TRY(unless_own(kernel.error()));
       tell("{}: {}", what, kernel.error().what());
       return {};
     }

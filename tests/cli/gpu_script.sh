@@ -50,6 +50,6 @@ if [[ -e $fake ]]; then
   grep -q "^== check mlp: FAILED" fake.txt
   grep -q "the GPU failed while hone" fake.txt
   grep -q "^== bench mlp: FAILED" fake.txt
-  grep -q "^== data set: good" fake.txt
+  grep -q "^== data set: FAILED" fake.txt
   grep -q "left out: kernel" fake.txt
 fi

@@ -16,26 +16,30 @@ Status GpuBacking::add(const FakeCuda& cuda, const Program& program, const Targe
   const GpuCode code = HONE_TRY(compile_gpu_kernels(program, gpu, default_pool(), {}));
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     if (!code.on_cpu[k].empty()) return check_failed("on the CPU: {}", code.on_cpu[k]);
-    HONE_TRY(add(cuda, code.gpu[k], program.kernels[k].tiles, works));
+    HONE_TRY(add_code(cuda, code.gpu[k], program.kernels[k].tiles, {.works = works}));
   }
   return {};
 }
 
 Status GpuBacking::add(const FakeCuda& cuda, const TileProgram& shown, const TileProgram& run,
-                       const Target& gpu, int64_t works) {
-  return add(cuda, HONE_TRY(compile_for_gpu(shown, gpu.gpu->capability, kGpuSymbol)), run, works);
+                       const Target& gpu, int64_t works, const fake::Fate& fate) {
+  return add_code(cuda, HONE_TRY(compile_for_gpu(shown, gpu.gpu->capability, kGpuSymbol)), run,
+                  {.works = works, .fate = fate});
 }
 
-Status GpuBacking::add_any(const FakeCuda& cuda, const TileProgram& run, int64_t works) {
+Status GpuBacking::add_any(const FakeCuda& cuda, const TileProgram& run, int64_t works,
+                           const fake::Fate& fate) {
   const TileProgram form = simt_form(run);
   GpuKernel any;
   any.phases.resize(1);
   any.phases[0].symbol = phase_symbols(form, kGpuSymbol).at(0);
-  return add(cuda, any, run, works, trips_of(form.phases.at(0), form).value());
+  return add_code(
+      cuda, any, run,
+      {.works = works, .trips = trips_of(form.phases.at(0), form).value(), .fate = fate});
 }
 
-Status GpuBacking::add(const FakeCuda& cuda, const GpuKernel& shown, const TileProgram& run,
-                       int64_t works, int64_t trips) {
+Status GpuBacking::add_code(const FakeCuda& cuda, const GpuKernel& shown, const TileProgram& run,
+                            fake::Backing backing) {
   const TileProgram form = serial_form(simt_form(run));
   const std::string object = HONE_TRY(compile_like_gpu(run, HONE_TRY(host_target()), kGpuSymbol));
   objects_.push_back(
@@ -45,14 +49,12 @@ Status GpuBacking::add(const FakeCuda& cuda, const GpuKernel& shown, const TileP
   for (const GpuPhase& phase : shown.phases) {
     const void* const function = objects_.back()->function(phase.symbol);
     if (function == nullptr) return check_failed("there is no function '{}'", phase.symbol);
-    cuda.add(shown.ptx, phase.symbol,
-             {.function = reinterpret_cast<PhaseFn>(const_cast<void*>(function)),
-              .buffers = static_cast<int>(buffers),
-              .symbols = static_cast<int>(symbols_of(form).size()),
-              .cpu_scratch_bytes = scratch_layout(form).bytes.value(),
-              .thread_scratch_bytes = phase.scratch_bytes,
-              .works = works,
-              .trips = trips});
+    backing.function = reinterpret_cast<PhaseFn>(const_cast<void*>(function));
+    backing.buffers = static_cast<int>(buffers);
+    backing.symbols = static_cast<int>(symbols_of(form).size());
+    backing.cpu_scratch_bytes = scratch_layout(form).bytes.value();
+    backing.thread_scratch_bytes = phase.scratch_bytes;
+    cuda.add(shown.ptx, phase.symbol, backing);
   }
   return {};
 }

@@ -19,14 +19,15 @@ class GpuBacking {
   Status add(const FakeCuda& cuda, const Program& program, const Target& gpu, int64_t works = 1);
   // The kernel `shown`, as which `run` runs; their buffers are equal.
   Status add(const FakeCuda& cuda, const TileProgram& shown, const TileProgram& run,
-             const Target& gpu, int64_t works = 1);
+             const Target& gpu, int64_t works = 1, const fake::Fate& fate = {});
   // The same for each kernel that is not added: all have these buffers, and one phase.
-  Status add_any(const FakeCuda& cuda, const TileProgram& run, int64_t works = 1);
+  Status add_any(const FakeCuda& cuda, const TileProgram& run, int64_t works = 1,
+                 const fake::Fate& fate = {});
   size_t kernels() const { return objects_.size(); }
 
  private:
-  Status add(const FakeCuda& cuda, const GpuKernel& shown, const TileProgram& run, int64_t works,
-             int64_t trips = 0);
+  Status add_code(const FakeCuda& cuda, const GpuKernel& shown, const TileProgram& run,
+                  fake::Backing backing);
 
   std::vector<std::shared_ptr<const ObjectCode>> objects_;
 };

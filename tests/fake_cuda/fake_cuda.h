@@ -24,6 +24,13 @@ struct Gpu {
   int failing_code = 0;
 };
 
+// The fate of a kernel, beside its results.
+struct Fate {
+  int fails = 0;                // the code that its launches end with; 0: they are good
+  bool is_refused = false;      // by the driver's compiler
+  int64_t* launches = nullptr;  // counts those that have run
+};
+
 // One function of a kernel (runtime/cuda/gpu_kernel.h).
 struct Backing {
   PhaseFn function = nullptr;
@@ -33,6 +40,7 @@ struct Backing {
   int64_t thread_scratch_bytes = 0;  // GpuPhase::scratch_bytes
   int64_t works = 1;                 // microseconds that a launch takes
   int64_t trips = 0;                 // each launch has all of these; 0: those that it says
+  Fate fate = {};
 };
 
 // The functions of the library beside those of the driver, by their names there.

@@ -193,6 +193,8 @@ Code Machine::drain(const FakeStream& until) {
 Code Machine::run(const FakeFunction& function, std::vector<uint64_t> words, int64_t threads) {
   const Backing& of = function.backing;
   works += of.works - 1;
+  if (of.fate.launches != nullptr) ++*of.fate.launches;
+  if (of.fate.fails != cuda::kGood) return of.fate.fails;
   std::vector<void*> buffers;
   for (int i = 0; i < of.buffers; ++i) {
     if (memory(words[static_cast<size_t>(i)], 0) == nullptr)

@@ -171,6 +171,22 @@ TEST_F(GpuRaceTest, DuelsOfPlansTellTheFasterOne) {
   EXPECT_TRUE(fight(*one, *two, {.seconds = 0.01, .most_seconds = 1e-6}).lacks_time);
 }
 
+// The schedule that it begins with is sound, and no other is.
+TEST_F(GpuRaceTest, TuningEndsWithAGpuThatIsLost) {
+  const Graph graph = parse_graph(kExp).value();
+  Compilation usual(graph, target_);
+  const TileProgram planned = (*usual.program())->kernels[0].tiles;
+  ASSERT_TRUE(backing_.add(cuda_, planned, planned, target_, 800).ok());
+  ASSERT_TRUE(backing_.add_any(cuda_, planned, 200, {.fails = 700}).ok());
+  TuneOptions options = {.seconds = 15, .threads = target_.cores};
+  options.device = device_;
+  ASSERT_TRUE(try_only(options, "schedules").ok());
+  const Result<Tuned> tuned = tune(graph, target_, options);
+  ASSERT_FALSE(tuned.ok());
+  EXPECT_THAT(tuned.error(), says("CUDA_ERROR_ILLEGAL_ADDRESS...the GPU is lost"));
+  cuda_.reset({});
+}
+
 TEST_F(GpuRaceTest, TuningFindsTheFastestScheduleAndKeepsIt) {
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   const std::unique_ptr<Log> log = Log::open((folder.path() / "log.db").native()).value();

@@ -64,6 +64,11 @@ Status CudaDevice::enter() const {
   return check(call().cuCtxSetCurrent(context_), "entered its context");
 }
 
+Status CudaDevice::answers() const {
+  HONE_TRY(enter());
+  return check(call().cuStreamSynchronize(nullptr), "asked whether it is lost");
+}
+
 Result<int64_t> CudaDevice::attribute(int which) const {
   int value = 0;
   HONE_TRY(check(call().cuDeviceGetAttribute(&value, which, device_),

@@ -53,6 +53,8 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
     return driver_->check(code, doing);
   }
   Status enter() const;
+  // An error: the GPU is lost, and nothing runs on it any more. Waits for the default stream.
+  Status answers() const;
   // Before something is given back, which is tried in any case: a lost device refuses both, and
   // what it had is gone with it.
   void enter_to_give_back() const { (void)call().cuCtxSetCurrent(context_); }
