@@ -143,9 +143,10 @@ Status HonecFile::read_sections() {
   std::memcpy(&header, bytes_.data(), sizeof header);
   if (std::memcmp(header.magic, honec::kMagic, sizeof header.magic) != 0)
     return bad_input("it is not a compiled model: it does not begin like one");
-  if (header.version < honec::kVersion || header.version > honec::kMeshVersion)
-    return unsupported("it is a compiled model of version {}, but this hone reads version {} to {}",
-                       header.version, honec::kVersion, honec::kMeshVersion)
+  if (!honec::has_version(header.version))
+    return unsupported(
+               "it is a compiled model of version {}, but this hone reads versions {}, {} and {}",
+               header.version, honec::kVersion, honec::kMeshVersion, honec::kGpuVersion)
         .with_hint("compile the model again with this hone");
   version_ = header.version;
   if (header.file_bytes != bytes_.size())

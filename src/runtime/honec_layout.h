@@ -16,9 +16,13 @@ namespace hone::honec {
 inline constexpr char kMagic[8] = {0x7f, 'h', 'o', 'n', 'e', 'c', '\r', '\n'};
 // The version of the format, and of the calls of its code (kernel_abi.h). A file with code for GPUs
 // has a version of its own, and one with a mesh, too: an older hone refuses both by their numbers.
+// Version 6 was code for GPUs that does not say how its buffers lie.
 inline constexpr uint32_t kVersion = 5;
-inline constexpr uint32_t kGpuVersion = 6;
 inline constexpr uint32_t kMeshVersion = 7;
+inline constexpr uint32_t kGpuVersion = 8;
+constexpr bool has_version(uint32_t version) {
+  return version == kVersion || version == kMeshVersion || version == kGpuVersion;
+}
 
 // In the order metadata, segments or division, program, code, weights. `segments` are there if the
 // model has several, `division` if several devices divide its batch. There is one `program` for

@@ -205,7 +205,7 @@ Result<GpuKernel> read_gpu_kernel(Cursor& in, image::Kernel& kernel, const Head&
     if (const Status good = check_block(made, kMaxGpuShared); !good.ok()) return wrong(good);
   }
   gpu.ptx = *std::exchange(kernel.object, nullptr);
-  if (const Status good = check_ptx(gpu); !good.ok()) return wrong(good);
+  if (const Status good = check_code(gpu); !good.ok()) return wrong(good);
   return gpu;
 }
 

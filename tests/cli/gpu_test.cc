@@ -185,7 +185,7 @@ TEST_F(Gpu, AFileHasCodeForEachGpuThatIsAskedFor) {
   ASSERT_TRUE(run({"compile", model, "--target", "sm_90", "--cache", "none", "-o", file}).ok());
   EXPECT_THAT(said_, testing::HasSubstr("for sm_90; sm_80; "));
   ASSERT_TRUE(run({"inspect", file}).ok());
-  EXPECT_THAT(said_, testing::HasSubstr("version 6 of the format"));
+  EXPECT_THAT(said_, testing::HasSubstr("version 8 of the format"));
   EXPECT_THAT(said_, testing::HasSubstr("sm_90, SMs 132"));
 
   ASSERT_TRUE(add_kernels({"run", model, "--target", "sm_90", "--cache", "none"}).ok());

@@ -422,6 +422,12 @@ TEST(GpuFile, DamageIsFound) {
     table.header.version = honec::kVersion;
     EXPECT_THAT(parse(table.sealed()), refuses(ErrorCode::bad_input, "section 1...program"));
   }
+  {
+    Table table = good;  // whose code did not say how its buffers lie
+    table.header.version = 6;
+    EXPECT_THAT(parse(table.sealed()),
+                refuses(ErrorCode::unsupported, "version 6...8...compile the model again"));
+  }
   for (int64_t capability : {0, 79, 1000}) {
     Table table = good;
     std::memcpy(table.bytes.data() + table.sections[1].offset, &capability, sizeof capability);

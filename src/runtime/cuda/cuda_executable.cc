@@ -255,7 +255,7 @@ Status CudaExecutable::check_kernels(const GpuImage& image) const {
       return unsupported("it is for sm_{}, and the GPU '{}' is sm_{}", code.capability,
                          device_->name(), device_->capability())
           .within(place);
-    Status good = check_ptx(code);
+    Status good = check_code(code);
     for (const GpuPhase& phase : code.phases)
       if (good.ok()) good = check_block(phase, most_shared);
     if (!good.ok()) return std::move(good).error().within(place);

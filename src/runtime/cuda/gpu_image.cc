@@ -1,5 +1,8 @@
 #include "runtime/cuda/gpu_image.h"
 
+#include <bit>
+
+#include "runtime/cuda/device.h"
 #include "runtime/kernel_abi.h"
 
 namespace hone {
@@ -21,14 +24,17 @@ Status check_block(const GpuPhase& phase, int64_t most_shared) {
       phase.block_threads, phase.shared_bytes, phase.scratch_bytes);
 }
 
-Status check_ptx(const GpuKernel& kernel) {
+Status check_code(const GpuKernel& kernel) {
   if (kernel.ptx.empty()) return bad_input("its PTX is empty");
   if (const size_t zero = kernel.ptx.find('\0'); zero != std::string::npos)
     return bad_input("its PTX ends at byte {} of {}, which is 0", zero, kernel.ptx.size());
-  if (kernel.alignment < 1 || kernel.alignment > kMaxGpuAlignment ||
-      (kernel.alignment & (kernel.alignment - 1)) != 0)
-    return bad_input("its buffers begin at multiples of {} bytes, which is no power of 2 up to {}",
-                     kernel.alignment, kMaxGpuAlignment);
+  if (kernel.alignment < 1 || kernel.alignment > CudaMemory::kAlignment ||
+      !std::has_single_bit(static_cast<uint64_t>(kernel.alignment)))
+    return bad_input(
+               "its buffers have to begin at multiples of {} bytes; of a power of 2 up to {} "
+               "they can",
+               kernel.alignment, CudaMemory::kAlignment)
+        .with_hint("'hone compile' makes the file again");
   for (const GpuPhase& phase : kernel.phases)
     if (phase.symbol.find('\0') != std::string::npos)
       return bad_input("the name of a function has a byte that is 0");

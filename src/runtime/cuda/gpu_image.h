@@ -19,11 +19,10 @@ struct GpuImage {
 // Scratch of all threads of a launch together. A kernel that has some gets no more threads than
 // fit, which then take several trips each.
 inline constexpr int64_t kMaxGpuScratch = int64_t{256} << 20;
-inline constexpr int64_t kMaxGpuAlignment = 256;  // that code may want, and memory has
 
 // An error if no block of a GPU has as many threads, or if one has not as much shared memory.
 Status check_block(const GpuPhase& phase, int64_t most_shared);
-// An error if the driver would not read the text to its end, or if no buffer lies as it wants.
-Status check_ptx(const GpuKernel& kernel);
+// An error if the driver would not read the text to its end, or if no memory lies as it wants.
+Status check_code(const GpuKernel& kernel);
 
 }  // namespace hone
