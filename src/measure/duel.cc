@@ -118,8 +118,7 @@ RunBlock block_of(double seconds, std::function<Status()> run) {
       return all / static_cast<double>(count);
     };
     const double one = HONE_TRY(runs(1));
-    const auto together =
-        std::clamp<int64_t>(static_cast<int64_t>(kLeastSample / one), 1, kMostRuns);
+    const int64_t together = times_in(kLeastSample, one, 1, kMostRuns);
     if (together == 1) samples.push_back(one);
     while (samples.empty() || elapsed() < seconds) samples.push_back(HONE_TRY(runs(together)));
     return samples;

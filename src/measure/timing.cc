@@ -75,6 +75,12 @@ std::string noise_of(const Timing& timing) {
 
 // ---- Measuring ----------------------------------------------------------------------------------
 
+int64_t times_in(double seconds, double one, int64_t least, int64_t most) {
+  const double times = seconds / std::max(one, 1e-9);  // one of 0 would be no number
+  if (times >= static_cast<double>(most)) return most;
+  return std::max(static_cast<int64_t>(times), least);
+}
+
 Result<double> measure_once(const std::function<Status()>& run) {
   const Clock::time_point start = Clock::now();
   HONE_TRY(run());

@@ -42,6 +42,10 @@ struct MeasureOptions {
   int64_t runs = 0;    // this many, however long they take; 0: by the time
 };
 
+// The number of times that something of `one` second fits into `seconds`, from `least` to `most`.
+// A clock may have said 0 of it.
+int64_t times_in(double seconds, double one, int64_t least, int64_t most);
+
 Result<double> measure_once(const std::function<Status()>& run);  // seconds
 Result<Timing> measure(const MeasureOptions& options, const CancelToken& cancel,
                        const std::function<Status()>& run);

@@ -15,12 +15,7 @@ namespace {
 
 constexpr double kSampleSeconds = 1e-4;  // a sample repeats shorter launches
 constexpr int64_t kMostLaunches = 1000;  // in a sample
-constexpr double kRaceSeconds = 0.15;    // for one entrant; slow ones have fewer rounds
-constexpr int64_t kLeastRounds = 3;      // one at each place
-// A candidate that takes this many times as long as the fastest, after a part of the rounds, drops
-// out.
-constexpr double kHopeless = 1.3, kBehind = 1.1;
-constexpr double kOut = 3;  // the same for the first launch that is timed
+constexpr double kBehind = 1.1;          // as kHopeless, after twice as many rounds
 // A first launch may take kCutOff times as long as the champion's, and kLeastCutOff seconds in any
 // case.
 constexpr double kCutOff = 10, kLeastCutOff = 0.25;
@@ -280,15 +275,12 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
       continue;
     }
     if (!is_cold)
-      HONE_CHECK(code->repeat(std::clamp(static_cast<int64_t>(kSampleSeconds / seconds), int64_t{1},
-                                         kMostLaunches))
-                     .ok(),
+      HONE_CHECK(code->repeat(times_in(kSampleSeconds, seconds, 1, kMostLaunches)).ok(),
                  "code that was loaded before");
     runners.push_back({i, *std::move(code), own});
   }
 
-  const auto fit = static_cast<int64_t>(kRaceSeconds / std::max(champions, 1e-9));
-  rounds = std::clamp(fit, kLeastRounds, std::max(rounds, kLeastRounds));
+  rounds = rounds_of(champions, rounds);
   const auto drop = [&](double factor) {
     if (!options_.drops) return;
     double fastest = INFINITY;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "base/progress.h"
 #include "log/log.h"
 #include "measure/samples.h"
+#include "measure/timing.h"
 #include "tune/kernel_candidate.h"
 
 namespace hone {
@@ -30,10 +32,12 @@ struct MeterConditions {
 
 struct MeterOptions {
   MeterConditions conditions = {};
-  uint64_t seed = 0;                        // of operands and their places
-  double compile_seconds = 20;              // for one candidate
-  double launch_seconds = 10;               // for some launches
-  int64_t memory_bytes = int64_t{4} << 30;  // for compiling, and for operands
+  uint64_t seed = 0;            // of operands and their places
+  double compile_seconds = 20;  // for one candidate; the compiler for a GPU cannot be stopped
+  // For some launches. On a GPU nothing stops a launch: one that took longer has no second one.
+  double launch_seconds = 10;
+  // For compiling, and for operands; on a GPU its free memory is the limit.
+  int64_t memory_bytes = int64_t{4} << 30;
   // The drift of the champion, from one race of a KernelTimer to another one: a race with more is
   // refused. Infinity: each race counts by itself.
   double most_drift = 1.25;
@@ -56,10 +60,10 @@ struct Measured {
   bool is_ahead = false;             // it took part to the end of the race
 };
 
-// Compiles and measures candidates of one kernel. Both happen in copies of this process: a
+// Compiles and measures candidates of one kernel. For CPUs both happen in copies of this process: a
 // candidate that crashes, hangs or wants too much memory costs its own time and no more. Compiling
 // takes all cores, then nothing but the race runs. Results have to be those of the champion before
-// a time counts. For a GPU a GpuRace does all of it.
+// a time counts. For a GPU a GpuRace does all of it, in this process.
 class KernelMeter {
  public:
   // The champion is a candidate whose results are right. Target and what the options point to
@@ -72,6 +76,16 @@ class KernelMeter {
   Result<std::vector<Measured>> race(std::span<const KernelCandidate> candidates,
                                      int64_t rounds = kRounds);
   static constexpr int64_t kRounds = 9;
+
+  // The rules of races, on CPUs and on GPUs.
+  static constexpr double kRaceSeconds = 0.15;  // for one entrant; slow ones have fewer rounds
+  static constexpr int64_t kLeastRounds = 3;    // one at each place
+  // A candidate that takes this many times as long, after kLeastRounds, drops out; so does one
+  // whose first launch that is timed takes kOut times as long as the champion's.
+  static constexpr double kHopeless = 1.3, kOut = 3;
+  static int64_t rounds_of(double champion, int64_t most) {
+    return times_in(kRaceSeconds, champion, kLeastRounds, std::max(most, kLeastRounds));
+  }
 
   const KernelCandidate& champion() const { return champion_; }
   // How many candidates were compiled.

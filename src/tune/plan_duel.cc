@@ -14,7 +14,6 @@
 namespace hone {
 namespace {
 
-constexpr double kDuelSampleSeconds = 1e-3;
 constexpr int64_t kShareOfCopies = 4;  // of the memory: constants of each side at most
 
 // Both sides in this process, which nobody else uses. The messages: "1": the first runs. "w why":
@@ -101,10 +100,10 @@ class Fight {
       return false;
     }
     const double wanted = std::min(options_.seconds, left());
-    repeats_ = std::max<int64_t>(1, static_cast<int64_t>(kDuelSampleSeconds / one));
+    repeats_ = times_in(DuelOptions::kSampleSeconds, one, 1, DuelOptions::kMostRepeats);
     const double sample = one * static_cast<double>(repeats_);
-    rounds_ = std::clamp(static_cast<int64_t>(wanted / (placing + std::max(placing, sample))),
-                         DuelOptions::kLeastRounds, DuelOptions::kMostRounds);
+    rounds_ = times_in(wanted, placing + std::max(placing, sample), DuelOptions::kLeastRounds,
+                       DuelOptions::kMostRounds);
     const double round = wanted / static_cast<double>(rounds_);
     samples_ = std::max<int64_t>(1, static_cast<int64_t>((round - placing) / sample));
     return true;

@@ -20,12 +20,14 @@ namespace hone {
 struct DuelOptions {
   double seconds = 2;                       // about so long, and at least kLeastRounds
   double most_seconds = INFINITY;           // who cannot do those in this time does none
-  int64_t memory_bytes = int64_t{8} << 30;  // for both
-  double run_seconds = 60;                  // for one run
+  int64_t memory_bytes = int64_t{8} << 30;  // for both; on a GPU its free memory is the limit
+  double run_seconds = 60;                  // for one run; on a GPU nothing stops one
   bool by_kernel = false;                   // also what each kernel takes among the others
   const CancelToken* cancel = nullptr;
   static constexpr int64_t kLeastRounds = kLeastDuelRounds;
   static constexpr int64_t kMostRounds = 24;
+  static constexpr double kSampleSeconds = 1e-3;  // a sample repeats shorter runs
+  static constexpr int64_t kMostRepeats = 100'000;
   // The runs of each: the first one, whose outputs are compared; then two in each round and before
   // them, where it is placed anew and for a sample.
   static constexpr int64_t kLeastRuns = 1 + 2 * (kLeastRounds + 1);

@@ -198,10 +198,13 @@ class Tuner {
     return {std::make_shared<Compilation>(graph, target_, compile), heuristics, threads};
   }
 
+  // On a GPU both sides of a duel lie beside each other.
   Status check_memory(int64_t arena_bytes) const {
-    if (arena_bytes <= options_.memory_limit) return {};
-    return over_limit("a run needs {} bytes for what it computes on the way; the limit is {}",
-                      arena_bytes, options_.memory_limit)
+    const int64_t sides = target_.gpu ? 2 : 1;
+    if (arena_bytes <= options_.memory_limit / sides) return {};
+    return over_limit("{} needs {} bytes for what it computes on the way; the limit is {}",
+                      target_.gpu ? "each of two plans that run in turns" : "a run", arena_bytes,
+                      options_.memory_limit / sides)
         .with_hint(std::string(kMemoryHint));
   }
 
@@ -305,8 +308,8 @@ class Tuner {
 
   Result<PlanDuel> timed(const Contender& first, const Contender& second,
                          const DuelOptions& how) const {
-    if (options_.device == nullptr)
-      return options_.timer(first.image(), second.image(), inputs_, how);
+    if (options_.timer) return options_.timer(first.image(), second.image(), inputs_, how);
+    if (options_.device == nullptr) return duel(first.image(), second.image(), inputs_, how);
     return gpu_duel(options_.device, first.gpu_image(), second.gpu_image(), inputs_, how,
                     cubin_store(options_.cache));
   }

@@ -43,7 +43,7 @@ struct TuneOptions {
   // Rewrites of the graph, if somebody finds some (CompileOptions): they stay if they are faster.
   bool tries_rewrites = true;
   decltype(CompileOptions::find_rewrites) find_rewrites = {};
-  PlanTimer timer = duel;  // of CPUs
+  PlanTimer timer = {};  // in the place of duel() and gpu_duel()
 };
 
 // A sort of decision, which may be searched alone.

@@ -68,7 +68,8 @@ void fake_cuda_register(const char* ptx, const char* function, const Backing* ba
   const std::scoped_lock lock(machine.mutex);
   machine.add(ptx, function, *backing);
 }
-int64_t fake_cuda_calls() { return Machine::get().calls; }
+int64_t fake_cuda_calls() { return Machine::get().counts.calls; }
+void fake_cuda_counts(Counts* counts) { *counts = Machine::get().counts; }
 int64_t fake_cuda_live() { return Machine::get().live(); }
 const char* fake_cuda_faults() {
   static std::string text;
@@ -139,7 +140,7 @@ Code cuDeviceGetAttribute(int* value, int attribute, Device) {
   FAKE_BEGIN(false);
   switch (attribute) {
     case hone::cuda::kSmCount: *value = machine.gpu.sms; return kGood;
-    case hone::cuda::kL2Bytes: *value = 50 << 20; return kGood;
+    case hone::cuda::kL2Bytes: *value = machine.gpu.l2; return kGood;
     case hone::cuda::kThreadsOfSm: *value = 2048; return kGood;
     case hone::cuda::kMajor: *value = machine.gpu.capability / 10; return kGood;
     case hone::cuda::kMinor: *value = machine.gpu.capability % 10; return kGood;
@@ -226,8 +227,9 @@ Code cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream stream)
   std::byte* const target = machine.memory(to, bytes);
   const std::byte* const source = machine.memory(from, bytes);
   if (target == nullptr || source == nullptr) return bad_range(machine);
-  return copy(machine, stream, [=] {
+  return copy(machine, stream, [=, &machine] {
     std::memmove(target, source, bytes);
+    machine.counts.copied += static_cast<int64_t>(bytes);
     return kGood;
   });
 }
@@ -305,11 +307,14 @@ Code cuLinkCreate_v2(unsigned options, int* names, void** values, Link* link) {
       made->log_bytes = reinterpret_cast<size_t>(values[i]);
   }
   machine.links.insert(made);
+  ++machine.counts.links;
+  machine.counts.most_links =
+      std::max(machine.counts.most_links, static_cast<int64_t>(machine.links.size()));
   *link = reinterpret_cast<Link>(made);
   return kGood;
 }
 
-// Refuses a text that has the word "refused".
+// Refuses a text that has the word "refused", and that of a kernel with this fate.
 Code cuLinkAddData_v2(Link link, int type, void* data, size_t bytes, const char*, unsigned, int*,
                       void**) {
   FAKE_BEGIN(true);
@@ -318,12 +323,15 @@ Code cuLinkAddData_v2(Link link, int type, void* data, size_t bytes, const char*
   if (type != hone::cuda::kLinkPtx || bytes == 0 || text[bytes - 1] != '\0')
     return machine.fault(kInvalidValue, "PTX without a zero at its end");
   one.ptx = text;
-  if (one.ptx.find("refused") == std::string::npos) return kGood;
+  const bool is_refused = one.ptx.find("refused") != std::string::npos ||
+                          machine.is_refused(hone::hash_string(one.ptx));
+  if (!is_refused) return kGood;
   if (one.log != nullptr) std::strncpy(one.log, "ptxas error: line 1", one.log_bytes);
   return kInvalidPtx;
 }
 
 Code cuLinkComplete(Link link, void** cubin, size_t* bytes) {
+  Machine::get().wait_for_links();
   FAKE_BEGIN(true);
   auto& one = *reinterpret_cast<FakeLink*>(link);
   one.cubin = cubin_of(hone::hash_string(one.ptx));
@@ -471,7 +479,8 @@ Code cuEventElapsedTime(float* milliseconds, Event from, Event to) {
   const auto& last = *reinterpret_cast<const FakeEvent*>(to);
   if (!first.is_recorded || !last.is_recorded)
     return machine.fault(kInvalidHandle, "a time between events that have not come");
-  *milliseconds = 1e-3F * static_cast<float>(last.at - first.at);
+  const int64_t tick = machine.gpu.tick;
+  *milliseconds = 1e-3F * static_cast<float>((last.at - first.at) / tick * tick);
   return kGood;
 }
 

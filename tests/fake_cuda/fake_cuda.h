@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "runtime/kernel_abi.h"
 
@@ -17,11 +18,26 @@ struct Gpu {
   int capability = 90;
   int sms = 132;
   int64_t memory = int64_t{1} << 30;
+  int l2 = 50 << 20;
   uint64_t seed = 0;
   // The call of this number, counted from 1, fails with this code; 0: none. After a code of 700 or
   // more the context is lost, and all later calls fail with it.
   int64_t failing_call = 0;
   int failing_code = 0;
+  int64_t tick = 1;  // microseconds: its clock tells multiples of them
+  // After this many launches all others take twice as long.
+  int64_t slow_after = std::numeric_limits<int64_t>::max();
+  // A run of the compiler waits for half a second until this many are under way at once.
+  int links_together = 1;
+};
+
+// The work of the library since it was set up.
+struct Counts {
+  int64_t calls = 0;
+  int64_t launches = 0;    // of kernels, that have run
+  int64_t links = 0;       // runs of the compiler
+  int64_t most_links = 0;  // at once
+  int64_t copied = 0;      // bytes, from memory of the GPU to memory of the GPU
 };
 
 // The fate of a kernel, beside its results.
@@ -48,7 +64,8 @@ using Reset = void (*)(const Gpu* gpu);  // "fake_cuda_reset": forgets kernels, 
 // "fake_cuda_register". An empty PTX stands for each that is not registered, and a launch of one of
 // these takes one to four times as long, as its hash says.
 using Register = void (*)(const char* ptx, const char* function, const Backing* backing);
-using Count = int64_t (*)();       // "fake_cuda_calls"; "fake_cuda_live": what was not given back
-using Faults = const char* (*)();  // "fake_cuda_faults"; empty: there are none
+using Count = int64_t (*)();  // "fake_cuda_calls"; "fake_cuda_live": what was not given back
+using Counted = void (*)(Counts* counts);  // "fake_cuda_counts"
+using Faults = const char* (*)();          // "fake_cuda_faults"; empty: there are none
 
 }  // namespace hone::fake

@@ -34,7 +34,11 @@ void FakeCuda::add(const std::string& ptx, const std::string& function,
   found<fake::Register>("fake_cuda_register")(ptx.c_str(), function.c_str(), &backing);
 }
 
-int64_t FakeCuda::calls() const { return found<fake::Count>("fake_cuda_calls")(); }
+fake::Counts FakeCuda::counts() const {
+  fake::Counts counts;
+  found<fake::Counted>("fake_cuda_counts")(&counts);
+  return counts;
+}
 int64_t FakeCuda::live() const { return found<fake::Count>("fake_cuda_live")(); }
 std::string FakeCuda::faults() const { return found<fake::Faults>("fake_cuda_faults")(); }
 

@@ -20,7 +20,8 @@ class FakeCuda {
   void reset(const fake::Gpu& gpu) const;
   Result<std::shared_ptr<const CudaDevice>> device(int number = 0) const;
   void add(const std::string& ptx, const std::string& function, const fake::Backing& backing) const;
-  int64_t calls() const;
+  fake::Counts counts() const;
+  int64_t calls() const { return counts().calls; }
   int64_t live() const;
   std::string faults() const;
 };

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "base/hash.h"
 
@@ -54,7 +56,8 @@ Machine& Machine::get() {
 
 void Machine::reset(const Gpu& with) {
   gpu = with;
-  calls = works = 0;
+  counts = {};
+  works = 0;
   lost_ = cuda::kGood;
   faults_.clear();
   kernels.clear();
@@ -70,7 +73,7 @@ void Machine::add(const char* ptx, const char* function, const Backing& backing)
 }
 
 Code Machine::begin(bool needs_context) {
-  if (++calls == gpu.failing_call) {
+  if (++counts.calls == gpu.failing_call) {
     if (gpu.failing_code >= kIllegalAddress) {
       lost_ = gpu.failing_code;
       for (FakeStream* one : streams) one->queue.clear();
@@ -189,10 +192,27 @@ Code Machine::drain(const FakeStream& until) {
   return cuda::kGood;
 }
 
+bool Machine::is_refused(uint64_t hash) const {
+  const auto known = kernels.find(hash);
+  return known != kernels.end() && std::ranges::any_of(known->second, [](const auto& function) {
+           return function.second.fate.is_refused;
+         });
+}
+
+void Machine::wait_for_links() {
+  for (int i = 0; i < 500; ++i) {
+    {
+      const std::scoped_lock lock(mutex);
+      if (counts.most_links >= gpu.links_together) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 // The trips in a few pieces, in any order, as blocks of a grid run.
 Code Machine::run(const FakeFunction& function, std::vector<uint64_t> words, int64_t threads) {
   const Backing& of = function.backing;
-  works += of.works - 1;
+  works += (counts.launches++ < gpu.slow_after ? of.works : 2 * of.works) - 1;
   if (of.fate.launches != nullptr) ++*of.fate.launches;
   if (of.fate.fails != cuda::kGood) return of.fate.fails;
   std::vector<void*> buffers;

@@ -80,6 +80,8 @@ class Machine {
   FakeStream* stream(cuda::Stream handle);  // null: no such one
   Code enqueue(cuda::Stream handle, Work work);
   Code drain(const FakeStream& until);
+  bool is_refused(uint64_t hash) const;  // the kernel of a PTX
+  void wait_for_links();                 // Gpu::links_together; without the mutex
   Code run(const FakeFunction& function, std::vector<uint64_t> words, int64_t threads);
   std::string faults() const;
   int64_t live() const;
@@ -87,7 +89,7 @@ class Machine {
 
   std::recursive_mutex mutex;
   Gpu gpu;
-  int64_t calls = 0;
+  Counts counts;
   int64_t works = 0;  // that have run
   int64_t contexts = 0;
   bool is_started = false;

@@ -46,6 +46,13 @@ class Linking {
   std::array<char, 8192> log_ = {};
 };
 
+}  // namespace
+
+std::string cubin_key(const CudaDevice& device, std::string_view ptx) {
+  return fmt::format("cubin of a kernel\nsm_{}, driver {}\n{}", device.capability(),
+                     device.driver().version(), ptx);
+}
+
 Result<std::string> make_cubin(const CudaDevice& device, std::string_view ptx,
                                const CubinStore& store) {
   const std::string key = cubin_key(device, ptx);
@@ -55,13 +62,6 @@ Result<std::string> make_cubin(const CudaDevice& device, std::string_view ptx,
   std::string cubin = HONE_TRY(Linking(device).cubin(ptx));
   if (store.put) store.put(key, cubin);
   return cubin;
-}
-
-}  // namespace
-
-std::string cubin_key(const CudaDevice& device, std::string_view ptx) {
-  return fmt::format("cubin of a kernel\nsm_{}, driver {}\n{}", device.capability(),
-                     device.driver().version(), ptx);
 }
 
 Result<std::vector<std::string>> make_cubins(const CudaDevice& device,

@@ -20,8 +20,11 @@ struct CubinStore {
 // All that the machine code of a PTX text depends on. Its first line is for people.
 std::string cubin_key(const CudaDevice& device, std::string_view ptx);
 
-// The machine code of each text, from the store or by the driver's compiler, on several threads.
-// The error of a text that the driver refuses has the driver's log.
+// The machine code of a text, from the store or by the driver's compiler. The error of a text that
+// the driver refuses has the driver's log.
+Result<std::string> make_cubin(const CudaDevice& device, std::string_view ptx,
+                               const CubinStore& store);
+// The same of each text, on several threads. The first error ends it.
 Result<std::vector<std::string>> make_cubins(const CudaDevice& device,
                                              std::span<const std::string_view> texts,
                                              const CubinStore& store);

@@ -527,7 +527,8 @@ Result<double> CudaExecutable::seconds_of(const std::function<Status()>& work, c
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
-Result<double> CudaExecutable::seconds(int64_t runs) const {
+Result<double> CudaExecutable::seconds(int64_t runs,
+                                       const std::function<Status(cuda::Stream)>& before) const {
   const std::scoped_lock lock(mutex_);
   HONE_CHECK(has_inputs_ && runs >= 1, "{} runs of '{}' without inputs", runs, place_);
   HONE_TRY(device_->enter());
@@ -535,7 +536,9 @@ Result<double> CudaExecutable::seconds(int64_t runs) const {
     for (int64_t i = 0; i < runs; ++i) HONE_TRY(start({}));
     return {};
   };
-  const Result<double> all = seconds_of(work, stream_, "timed runs");
+  const Status begun = before ? before(stream_) : Status();
+  const Result<double> all =
+      begun.ok() ? seconds_of(work, stream_, "timed runs") : Result<double>(begun.error());
   if (!all.ok()) (void)device_->call().cuStreamSynchronize(stream_);
   if (!all.ok()) return Error(all.error()).within(place_);
   return *all / static_cast<double>(runs);

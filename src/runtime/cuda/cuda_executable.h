@@ -54,8 +54,9 @@ class CudaExecutable final : public Runnable {
                        const RunOptions& options = {}) const;
 
   // Seconds of a run by the GPU's clock, the mean of some in a row, on the inputs of the last
-  // run().
-  Result<double> seconds(int64_t runs) const;
+  // run(). Work that `before` puts into the stream comes before the clock starts.
+  Result<double> seconds(int64_t runs,
+                         const std::function<Status(cuda::Stream)>& before = {}) const;
 
   const std::shared_ptr<const CudaDevice>& device() const { return device_; }
   bool is_one_graph() const { return graph_ != nullptr; }
