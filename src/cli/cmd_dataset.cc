@@ -108,7 +108,7 @@ Status build_small(const Arguments& arguments, const std::string& folder,
 
 // This machine, or the GPU that --device names, which the options get.
 Result<Target> measured_target(const Arguments& arguments, BuildOptions& options) {
-  HONE_TRY(given_devices(arguments));
+  HONE_TRY(given_devices(arguments));  // it refuses options that do not go with a GPU
   if (const std::optional<int> number = HONE_TRY(given_gpu(arguments))) {
     const std::string task = arguments.text("task");
     if (arguments.given("small") || (task != "tile" && task != "fusion"))
@@ -116,6 +116,7 @@ Result<Target> measured_target(const Arguments& arguments, BuildOptions& options
           .with_hint("--task tile or fusion, without --small");
     options.device = HONE_TRY(open_gpu(*number));
     options.probe_seconds = 0;  // the driver says what there is
+    options.is_cold = true;     // as weights and what another kernel has written long ago
     return gpu_target(*options.device);
   }
   Target target = HONE_TRY(host_target());

@@ -510,12 +510,16 @@ class Tuner {
   // A GPU's kernels are measured by no number of threads.
   int64_t threads_of_meter(int64_t threads) const { return target_.gpu ? 1 : threads; }
 
-  // As it runs in the model. Nobody tells what a GPU finds in its cache: all of it counts as warm.
+  // As it runs in the model. A GPU's cache is one for all of a kernel's operands: kernels that read
+  // cold weights find nothing in it.
   MeterOptions meter_of(const KernelUse& use) const {
     MeterOptions meter;
     meter.device = options_.device;
     meter.conditions.threads = threads_of_meter(best_->threads);
-    if (weights_are_cold() && !target_.gpu) meter.conditions.cold = use.is_constant;
+    if (weights_are_cold() && target_.gpu)
+      meter.conditions.all_cold = std::ranges::find(use.is_constant, true) != use.is_constant.end();
+    else if (weights_are_cold())
+      meter.conditions.cold = use.is_constant;
     meter.seed = options_.seed;
     meter.cancel = options_.cancel;
     return meter;

@@ -371,6 +371,7 @@ class GpuTimes : public Gpu {
   void add_model() {
     const std::string text = "graph @g(%x: f32[200, 64]) { %y = exp %x return %y }";
     ASSERT_TRUE(write_file_atomic(model_, text).ok());
+    cuda_.reset({.l2 = 1 << 20});  // which cold kernels fill each time
     const Target gpu = gpu_target(*cuda_.device().value()).value();
     Compilation usual(parse_graph(text).value(), gpu);
     const TileProgram planned = (*usual.program())->kernels[0].tiles;
@@ -406,7 +407,7 @@ TEST_F(GpuTimes, ADataSetHasNoKernelThatALostGpuHasRefused) {
                                           "--device", "cuda",       "--schedules", "8",  "--budget",
                                           "20s",      "--progress", "none"};
   const auto prepared = [&](const fake::Fate& first) {
-    cuda_.reset({});
+    cuda_.reset({.l2 = 1 << 20});
     const Target gpu = gpu_target(*cuda_.device().value()).value();
     Compilation usual(parse_graph(text).value(), gpu);
     size_t number = 0;
@@ -436,6 +437,9 @@ TEST_F(GpuTimes, ADataSetOfItsKernelsTeachesAPrice) {
                                           "8",       "--budget", "20s"};
   ASSERT_THAT(run(build), says_ok());
   EXPECT_THAT(said_, testing::HasSubstr("1 of 1 wanted are done"));
+  ASSERT_THAT(run({"dataset", "inspect", set_}), says_ok());
+  EXPECT_THAT(said_, testing::HasSubstr("cold=all"));
+  EXPECT_GT(cuda_.counts().copied, 0);  // other data fills the cache
   ASSERT_THAT(run({"train", "cost", set_, "-o", price_}), says_ok());
   EXPECT_THAT(said_, testing::HasSubstr("of 1 kernels"));
   for (const char* task : {"layout", "plans"})
