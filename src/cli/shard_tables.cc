@@ -48,7 +48,7 @@ Result<std::string> seconds_text(const ShardingConflict& conflict, const Mesh& m
   const std::vector<Collective> groups = gathers_of(conflict, mesh);
   if (groups.empty()) return std::string();
   const Result<CollectivePrice> best = rates.best(groups, 1);
-  // Nobody simulates exchanges of that many devices.
+  // No schedule has few enough messages for a timeline.
   if (!best.ok() && best.error().code() != ErrorCode::limit) return best.error();
   return best.ok() ? format_seconds(best->seconds) : "-";
 }

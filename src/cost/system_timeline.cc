@@ -218,16 +218,6 @@ Result<TargetTasks> tasks_for(const TargetPlan& plan, const Target& target) {
   return made;
 }
 
-GroupedCollective grouped(const std::vector<Collective>& groups) {
-  GroupedCollective made = {.collective = groups.front()};
-  for (const Collective& group : groups) made.groups.push_back(group.devices);
-  std::iota(made.collective.devices.begin(), made.collective.devices.end(), 0);
-  const auto members = static_cast<int64_t>(made.collective.devices.size());
-  if (members > kExactMembers)
-    made.collective.elements = (made.collective.elements + members - 1) / members * members;
-  return made;
-}
-
 class Devices {
  public:
   Devices(const System& system, std::span<const TargetPlan> plans, bool merge)
@@ -235,13 +225,8 @@ class Devices {
         plans_(plans),
         merge_(merge),
         devices_(static_cast<size_t>(system.device_count())),
-        jobs_(devices_) {
-    for (const Target& target : system.targets) {
-      const StepRates rates = step_rates(target);
-      rates_.copy.push_back(rates.copy);
-      rates_.add.push_back(rates.add);
-    }
-  }
+        jobs_(devices_),
+        rates_(shared_rates(system)) {}
 
   Result<SystemTimeline> timed() {
     for (size_t i = 0; i < plans_.size(); ++i)
@@ -300,10 +285,8 @@ class Devices {
     };
     for (const Alone& one : alone_)
       if (is_same(one)) return one.seconds;
-    SharedJobs jobs(devices_);
-    HONE_TRY(add_steps(jobs, groups, schedule, exchange.element_bytes, rates_));
-    const ClassJobs classes = HONE_TRY(class_jobs(jobs.program(), system_, true, kMostTimedJobs));
-    const double seconds = hone::seconds_of(HONE_TRY(Timeline::open(classes.jobs)).end());
+    const double seconds =
+        HONE_TRY(seconds_alone(system_, groups, schedule, exchange.element_bytes, kMostTimedJobs));
     alone_.push_back({schedule, exchange.element_bytes, groups.collective, groups.groups, seconds});
     return seconds;
   }
@@ -361,7 +344,7 @@ class Devices {
   std::vector<TargetTasks> targets_;
   SharedJobs jobs_;
   std::vector<std::vector<uint32_t>> tasks_;  // by target: the job with which each one ends
-  SharedRates rates_;
+  const SharedRates rates_;
   std::vector<Alone> alone_;
 };
 

@@ -70,7 +70,6 @@ bool has_exchanges(const Graph& graph);
 // than kExactMembers devices are all as long as the first one.
 Result<SystemTimeline> system_timeline(const System& system, std::span<const TargetPlan> plans,
                                        bool merge = true);
-inline constexpr int64_t kExactMembers = 64;
 // Traces and pictures have a track for each device up to here, and else for devices that are alike.
 inline constexpr int64_t kMostDrawnDevices = 64;
 inline constexpr size_t kMostTimedJobs = 2'000'000;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,20 +54,33 @@ struct GroupedCollective {
   std::vector<std::vector<int32_t>> groups = {};  // the device that each member is
 };
 
+// Groups that do the same. Shards of more than kExactMembers members are all as long as the first.
+GroupedCollective grouped(std::span<const Collective> groups);
+inline constexpr int64_t kExactMembers = 64;
+
 // The seconds of each target for each byte that a copy or an addition writes. None: no time.
 struct SharedRates {
   std::vector<double> copy = {}, add = {};
 };
+SharedRates shared_rates(const System& system);
 
 // Adds the steps, which begin after the jobs `begin` of their device. Each device that is a member
 // has its output after those of the given jobs that it does. A send is complete at once.
 // Errors: the schedule does not fit; a group names devices that there are not, or one of them
-// twice; there are more than kMostSharedMessages.
+// twice; check_size().
 Result<std::vector<uint32_t>> add_steps(SharedJobs& jobs, const GroupedCollective& grouped,
                                         const CollectiveSchedule& schedule, int64_t element_bytes,
                                         const SharedRates& rates,
                                         const std::vector<uint32_t>& begin = {});
 
+// Their seconds if nothing else happens. Over the limit, too, if there are more jobs than `most`.
+Result<double> seconds_alone(const System& system, const GroupedCollective& grouped,
+                             const CollectiveSchedule& schedule, int64_t element_bytes,
+                             size_t most = kMaxJobs);
+
+// Over the limit if the steps of one collective are too many for the devices of a System.
+Status check_size(const Collective& collective, const CollectiveSchedule& schedule,
+                  int64_t devices);
 // Messages of a group, or the square of the members where all of them do the same.
 inline constexpr int64_t kMostSharedMessages = int64_t{1} << 18;
 inline constexpr int64_t kMostTurnedMessages = int64_t{1} << 27;

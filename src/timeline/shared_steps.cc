@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/hash.h"
 #include "timeline/shared_jobs.h"
+#include "timeline/step_jobs.h"
+#include "timeline/timeline.h"
 #include "transport/turned.h"
 
 // Members of a group are of one type if their programs have the same steps. Each message of them
@@ -53,11 +56,7 @@ class GroupSteps {
   Status open(size_t devices) {
     HONE_TRY(check_groups(devices));
     turns_ = turns(grouped_.collective, schedule_);
-    const int64_t most = most_messages(grouped_.collective, schedule_);
-    if (most > (turns_ ? kMostTurnedMessages : kMostSharedMessages))
-      return over_limit("{} of {} devices by '{}' may have {} messages",
-                        name(grouped_.collective.kind), members_, to_string(schedule_), most)
-          .with_hint("a plan can name another schedule: tree, doubling or halving have few");
+    HONE_TRY(check_size(grouped_.collective, schedule_, static_cast<int64_t>(devices)));
     if (turns_)
       programs_ = {HONE_TRY(first_program(grouped_.collective, schedule_))};
     else
@@ -314,6 +313,51 @@ class SharedSteps {
 };
 
 }  // namespace
+
+GroupedCollective grouped(std::span<const Collective> groups) {
+  GroupedCollective made = {.collective = groups.front()};
+  for (const Collective& group : groups) made.groups.push_back(group.devices);
+  std::iota(made.collective.devices.begin(), made.collective.devices.end(), 0);
+  const auto members = static_cast<int64_t>(made.collective.devices.size());
+  if (members > kExactMembers)
+    made.collective.elements = (made.collective.elements + members - 1) / members * members;
+  return made;
+}
+
+SharedRates shared_rates(const System& system) {
+  SharedRates made;
+  for (const Target& target : system.targets) {
+    const StepRates rates = step_rates(target);
+    made.copy.push_back(rates.copy);
+    made.add.push_back(rates.add);
+  }
+  return made;
+}
+
+Status check_size(const Collective& collective, const CollectiveSchedule& schedule,
+                  int64_t devices) {
+  const auto members = std::ssize(collective.devices);
+  const int64_t most = most_messages(collective, schedule);
+  if (most > (turns(collective, schedule) ? kMostTurnedMessages : kMostSharedMessages))
+    return over_limit("{} of {} devices by '{}' may have {} messages", name(collective.kind),
+                      members, to_string(schedule), most)
+        .with_hint("a plan can name another schedule: tree, doubling or halving have few");
+  // The others have a few patterns for all.
+  if (schedule.algorithm == CollectiveAlgorithm::direct &&
+      devices * (members - 1) > static_cast<int64_t>(kMostSends))
+    return over_limit("{} devices send to {} others each, and {} messages are the most", devices,
+                      members - 1, kMostSends);
+  return {};
+}
+
+Result<double> seconds_alone(const System& system, const GroupedCollective& grouped,
+                             const CollectiveSchedule& schedule, int64_t element_bytes,
+                             size_t most) {
+  SharedJobs jobs(static_cast<size_t>(system.device_count()));
+  HONE_TRY(add_steps(jobs, grouped, schedule, element_bytes, shared_rates(system)));
+  const ClassJobs classes = HONE_TRY(class_jobs(jobs.program(), system, true, most));
+  return seconds_of(HONE_TRY(Timeline::open(classes.jobs)).end());
+}
 
 Result<std::vector<uint32_t>> add_steps(SharedJobs& jobs, const GroupedCollective& grouped,
                                         const CollectiveSchedule& schedule, int64_t element_bytes,

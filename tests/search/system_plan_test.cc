@@ -6,12 +6,13 @@
 #include "cost/analytic.h"
 #include "cost/system_timeline.h"
 #include "ir/text.h"
+#include "plan/collectives.h"
 #include "program/devices.h"
 #include "program/lower/lower.h"
 #include "target/presets.h"
 #include "tests/base/says_testing.h"
 #include "tests/target/target_testing.h"
-#include "timeline/collective_rates.h"
+#include "timeline/shared_jobs.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -145,11 +146,12 @@ TEST(SystemPlan, CollectivesInRegionsHaveTheBestScheduleToo) {
   }
 }
 
-// Too many messages for a timeline: the closed form decides, and a permute, which has none and no
-// choice, stays open.
+// Too many messages for a timeline of each device: the closed form decides, and the timeline of
+// devices that are alike finds no other schedule much faster. A permute, which has no closed form
+// and no choice, stays open.
 TEST(SystemPlan, CollectivesOfManyDevicesHaveAScheduleToo) {
   const auto exchange = [](std::string_view op, int64_t devices) {
-    return parse_graph(fmt::format("graph @g(%x: f32[100000]) {{\n"
+    return parse_graph(fmt::format("graph @g(%x: f32[1000000]) {{\n"
                                    "  %s = {}, group_size = {}}}\n"
                                    "  return %s\n}}\n",
                                    op, devices))
@@ -157,14 +159,27 @@ TEST(SystemPlan, CollectivesOfManyDevicesHaveAScheduleToo) {
   };
   constexpr std::string_view kSum = "all_reduce %x {kind = sum";
   constexpr std::string_view kPermute = "permute %x {pairs = [0, 1, 1, 0]";
-  const System system = ring(256, 1e9);
   Plan plan;
-  ASSERT_TRUE(add_best_schedules(exchange(kSum, 256), system, plan).ok());
-  Collective all = {.kind = CollectiveKind::all_reduce, .devices = {}, .elements = 100'000};
-  for (int32_t i = 0; i < 256; ++i) all.devices.push_back(i);
-  EXPECT_EQ(plan.collective.at("s"), CollectiveRates(system).best({&all, 1}, 4)->schedule);
+  for (const int64_t devices : {256, 512}) {
+    const System system = ring(devices, 1e9);
+    const Graph graph = exchange(kSum, devices);
+    plan = {};
+    ASSERT_TRUE(add_best_schedules(graph, system, plan).ok());
+    Collective all = {.kind = CollectiveKind::all_reduce, .devices = {}, .elements = 1'000'000};
+    for (int32_t i = 0; i < devices; ++i) all.devices.push_back(i);
+    const auto alone = [&](const CollectiveSchedule& schedule) {
+      return seconds_alone(system, grouped({&all, 1}), schedule, 4).value();
+    };
+    const CollectiveSchedule best = plan.collective.at("s");
+    const CollectiveSchedule usual =
+        default_schedule(graph.op(graph.producer(graph.outputs()[0])), 4'000'000);
+    EXPECT_LE(alone(best), 1.2 * alone(usual)) << devices << to_string(best);
+    for (const std::string_view other : {"ring", "two_rings", "halving", "doubling", "tree"})
+      EXPECT_LE(alone(best), 1.2 * alone(parse_collective_schedule(other).value()))
+          << devices << to_string(best) << ", not " << other;
+  }
   plan = {};
-  ASSERT_TRUE(add_best_schedules(exchange(kPermute, 256), system, plan).ok());
+  ASSERT_TRUE(add_best_schedules(exchange(kPermute, 256), ring(256, 1e9), plan).ok());
   EXPECT_TRUE(plan.collective.empty());
   ASSERT_TRUE(add_best_schedules(exchange(kPermute, 8), ring(8, 1e9), plan).ok());
   EXPECT_EQ(plan.collective.size(), 1U);

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/timeline/collective_systems.h"
+#include "timeline/shared_jobs.h"
 
 // The closed form beside the timeline where both can be asked, and where only one can.
 
@@ -103,6 +105,84 @@ TEST(CollectiveRates, GrowWithBytesAndMembers) {
   }
 }
 
+// Groups of this size along the outer axis of the devices.
+struct Many {
+  std::string_view preset;
+  int64_t size;
+};
+
+// The judge follows the steps of devices that are alike.
+double alone(const System& system, std::span<const Collective> groups,
+             const CollectiveSchedule& schedule) {
+  return seconds_alone(system, grouped(groups), schedule, 4).value();
+}
+
+// The more devices, the more overlap the rounds of some, so this is not as close as with few.
+TEST(CollectiveRates, AreWithinTwiceTheTimelineOfManyDevices) {
+  int compared = 0;
+  uint64_t asked = 0;
+  for (const Many& many : {Many{"torus:8x8", 64}, Many{"tree:16x8", 16}, Many{"ring:67", 67},
+                           Many{"tree:16x8", 128}, Many{"torus:16x16", 16}, Many{"ring:256", 256}})
+    for (const CollectiveKind kind : kKinds) {
+      const System system = preset_of(many.preset);
+      CollectiveRates rates(system);
+      const std::vector<Collective> groups = groups_of(system, kind, 1 << 22, many.size, false);
+      for (const CollectiveSchedule& schedule : schedules_of(groups.front())) {
+        // Others have many messages, and take long.
+        const int64_t m = schedule.neighbours;
+        if ((m > 0 && m != 8) || !tested::in_share(asked++, 3)) continue;
+        const Result<double> closed = rates.seconds(groups, schedule, 4);
+        if (!closed.ok()) continue;
+        const double timed = alone(system, groups, schedule);
+        EXPECT_GT(*closed, timed / 2) << many.preset << to_string(schedule) << name(kind);
+        EXPECT_LT(*closed, 2 * timed) << many.preset << to_string(schedule) << name(kind);
+        ++compared;
+      }
+    }
+  EXPECT_GT(compared, 15);
+}
+
+// A ring of 512 moves its bytes over near links, and no schedule of few rounds comes close.
+TEST(CollectiveRates, ChooseByTime) {
+  using enum CollectiveAlgorithm;
+  for (const Many& many : {Many{"ring:512", 512}, Many{"ring:211", 211}, Many{"tree:16x8", 128}})
+    for (const int64_t elements : {1 << 10, 1 << 24}) {
+      const System system = preset_of(many.preset);
+      CollectiveRates rates(system);
+      const std::vector<Collective> groups =
+          groups_of(system, all_reduce, elements, many.size, false);
+      const CollectivePrice best = rates.best(groups, 4).value();
+      const double taken = alone(system, groups, best.schedule);
+      for (const CollectiveAlgorithm other : {ring, halving, doubling, tree})
+        EXPECT_LT(taken, 1.5 * alone(system, groups, {.algorithm = other}))
+            << many.preset << ", " << elements << ": " << to_string(best.schedule) << ", not "
+            << name(other);
+      const double by_ring = rates.seconds(groups, {.algorithm = ring}, 4).value();
+      EXPECT_LE(best.seconds, CollectiveRates::kHardlyMore * by_ring) << many.preset << elements;
+    }
+}
+
+// Messages that stand for others are near and far ones in their proportions.
+TEST(CollectiveRates, OfSomeMessagesAreThoseOfAll) {
+  for (const Many& many : std::initializer_list<Many>{{"tree:2x8", 16},
+                                                      {"tree:16x8", 16},
+                                                      {"tree:64x8", 512},
+                                                      {"torus:8x8", 64},
+                                                      {"ring:64", 64}}) {
+    const System system = preset_of(many.preset);
+    const std::vector<Collective> groups = groups_of(system, all_to_all, 1 << 24, many.size, true);
+    const CollectiveSchedule direct = {.algorithm = CollectiveAlgorithm::direct};
+    CollectiveRates all(system, int64_t{1} << 20);
+    const double expected = all.seconds(groups, direct, 4).value();
+    for (const int64_t each : {1, 2, 5}) {
+      CollectiveRates some(system, each * system.device_count());
+      const double seconds = some.seconds(groups, direct, 4).value();
+      EXPECT_GT(seconds, expected / 1.8) << many.preset << " by " << each;
+      EXPECT_LT(seconds, expected * 1.8) << many.preset << " by " << each;
+    }
+  }
+}
+
 // Thousands of devices in groups of few are more messages than the timeline takes, too.
 TEST(CollectiveRates, PriceManySmallGroups) {
   const System system = preset_of("tree:8x64x8");
@@ -128,6 +208,13 @@ TEST(CollectiveRates, RefuseWhatHasNoClosedForm) {
   EXPECT_THAT(rates.seconds(six, halving, 4), refuses(ErrorCode::limit, "halving ... 6 devices"));
   six[0].devices[3] = 8;
   EXPECT_THAT(rates.seconds(six, {}, 4), refuses(ErrorCode::bad_input, "device 8 ... has 8"));
+  EXPECT_THAT(rates.seconds({}, {}, 4), refuses(ErrorCode::bad_input, "no group"));
+  std::vector<Collective> rows = groups_of(system, all_reduce, 64, 4, true);
+  rows[1].elements = 65;
+  EXPECT_THAT(rates.seconds(rows, {}, 4), refuses(ErrorCode::bad_input, "64 ... 65 ... the same"));
+  rows[1].elements = 64;
+  rows[1].devices[0] = 5;
+  EXPECT_THAT(rates.seconds(rows, {}, 4), refuses(ErrorCode::bad_input, "device 5 twice"));
 }
 
 }  // namespace
