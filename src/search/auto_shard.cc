@@ -1,6 +1,7 @@
 #include "search/auto_shard.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "assign/solve.h"
 #include "base/text.h"
@@ -44,7 +45,7 @@ class AutoSharder {
   Result<AutoSharding> run() {
     for (const double share : kExchangeShares) HONE_TRY(try_share(share));
     HONE_TRY(try_whole());
-    if (!best_) return no_memory();
+    if (!best_) return too_large_ ? *too_large_ : no_memory();
     made_.best = std::move(*best_);
     return std::move(made_);
   }
@@ -58,13 +59,12 @@ class AutoSharder {
     for (int round = 0; found; ++round) {
       if (found->assignment != last_) {
         last_ = found->assignment;
-        Result<JudgedSharding> judged =
-            judge_sharding(with_assignment(graph_, mesh_, problem, found->assignment), mesh_,
-                           system_, costs_, options_.cancel);
-        if (!judged.ok()) return std::move(judged).error();
+        std::optional<JudgedSharding> one =
+            HONE_TRY(judged(with_assignment(graph_, mesh_, problem, found->assignment)));
+        if (!one) break;
         ++made_.judged;
-        memory_ = judged->memory;
-        take(std::move(*judged));
+        memory_ = one->memory;
+        take(std::move(*one));
       }
       if (memory_ <= limit_ || round == kMemoryRounds) break;
       if (round == 0) {
@@ -81,17 +81,31 @@ class AutoSharder {
     return {};
   }
 
+  // None: the whole program has more messages than a timeline takes, though each exchange has few.
+  Result<std::optional<JudgedSharding>> judged(Graph graph) {
+    Result<JudgedSharding> made =
+        judge_sharding(std::move(graph), mesh_, system_, costs_, options_.cancel);
+    if (made.ok()) return std::optional(std::move(*made));
+    if (made.error().code() != ErrorCode::limit) return std::move(made).error();
+    too_large_ = std::move(made).error();
+    return std::optional<JudgedSharding>();
+  }
+
   // None: no solution keeps within these bytes.
-  Result<std::optional<AssignResult>> solved(ShardProblem& problem,
-                                             std::optional<int64_t> bytes) const {
+  Result<std::optional<AssignResult>> solved(ShardProblem& problem, std::optional<int64_t> bytes) {
     problem.problem.usage_limit = bytes;
+    // Each takes a part of the time that is left, so all together keep to it.
     constexpr double kSolutions = std::size(kExchangeShares) + 1;
+    constexpr double kLeastSeconds = 1e-3;
+    const double left = (options_.seconds - spent_) / kSolutions;
     AssignOptions options = {.search = options_.search,
-                             .seconds = options_.seconds / kSolutions,
+                             .seconds = options_.seconds > 0 ? std::max(left, kLeastSeconds) : 0,
                              .steps = options_.steps,
                              .seed = options_.seed,
                              .cancel = options_.cancel};
+    const auto begin = std::chrono::steady_clock::now();
     Result<AssignResult> found = solve(problem.problem, options);
+    spent_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!found.ok() && found.error().code() != ErrorCode::mismatch) return std::move(found).error();
     if (!found.ok() || found->verdict == AssignVerdict::none) return std::optional<AssignResult>();
     return std::optional(std::move(*found));
@@ -106,12 +120,12 @@ class AutoSharder {
     for (const AssignNode& node : problem.problem.nodes) made_.options += node.costs.size();
   }
 
-  void take(JudgedSharding judged) {
-    if (judged.memory > limit_) {
-      least_memory_ = std::min(least_memory_, judged.memory);
+  void take(JudgedSharding one) {
+    if (one.memory > limit_) {
+      least_memory_ = std::min(least_memory_, one.memory);
       return;
     }
-    if (!best_ || judged.seconds < best_->seconds) best_ = std::move(judged);
+    if (!best_ || one.seconds < best_->seconds) best_ = std::move(one);
   }
 
   // Each device does all of it, unless the graph says otherwise.
@@ -132,10 +146,10 @@ class AutoSharder {
       all->outputs.emplace_back(i, sharding_of(mesh_, undivided(graph_.type(graph_.outputs()[i]))));
     Graph whole = graph_;
     whole.set_shardings(std::move(all));
-    JudgedSharding judged =
-        HONE_TRY(judge_sharding(std::move(whole), mesh_, system_, costs_, options_.cancel));
-    if (judged.memory <= limit_) made_.whole = judged.seconds;
-    take(std::move(judged));
+    std::optional<JudgedSharding> one = HONE_TRY(judged(std::move(whole)));
+    if (!one) return {};
+    if (one->memory <= limit_) made_.whole = one->seconds;
+    take(std::move(*one));
     return {};
   }
 
@@ -164,6 +178,8 @@ class AutoSharder {
   const int64_t limit_;
   AutoSharding made_;
   std::optional<JudgedSharding> best_;
+  std::optional<Error> too_large_;  // why the last one could not be judged
+  double spent_ = 0;                // seconds of solutions
   Assignment last_;
   int64_t memory_ = 0;  // of the last judged one
   int64_t least_memory_ = INT64_MAX;
