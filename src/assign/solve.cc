@@ -15,8 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kSweeps = 10;             // of a slice
 constexpr int64_t kCompleteSteps = 50'000;  // of the complete search of a small core
-// About the time of a number that a sweep reads, and of a window.
-constexpr double kSweepNumber = 8e-9, kWindowTime = 2e-4;
+// About the time of a number that a sweep reads, and of a step of a search.
+constexpr double kSweepNumber = 8e-9, kStepTime = 2e-4;
 
 AssignSizes sizes_of(const Core& core) {
   AssignSizes sizes = {core.nodes.size(), core.edges.size(), 0, core.slack.size()};
@@ -24,13 +24,13 @@ AssignSizes sizes_of(const Core& core) {
   return sizes;
 }
 
-// Windows that take about as long as the sweeps of a slice.
-int64_t windows_of_slice(const Core& core) {
+// Steps that take about as long as the sweeps of a slice.
+int64_t steps_of_slice(const Core& core) {
   size_t numbers = core.slack.size();
   for (const CoreNode& node : core.nodes) numbers += node.usages.size();
   for (const CoreEdge& edge : core.edges) numbers += edge.costs.size();
   const double seconds = static_cast<double>(kSweeps * numbers) * kSweepNumber;
-  return std::clamp<int64_t>(static_cast<int64_t>(seconds / kWindowTime), 10, 5000);
+  return std::clamp<int64_t>(static_cast<int64_t>(seconds / kStepTime), 10, 5000);
 }
 
 // The option of each node that uses least over its life, and costs least of those.
@@ -59,17 +59,16 @@ class Solver {
         core_(std::move(core)),
         tables_(core_),
         dual_(core_, tables_),
-        is_rival_(&search != &core_searches().front()),
         search_(search.make(core_, tables_, options.seed)),
         pool_(std::clamp(options.threads, 1, 2)),
-        slice_windows_(windows_of_slice(core_)) {
+        slice_steps_(steps_of_slice(core_)) {
     result_.core = sizes_of(core_);
   }
 
   Result<AssignResult> run(Clock::time_point begin) {
     begin_ = begin;
     HONE_TRY(take_start());
-    if (!is_rival_ && HONE_TRY(try_all())) return std::move(result_);
+    if (HONE_TRY(try_all())) return std::move(result_);
     // A first bound, so that the cost has something beside it.
     dual_.improve(2 * (std::abs(search_->best_cost()) + 1));
     ++result_.sweeps;
@@ -173,21 +172,21 @@ class Solver {
     return true;
   }
 
-  // Sweeps of the bound and windows of the search, side by side; then the search gets the prices.
+  // Sweeps of the bound and steps of the search, side by side; then the search gets the prices.
   void slice() {
     const double known =
         search_->best_full_times() == 0 ? search_->best_cost() : 2 * std::abs(search_->best_cost());
-    int64_t sweeps = 0, windows = 0;
+    int64_t sweeps = 0, steps = 0;
     pool_.parallel_for(0, 2, 1, [&](int64_t from, int64_t to) {
       for (int64_t part = from; part < to; ++part) {
         if (part == 0)
           for (; sweeps < kSweeps && !is_late(); ++sweeps) dual_.improve(known);
         else
-          for (; windows < slice_windows_ && !is_late(); ++windows) search_->step();
+          for (; steps < slice_steps_ && !is_late(); ++steps) search_->step();
       }
     });
     result_.sweeps += sweeps;
-    result_.steps += windows;
+    result_.steps += steps;
     search_->set_prices(dual_.prices(), dual_.priced_costs(dual_.prices()), dual_.picks());
   }
 
@@ -205,10 +204,9 @@ class Solver {
   const Core core_;
   const CoreTables tables_;
   Dual dual_;
-  const bool is_rival_;  // it has to find by itself what is easy, too
   const std::unique_ptr<CoreSearch> search_;
   ThreadPool pool_;
-  const int64_t slice_windows_;
+  const int64_t slice_steps_;
   Clock::time_point begin_;
   AssignResult result_;
   double taken_cost_ = kNever;

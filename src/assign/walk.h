@@ -34,18 +34,20 @@ void walk_step(W& at, double heat, Rng& rng) {
     at.undo();
 }
 
-// A Markov chain at one heat, which goes back to the best at times.
+// A Markov chain at one heat, which goes back to the best after some steps.
 class MarkovChain {
  public:
+  MarkovChain(double heat, int64_t steps_to_best) : heat_(heat), steps_to_best_(steps_to_best) {}
+
   template <Walker W>
   void step(W& at, Rng& rng) {
-    constexpr double kHeat = 0.002;
-    constexpr int64_t kStepsToBest = 1000;
-    walk_step(at, kHeat, rng);
-    if (++steps_ % kStepsToBest == 0) at.back_to_best();
+    walk_step(at, heat_, rng);
+    if (++steps_ % steps_to_best_ == 0) at.back_to_best();
   }
 
  private:
+  const double heat_;
+  const int64_t steps_to_best_;
   int64_t steps_ = 0;
 };
 

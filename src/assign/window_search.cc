@@ -51,8 +51,7 @@ void WindowSearch::start(std::vector<uint32_t> options) {
   begin_stage();
 }
 
-// ---- Rounds
-// --------------------------------------------------------------------------------------
+// ---- Rounds -------------------------------------------------------------------------------------
 
 void WindowSearch::begin_round() {
   ++round_;
@@ -72,8 +71,7 @@ void WindowSearch::begin_stage() {
   state_.set_penalties(std::move(penalties));
 }
 
-// ---- Windows
-// -------------------------------------------------------------------------------------
+// ---- Windows ------------------------------------------------------------------------------------
 
 void WindowSearch::enter(uint32_t node) {
   if (is_in_[node]) return;
@@ -186,7 +184,7 @@ bool WindowSearch::try_window() {
     bool is_changed = false;
     for (uint32_t node : nodes_)
       if (options[node] != state_.options()[node]) {
-        state_.take(node, options[node]);
+        take(node, options[node]);
         is_changed = true;
       }
     if (!is_changed) return false;
@@ -195,7 +193,7 @@ bool WindowSearch::try_window() {
     const double hoped = gain + state_.penalty() - penalty_before;
     if (hoped > 0) price_times(hoped);
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (state_.options()[nodes_[i]] != before_[i]) state_.take(nodes_[i], before_[i]);
+      if (state_.options()[nodes_[i]] != before_[i]) take(nodes_[i], before_[i]);
       options[nodes_[i]] = before_[i];
     }
     if (hoped <= 0) return false;

@@ -45,7 +45,7 @@ class Walk {
                               static_cast<uint32_t>(rng.below(count)));
       return true;
     }
-    propose();
+    propose(rng);
     if (moves_.empty()) {
       run_.count_trials(1);
       return false;
@@ -78,9 +78,8 @@ class Walk {
     return std::span(advice_).subspan(unit * devices, devices);
   }
 
-  void propose() {
+  void propose(Rng& rng) {
     moves_.clear();
-    Rng& rng = run_.rng();
     const uint32_t unit = rng.pick(movable_);
     const uint32_t from = state_->device_of(unit);
     uint32_t to = rng.pick(run_.units().units()[unit].devices);
@@ -99,13 +98,13 @@ class Walk {
           moves_.push_back({other, from});
         break;
       }
-      default: move_together(unit, from, to);
+      default: move_together(unit, from, to, rng);
     }
   }
 
   // The unit, and those of its device that hang on it by tensors of more than some cost.
-  void move_together(uint32_t unit, uint32_t from, uint32_t to) {
-    const double weak = run_.best_value() * std::pow(kWeakest, run_.rng().uniform());
+  void move_together(uint32_t unit, uint32_t from, uint32_t to, Rng& rng) {
+    const double weak = run_.best_value() * std::pow(kWeakest, rng.uniform());
     moves_ = {{unit, to}};
     std::vector<uint32_t> taken = {unit};
     for (size_t i = 0; i < moves_.size() && moves_.size() < kMostTogether; ++i)
@@ -159,7 +158,7 @@ void place_chain(PlaceRun& run) {
   if (!run.has_best()) return;
   Walk walk(run);
   if (!walk.can_move()) return;
-  MarkovChain chain;
+  MarkovChain chain(0.002, 1000);
   while (run.may_go_on()) chain.step(walk, run.rng());
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 
 #include "assign/core_search.h"
 #include "assign/solve.h"
@@ -23,6 +24,16 @@ using tested::refuses;
 
 std::string text(Int128 number) { return fmt::format("{}", number); }
 
+// A search of a core, without what solve() does beside it.
+struct Searched {
+  Core core;
+  CoreTables tables;
+  std::unique_ptr<CoreSearch> search;
+
+  Searched(const CoreSearchRow& row, Core given)
+      : core(std::move(given)), tables(core), search(row.make(core, tables, 7)) {}
+};
+
 TEST(CoreSearches, FindTheLeastCostOfSmallProblems) {
   int solved = 0, without = 0;
   for (uint64_t seed = 0; seed < 1000; ++seed) {
@@ -30,25 +41,51 @@ TEST(CoreSearches, FindTheLeastCostOfSmallProblems) {
     Rng rng(seed);
     const AssignProblem problem = random_assign(
         {.nodes = rng.between(1, 5), .options = 3, .room = rng.uniform(-0.1, 0.9)}, rng);
+    const Result<Core> core = reduce(problem, {.reduce = seed % 2 == 0});
     const std::optional<Int128> least = least_cost(problem);
+    if (!core.ok()) {
+      EXPECT_FALSE(least) << seed;
+      ++without;
+      continue;
+    }
     for (const CoreSearchRow& row : core_searches()) {
-      const Result<AssignResult> result =
-          solve(problem, {.search = std::string(row.name), .steps = 3000, .reduce = seed % 2 == 0});
-      if (!least) {
-        EXPECT_FALSE(result.ok() && result->bounds.cost) << row.name << seed;
-        ++without;
-        continue;
+      Searched one(row, *core);
+      one.search->start(std::vector<uint32_t>(core->nodes.size()));
+      std::optional<Int128> cost;
+      for (int i = 0; i < 300 && (!cost || cost != least); ++i) {
+        one.search->step();
+        cost = cost_of(problem, restore(problem, *core, one.search->best()));
       }
-      ASSERT_TRUE(result.ok()) << row.name << result.error().to_string();
-      ASSERT_TRUE(result->bounds.cost) << row.name << seed;
-      EXPECT_EQ(text(*result->bounds.cost), text(*least)) << row.name << seed;
-      EXPECT_EQ(text(cost_of(problem, result->assignment).value()), text(*least));
-      EXPECT_LE(result->bounds.bound, *least);
-      ++solved;
+      ASSERT_EQ(cost.has_value(), least.has_value()) << row.name << seed;
+      if (cost) EXPECT_EQ(text(*cost), text(*least)) << row.name << seed;
+      ++(cost ? solved : without);
     }
   }
   EXPECT_GT(solved, 100);
   EXPECT_GT(without, 4);
+}
+
+// Without limits each ends with the proof, and so it does where nothing is within the limits.
+TEST(CoreSearches, EndWhereASmallProblemIsProved) {
+  AssignProblem impossible;
+  impossible.nodes = std::vector<AssignNode>(3, {.costs = {0, 1}, .usages = {0, 0}});
+  // No two of three nodes may take the same of two options.
+  impossible.tables = {{kForbiddenCost, 0, 0, kForbiddenCost}};
+  impossible.edges = {{0, 1, 0}, {1, 2, 0}, {0, 2, 0}};
+  AssignProblem possible = impossible;
+  possible.edges.pop_back();
+  for (const CoreSearchRow& row : core_searches())
+    for (const bool reduced : {true, false}) {
+      // Time ends it if it goes on for ever; then there is neither an error nor a proof.
+      const AssignOptions options = {
+          .search = std::string(row.name), .seconds = 20, .reduce = reduced};
+      const Result<AssignResult> none = solve(impossible, options);
+      ASSERT_FALSE(none.ok()) << row.name;
+      EXPECT_EQ(none.error().code(), ErrorCode::mismatch) << row.name << none.error().to_string();
+      const AssignResult result = solve(possible, options).value();
+      EXPECT_EQ(result.verdict, AssignVerdict::optimal) << row.name;
+      EXPECT_EQ(text(result.bounds.cost.value()), "1") << row.name;
+    }
 }
 
 AssignProblem large() {
@@ -73,12 +110,71 @@ TEST(CoreSearches, KeepTheLimitAndGiveTheSameByTheSameSeed) {
 
 TEST(CoreSearches, GoOnFromAStart) {
   const AssignProblem problem = large();
-  const AssignResult good = solve(problem, {.steps = 1000}).value();
+  const Assignment good = solve(problem, {.steps = 1000})->assignment;
+  const Core core = reduce(problem).value();
+  std::vector<uint32_t> start;
+  for (const std::optional<uint32_t> option : project(core, good)) start.push_back(option.value());
+  const CoreTables tables(core);
+  CoreState state(core, tables);
+  state.set(start);
+  ASSERT_EQ(state.full_times(), 0);
   for (const CoreSearchRow& row : core_searches()) {
-    const AssignResult again =
-        solve(problem, {.search = std::string(row.name), .steps = 50, .start = good.assignment})
-            .value();
-    EXPECT_LE(*again.bounds.cost, *good.bounds.cost) << row.name;
+    Searched one(row, core);
+    one.search->start(start);
+    EXPECT_EQ(one.search->best(), start) << row.name;
+    for (int i = 0; i < 50; ++i) one.search->step();
+    EXPECT_LE(one.search->best_cost(), state.cost()) << row.name;
+    EXPECT_EQ(one.search->best_full_times(), 0) << row.name;
+  }
+}
+
+// The best is one that was seen, with its cost, after any way to and from it.
+TEST(CoreSearches, KnowTheirBest) {
+  const Core core = reduce(large(), {.reduce = false}).value();
+  const CoreTables tables(core);
+  CoreState state(core, tables);
+  for (const CoreSearchRow& row : core_searches()) {
+    Searched one(row, core);
+    one.search->start(std::vector<uint32_t>(core.nodes.size()));
+    double before = one.search->best_cost();
+    int64_t full = one.search->best_full_times();
+    for (int i = 0; i < 200; ++i) {
+      one.search->step();
+      state.set(one.search->best());
+      ASSERT_EQ(state.cost(), one.search->best_cost()) << row.name << i;
+      ASSERT_EQ(state.full_times(), one.search->best_full_times()) << row.name << i;
+      ASSERT_LE(std::pair(state.full_times(), state.cost()), std::pair(full, before)) << row.name;
+      before = state.cost();
+      full = state.full_times();
+    }
+  }
+}
+
+// A step asks for a few nodes, however many there are: it takes no time for the others.
+TEST(CoreSearches, TakeAsLongForAStepOfAnyCore) {
+  const auto core_of = [](int64_t nodes) {
+    Rng rng(3);
+    return reduce(random_assign({.nodes = nodes, .forbidden = 0, .functions = 0, .room = 0.5}, rng),
+                  {.reduce = false})
+        .value();
+  };
+  const Core few = core_of(1000), many = core_of(64'000);
+  for (const CoreSearchRow& row : core_searches()) {
+    if (&row == &core_searches().front()) continue;  // a round of windows is as long as the core
+    Searched small(row, few), large(row, many);
+    const auto seconds = [](Searched& of) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < 20; ++i) of.search->step();
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    small.search->start(std::vector<uint32_t>(few.nodes.size()));
+    large.search->start(std::vector<uint32_t>(many.nodes.size()));
+    double least = 1e9;  // of the ratios: turns that other work slows do not count
+    for (int turn = 0; turn < 10; ++turn) {
+      const double by_small = seconds(small);
+      least = std::min(least, seconds(large) / by_small);
+    }
+    EXPECT_LT(least, 16) << row.name;  // caches are worse; the nodes are 64 times as many
   }
 }
 
@@ -162,11 +258,23 @@ TEST(Walk, VisitsWhatIsBetterMoreOften) {
 TEST(Walk, OfAChainStaysWhereAllIsWorse) {
   Circle circle = {.place = 4, .best = 4};
   Rng rng(5);
-  MarkovChain chain;
+  MarkovChain chain(0.002, 1000);
   for (int i = 0; i < 5000; ++i) chain.step(circle, rng);
   EXPECT_EQ(circle.best, 0);
   EXPECT_EQ(circle.place, 0);
   EXPECT_EQ(circle.kept, 4);
+}
+
+TEST(Walk, OfAChainGoesBackAfterItsSteps) {
+  Circle circle = {.place = 4, .best = 0};
+  Rng rng(5);
+  MarkovChain chain(1e9, 7);  // so hot that it takes whatever comes
+  for (int i = 1; i <= 700; ++i) {
+    chain.step(circle, rng);
+    circle.best = 0;
+    if (i % 7 == 0) ASSERT_EQ(circle.place, 0);
+  }
+  EXPECT_EQ(circle.kept, 700);
 }
 
 TEST(Walk, CoolsDownToTheBest) {
