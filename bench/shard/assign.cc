@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "assign/core_search.h"
 #include "assign/json.h"
 #include "assign/solve.h"
 #include "base/file.h"
@@ -44,6 +45,8 @@ void solve_file(benchmark::State& state, const ContestFile& file) {
       bench::root() /
       fmt::format("../shared/data/iopddl/asplos-2025-iopddl-{}.json.gz", file.letter);
   if (!std::filesystem::exists(path)) return state.SkipWithError("no such file");
+  if (const auto known = find_core_search(search.text()); !search.text().empty() && !known.ok())
+    return state.SkipWithError(known.error().to_string().c_str());
   const AssignProblem problem =
       parse_assign_json(read_file(path, kMaxAssignBytes).value(), path.string()).value();
   for (auto _ : state) {

@@ -1,4 +1,3 @@
-#include "assign/core_search.h"
 #include "assign/json.h"
 #include "assign/solve.h"
 #include "base/file.h"
@@ -71,7 +70,6 @@ Result<AssignOptions> assign_options(const Arguments& arguments, Console& consol
   options.threads = static_cast<int>(std::clamp<int64_t>(arguments.integer("threads"), 0, 3));
   options.reduce = !arguments.given("no-reduce");
   options.search = arguments.text("search");
-  HONE_TRY(find_core_search(options.search));
   options.cancel = &console.cancel();
   if (options.threads < 1 || options.threads > 2)
     return usage_error("--threads: 1 or 2 are possible, not {}", arguments.integer("threads"));

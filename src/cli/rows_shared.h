@@ -29,4 +29,22 @@ constexpr Option seed_option(std::string_view doc) {
   return {.name = "seed", .take = Take::integer, .value = "N", .doc = doc, .fallback = "0"};
 }
 
+// The searches of assignments, each with how it looks for solutions. The first is the usual one.
+#define HONE_CORE_SEARCH(name, doc) "|" #name
+inline constexpr std::string_view kCoreSearches =
+#include "assign/searches.def"
+    ;
+#undef HONE_CORE_SEARCH
+#define HONE_CORE_SEARCH(name, doc) "; " #name ": " doc
+inline constexpr Option kCoreSearchOption = {
+    .name = "search",
+    .take = Take::word,
+    .value = "NAME",
+    .doc = "how solutions are looked for (docs/assign.md)"
+#include "assign/searches.def"
+    ,
+    .fallback = kCoreSearches.substr(1, kCoreSearches.find('|', 1) - 1),
+    .words = kCoreSearches.substr(1)};
+#undef HONE_CORE_SEARCH
+
 }  // namespace hone::cli::rows

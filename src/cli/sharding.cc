@@ -1,6 +1,5 @@
 #include "cli/sharding.h"
 
-#include "assign/core_search.h"
 #include "base/text.h"
 #include "cli/budget.h"
 #include "cli/console.h"
@@ -27,10 +26,7 @@ Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console&
     const std::string budget = arguments.text("budget");
     options.seconds = HONE_TRY(parse_budget(budget));
   }
-  if (arguments.given("search")) {
-    options.search = arguments.text("search");
-    HONE_TRY(find_core_search(options.search));
-  }
+  if (arguments.given("search")) options.search = arguments.text("search");
   if (arguments.given("seed")) options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   if (!arguments.given("memory")) return options;
   const Result<MemoryBudget> memory = parse_memory_budget(arguments.text("memory"));

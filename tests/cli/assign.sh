@@ -40,7 +40,7 @@ for search in windows chain greedy random; do
   says "cost 17, bound " three.json --search $search --seconds 0 --steps 500
   [[ $(<out) == "[1, 1, 1]" ]]
 done
-fails 2 "no search 'best'" three.json --search best
+fails 2 "'best' is not one of windows, chain, greedy, random" three.json --search best
 
 # A larger one: the same seed gives the same, and Ctrl-C keeps the best so far.
 awk 'BEGIN {

@@ -105,7 +105,7 @@ grep -q "gap" err
 hone wide.hone --mesh x=2 --search chain --budget 1s -o chain.shard >out 2>err
 grep -q "bound .*, gap " err
 "$HONE" check wide.hone --shard chain.shard --cache none >out 2>err
-fails 2 "no search 'best'" wide.hone --mesh x=2 --search best
+fails 2 "'best' is not one of windows, chain" wide.hone --mesh x=2 --search best
 # A model that is too large for one device runs on four.
 fails 5 "within 1.7 MiB" wide.hone --mesh x=1 --memory 1800000
 hone wide.hone --mesh x=4 --memory 1800000 -o four.shard >out 2>err
