@@ -15,6 +15,7 @@ complete_line() { # complete_line WORDS...: the last one is being typed
 [[ $(complete_line run --numerics "w") == wide ]]
 [[ $(complete_line run zoo : "vgg1") == "vgg16 vgg19" ]]
 [[ $(complete_line opt --pass "dc") == dce ]]
+[[ $(complete_line assign --search "gr") == greedy ]]
 [[ $(complete_line run "--at") == --atol ]]
 touch model.hone
 [[ $(complete_line run "mod") == model.hone ]]
