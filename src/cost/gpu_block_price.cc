@@ -154,14 +154,13 @@ struct BlockWork {
   double sums = 0, parts = 1;    // results that are stored as parts; of each
 };
 BlockWork work_of(const TiledProduct& product, const BlockTile& tile) {
-  const auto [rows, columns] = tiles_of_sides(product, tile);
   const double results = real(product.times * product.lines[0] * product.lines[1]);
   if (tile.shares == 0)
-    return {.blocks = real(product.times * rows * columns * tile.splits),
+    return {.blocks = real(blocks_of(product, tile)),
             .steps = real(steps_of_split(product, tile)),
             .sums = tile.splits > 1 ? results : 0,
             .parts = real(tile.splits)};
-  const TileShares shares = tile_shares(product, tile);
+  const TileShares shares = tile_shares(product, tile).value();
   BlockWork work = {.blocks = real(shares.blocks), .steps = real(shares.share)};
   work.tiles = std::ceil(work.steps / real(shares.steps));
   if (shares.share % shares.steps == 0) return work;
@@ -196,6 +195,7 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
   if (!product.ok() || (is_on_tensor_cores && !tensor_numbers(facts)))
     return {.latency = kInfinity};
   const BlockTile tile = block_tile(facts, schedule.get<BlockTilesFields>());
+  if (tile.shares > 0 && !tile_shares(*product, tile).ok()) return {.latency = kInfinity};
   const Gpu& gpu = *target.gpu;
   const double threads = real(tile.threads());
   if (threads < 1 || tile.bytes() > gpu.block_shared_bytes) return {.latency = kInfinity};

@@ -42,10 +42,7 @@ std::array<double, 3> shape_of(const KernelFacts& facts, const Schedule& schedul
     const Result<TiledProduct> product = tiled_product(facts);
     if (!product.ok()) return {divided, kPlainWarps, 0};
     const BlockTile tile = block_tile(facts, *tiles);
-    const auto [rows, columns] = tiles_of_sides(*product, tile);
-    const int64_t blocks = tile.shares > 0 ? tile_shares(*product, tile).blocks
-                                           : product->times * rows * columns * tile.splits;
-    return {static_cast<double>(blocks),
+    return {static_cast<double>(blocks_of(*product, tile)),
             static_cast<double>(tile.threads()) / static_cast<double>(kWarpLanes),
             static_cast<double>(tile.bytes())};
   }

@@ -174,19 +174,11 @@ class Chooser {
       }
   }
 
-  static int64_t tiles_of(const TiledProduct& product, const BlockTilesFields& shape) {
-    int64_t tiles = product.times;
-    for (const auto& [lines, tile] :
-         {std::pair(product.lines[0], shape.rows), std::pair(product.lines[1], shape.columns)})
-      tiles *= (lines + tile - 1) / tile;
-    return tiles;
-  }
-
   // True if processors of the chip wait for others, as tiles are no multiple of them: blocks may
   // share all steps.
   bool are_uneven(const TiledProduct& product, const BlockTilesFields& shape) const {
     constexpr double kEven = 0.9;
-    const int64_t tiles = tiles_of(product, shape),
+    const int64_t tiles = tiles_of(product, block_tile(facts_, shape)),
                   turns = (tiles + target_.cores - 1) / target_.cores;
     return static_cast<double>(tiles) < kEven * static_cast<double>(turns * target_.cores);
   }
@@ -195,7 +187,7 @@ class Chooser {
   // two.
   std::vector<int> usual_splits(const TiledProduct& product, const BlockTilesFields& shape) const {
     constexpr int kMostSplits = 32;
-    const int64_t blocks = tiles_of(product, shape);
+    const int64_t blocks = tiles_of(product, block_tile(facts_, shape));
     std::vector<int> splits = {1};
     for (int64_t all : {target_.cores, 2 * target_.cores}) {
       int most = 1;

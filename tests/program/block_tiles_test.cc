@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ir/functional.h"
 #include "ir/text.h"
 #include "kernel/schedule_space.h"
@@ -297,6 +299,39 @@ TEST(BlocksTiles, BlocksShareTheStepsOfAllTiles) {
   }
 }
 
+// As counted tile by tile, and step by step.
+TEST(BlocksTiles, PartsOfSharedTilesAreCounted) {
+  for (int64_t tiles = 1; tiles <= 12; ++tiles)
+    for (int64_t steps = 1; steps <= 9; ++steps)
+      for (int64_t share = 1; share <= tiles * steps; ++share) {
+        const int64_t all = tiles * steps;
+        const TileShares shares = {tiles, steps, share, (all + share - 1) / share};
+        int64_t most = 1, divided = 0, ends = 0;
+        for (int64_t tile = 0; tile < tiles; ++tile) {
+          std::set<int64_t> blocks;
+          for (int64_t step = 0; step < steps; ++step) blocks.insert((tile * steps + step) / share);
+          most = std::max<int64_t>(most, std::ssize(blocks));
+          divided += blocks.size() > 1 ? 1 : 0;
+          ends += std::ssize(blocks) - 1;
+        }
+        SCOPED_TRACE(fmt::format("{} tiles of {} steps in shares of {}", tiles, steps, share));
+        ASSERT_EQ(shares.most_parts(), most);
+        ASSERT_EQ(shares.divided(), divided);
+        ASSERT_EQ(shares.ends_within(), ends);
+      }
+}
+
+// A plan may say anything of any size: it is judged at once, and no number overflows.
+TEST(BlocksTiles, SharesOfHugeProductsAreJudgedAtOnce) {
+  BlockTilesFields own = {.rows = 16, .columns = 16, .depth = 8, .own_rows = 2, .shares = 2};
+  const auto status = [&](int64_t lines, int64_t depth) {
+    return check_schedule(product_body("f32", lines, lines, depth), tiles_of(own), any_gpu());
+  };
+  EXPECT_TRUE(status(int64_t{1} << 24, 16).ok());
+  EXPECT_THAT(status(int64_t{1} << 29, int64_t{1} << 29),
+              refuses(ErrorCode::limit, "1125899906842624 tiles of 67108864 steps"));
+}
+
 // They come in order, whatever order blocks run in; a tile of one block is stored by it.
 TEST(BlocksTiles, PartsOfSharedTilesAreAddedInOrder) {
   const KernelBody body = product_body("f32", 40, 45, 50);
@@ -503,7 +538,7 @@ TEST(BlocksTiles, SayWhatTheyCannotDo) {
   EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "splits = 1"));
   own.splits = 1;
   own.shares = 16;  // of 16 steps
-  EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "16 steps...two steps"));
+  EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "16 steps...two for each"));
   own = kPlain;
   own.products = Products::quads;
   EXPECT_THAT(status(own), refuses(ErrorCode::unsupported, "quads"));

@@ -1,7 +1,9 @@
 #include "kernel/algorithms/block_tiles.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "base/checked_math.h"
 #include "ir/op_def.h"
 #include "kernel/algorithms/loops.h"
 #include "target/gpu.h"
@@ -16,6 +18,7 @@ constexpr int kLines[] = {16, 32, 64, 128}, kOwn[] = {1, 2, 4, 8}, kOwnOfWarp[] 
 constexpr int64_t kLeastStep = 8;
 constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
 constexpr int64_t kMostShares = 1024, kMostParts = 32;
+constexpr int64_t kMostSteps = int64_t{1} << 48;                         // of all tiles
 constexpr int64_t kLeastRows = 16, kLeastColumns = 8, kLeastDepth = 16;  // of a warp's product
 
 DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
@@ -64,10 +67,12 @@ Status check_tile(const BlockTile& tile) {
 
 Status check_shares(const TileShares& shares) {
   if (shares.share < 2)
-    return unsupported("the {} steps of all tiles are too few for blocks with two steps at least",
-                       shares.all());
+    return unsupported("all tiles have {} steps, fewer than two for each of the blocks",
+                       shares.all())
+        .with_hint("choose fewer shares");
   if (shares.most_parts() > kMostParts)
-    return over_limit("a tile would have {} parts, more than {}", shares.most_parts(), kMostParts);
+    return over_limit("a tile would have {} parts, more than {}", shares.most_parts(), kMostParts)
+        .with_hint("choose fewer shares, or a larger depth");
   return {};
 }
 
@@ -181,8 +186,9 @@ std::vector<int> share_counts(const ScheduleSite& site) {
   const Result<TiledProduct> product = tiled_product(site.facts);
   if (!product.ok()) return counts;
   const auto parts = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
-  const int64_t steps = product->times * parts(product->lines[0], kLines[0]) *
-                        parts(product->lines[1], kLines[0]) * parts(product->points, kLeastStep);
+  const int64_t tiles =
+      product->times * parts(product->lines[0], kLines[0]) * parts(product->lines[1], kLines[0]);
+  const int64_t steps = checked_mul(tiles, parts(product->points, kLeastStep)).value_or(kMostSteps);
   const int sms = static_cast<int>(std::min<int64_t>(site.target.cores, kMostShares / 2));
   for (int count : {sms / 8, sms / 2, sms, 2 * sms})
     if (count > 1 && count < steps) counts.push_back(count);
@@ -233,7 +239,7 @@ class BlockTiles : public AlgorithmDef {
     if (lacks_steps || (tile.splits > 1 && before_last >= product.points))
       return unsupported("{} points do not make {} parts of whole steps", product.points,
                          tile.splits);
-    if (tile.shares > 0) HONE_TRY(check_shares(tile_shares(product, tile)));
+    if (tile.shares > 0) HONE_TRY(check_shares(HONE_TRY(tile_shares(product, tile))));
     return check_code(site, static_cast<double>(site.facts.work.statements * sums_of_thread(tile)));
   }
   bool takes(const ScheduleSite& site) const override {
@@ -345,21 +351,45 @@ std::array<int64_t, 2> tiles_of_sides(const TiledProduct& product, const BlockTi
   return {tiles(0), tiles(1)};
 }
 
-TileShares tile_shares(const TiledProduct& product, const BlockTile& tile) {
+int64_t tiles_of(const TiledProduct& product, const BlockTile& tile) {
   const auto [rows, columns] = tiles_of_sides(product, tile);
-  TileShares made = {.tiles = product.times * rows * columns,
+  return product.times * rows * columns;
+}
+
+int64_t blocks_of(const TiledProduct& product, const BlockTile& tile) {
+  if (tile.shares == 0) return tiles_of(product, tile) * tile.splits;
+  const Result<TileShares> shares = tile_shares(product, tile);
+  return shares.ok() ? shares->blocks : tile.shares;
+}
+
+Result<TileShares> tile_shares(const TiledProduct& product, const BlockTile& tile) {
+  TileShares made = {.tiles = tiles_of(product, tile),
                      .steps = steps_of_split(product, tile),
                      .share = 0,
                      .blocks = 0};
-  const int64_t all = std::max<int64_t>(made.all(), 1);
+  const std::optional<int64_t> steps = checked_mul(made.tiles, made.steps);
+  if (!steps || *steps > kMostSteps)
+    return over_limit("{} tiles of {} steps are more steps than {}", made.tiles, made.steps,
+                      kMostSteps)
+        .with_hint("choose shares = 0, or larger tiles");
+  const int64_t all = std::max<int64_t>(*steps, 1);
   made.share = (all + tile.shares - 1) / tile.shares;
   made.blocks = (all + made.share - 1) / made.share;
   return made;
 }
 
+int64_t TileShares::ends_within() const {
+  const int64_t apart = steps / std::gcd(steps, share);  // blocks from an end of a tile to the next
+  return blocks - 1 - (blocks - 1) / apart;
+}
+
+// A tile of more steps than a share has an end within it. A shorter one has one at most.
+int64_t TileShares::divided() const { return share < steps ? tiles : ends_within(); }
+
 int64_t TileShares::most_parts() const {
+  if (share >= steps) return divided() > 0 ? 2 : 1;
   int64_t most = 1;
-  for (int64_t tile = 0; tile < tiles && tile < share; ++tile)  // then they come again
+  for (int64_t tile = 0; tile < tiles; ++tile)  // fewer than blocks
     most = std::max(most, (tile * steps + steps - 1) / share - tile * steps / share + 1);
   return most;
 }

@@ -66,7 +66,7 @@ int64_t steps_of_split(const TiledProduct& product, const BlockTile& tile);
 
 // How blocks share the steps of all tiles evenly, tile by tile: step s of tile t is number
 // t * steps + s. Block b has `share` of them, from number b * share on; the last one has the rest.
-// A tile may so be of several blocks, and each of them has a part of its sums.
+// So several blocks may have steps of a tile, and each of them has a part of its sums.
 struct TileShares {
   int64_t tiles, steps;  // of the product; of a tile
   int64_t share, blocks;
@@ -76,10 +76,16 @@ struct TileShares {
     return floordiv(tile * steps + IndexExpr(steps - 1), share) - first_block(tile);
   }
   IndexExpr first_block(const IndexExpr& tile) const { return floordiv(tile * steps, share); }
+  // Ends of blocks within tiles, and the tiles that have such an end.
+  int64_t ends_within() const;
+  int64_t divided() const;
   int64_t most_parts() const;  // of a tile
 };
-TileShares tile_shares(const TiledProduct& product, const BlockTile& tile);
+// Refused: more steps than their numbers can tell.
+Result<TileShares> tile_shares(const TiledProduct& product, const BlockTile& tile);
 std::array<int64_t, 2> tiles_of_sides(const TiledProduct& product, const BlockTile& tile);
+int64_t tiles_of(const TiledProduct& product, const BlockTile& tile);
+int64_t blocks_of(const TiledProduct& product, const BlockTile& tile);
 
 // Sums in the registers of a thread.
 int64_t sums_of_thread(const BlockTile& tile);

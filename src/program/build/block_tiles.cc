@@ -45,7 +45,7 @@ class BlockTilesBuilder {
       is_depth_next_[side] = is_depth_next(side);
       piece_[side] = piece(side);
     }
-    if (tile_.shares > 0) shares_ = tile_shares(product_, tile_);
+    if (tile_.shares > 0) shares_ = tile_shares(product_, tile_).value();
     most_parts_ = shares_ ? shares_->most_parts() : tile_.splits;
     if (most_parts_ > 1) parts_ = tiles_.buffer("parts", type_of_parts(), BufferRole::shared);
     if (!tile_.by_warps) {
