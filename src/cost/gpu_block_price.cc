@@ -151,39 +151,28 @@ namespace {
 struct BlockWork {
   double blocks = 0, steps = 0;  // of each block
   double tiles = 1;              // whose results a block has
-  double sums = 0, parts = 1;    // results that are stored as parts; of each
 };
 BlockWork work_of(const TiledProduct& product, const BlockTile& tile) {
-  const double results = real(product.times * product.lines[0] * product.lines[1]);
   if (tile.shares == 0)
-    return {.blocks = real(blocks_of(product, tile)),
-            .steps = real(steps_of_split(product, tile)),
-            .sums = tile.splits > 1 ? results : 0,
-            .parts = real(tile.splits)};
+    return {.blocks = real(blocks_of(product, tile)), .steps = real(steps_of_split(product, tile))};
   const TileShares shares = tile_shares(product, tile).value();
-  BlockWork work = {.blocks = real(shares.blocks), .steps = real(shares.share)};
-  work.tiles = std::ceil(work.steps / real(shares.steps));
-  if (shares.share % shares.steps == 0) return work;
-  // Where a block ends, a tile is another block's as well.
-  work.tiles += 1;
-  const double divided = std::min(real(shares.tiles), work.blocks - 1);
-  work.sums = results * divided / real(shares.tiles);
-  work.parts = divided > 0 ? 1 + (work.blocks - 1) / divided : 1;
-  return work;
+  return {.blocks = real(shares.blocks),
+          .steps = real(shares.share),
+          .tiles = real(shares.most_tiles())};
 }
 
 // Parts of the sums that blocks have are stored, and a second kernel adds them.
-void add_parts(const BlockWork& work, const BlockTile& tile, const Target& target,
+void add_parts(const PartSums& parts, const BlockTile& tile, const Target& target,
                GpuTimes& times) {
-  const double sums = work.sums;
+  const double sums = real(parts.sums);
   const double resident = real(target.cores * target.gpu->warps * kWarpLanes);
-  const double slots = work.parts + kResultSlots;
+  const double slots = real(parts.parts) + kResultSlots;
   const int bytes = bits(tile.summed) / 8;
   times.arithmetic +=
       sums * slots / (kGpuSlotsOfPeak * target.peak(DType::f32) * real(target.cores));
   times.latency +=
       target.gpu->launch + kFar + std::ceil(sums / resident) * slots / kOverlap * kGpuStep;
-  times.access += seconds_near(target, 2 * sums * work.parts * bytes);
+  times.access += seconds_near(target, 2 * real(parts.stored) * bytes);
 }
 
 }  // namespace
@@ -231,7 +220,8 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
   GpuTimes times = {.arithmetic = arithmetic,
                     .latency = std::ceil(turns / fit) * steps * step,
                     .access = seconds_near(target, bytes)};
-  if (work.sums > 0) add_parts(work, tile, target, times);
+  const PartSums parts = part_sums(*product, tile);
+  if (parts.sums > 0) add_parts(parts, tile, target, times);
   return times;
 }
 

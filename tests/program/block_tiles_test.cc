@@ -332,17 +332,46 @@ TEST(BlocksTiles, SharesOfHugeProductsAreJudgedAtOnce) {
               refuses(ErrorCode::limit, "1125899906842624 tiles of 67108864 steps"));
 }
 
-// They come in order, whatever order blocks run in; a tile of one block is stored by it.
+// A block has memory for two parts, and a thread of the second phase has a point of a tile that
+// blocks divide: few of many tiles. The price counts the same.
+TEST(BlocksTiles, SecondPhasesHaveDividedTilesAlone) {
+  BlockTilesFields large = {.rows = 128,
+                            .columns = 128,
+                            .depth = 16,
+                            .own_rows = 8,
+                            .own_columns = 8,
+                            .ahead = 0,
+                            .shares = 132};
+  BlockTilesFields splits = kInSplits;
+  for (const auto& [body, own, sums, bytes] :
+       {std::tuple(product_body("f32", 53 * 128, 20 * 128, 512), large, 131 * 128 * 128,
+                   132 * 2 * 128 * 128 * 4),  // 1,060 tiles
+        std::tuple(product_body("f32", 40, 45, 50), kShared, 5 * 32 * 32, 6 * 2 * 32 * 32 * 4),
+        std::tuple(product_body("f32", 40, 45, 100), splits, 40 * 45, 4 * 40 * 45 * 4)}) {
+    const TileProgram program = build_kernel(body, tiles_of(own), "k").value();
+    ASSERT_EQ(program.phases.size(), 2U);
+    EXPECT_EQ(trips_of(program.phases[1], program).value(), sums);
+    const auto parts = std::ranges::find_if(
+        program.buffers, [](const auto& buffer) { return buffer.role == BufferRole::shared; });
+    ASSERT_NE(parts, program.buffers.end());
+    EXPECT_EQ(parts->type.static_bytes(), bytes);
+    const KernelFacts facts(body);
+    EXPECT_EQ(part_sums(tiled_product(facts).value(), block_tile(facts, own)).sums, sums);
+  }
+}
+
+// They come in order, whatever order blocks run in.
 TEST(BlocksTiles, PartsOfSharedTilesAreAddedInOrder) {
   const KernelBody body = product_body("f32", 40, 45, 50);
   const TileProgram program = build_kernel(body, tiles_of(kShared), "k").value();
   EXPECT_EQ(trips_of(program.phases[0], program).value(), 6);
   const std::string text = print(program);
   EXPECT_NE(text.find("blocks share in 6"), std::string::npos) << text;
-  size_t last = text.find("threads i0 in 40");
+  size_t last = text.find("threads first in 5");
   ASSERT_NE(last, std::string::npos) << text;
-  for (int part = 0; part < 3; ++part) {
-    const size_t at = text.find(fmt::format("load @parts[{}, i0, i1]", part), last);
+  for (const char* part :
+       {"load @parts[first, 0,", "load @parts[first + 1, 1,", "load @parts[first + 2, 1,"}) {
+    const size_t at = text.find(part, last);
     EXPECT_NE(at, std::string::npos) << part << text;
     last = at;
   }
@@ -356,7 +385,7 @@ TEST(BlocksTiles, FaultsOfSharesAreFound) {
         std::pair("group\n", "\n"),         // copies of two steps
         std::pair("mod(5*share, 2)", "0"),  // a stage of the ring
         std::pair("5*share - 7*tile", "5*share - 6*tile"),
-        std::pair("load @parts[1,", "load @parts[0,"), std::pair("< 28", "< 27")})
+        std::pair("load @parts[first + 1,", "load @parts[first,"), std::pair("< 28", "< 27")})
     EXPECT_TRUE(finds(body, kShared, from, to, 0)) << from;
 }
 

@@ -394,6 +394,22 @@ int64_t TileShares::most_parts() const {
   return most;
 }
 
+int64_t TileShares::most_tiles() const {
+  const int64_t latest = steps - std::gcd(steps, share);  // step of a tile at which a block begins
+  return std::min((latest + share + steps - 1) / steps, tiles);
+}
+
+PartSums part_sums(const TiledProduct& product, const BlockTile& tile) {
+  const int64_t results = product.times * product.lines[0] * product.lines[1];
+  if (tile.shares == 0)
+    return tile.splits == 1 ? PartSums() : PartSums{results, tile.splits, results * tile.splits};
+  const TileShares shares = tile_shares(product, tile).value();
+  if (shares.divided() == 0) return {};
+  const int64_t points = tile.lines[0] * tile.lines[1];
+  return {(shares.blocks - 1) * points, shares.most_parts(),
+          (shares.divided() + shares.ends_within()) * points};
+}
+
 int64_t sums_of_thread(const BlockTile& tile) {
   return tile.own[0] * tile.own[1] / (tile.by_warps ? kWarpLanes : 1);
 }

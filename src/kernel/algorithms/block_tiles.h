@@ -80,12 +80,21 @@ struct TileShares {
   int64_t ends_within() const;
   int64_t divided() const;
   int64_t most_parts() const;  // of a tile
+  int64_t most_tiles() const;  // of a block
 };
 // Refused: more steps than their numbers can tell.
 Result<TileShares> tile_shares(const TiledProduct& product, const BlockTile& tile);
 std::array<int64_t, 2> tiles_of_sides(const TiledProduct& product, const BlockTile& tile);
 int64_t tiles_of(const TiledProduct& product, const BlockTile& tile);
 int64_t blocks_of(const TiledProduct& product, const BlockTile& tile);
+
+// What the second phase adds, if blocks leave parts of sums in memory.
+struct PartSums {
+  int64_t sums = 0;    // threads, each with a point: that of a tile, or one that has no parts
+  int64_t parts = 1;   // that each of them may read
+  int64_t stored = 0;  // parts of all points
+};
+PartSums part_sums(const TiledProduct& product, const BlockTile& tile);
 
 // Sums in the registers of a thread.
 int64_t sums_of_thread(const BlockTile& tile);

@@ -22,7 +22,8 @@ namespace {
 //
 // If blocks take parts of the reduction, their sums lie in memory of all. A second phase adds them:
 // those of the first part first, always in the same order. Blocks that share the steps of all tiles
-// evenly store whole tiles themselves. Copies for the next tile run ahead there, too.
+// evenly store whole tiles themselves. The second phase has only tiles that they divide. Copies for
+// the next tile run ahead there, too.
 class BlockTilesBuilder {
  public:
   BlockTilesBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
@@ -69,7 +70,8 @@ class BlockTilesBuilder {
       blocks_of_shares();
     else
       blocks(0);
-    if (most_parts_ > 1) add_parts(0);
+    if (most_parts_ > 1 && shares_) add_shared_parts();
+    if (most_parts_ > 1 && !shares_) add_parts(0);
     return std::move(tiles_).finish();
   }
 
@@ -185,6 +187,7 @@ class BlockTilesBuilder {
                 Exec::loop, "step", steps,
                 [&](const IndexExpr& s) { step_of_number(t * steps + s); }, own);
             move_to(t);
+            block_ = block;
             part_ = block - shares_->first_block(t);
             more_parts_ = shares_->more_parts(t);
             results();
@@ -474,20 +477,10 @@ class BlockTilesBuilder {
       PointBuilder points(body_, tiles_, place_);
       points.pin(space_.anchor);
       each_sum(thread, [&](const Indices& sum, const std::array<IndexExpr, 2>& lines) {
-        Indices point = others_;
         Guards guards;
-        for (size_t side = 0; side < 2; ++side) {
-          // As simple as the index will be, so that the guard is seen to bound it.
-          const IndexExpr at = TileBounds(tiles_.program()).simplified(first_[side] + lines[side]);
-          spread(at, product_.sides[side], point);
-          if (product_.lines[side] % tile_.lines[side] != 0)
-            guards.push_back({at, 0, product_.lines[side]});
-        }
+        const Indices point = point_of(lines, guards);
         if (most_parts_ > 1) {
-          Guards own = guards;
-          if (shares_) own.push_back({more_parts_, 1, most_parts_});
-          if (shares_) own.push_back({part_, 0, most_parts_});
-          tiles_.store(parts_, place_of_part(part_, point), tiles_.load(sums_, sum), own);
+          store_part(sum, lines, point, guards);
           if (!shares_) return;
           guards.push_back({more_parts_, 0, 1});
         }
@@ -497,9 +490,37 @@ class BlockTilesBuilder {
     });
   }
 
+  // The point of the results at these lines of the tile; `guards` get those that tell whether it is
+  // there.
+  Indices point_of(const std::array<IndexExpr, 2>& lines, Guards& guards) const {
+    Indices point = others_;
+    for (size_t side = 0; side < 2; ++side) {
+      // As simple as the index will be, so that the guard is seen to bound it.
+      const IndexExpr at = TileBounds(tiles_.program()).simplified(first_[side] + lines[side]);
+      spread(at, product_.sides[side], point);
+      if (product_.lines[side] % tile_.lines[side] != 0)
+        guards.push_back({at, 0, product_.lines[side]});
+    }
+    return point;
+  }
+
   // ---- Parts of the reduction ------------------------------------------------------------------
 
+  void store_part(const Indices& sum, const std::array<IndexExpr, 2>& lines, const Indices& point,
+                  Guards guards) {
+    if (!shares_)
+      return tiles_.store(parts_, place_of_part(part_, point), tiles_.load(sums_, sum), guards);
+    // As simple as the index will be, so that the guard is seen to bound it.
+    const IndexExpr which = TileBounds(tiles_.program()).simplified(is_later(part_));
+    guards.push_back({more_parts_, 1, most_parts_});
+    guards.push_back({which, 0, 2});
+    tiles_.store(parts_, place_in_block(block_, which, lines), tiles_.load(sums_, sum), guards);
+  }
+
   Type type_of_parts() const {
+    const size_t next = side_in_memory();
+    if (shares_)
+      return Type::get(wide_, {shares_->blocks, 2, tile_.lines[1 - next], tile_.lines[next]});
     Dims dims = {most_parts_};
     for (int dim = 0; dim < space_.parallel; ++dim) dims.push_back(extent(dim));
     return Type::get(wide_, dims);
@@ -525,38 +546,62 @@ class BlockTilesBuilder {
     });
   }
 
-  // A tile of one block has no parts, and is stored.
   void add_parts_here() {
-    Guards has_parts;
-    if (shares_) has_parts.push_back({shares_->more_parts(tile_here()), 1, most_parts_});
-    const auto part_of = [&](int64_t part) {
-      const Indices place = place_of_part(part, others_);
-      if (!shares_) return tiles_.load(parts_, place);
-      const Guard is_there = {has_parts[0].value, std::max<int64_t>(part, 1), most_parts_};
-      return tiles_.load(parts_, place, {is_there}, tiles_.zero(wide_));
-    };
+    add_parts_of(others_, {},
+                 [&](int64_t part) { return tiles_.load(parts_, place_of_part(part, others_)); });
+  }
+
+  void add_parts_of(const Indices& point, const Guards& guards,
+                    const std::function<Scalar(int64_t part)>& part_of) {
     Scalar sum = part_of(0);
     for (int64_t part = 1; part < most_parts_; ++part)
       sum = tiles_.compute(Opcode::add, {sum, part_of(part)});
     PointBuilder points(body_, tiles_, place_);
     points.pin(space_.anchor);
     points.bind(graph_.result(space_.anchor), sum);
-    points.store_outputs(others_, has_parts);
+    points.store_outputs(point, guards);
   }
 
-  // The number of the tile that has this point of the results.
-  IndexExpr tile_here() const {
-    IndexExpr number = 0;
-    for (int dim : product_.others)
-      number = number * extent(dim) + others_[static_cast<size_t>(dim)];
-    const std::array<int64_t, 2> tiles = tiles_of_sides(product_, tile_);
-    for (size_t side = 0; side < 2; ++side) {
-      IndexExpr line = 0;
-      for (int dim : product_.sides[side])
-        line = line * extent(dim) + others_[static_cast<size_t>(dim)];
-      number = number * tiles[side] + floordiv(line, tile_.lines[side]);
-    }
-    return number;
+  // ---- Parts of shared tiles -------------------------------------------------------------------
+
+  // A block has two of them at most: the first part of the tile that goes on in the next block, and
+  // a later part of the tile that came from the block before.
+  IndexExpr is_later(const IndexExpr& part) const {
+    return floordiv(part + IndexExpr(most_parts_ - 2), most_parts_ - 1);
+  }
+
+  Indices place_in_block(const IndexExpr& block, const IndexExpr& which,
+                         const std::array<IndexExpr, 2>& lines) const {
+    const size_t next = side_in_memory();
+    return {block, which, lines[1 - next], lines[next]};
+  }
+
+  // A thread adds the parts of a point of a tile. Each block but the last may be the first of one.
+  void add_shared_parts() {
+    const size_t next = side_in_memory();
+    tiles_.loop(Exec::threads, "first", shares_->blocks - 1, [&](const IndexExpr& first) {
+      tiles_.loop(Exec::threads, "i", tile_.lines[1 - next], [&](const IndexExpr& i) {
+        tiles_.loop(Exec::threads, "j", tile_.lines[next], [&](const IndexExpr& j) {
+          add_shared_parts(first, next == 1 ? std::array{i, j} : std::array{j, i});
+        });
+      });
+    });
+  }
+
+  // A tile of one block has no parts, and is stored.
+  void add_shared_parts(const IndexExpr& first, const std::array<IndexExpr, 2>& lines) {
+    const IndexExpr last_step = (first + IndexExpr(1)) * shares_->share + IndexExpr(-1),
+                    tile = floordiv(last_step, shares_->steps), more = shares_->more_parts(tile);
+    move_to(tile);
+    Guards guards = {{more, 1, most_parts_}, {first - shares_->first_block(tile), 0, 1}};
+    const Indices point = point_of(lines, guards);
+    add_parts_of(point, guards, [&](int64_t part) {
+      const IndexExpr block = first + IndexExpr(part);
+      Guards is_there = {{more, std::max<int64_t>(part, 1), most_parts_}};
+      if (part > 1) is_there.push_back({block, 0, shares_->blocks});
+      return tiles_.load(parts_, place_in_block(block, part == 0 ? 0 : 1, lines), is_there,
+                         tiles_.zero(wide_));
+    });
   }
 
   static constexpr int64_t kUnrolledCopies = 16;
@@ -575,11 +620,11 @@ class BlockTilesBuilder {
   std::array<IndexExpr, 2> first_ = {0, 0};  // line of the tile
   std::array<tile::BufferId, 2> memory_ = {}, factors_ = {};
   tile::BufferId sums_ = 0, step_sums_ = 0, parts_ = 0;
-  IndexExpr part_ = 0, first_step_ = 0;  // of the reduction, that the block takes
-  std::optional<TileShares> shares_;     // none: each block has a tile, or a part of one
-  int64_t most_parts_ = 1;               // of a tile
-  IndexExpr more_parts_ = 0;             // of the tile, if blocks share steps
-  Guards inside_;                        // of what is copied ahead: the step is there
+  IndexExpr part_ = 0, first_step_ = 0;   // of the reduction, that the block takes
+  std::optional<TileShares> shares_;      // none: each block has a tile, or a part of one
+  int64_t most_parts_ = 1;                // of a tile
+  IndexExpr block_ = 0, more_parts_ = 0;  // of the tile, if blocks share steps
+  Guards inside_;                         // of what is copied ahead: the step is there
   std::array<bool, 2> is_depth_next_ = {};
   std::array<int64_t, 2> piece_ = {1, 1};
 };
