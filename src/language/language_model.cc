@@ -80,10 +80,15 @@ class KeptWeights final : public DecoderWeights {
 };
 
 // A CPU puts caches where those before them were. A GPU has its own, and copies them.
-Result<std::vector<Tensor>> run_and_give_up(const Runnable& code, std::vector<Tensor> inputs,
-                                            const RunOptions& options) {
-  if (const Executable* const single = code.single())
-    return single->run_donating(std::move(inputs), options);
+bool gives_up_caches(const Runnable& code) { return code.single() != nullptr; }
+
+Tensor for_step(const Runnable& code, Tensor& cache) {
+  return gives_up_caches(code) ? std::move(cache) : cache;
+}
+
+Result<std::vector<Tensor>> run_step(const Runnable& code, std::vector<Tensor> inputs,
+                                     const RunOptions& options) {
+  if (gives_up_caches(code)) return code.single()->run_donating(std::move(inputs), options);
   return code.run(inputs, options);
 }
 
@@ -118,11 +123,15 @@ Status LanguageModel::set_up() {
   context_ = options_.context > 0 ? options_.context : config_.context;
   // A chunk that begins within the context may end behind it.
   most_places_ = round_up(context_, kChunk) + kChunk;
-  memory_ = weight_bytes_of(graph_) + config_.cache_bytes(most_places_);
+  memory_ = weight_bytes_of(graph_) + bytes_of_caches();
   weights_read_ = weights_read_by(graph_);
   HONE_TRY(check_memory());
   if (!is_on_gpu()) team_ = HONE_TRY(Team::create({.threads = threads()}));
   return forget();
+}
+
+int64_t LanguageModel::bytes_of_caches() const {
+  return (is_on_gpu() ? 2 : 1) * config_.cache_bytes(most_places_);
 }
 
 Result<std::vector<Tensor>> LanguageModel::empty_caches(int64_t places) const {
@@ -147,7 +156,8 @@ Status LanguageModel::forget() {
 }
 
 int64_t LanguageModel::grown(int64_t places, int64_t wanted) const {
-  return wanted <= places ? places : std::min(std::max(wanted, 2 * places), most_places_);
+  if (wanted <= std::max(places, code_places_)) return std::max(places, code_places_);
+  return std::min(std::max(wanted, 2 * places), most_places_);
 }
 
 // All of them or, after an error, none. One cache after another, so that few are there twice.
@@ -162,8 +172,8 @@ Status LanguageModel::grow(std::vector<Tensor>& caches, int64_t places) const {
 }
 
 Status LanguageModel::make_room(int64_t places) {
-  if (places <= places_) return {};
   const int64_t more = grown(places_, places);
+  if (more == places_) return {};
   HONE_TRY(grow(caches_, more));
   places_ = more;
   return {};
@@ -175,7 +185,7 @@ Status LanguageModel::make_room_for(int64_t tokens) {
 }
 
 Result<std::vector<LanguageModel::Memory>> LanguageModel::new_memories(size_t count) const {
-  const int64_t limit = memory_limit(face_), each = config_.cache_bytes(most_places_);
+  const int64_t limit = memory_limit(face_), each = bytes_of_caches();
   const std::optional<int64_t> more = checked_mul(static_cast<int64_t>(count), each);
   if (!more || *more > limit - memory_)
     return over_limit("{} more texts need {} each beside {}; the limit is {}", count,
@@ -187,14 +197,15 @@ Result<std::vector<LanguageModel::Memory>> LanguageModel::new_memories(size_t co
 }
 
 int64_t LanguageModel::memory(size_t texts) const {
-  return memory_ + (static_cast<int64_t>(texts) - 1) * config_.cache_bytes(most_places_);
+  return memory_ + (static_cast<int64_t>(texts) - 1) * bytes_of_caches();
 }
 
 Status LanguageModel::check_memory() const {
   const int64_t limit = memory_limit(face_);
   if (memory_ <= limit) return {};
-  const int64_t weights = memory_ - config_.cache_bytes(most_places_);
-  const int64_t fits = (limit - weights) / config_.cache_bytes(1) - 2 * kChunk;
+  const int64_t weights = memory_ - bytes_of_caches();
+  const int64_t of_a_place = bytes_of_caches() / most_places_;
+  const int64_t fits = (limit - weights) / of_a_place - 2 * kChunk;
   Error error = over_limit(
       "the model needs {}: {} for weights and {} for a context of {} tokens; "
       "the limit is {}",
@@ -238,6 +249,7 @@ Status LanguageModel::compile(Code& code, Graph graph) {
       std::make_unique<Compilation>(std::move(graph), options_.native.target, std::move(options));
   (void)HONE_TRY(made->kernels());
   code.compilation = std::move(made);
+  ++compiled_;
   return {};
 }
 
@@ -254,8 +266,19 @@ Result<const Runnable*> LanguageModel::loaded(Code& code, int64_t places, int64_
   return loaded.get();
 }
 
+// So that a GPU has memory for one size alone.
+void LanguageModel::leave_smaller_code(int64_t places) {
+  if (!is_on_gpu() || places == code_places_) return;
+  HONE_CHECK(places > code_places_, "caches of {} places for code of {}", places, code_places_);
+  steps_.clear();
+  together_.clear();
+  times_.clear();
+  timed_ = 0;
+  code_places_ = places;
+}
+
 Result<const Runnable*> LanguageModel::code_of(Step step) {
-  if (is_on_gpu()) step.places = places_;
+  leave_smaller_code(places_);
   Code& code = steps_[step];
   if (code.compilation == nullptr) {
     Bindings sizes = {{"tokens", Dim(step.tokens)}, {"rows", Dim(step.rows)}};
@@ -266,7 +289,8 @@ Result<const Runnable*> LanguageModel::code_of(Step step) {
 }
 
 Result<const Runnable*> LanguageModel::code_of_texts(int64_t texts, int64_t places) {
-  Code& code = together_[{texts, is_on_gpu() ? places : 0}];
+  leave_smaller_code(places);
+  Code& code = together_[texts];
   if (code.compilation == nullptr) {
     Graph graph = HONE_TRY(build_decoder_of_texts(config_, *weights_, texts));
     if (is_on_gpu()) graph = HONE_TRY(specialize(graph, room_of(places, 1)));
@@ -294,14 +318,14 @@ Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, b
   std::vector<Tensor> inputs = {
       integers(ids), Tensor::from_integers(Type::scalar(DType::i64), {{std::ssize(tokens_)}}),
       integers(rows)};
-  std::ranges::move(caches_, std::back_inserter(inputs));
+  for (Tensor& cache : caches_) inputs.push_back(for_step(*code, cache));
   const bool is_timed = is_profiled_ && size == 1;
   if (is_timed && std::exchange(timed_places_, places_) != places_) times_.clear(), timed_ = 0;
-  Result<std::vector<Tensor>> ran = run_and_give_up(
+  Result<std::vector<Tensor>> ran = run_step(
       *code, std::move(inputs), {.cancel = face_.cancel, .profile = is_timed ? &times_ : nullptr});
   timed_ += is_timed ? 1 : 0;
   if (!ran.ok()) {
-    HONE_TRY(forget());  // the caches were given up
+    if (gives_up_caches(*code)) HONE_TRY(forget());
     return std::move(ran).error();
   }
   const std::vector<Tensor>& outputs = *ran;
@@ -341,13 +365,13 @@ Result<std::vector<float>> LanguageModel::read_together(std::span<Memory* const>
   std::vector<Tensor> inputs = {integers(ids), integers(positions)};
   for (size_t first = 0; first < each; first += of_a_layer)
     for (Memory* text : texts)
-      std::move(text->caches.begin() + static_cast<ptrdiff_t>(first),
-                text->caches.begin() + static_cast<ptrdiff_t>(first + of_a_layer),
-                std::back_inserter(inputs));
+      for (size_t i = 0; i < of_a_layer; ++i)
+        inputs.push_back(for_step(*code, text->caches[first + i]));
   const Result<std::vector<Tensor>> ran =
-      run_and_give_up(*code, std::move(inputs), {.cancel = face_.cancel});
+      run_step(*code, std::move(inputs), {.cancel = face_.cancel});
   if (!ran.ok()) {
-    for (Memory* text : texts) *text = HONE_TRY(empty_memory());
+    if (gives_up_caches(*code))
+      for (Memory* text : texts) *text = HONE_TRY(empty_memory());
     return Error(ran.error());
   }
   auto next = ran->begin() + 1;
@@ -376,7 +400,7 @@ double LanguageModel::products_per_second() const {
 }
 
 std::optional<LanguageModel::StepProfile> LanguageModel::profile() const {
-  const auto found = steps_.find({1, 1, is_on_gpu() ? timed_places_ : 0});
+  const auto found = steps_.find({1, 1});
   if (timed_ == 0 || found == steps_.end()) return std::nullopt;
   return StepProfile{found->second.compilation.get(),
                      is_on_gpu() ? Bindings() : room_of(timed_places_, 1), times_, timed_};
@@ -408,6 +432,7 @@ Status LanguageModel::prepare(int64_t prompt_tokens) {
 }
 
 Status LanguageModel::prepare_together(size_t texts) {
+  HONE_TRY(make_room(places_));
   for (const size_t count : kTogether) {
     if (texts >= count) (void)HONE_TRY(code_of_texts(static_cast<int64_t>(count), places_));
     texts %= count;

@@ -42,7 +42,8 @@ class LanguageModel {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const DecoderConfig& config() const { return config_; }
   int64_t context() const { return context_; }
-  // Bytes of weights, and of full caches for each text.
+  // Bytes of weights, and of full caches for each text. A step on a GPU has caches twice, as it
+  // copies new ones while those before wait for an error.
   int64_t memory(size_t texts = 1) const;
   int64_t places() const { return places_; }  // tokens that the caches have room for now
   std::span<const TokenId> tokens() const { return tokens_; }
@@ -57,7 +58,8 @@ class LanguageModel {
   Result<std::vector<float>> read(std::span<const TokenId> tokens);
   // The same with the logits behind each of them, one row after another.
   Result<std::vector<float>> read_all(std::span<const TokenId> tokens);
-  // Forgets all but the first tokens. After an error it has forgotten all.
+  // Forgets all but the first tokens. After an error on a CPU it has forgotten all. On a GPU it
+  // has those before.
   void keep(size_t tokens);
   // Keeps what the tokens begin with, but not the last one of them: it is read again for its
   // logits. Says how many.
@@ -78,7 +80,8 @@ class LanguageModel {
   }
 
   // Reads one token in each of these texts: as many as kTogether has. Gives the logits behind each,
-  // one row after another. A run that fails forgets all of them; other errors change no token.
+  // one row after another. A run that fails on a CPU forgets all of them; other errors change no
+  // token.
   Result<std::vector<float>> read_together(std::span<Memory* const> texts,
                                            std::span<const TokenId> tokens);
 
@@ -108,9 +111,7 @@ class LanguageModel {
   void set_face(const Face& face) { face_ = face; }
   const Face& face() const { return face_; }
 
-  int64_t compiled() const {
-    return std::ssize(steps_) + std::ssize(together_);
-  }  // programs that were made so far
+  int64_t compiled() const { return compiled_; }  // programs that were made so far
 
  private:
   LanguageModel(DecoderConfig config, Tokenizer tokenizer, Graph graph,
@@ -122,18 +123,10 @@ class LanguageModel {
         options_(std::move(options)),
         face_(face) {}
 
-  // Code is for caches with any room. On a GPU it is for one size of them: kernels of sizes that
-  // are numbers are faster there.
   struct Step {
     int64_t tokens;
     int64_t rows;
-    int64_t places = 0;  // on a GPU
     auto operator<=>(const Step&) const = default;
-  };
-  struct Together {
-    int64_t texts;
-    int64_t places = 0;  // on a GPU
-    auto operator<=>(const Together&) const = default;
   };
   bool is_on_gpu() const { return options_.native.device != nullptr; }
   int64_t threads() const;
@@ -148,12 +141,15 @@ class LanguageModel {
   Status make_room_for(int64_t tokens);
   Status check_memory() const;
   Status check_room(std::span<const TokenId> tokens) const;
+  void leave_smaller_code(int64_t places);
   Result<const Runnable*> code_of(Step step);
   Result<const Runnable*> code_of_texts(int64_t texts, int64_t places);
   Result<std::vector<float>> run(std::span<const TokenId> tokens, bool all_rows);
   Result<std::vector<float>> read_by(std::span<const TokenId> tokens, bool all_rows);
 
-  // The code, and what is loaded for some sizes of the caches.
+  // On a CPU code is for caches with any room, and is loaded for some sizes of them. On a GPU it is
+  // for one size, since kernels of sizes that are numbers are faster there: the largest so far,
+  // which the caches of all texts get.
   struct Code {
     std::unique_ptr<Compilation> compilation;
     std::map<int64_t, std::shared_ptr<const Runnable>> by_places;
@@ -161,6 +157,7 @@ class LanguageModel {
   Status compile(Code& code, Graph graph);
   Result<const Runnable*> loaded(Code& code, int64_t places, int64_t tokens);
   Bindings room_of(int64_t places, int64_t tokens) const;
+  int64_t bytes_of_caches() const;  // of a text, while a step runs
 
   const DecoderConfig config_;
   const Tokenizer tokenizer_;
@@ -174,7 +171,9 @@ class LanguageModel {
   int64_t memory_ = 0;
   int64_t weights_read_ = 0;  // bytes, by a step
   std::map<Step, Code> steps_;
-  std::map<Together, Code> together_;
+  std::map<int64_t, Code> together_;  // by texts
+  int64_t compiled_ = 0;
+  int64_t code_places_ = 0;  // of the caches that code on a GPU is for; 0 on a CPU
   bool is_profiled_ = false;
   Profile times_ = {};
   int64_t timed_ = 0;         // runs in times_
