@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/gpu/gpu_code.h"
 #include "program/program.h"
 #include "target/gpu_presets.h"
 
@@ -12,16 +13,14 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// The first kernel of a program with these frames, and why it is for the CPU.
-std::pair<std::string, std::string> made(std::string_view kernel, std::string_view frames) {
+// The code of a program with this kernel and these frames.
+GpuCode code_of(std::string_view kernel, std::string_view frames) {
   const Result<Program> program =
       parse_program(fmt::format("program @p {{\n threads 1\n {}\n {}\n}}\n", kernel, frames));
   EXPECT_TRUE(program.ok()) << program.error().to_string();
   if (!program.ok()) return {};
   EXPECT_TRUE(verify(*program).ok()) << verify(*program).error().to_string();
-  const GpuCode code =
-      compile_gpu_kernels(*program, *preset_gpu("sm_80"), default_pool(), {}).value();
-  return {code.gpu[0].ptx, code.on_cpu[0]};
+  return compile_gpu_kernels(*program, *preset_gpu("sm_80"), default_pool(), {}).value();
 }
 
 // Large enough for threads that take four numbers at once.
@@ -29,20 +28,24 @@ constexpr std::string_view kWide =
     "tiles @f(@x: f32[1024, 256]) -> (@y: f32[1024, 256]) { threads i in 1024 { threads j in 256 { "
     "%x = load @x[i, j] %y = neg %x store @y[i, j] = %y } } }";
 
+GpuKernel kernel_of(std::string_view frames) { return code_of(kWide, frames).gpu[0]; }
+
 TEST(GpuKernels, PartsOfBuffersAreReadAtOnceFromWholePieces) {
-  const auto ptx = [](std::string_view frames) { return made(kWide, frames).first; };
-  const auto of_view = [&](int bytes) {
-    return ptx(
+  const auto of_view = [](int bytes) {
+    return kernel_of(
         fmt::format("frame @main(%x: f32[262208]) -> (%y: f32[1024, 256]) {{\n"
                     "view %v: f32[1024, 256] = %x [{}]\n"
                     "0 @k = launch @f(%v) -> (%y)\n}}",
                     bytes));
   };
-  EXPECT_THAT(of_view(64), HasSubstr(".v4"));
-  EXPECT_THAT(of_view(4), Not(HasSubstr(".v4")));
+  EXPECT_THAT(of_view(64).ptx, HasSubstr(".v4"));
+  EXPECT_THAT(of_view(4).ptx, Not(HasSubstr(".v4")));
+  // The code says so itself: who loads it looks where its buffers lie.
+  EXPECT_EQ(of_view(64).alignment, kGpuBufferAlignment);
+  EXPECT_EQ(of_view(4).alignment, 1);
   // Another frame is given the part, and a second launch has a whole buffer.
-  const auto of_call = [&](int bytes) {
-    return ptx(
+  const auto of_call = [](int bytes) {
+    return kernel_of(
         fmt::format("frame @one(%a: f32[1024, 256]) -> (%b: f32[1024, 256]) {{\n"
                     "0 @k = launch @f(%a) -> (%b)\n}}\n"
                     "frame @main(%x: f32[262208], %w: f32[1024, 256]) -> "
@@ -52,25 +55,28 @@ TEST(GpuKernels, PartsOfBuffersAreReadAtOnceFromWholePieces) {
                     "1 @k = launch @f(%w) -> (%z)\n}}",
                     bytes));
   };
-  EXPECT_THAT(of_call(16), HasSubstr(".v4"));
-  EXPECT_THAT(of_call(8), Not(HasSubstr(".v4")));
+  EXPECT_THAT(of_call(16).ptx, HasSubstr(".v4"));
+  EXPECT_THAT(of_call(8).ptx, Not(HasSubstr(".v4")));
+  EXPECT_EQ(of_call(16).alignment, kGpuBufferAlignment);
+  EXPECT_EQ(of_call(8).alignment, 1);
 }
 
 // The second step of 24 bytes does not begin at a multiple of 16, one of 32 does.
 TEST(GpuKernels, StepsOfAScanAreCopiedFromWholePieces) {
   const auto reason = [](int rows) {
-    return made(fmt::format("tiles @f(@x: f32[{0}, 2]) -> (@y: f32[{0}, 2]) {{ "
-                            "block @b: f32[2] blocks i in {0} {{ "
-                            "threads t in 1 {{ copy 2 @b[2*t] = @x[i, 2*t] }} group wait 0 barrier "
-                            "threads u in 2 {{ %x = load @b[u] store @y[i, u] = %x }} }} }}",
-                            rows),
-                fmt::format("frame @step(%s: f32[2], %x: f32[{0}, 2]) -> (%y: f32[{0}, 2]) {{\n"
-                            "0 @k = launch @f(%x) -> (%y)\n}}\n"
-                            "frame @main(%s: f32[2], %xs: f32[5, {0}, 2]) -> "
-                            "(%ys: f32[5, {0}, 2]) {{\n"
-                            "0 @l = scan [5] do @step(%s over %xs) -> (%s over %ys)\n}}",
-                            rows))
-        .second;
+    return code_of(
+               fmt::format("tiles @f(@x: f32[{0}, 2]) -> (@y: f32[{0}, 2]) {{ "
+                           "block @b: f32[2] blocks i in {0} {{ "
+                           "threads t in 1 {{ copy 2 @b[2*t] = @x[i, 2*t] }} group wait 0 barrier "
+                           "threads u in 2 {{ %x = load @b[u] store @y[i, u] = %x }} }} }}",
+                           rows),
+               fmt::format("frame @step(%s: f32[2], %x: f32[{0}, 2]) -> (%y: f32[{0}, 2]) {{\n"
+                           "0 @k = launch @f(%x) -> (%y)\n}}\n"
+                           "frame @main(%s: f32[2], %xs: f32[5, {0}, 2]) -> "
+                           "(%ys: f32[5, {0}, 2]) {{\n"
+                           "0 @l = scan [5] do @step(%s over %xs) -> (%s over %ys)\n}}",
+                           rows))
+        .on_cpu[0];
   };
   EXPECT_EQ(reason(4), "");
   EXPECT_THAT(reason(3), HasSubstr("any element"));

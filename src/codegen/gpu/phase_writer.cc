@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/emit/emitter.h"
+#include "codegen/gpu/gpu_code.h"
 #include "program/tiles/bind.h"
 #include "program/tiles/calling.h"
 
@@ -16,8 +17,6 @@ namespace ml = mlir::LLVM;
 constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3;
 // A thread that has more of scratch is too much for a GPU with many threads.
 constexpr int64_t kMostScratchBytes = int64_t{1} << 24;
-
-constexpr int64_t kWidestAccess = 16;  // bytes, of a thread
 
 constexpr llvm::StringRef kBlockMemory = "block_memory";
 
@@ -46,7 +45,7 @@ class GpuPhaseWriter {
     for (tile::BufferId id = 0; id < program_.buffers.size(); ++id) {
       const BufferRole role = program_.buffers[id].role;
       if (is_passed(role) && has_aligned_buffers_)
-        function.setArgAttr(next, "llvm.align", b_.getI64IntegerAttr(kWidestAccess));
+        function.setArgAttr(next, "llvm.align", b_.getI64IntegerAttr(kGpuBufferAlignment));
       if (is_passed(role) && is_apart(id)) {
         function.setArgAttr(next, "llvm.noalias", b_.getUnitAttr());
         // Such memory is read by way of another cache.
