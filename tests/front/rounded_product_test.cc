@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <regex>
 
 #include "base/rng.h"
 #include "base/temporary_files.h"
@@ -13,7 +14,9 @@
 #include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
+#include "ir/text.h"
 #include "tests/front/onnx_testing.h"
+#include "zoo/inputs.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -181,6 +184,14 @@ TEST(RoundedProducts, AreForTheLevelThatAsksForThem) {
   EXPECT_THAT(std::string(refused.error().what()), testing::HasSubstr("accuracy_level is 5"));
 }
 
+Graph written_and_read(const Graph& graph) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::filesystem::path path = folder.path() / "model.onnx";
+  const auto saved = save_onnx(path, model_of(graph), {});
+  EXPECT_TRUE(saved.ok()) << saved.error().what();
+  return *single_graph(load_onnx(path, {}).value());
+}
+
 // They are written as they were read, and give the same bits again.
 TEST(RoundedProducts, AreWrittenAsTheyWereRead) {
   Rng rng(11);
@@ -189,10 +200,7 @@ TEST(RoundedProducts, AreWrittenAsTheyWereRead) {
     const Case c = random_case(rng);
     const Weights w = weights_of(c, rng);
     const Graph graph = graph_of(model_of_case(c, w, kLevelOfBytes));
-    const TempDir folder = TempDir::create(testing::TempDir()).value();
-    const std::filesystem::path path = folder.path() / "model.onnx";
-    ASSERT_TRUE(save_onnx(path, model_of(graph), {}).ok());
-    const Graph again = *single_graph(load_onnx(path, {}).value());
+    const Graph again = written_and_read(graph);
     EXPECT_EQ(dots_of(again, DType::i32), 1U);
     EXPECT_EQ(again.node_count(), graph.node_count());
     const Tensor x = data_of(c, rng);
@@ -201,6 +209,38 @@ TEST(RoundedProducts, AreWrittenAsTheyWereRead) {
     };
     EXPECT_TRUE(result(again).same_bytes(result(graph)));
   }
+}
+
+// ---- What is almost such a product --------------------------------------------------------------
+
+void expect_same_when_written(const Graph& graph, uint64_t seed) {
+  const Graph again = written_and_read(graph);
+  const std::vector<Tensor> inputs = random_inputs(graph, seed).value();
+  ASSERT_EQ(again.inputs().size(), graph.inputs().size());
+  const auto result = [&](const Graph& one) {
+    return evaluate(one, inputs, {.numerics = Numerics::rounded}).value()[0];
+  };
+  EXPECT_TRUE(result(again).same_bytes(result(graph)));
+}
+
+// The scales of the data are those of another input.
+TEST(RoundedProducts, AreWrittenWithBothInputs) {
+  Rng rng(15);
+  const Case c = {.bits = 8, .group = 16, .inputs = 16, .outputs = 2, .rows = 2};
+  const Weights w = weights_of(c, rng);
+  Builder b("g");
+  const Value x = b.parameter("x", DType::f32, {c.rows, c.inputs});
+  (void)b.parameter("other", DType::f32, {c.rows, c.inputs});
+  const Graph plain =
+      b.finish({product_of_rounded(x, {b.constant(w.bytes), b.constant(w.scales), {}, c.bits})})
+          .value();
+  std::string text = std::regex_replace(print(plain), std::regex("(%\\w+ = reshape) %x( .*)"),
+                                        "$&\n  %scaled_by = reshape %other$2");
+  text = std::regex_replace(text, std::regex("= abs %\\w+"), "= abs %scaled_by");
+  const Result<Graph> graph = parse_graph(text);
+  ASSERT_TRUE(graph.ok()) << graph.error().what() << "\n" << text;
+  ASSERT_NE(print(*graph), print(plain));
+  expect_same_when_written(*graph, 1);
 }
 
 }  // namespace

@@ -180,7 +180,8 @@ std::optional<PackedProduct> of_dequantized(const Graph& graph, NodeId dot, Node
 
 // ---- Weights of GGUF files ----------------------------------------------------------------------
 
-// Two values that are computed in the same way from the same constants.
+// Two values that are computed in the same way from the same constants, and from values that are
+// taken as the same.
 class SameWay {
  public:
   SameWay(const Graph& a, const Graph& b) : a_(a), b_(b) {}
@@ -190,6 +191,7 @@ class SameWay {
     if (x.is_none() || y.is_none()) return x.is_none() && y.is_none();
     if (!known_.emplace(x.index, y.index).second) return true;
     const NodeId n = a_.producer(x), m = b_.producer(y);
+    if (is_parameter(a_.opcode(n))) return false;  // one is not another, unless that is known
     if (!(a_.type(x) == b_.type(y)) || !(a_.op(n) == b_.op(m))) return false;
     if (is_constant(a_.opcode(n)))
       return a_.constant(n).content_hash() == b_.constant(m).content_hash();
