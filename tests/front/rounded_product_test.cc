@@ -243,5 +243,23 @@ TEST(RoundedProducts, AreWrittenWithBothInputs) {
   expect_same_when_written(*graph, 1);
 }
 
+// The fields of a file have room for zero points of as many bits as the numbers have.
+TEST(RoundedProducts, KeepZeroPointsThatHaveMoreBits) {
+  Rng rng(17);
+  for (const int64_t zero : {int64_t{7}, int64_t{15}, int64_t{16}, int64_t{-1}}) {
+    SCOPED_TRACE(zero);
+    const Case c = {.inputs = 64, .outputs = 2};
+    const Weights w = weights_of(c, rng);
+    Builder b("g");
+    const Value x = b.parameter("x", DType::f32, {c.rows, c.inputs});
+    const Value zeros = b.constant(integers({2, 2}, {3, zero, zero, 5}, DType::i32));
+    const Graph graph =
+        b.finish(
+             {product_of_rounded(x, {b.constant(w.bytes), b.constant(w.scales), zeros, c.bits})})
+            .value();
+    expect_same_when_written(graph, 2);
+  }
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

@@ -391,6 +391,16 @@ std::optional<RoundedParts> rounded_parts(const Graph& graph, NodeId sum) {
   return parts;
 }
 
+// MatMulNBits has zero points in as many bits as numbers, or real ones.
+bool are_zero_points(const Tensor& zeros, int64_t bits) {
+  if (is_real(zeros.dtype())) return true;
+  for (int64_t i = 0; i < zeros.elements(); ++i) {
+    const int64_t zero = zeros.integer_at(i);
+    if (zero < 0 || zero >= int64_t{1} << bits) return false;
+  }
+  return true;
+}
+
 // The zero points in bytes, or as reals.
 Tensor zeros_of_groups(const PackedProduct& p, const Tensor& zeros) {
   if (is_real(zeros.dtype())) return zeros;
@@ -404,7 +414,10 @@ Tensor zeros_of_groups(const PackedProduct& p, const Tensor& zeros) {
 
 std::optional<PackedProduct> rounded_product(const Graph& graph, NodeId sum) {
   const std::optional<RoundedParts> parts = rounded_parts(graph, sum);
-  if (!parts || graph.type(parts->data).rank() < 1) return std::nullopt;
+  if (!parts) return std::nullopt;
+  const Type data = graph.type(parts->data);
+  if (data.rank() < 1 || !data.dim(data.rank() - 1).is_static()) return std::nullopt;
+  const int64_t inputs = data.dim(data.rank() - 1).value();
   const std::optional<Tensor> bytes = constant_of(graph, parts->bytes),
                               scales = constant_of(graph, parts->scales);
   if (!bytes || !scales || bytes->dtype() != DType::u8 || bytes->type().rank() != 3 ||
@@ -413,12 +426,16 @@ std::optional<PackedProduct> rounded_product(const Graph& graph, NodeId sum) {
   std::optional<Tensor> zeros;
   if (!parts->zeros.is_none() && !(zeros = constant_of(graph, parts->zeros))) return std::nullopt;
   for (const int64_t bits : {2, 4, 8}) {
+    const int64_t group = bytes->type().dim(2).value() * 8 / bits;
+    if (group < kLeastBlock || (group & -group) != group ||
+        (inputs + group - 1) / group != bytes->type().dim(1).value() ||
+        (zeros && !are_zero_points(*zeros, bits)))
+      continue;
     Builder b;
     GroupedWeights weights = {.bytes = b.constant(*bytes), .scales = b.constant(*scales)};
     weights.bits = bits;
     if (zeros) weights.zeros = b.constant(*zeros);
-    const Value x = b.parameter("x", graph.type(parts->data));
-    const int64_t group = weights.numbers();
+    const Value x = b.parameter("x", data);
     const Result<Graph> formula = b.finish({product_of_rounded(x, weights)});
     if (!formula.ok()) continue;
     SameWay same(graph, *formula);
@@ -427,8 +444,7 @@ std::optional<PackedProduct> rounded_product(const Graph& graph, NodeId sum) {
     same.take_as_same(parts->scales, weights.scales.id());
     if (zeros) same.take_as_same(parts->zeros, weights.zeros.id());
     if (!same(graph.result(sum), formula->outputs()[0])) continue;
-    const Type data = graph.type(parts->data);
-    PackedProduct p = {.inputs = data.dim(data.rank() - 1).value(),
+    PackedProduct p = {.inputs = inputs,
                        .outputs = bytes->type().dim(0).value(),
                        .bits = bits,
                        .block = group,
