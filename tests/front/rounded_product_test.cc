@@ -32,7 +32,8 @@ struct Case {
 
 Case random_case(Rng& rng) {
   Case c = {.bits = int64_t{2} << rng.below(3), .group = int64_t{16} << rng.below(3)};
-  c.inputs = rng.between(1, 150), c.outputs = rng.between(1, 9), c.rows = rng.between(1, 4);
+  c.inputs = rng.between(1, 150), c.outputs = rng.between(1, 9);
+  c.rows = rng.chance(0.3) ? rng.between(30, 40) : rng.between(1, 4);
   c.zeros = static_cast<Case::Zeros>(rng.below(3));
   return c;
 }
@@ -106,7 +107,8 @@ std::vector<double> plain_product(const Case& c, const Weights& w, std::span<con
   return y;
 }
 
-std::string model_of_case(const Case& c, const Weights& w, int64_t level) {
+std::string model_of_case(const Case& c, const Weights& w, int64_t level,
+                          bool are_rows_open = false) {
   std::vector<Operand> operands = {
       reals({c.rows, c.inputs}, Numbers(static_cast<size_t>(c.rows * c.inputs), 1)),
       constant(w.bytes), constant(w.scales)};
@@ -118,7 +120,7 @@ std::string model_of_case(const Case& c, const Weights& w, int64_t level) {
                      {"bits", c.bits},
                      {"block_size", c.group},
                      {"accuracy_level", level}},
-                    {.domain = "com.microsoft"});
+                    {.domain = "com.microsoft", .symbolic = are_rows_open, .numbers = {c.inputs}});
 }
 
 Graph graph_of(const std::string& model) {
@@ -184,6 +186,28 @@ TEST(RoundedProducts, AreForTheLevelThatAsksForThem) {
   EXPECT_THAT(std::string(refused.error().what()), testing::HasSubstr("accuracy_level is 5"));
 }
 
+// The sums of groups, [groups, rows, outputs], are many times the product's own result. No array
+// is larger than the data, or than the weights as reals.
+TEST(RoundedProducts, OfManyRowsHaveNoSumsOfGroups) {
+  Rng rng(13);
+  for (const int64_t bits : {2, 4, 8})
+    for (const int64_t group : {16, 32, 128})
+      for (const int64_t rows : {int64_t{1}, group / 2, group / 2 + 1, int64_t{512}}) {
+        const Case c = {.bits = bits, .group = group, .inputs = 256, .outputs = 64, .rows = rows};
+        const Graph graph = graph_of(model_of_case(c, weights_of(c, rng), kLevelOfBytes));
+        const int64_t data = rows * c.inputs * 4, as_reals = c.outputs * c.inputs * 4;
+        EXPECT_EQ(dots_of(graph, DType::i32), rows <= group / 2 ? 1U : 0U) << rows;
+        for (NodeId n : graph.nodes()) {
+          const Type type = graph.type(graph.result(n));
+          EXPECT_LE(type.static_elements() * hone::bits(type.dtype()) / 8, std::max(data, as_reals))
+              << type.to_string();
+        }
+      }
+  const Case c = {.rows = 2};
+  const Graph open = graph_of(model_of_case(c, weights_of(c, rng), kLevelOfBytes, true));
+  EXPECT_EQ(dots_of(open, DType::f32), 1U) << "rows without a bound";
+}
+
 Graph written_and_read(const Graph& graph) {
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   const std::filesystem::path path = folder.path() / "model.onnx";
@@ -195,14 +219,16 @@ Graph written_and_read(const Graph& graph) {
 // They are written as they were read, and give the same bits again.
 TEST(RoundedProducts, AreWrittenAsTheyWereRead) {
   Rng rng(11);
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 30; ++i) {
     SCOPED_TRACE(i);
     const Case c = random_case(rng);
+    // Many rows take weights as reals. ONNX has no numbers of 2 bits to subtract a real from.
+    if (c.bits == 2 && c.zeros == Case::Zeros::reals && 2 * c.rows > c.group) continue;
     const Weights w = weights_of(c, rng);
     const Graph graph = graph_of(model_of_case(c, w, kLevelOfBytes));
     const Graph again = written_and_read(graph);
-    EXPECT_EQ(dots_of(again, DType::i32), 1U);
-    EXPECT_EQ(again.node_count(), graph.node_count());
+    EXPECT_EQ(dots_of(again, DType::i32), dots_of(graph, DType::i32));
+    if (dots_of(graph, DType::i32) == 1) EXPECT_EQ(again.node_count(), graph.node_count());
     const Tensor x = data_of(c, rng);
     const auto result = [&](const Graph& one) {
       return evaluate(one, std::vector{x}, {.numerics = Numerics::rounded}).value()[0];

@@ -1,5 +1,6 @@
 #include "front/decoder/rounded_product.h"
 
+#include "base/checked_math.h"
 #include "ir/functional.h"
 
 namespace hone {
@@ -23,6 +24,14 @@ RoundedRows rounded_rows(Value x) {
 // u8[outputs, groups, numbers of a byte, bytes of a group].
 Value unpacked_numbers(const GroupedWeights& weights) {
   const Value bytes = unsqueeze(weights.bytes, 2);
+Value with_whole_groups(Value x, int64_t group) {
+  const int64_t more = round_up(x.dim(-1).value(), group) - x.dim(-1).value();
+  if (more == 0) return x;
+  Ints low(static_cast<size_t>(x.rank()), 0), high = low;
+  high.back() = more;
+  return pad(x, low, high);
+}
+
   if (weights.bits == 8) return bytes;
   const Value number = iota(bytes.builder(), DType::u8, {8 / weights.bits, 1}, 0);
   return binary(Opcode::and_,
@@ -52,11 +61,28 @@ int64_t GroupedWeights::numbers() const { return bytes.dim(2).value() * 8 / bits
 Value product_of_rounded(Value x, const GroupedWeights& weights) {
   if (!x.builder().ok()) return x;
   const int64_t groups = weights.bytes.dim(1).value();
-  if (const int64_t more = groups * weights.numbers() - x.dim(-1).value(); more > 0) {
-    Ints low(static_cast<size_t>(x.rank()), 0), high = low;
-    high.back() = more;
-    x = pad(x, low, high);
-  }
+bool sums_have_room(Value x, int64_t group) {
+  Dim rows = 1;
+  for (int dim = 0; dim + 1 < x.rank(); ++dim) rows = rows * x.dim(dim);
+  return group <= kMostInGroup && provably_le(rows * Dim(2), group);
+}
+
+Value rounded_in_groups(Value x, int64_t group) {
+  if (!x.builder().ok()) return x;
+  const Dim inputs = x.dim(-1);
+  const Value whole = with_whole_groups(x, group);
+  Dims dims = whole.dims();
+  dims.back() = whole.dim(-1).value() / group;
+  dims.push_back(group);
+  dims.push_back(1);
+  const RoundedRows rows = rounded_rows(reshape(whole, dims));
+  const int last = static_cast<int>(dims.size()) - 1;
+  const Value reals =
+      cast(rows.numbers, DType::f32) * unsqueeze(unsqueeze(rows.scales, last - 1), last);
+  return slice(reshape(reals, whole.dims()), -1, 0, inputs);
+}
+
+  x = with_whole_groups(x, weights.numbers());
   Dims dims = x.dims();
   dims.back() = groups;
   dims.push_back(weights.bytes.dim(2));
@@ -73,6 +99,7 @@ Value product_of_rounded(Value x, const GroupedWeights& weights) {
   const Value sums =
       by_group(reduce_sum(cast(rows.numbers, DType::i32), {last - 1, last}));  // of data
   Value numbers;
+  if (!x.builder().ok()) return products;
   if (!weights.zeros)
     numbers = cast(products - sums * static_cast<double>(1 << (weights.bits - 1)), DType::f32);
   else if (is_integer(weights.zeros.dtype()))

@@ -28,4 +28,11 @@ inline constexpr int64_t kMostInGroup = int64_t{1} << 15;
 // A last group that the inputs do not fill has data of 0.
 Value product_of_rounded(Value x, const GroupedWeights& weights);
 
+// Decides if that pays. The sums of all groups are in memory, [groups, ..., outputs]. They may take
+// as many bytes as the weights would in f16, so few rows have room, and an unknown number has not.
+bool sums_have_room(Value x, int64_t group);
+
+// The same rounded data as f32[..., inputs], each times its scale: for products of any size.
+Value rounded_in_groups(Value x, int64_t group);
+
 }  // namespace hone

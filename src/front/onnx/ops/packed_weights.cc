@@ -103,12 +103,11 @@ GroupedWeights grouped_weights(Node& n, const Layout& l) {
   return made;
 }
 
-// The weights [columns, rows] as reals.
-Value weights(Node& n, const Layout& l) {
+// The weights [columns, rows] as reals of the type of the scales.
+Value weights(Node& n, const Layout& l, Value scale) {
   Builder& b = n.builder();
   const int64_t blocks = l.blocks();
   const Dims per_block = {l.columns, blocks};
-  const Value scale = scales(n, l);
   Value zero = n.optional(3);
   Value numbers = unpacked(n, 1, l, blocks * l.block, l.rows);
   const Granularity g = {.axis = 1, .block = l.block};
@@ -127,6 +126,10 @@ Value weights(Node& n, const Layout& l) {
     zero = b.full(numbers.dtype(), per_block, static_cast<double>(1 << (l.bits - 1)));
   }
   return dequantized(n, numbers, scale, zero, g);
+}
+
+Value product_by(Value weights, Value a) {
+  return dot_general(a, weights, {}, {}, {a.rank() - 1}, {1});
 }
 
 // The groups that the rows are in must be the blocks themselves.
@@ -162,11 +165,13 @@ void map_matmul_n_bits(Node& n) {
     n.bad("A is {}, K is {}", a.type().to_string(), l.rows);
   }
   Value y;
-  if (level == kLevelOfBytes && l.block <= kMostInGroup) {
+  if (level != kLevelOfBytes) {
+    y = product_by(cast(weights(n, l, scales(n, l)), a.dtype()), a);
+  } else if (sums_have_room(a, l.block)) {
     y = cast(product_of_rounded(cast(a, DType::f32), grouped_weights(n, l)), a.dtype());
   } else {
-    const Value w = cast(weights(n, l), a.dtype());
-    y = dot_general(a, w, {}, {}, {a.rank() - 1}, {1});
+    const Value rounded = rounded_in_groups(cast(a, DType::f32), l.block);
+    y = cast(product_by(weights(n, l, cast(scales(n, l), DType::f32)), rounded), a.dtype());
   }
   if (Value bias = n.optional(5)) y = y + bias;
   n.out(y);
