@@ -6,15 +6,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <regex>
 
 #include "base/rng.h"
 #include "base/temporary_files.h"
+#include "compile/compilation.h"
 #include "front/onnx/onnx.h"
 #include "ir/functional.h"
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
+#include "target/target.h"
 #include "tests/front/onnx_testing.h"
 #include "zoo/inputs.h"
 
@@ -151,18 +154,29 @@ TEST(RoundedProducts, AreThoseOfPlainLoops) {
   }
 }
 
-// Rows of zeros have no scale to divide by, and a NaN stays one.
+// Rows of zeros have no scale to divide by, nor have those of numbers that are hardly more. A NaN
+// stays one. Few rows and many take different ways.
 TEST(RoundedProducts, TakeZerosAndNaN) {
   Rng rng(7);
-  const Case c = {.rows = 2};
-  const Weights w = weights_of(c, rng);
-  std::vector<double> x(static_cast<size_t>(2 * c.inputs), 0);
-  x[static_cast<size_t>(c.inputs)] = std::nan("");
-  const Graph graph = graph_of(model_of_case(c, w, kLevelOfBytes));
-  const Tensor y = evaluate(graph, std::vector{reals({2, c.inputs}, x)}, {}).value()[0];
-  for (int64_t n = 0; n < c.outputs; ++n) {
-    EXPECT_EQ(y.real_at(n), 0);
-    EXPECT_TRUE(std::isnan(y.real_at(c.outputs + n)));
+  for (const int64_t rows : {4, 40}) {
+    const Case c = {.rows = rows};
+    const Weights w = weights_of(c, rng);
+    std::vector<double> x(static_cast<size_t>(rows * c.inputs), 0);
+    const auto row = [&](int64_t i) { return x.begin() + i * c.inputs; };
+    row(1)[0] = std::nan("");
+    row(2)[0] = 1e-38, row(2)[1] = -5e-39;
+    row(3)[0] = std::numeric_limits<double>::infinity();
+    const std::vector<Tensor> inputs = {reals({rows, c.inputs}, x)};
+    const Graph graph = graph_of(model_of_case(c, w, kLevelOfBytes));
+    Compilation compilation(graph, host_target().value());
+    for (const Tensor& y : {evaluate(graph, inputs, {}).value()[0],
+                            compilation.executable().value()->run(inputs).value()[0]})
+      for (int64_t n = 0; n < c.outputs; ++n) {
+        EXPECT_EQ(y.real_at(n), 0);
+        EXPECT_TRUE(std::isnan(y.real_at(c.outputs + n)));
+        EXPECT_EQ(y.real_at(2 * c.outputs + n), 0);
+        EXPECT_TRUE(std::isnan(y.real_at(3 * c.outputs + n)));
+      }
   }
 }
 

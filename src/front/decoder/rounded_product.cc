@@ -12,18 +12,18 @@ struct RoundedRows {
   Value scales;  // f32[..., groups]
 };
 
+// 127 divided by less has no room in f32. Such data count as zeros.
+constexpr double kLeastRounded = 4e-37;
+
 RoundedRows rounded_rows(Value x) {
   const int last = x.rank() - 1;
   const Value most = reduce_max(unary(Opcode::abs, x), {last - 1, last});
   const Value nothing = x.builder().full(DType::f32, most.dims(), 0);
-  const Value inverse = select(compare("eq", most, 0), nothing, 127 / most);
+  const Value inverse = select(compare("lt", most, kLeastRounded), nothing, 127 / most);
   const Value numbers = unary(Opcode::round, x * unsqueeze(unsqueeze(inverse, last - 1), last));
   return {cast(numbers, DType::i8), most / 127};
 }
 
-// u8[outputs, groups, numbers of a byte, bytes of a group].
-Value unpacked_numbers(const GroupedWeights& weights) {
-  const Value bytes = unsqueeze(weights.bytes, 2);
 Value with_whole_groups(Value x, int64_t group) {
   const int64_t more = round_up(x.dim(-1).value(), group) - x.dim(-1).value();
   if (more == 0) return x;
@@ -32,6 +32,9 @@ Value with_whole_groups(Value x, int64_t group) {
   return pad(x, low, high);
 }
 
+// u8[outputs, groups, numbers of a byte, bytes of a group].
+Value unpacked_numbers(const GroupedWeights& weights) {
+  const Value bytes = unsqueeze(weights.bytes, 2);
   if (weights.bits == 8) return bytes;
   const Value number = iota(bytes.builder(), DType::u8, {8 / weights.bits, 1}, 0);
   return binary(Opcode::and_,
@@ -58,9 +61,6 @@ Value by_group(Value per_output, int rank) {
 
 int64_t GroupedWeights::numbers() const { return bytes.dim(2).value() * 8 / bits; }
 
-Value product_of_rounded(Value x, const GroupedWeights& weights) {
-  if (!x.builder().ok()) return x;
-  const int64_t groups = weights.bytes.dim(1).value();
 bool sums_have_room(Value x, int64_t group) {
   Dim rows = 1;
   for (int dim = 0; dim + 1 < x.rank(); ++dim) rows = rows * x.dim(dim);
@@ -82,6 +82,9 @@ Value rounded_in_groups(Value x, int64_t group) {
   return slice(reshape(reals, whole.dims()), -1, 0, inputs);
 }
 
+Value product_of_rounded(Value x, const GroupedWeights& weights) {
+  if (!x.builder().ok()) return x;
+  const int64_t groups = weights.bytes.dim(1).value();
   x = with_whole_groups(x, weights.numbers());
   Dims dims = x.dims();
   dims.back() = groups;
@@ -96,10 +99,10 @@ Value rounded_in_groups(Value x, int64_t group) {
                                          {"lhs_contract", Ints{last, last - 1}},
                                          {"rhs_contract", Ints{2, 3}},
                                          {"accumulate", std::string("i32")}});
+  if (!x.builder().ok()) return products;
   const Value sums =
       by_group(reduce_sum(cast(rows.numbers, DType::i32), {last - 1, last}));  // of data
   Value numbers;
-  if (!x.builder().ok()) return products;
   if (!weights.zeros)
     numbers = cast(products - sums * static_cast<double>(1 << (weights.bits - 1)), DType::f32);
   else if (is_integer(weights.zeros.dtype()))
