@@ -222,6 +222,20 @@ TEST(RoundedProducts, OfManyRowsHaveNoSumsOfGroups) {
   EXPECT_EQ(dots_of(open, DType::f32), 1U) << "rows without a bound";
 }
 
+TEST(RoundedProducts, WantARealZeroPointForEachGroup) {
+  Rng rng(19);
+  const Case c = {.zeros = Case::Zeros::reals};
+  Weights w = weights_of(c, rng);
+  w.zero_reals = reals({c.groups()}, Numbers(static_cast<size_t>(c.groups()), 1));
+  for (const int64_t level : {int64_t{0}, kLevelOfBytes}) {
+    const std::string wrong = model_of_case(c, w, level);
+    const auto refused = parse_onnx(std::as_bytes(std::span(wrong)), "test.onnx", ".");
+    ASSERT_FALSE(refused.ok());
+    EXPECT_THAT(std::string(refused.error().what()),
+                testing::HasSubstr("operand 3 is f32[3], want 3 reals for each of 5 columns"));
+  }
+}
+
 Graph written_and_read(const Graph& graph) {
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   const std::filesystem::path path = folder.path() / "model.onnx";

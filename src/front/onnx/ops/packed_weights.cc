@@ -84,8 +84,16 @@ Value scales(Node& n, const Layout& l) {
   return shaped(n, 2, {l.columns, l.blocks()});
 }
 
-// The zero points [columns, blocks] of numbers in bytes.
-Value packed_zeros(Node& n, const Layout& l) {
+// The zero points [columns, blocks], reals or numbers in bytes; null: there are none.
+Value zero_points(Node& n, const Layout& l) {
+  const Value zero = n.optional(3);
+  if (!zero) return zero;
+  if (is_real(zero.dtype())) {
+    if (!(zero.type().elements() == Dim(l.columns) * Dim(l.blocks())))
+      n.bad("operand 3 is {}, want {} reals for each of {} columns", zero.type().to_string(),
+            l.blocks(), l.columns);
+    return reshape(zero, {l.columns, l.blocks()});
+  }
   const int64_t bytes = (l.blocks() + l.per_byte() - 1) / l.per_byte();
   return unpacked(n, 3, l, bytes * l.per_byte(), l.blocks());
 }
@@ -96,10 +104,8 @@ GroupedWeights grouped_weights(Node& n, const Layout& l) {
   GroupedWeights made = {.bytes = shaped(n, 1, {l.columns, l.blocks(), l.block / l.per_byte()}),
                          .scales = cast(scales(n, l), DType::f32),
                          .bits = l.bits};
-  if (const Value zero = n.optional(3); zero && is_real(zero.dtype()))
-    made.zeros = reshape(cast(zero, DType::f32), {l.columns, l.blocks()});
-  else if (zero)
-    made.zeros = packed_zeros(n, l);
+  made.zeros = zero_points(n, l);
+  if (made.zeros && is_real(made.zeros.dtype())) made.zeros = cast(made.zeros, DType::f32);
   return made;
 }
 
@@ -108,7 +114,7 @@ Value weights(Node& n, const Layout& l, Value scale) {
   Builder& b = n.builder();
   const int64_t blocks = l.blocks();
   const Dims per_block = {l.columns, blocks};
-  Value zero = n.optional(3);
+  Value zero = zero_points(n, l);
   Value numbers = unpacked(n, 1, l, blocks * l.block, l.rows);
   const Granularity g = {.axis = 1, .block = l.block};
   if (zero && is_real(zero.dtype())) {
@@ -116,11 +122,10 @@ Value weights(Node& n, const Layout& l, Value scale) {
     auto spread = [&](Value v) {
       return dequantized(n, b.full(DType::u8, {l.columns, l.rows}, 1), v, Value(), g);
     };
-    zero = reshape(cast(zero, scale.dtype()), per_block);
-    return (cast(numbers, scale.dtype()) - spread(zero)) * spread(scale);
+    return (cast(numbers, scale.dtype()) - spread(cast(zero, scale.dtype()))) * spread(scale);
   }
   if (zero) {
-    zero = cast(packed_zeros(n, l), numbers.dtype());
+    zero = cast(zero, numbers.dtype());
   } else {
     // In the type of the weights: a product that unpacks the weights has it in its code.
     zero = b.full(numbers.dtype(), per_block, static_cast<double>(1 << (l.bits - 1)));
