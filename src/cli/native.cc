@@ -94,8 +94,7 @@ Status take_measured(NativeOptions& options, const Arguments& arguments) {
         .with_hint("'hone tune' and 'hone calibrate' measure");
   std::shared_ptr<const Cost> otherwise = options.cost;
   if (otherwise == nullptr) otherwise = std::make_shared<AnalyticCost>(options.target);
-  options.cost = HONE_TRY(measured_cost(
-      *log, options.target, options.threads.value_or(options.target.cores), std::move(otherwise)));
+  options.cost = HONE_TRY(measured_cost(*log, options.target, std::move(otherwise)));
   return {};
 }
 

@@ -1,9 +1,9 @@
 #include "tune/measured_cost.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "kernel/schedule_text.h"
@@ -27,7 +27,18 @@ struct Times {
     seconds.push_back(time);
   }
 };
-using Kernels = std::unordered_map<uint64_t, Times>;  // by hash
+using Kernels = std::map<std::pair<int64_t, uint64_t>, Times>;  // by threads and hash
+
+// The number in the conditions of a record; 0 if they have none.
+int64_t threads_in(const std::string& conditions) {
+  constexpr std::string_view kWord = " threads=";
+  const std::string words = " " + conditions;
+  const size_t at = words.find(kWord);
+  int64_t threads = 0;
+  if (at != std::string::npos)
+    std::from_chars(words.data() + at + kWord.size(), words.data() + words.size(), threads);
+  return threads;
+}
 
 class MeasuredKernel : public PricedKernel {
  public:
@@ -79,20 +90,19 @@ class MeasuredKernel : public PricedKernel {
 
 class MeasuredCost : public Cost {
  public:
-  MeasuredCost(std::shared_ptr<const Kernels> kernels, int64_t threads,
-               std::shared_ptr<const Cost> otherwise)
-      : kernels_(std::move(kernels)), threads_(threads), otherwise_(std::move(otherwise)) {
+  MeasuredCost(std::shared_ptr<const Kernels> kernels, std::shared_ptr<const Cost> otherwise)
+      : kernels_(std::move(kernels)), otherwise_(std::move(otherwise)) {
     if (const Cost* baseline = otherwise_->baseline())
-      baseline_ = std::make_unique<MeasuredCost>(kernels_, threads_,
+      baseline_ = std::make_unique<MeasuredCost>(kernels_,
                                                  std::shared_ptr<const Cost>(otherwise_, baseline));
   }
 
   std::string version() const override { return ""; }
   std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
                                        int64_t threads) const override {
-    const auto known = kernels_->find(facts->hash);
+    const auto known = kernels_->find({threads, facts->hash});
     auto priced = otherwise_->kernel(std::move(facts), threads);
-    if (known == kernels_->end() || threads != threads_) return priced;
+    if (known == kernels_->end()) return priced;
     return std::make_unique<MeasuredKernel>(kernels_, known->second, std::move(priced));
   }
   double copy(double bytes) const override { return otherwise_->copy(bytes); }
@@ -102,7 +112,6 @@ class MeasuredCost : public Cost {
 
  private:
   const std::shared_ptr<const Kernels> kernels_;
-  const int64_t threads_;
   const std::shared_ptr<const Cost> otherwise_;
   std::unique_ptr<const MeasuredCost> baseline_;  // the same times, else the other's baseline
 };
@@ -117,23 +126,20 @@ Result<Schedule> schedule_of(const std::string& choice) {
 }
 
 Result<std::shared_ptr<const Cost>> measured_cost(const Log& log, const Target& target,
-                                                  int64_t threads,
                                                   std::shared_ptr<const Cost> otherwise) {
   struct Known {
     std::map<std::string, Times> by_conditions;
     std::string last;  // conditions
   };
-  std::unordered_map<uint64_t, Known> known;
-  const std::string wanted = fmt::format(" threads={} ", threads);
+  std::map<std::pair<int64_t, uint64_t>, Known> known;
   const Query query = {
       .kind = "kernel", .target = fingerprint(target), .outcome = Outcome::measured};
   HONE_TRY(log.visit(
       query,
       [&](const Record& record) -> Status {
-        if ((" " + record.conditions + " ").find(wanted) == std::string::npos) return {};
         const Result<Schedule> schedule = schedule_of(record.choice);
         if (!schedule.ok()) return {};  // of another version of hone
-        Known& of_kernel = known[record.subject];
+        Known& of_kernel = known[{threads_in(record.conditions), record.subject}];
         of_kernel.last = record.conditions;
         of_kernel.by_conditions[record.conditions].keep(*schedule, typical(record.seconds));
         return {};
@@ -141,7 +147,7 @@ Result<std::shared_ptr<const Cost>> measured_cost(const Log& log, const Target& 
   Kernels kernels;
   for (auto& [kernel, its] : known) kernels[kernel] = std::move(its.by_conditions[its.last]);
   return std::shared_ptr<const Cost>(std::make_shared<const MeasuredCost>(
-      std::make_shared<const Kernels>(std::move(kernels)), threads, std::move(otherwise)));
+      std::make_shared<const Kernels>(std::move(kernels)), std::move(otherwise)));
 }
 
 }  // namespace hone

@@ -13,12 +13,12 @@ namespace hone {
 Result<Schedule> schedule_of(const std::string& choice);
 
 // The times of launches in the log. A launch has the last measurement of its schedule and kernel,
-// on this target, by `threads` threads, and under the conditions of the kernel's last measurement.
-// Times of weights in a cache and in memory do not compare. A launch that was not measured has the
-// price of another Cost; of a kernel that was, in proportion: times the median of time / price of
-// its measured schedules. Measurements change, so nothing that was chosen by them is kept.
+// on this target, by the threads that are asked about, and under the conditions of the kernel's
+// last measurement. Times of weights in a cache and in memory do not compare. A launch that was not
+// measured has the price of another Cost; of a kernel that was, in proportion: times the median of
+// time / price of its measured schedules. Measurements change, so nothing that was chosen by them
+// is kept.
 Result<std::shared_ptr<const Cost>> measured_cost(const Log& log, const Target& target,
-                                                  int64_t threads,
                                                   std::shared_ptr<const Cost> otherwise);
 
 }  // namespace hone

@@ -242,7 +242,7 @@ TEST_F(Explain, KernelsWithTimesAreNotUnknown) {
   const auto learned =
       std::make_shared<const LearnedCost>(target_, std::make_shared<const KernelModel>(model));
   const auto unknown = [&] {
-    const std::shared_ptr<const Cost> cost = measured_cost(*log_, target_, 1, learned).value();
+    const std::shared_ptr<const Cost> cost = measured_cost(*log_, target_, learned).value();
     return explain(graph_, plan_, target_, *cost).value().unknown();
   };
   EXPECT_EQ(unknown(), 2u);

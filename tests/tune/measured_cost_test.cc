@@ -30,9 +30,7 @@ class MeasuredCostTest : public testing::Test {
     MeasuredKernels(log_.get(), target_, "test")
         .keep(conditions.text(), {&candidate, 1}, {&measured, 1});
   }
-  std::shared_ptr<const Cost> cost(int64_t threads = 1) {
-    return measured_cost(*log_, target_, threads, analytic_).value();
-  }
+  std::shared_ptr<const Cost> cost() { return measured_cost(*log_, target_, analytic_).value(); }
 
   const Target target_ = host_target().value();
   const std::shared_ptr<const AnalyticCost> analytic_ = std::make_shared<AnalyticCost>(target_);
@@ -66,7 +64,9 @@ TEST_F(MeasuredCostTest, SaysWhatWasMeasuredAndOtherwiseInProportion) {
   EXPECT_EQ(measured->source(others[1]), "analytic");
   EXPECT_TRUE(measured->terms(first).empty());
   EXPECT_EQ(cost->version(), "");
-  EXPECT_EQ(this->cost(2)->kernel(facts_, 2)->seconds(others[0]), 1);
+  EXPECT_EQ(cost->kernel(facts_, 2)->seconds(others[0]), 1) << "the same cost knows both";
+  EXPECT_EQ(cost->kernel(facts_, 2)->source(first), "analytic");
+  EXPECT_EQ(cost->kernel(facts_, 3)->source(others[0]), "analytic");
 
   keep(others[0], 2, 1, true);  // under other conditions: earlier times do not compare
   const std::shared_ptr<const Cost> cold = this->cost();
@@ -85,11 +85,11 @@ TEST_F(MeasuredCostTest, KeepsTrustAndBaselineOfWhatItStandsBeside) {
   keep(space_.simplest(), 1, 1);
   const auto never =
       std::make_shared<TrustedPrice>(target_, TrustedPrice::Says{.lead = 1, .worth_measuring = 3});
-  const std::shared_ptr<const Cost> cost = measured_cost(*log_, target_, 1, never).value();
+  const std::shared_ptr<const Cost> cost = measured_cost(*log_, target_, never).value();
   // Only one of both has a time: the other price decides. Then the times do.
   EXPECT_FALSE(cost->kernel(facts_, 1)->is_surely_cheaper(fast, slow));
   keep(slow, 2, 1);
-  const std::shared_ptr<const Cost> both = measured_cost(*log_, target_, 1, never).value();
+  const std::shared_ptr<const Cost> both = measured_cost(*log_, target_, never).value();
   EXPECT_TRUE(both->kernel(facts_, 1)->is_surely_cheaper(fast, slow));
   EXPECT_FALSE(both->kernel(facts_, 1)->is_surely_cheaper(slow, fast));
   EXPECT_EQ(cost->kernel(facts_, 1)->worth_measuring(), 3);
