@@ -19,7 +19,7 @@ Status divide(const Graph& source, const Plan& plan, Plan& whole, ScheduleChoose
     const uint64_t kernel = kernel_hash(body);
     const auto schedule = whole.schedule.find(kernel);
     if (schedule == whole.schedule.end() || !divided.insert(kernel).second) continue;
-    schedule->second = chooser.divided(body, schedule->second);
+    schedule->second = HONE_TRY(chooser.divided(body, schedule->second));
   }
   for (const RegionRef& region : regions_of(*planned.graph)) {
     const auto inside = plan.region.find(region.key);

@@ -823,7 +823,8 @@ Result<const PricedSchedule*> ScheduleChooser::choose(
   return &known_.chosen.emplace(facts->hash, std::move(*best)).first->second;
 }
 
-Schedule ScheduleChooser::divided(const KernelBody& body, const Schedule& schedule) {
+Result<Schedule> ScheduleChooser::divided(const KernelBody& body, const Schedule& schedule) {
+  if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
   const std::shared_ptr<const KernelFacts>& facts =
       store_.facts(kernel_hash(body), [&] { return body; });
   return Chooser(facts, target_, cost_, threads_, heuristics()).divided(schedule);

@@ -17,7 +17,7 @@ class ScheduleChooser {
   Result<const PricedSchedule*> choose(const std::shared_ptr<const KernelFacts>& facts);
   // The cheapest way found to divide these loops among the threads. Each sum adds in the order in
   // which this schedule has it: only loops over results change, and their blocks in a cache.
-  Schedule divided(const KernelBody& body, const Schedule& schedule);
+  Result<Schedule> divided(const KernelBody& body, const Schedule& schedule);
   const Target& target() const { return target_; }
   const Cost& cost() const { return cost_; }
   int64_t threads() const { return threads_; }

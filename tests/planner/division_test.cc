@@ -117,6 +117,18 @@ TEST(Divisions, OfRandomGraphsChangeNoBits) {
   }
 }
 
+TEST(Divisions, CanBeStopped) {
+  const Target target = machine();
+  const AnalyticCost cost(target);
+  const Graph prepared = prepare(layers(40)).value();
+  const Plan plan = complete(prepared, {}, target, cost).value();
+  CancelToken cancel;
+  cancel.cancel();
+  const Result<Plan> stopped = divided_among(3, prepared, plan, target, cost, {.cancel = &cancel});
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code(), ErrorCode::interrupted);
+}
+
 TEST(Divisions, AmongAsManyThreadsChangeNothing) {
   const Target target = machine();
   const AnalyticCost cost(target);
