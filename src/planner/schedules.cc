@@ -57,13 +57,17 @@ class Chooser {
   Schedule divided(Schedule schedule) {
     if (threads_ < 2) schedule.threads = 0;
     consider(schedule);
-    HONE_CHECK(best_, "a schedule for other threads does not fit its kernel");
-    divide_loops();
+    if (!best_) {  // its price is not a number
+      HONE_CHECK(check_schedule(body_, facts_, schedule, target_).ok(),
+                 "a schedule for other threads does not fit its kernel");
+      best_ = schedule;
+    }
+    try_threads(true);
     if (schedule.if_is<GemmFields>() == nullptr) return *best_;
     for (int round = 0; round < rounds(); ++round) {
       for (int dim = 0; dim < space_.parallel; ++dim)
         if (on_.cache_blocks && extent(dim) > 1 && !site_.is_open(dim)) try_block(dim);
-      divide_loops();
+      try_threads(true);
       try_divided_blocks();
     }
     return *best_;
@@ -320,24 +324,15 @@ class Chooser {
 
   int most_threads() const { return std::min(space_.parallel, 3); }
 
-  void try_threads() {
+  // `keeps_row`: nothing but the number of divided loops may change.
+  void try_threads(bool keeps_row = false) {
     if (threads_ < 2) return;
     const Schedule start = *best_;
     for (int count = 0; count <= most_threads(); ++count) {
       Schedule next = start;
       next.threads = count;
-      if (auto* own = next.if_is<NestFields>(); own != nullptr && own->row > 0)
+      if (auto* own = next.if_is<NestFields>(); own != nullptr && own->row > 0 && !keeps_row)
         own->row = std::max(own->row, count);
-      consider(next);
-    }
-  }
-
-  // The same where nothing but the number of divided loops may change.
-  void divide_loops() {
-    const Schedule start = *best_;
-    for (int count = 0; count <= (threads_ < 2 ? 0 : most_threads()); ++count) {
-      Schedule next = start;
-      next.threads = count;
       consider(next);
     }
   }

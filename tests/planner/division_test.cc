@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "compile/compilation.h"
 #include "cost/analytic.h"
 #include "front/decoder/blocks.h"
@@ -115,6 +118,31 @@ TEST(Divisions, OfRandomGraphsChangeNoBits) {
     SCOPED_TRACE(seed);
     check(random_graph({.seed = seed}), {1, 3});
   }
+}
+
+// A learned price may have no number for a schedule that it has never seen.
+class NoNumbers : public Cost {
+ public:
+  struct Kernel : PricedKernel {
+    void price(std::span<const Schedule>, double, std::span<double> seconds) override {
+      std::ranges::fill(seconds, std::numeric_limits<double>::quiet_NaN());
+    }
+  };
+  std::string version() const override { return "no numbers"; }
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts>, int64_t) const override {
+    return std::make_unique<Kernel>();
+  }
+  double copy(double) const override { return 0; }
+  double command() const override { return 0; }
+};
+
+TEST(Divisions, StayAsTheyAreWithoutPrices) {
+  const Target target = machine();
+  const Graph prepared = prepare(layers(40)).value();
+  const Plan plan = complete(prepared, {}, target, AnalyticCost(target)).value();
+  const Plan divided = divided_among(3, prepared, plan, target, NoNumbers()).value();
+  EXPECT_EQ(divided.threads, 3);
+  EXPECT_EQ(divided.schedule, plan.schedule);
 }
 
 TEST(Divisions, CanBeStopped) {
