@@ -6,7 +6,7 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "ir/op_facts.h"
 #include "language/weights_in_blocks.h"
 #include "planner/division.h"
@@ -230,12 +230,12 @@ Status LanguageModel::check_room(std::span<const TokenId> tokens) const {
 // The plan is that of all cores, whatever the number of threads, so that sums have one order.
 void LanguageModel::divide_plans(CompileOptions& options) {
   options.plan.threads = options_.native.target.cores;
+  if (options.cost == nullptr) options.cost = analytic_cost(options_.native.target);
+  options.best_plan = {};  // a plan that somebody knows is not divided among other threads
   options.revise = [this, cost = options.cost, revise = options.revise](
                        const Graph& planned, Plan plan, const Target& target) -> Result<Plan> {
     if (revise) plan = HONE_TRY(revise(planned, std::move(plan), target));
-    const std::shared_ptr<const Cost> prices =
-        cost != nullptr ? cost : std::make_shared<AnalyticCost>(target);
-    return divided_among(threads(), planned, std::move(plan), target, *prices,
+    return divided_among(threads(), planned, std::move(plan), target, *cost,
                          {.cancel = face_.cancel, .heuristics = options_.native.heuristics});
   };
 }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/file.h"
 #include "front/gguf/gguf_model.h"
 #include "language/speculation.h"
 #include "target/target.h"
@@ -25,14 +24,12 @@ struct Said {
   std::vector<Generation> texts;
 };
 
-std::unique_ptr<LanguageModel> model_of(const Gguf& file, int64_t threads, CacheType cache,
-                                        const std::filesystem::path& folder) {
+LanguageModel::Options options_of(int64_t threads, CacheType cache) {
   LanguageModel::Options options = {.cache = cache};
   options.native.target = host_target().value();
   options.native.target.cores = 8;
   options.native.threads = threads;
-  options.native.cache = CompileCache::open(folder).value();
-  return LanguageModel::make(language_of(file).value(), std::move(options)).value();
+  return options;
 }
 
 Said said_by(LanguageModel& model) {
@@ -64,19 +61,30 @@ void expect_same(const Said& one, const Said& other) {
 // Wide enough to be divided.
 TinyDecoder wide(std::string_view family, uint32_t type) {
   TinyDecoder tiny = {.family = std::string(family), .type = type, .layers = 1};
-  tiny.width = 256, tiny.key_width = 64, tiny.hidden = 512, tiny.context = 512;
+  tiny.width = 256, tiny.key_width = 64, tiny.hidden = 2048, tiny.context = 512;
   if (family == "gpt2") tiny.kv_heads = tiny.heads;
   return tiny;
+}
+
+// Decides if threads divide a loop of a step.
+bool divides(const LanguageModel& model) {
+  const auto profile = model.profile();
+  return std::ranges::any_of(profile.value().code->plan().value()->schedule,
+                             [](const auto& one) { return one.second.threads > 0; });
 }
 
 void check(const TinyDecoder& tiny, CacheType cache, std::initializer_list<int64_t> numbers) {
   const std::string bytes = tiny_gguf(tiny);
   const Gguf file = parse_gguf(std::as_bytes(std::span(bytes)), "tiny").value();
-  const TempDir folder = TempDir::create(testing::TempDir()).value();
   std::optional<Said> first;
   for (const int64_t threads : numbers) {
     SCOPED_TRACE(threads);
-    const Said said = said_by(*model_of(file, threads, cache, folder.path()));
+    // Without a cache no plan is that of the model before.
+    const auto model =
+        LanguageModel::make(language_of(file).value(), options_of(threads, cache)).value();
+    model->start_profile();
+    const Said said = said_by(*model);
+    EXPECT_EQ(divides(*model), threads > 1) << "the loops of a step";
     if (first)
       expect_same(*first, said);
     else
@@ -84,15 +92,26 @@ void check(const TinyDecoder& tiny, CacheType cache, std::initializer_list<int64
   }
 }
 
-TEST(Threads, ChangeNoBitOfF32) {
-  check(wide("llama", gguf::kF32), CacheType::f32, {1, 2, 3, 4, 7});
+TEST(Threads, ChangeNoBitOfF32) { check(wide("llama", gguf::kF32), CacheType::f32, {1, 2, 7, 8}); }
+TEST(Threads, ChangeNoBitOfF16) { check(wide("gpt2", gguf::kF16), CacheType::f16, {1, 8}); }
+TEST(Threads, ChangeNoBitOfQ8_0) { check(wide("gemma2", gguf::kQ8_0), CacheType::q8, {3, 8}); }
+TEST(Threads, ChangeNoBitOfQ4_1) { check(wide("qwen2", gguf::kQ4_1), CacheType::f32, {1, 4, 8}); }
+TEST(Threads, ChangeNoBitOfQ4_K) { check(wide("phi3", gguf::kQ4_K), CacheType::f32, {2, 8}); }
+
+// Such a plan is for one number of threads.
+TEST(Threads, TakeNoPlanThatSomebodyKnows) {
+  const std::string bytes = tiny_gguf({});
+  const Gguf file = parse_gguf(std::as_bytes(std::span(bytes)), "tiny").value();
+  LanguageModel::Options options = options_of(2, CacheType::f32);
+  bool is_asked = false;
+  options.native.best_plan = [&](const Graph&, const Target&, int64_t) -> std::optional<Plan> {
+    is_asked = true;
+    return std::nullopt;
+  };
+  const auto model = LanguageModel::make(language_of(file).value(), std::move(options)).value();
+  EXPECT_TRUE(model->read(Ids{7}).ok());
+  EXPECT_FALSE(is_asked);
 }
-TEST(Threads, ChangeNoBitOfF16) { check(wide("gpt2", gguf::kF16), CacheType::f16, {1, 2, 7}); }
-TEST(Threads, ChangeNoBitOfQ8_0) { check(wide("gemma2", gguf::kQ8_0), CacheType::q8, {1, 3, 4}); }
-TEST(Threads, ChangeNoBitOfQ4_1) {
-  check(wide("qwen2", gguf::kQ4_1), CacheType::f32, {1, 2, 3, 4, 7});
-}
-TEST(Threads, ChangeNoBitOfQ4_K) { check(wide("phi3", gguf::kQ4_K), CacheType::f32, {1, 2, 7}); }
 
 }  // namespace
 }  // namespace hone::HONE_FILE
