@@ -64,7 +64,7 @@ class GraphWriter {
   std::string repeated(ValueId v) const;
   void set_repeated(ValueId v, std::string name);
   Contents& contents() { return *scopes_.back().contents; }  // of the innermost graph
-  // Null for a dot whose weights are written as they are.
+  // Null for other dots and sums than products by packed weights.
   const PackedProduct* packed(NodeId product) const;
 
  private:
@@ -83,7 +83,7 @@ class GraphWriter {
     std::unordered_map<uint32_t, std::string> repeated;  // by the value that Expand makes of it
     std::unique_ptr<Contents> contents;
     std::map<NodeId, PackedProduct> packed;
-    std::vector<bool> needed;  // by node; packed products do without the others
+    std::vector<bool> needed;  // by node; false: only packed products read it
   };
   void find_packed(Scope& scope) const;
   void write_node(const Graph& graph, NodeId n);
