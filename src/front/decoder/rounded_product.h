@@ -22,10 +22,10 @@ inline constexpr int64_t kLevelOfBytes = 4;
 inline constexpr int64_t kMostInGroup = int64_t{1} << 15;
 
 // x[..., inputs] by such weights, where the data are rounded to i8 as ONNX Runtime does it for
-// accuracy_level 4. The numbers of a row that meet one group share a scale, the largest magnitude
-// over 127, and are rounded to the nearest, ties to even. Products of a group are summed as
-// integers. These sums times both scales are summed in f32: f32[..., outputs].
-// A last group that the inputs do not fill has data of 0.
+// accuracy_level 4 and weights of 4 or 8 bits. The numbers of a row that meet one group share a
+// scale, the largest magnitude over 127, and are rounded to the nearest, ties to even. Products of
+// a group are summed as integers. These sums times both scales are summed in f32, as
+// f32[..., outputs]. A last group that the inputs do not fill has data of 0.
 Value product_of_rounded(Value x, const GroupedWeights& weights);
 
 // Decides if that pays. The sums of all groups are in memory, [groups, ..., outputs]. They may take
