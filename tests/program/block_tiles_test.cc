@@ -389,6 +389,65 @@ TEST(BlocksTiles, FaultsOfSharesAreFound) {
     EXPECT_TRUE(finds(body, kShared, from, to, 0)) << from;
 }
 
+bool is_wrong(const KernelBody& body, const TileProgram& program);
+
+// A guard of loads from parts, or of stores to them or to results, in a phase.
+struct GuardFault {
+  size_t phase;
+  bool is_load, of_parts;
+  std::array<int64_t, 2> from, to;  // bounds
+};
+
+// Says how many guards were changed.
+int plant(tile::Block& body, std::span<const TileBuffer> buffers, const GuardFault& fault) {
+  int planted = 0;
+  const auto change = [&](tile::BufferId buffer, std::vector<Guard>& guards) {
+    if ((buffers[buffer].role == BufferRole::shared) != fault.of_parts) return;
+    for (Guard& guard : guards)
+      if (guard.lower == Dim(fault.from[0]) && guard.upper == Dim(fault.from[1])) {
+        guard.lower = fault.to[0], guard.upper = fault.to[1];
+        ++planted;
+      }
+  };
+  for (tile::Statement& statement : body) {
+    if (auto* loop = std::get_if<tile::Loop>(&statement.kind))
+      planted += plant(loop->body, buffers, fault);
+    if (auto* load = std::get_if<tile::Load>(&statement.kind); load != nullptr && fault.is_load)
+      change(load->buffer, load->guards);
+    if (auto* store = std::get_if<tile::Store>(&statement.kind); store != nullptr && !fault.is_load)
+      change(store->buffer, store->guards);
+  }
+  return planted;
+}
+
+// Six tiles of four steps, and four blocks with six each: the second one ends with a tile of its
+// own, which the second phase must leave alone.
+TEST(BlocksTiles, FaultsOfGuardsOfSharesAreFound) {
+  const KernelBody batched = body_of_all(
+      parse_graph(
+          "graph @g(%x: f32[3, 20, 32], %w: f32[3, 32, 33]) { %y = dot %x, %w {lhs_contract "
+          "= [2], rhs_contract = [1], lhs_batch = [0], rhs_batch = [0]} return %y }")
+          .value());
+  BlockTilesFields own = kShared;
+  own.shares = 4;
+  const Schedule even = {.order = {0, 1, 2}, .threads = 3, .own = own};
+  const KernelBody short_shares = product_body("f32", 40, 45, 50);
+  const std::array<int64_t, 2> whole = {0, 1}, divided = {1, 2}, none = {2, 3};
+  for (const auto& [body, schedule, fault] :
+       {std::tuple(batched, even, GuardFault{0, false, false, whole, divided}),
+        std::tuple(batched, even, GuardFault{0, false, true, divided, none}),
+        std::tuple(batched, even, GuardFault{1, false, false, divided, {0, 2}}),
+        std::tuple(batched, even, GuardFault{1, true, true, divided, none}),
+        // Blocks within a tile are not its first.
+        std::tuple(short_shares, tiles_of(kShared), GuardFault{1, false, false, whole, {0, 2}})}) {
+    TileProgram program = build_kernel(body, schedule, "k").value();
+    ASSERT_EQ(program.phases.size(), 2U);
+    EXPECT_FALSE(is_wrong(body, program)) << print(program);
+    EXPECT_GT(plant(program.phases[fault.phase].body, program.buffers, fault), 0) << print(program);
+    EXPECT_TRUE(is_wrong(body, program)) << print(program);
+  }
+}
+
 // ---- f32 as parts of bf16 -----------------------------------------------------------------------
 
 // Judges the product by the rule for f32, as a kernel with this text computes it.
@@ -481,22 +540,28 @@ TEST(BlocksTiles, StoreInLayoutsOfBlocks) {
 
 // ---- Planted faults -----------------------------------------------------------------------------
 
+// True if the verifier, the interpreter or the results find that the program is not as it should
+// be. The interpreter refuses to read what nobody wrote.
+bool is_wrong(const KernelBody& body, const TileProgram& program) {
+  if (!verify(program).ok()) return true;
+  Rng rng(7);
+  const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+  const Result<std::vector<Tensor>> actual = interpret(program, inputs);
+  const std::vector<Tensor> expected =
+      evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value();
+  return !actual.ok() || !compare((*actual)[0], expected[0], {})->passed();
+}
+
 // The n-th place of `from` changed to `to`: found by the verifier, the interpreter or the results.
 // False: there are fewer places.
 bool finds(const KernelBody& body, const BlockTilesFields& own, const std::string& from,
            const std::string& to, int n) {
-  Rng rng(7);
-  const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
   const std::string text =
       changed(print(build_kernel(body, tiles_of(own), "k").value()), from, to, n);
   if (text.empty()) return false;
   const Result<TileProgram> program = parse_tiles(text);
   EXPECT_TRUE(program.ok()) << from;
-  if (!program.ok() || !verify(*program).ok()) return true;
-  const Result<std::vector<Tensor>> actual = interpret(*program, inputs);
-  const std::vector<Tensor> expected =
-      evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value();
-  EXPECT_TRUE(!actual.ok() || !compare((*actual)[0], expected[0], {})->passed())
+  EXPECT_TRUE(!program.ok() || is_wrong(body, *program))
       << "the fault " << from << " -> " << to << " at place " << n << " is not found\n"
       << text;
   return true;
