@@ -42,6 +42,18 @@ Graph source_of(uint64_t seed) {
 // How many kernels each algorithm made.
 using Made = std::map<Algorithm, int>;
 
+// The program computes what its graph means, and the same bits as one by one.
+void check_program(const Graph& graph, const Program& program, uint64_t seed) {
+  const std::vector<Tensor> inputs = random_graph_inputs(graph, seed);
+  const Result<std::vector<Tensor>> actual = run(program, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+  expect_same(*actual, evaluated(graph, inputs));
+  const Result<std::vector<Tensor>> again = run(serial(program), inputs);
+  ASSERT_TRUE(again.ok()) << again.error().to_string();
+  for (size_t i = 0; i < actual->size(); ++i)
+    EXPECT_TRUE(std::ranges::equal((*again)[i].bytes(), (*actual)[i].bytes())) << "output " << i;
+}
+
 void check_random(uint64_t first, uint64_t count, Made& made) {
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     const Graph source = source_of(seed);
@@ -51,15 +63,16 @@ void check_random(uint64_t first, uint64_t count, Made& made) {
     const Result<Program> program = lower(graph, plan, any_gpu());
     ASSERT_TRUE(program.ok()) << program.error().to_string();
     for (const program::Kernel& kernel : program->kernels) ++made[kernel.schedule->algorithm()];
-    const std::vector<Tensor> inputs = random_graph_inputs(graph, seed);
-    const Result<std::vector<Tensor>> actual = run(*program, inputs);
-    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
-    expect_same(*actual, evaluated(graph, inputs));
-    const Result<std::vector<Tensor>> again = run(serial(*program), inputs);
-    ASSERT_TRUE(again.ok()) << again.error().to_string();
-    for (size_t i = 0; i < actual->size(); ++i)
-      EXPECT_TRUE(std::ranges::equal((*again)[i].bytes(), (*actual)[i].bytes())) << "output " << i;
+    check_program(graph, *program, seed);
   }
+}
+
+int parts_of_blocks(const Program& program, int BlockTilesFields::* field) {
+  int most = 0;
+  for (const program::Kernel& kernel : program.kernels)
+    if (const auto* own = kernel.schedule->if_is<BlockTilesFields>(); own != nullptr)
+      most = std::max(most, own->*field);
+  return most;
 }
 
 // Whatever random plans are like, they have kernels of all algorithms of a GPU.
@@ -73,6 +86,34 @@ TEST(GpuGraphs, ComputeWhatTheReferenceDoes) {
   Made made;
   check_random(0, tested::share_of(160, 2), made);
   expect_all(made, 2);
+}
+// Random graphs are too small for them on most chips. Parts of sums lie in memory that the plan
+// gives to other buffers before and after.
+TEST(GpuGraphs, BlocksShareStepsAndTakePartsOfThem) {
+  const Graph graph =
+      prepared(parse_graph("graph @g(%x: f32[40, 64], %w: f32[64, 45], %v: f32[45, 33]) { "
+                           "%a = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} %b = neg %a "
+                           "%y = dot %b, %v {lhs_contract = [1], rhs_contract = [0]} return %y }")
+                   .value());
+  Target small = any_gpu();
+  small.cores = 4;
+  constexpr int kOfEach = 2;
+  int shared = 0, in_parts = 0;
+  for (uint64_t seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
+    if (shared >= kOfEach && in_parts >= kOfEach) break;
+    SCOPED_TRACE(seed);
+    const Result<Program> program = lower(graph, random_plan(graph, small, seed), small);
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    const bool has_shares = parts_of_blocks(*program, &BlockTilesFields::shares) > 0,
+               has_parts = parts_of_blocks(*program, &BlockTilesFields::splits) > 1;
+    const bool is_new = (has_shares && shared < kOfEach) || (has_parts && in_parts < kOfEach);
+    if (!is_new) continue;
+    check_program(graph, *program, seed);
+    shared += has_shares ? 1 : 0;
+    in_parts += has_parts ? 1 : 0;
+  }
+  EXPECT_GE(shared, kOfEach);
+  EXPECT_GE(in_parts, kOfEach);
 }
 TEST(GpuGraphs, DISABLED_SweepGraphs) {
   Made made;
