@@ -383,7 +383,10 @@ Result<std::vector<float>> LanguageModel::read_together(std::span<Memory* const>
   return std::vector<float>(logits.begin(), logits.end());
 }
 
-double LanguageModel::bandwidth() const { return memory_speed(options_.native.target, threads()); }
+double LanguageModel::bandwidth() const {
+  if (is_on_gpu()) return 0;  // caches cross its bus in each step, too
+  return memory_speed(options_.native.target, threads());
+}
 
 double LanguageModel::token_products() const {
   const int64_t heads = config_.heads + config_.kv_heads;
@@ -394,6 +397,7 @@ double LanguageModel::token_products() const {
 }
 
 double LanguageModel::products_per_second() const {
+  if (is_on_gpu()) return 0;  // in bytes its kernels do not multiply
   const Target& target = options_.native.target;
   const double operations = std::max(target.peak(DType::f32), target.peak(DType::i8));
   return static_cast<double>(threads()) * operations / 2;  // a product and a sum are two

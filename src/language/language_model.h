@@ -88,11 +88,12 @@ class LanguageModel {
   // Bytes that a step of one token reads: all weights but tables of which it takes rows, and the
   // caches as they are.
   int64_t step_bytes() const { return weights_read_ + config_.cache_bytes(places_); }
-  // Bytes a second that memory delivers to the threads of the model, by the target.
+  // Bytes a second that memory delivers to the threads of the model, by the target. 0: on a GPU.
   double bandwidth() const;
 
   // Products that a token of a prompt takes in the matrices of the layers. The cores of the model
-  // compute products_per_second() by the target, in bytes or in f32, whichever are more.
+  // compute products_per_second() by the target, in bytes or in f32, whichever are more. 0: on a
+  // GPU.
   double token_products() const;
   double products_per_second() const;
 

@@ -120,6 +120,14 @@ TEST_F(OnGpu, TextsOutliveACancelledStep) {
   expect_near(there->read(next).value(), here->read(next).value());
 }
 
+// Rates of the chip alone would say nothing of steps that wait for caches to cross the bus.
+TEST_F(OnGpu, NoRateIsSaid) {
+  const std::unique_ptr<LanguageModel> here = model(nullptr), there = model(device_);
+  EXPECT_GT(here->products_per_second(), 0);
+  EXPECT_EQ(there->products_per_second(), 0);
+  EXPECT_EQ(there->bandwidth(), 0);
+}
+
 // A step has the caches before it and those behind it.
 TEST_F(OnGpu, CachesCountTwice) {
   const int64_t here = model(nullptr)->memory(), there = model(device_)->memory();
