@@ -9,8 +9,9 @@
 
 namespace hone {
 
-// The number of the formulas by which GPUs' kernels are priced. Whoever changes one raises it, as a
-// test demands: plans that were kept and factors that were learned are for other prices then.
+// The number of the formulas by which GPUs' kernels are priced, for files of what was learned
+// beside them: a file outlives the hone that made it. Whoever changes one raises it, as a test
+// demands. Plans in a cache do not need it, since their keys know the sources.
 inline constexpr int64_t kGpuFormulas = 2;
 
 // Seconds of a kernel on a GPU.

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "cost/gpu_model.h"
 #include "ir/text.h"
 #include "rewrite/prepare.h"
 #include "target/gpu_presets.h"
@@ -22,8 +27,9 @@ std::string terms_of(std::string_view graph, const Schedule& schedule) {
                      times.latency, times.memory, times.access);
 }
 
-// Whoever changes a formula sees this fail, and raises kGpuFormulas: what was kept and learned by
-// the old formulas must not count any more.
+// Whoever changes a formula sees this fail, and raises kGpuFormulas: what was learned beside the
+// old formulas must not count any more. The terms of a number stay as they are: a new number has
+// new ones, and the last is in force.
 TEST(GpuCost, FormulasHaveANumber) {
   const BlockTilesFields by_warps = {.rows = 64,
                                      .columns = 64,
@@ -51,13 +57,48 @@ TEST(GpuCost, FormulasHaveANumber) {
                "%p = softmax %s {axis = 1} "
                "%y = dot %p, %v {lhs_contract = [1], rhs_contract = [0]} return %y }",
                {.order = {0}, .threads = 1, .own = BlockChainFields{.warps = 2}})};
-  EXPECT_EQ(kGpuFormulas, 2);
-  const std::vector<std::string> known = {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
-                                          "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
-                                          "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
-                                          "6e-07 1.386e-05 4.505e-05 9.709e-07 3.625e-06",
-                                          "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10"};
-  EXPECT_EQ(terms, known);
+  const std::map<int64_t, std::vector<std::string>> known = {
+      {1,
+       {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
+        "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
+        "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
+        "6e-07 1.386e-05 4.505e-05 9.709e-07 3.637e-06",
+        "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10"}},
+      {2,
+       {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
+        "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
+        "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
+        "6e-07 1.386e-05 4.505e-05 9.709e-07 3.625e-06",
+        "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10"}}};
+  EXPECT_EQ(terms, known.rbegin()->second);
+  EXPECT_EQ(kGpuFormulas, known.rbegin()->first);
+  std::set<std::vector<std::string>> apart;
+  for (const auto& [number, made] : known) apart.insert(made);
+  EXPECT_EQ(apart.size(), known.size()) << "a number for the terms of another";
+}
+
+// Factors that were learned are of these. Four warps have a tile, two steps are in memory at a
+// time.
+TEST(GpuCost, FeaturesAreLogarithmsOfDemands) {
+  const KernelFacts facts(body_of_all(
+      parse_graph("graph @g(%x: bf16[512, 1024], %w: bf16[512, 1024]) { %y = dot %x, %w "
+                  "{lhs_contract = [1], rhs_contract = [1]} return %y }")
+          .value()));
+  const Schedule schedule = {.order = {0, 1},
+                             .threads = 2,
+                             .own = BlockTilesFields{.rows = 64,
+                                                     .columns = 64,
+                                                     .depth = 32,
+                                                     .own_rows = 32,
+                                                     .own_columns = 32,
+                                                     .products = Products::matrix,
+                                                     .ahead = 1,
+                                                     .shares = 50}};
+  const GpuFeatures features = gpu_features(facts, schedule);
+  EXPECT_EQ(features[0], 1);
+  EXPECT_DOUBLE_EQ(features[1], std::log2(1 + 50));
+  EXPECT_DOUBLE_EQ(features[2], std::log2(1 + 4));
+  EXPECT_DOUBLE_EQ(features[3], std::log2(1 + 2 * (64 + 64) * 32 * 2));
 }
 
 TEST(GpuCost, VersionsTellTargetsAndFormulas) {
