@@ -88,7 +88,7 @@ std::array<int64_t, 2> tiles_of_sides(const TiledProduct& product, const BlockTi
 int64_t tiles_of(const TiledProduct& product, const BlockTile& tile);
 int64_t blocks_of(const TiledProduct& product, const BlockTile& tile);
 
-// What the second phase adds, if blocks leave parts of sums in memory.
+// The second phase adds these, if blocks leave parts of sums in memory.
 struct PartSums {
   int64_t sums = 0;    // threads, each with a point: that of a tile, or one that has no parts
   int64_t parts = 1;   // that each of them may read

@@ -564,8 +564,8 @@ class BlockTilesBuilder {
 
   // ---- Parts of shared tiles -------------------------------------------------------------------
 
-  // A block has two of them at most: the first part of the tile that goes on in the next block, and
-  // a later part of the tile that came from the block before.
+  // A block has two of them at most. One is the first of the tile that goes on in the next block.
+  // The other is a later one of the tile that came from the block before.
   IndexExpr is_later(const IndexExpr& part) const {
     return floordiv(part + IndexExpr(most_parts_ - 2), most_parts_ - 1);
   }
