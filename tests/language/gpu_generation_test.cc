@@ -109,6 +109,7 @@ TEST_F(OnGpu, TextsOutliveACancelledStep) {
   const std::vector<TokenId> first = {10, 20, 30}, next = {40};
   ASSERT_TRUE(here->read(first).ok());
   ASSERT_TRUE(there->read(first).ok());
+  ASSERT_TRUE(there->prepare(1).ok());  // its code is there: the step itself is cancelled
   CancelToken cancel;
   cancel.cancel();
   there->set_face({.cancel = &cancel});
