@@ -597,7 +597,8 @@ class BlockTilesBuilder {
     const Indices point = point_of(lines, guards);
     add_parts_of(point, guards, [&](int64_t part) {
       const IndexExpr block = first + IndexExpr(part);
-      Guards is_there = {{more, std::max<int64_t>(part, 1), most_parts_}};
+      Guards is_there = guards;  // nobody wrote parts of other points
+      is_there.front() = {more, std::max<int64_t>(part, 1), most_parts_};
       if (part > 1) is_there.push_back({block, 0, shares_->blocks});
       return tiles_.load(parts_, place_in_block(block, part == 0 ? 0 : 1, lines), is_there,
                          tiles_.zero(wide_));
