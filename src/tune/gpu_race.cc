@@ -34,8 +34,8 @@ Result<std::shared_ptr<GpuRace>> GpuRace::make(const KernelCandidate& champion,
                                                const Target& target, const MeterOptions& options) {
   HONE_CHECK(target.gpu && options.device != nullptr, "a race on a GPU that is not there");
   std::shared_ptr<GpuRace> made(new GpuRace(target, options));
-  made->price_ =
-      analytic_cost(target)->kernel(std::make_shared<const KernelFacts>(*champion.kernel.body), 1);
+  made->cost_ = analytic_cost(target);
+  made->price_ = made->cost_->kernel(std::make_shared<const KernelFacts>(*champion.kernel.body), 1);
   made->price_of_champion_ = made->price_->seconds(champion.schedule);
   const std::vector<Result<GpuKernel>> gpu = HONE_TRY(made->compile({&champion, 1}));
   if (!gpu.front().ok()) return Error(gpu.front().error());

@@ -59,7 +59,8 @@ class GpuRace {
   std::mutex mutex_;  // of cubins_
   std::map<std::string, std::string, std::less<>> cubins_;
   std::unique_ptr<CudaMemory> flood_;  // it fills the cache before a sample; null: nothing is cold
-  std::unique_ptr<PricedKernel> price_;
+  std::shared_ptr<const Cost> cost_;
+  std::unique_ptr<PricedKernel> price_;  // by cost_, which it refers to
   double price_of_champion_ = 0;
   Runner champion_;
   int64_t compiles_ = 0;

@@ -148,7 +148,8 @@ TEST_F(GpuRaceTest, WhatTakesFarTooLongByItsPriceIsNotLaunched) {
       "graph @g(%a: f32[256, 256], %b: f32[256, 256]) { "
       "%c = dot %a, %b {lhs_contract = [1], rhs_contract = [0]} return %c }";
   const auto facts = facts_of(kProduct);
-  const auto price = analytic_cost(target_)->kernel(facts, 1);
+  const auto cost = analytic_cost(target_);
+  const auto price = cost->kernel(facts, 1);
   const auto price_of = [&](const Schedule& schedule) { return price->seconds(schedule); };
   std::vector<Schedule> all = ScheduleSpace(facts->body, *facts, target_).enumerate(1000);
   std::ranges::sort(all, {}, price_of);
