@@ -79,7 +79,7 @@ class ChainSearch : public PenaltySearch {
   double scale() const { return usual_; }
 
  private:
-  static constexpr double kHeat = 0.1;
+  static constexpr double kHeat = 0.5;
 
   void learn(double change) {
     if (change == 0) return;

@@ -52,7 +52,7 @@ TEST(CoreSearches, FindTheLeastCostOfSmallProblems) {
       Searched one(row, *core);
       one.search->start(std::vector<uint32_t>(core->nodes.size()));
       std::optional<Int128> cost;
-      for (int i = 0; i < 300 && (!cost || cost != least); ++i) {
+      for (int i = 0; i < 3000 && (!cost || cost != least); ++i) {
         one.search->step();
         cost = cost_of(problem, restore(problem, *core, one.search->best()));
       }
