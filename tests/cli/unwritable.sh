@@ -38,7 +38,8 @@ if [[ $(id -u) == 0 ]]; then
 fi
 mkdir -m 755 fixed
 mkdir -m 777 free
-"$HONE" tune zoo:mlp,size=tiny --budget 2s --cache none --log fixed/log.db >out 2>err
+"$HONE" compile zoo:mlp,size=tiny --threads 1 --cache none --emit plan >known.plan 2>err
+log_with_plan fixed/log.db zoo:mlp,size=tiny known.plan
 if [[ ${#user[@]} == 0 ]]; then
   chmod 444 fixed/log.db
   chmod 555 fixed
@@ -48,7 +49,8 @@ as_user() { # as_user ARGS...
   code=0
   HOME=$PWD/free "${user[@]}" "$HONE" "$@" >out 2>err || code=$?
 }
-as_user tune zoo:mlp,size=tiny --budget 10s --cache none --log "$PWD/fixed/log.db" -o free/best.plan
+as_user tune zoo:mlp,size=tiny --threads 1 --budget 10s --cache none --log "$PWD/fixed/log.db" \
+  -o free/best.plan
 [[ $code == 0 ]] || { echo "exit code $code"; cat err; exit 1; }
 once "not kept in the log: cannot use the log"
 never grep -q "the log lacks" err

@@ -205,6 +205,26 @@ TEST(Chains, TheSimplestKeepsWhatProductsMakeAndNeed) {
             (std::vector<int>{0, 1, 2}));
 }
 
+// A kept value lies by its block, and not where its words would lie in the whole.
+TEST(Chains, StagesTakeNoWords) {
+  const KernelBody body = body_of_all(
+      parse_graph(
+          "graph @g(%x: bf16[64, 32], %v: bf16[32, 16], %w: bf16[16, 16]) { %a = dot %x, %v "
+          "{lhs_contract = [1], rhs_contract = [0], flush = true} %b = dot %a, %w "
+          "{lhs_contract = [1], rhs_contract = [0], flush = true} return %b }")
+          .value());
+  Target target;
+  target.isa = Isa::avx512;
+  target.extensions = {Extension::avx512_bf16};
+  Schedule chain = simplest_chain(body).value();
+  ASSERT_TRUE(check_schedule(body, chain, target).ok());
+  for (Schedule& stage : chain.get<ChainFields>().stages)
+    stage.own = GemmFields{.products = Products::pairs};
+  const Status status = check_schedule(body, chain, target);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().to_string(), says("a stage of a chain cannot use pairs"));
+}
+
 TEST(Chains, SchedulesThatDoNotFitAreRefused) {
   const auto refusal = [](std::string_view text, const auto& change) {
     const KernelBody body = body_of_all(parse_graph(text).value());

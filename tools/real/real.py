@@ -158,7 +158,7 @@ def measured(case, threads, options):
                 child = Child(options.python_of[engine], engine, case, threads, options)
             except Failed as why:
                 if engine == "hone":  # There is nothing to compare then.
-                    raise
+                    raise Failed(f"hone did not run it: {why}") from None
                 row["failed"][engine] = str(why)
                 continue
             children[engine] = child

@@ -93,6 +93,8 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
     case Products::pairs: break;
   }
   const Products products = schedule.get<GemmFields>().products;
+  // A block of a kept value lies elsewhere than the words of the whole would.
+  if (site.is_stage()) return unsupported("a stage of a chain cannot use {}", name(products));
   if (!has_instruction(site.target, products))
     return unsupported("pairs need avx512_bf16, which the target lacks");
   HONE_TRY(word_shape(site.body, *site.facts.contraction, site.facts.space, schedule));
@@ -102,7 +104,8 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
 }  // namespace
 
 std::vector<Products> other_products(const ScheduleSite& site) {
-  if (!site.facts.contraction.ok() || has_open_sizes(site.facts.space)) return {};
+  if (site.is_stage() || !site.facts.contraction.ok() || has_open_sizes(site.facts.space))
+    return {};
   const Graph& graph = site.body.graph;
   const NodeId anchor = site.facts.space.anchor;
   std::vector<Products> all;
@@ -110,8 +113,7 @@ std::vector<Products> other_products(const ScheduleSite& site) {
       word_products(graph, anchor, relation_of(graph, anchor));
   if (words && has_instruction(site.target, words->products)) all.push_back(words->products);
   const std::optional<MatrixNumbers> numbers = matrix_numbers(graph, anchor);
-  if (numbers && !site.is_stage() && has_matrix_unit(site.target, *numbers))
-    all.push_back(Products::matrix);
+  if (numbers && has_matrix_unit(site.target, *numbers)) all.push_back(Products::matrix);
   return all;
 }
 
