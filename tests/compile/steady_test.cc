@@ -88,6 +88,16 @@ TEST(Steady, RunsAllocateNothing) {
   for (const Tensor& output : expected)
     to.push_back(memory.emplace_back(output.bytes().size() / sizeof(double) + 1).data());
   bool runs = true;
+  const auto allocations_of_a_run = [&] {
+    allocations = 0;
+    is_counting = true;
+    runs = executable->run(from, to).ok() && runs;
+    is_counting = false;
+    return allocations.load();
+  };
+  // A thread of the team may still be starting. It allocates its stack for signals once.
+  for (int run = 0; run < 100 && allocations_of_a_run() != 0; ++run) continue;
+  allocations = 0;
   is_counting = true;
   for (int run = 0; run < 10; ++run) runs = runs && executable->run(from, to).ok();
   is_counting = false;
