@@ -83,7 +83,8 @@ double KernelPrice::made_by_block(const Schedule& schedule, const Nest& nest, in
   for (const Work& work : work_) {
     if (work.side != side) continue;
     slots += slots_for(work.loops, work.slots);
-    if (is_window && (work.loops & in_lanes) == 0) slots += slots_for(all, kAgain * work.slots);
+    if (is_packed(side) && is_window && (work.loops & in_lanes) == 0)
+      slots += slots_for(all, kAgain * work.slots);
   }
   for (const Access& access : accesses_)
     if (access.side == side) slots += slots_for(access.loops, prices_.load);

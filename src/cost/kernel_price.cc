@@ -193,10 +193,13 @@ void KernelPrice::add_accesses(const KernelFacts& facts, std::span<const ValueId
 // Packed weights are blocks of several fields: scales, and bytes of numbers. Whoever reads a block
 // has the lines of all of its fields.
 void KernelPrice::find_fields() {
+  for (const Access& access : accesses_)
+    if (is_made(access.side) && access.element == 1)
+      is_packed_[static_cast<size_t>(access.side)] = true;
   const auto loops = [](const Access& access) { return std::popcount(access.loops); };
   for (Access& access : accesses_)
     access.is_field =
-        is_made(access.side) && std::ranges::any_of(accesses_, [&](const Access& other) {
+        is_packed(access.side) && std::ranges::any_of(accesses_, [&](const Access& other) {
           const bool is_wider =
               loops(other) > loops(access) || (loops(other) == loops(access) && &other < &access);
           return &other != &access && other.side == access.side && other.value == access.value &&
@@ -204,9 +207,9 @@ void KernelPrice::find_fields() {
         });
   Loops all = 0;
   for (const Work& work : work_)
-    if (is_made(work.side)) all |= work.loops;
+    if (is_packed(work.side)) all |= work.loops;
   for (const Access& access : accesses_)
-    if (is_made(access.side) && access.element == 1 && !access.is_field)
+    if (is_packed(access.side) && access.element == 1 && !access.is_field)
       fields_ |= all & ~access.loops & ~((1U << parallel_) - 1);
 }
 
@@ -608,7 +611,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     // Products of words, and the numbers in a word that are unpacked together.
     const bool are_words = nest.word && (work.is_sum || work.side >= 0);
     const double needed = nest.is_cut(work.cut) ? work.share : 1;
-    const bool is_unpacking = work.side >= 0;
+    const bool is_unpacking = is_packed(work.side);
     const double count = needed * runs(nest, work.loops, is_unpacking) / (are_words ? in_word_ : 1);
     const double wide = side_by_side(nest, work.loops);
     const double each = are_words && work.is_sum ? *nest.word

@@ -150,6 +150,7 @@ class KernelPrice {
   double made_by_block(const Schedule& schedule, const Nest& nest, int side) const;
   double slots_behind_cache(double bytes) const;
   bool is_made(int side) const { return side >= 0 && is_made_[static_cast<size_t>(side)]; }
+  bool is_packed(int side) const { return side >= 0 && is_packed_[static_cast<size_t>(side)]; }
   double panel_slots(const Nest& nest, const Access& access) const;
   double filled_up(const Nest& nest) const;
   double slots_of_sums(const Nest& nest) const;
@@ -209,7 +210,8 @@ class KernelPrice {
   int parallel_ = 0;
   bool is_whole_ = true;  // not a part of the results
   std::vector<Work> work_;
-  std::array<bool, 2> is_made_ = {};  // by operand of the contraction: the kernel computes it
+  std::array<bool, 2> is_made_ = {};    // by operand of the contraction: the kernel computes it
+  std::array<bool, 2> is_packed_ = {};  // and of bytes
   Loops fields_ = 0;  // of the reduction: their points are in the same bytes of packed weights
   std::vector<Access> accesses_;
   double work_slots_ = 0;  // of all points, one after another

@@ -87,7 +87,7 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     }
   }
   // Packed weights go through a cache in few bytes, beside what stays there.
-  const bool streams = is_made(1) && nest.packings[1] == Packing::no;
+  const bool streams = is_packed(1) && nest.packings[1] == Packing::no;
   double slowest = 0;
   for (size_t c = 0; c < target_.caches.size(); ++c) {
     const CacheLevel& cache = target_.caches[c];
