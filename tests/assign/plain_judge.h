@@ -1,11 +1,17 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "assign/problem.h"
 
 namespace hone::tested {
+
+// As failures of tests print it.
+inline std::string text(Int128 number) { return fmt::format("{}", number); }
 
 // A plain judge: moment by moment, and edge by edge. None, if the assignment is not allowed.
 inline std::optional<Int128> cost_of(const AssignProblem& problem, const Assignment& assignment) {

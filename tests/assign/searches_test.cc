@@ -21,8 +21,7 @@ using tested::cost_of;
 using tested::least_cost;
 using tested::random_assign;
 using tested::refuses;
-
-std::string text(Int128 number) { return fmt::format("{}", number); }
+using tested::text;
 
 // A search of a core, without what solve() does beside it.
 struct Searched {

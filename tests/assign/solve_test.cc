@@ -20,8 +20,7 @@ using tested::cost_of;
 using tested::least_cost;
 using tested::random_assign;
 using tested::refuses;
-
-std::string text(Int128 number) { return fmt::format("{}", number); }
+using tested::text;
 
 AssignProblem parsed(std::string_view json) {
   Result<AssignProblem> problem = parse_assign_json(json, "p.json");

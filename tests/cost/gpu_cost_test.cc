@@ -27,18 +27,20 @@ std::string terms_of(std::string_view graph, const Schedule& schedule) {
                      times.latency, times.memory, times.access);
 }
 
+constexpr BlockTilesFields kByWarps = {.rows = 64,
+                                       .columns = 64,
+                                       .depth = 32,
+                                       .own_rows = 32,
+                                       .own_columns = 32,
+                                       .products = Products::matrix,
+                                       .ahead = 1};
+
 // Whoever changes a formula sees this fail, and raises kGpuFormulas: what was learned beside the
 // old formulas must not count any more. The terms of a number stay as they are: a new number has
 // new ones, and the last is in force.
 TEST(GpuCost, FormulasHaveANumber) {
-  const BlockTilesFields by_warps = {.rows = 64,
-                                     .columns = 64,
-                                     .depth = 32,
-                                     .own_rows = 32,
-                                     .own_columns = 32,
-                                     .products = Products::matrix,
-                                     .ahead = 1,
-                                     .splits = 2};
+  BlockTilesFields by_warps = kByWarps;
+  by_warps.splits = 2;
   BlockTilesFields in_shares = by_warps;
   in_shares.splits = 1;
   in_shares.shares = 50;
@@ -84,16 +86,9 @@ TEST(GpuCost, FeaturesAreLogarithmsOfDemands) {
       parse_graph("graph @g(%x: bf16[512, 1024], %w: bf16[512, 1024]) { %y = dot %x, %w "
                   "{lhs_contract = [1], rhs_contract = [1]} return %y }")
           .value()));
-  const Schedule schedule = {.order = {0, 1},
-                             .threads = 2,
-                             .own = BlockTilesFields{.rows = 64,
-                                                     .columns = 64,
-                                                     .depth = 32,
-                                                     .own_rows = 32,
-                                                     .own_columns = 32,
-                                                     .products = Products::matrix,
-                                                     .ahead = 1,
-                                                     .shares = 50}};
+  BlockTilesFields own = kByWarps;
+  own.shares = 50;
+  const Schedule schedule = {.order = {0, 1}, .threads = 2, .own = own};
   const GpuFeatures features = gpu_features(facts, schedule);
   EXPECT_EQ(features[0], 1);
   EXPECT_DOUBLE_EQ(features[1], std::log2(1 + 50));
