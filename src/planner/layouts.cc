@@ -210,7 +210,8 @@ class LayoutChooser {
     return layout;
   }
 
-  // The kernels of these steps as they lie. Nobody needs them where there is no learned price.
+  // Makes the launches of these steps, in the layouts that they have. Without a learned price it
+  // makes none.
   Result<Launches> launches_of(std::span<const uint32_t> steps) {
     Launches all;
     for (uint32_t s : steps)

@@ -257,13 +257,12 @@ TEST(BlocksTiles, FaultsOfPartsOfTheReductionAreFound) {
 // ---- Blocks that share all steps ---------------------------------------------------------------
 
 // Four tiles of seven steps, and six blocks with five steps each.
-constexpr BlockTilesFields kShared = {.rows = 32,
-                                      .columns = 32,
-                                      .depth = 8,
-                                      .own_rows = 4,
-                                      .own_columns = 2,
-                                      .ahead = 1,
-                                      .shares = 6};
+constexpr BlockTilesFields kShared = [] {
+  BlockTilesFields own = kInSplits;
+  own.splits = 1;
+  own.shares = 6;
+  return own;
+}();
 
 TEST(BlocksTiles, BlocksShareTheStepsOfAllTiles) {
   BlockTilesFields by_warps = kOnTensorCores;
