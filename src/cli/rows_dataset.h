@@ -28,7 +28,8 @@ inline constexpr Option kBuildOwn[] = {
      .value = "TIME",
      .doc = "how long to measure: 90s, 30m, 2h (default: until all is measured)"},
     {.name = "small",
-     .doc = "several small sets below the folder, 2 MB and 20 minutes in all; the programs of the "
+     .doc = "several small sets below the folder, 20 minutes in all and 2 MB as an archive; "
+            "programs of the "
             "command line come first, then random graphs and the zoo"},
     {.name = "each",
      .take = Take::text,
@@ -112,7 +113,7 @@ inline constexpr Option kBuildOwn[] = {
 inline constexpr Example kBuildExamples[] = {
     {"hone dataset build zoo -o zoo.set --budget 2h", "all models of the zoo, for one thread"},
     {"hone dataset build -o zoo.set", "goes on with the rest"},
-    {"hone dataset build --small model.onnx -o mine", "2 MB in 20 minutes, for this processor"},
+    {"hone dataset build --small model.onnx -o mine", "20 minutes, for this processor"},
     {"hone dataset build model.onnx -o my.set --kernels 20 --isa avx2", "one model, for AVX2"},
     {"hone dataset build zoo -o gpu.set --device cuda --budget 2m", "the kernels of a GPU"}};
 

@@ -12,9 +12,9 @@
 namespace hone::cli {
 namespace {
 
-constexpr int64_t kSmallBytes = 2'000'000;
-constexpr size_t kLayoutPrograms = 6;  // beside the given ones: each takes its time
-constexpr double kSmallFill = 0.94;    // a last record comes after its bytes were counted
+constexpr int64_t kSmallBytes = 2'000'000;  // packed
+constexpr size_t kLayoutPrograms = 6;       // beside the given ones: each takes its time
+constexpr double kSmallFill = 0.94;         // a last record comes after its bytes were counted
 
 // A set below the folder, with its share of time and bytes. Two of one name go into one set.
 struct SmallPart {
@@ -63,7 +63,7 @@ std::vector<NamedProgram> in_part(std::span<const NamedProgram> programs, size_t
 void drop_layouts(const std::string& folder, int64_t most) {
   namespace fs = std::filesystem;
   std::error_code failed;
-  while (folder_bytes(folder) > most) {
+  while (packed_bytes(folder) > most) {
     fs::path largest;
     for (fs::directory_iterator at(fs::path(folder) / "layout", failed), end; !failed && at != end;
          at.increment(failed))
@@ -97,7 +97,7 @@ Status build_small_sets(const std::string& folder, const BuildOptions& options,
     its.collector = part.has_layouts ? &layouts : nullptr;
     // Bytes that parts before have left over are for those behind them.
     const auto allowed = static_cast<int64_t>(kSmallFill * kSmallBytes * done / all);
-    const int64_t others = folder_bytes(folder) - folder_bytes(own);
+    const int64_t others = packed_bytes(folder) - packed_bytes(own);
     its.most_bytes = std::max<int64_t>(allowed - others, 0);
     const AnalyticCost cost(part.target);
     its.cost = &cost;
@@ -108,7 +108,8 @@ Status build_small_sets(const std::string& folder, const BuildOptions& options,
     if (part.has_layouts) drop_layouts(own, kSmallBytes - others);
     console.say(fmt::format("{}: {} of {} kernels", own, built.collected, built.wanted));
   }
-  console.write(fmt::format("{} in {}\n", format_bytes(folder_bytes(folder)), folder));
+  console.write(fmt::format("{} as an archive: the sets in {}\n",
+                            format_bytes(packed_bytes(folder)), folder));
   return console.cancel().check();
 }
 

@@ -186,6 +186,9 @@ class Log {
   Result<std::vector<LogGroup>> groups(const Query& query = {}) const;
   Result<int64_t> bytes() const;  // of the file and of what is to go into it
 
+  // Puts what is in the journal into the file, as far as others let it.
+  Status empty_journal();
+
   Result<LogCheck> verify() const;
   Result<Collected> gc(const GcRules& rules);
 

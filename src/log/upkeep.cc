@@ -97,6 +97,11 @@ Result<int64_t> remove_texts(sqlite::Database& database) {
 
 }  // namespace
 
+Status Log::empty_journal() {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->database->run("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
 Result<Collected> Log::gc(const GcRules& rules) {
   std::lock_guard lock(impl_->mutex);
   sqlite::Database& database = *impl_->database;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "formats/gzip.h"
 #include "kernel/kernel_text.h"
 #include "kernel/schedule_text.h"
 #include "log/hash_text.h"
@@ -30,6 +32,26 @@ constexpr double kSlowSeconds = 2e-3;
 constexpr std::string_view kCollected = "collected";
 // A set with a limit of bytes has a quarter of them, and of the time, for what programs are.
 constexpr int64_t kShareOfPrograms = 4;
+// A folder that has grown by this factor is packed again, to see how large it is.
+constexpr double kGrowth = 1.1;
+
+void each_file(const std::string& folder,
+               const std::function<void(const std::filesystem::path&)>& body) {
+  std::error_code failed;
+  for (std::filesystem::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed))
+    if (at->is_regular_file(failed)) body(at->path());
+}
+
+int64_t folder_bytes(const std::string& folder) {
+  int64_t bytes = 0;
+  each_file(folder, [&](const std::filesystem::path& file) {
+    std::error_code failed;
+    const auto size = std::filesystem::file_size(file, failed);
+    if (!failed) bytes += static_cast<int64_t>(size);
+  });
+  return bytes;
+}
 
 class SetBuilder {
  public:
@@ -59,19 +81,27 @@ class SetBuilder {
 
  private:
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
-  bool is_over() const {
+  bool is_over() {
     return elapsed() >= options_.seconds || bytes() >= options_.most_bytes ||
            (options_.cancel != nullptr && options_.cancel->cancelled());
   }
   // Kernels without times teach nothing, so programs leave room for these.
-  bool has_room_for_programs() const {
+  bool has_room_for_programs() {
     return options_.most_bytes == INT64_MAX ||
            (bytes() - first_bytes_ <= (options_.most_bytes - first_bytes_) / kShareOfPrograms &&
             elapsed() <= options_.seconds / static_cast<double>(kShareOfPrograms));
   }
-  // The size of the folder; 0 where nobody asks.
-  int64_t bytes() const {
-    return options_.most_bytes == INT64_MAX ? 0 : folder_bytes(set_.folder());
+  // The packed size of the folder; 0 where nobody asks. Packing takes time. So it is done again
+  // when the files have grown, and their size says the rest.
+  int64_t bytes() {
+    if (options_.most_bytes == INT64_MAX) return 0;
+    auto size = static_cast<double>(folder_bytes(set_.folder()));
+    if (size > kGrowth * size_when_packed_) {
+      (void)set_.log().empty_journal().ok();  // its pages would count twice
+      size = size_when_packed_ = static_cast<double>(folder_bytes(set_.folder()));
+      packed_share_ = static_cast<double>(packed_bytes(set_.folder())) / size;
+    }
+    return static_cast<int64_t>(packed_share_ * size);
   }
   void leave_out(std::string_view what, const Error& why) {
     result_.left_out.push_back(fmt::format("{}: {}", what, why.what()));
@@ -324,6 +354,7 @@ class SetBuilder {
   const Target& target_;
   const BuildOptions& options_;
   const Clock::time_point began_ = Clock::now();
+  double size_when_packed_ = 0, packed_share_ = 1;
   const int64_t first_bytes_ = bytes();  // of the set that this goes on with
   MeasuredKernels known_;
   BuiltSet result_;
@@ -331,15 +362,12 @@ class SetBuilder {
 
 }  // namespace
 
-int64_t folder_bytes(const std::string& folder) {
+int64_t packed_bytes(const std::string& folder) {
   int64_t bytes = 0;
-  std::error_code failed;
-  for (std::filesystem::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
-       at.increment(failed)) {
-    const auto size = at->is_regular_file(failed) ? at->file_size(failed) : 0;
-    if (!failed) bytes += static_cast<int64_t>(size);
-    failed.clear();
-  }
+  each_file(folder, [&](const std::filesystem::path& file) {
+    const Result<std::string> text = read_file(file, INT64_MAX);
+    if (text.ok()) bytes += static_cast<int64_t>(gzip(*text).size());
+  });
   return bytes;
 }
 

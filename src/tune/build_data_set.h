@@ -41,8 +41,8 @@ struct BuildOptions {
   size_t plans = 400;          // of a program, other than the default one
   int64_t threads = 1;
   bool is_cold = false;  // inputs are not in caches when a launch begins
-  // The folder has no more. If they are limited, a quarter of them and of the seconds is for what
-  // programs are.
+  // The folder has no more packed_bytes(). If they are limited, a quarter of them and of the
+  // seconds is for what programs are.
   int64_t most_bytes = INT64_MAX;
   double most_drift = MeterOptions().most_drift;
   double most_noise = kMostNoise;  // of a time: it is measured once more
@@ -57,7 +57,8 @@ struct BuildOptions {
   Progress* progress = &no_progress();  // counts kernels
 };
 
-int64_t folder_bytes(const std::string& folder);  // of all its files
+// All files count, each of them packed by gzip: about the size of an archive.
+int64_t packed_bytes(const std::string& folder);
 
 // How kernels are measured.
 MeterOptions meter_options(const BuildOptions& options);

@@ -83,6 +83,20 @@ TEST_F(BuildDataSetTest, MeasuresKernelsThatCanBeLoaded) {
   for (const auto& [code, count] : races) EXPECT_EQ(count, 2);
 }
 
+// An empty log alone is larger than this, but packs well.
+TEST_F(BuildDataSetTest, CountsBytesAsAnArchiveHasThem) {
+  HONE_ONE_RUN_OF(5);
+  std::vector<NamedProgram> programs;
+  for (int64_t rows = 600; rows < 630; ++rows)
+    programs.push_back(program(fmt::format("rows{}", rows), rows));
+  BuildOptions small = options();
+  small.most_bytes = 12'000;
+  const BuiltSet built = build(programs, small).value();
+  EXPECT_GE(built.collected, 1);
+  EXPECT_LT(built.collected, built.wanted);
+  EXPECT_LE(packed_bytes(path()), 2 * small.most_bytes);
+}
+
 // The start of each race drifts by more than nothing.
 TEST_F(BuildDataSetTest, RefusesRacesOfAnUnsteadyMachine) {
   HONE_ONE_RUN_OF(5);
