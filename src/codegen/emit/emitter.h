@@ -62,6 +62,13 @@ class Emitter {
   void emit(const tile::CopyWait& s);     // blocks.cc
   void emit(const tile::MatrixLoad& s);   // blocks.cc
   void emit(const tile::WarpProduct& s);  // blocks.cc
+  // Refused before (compile_gpu.cc).
+  void emit(const tile::MbarrierInit&) {}
+  void emit(const tile::MbarrierExpect&) {}
+  void emit(const tile::MbarrierWait&) {}
+  void emit(const tile::TensorCopy&) {}
+  void emit(const tile::ProxyFence&) {}
+  void emit(const tile::GroupProduct&) {}
   void begin_products(const tile::Product& product);
   void end_products();
   void divided(const tile::Loop& phase);

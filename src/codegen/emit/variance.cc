@@ -53,6 +53,12 @@ class Spread {
   void visit(const CopyWait&, int) {}
   void visit(const MatrixLoad&, int) {}
   void visit(const WarpProduct&, int) {}
+  void visit(const MbarrierInit&, int) {}
+  void visit(const MbarrierExpect&, int) {}
+  void visit(const MbarrierWait&, int) {}
+  void visit(const TensorCopy&, int) {}
+  void visit(const ProxyFence&, int) {}
+  void visit(const GroupProduct&, int) {}
 
   void visit(const Loop& s, int depth) {
     const LoopSet self = is_lockstep(s.exec) ? LoopSet{1} << depth : 0;

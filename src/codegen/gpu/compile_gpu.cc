@@ -27,6 +27,17 @@ bool copies_pieces(const TileProgram& program, const tile::Block& body) {
   });
 }
 
+// True if it has statements of Hopper, or swizzled memory.
+bool is_for_hopper(const tile::Block& body) {
+  return std::ranges::any_of(body, [&](const tile::Statement& statement) {
+    if (const auto* loop = std::get_if<tile::Loop>(&statement.kind))
+      return is_for_hopper(loop->body);
+    return std::holds_alternative<tile::MbarrierInit>(statement.kind) ||
+           std::holds_alternative<tile::ProxyFence>(statement.kind) ||
+           std::holds_alternative<tile::GroupProduct>(statement.kind);
+  });
+}
+
 Status check_for_gpu(const TileProgram& program, int64_t capability, bool has_aligned_buffers) {
   HONE_TRY(verify(program));
   if (capability < kMinCapability)
@@ -35,6 +46,9 @@ Status check_for_gpu(const TileProgram& program, int64_t capability, bool has_al
   for (const tile::Loop& phase : program.phases) {
     if (code::first_product(phase) != nullptr)
       return unsupported("a product on the matrix unit of a CPU cannot run on a GPU");
+    if (is_for_hopper(phase.body) ||
+        std::ranges::any_of(program.buffers, [](const auto& each) { return each.is_swizzled; }))
+      return unsupported("it multiplies by warpgroups, for which there is no code yet");
     if (!has_aligned_buffers && copies_pieces(program, phase.body))
       return unsupported("it copies pieces of a buffer that begins at any element");
   }

@@ -15,6 +15,9 @@ constexpr int64_t kMostThreads = 1024, kMostSums = 128;
 constexpr int64_t kMostSumsOfParts = 64;  // beside the factors' parts and the sums of a step
 constexpr int64_t kMostBytes = 48 << 10;  // that every block may have without asking for more
 constexpr int kLines[] = {16, 32, 64, 128}, kOwn[] = {1, 2, 4, 8}, kOwnOfWarp[] = {8, 16, 32, 64};
+// Tiles of warpgroups. A step is a row of 128 bytes. Beside its sums a thread has other registers.
+constexpr int kLinesOfGroups[] = {64, 128, 256}, kDepthOfGroups = 64;
+constexpr int64_t kGroupCapability = 90, kOtherRegisters = 32, kMbarrierBytes = 8;
 constexpr int64_t kLeastStep = 8;
 constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
 constexpr int64_t kMostShares = 1024, kMostParts = 32;
@@ -29,11 +32,35 @@ bool is_one_of(std::span<const int> numbers, int64_t number) {
   return std::ranges::find(numbers, number) != numbers.end();
 }
 
-Status check_tile(const BlockTile& tile) {
+Status check_groups(const BlockTile& tile, const BlockTilesFields& own, const Gpu& gpu) {
+  if (own.groups != 0 && own.groups != 1) return bad_input("groups are {}, not 0 or 1", own.groups);
+  if (!tile.by_groups) return {};
+  if (gpu.capability != kGroupCapability)
+    return unsupported("warpgroups multiply on GPUs of capability {} alone, not {}",
+                       kGroupCapability, gpu.capability);
+  if (!tile.by_warps)
+    return bad_input("warpgroups multiply on tensor cores alone: products = matrix");
+  if (own.own_rows != 1 || own.own_columns != 1)
+    return bad_input(
+        "a warp of a group has 16 rows and all columns: own_rows and own_columns are "
+        "1, not {} and {}",
+        own.own_rows, own.own_columns);
+  if (tile.depth != kDepthOfGroups)
+    return bad_input("a step of warpgroups takes {} points, not {}", tile.depth, kDepthOfGroups);
+  const int64_t registers = (sums_of_thread(tile) + kOtherRegisters) * tile.threads();
+  if (registers > gpu.registers)
+    return over_limit("a block would need {} registers, more than {}", registers, gpu.registers);
+  return {};
+}
+
+Status check_tile(const BlockTile& tile, const BlockTilesFields& own_fields, const Gpu& gpu) {
   for (size_t side = 0; side < 2; ++side) {
     const char* what = side == 0 ? "rows" : "columns";
-    if (!is_one_of(kLines, tile.lines[side]))
-      return bad_input("a tile has {} {}, not 16, 32, 64 or 128", tile.lines[side], what);
+    if (!is_one_of(tile.by_groups ? std::span<const int>(kLinesOfGroups) : kLines,
+                   tile.lines[side]))
+      return bad_input("a tile has {} {}, not {}", tile.lines[side], what,
+                       tile.by_groups ? "64, 128 or 256" : "16, 32, 64 or 128");
+    if (tile.by_groups) continue;
     const auto own = tile.by_warps ? std::span(kOwnOfWarp) : std::span(kOwn);
     const int64_t least = !tile.by_warps ? 1 : side == 0 ? kLeastRows : kLeastColumns;
     if (!is_one_of(own, tile.own[side]) || tile.own[side] < least ||
@@ -41,6 +68,7 @@ Status check_tile(const BlockTile& tile) {
       return bad_input("a {} cannot have {} {} of a tile of {}", tile.by_warps ? "warp" : "thread",
                        tile.own[side], what, tile.lines[side]);
   }
+  HONE_TRY(check_groups(tile, own_fields, gpu));
   if (tile.depth != 8 && tile.depth != 16 && tile.depth != 32 && tile.depth != 64)
     return bad_input("a step takes {} points, not 8, 16, 32 or 64", tile.depth);
   if (tile.by_warps && tile.depth < kLeastDepth)
@@ -59,9 +87,10 @@ Status check_tile(const BlockTile& tile) {
   const int64_t most = tile.numbers.parts > 1 ? kMostSumsOfParts : kMostSums;
   if (sums_of_thread(tile) > most)
     return over_limit("a thread would have {} sums, more than {}", sums_of_thread(tile), most);
-  if (tile.bytes() > kMostBytes)
+  const int64_t most_bytes = tile.by_groups ? gpu.block_shared_bytes : kMostBytes;
+  if (tile.bytes() > most_bytes)
     return over_limit("a block would have {} bytes of memory, more than {}", tile.bytes(),
-                      kMostBytes);
+                      most_bytes);
   return {};
 }
 
@@ -143,23 +172,42 @@ class ShapeDecision : public Decision {
                                         .own_rows = own_rows,
                                         .own_columns = own_columns,
                                         .products = products};
-              if (check_tile(block_tile(site.facts, shape)).ok()) shapes.push_back(shape);
+              add_legal(site, shape, shapes);
             }
+      if (products == Products::matrix) add_groups(site, shapes);
     }
     return shapes;
+  }
+  static void add_groups(const ScheduleSite& site, std::vector<BlockTilesFields>& shapes) {
+    for (int rows : kLinesOfGroups)
+      for (int columns : kLinesOfGroups)
+        add_legal(site,
+                  {.rows = rows,
+                   .columns = columns,
+                   .depth = kDepthOfGroups,
+                   .products = Products::matrix,
+                   .groups = 1},
+                  shapes);
+  }
+  static void add_legal(const ScheduleSite& site, const BlockTilesFields& shape,
+                        std::vector<BlockTilesFields>& shapes) {
+    if (check_tile(block_tile(site.facts, shape), shape, site.target.gpu.value_or(Gpu())).ok())
+      shapes.push_back(shape);
   }
 
   static bool is_same(const BlockTilesFields& a, const BlockTilesFields& b) {
     return distance(a, b) == 0;
   }
+  // Warpgroups have no parts of their own to choose.
   static int distance(const BlockTilesFields& a, const BlockTilesFields& b) {
-    return (a.rows != b.rows) + (a.columns != b.columns) + (a.own_rows != b.own_rows) +
-           (a.own_columns != b.own_columns) + (a.products != b.products);
+    const int of_tile = (a.rows != b.rows) + (a.columns != b.columns) + (a.products != b.products);
+    if (a.groups != b.groups) return of_tile + 1;
+    return of_tile + (a.own_rows != b.own_rows) + (a.own_columns != b.own_columns);
   }
   static Schedule with(Schedule schedule, const BlockTilesFields& shape) {
     BlockTilesFields& own = schedule.get<BlockTilesFields>();
     BlockTilesFields next = shape;
-    next.depth = own.depth;
+    if (next.groups == 0) next.depth = own.depth;
     next.ahead = own.ahead;
     next.splits = own.splits;
     next.shares = own.shares;
@@ -213,9 +261,27 @@ class ShareDecision : public NumberDecision {
   }
 };
 
+// Warpgroups have one depth.
+class DepthDecision : public NumberDecision {
+ public:
+  using NumberDecision::NumberDecision;
+  bool each(const ScheduleSite& site, const Schedule& so_far,
+            const ScheduleVisit& visit) const override {
+    return has_groups(so_far) ? visit(so_far) : NumberDecision::each(site, so_far, visit);
+  }
+  void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const override {
+    if (!has_groups(so_far)) NumberDecision::draw(site, so_far, rng);
+  }
+
+ private:
+  static bool has_groups(const Schedule& schedule) {
+    return schedule.get<BlockTilesFields>().groups != 0;
+  }
+};
+
 const ShapeDecision kShape;
-const NumberDecision kDepth("depth", own_field<BlockTilesFields, &BlockTilesFields::depth>(),
-                            depths);
+const DepthDecision kDepth("depth", own_field<BlockTilesFields, &BlockTilesFields::depth>(),
+                           depths);
 const NumberDecision kAhead("ahead", own_field<BlockTilesFields, &BlockTilesFields::ahead>(),
                             steps_ahead);
 const NumberDecision kSplit("splits", own_field<BlockTilesFields, &BlockTilesFields::splits>(),
@@ -233,7 +299,7 @@ class BlockTiles : public AlgorithmDef {
     const BlockTilesFields& own = schedule.get<BlockTilesFields>();
     HONE_TRY(check_products(site, own.products));
     const BlockTile tile = block_tile(site.facts, own);
-    HONE_TRY(check_tile(tile));
+    HONE_TRY(check_tile(tile, own, *site.target.gpu));
     const bool lacks_steps = tile.splits > std::max<int64_t>(product.points / tile.depth, 1);
     const int64_t before_last = (tile.splits - 1) * steps_of_split(product, tile) * tile.depth;
     if (lacks_steps || (tile.splits > 1 && before_last >= product.points))
@@ -302,23 +368,26 @@ Result<TiledProduct> tiled_product(const KernelFacts& facts) {
 int64_t BlockTile::threads() const { return across(0) * across(1) * (by_warps ? kWarpLanes : 1); }
 
 int64_t BlockTile::bytes() const {
-  return stages * (rows_in_memory(0) * pitch[0] + rows_in_memory(1) * pitch[1]) * bits(stored) / 8;
+  const int64_t elements = rows_in_memory(0) * pitch[0] + rows_in_memory(1) * pitch[1];
+  return stages * (elements * bits(stored) / 8 + (by_groups ? kMbarrierBytes : 0));
 }
 
 BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own) {
   const Graph& graph = facts.body.graph;
   const DType dtype = graph.type(graph.result(facts.space.anchor)).dtype();
-  const bool by_warps = own.products == Products::matrix;
+  const bool by_warps = own.products == Products::matrix, by_groups = own.groups != 0;
   constexpr int64_t kApart = 4;  // words
   MatrixNumbers numbers;
   if (by_warps) numbers = tensor_numbers(facts).value_or(numbers);
   BlockTile tile = {.lines = {own.rows, own.columns},
-                    .own = {own.own_rows, own.own_columns},
+                    .own = {by_groups ? int(kLeastRows) : own.own_rows,
+                            by_groups ? own.columns : own.own_columns},
                     .depth = own.depth,
                     .stages = own.ahead + 1,
                     .splits = own.splits,
                     .shares = own.shares,
                     .by_warps = by_warps,
+                    .by_groups = by_groups,
                     .numbers = numbers,
                     .stored = numbers.parts > 1 ? DType::bf16
                               : by_warps        ? dtype

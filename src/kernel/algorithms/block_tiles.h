@@ -37,12 +37,14 @@ struct BlockTile {
   int64_t splits;                // parts of the reduction, of which a block takes one
   int64_t shares;                // blocks that share the steps of all tiles; 0: they do not
   bool by_warps;
+  bool by_groups;         // of warps, on Hopper: each warp has 16 rows and all columns
   MatrixNumbers numbers;  // on tensor cores; else one part
   DType stored;           // the type of operands in memory of the block
   DType summed;           // of sums, in registers and as parts in memory
   // In memory an operand is [stages, depth, lines]; for warps it is [stages, parts * lines, depth],
   // part by part, which has words along the reduction. Elements at the end of each line keep lines
-  // in other banks. For warps pieces of a line change places instead (swizzled).
+  // in other banks. For warps pieces of a line change places instead (swizzled), for groups of them
+  // by the memory itself (TileBuffer::is_swizzled).
   std::array<int64_t, 2> pitch;
 
   int64_t across(size_t side) const { return lines[side] / own[side]; }  // threads or warps

@@ -67,9 +67,16 @@ void each_size(AnyLoop& loop, const OnExpr& expr, const OnDim& dim) {
             expr(s.value);
           } else if constexpr (std::is_same_v<S, Product>) {
             for (auto* each : {&s.sums_block, &s.lhs_block, &s.rhs_block}) expr(*each);
-          } else if constexpr (std::is_same_v<S, WarpCombine>) {
+          } else if constexpr (std::is_same_v<S, WarpCombine> || std::is_same_v<S, MbarrierInit> ||
+                               std::is_same_v<S, MbarrierExpect>) {
             for (auto& each : s.index) expr(each);
-          } else if constexpr (std::is_same_v<S, WarpProduct>) {
+          } else if constexpr (std::is_same_v<S, MbarrierWait>) {
+            for (auto& each : s.index) expr(each);
+            expr(s.parity);
+          } else if constexpr (std::is_same_v<S, TensorCopy>) {
+            for (auto* index : {&s.to_index, &s.from_index, &s.barrier_index})
+              for (auto& each : *index) expr(each);
+          } else if constexpr (std::is_same_v<S, WarpProduct> || std::is_same_v<S, GroupProduct>) {
             for (auto* index : {&s.sums_index, &s.lhs_index, &s.rhs_index})
               for (auto& each : *index) expr(each);
           } else if constexpr (std::is_same_v<S, MatrixLoad>) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "program/tiles/swizzle.h"
 #include "target/gpu.h"
 
 namespace hone {
@@ -47,6 +48,9 @@ ChipLayout chip_layout(const TileProgram& program) {
   ChipLayout layout;
   for (const TileBuffer& buffer : program.buffers) {
     const bool is_block = buffer.role == BufferRole::block;
+    if (buffer.is_swizzled)
+      layout.bytes =
+          (layout.bytes + kSwizzledAlignment - 1) / kSwizzledAlignment * kSwizzledAlignment;
     layout.offsets.push_back(is_block ? layout.bytes : 0);
     if (!is_block) continue;
     const int64_t bytes = bytes_of(buffer.type).value();

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "ir/reference/scalar_op.h"
 #include "program/tiles/calling.h"
+#include "program/tiles/swizzle.h"
 #include "target/gpu.h"
 
 namespace hone {
@@ -27,23 +28,46 @@ struct BufferState {
   // Per element, in this phase: the trip of the threads loops that wrote it, and one that read it.
   std::vector<uint32_t> writer, reader;
   std::vector<bool> is_under_way;  // by a copy that nobody has waited for
+  std::vector<bool> is_unfenced;   // stored by a thread: other units do not see it yet
   Ints dims;
+  DType dtype;
+  bool is_swizzled;
   size_t
       per_thread;  // elements of each thread of a block, which follow each other; 0: all have all
 
   // `owners` threads have one each; 0: all threads have one together.
-  BufferState(Type type, int64_t owners)
-      : elements(static_cast<size_t>(type.static_elements() * std::max<int64_t>(owners, 1))),
+  BufferState(const TileBuffer& buffer, int64_t owners)
+      : elements(static_cast<size_t>(buffer.type.static_elements() * std::max<int64_t>(owners, 1))),
         is_known(elements.size()),
         writer(elements.size(), kNobody),
         reader(elements.size(), kNobody),
         is_under_way(elements.size()),
-        dims(type.static_dims()),
-        per_thread(owners == 0 ? 0 : static_cast<size_t>(type.static_elements())) {}
+        is_unfenced(elements.size()),
+        dims(buffer.type.static_dims()),
+        dtype(buffer.type.dtype()),
+        is_swizzled(buffer.is_swizzled),
+        per_thread(owners == 0 ? 0 : static_cast<size_t>(buffer.type.static_elements())) {}
   void next_phase() {
     std::ranges::fill(writer, kNobody);
     std::ranges::fill(reader, kNobody);
   }
+};
+
+// The phases of an mbarrier.
+struct Mbarrier {
+  int64_t arrivals = 0;  // of a phase
+  int64_t missing = 0;   // of them, in this phase
+  int64_t bytes = 0;     // that have to come in it; below 0: that came before they were expected
+  int64_t ended = 0;     // phases
+  uint32_t maker = 0;    // agent
+  std::optional<uint32_t> waited = {};  // epoch in which threads waited last
+
+  void try_end() {
+    if (missing > 0 || bytes != 0) return;
+    ++ended;
+    missing = arrivals;
+  }
+  bool has_ended(int64_t parity) const { return ended % 2 != parity; }
 };
 
 class Interpreter {
@@ -67,7 +91,7 @@ class Interpreter {
       const int64_t owners = buffer.role == BufferRole::own ? most_threads() : 0;
       if (buffer.type.static_elements() > kMaxBufferElements / std::max<int64_t>(owners, 1))
         return over_limit("@{} has more than {} elements", buffer.name, kMaxBufferElements);
-      memories_.emplace_back(buffer.type, owners);
+      memories_.emplace_back(buffer, owners);
     }
     HONE_TRY(read(inputs));
     for (const Loop& phase : program_.phases) {
@@ -88,6 +112,7 @@ class Interpreter {
 
   static void forget(BufferState& memory) {
     memory.is_known.assign(memory.is_known.size(), false);
+    memory.is_unfenced.assign(memory.is_unfenced.size(), false);
     memory.next_phase();
   }
 
@@ -152,6 +177,7 @@ class Interpreter {
                  memory.dims[axis] - 1);
       offset = offset * memory.dims[axis] + at;
     }
+    if (memory.is_swizzled) offset = swizzled_place(memory.dtype, offset);
     return memory.per_thread * static_cast<size_t>(thread_) + static_cast<size_t>(offset);
   }
 
@@ -304,7 +330,7 @@ class Interpreter {
       return contention(s.buffer, *at);
     note(&s, s.buffer, *at);
     memory.writer[*at] = trip_;
-    memory.is_known[*at] = true;
+    memory.is_known[*at] = memory.is_unfenced[*at] = true;
     memory.elements[*at] = scalars_[s.value];
     return {};
   }
@@ -421,7 +447,7 @@ class Interpreter {
       if (is_contended(s.to, to.writer[at]) || is_contended(s.to, to.reader[at]))
         return contention(s.to, at);
       to.elements[at] = source ? from.elements[*source + i] : ScalarNumber{};
-      to.is_known[at] = to.is_under_way[at] = true;
+      to.is_known[at] = to.is_under_way[at] = to.is_unfenced[at] = true;
       to.writer[at] = trip_;
       copies_.push_back({s.to, at, thread_, groups_});
     }
@@ -449,9 +475,11 @@ class Interpreter {
 
   // The memory of a block goes to the next one.
   Status no_copies_left() const {
-    if (copies_.empty()) return {};
-    return bad_input("a block ends before element {} of @{}, which is copied, was waited for",
-                     copies_[0].element, program_.buffers[copies_[0].buffer].name);
+    if (copies_.empty() && boxes_.empty()) return {};
+    const auto [buffer, at] = copies_.empty() ? std::pair(boxes_[0].to, boxes_[0].places[0])
+                                              : std::pair(copies_[0].buffer, copies_[0].element);
+    return bad_input("a block ends before element {} of @{}, which is copied, was waited for", at,
+                     program_.buffers[buffer].name);
   }
 
   // ---- Matrices of warps -----------------------------------------------------------------------
@@ -525,6 +553,210 @@ class Interpreter {
       return bad_input("@{} of thread {} is multiplied before it is written",
                        program_.buffers[buffer].name, thread_);
     return &memory.elements[at];
+  }
+
+  // ---- Copies and products on Hopper -----------------------------------------------------------
+
+  // What a unit of its own does here, beside all threads.
+  void be_unit(int64_t number) {
+    trip_ = static_cast<uint32_t>(agents_.size());
+    agents_.push_back({block_, epoch_, kUnits + static_cast<uint32_t>(number)});
+  }
+
+  // The mbarrier, if the thread at hand may use it: another one has made it before a barrier. All
+  // threads, or another unit, are not the one that made it.
+  using MbarrierPlace = std::pair<BufferId, size_t>;
+  Result<Mbarrier*> mbarrier(const MbarrierPlace& place, bool is_own_thread) {
+    const auto found = mbarriers_.find(place);
+    if (found == mbarriers_.end())
+      return bad_input("mbarrier {} of @{} is used before its beginning", place.second,
+                       program_.buffers[place.first].name);
+    const Agent& maker = agents_[found->second.maker];
+    if (maker.epoch == epoch_ && !(is_own_thread && maker.thread == agents_[trip_].thread))
+      return bad_input("mbarrier {} of @{} is used, but no barrier is behind its beginning",
+                       place.second, program_.buffers[place.first].name);
+    return &found->second;
+  }
+  MbarrierPlace place_of(BufferId buffer, const std::vector<IndexExpr>& index) const {
+    return {buffer, *element(index, {}, memories_[buffer])};
+  }
+
+  Status execute(const MbarrierInit& s) {
+    const MbarrierPlace place = place_of(s.buffer, s.index);
+    const Mbarrier made = {.arrivals = s.arrivals, .missing = s.arrivals, .maker = trip_};
+    if (mbarriers_.emplace(place, made).second) return {};
+    return bad_input("mbarrier {} of @{} begins twice", place.second,
+                     program_.buffers[s.buffer].name);
+  }
+
+  // A thread that still waits for the last phase would not see that it ended, if this one ends,
+  // too.
+  Status execute(const MbarrierExpect& s) {
+    const MbarrierPlace place = place_of(s.buffer, s.index);
+    Mbarrier& barrier = *HONE_TRY(mbarrier(place, true));
+    const std::string& name = program_.buffers[s.buffer].name;
+    if (barrier.waited == epoch_)
+      return bad_input("mbarrier {} of @{} goes on while threads may wait for its last phase",
+                       place.second, name);
+    if (barrier.missing == 0)
+      return bad_input("a phase of mbarrier {} of @{} has more arrivals than {}", place.second,
+                       name, barrier.arrivals);
+    --barrier.missing;
+    barrier.bytes += s.bytes;
+    barrier.try_end();
+    return {};
+  }
+
+  Status execute(const TensorCopy& s) {
+    const MbarrierPlace barrier = place_of(s.barrier, s.barrier_index);
+    HONE_TRY(mbarrier(barrier, false));
+    const uint32_t thread = trip_;
+    be_unit(0);
+    Box box = {.to = s.to, .barrier = barrier};
+    BufferState& to = memories_[s.to];
+    const int64_t row_size = to.dims.back();
+    int64_t first = 0;
+    for (size_t i = 0; i < s.to_index.size(); ++i)
+      first = first * to.dims[i] + s.to_index[i].at(indices_);
+    for (int64_t row = 0; row < s.rows; ++row)
+      for (int64_t column = 0; column < row_size; ++column) {
+        const auto at =
+            static_cast<size_t>(swizzled_place(to.dtype, (first + row) * row_size + column));
+        HONE_TRY(check_unit(s.to, at, true));
+        to.is_known[at] = to.is_under_way[at] = true;
+        to.writer[at] = trip_;
+        box.places.push_back(at);
+        box.numbers.push_back(number_of_box(s, row, column));
+      }
+    if (!options_.lands_late) land(box);
+    boxes_.push_back(std::move(box));
+    trip_ = thread;
+    return {};
+  }
+
+  ScalarNumber number_of_box(const TensorCopy& s, int64_t row, int64_t column) const {
+    const BufferState& from = memories_[s.from];
+    int64_t offset = 0;
+    for (size_t dim = 0; dim < from.dims.size(); ++dim) {
+      int64_t at = s.from_index[dim].at(indices_);
+      if (static_cast<int>(dim) == s.axis) at += row;
+      if (dim + 1 == from.dims.size()) at += column;
+      if (at < 0 || at >= from.dims[dim]) return {};
+      offset = offset * from.dims[dim] + at;
+    }
+    return from.elements[static_cast<size_t>(offset)];
+  }
+
+  // What keeps other units from memory of the block.
+  Status check_unit(BufferId buffer, size_t at, bool writes) const {
+    const BufferState& memory = memories_[buffer];
+    if (memory.is_under_way[at]) return not_waited(buffer, at);
+    if (is_contended(buffer, memory.writer[at]) ||
+        (writes && is_contended(buffer, memory.reader[at])))
+      return contention(buffer, at);
+    if (!memory.is_unfenced[at]) return {};
+    return bad_input("element {} of @{} is stored by a thread, but no fence is behind that", at,
+                     program_.buffers[buffer].name);
+  }
+
+  struct Box {
+    BufferId to = 0;
+    std::pair<BufferId, size_t> barrier = {};
+    std::vector<size_t> places = {};
+    std::vector<ScalarNumber> numbers = {};
+    std::optional<int64_t> phase = {};  // of its mbarrier, in which it has come
+  };
+  void land(Box& box) {
+    BufferState& to = memories_[box.to];
+    for (size_t i = 0; i < box.places.size(); ++i) to.elements[box.places[i]] = box.numbers[i];
+    Mbarrier& barrier = mbarriers_.at(box.barrier);
+    box.phase = barrier.ended;
+    barrier.bytes -= std::ssize(box.places) * bits(to.dtype) / 8;
+    barrier.try_end();
+  }
+
+  Status execute(const MbarrierWait& s) {
+    const MbarrierPlace place = place_of(s.buffer, s.index);
+    Mbarrier& barrier = *HONE_TRY(mbarrier(place, false));
+    const int64_t parity = s.parity.at(indices_);
+    rng_.shuffle(boxes_);
+    for (Box& box : boxes_)
+      if (!barrier.has_ended(parity) && box.barrier == place && !box.phase) land(box);
+    if (!barrier.has_ended(parity))
+      return bad_input(
+          "a wait for mbarrier {} of @{} never ends: its phase {} lacks {} arrivals "
+          "and {} bytes",
+          place.second, program_.buffers[s.buffer].name, barrier.ended, barrier.missing,
+          barrier.bytes);
+    barrier.waited = epoch_;
+    std::erase_if(boxes_, [&](const Box& box) {
+      if (box.barrier != place || box.phase.value_or(barrier.ended) >= barrier.ended) return false;
+      BufferState& to = memories_[box.to];
+      for (size_t at : box.places) {
+        to.is_under_way[at] = false;
+        to.writer[at] = to.reader[at] = kNobody;  // all threads have it
+      }
+      return true;
+    });
+    return {};
+  }
+
+  Status execute(const ProxyFence& /*s*/) {
+    for (BufferState& memory : memories_)
+      for (size_t at = 0; at < memory.is_unfenced.size(); ++at)
+        if (!memory.is_under_way[at]) memory.is_unfenced[at] = false;
+    return {};
+  }
+
+  Status execute(const GroupProduct& s) {
+    const int64_t groups = block_threads_ / kGroupThreads, numbers = memories_[s.lhs].dims.back();
+    statements_ += groups * kGroupRows * s.columns * numbers;
+    if (statements_ > options_.max_statements)
+      return over_limit("more than {} statements", options_.max_statements);
+    for (int64_t group = 0; group < groups; ++group) {
+      be_unit(group);
+      const std::vector<double> lhs =
+          HONE_TRY(rows_of(s.lhs, s.lhs_index, group * kGroupRows, kGroupRows));
+      const std::vector<double> rhs = HONE_TRY(rows_of(s.rhs, s.rhs_index, 0, s.columns));
+      for (int64_t row = 0; row < kGroupRows; ++row)
+        for (int64_t column = 0; column < s.columns; ++column) {
+          const LanePlace place = place_of_group_sum(row, column);
+          double& sum =
+              HONE_TRY(group_sum(s, group * kGroupThreads + place.lane, place.number))->real;
+          for (int64_t k = 0; k < numbers; ++k)
+            sum = next_sum(sum + lhs[static_cast<size_t>(row * numbers + k)] *
+                                     rhs[static_cast<size_t>(column * numbers + k)]);
+        }
+    }
+    thread_ = 0;
+    return {};
+  }
+
+  // Rows of a swizzled buffer, from the index on, that a unit reads.
+  Result<std::vector<double>> rows_of(BufferId buffer, const std::vector<IndexExpr>& index,
+                                      int64_t first, int64_t rows) {
+    BufferState& memory = memories_[buffer];
+    int64_t row = 0;
+    for (size_t i = 0; i < index.size(); ++i) row = row * memory.dims[i] + index[i].at(indices_);
+    row += first;
+    std::vector<double> numbers;
+    for (int64_t place = row * memory.dims.back(); place < (row + rows) * memory.dims.back();
+         ++place) {
+      const auto at = static_cast<size_t>(swizzled_place(memory.dtype, place));
+      if (!memory.is_known[at])
+        return bad_input("element {} of @{} is multiplied before it is written", at,
+                         program_.buffers[buffer].name);
+      HONE_TRY(check_unit(buffer, at, false));
+      memory.reader[at] = trip_;
+      numbers.push_back(memory.elements[at].real);
+    }
+    return numbers;
+  }
+
+  Result<ScalarNumber*> group_sum(const GroupProduct& s, int64_t thread, int64_t number) {
+    std::vector<IndexExpr> index = s.sums_index;
+    index.push_back(number / 4);
+    return factor(s.sums, std::move(index), thread, {0, number % 4});
   }
 
   static double part_of(DType numbers, uint32_t word, int part) {
@@ -644,6 +876,7 @@ class Interpreter {
   void start_block() {
     ++block_;
     epoch_ = 0;
+    mbarriers_.clear();
     for (size_t i = 0; i < memories_.size(); ++i) {
       const BufferRole role = program_.buffers[i].role;
       if (role == BufferRole::block || role == BufferRole::own) forget(memories_[i]);
@@ -678,8 +911,11 @@ class Interpreter {
     size_t element = 0;
     int64_t thread = 0, group = 0;
   };
-  std::vector<Copied> copies_;  // under way
-  int64_t groups_ = 0;          // of copies that are closed
+  std::vector<Copied> copies_;                           // under way
+  int64_t groups_ = 0;                                   // of copies that are closed
+  static constexpr uint32_t kUnits = uint32_t{1} << 16;  // no threads of a block
+  std::vector<Box> boxes_;                               // that are copied
+  std::map<MbarrierPlace, Mbarrier> mbarriers_;          // of the block
   struct Access {
     BufferId buffer = 0;
     int64_t width = 0;                 // bits

@@ -26,6 +26,8 @@ struct InterpretOptions {
   SimtCounts* counts = nullptr;               // written if it is given
   // Products of warps cut their sums off after each addition, as tensor cores may; else they round.
   bool cuts_sums = false;
+  // Boxes come as late as waits for them allow; else at once.
+  bool lands_late = false;
 };
 
 // Runs a verified program of static dims, one point after another, and returns its outputs and

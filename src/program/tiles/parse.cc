@@ -23,7 +23,9 @@ class TileParser {
     HONE_TRY(text_.expect("{"));
     while (const std::optional<BufferRole> role = local_role()) {
       text_.take();
+      const bool is_swizzled = role == BufferRole::block && text_.eat("swizzled");
       HONE_TRY(buffer(*role));
+      program_.buffers.back().is_swizzled = is_swizzled;
     }
     HONE_TRY(resolve_types());
     for (std::optional<Exec> exec; (exec = loop_word());) {
@@ -104,6 +106,14 @@ class TileParser {
     if (text_.peek().is("copy")) return copy(out);
     if (text_.peek().is("matrices")) return matrices(out);
     if (text_.peek().is("multiply")) return multiply(out);
+    if (text_.eat("init")) return init(out);
+    if (text_.eat("expect")) return expect(out);
+    if (text_.eat("await")) return await(out);
+    if (text_.eat("fetch")) return fetch(out);
+    if (text_.eat("fence")) {
+      out.push_back({ProxyFence()});
+      return {};
+    }
     if (text_.eat("group")) {
       out.push_back({CopyGroup()});
       return {};
@@ -278,7 +288,14 @@ class TileParser {
 
   Status multiply(Block& out) {
     HONE_TRY(text_.expect("multiply"));
-    WarpProduct product;
+    if (text_.peek().kind != TokenKind::number) return factors(out, WarpProduct());
+    GroupProduct product;
+    product.columns = HONE_TRY(text_.integer("a number of columns", 1, kMostGroupColumns));
+    return factors(out, std::move(product));
+  }
+
+  template <class Multiplied>
+  Status factors(Block& out, Multiplied product) {
     HONE_TRY(access(product.sums, product.sums_index));
     HONE_TRY(text_.expect(","));
     HONE_TRY(access(product.lhs, product.lhs_index));
@@ -287,6 +304,47 @@ class TileParser {
     HONE_TRY(text_.expect("as"));
     product.numbers = HONE_TRY(element_type());
     out.push_back({std::move(product)});
+    return {};
+  }
+
+  // ---- Copies on Hopper ------------------------------------------------------------------------
+
+  Status init(Block& out) {
+    MbarrierInit init;
+    init.arrivals = HONE_TRY(text_.integer("a number of arrivals", 1, kMostArrivals));
+    HONE_TRY(access(init.buffer, init.index));
+    out.push_back({std::move(init)});
+    return {};
+  }
+
+  Status expect(Block& out) {
+    MbarrierExpect expect;
+    expect.bytes = HONE_TRY(text_.integer("a number of bytes", 0, kMostExpectedBytes));
+    HONE_TRY(access(expect.buffer, expect.index));
+    out.push_back({std::move(expect)});
+    return {};
+  }
+
+  Status await(Block& out) {
+    MbarrierWait wait;
+    HONE_TRY(access(wait.buffer, wait.index));
+    HONE_TRY(text_.expect("phase"));
+    wait.parity = HONE_TRY(expr());
+    out.push_back({std::move(wait)});
+    return {};
+  }
+
+  Status fetch(Block& out) {
+    TensorCopy copy;
+    copy.rows = HONE_TRY(text_.integer("a number of rows", 1, kMostBoxRows));
+    HONE_TRY(access(copy.to, copy.to_index));
+    HONE_TRY(text_.expect("="));
+    HONE_TRY(access(copy.from, copy.from_index));
+    HONE_TRY(text_.expect("along"));
+    copy.axis = static_cast<int>(HONE_TRY(text_.integer("a dim", 0, kMaxRank)));
+    HONE_TRY(text_.expect("for"));
+    HONE_TRY(access(copy.barrier, copy.barrier_index));
+    out.push_back({std::move(copy)});
     return {};
   }
 

@@ -37,7 +37,8 @@ class TilePrinter {
     for (const TileBuffer& buffer : program_.buffers) {
       if (buffer.role == BufferRole::shared) local("shared ", buffer);
       if (buffer.role == BufferRole::scratch) local("scratch ", buffer);
-      if (buffer.role == BufferRole::block) local("block ", buffer);
+      if (buffer.role == BufferRole::block)
+        local(buffer.is_swizzled ? "block swizzled " : "block ", buffer);
       if (buffer.role == BufferRole::own) local("own ", buffer);
     }
     indent_ = 2;
@@ -197,6 +198,37 @@ class TilePrinter {
   }
   void print(const WarpProduct& s) {
     out_ += "multiply ";
+    access(s.sums, s.sums_index);
+    out_ += ", ";
+    access(s.lhs, s.lhs_index);
+    out_ += ", ";
+    access(s.rhs, s.rhs_index);
+    out_ += fmt::format(" as {}", name(s.numbers));
+  }
+  void print(const MbarrierInit& s) {
+    out_ += fmt::format("init {} ", s.arrivals);
+    access(s.buffer, s.index);
+  }
+  void print(const MbarrierExpect& s) {
+    out_ += fmt::format("expect {} ", s.bytes);
+    access(s.buffer, s.index);
+  }
+  void print(const MbarrierWait& s) {
+    out_ += "await ";
+    access(s.buffer, s.index);
+    out_ += " phase " + s.parity.to_string(names_);
+  }
+  void print(const TensorCopy& s) {
+    out_ += fmt::format("fetch {} ", s.rows);
+    access(s.to, s.to_index);
+    out_ += " = ";
+    access(s.from, s.from_index);
+    out_ += fmt::format(" along {} for ", s.axis);
+    access(s.barrier, s.barrier_index);
+  }
+  void print(const ProxyFence& /*s*/) { out_ += "fence"; }
+  void print(const GroupProduct& s) {
+    out_ += fmt::format("multiply {} ", s.columns);
     access(s.sums, s.sums_index);
     out_ += ", ";
     access(s.lhs, s.lhs_index);

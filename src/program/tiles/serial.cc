@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "program/tiles/calling.h"
+#include "program/tiles/swizzle.h"
 #include "target/gpu.h"
 
 namespace hone {
@@ -23,6 +24,7 @@ class Serializer {
     if (threads_ == 0) return std::move(program_);
     for (TileBuffer& buffer : program_.buffers) {
       is_own_.push_back(buffer.role == BufferRole::own);
+      is_swizzled_.push_back(std::exchange(buffer.is_swizzled, false));
       if (is_own_.back()) buffer.type = of_all_threads(buffer.type);
       if (is_own_.back() || buffer.role == BufferRole::block) buffer.role = BufferRole::scratch;
     }
@@ -51,14 +53,16 @@ class Serializer {
   Block serialized(Block body) {
     Block result;
     for (Statement& statement : body) {
-      if (std::holds_alternative<Barrier>(statement.kind)) continue;
-      if (std::holds_alternative<CopyGroup>(statement.kind)) continue;
-      if (std::holds_alternative<CopyWait>(statement.kind)) continue;
+      if (orders_alone(statement)) continue;
       if (const auto* combine = std::get_if<WarpCombine>(&statement.kind)) {
         add_combination(*combine, result);
         continue;
       }
       if (const auto* product = std::get_if<WarpProduct>(&statement.kind)) {
+        add_product(*product, result);
+        continue;
+      }
+      if (const auto* product = std::get_if<GroupProduct>(&statement.kind)) {
         add_product(*product, result);
         continue;
       }
@@ -75,9 +79,23 @@ class Serializer {
     return result;
   }
 
-  // Memory of a thread is a row of the memory of all.
+  // True if the statement says no more than when something is done: here it is done at once.
+  static bool orders_alone(const Statement& statement) {
+    return std::visit(
+        []<class S>(const S&) {
+          return std::is_same_v<S, Barrier> || std::is_same_v<S, CopyGroup> ||
+                 std::is_same_v<S, CopyWait> || std::is_same_v<S, MbarrierInit> ||
+                 std::is_same_v<S, MbarrierExpect> || std::is_same_v<S, MbarrierWait> ||
+                 std::is_same_v<S, ProxyFence>;
+        },
+        statement.kind);
+  }
+
+  // Memory of a thread is a row of the memory of all, and swizzled numbers stay where they are.
   void own_by(Index thread, Block& body) const {
     const auto own = [&](BufferId buffer, std::vector<IndexExpr>& index) {
+      if (is_swizzled_[buffer])
+        index = swizzled_index(program_.buffers[buffer].type.dtype(), std::move(index));
       if (is_own_[buffer]) index.insert(index.begin(), IndexExpr::iter(thread));
     };
     for (Statement& statement : body) {
@@ -92,7 +110,10 @@ class Serializer {
     Block result;
     for (Statement& statement : body) {
       if (auto* loop = std::get_if<Loop>(&statement.kind)) do_at_once(thread, loop->body);
-      if (const auto* copy = std::get_if<AsyncCopy>(&statement.kind))
+      if (orders_alone(statement)) continue;
+      if (const auto* box = std::get_if<TensorCopy>(&statement.kind))
+        add_box(*box, result);
+      else if (const auto* copy = std::get_if<AsyncCopy>(&statement.kind))
         add_copy(*copy, result);
       else if (const auto* load = std::get_if<MatrixLoad>(&statement.kind))
         add_matrices(thread, *load, result);
@@ -123,6 +144,28 @@ class Serializer {
       out.push_back({Load{number, s.from, from, guards, otherwise}});
       out.push_back({Store{s.to, to, number}});
     }
+  }
+
+  // Element by element, of those that lie inside.
+  void add_box(const TensorCopy& s, Block& out) {
+    const Type from = program_.buffers[s.from].type;
+    const Index row = add_index("row", s.rows),
+                column = add_index("column", swizzled_row(from.dtype()));
+    std::vector<IndexExpr> from_index = s.from_index, to_index = s.to_index;
+    IndexExpr& first = from_index[static_cast<size_t>(s.axis)];
+    first = first + IndexExpr::iter(row);
+    from_index.back() = from_index.back() + IndexExpr::iter(column);
+    to_index.back() = to_index.back() + IndexExpr::iter(row);
+    to_index.push_back(IndexExpr::iter(column));
+    std::vector<Guard> guards;
+    for (int dim = 0; dim < from.rank(); ++dim)
+      guards.push_back({from_index[static_cast<size_t>(dim)], 0, from.dim(dim)});
+    const Scalar zero = scalar(from.dtype()), number = scalar(from.dtype());
+    Block body;
+    body.push_back({Number{zero, 0.0}});
+    body.push_back({Load{number, s.from, from_index, guards, zero}});
+    body.push_back({Store{s.to, to_index, number}});
+    out.push_back(nested({column, row}, std::move(body)));
   }
 
   // Each number is a word of the row that another thread of the warp names.
@@ -175,13 +218,48 @@ class Serializer {
       sum = next;
     }
     words.push_back({Store{s.sums, sum_at, sum}});
-    Block body = std::move(words);
-    for (Index index : {word, column, row, warp}) {
+    out.push_back(nested({word, column, row, warp}, std::move(words)));
+  }
+
+  // Loops, from inside out.
+  static Statement nested(std::initializer_list<Index> indices, Block body) {
+    for (Index index : indices) {
       Loop loop = {.index = index, .exec = Exec::loop, .body = std::move(body)};
       body.clear();
       body.push_back({std::move(loop)});
     }
-    out.push_back(std::move(body[0]));
+    return std::move(body[0]);
+  }
+
+  // Sum by sum, numbers in turn: group, row, column, number are loops.
+  void add_product(const GroupProduct& s, Block& out) {
+    const Index group = add_index("group", threads_ / kGroupThreads),
+                row = add_index("row", kGroupRows), column = add_index("column", s.columns),
+                number = add_index("number", swizzled_row(s.numbers));
+    const IndexExpr g = IndexExpr::iter(group), i = IndexExpr::iter(row),
+                    j = IndexExpr::iter(column), k = IndexExpr::iter(number);
+    std::vector<IndexExpr> sum_at =
+        of(g * kGroupThreads + floordiv(i, 16) * 32 + mod(i, 8) * 4 + floordiv(mod(j, 8), 2),
+           s.sums_index);
+    sum_at.push_back(floordiv(j, 8));
+    sum_at.push_back(mod(floordiv(i, 8), 2) * 2 + mod(j, 2));
+    Block body;
+    const auto factor_at = [&](BufferId buffer, std::vector<IndexExpr> index,
+                               const IndexExpr& further) {
+      index.back() = index.back() + further;
+      index.push_back(k);
+      const Scalar half = scalar(s.numbers), real = scalar(DType::f32);
+      body.push_back({Load{half, buffer, swizzled_index(s.numbers, std::move(index))}});
+      body.push_back({Compute{real, Op::get(Opcode::cast, {{"dtype", DType::f32}}), {half}}});
+      return real;
+    };
+    const Scalar before = scalar(DType::f32), next = scalar(DType::f32);
+    const Scalar l = factor_at(s.lhs, s.lhs_index, g * kGroupRows + i),
+                 r = factor_at(s.rhs, s.rhs_index, j);
+    body.push_back({Load{before, s.sums, sum_at}});
+    body.push_back({Fma{next, l, r, before}});
+    body.push_back({Store{s.sums, sum_at, next}});
+    out.push_back(nested({number, column, row, group}, std::move(body)));
   }
 
   // One of the numbers of a word, as f32.
@@ -260,6 +338,7 @@ class Serializer {
       free += "_";
     program_.buffers.push_back({free, Type::get(dtype, {threads_}), BufferRole::scratch});
     is_own_.push_back(false);
+    is_swizzled_.push_back(false);
     const auto id = static_cast<BufferId>(program_.buffers.size() - 1);
     between_[dtype] = id;
     return id;
@@ -281,7 +360,7 @@ class Serializer {
 
   TileProgram program_;
   int64_t threads_ = 0;  // of a block, at most
-  std::vector<bool> is_own_;
+  std::vector<bool> is_own_, is_swizzled_;
   std::map<DType, BufferId> between_;
   int64_t names_ = 0;
 };

@@ -80,6 +80,19 @@ class TileBuilder {
   void wait(int64_t open) { add({tile::CopyWait{open}}); }
   void matrices(tile::MatrixLoad load) { add({std::move(load)}); }
   void product(tile::WarpProduct product) { add({std::move(product)}); }
+  void set_swizzled(tile::BufferId buffer) { program_.buffers[buffer].is_swizzled = true; }
+  void init(tile::BufferId barrier, Indices index) {
+    add({tile::MbarrierInit{barrier, std::move(index)}});
+  }
+  void expect(tile::BufferId barrier, Indices index, int64_t bytes) {
+    add({tile::MbarrierExpect{barrier, std::move(index), bytes}});
+  }
+  void await(tile::BufferId barrier, Indices index, IndexExpr parity) {
+    add({tile::MbarrierWait{barrier, std::move(index), std::move(parity)}});
+  }
+  void fetch(tile::TensorCopy copy) { add({std::move(copy)}); }
+  void fence() { add({tile::ProxyFence()}); }
+  void group_product(tile::GroupProduct product) { add({std::move(product)}); }
   // The nearest index in [low, high).
   IndexExpr choose(std::string_view name, Dim low, Dim high, Scalar value);
 

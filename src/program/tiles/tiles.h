@@ -89,6 +89,9 @@ struct TileBuffer {
   // likes. A point loads of the donor only the element that it stores to the output, before it
   // stores it.
   std::optional<uint32_t> donor = {};
+  // Only of BufferRole::block: pieces of its rows change places in memory (swizzle.h), so that
+  // those of eight rows lie in other banks. Indices are of places as they would be without that.
+  bool is_swizzled = false;
   bool operator==(const TileBuffer&) const = default;
 };
 
@@ -293,6 +296,81 @@ constexpr LanePlace place_of_column(int64_t column, int64_t word) {
   return {column * 4 + word % 4, word / 4};
 }
 
+// ---- Copies and products on Hopper --------------------------------------------------------------
+// Units of their own carry these out. What they read and write they see in memory by another way
+// than threads do (the asynchronous proxy), so both need a ProxyFence between them.
+
+// A counter of phases, in a buffer of BufferRole::block and u64 that has nothing else. A phase ends
+// when all of its arrivals and all bytes that it expects have come; the next one begins. The first
+// thread of a threads loop of one trip makes it, behind which all threads of the block come to a
+// barrier before it is used. It is made once a block.
+struct MbarrierInit {
+  BufferId buffer;
+  std::vector<IndexExpr> index;
+  int64_t arrivals = 1;  // of a phase
+};
+inline constexpr int64_t kMostArrivals = (int64_t{1} << 20) - 1;
+
+// One arrival, of a thread; so many bytes more have to come in this phase.
+struct MbarrierExpect {
+  BufferId buffer;
+  std::vector<IndexExpr> index;
+  int64_t bytes = 0;
+};
+inline constexpr int64_t kMostExpectedBytes = (int64_t{1} << 20) - 1;
+
+// All threads of a block wait until the last phase that began with this parity, 0 or 1, has ended.
+// Phase n has the parity n mod 2. So a wait for 1 does not wait before the first phase has ended.
+// They have what was copied for that phase.
+struct MbarrierWait {
+  BufferId buffer;
+  std::vector<IndexExpr> index;
+  IndexExpr parity = 0;
+};
+
+// Starts to copy a box from an input to a swizzled buffer: `rows` rows of 128 bytes. In the input
+// they are neighbours along `axis`, their elements along the last dim; other dims have one point.
+// `to_index` has the dims before the last one, and is that of the first row, a multiple of 8. The
+// box may begin or end outside of the input: what lies there are zeros, and nothing is read. When
+// all of it has come, the barrier has its bytes less to wait for, zeros too. A thread of a threads
+// loop of one trip starts it. Rows of the input are multiples of 16 bytes, of numbers of 16 or 32
+// bits.
+struct TensorCopy {
+  BufferId to;
+  std::vector<IndexExpr> to_index;
+  BufferId from;
+  std::vector<IndexExpr> from_index;
+  int axis = 0;
+  int64_t rows = 8;  // a multiple of 8
+  BufferId barrier;
+  std::vector<IndexExpr> barrier_index;
+};
+inline constexpr int64_t kMostBoxRows = 256;
+
+// What threads stored to memory of the block before it, the products and copies of such units see
+// behind it, and behind a barrier.
+struct ProxyFence {};
+
+// The threads of each warpgroup, 128 of them, add the product of 64 rows and `columns` columns to
+// sums of f32. Rows and columns are rows of swizzled buffers, 64 numbers of bf16 or f16. The
+// indices have the dims before the last one, and are those of the first ones, multiples of 8. Rows
+// of warpgroup g are those from 64 * g on. Thread t of the group has of the sums, along the last
+// two dims, [j, 2 * h + e]: row 16 * (t / 32) + t mod 32 / 4 + 8 * h, column 8 * j + 2 * (t mod 4)
+// + e. `sums_index` has the dims before. Products are added number by number; on a GPU the order is
+// open.
+struct GroupProduct {
+  BufferId sums, lhs, rhs;
+  std::vector<IndexExpr> sums_index, lhs_index, rhs_index;
+  int64_t columns = 8;
+  DType numbers = DType::bf16;
+};
+inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64, kMostGroupColumns = 256;
+// Where a sum is: the thread of the warpgroup, and its number along the last two dims.
+constexpr LanePlace place_of_group_sum(int64_t row, int64_t column) {
+  const LanePlace place = place_of_sum(row % 16, column % 8);
+  return {row / 16 * 32 + place.lane, column / 8 * 4 + place.number};
+}
+
 // The index counts from 0; its bounds in TileProgram::indices are [0, extent).
 struct Loop {
   Index index;
@@ -304,7 +382,8 @@ struct Loop {
 
 struct Statement {
   std::variant<Number, Position, Compute, Fma, Quad, Pair, Choose, Load, Store, Product, Loop,
-               Barrier, WarpCombine, AsyncCopy, CopyGroup, CopyWait, MatrixLoad, WarpProduct>
+               Barrier, WarpCombine, AsyncCopy, CopyGroup, CopyWait, MatrixLoad, WarpProduct,
+               MbarrierInit, MbarrierExpect, MbarrierWait, TensorCopy, ProxyFence, GroupProduct>
       kind;
 };
 

@@ -3,6 +3,8 @@
 #include "base/text.h"
 #include "ir/op_def.h"
 #include "program/tiles/bounds.h"
+#include "program/tiles/calling.h"
+#include "program/tiles/swizzle.h"
 #include "program/tiles/tiles.h"
 #include "target/gpu.h"
 
@@ -21,7 +23,8 @@ class Verifier {
         in_scope_(program.scalars.size()),
         index_defined_(program.indices.size()),
         index_in_scope_(program.indices.size()),
-        is_chosen_(program.indices.size()) {}
+        is_chosen_(program.indices.size()),
+        use_(program.buffers.size(), Use::none) {}
 
   Status run() {
     HONE_TRY(buffers());
@@ -31,6 +34,7 @@ class Verifier {
                          index.high.to_string());
     for (const Loop& phase : program_.phases) {
       if (!phase.carried.empty()) return bad_input("a phase carries values that nothing reads");
+      block_threads_ = are_numbers(phase.body) ? block_threads(phase, program_) : 0;
       HONE_TRY(check(phase, Place::top));
     }
     return {};
@@ -58,11 +62,25 @@ class Verifier {
       const bool is_on_chip = buffer.role == BufferRole::block || buffer.role == BufferRole::own;
       if (is_on_chip && !buffer.type.is_static())
         return bad_input("@{}, {}, has no fixed size", buffer.name, buffer.type.to_string());
+      if (buffer.is_swizzled) HONE_TRY(check_swizzled(buffer));
       if (place(buffer.role) < place(last))
         return bad_input("buffer @{} comes after later ones", buffer.name);
       last = buffer.role;
     }
     return donors();
+  }
+
+  static Status check_swizzled(const TileBuffer& buffer) {
+    const Type type = buffer.type;
+    const int rank = type.rank();
+    if (buffer.role == BufferRole::block && rank >= 2 && bits(type.dtype()) >= 8 &&
+        type.dim(rank - 1).is(swizzled_row(type.dtype())) &&
+        type.dim(rank - 2).divisible_by(kSwizzledRows))
+      return {};
+    return bad_input(
+        "@{}, {}, is swizzled, but not memory of a block in rows of {} bytes, {} "
+        "after {}",
+        buffer.name, type.to_string(), kSwizzledRowBytes, kSwizzledRows, kSwizzledRows);
   }
 
   Status donors() {
@@ -105,13 +123,14 @@ class Verifier {
         "@{} is loaded, but its element is not stored to @{} then, which may lie there",
         program_.buffers[*output.donor].name, output.name);
   }
+  template <class... Kinds>
+  static bool is_any_of(const Statement& statement) {
+    return (std::holds_alternative<Kinds>(statement.kind) || ...);
+  }
   // Between the threads loops of a block stands what all of its threads do together.
   static Status check_block_level(const Statement& statement, const Block& all, Place place) {
-    const bool is_of_block = std::holds_alternative<Barrier>(statement.kind) ||
-                             std::holds_alternative<WarpCombine>(statement.kind) ||
-                             std::holds_alternative<CopyGroup>(statement.kind) ||
-                             std::holds_alternative<CopyWait>(statement.kind) ||
-                             std::holds_alternative<WarpProduct>(statement.kind);
+    const bool is_of_block = is_any_of<Barrier, WarpCombine, CopyGroup, CopyWait, WarpProduct,
+                                       MbarrierWait, ProxyFence, GroupProduct>(statement);
     const bool is_block_level = place == Place::blocks || place == Place::block;
     if (!is_block_level && is_of_block)
       return bad_input(
@@ -228,7 +247,7 @@ class Verifier {
   }
 
   // The last of its elements lies inside, too.
-  Status check_word(const Load& s) const {
+  Status check_word(const Load& s) {
     const TileBuffer& buffer = program_.buffers[s.buffer];
     const DType element = buffer.type.dtype();
     const bool has_words = element == DType::u8 || element == DType::i8 || element == DType::bf16 ||
@@ -238,6 +257,8 @@ class Verifier {
     if (output_in_[s.buffer])
       return bad_input("a word is loaded from @{}, which an output may overwrite", buffer.name);
     if (type(s.result) != DType::u32) return bad_input("a word cannot be {}", name(type(s.result)));
+    if (buffer.is_swizzled)
+      HONE_TRY(check_begins_piece("a word", buffer, s.index, 32 / bits(element)));
     std::vector<IndexExpr> last = s.index;
     last.back() = last.back() + IndexExpr(32 / bits(element) - 1);
     return access(s.buffer, last, s.guards);
@@ -316,12 +337,16 @@ class Verifier {
   // Elements in rows of whole pieces, the first of a piece: so all of the piece lies inside.
   Status check_begins_piece(std::string_view what, const TileBuffer& buffer,
                             const std::vector<IndexExpr>& index, int64_t count) const {
-    if (!index.empty() && buffer.type.dim(buffer.type.rank() - 1).divisible_by(count)) {
-      const IndexExpr ahead = bounds_.simplified(mod(index.back(), count));
-      if (const std::optional<Dim> none = ahead.as_constant(); none && none->is(0)) return {};
-    }
+    if (!index.empty() && buffer.type.dim(buffer.type.rank() - 1).divisible_by(count) &&
+        is_multiple(index.back(), count))
+      return {};
     return bad_input("{} of {} elements of @{} may begin between two pieces", what, count,
                      buffer.name);
+  }
+
+  bool is_multiple(const IndexExpr& expr, int64_t of) const {
+    const std::optional<Dim> rest = bounds_.simplified(mod(expr, of)).as_constant();
+    return rest && rest->is(0);
   }
 
   // All threads of a warp come to it, and each row that one of them names lies inside.
@@ -353,7 +378,7 @@ class Verifier {
   }
 
   // Numbers of several matrices may be those at several indices.
-  Status check_matrix_numbers(const MatrixLoad& s) const {
+  Status check_matrix_numbers(const MatrixLoad& s) {
     std::vector<IndexExpr> first = s.to_index;
     first.push_back(0);
     HONE_TRY(access(s.to, first, {}));
@@ -363,10 +388,9 @@ class Verifier {
     const bool fits = to.role == BufferRole::own && to.type.dtype() == DType::u32 && numbers > 0 &&
                       s.count % numbers == 0;
     if (fits && s.count == numbers) return {};
-    if (fits && last > 0 && to.type.dim(last - 1).divisible_by(s.count / numbers)) {
-      const IndexExpr ahead = bounds_.simplified(mod(s.to_index.back(), s.count / numbers));
-      if (const std::optional<Dim> none = ahead.as_constant(); none && none->is(0)) return {};
-    }
+    if (fits && last > 0 && to.type.dim(last - 1).divisible_by(s.count / numbers) &&
+        is_multiple(s.to_index.back(), s.count / numbers))
+      return {};
     return bad_input("@{}, {}, does not have the words of {} matrices of each thread", to.name,
                      to.type.to_string(), s.count);
   }
@@ -388,6 +412,129 @@ class Verifier {
       return {};
     return bad_input("@{}, {}, does not have {} {} of each thread for a product", buffer.name,
                      buffer.type.to_string(), numbers, name(dtype));
+  }
+
+  // ---- Copies and products on Hopper -----------------------------------------------------------
+
+  Status check_one_thread(std::string_view what) const {
+    if (is_one_thread_ && lockstep_ == 0) return {};
+    return bad_input("{} is not of one thread: in a threads loop of one trip, in a block", what);
+  }
+
+  Status check_mbarrier(BufferId id, const std::vector<IndexExpr>& index) {
+    HONE_TRY(access(id, index, {}, Use::mbarriers));
+    const TileBuffer& buffer = program_.buffers[id];
+    if (buffer.role == BufferRole::block && buffer.type.dtype() == DType::u64) return {};
+    return bad_input("@{}, {}, is not the memory of a block of u64 that mbarriers have",
+                     buffer.name, buffer.type.to_string());
+  }
+
+  Status check(const MbarrierInit& s, Place /*place*/) {
+    HONE_TRY(check_one_thread("an mbarrier's beginning"));
+    HONE_TRY(check_mbarrier(s.buffer, s.index));
+    if (s.arrivals >= 1 && s.arrivals <= kMostArrivals) return {};
+    return bad_input("a phase has {} arrivals, not 1 to {}", s.arrivals, kMostArrivals);
+  }
+
+  Status check(const MbarrierExpect& s, Place /*place*/) {
+    HONE_TRY(check_one_thread("an arrival"));
+    HONE_TRY(check_mbarrier(s.buffer, s.index));
+    if (s.bytes >= 0 && s.bytes <= kMostExpectedBytes) return {};
+    return bad_input("{} bytes are expected, not 0 to {}", s.bytes, kMostExpectedBytes);
+  }
+
+  Status check(const MbarrierWait& s, Place /*place*/) {
+    HONE_TRY(check_mbarrier(s.buffer, s.index));
+    HONE_TRY(known(s.parity));
+    const DimRange parity = bounds_.of(s.parity);
+    if (unreachable_ > 0 || (provably_le(0, parity.low) && provably_le(parity.high, 1))) return {};
+    return bad_input("the parity of a phase of @{} may not be 0 or 1",
+                     program_.buffers[s.buffer].name);
+  }
+
+  Status check(const TensorCopy& s, Place /*place*/) {
+    HONE_TRY(check_one_thread("a copy of a box"));
+    HONE_TRY(check_rows("a box", s.to, s.to_index, s.rows));
+    HONE_TRY(check_mbarrier(s.barrier, s.barrier_index));
+    if (s.from >= program_.buffers.size()) return bad_input("there is no buffer {}", s.from);
+    const TileBuffer &to = program_.buffers[s.to], &from = program_.buffers[s.from];
+    if (from.role != BufferRole::input || output_in_[s.from])
+      return bad_input("a box is copied from @{}, which is not only an input", from.name);
+    const DType dtype = from.type.dtype();
+    if (to.type.dtype() != dtype ||
+        (dtype != DType::bf16 && dtype != DType::f16 && dtype != DType::f32))
+      return bad_input("a box is copied from @{}, {}, to @{}, {}: not bf16, f16 or f32 of both",
+                       from.name, from.type.to_string(), to.name, to.type.to_string());
+    if (s.rows > kMostBoxRows)
+      return bad_input("a box has {} rows, more than {}", s.rows, kMostBoxRows);
+    return check_box(s, from);
+  }
+
+  // The input is one that boxes are copied from. Where the box lies is a number of 32 bits.
+  Status check_box(const TensorCopy& s, const TileBuffer& from) const {
+    constexpr int kMostDims = 5;
+    constexpr int64_t kRowMultiple = 128, kMostPlaces = int64_t{1} << 31;
+    const int rank = from.type.rank();
+    if (rank < 2 || rank > kMostDims || s.axis < 0 || s.axis >= rank - 1 ||
+        !from.type.is_static() ||
+        from.type.dim(rank - 1).value() * bits(from.type.dtype()) % kRowMultiple != 0)
+      return bad_input(
+          "a box along dim {} of @{}, {}: not one of up to {} dims of fixed size, "
+          "whose rows are multiples of 16 bytes",
+          s.axis, from.name, from.type.to_string(), kMostDims);
+    if (static_cast<int>(s.from_index.size()) != rank)
+      return bad_input("@{} has rank {}, but {} indices", from.name, rank, s.from_index.size());
+    for (const IndexExpr& expr : s.from_index) {
+      HONE_TRY(known(expr));
+      const DimRange range = bounds_.of(expr);
+      if (unreachable_ == 0 &&
+          (!provably_le(-kMostPlaces, range.low) || !provably_lt(range.high, kMostPlaces)))
+        return bad_input("a box of @{} may lie too far outside", from.name);
+    }
+    return {};
+  }
+
+  // So many rows of a swizzled buffer, from a multiple of 8 on, lie inside.
+  Status check_rows(std::string_view what, BufferId id, std::vector<IndexExpr> index,
+                    int64_t rows) {
+    index.push_back(0);
+    HONE_TRY(access(id, index, {}));
+    const TileBuffer& buffer = program_.buffers[id];
+    if (!buffer.is_swizzled)
+      return bad_input("{} has rows of @{}, which is not swizzled", what, buffer.name);
+    IndexExpr& row = index[index.size() - 2];
+    if (rows < 1 || rows % kSwizzledRows != 0 || !is_multiple(row, kSwizzledRows))
+      return bad_input("{} has {} rows of @{}, or begins at one: not multiples of {}", what, rows,
+                       buffer.name, kSwizzledRows);
+    row = row + IndexExpr(rows - 1);
+    return access(id, index, {});
+  }
+
+  Status check(const ProxyFence& /*s*/, Place /*place*/) { return {}; }
+
+  Status check(const GroupProduct& s, Place /*place*/) {
+    if (block_threads_ == 0 || block_threads_ % kGroupThreads != 0)
+      return bad_input("a block has {} threads, which are no whole warpgroups of {}",
+                       block_threads_, kGroupThreads);
+    if (s.numbers != DType::bf16 && s.numbers != DType::f16)
+      return bad_input("a warpgroup multiplies bf16 or f16, not {}", name(s.numbers));
+    if (s.columns < 8 || s.columns > kMostGroupColumns)
+      return bad_input("a warpgroup multiplies {} columns, not 8 to {}", s.columns,
+                       kMostGroupColumns);
+    HONE_TRY(
+        check_rows("a product", s.lhs, s.lhs_index, block_threads_ / kGroupThreads * kGroupRows));
+    HONE_TRY(check_rows("a product", s.rhs, s.rhs_index, s.columns));
+    for (BufferId id : {s.lhs, s.rhs})
+      if (program_.buffers[id].type.dtype() != s.numbers)
+        return bad_input("a product of {} has rows of @{}, {}", name(s.numbers),
+                         program_.buffers[id].name, program_.buffers[id].type.to_string());
+    std::vector<IndexExpr> sums_index = s.sums_index;
+    sums_index.push_back(0);
+    HONE_TRY(check_factors(s.sums, sums_index, DType::f32, 4));
+    const Type sums = program_.buffers[s.sums].type;
+    if (sums.dim(sums.rank() - 2).is(s.columns / 8)) return {};
+    return bad_input("@{}, {}, does not have the sums of {} columns", program_.buffers[s.sums].name,
+                     sums.to_string(), s.columns);
   }
 
   // Sizes agree, and whole blocks lie inside.
@@ -450,9 +597,11 @@ class Verifier {
     lockstep_ += is_tile ? 1 : 0;
     const bool was_in_block = std::exchange(in_block_, in_block_ || s.exec == Exec::blocks);
     const bool had_whole_warps = std::exchange(has_whole_warps_, keeps_whole_warps(s, place));
+    const bool was_one_thread = std::exchange(is_one_thread_, keeps_one_thread(s, place));
     HONE_TRY(body(s.body, inside_of(s, place)));
     in_block_ = was_in_block;
     has_whole_warps_ = had_whole_warps;
+    is_one_thread_ = was_one_thread;
     lockstep_ -= is_tile ? 1 : 0;
     unreachable_ -= index.high.is(0) ? 1 : 0;
     for (const Carry& carry : s.carried) HONE_TRY(check_carry(s, carry, index.name));
@@ -471,6 +620,20 @@ class Verifier {
       return s.exec == Exec::threads && index.high.is_static() &&
              index.high.divisible_by(kWarpLanes);
     return has_whole_warps_ && !index.span;
+  }
+  bool keeps_one_thread(const Loop& s, Place place) const {
+    if (place != Place::blocks && place != Place::block) return is_one_thread_;
+    return s.exec == Exec::threads && program_.indices[static_cast<size_t>(s.index)].high.is(1);
+  }
+
+  // True if the threads loops of a block have so many trips, not open sizes.
+  bool are_numbers(const Block& statements) const {
+    return std::ranges::all_of(statements, [&](const Statement& statement) {
+      const Loop* loop = std::get_if<Loop>(&statement.kind);
+      if (loop == nullptr) return true;
+      if (loop->exec != Exec::threads) return are_numbers(loop->body);
+      return program_.indices[static_cast<size_t>(loop->index)].high.is_static();
+    });
   }
 
   static Place inside_of(const Loop& s, Place place) {
@@ -640,10 +803,14 @@ class Verifier {
                      name(type(s)));
   }
 
-  Status access(BufferId id, const std::vector<IndexExpr>& index,
-                const std::vector<Guard>& guards) const {
+  enum class Use : uint8_t { none, numbers, mbarriers };
+  Status access(BufferId id, const std::vector<IndexExpr>& index, const std::vector<Guard>& guards,
+                Use use = Use::numbers) {
     if (id >= program_.buffers.size()) return bad_input("there is no buffer {}", id);
     const TileBuffer& buffer = program_.buffers[id];
+    if (use_[id] != Use::none && use_[id] != use)
+      return bad_input("@{} has mbarriers, but numbers as well", buffer.name);
+    use_[id] = use;
     if (static_cast<int>(index.size()) != buffer.type.rank())
       return bad_input("@{} has rank {}, but {} indices", buffer.name, buffer.type.rank(),
                        index.size());
@@ -673,7 +840,10 @@ class Verifier {
   std::optional<std::pair<int64_t, bool>> product_kind_;  // rows, whether of quads: of all of them
   std::vector<bool> defined_, in_scope_;
   std::vector<bool> index_defined_, index_in_scope_, is_chosen_;
+  std::vector<Use> use_;          // of buffers
   bool in_block_ = false;         // in a blocks loop
+  int64_t block_threads_ = 0;     // of the phase, if it has blocks loops of numbers of threads
+  bool is_one_thread_ = false;    // in a threads loop of a block that has one trip
   bool has_whole_warps_ = false;  // in a threads loop of a block, where no thread leaves its warp
   int lockstep_ = 0;              // unroll and lanes loops around the statement at hand
   int unreachable_ = 0;           // loops without trips around the statement at hand
