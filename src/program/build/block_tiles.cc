@@ -1,9 +1,10 @@
 #include "kernel/algorithms/block_tiles.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "program/build/algorithms.h"
+#include "program/build/block_operand.h"
+#include "program/build/box_stages.h"
 #include "program/build/split.h"
 #include "program/build/tile_parts.h"
 #include "program/tiles/bounds.h"
@@ -19,6 +20,9 @@ namespace {
 //
 // Copies may run ahead: the memory has several stages, and a step fills the one that the step
 // before it has left.
+//
+// If warpgroups multiply, operands come as boxes, which one thread starts. Threads copy those that
+// are no parameters, or of another type, as ever, to the same swizzled rows.
 //
 // If blocks take parts of the reduction, their sums lie in memory of all. A second phase adds them:
 // those of the first part first, always in the same order. Blocks that share the steps of all tiles
@@ -39,13 +43,14 @@ class BlockTilesBuilder {
         place_(kernel_place(body, tiles_)),
         others_(static_cast<size_t>(space_.parallel), 0) {
     for (size_t side = 0; side < 2; ++side) {
+      operands_[side] = block_operand(facts_, product_, tile_, side);
       memory_[side] = tiles_.buffer(
           side == 0 ? "lhs" : "rhs",
           Type::get(tile_.stored, {tile_.stages, tile_.rows_in_memory(side), tile_.pitch[side]}),
           BufferRole::block);
-      is_depth_next_[side] = is_depth_next(side);
-      piece_[side] = piece(side);
+      if (tile_.by_groups) tiles_.set_swizzled(memory_[side]);
     }
+    if (operands_[0].box_axis || operands_[1].box_axis) boxes_.emplace(tiles_, tile_.stages);
     if (tile_.shares > 0) shares_ = tile_shares(product_, tile_).value();
     most_parts_ = shares_ ? shares_->most_parts() : tile_.splits;
     if (most_parts_ > 1) parts_ = tiles_.buffer("parts", type_of_parts(), BufferRole::shared);
@@ -58,9 +63,12 @@ class BlockTilesBuilder {
     const int64_t columns = tile_.own[1] / tile::kProductColumns;
     sums_ = tiles_.buffer("sums", Type::get(wide_, {rows, columns, 4}), BufferRole::own);
     const int64_t parts = tile_.numbers.parts;
-    factors_[0] = tiles_.buffer("rows", Type::get(DType::u32, {parts * rows, 4}), BufferRole::own);
-    factors_[1] =
-        tiles_.buffer("columns", Type::get(DType::u32, {parts * columns, 2}), BufferRole::own);
+    if (!tile_.by_groups) {
+      factors_[0] =
+          tiles_.buffer("rows", Type::get(DType::u32, {parts * rows, 4}), BufferRole::own);
+      factors_[1] =
+          tiles_.buffer("columns", Type::get(DType::u32, {parts * columns, 2}), BufferRole::own);
+    }
     if (parts > 1)
       step_sums_ = tiles_.buffer("step_sums", Type::get(wide_, {columns, 4}), BufferRole::own);
   }
@@ -83,40 +91,14 @@ class BlockTilesBuilder {
 
   Dim extent(int dim) const { return space_.dims[static_cast<size_t>(dim)].extent; }
 
-  // ---- Facts of operands -----------------------------------------------------------------------
-
-  // True if neighbours along the last dim of the reduction are neighbours in memory.
-  bool is_depth_next(size_t side) const {
-    if (product_.depth.empty()) return false;
-    const auto last = static_cast<size_t>(product_.depth.back());
-    return std::ranges::any_of(facts_.arrays, [&](const KernelFacts::Array& array) {
-      return array.side == static_cast<int>(side) && last < array.stride.size() &&
-             std::abs(array.stride[last]) == 1;
-    });
-  }
-
-  // The elements that one copy takes, 16 bytes at most. They lie side by side in both memories, and
-  // begin where a copy may begin. More than one: the operand is a parameter, whose last dim is all
-  // of the rows, the columns or the reduction.
-  int64_t piece(size_t side) const {
-    const ValueId operand = graph_.operands(space_.anchor)[side];
-    const auto input = std::ranges::find(graph_.inputs(), operand);
-    const std::vector<int>& dims = tile_.by_warps ? product_.depth : product_.sides[side];
-    if (input == graph_.inputs().end() || dims.size() != 1 ||
-        is_depth_next_[side] != tile_.by_warps || graph_.type(operand).dtype() != tile_.stored ||
-        !body_.inputs[static_cast<size_t>(input - graph_.inputs().begin())].is_row_major())
-      return 1;
-    const AccessRelation relation = relation_of(graph_, space_.anchor);
-    const bool has_guards = !relation.operands[side].at(0).guards.empty();
-    if (has_guards || contraction_.reads[side].back() != IndexExpr::iter(dims[0])) return 1;
-    int64_t count = 128 / bits(tile_.stored);
-    while (!extent(dims[0]).divisible_by(count)) count /= 2;
-    return count;
-  }
+  // ---- Operands' ways to the block -------------------------------------------------------------
 
   bool may_copy(size_t side) const {
-    return tile_.stages > 1 && piece_[side] * bits(tile_.stored) >= 32;
+    return tile_.stages > 1 && operands_[side].piece * bits(tile_.stored) >= 32;
   }
+
+  // True if threads copy some operand themselves.
+  bool threads_copy() const { return !operands_[0].box_axis || !operands_[1].box_axis; }
 
   // ---- Blocks ----------------------------------------------------------------------------------
 
@@ -147,35 +129,59 @@ class BlockTilesBuilder {
 
   void in_block() {
     clear_sums();
+    if (boxes_) boxes_->begin();
     const int64_t steps = steps_of_split(product_, tile_);
     first_step_ = part_ * steps;
-    const int64_t ahead = tile_.stages - 1;
-    for (int64_t s = 0; s < ahead; ++s) fill(s, s);
-    open_loop(tiles_, Exec::loop, "step", steps, [&](const IndexExpr& s) {
-      if (ahead == 0) {
-        fill(s, 0);
-        tiles_.barrier();
-        multiply(0);
-        return tiles_.barrier();
-      }
-      // The operands of this step are there, and all have left the stage that is filled again.
-      tiles_.wait(ahead - 1);
-      tiles_.barrier();
-      fill(s + IndexExpr(ahead), mod(s + IndexExpr(ahead), tile_.stages));
-      multiply(mod(s, tile_.stages));
-    });
-    if (ahead > 0) tiles_.wait(0);
+    const auto fill_step = [&](const IndexExpr& s) { fill(s, s, {{IndexExpr(steps) - s}}); };
+    fill_ahead(fill_step);
+    open_loop(tiles_, Exec::loop, "step", steps,
+              [&](const IndexExpr& s) { take_step(s, fill_step); });
+    wait_for_all();
     results();
+  }
+
+  // ---- Steps of a block, in turn ---------------------------------------------------------------
+
+  // Turn n has the stage n mod stages.
+  IndexExpr stage_of(const IndexExpr& turn) const { return mod(turn, tile_.stages); }
+
+  void fill_ahead(const Step& fill_turn) {
+    for (int64_t turn = 0; turn + 1 < tile_.stages; ++turn) fill_turn(turn);
+  }
+
+  void take_step(const IndexExpr& turn, const Step& fill_turn) {
+    const int64_t ahead = tile_.stages - 1;
+    if (ahead == 0) fill_turn(turn);
+    await(turn);
+    // The operands of this step are there, and all have left the stage that is filled again.
+    if (ahead > 0 || threads_copy()) tiles_.barrier();
+    if (ahead > 0) fill_turn(turn + IndexExpr(ahead));
+    multiply(stage_of(turn));
+    if (ahead == 0) tiles_.barrier();
+  }
+
+  void await(const IndexExpr& turn) {
+    const int64_t ahead = tile_.stages - 1;
+    if (ahead > 0 && threads_copy()) tiles_.wait(ahead - 1);
+    if (boxes_) boxes_->await(turn);
+    if (tile_.by_groups && threads_copy()) tiles_.fence();
+  }
+
+  // Boxes that nobody waits for were not started.
+  void wait_for_all() {
+    if (tile_.stages > 1 && threads_copy()) tiles_.wait(0);
   }
 
   // ---- Blocks that share all steps -------------------------------------------------------------
 
-  // Numbers of steps and tiles as TileShares has them. The memory has a stage for each number.
+  // Numbers of steps and tiles as TileShares has them. A turn is a number less that of the first.
   void blocks_of_shares() {
-    const int64_t steps = shares_->steps, share = shares_->share, ahead = tile_.stages - 1;
+    const int64_t steps = shares_->steps, share = shares_->share;
     tiles_.loop(Exec::blocks, "share", shares_->blocks, [&](const IndexExpr& block) {
       const IndexExpr first = block * share, end = first + IndexExpr(share);
-      for (int64_t s = 0; s < ahead; ++s) fill_number(first + IndexExpr(s));
+      const Step fill_turn = [&](const IndexExpr& turn) { fill_number(first, turn); };
+      if (boxes_) boxes_->begin();
+      fill_ahead(fill_turn);
       const tile::Span tiles = {floordiv(first, steps),
                                 floordiv(end + IndexExpr(-1), steps) + IndexExpr(1)};
       tiles_.loop(
@@ -185,7 +191,7 @@ class BlockTilesBuilder {
             const tile::Span own = {first - t * steps, end - t * steps};
             tiles_.loop(
                 Exec::loop, "step", steps,
-                [&](const IndexExpr& s) { step_of_number(t * steps + s); }, own);
+                [&](const IndexExpr& s) { take_step(t * steps + s - first, fill_turn); }, own);
             move_to(t);
             block_ = block;
             part_ = block - shares_->first_block(t);
@@ -193,27 +199,17 @@ class BlockTilesBuilder {
             results();
           },
           tiles);
-      if (ahead > 0) tiles_.wait(0);
+      wait_for_all();
     });
   }
 
-  void step_of_number(const IndexExpr& number) {
-    const int64_t ahead = tile_.stages - 1;
-    if (ahead > 0) {
-      tiles_.wait(ahead - 1);
-      tiles_.barrier();
-    }
-    fill_number(number + IndexExpr(ahead));
-    if (ahead == 0) tiles_.barrier();
-    multiply(mod(number, tile_.stages));
-    if (ahead == 0) tiles_.barrier();
-  }
-
-  // Copies ahead go on to the next tile, and to the share of the next block.
-  void fill_number(const IndexExpr& number) {
+  // Copies ahead go on to the next tile, and those of threads to the share of the next block.
+  void fill_number(const IndexExpr& first, const IndexExpr& turn) {
+    const IndexExpr number = first + turn;
     move_to(floordiv(number, shares_->steps));
     if (tile_.stages > 1) inside_ = {{number, 0, shares_->all()}};
-    fill(mod(number, shares_->steps), mod(number, tile_.stages));
+    fill(mod(number, shares_->steps), turn,
+         {{IndexExpr(shares_->share) - turn, IndexExpr(shares_->all()) - number}});
     inside_.clear();
   }
 
@@ -232,25 +228,56 @@ class BlockTilesBuilder {
 
   // ---- Operands --------------------------------------------------------------------------------
 
-  // The step is one of the block's.
-  void fill(const IndexExpr& step, const IndexExpr& stage) {
-    for (size_t side = 0; side < 2; ++side) fill(side, first_step_ + step, stage);
-    if (tile_.stages > 1) tiles_.group();
+  // The step is one of the block's, the turn that of its stage. Boxes come if all of `left` are
+  // above 0: they are waited for then.
+  void fill(const IndexExpr& step, const IndexExpr& turn, const Indices& left) {
+    std::vector<BoxStages::Box> boxes;
+    for (size_t side = 0; side < 2; ++side) {
+      if (operands_[side].box_axis)
+        add_boxes(side, first_step_ + step, boxes);
+      else
+        fill(side, first_step_ + step, stage_of(turn));
+    }
+    if (boxes_) boxes_->start(turn, boxes, left);
+    if (tile_.stages > 1 && threads_copy()) tiles_.group();
+  }
+
+  // The tile's part of an operand. A box may end outside of that: there are zeros. One across has
+  // as many lines as points of the reduction.
+  void add_boxes(size_t side, const IndexExpr& step, std::vector<BoxStages::Box>& boxes) const {
+    const BlockOperand& operand = operands_[side];
+    const int64_t rows = operand.is_along ? tile_.lines[side] : tile_.depth;
+    for (int64_t line = 0; line < tile_.lines[side]; line += rows) {
+      Indices point = others_;
+      spread(first_[side] + IndexExpr(line), product_.sides[side], point);
+      point.resize(space_.dims.size(), 0);
+      point[static_cast<size_t>(product_.depth[0])] = step * tile_.depth;
+      const TileBounds bounds(tiles_.program());
+      Indices first;
+      for (const IndexExpr& read : operand.reads)
+        first.push_back(bounds.simplified(read.substitute(point)));
+      boxes.push_back({.to = memory_[side],
+                       .to_row = line,
+                       .from = place_.inputs[*operand.input].buffer,
+                       .first = std::move(first),
+                       .axis = *operand.box_axis,
+                       .rows = rows});
+    }
   }
 
   // Threads take pieces that are neighbours in the memory of the caller.
   void fill(size_t side, const IndexExpr& step, const IndexExpr& stage) {
-    const int64_t pieces = tile_.lines[side] * tile_.depth / piece_[side];
+    const int64_t pieces = tile_.lines[side] * tile_.depth / operands_[side].piece;
     const int64_t threads = std::min(tile_.threads(), pieces), each = pieces / threads;
     tiles_.loop(Exec::threads, "t", threads, [&](const IndexExpr& thread) {
       PointBuilder points(body_, tiles_, place_);
       const Exec exec = each <= kUnrolledCopies ? Exec::unroll : Exec::loop;
       open_loop(tiles_, exec, "u", each, [&](const IndexExpr& u) {
         const IndexExpr at = u * threads + thread;
-        const int64_t next =
-            (is_depth_next_[side] ? tile_.depth : tile_.lines[side]) / piece_[side];
-        IndexExpr line = floordiv(at, next), depth = mod(at, next) * piece_[side];
-        if (!is_depth_next_[side]) std::swap(line, depth);
+        const int64_t next = (operands_[side].is_depth_next ? tile_.depth : tile_.lines[side]) /
+                             operands_[side].piece;
+        IndexExpr line = floordiv(at, next), depth = mod(at, next) * operands_[side].piece;
+        if (!operands_[side].is_depth_next) std::swap(line, depth);
         fill_piece(side, line, depth, step, stage, points);
       });
     });
@@ -260,28 +287,35 @@ class BlockTilesBuilder {
                   const IndexExpr& stage, PointBuilder& points) {
     Guards gaps;
     const Indices iters = factor_index(side, line, step * tile_.depth + depth, gaps);
-    const Indices to = tile_.by_warps
-                           ? Indices{stage, line, swizzled(tile_, line, depth, piece_[side])}
-                           : Indices{stage, depth, line};
+    const Indices to = place_in_memory(side, stage, line, depth, operands_[side].piece);
     if (may_copy(side)) {
       std::optional<PointBuilder::Element> from =
           points.element_of_factor(space_.anchor, side, iters, gaps);
       const bool is_stored_so =
           from && tiles_.program().buffers[from->buffer].type.dtype() == tile_.stored;
       if (is_stored_so)
-        return tiles_.copy({memory_[side], to, from->buffer, std::move(from->index), piece_[side],
-                            std::move(from->guards)});
+        return tiles_.copy({memory_[side], to, from->buffer, std::move(from->index),
+                            operands_[side].piece, std::move(from->guards)});
     }
-    for (int64_t i = 0; i < piece_[side]; ++i) {
-      const IndexExpr further = i;
-      Indices place = to;
-      place.back() = tile_.by_warps ? swizzled(tile_, line, depth + further, 1) : line + further;
+    for (int64_t i = 0; i < operands_[side].piece; ++i) {
+      const IndexExpr at_line = operands_[side].is_along ? line : line + IndexExpr(i),
+                      at_depth = operands_[side].is_along ? depth + IndexExpr(i) : depth;
       Guards own;
-      const Indices at = tile_.by_warps
-                             ? factor_index(side, line, step * tile_.depth + depth + further, own)
-                             : factor_index(side, line + further, step * tile_.depth + depth, own);
-      store_factor(side, place, points.factor(space_.anchor, side, at, {}, own));
+      const Indices at = factor_index(side, at_line, step * tile_.depth + at_depth, own);
+      store_factor(side, place_in_memory(side, stage, at_line, at_depth, 1),
+                   points.factor(space_.anchor, side, at, {}, own));
     }
+  }
+
+  // Swizzled memory swaps pieces itself. Lines across are in parts of as many as a row has.
+  Indices place_in_memory(size_t side, const IndexExpr& stage, const IndexExpr& line,
+                          const IndexExpr& depth, int64_t whole) const {
+    if (!tile_.by_warps) return {stage, depth, line};
+    if (!tile_.by_groups) return {stage, line, swizzled(tile_, line, depth, whole)};
+    if (operands_[side].is_along) return {stage, line, depth};
+    const int64_t in_row = tile_.depth;
+    return {stage, floordiv(line, in_row) * in_row + depth,
+            mod(floordiv(line, whole), in_row / whole) * whole + mod(line, whole)};
   }
 
   void store_factor(size_t side, Indices place, Scalar number) {
@@ -380,6 +414,7 @@ class BlockTilesBuilder {
   }
 
   void multiply(const IndexExpr& stage) {
+    if (tile_.by_groups) return add_products(0, stage);
     if (tile_.by_warps) return multiply_by_warps(stage);
     threads([&](const IndexExpr& thread) {
       each_sum(thread, [&](const Indices& sum, const std::array<IndexExpr, 2>& lines) {
@@ -408,7 +443,7 @@ class BlockTilesBuilder {
           for (int64_t part = 0; part < tile_.numbers.parts; ++part)
             load_factors(side, part, first[side], mod(thread, kWarpLanes), stage, q * kPoints);
       });
-      for (int64_t i = 0; i < tile_.own[0] / tile::kProductRows; ++i) add_products(i);
+      for (int64_t i = 0; i < tile_.own[0] / tile::kProductRows; ++i) add_products(i, stage);
     });
   }
 
@@ -435,31 +470,55 @@ class BlockTilesBuilder {
     });
   }
 
-  // For one matrix of rows, with all columns of the warp. Tensor cores cut sums off, so that
-  // long ones of them are too small. Therefore products of parts are summed there for one step
-  // alone, the small ones first; a plain addition, which rounds, adds them to the others.
-  void add_products(int64_t i) {
-    const int64_t columns = tile_.own[1] / tile::kProductColumns;
-    const int64_t rows = tile_.own[0] / tile::kProductRows;
+  // For one matrix of rows, with all columns of the warp; or for the rows of warpgroups. Tensor
+  // cores cut sums off, so that long ones of them are too small. Therefore products of parts are
+  // summed there for one step alone, the small ones first; a plain addition, which rounds, adds
+  // them to the others.
+  void add_products(int64_t i, const IndexExpr& stage) {
     const bool has_parts = tile_.numbers.parts > 1;
     if (has_parts)
       each_step_sum([&](const Indices& at) { tiles_.store(step_sums_, at, tiles_.zero(wide_)); });
     for (int64_t less = tile_.numbers.parts - 1; less >= 0; --less)
-      for (int64_t part = 0; part <= less; ++part)
-        for (int64_t j = 0; j < columns; ++j)
-          tiles_.product({.sums = has_parts ? step_sums_ : sums_,
-                          .lhs = factors_[0],
-                          .rhs = factors_[1],
-                          .sums_index = has_parts ? Indices{j} : Indices{i, j},
-                          .lhs_index = {part * rows + i},
-                          .rhs_index = {(less - part) * columns + j},
-                          .numbers = tile_.stored});
+      for (int64_t part = 0; part <= less; ++part) {
+        if (tile_.by_groups)
+          add_product_of_groups(part, less - part, stage);
+        else
+          add_products_of_warps(i, part, less - part);
+      }
     if (!has_parts) return;
     each_step_sum([&](const Indices& at) {
       const Indices sum = {i, at[0], at[1]};
       const Scalar more = tiles_.load(step_sums_, at);
       tiles_.store(sums_, sum, tiles_.compute(Opcode::add, {tiles_.load(sums_, sum), more}));
     });
+  }
+
+  void add_products_of_warps(int64_t i, int64_t left, int64_t right) {
+    const int64_t columns = tile_.own[1] / tile::kProductColumns;
+    const int64_t rows = tile_.own[0] / tile::kProductRows;
+    const bool has_parts = tile_.numbers.parts > 1;
+    for (int64_t j = 0; j < columns; ++j)
+      tiles_.product({.sums = has_parts ? step_sums_ : sums_,
+                      .lhs = factors_[0],
+                      .rhs = factors_[1],
+                      .sums_index = has_parts ? Indices{j} : Indices{i, j},
+                      .lhs_index = {left * rows + i},
+                      .rhs_index = {right * columns + j},
+                      .numbers = tile_.stored});
+  }
+
+  void add_product_of_groups(int64_t left, int64_t right, const IndexExpr& stage) {
+    const bool has_parts = tile_.numbers.parts > 1;
+    tiles_.group_product({.sums = has_parts ? step_sums_ : sums_,
+                          .lhs = memory_[0],
+                          .rhs = memory_[1],
+                          .sums_index = has_parts ? Indices{} : Indices{0},
+                          .lhs_index = {stage, left * tile_.lines[0]},
+                          .rhs_index = {stage, right * tile_.lines[1]},
+                          .columns = tile_.lines[1],
+                          .numbers = tile_.stored,
+                          .lhs_across = !operands_[0].is_along,
+                          .rhs_across = !operands_[1].is_along});
   }
 
   void each_step_sum(const std::function<void(const Indices& at)>& body) {
@@ -626,8 +685,8 @@ class BlockTilesBuilder {
   int64_t most_parts_ = 1;                // of a tile
   IndexExpr block_ = 0, more_parts_ = 0;  // of the tile, if blocks share steps
   Guards inside_;                         // of what is copied ahead: the step is there
-  std::array<bool, 2> is_depth_next_ = {};
-  std::array<int64_t, 2> piece_ = {1, 1};
+  std::array<BlockOperand, 2> operands_;
+  std::optional<BoxStages> boxes_;  // none: threads copy both operands
 };
 
 }  // namespace

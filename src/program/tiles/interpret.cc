@@ -4,10 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "base/rng.h"
 #include "ir/reference/scalar_op.h"
+#include "program/tiles/access_counter.h"
 #include "program/tiles/calling.h"
 #include "program/tiles/swizzle.h"
 #include "target/gpu.h"
@@ -78,6 +78,7 @@ class Interpreter {
         scalars_(program.scalars.size()),
         indices_(program.indices.size()),
         output_in_(program.buffers.size()),
+        counter_(program, options.counts),
         rng_(options.seed) {
     for (BufferId b = 0; b < program.buffers.size(); ++b)
       if (program.buffers[b].donor) output_in_[*program.buffers[b].donor] = b;
@@ -557,7 +558,7 @@ class Interpreter {
 
   // ---- Copies and products on Hopper -----------------------------------------------------------
 
-  // What a unit of its own does here, beside all threads.
+  // From here on a unit of its own acts, beside all threads.
   void be_unit(int64_t number) {
     trip_ = static_cast<uint32_t>(agents_.size());
     agents_.push_back({block_, epoch_, kUnits + static_cast<uint32_t>(number)});
@@ -647,7 +648,7 @@ class Interpreter {
     return from.elements[static_cast<size_t>(offset)];
   }
 
-  // What keeps other units from memory of the block.
+  // An error: this keeps units from the element.
   Status check_unit(BufferId buffer, size_t at, bool writes) const {
     const BufferState& memory = memories_[buffer];
     if (memory.is_under_way[at]) return not_waited(buffer, at);
@@ -716,8 +717,9 @@ class Interpreter {
     for (int64_t group = 0; group < groups; ++group) {
       be_unit(group);
       const std::vector<double> lhs =
-          HONE_TRY(rows_of(s.lhs, s.lhs_index, group * kGroupRows, kGroupRows));
-      const std::vector<double> rhs = HONE_TRY(rows_of(s.rhs, s.rhs_index, 0, s.columns));
+          HONE_TRY(lines_of(s.lhs, s.lhs_index, group * kGroupRows, kGroupRows, s.lhs_across));
+      const std::vector<double> rhs =
+          HONE_TRY(lines_of(s.rhs, s.rhs_index, 0, s.columns, s.rhs_across));
       for (int64_t row = 0; row < kGroupRows; ++row)
         for (int64_t column = 0; column < s.columns; ++column) {
           const LanePlace place = place_of_group_sum(row, column);
@@ -732,25 +734,30 @@ class Interpreter {
     return {};
   }
 
-  // Rows of a swizzled buffer, from the index on, that a unit reads.
-  Result<std::vector<double>> rows_of(BufferId buffer, const std::vector<IndexExpr>& index,
-                                      int64_t first, int64_t rows) {
+  // Lines of an operand, one after the other, that a unit reads. It begins `first` rows behind the
+  // index.
+  Result<std::vector<double>> lines_of(BufferId buffer, const std::vector<IndexExpr>& index,
+                                       int64_t first, int64_t lines, bool is_across) {
     BufferState& memory = memories_[buffer];
-    int64_t row = 0;
-    for (size_t i = 0; i < index.size(); ++i) row = row * memory.dims[i] + index[i].at(indices_);
-    row += first;
-    std::vector<double> numbers;
-    for (int64_t place = row * memory.dims.back(); place < (row + rows) * memory.dims.back();
-         ++place) {
-      const auto at = static_cast<size_t>(swizzled_place(memory.dtype, place));
-      if (!memory.is_known[at])
-        return bad_input("element {} of @{} is multiplied before it is written", at,
-                         program_.buffers[buffer].name);
-      HONE_TRY(check_unit(buffer, at, false));
-      memory.reader[at] = trip_;
-      numbers.push_back(memory.elements[at].real);
-    }
-    return numbers;
+    const int64_t numbers = memory.dims.back();
+    int64_t begin = 0;
+    for (size_t i = 0; i < index.size(); ++i)
+      begin = begin * memory.dims[i] + index[i].at(indices_);
+    begin = (begin + first) * numbers;
+    std::vector<double> all;
+    for (int64_t line = 0; line < lines; ++line)
+      for (int64_t k = 0; k < numbers; ++k) {
+        const int64_t row = is_across ? line / numbers * numbers + k : line;
+        const int64_t place = begin + row * numbers + (is_across ? line % numbers : k);
+        const auto at = static_cast<size_t>(swizzled_place(memory.dtype, place));
+        if (!memory.is_known[at])
+          return bad_input("element {} of @{} is multiplied before it is written", at,
+                           program_.buffers[buffer].name);
+        HONE_TRY(check_unit(buffer, at, false));
+        memory.reader[at] = trip_;
+        all.push_back(memory.elements[at].real);
+      }
+    return all;
   }
 
   Result<ScalarNumber*> group_sum(const GroupProduct& s, int64_t thread, int64_t number) {
@@ -776,7 +783,7 @@ class Interpreter {
     for (int64_t warp : warps) {
       const int64_t end = std::min((warp + 1) * kWarpLanes, extent);
       for (thread_ = warp * kWarpLanes; thread_ < end; ++thread_) {
-        visits_.clear();
+        counter_.next_thread();
         trip_ = static_cast<uint32_t>(agents_.size());
         agents_.push_back({block_, epoch_, static_cast<uint32_t>(thread_)});
         indices_[static_cast<size_t>(s.index)] = thread_;
@@ -784,63 +791,14 @@ class Interpreter {
         HONE_TRY(execute(s.body));
       }
       thread_ = 0;
-      count_accesses();
+      counter_.end_warp();
     }
     return {};
   }
 
   // Notes where a thread of a block accesses memory: this many neighbours.
   void note(const void* statement, BufferId buffer, size_t element, int64_t count = 1) {
-    if (options_.counts == nullptr || block_threads_ == 0) return;
-    const BufferRole role = program_.buffers[buffer].role;
-    if (role == BufferRole::own || role == BufferRole::scratch) return;
-    const int64_t visit = visits_[statement]++;
-    Access& access = accesses_[{statement, visit}];
-    access.buffer = buffer;
-    access.width = count * bits(program_.buffers[buffer].type.dtype());
-    access.places.push_back(static_cast<int64_t>(element) *
-                            bits(program_.buffers[buffer].type.dtype()) / 8);
-  }
-
-  void count_accesses() {
-    for (const auto& [statement, access] : accesses_) {
-      const TileBuffer& buffer = program_.buffers[access.buffer];
-      if (buffer.role == BufferRole::block)
-        count_turns(access.places, access.width);
-      else
-        count_sectors(access.places, access.width);
-    }
-    accesses_.clear();
-  }
-
-  // Words of one bank take turns. Threads that have a word for each bank together go at a time.
-  void count_turns(const std::vector<int64_t>& places, int64_t width) {
-    constexpr int64_t kBanks = 32, kWord = 4;
-    const int64_t words_of_each = std::max<int64_t>(width / 8 / kWord, 1);
-    const auto at_a_time = static_cast<size_t>(kBanks / words_of_each);
-    ++options_.counts->block_accesses;
-    for (size_t first = 0; first < places.size(); first += at_a_time) {
-      std::map<int64_t, std::set<int64_t>> words;  // by bank
-      for (size_t t = first; t < std::min(first + at_a_time, places.size()); ++t)
-        for (int64_t w = 0; w < words_of_each; ++w) {
-          const int64_t word = places[t] / kWord + w;
-          words[word % kBanks].insert(word);
-        }
-      size_t turns = 0;
-      for (const auto& [bank, own] : words) turns = std::max(turns, own.size());
-      options_.counts->bank_conflicts += static_cast<int64_t>(turns) - 1;
-    }
-  }
-
-  void count_sectors(const std::vector<int64_t>& places, int64_t width) {
-    constexpr int64_t kSector = 32;
-    std::set<int64_t> sectors;
-    for (int64_t place : places) sectors.insert(place / kSector);
-    const std::set<int64_t> distinct(places.begin(), places.end());
-    const int64_t bytes = std::max<int64_t>(std::ssize(distinct) * width / 8, 1);
-    ++options_.counts->global_accesses;
-    options_.counts->sectors += std::ssize(sectors);
-    options_.counts->least_sectors += (bytes + kSector - 1) / kSector;
+    if (block_threads_ > 0) counter_.note(statement, buffer, element, count);
   }
 
   Status execute(const Loop& s) {
@@ -916,13 +874,7 @@ class Interpreter {
   static constexpr uint32_t kUnits = uint32_t{1} << 16;  // no threads of a block
   std::vector<Box> boxes_;                               // that are copied
   std::map<MbarrierPlace, Mbarrier> mbarriers_;          // of the block
-  struct Access {
-    BufferId buffer = 0;
-    int64_t width = 0;                 // bits
-    std::vector<int64_t> places = {};  // in bytes, by thread
-  };
-  std::map<std::pair<const void*, int64_t>, Access> accesses_;  // of a warp, by statement and visit
-  std::map<const void*, int64_t> visits_;                       // of a thread
+  AccessCounter counter_;
   Rng rng_;
   int64_t statements_ = 0;
 };

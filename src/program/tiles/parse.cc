@@ -296,10 +296,13 @@ class TileParser {
 
   template <class Multiplied>
   Status factors(Block& out, Multiplied product) {
+    constexpr bool kMayLieAcross = std::is_same_v<Multiplied, GroupProduct>;
     HONE_TRY(access(product.sums, product.sums_index));
     HONE_TRY(text_.expect(","));
+    if constexpr (kMayLieAcross) product.lhs_across = text_.eat("across");
     HONE_TRY(access(product.lhs, product.lhs_index));
     HONE_TRY(text_.expect(","));
+    if constexpr (kMayLieAcross) product.rhs_across = text_.eat("across");
     HONE_TRY(access(product.rhs, product.rhs_index));
     HONE_TRY(text_.expect("as"));
     product.numbers = HONE_TRY(element_type());

@@ -230,9 +230,9 @@ class TilePrinter {
   void print(const GroupProduct& s) {
     out_ += fmt::format("multiply {} ", s.columns);
     access(s.sums, s.sums_index);
-    out_ += ", ";
+    out_ += s.lhs_across ? ", across " : ", ";
     access(s.lhs, s.lhs_index);
-    out_ += ", ";
+    out_ += s.rhs_across ? ", across " : ", ";
     access(s.rhs, s.rhs_index);
     out_ += fmt::format(" as {}", name(s.numbers));
   }

@@ -28,8 +28,10 @@ class Serializer {
       if (is_own_.back()) buffer.type = of_all_threads(buffer.type);
       if (is_own_.back() || buffer.role == BufferRole::block) buffer.role = BufferRole::scratch;
     }
-    for (Loop& phase : program_.phases)
+    for (Loop& phase : program_.phases) {
+      phase_threads_ = block_threads(phase, program_);
       if (phase.exec == Exec::blocks) serialize_blocks(phase);
+    }
     return std::move(program_);
   }
 
@@ -233,7 +235,7 @@ class Serializer {
 
   // Sum by sum, numbers in turn: group, row, column, number are loops.
   void add_product(const GroupProduct& s, Block& out) {
-    const Index group = add_index("group", threads_ / kGroupThreads),
+    const Index group = add_index("group", phase_threads_ / kGroupThreads),
                 row = add_index("row", kGroupRows), column = add_index("column", s.columns),
                 number = add_index("number", swizzled_row(s.numbers));
     const IndexExpr g = IndexExpr::iter(group), i = IndexExpr::iter(row),
@@ -244,18 +246,19 @@ class Serializer {
     sum_at.push_back(floordiv(j, 8));
     sum_at.push_back(mod(floordiv(i, 8), 2) * 2 + mod(j, 2));
     Block body;
-    const auto factor_at = [&](BufferId buffer, std::vector<IndexExpr> index,
-                               const IndexExpr& further) {
-      index.back() = index.back() + further;
-      index.push_back(k);
+    const auto factor_at = [&](BufferId buffer, std::vector<IndexExpr> index, const IndexExpr& line,
+                               bool is_across) {
+      const int64_t lines = swizzled_row(s.numbers);
+      index.back() = index.back() + (is_across ? floordiv(line, lines) * lines + k : line);
+      index.push_back(is_across ? mod(line, lines) : k);
       const Scalar half = scalar(s.numbers), real = scalar(DType::f32);
       body.push_back({Load{half, buffer, swizzled_index(s.numbers, std::move(index))}});
       body.push_back({Compute{real, Op::get(Opcode::cast, {{"dtype", DType::f32}}), {half}}});
       return real;
     };
     const Scalar before = scalar(DType::f32), next = scalar(DType::f32);
-    const Scalar l = factor_at(s.lhs, s.lhs_index, g * kGroupRows + i),
-                 r = factor_at(s.rhs, s.rhs_index, j);
+    const Scalar l = factor_at(s.lhs, s.lhs_index, g * kGroupRows + i, s.lhs_across),
+                 r = factor_at(s.rhs, s.rhs_index, j, s.rhs_across);
     body.push_back({Load{before, s.sums, sum_at}});
     body.push_back({Fma{next, l, r, before}});
     body.push_back({Store{s.sums, sum_at, next}});
@@ -359,7 +362,8 @@ class Serializer {
   }
 
   TileProgram program_;
-  int64_t threads_ = 0;  // of a block, at most
+  int64_t threads_ = 0;        // of a block, at most
+  int64_t phase_threads_ = 0;  // of a block of the phase at hand
   std::vector<bool> is_own_, is_swizzled_;
   std::map<DType, BufferId> between_;
   int64_t names_ = 0;

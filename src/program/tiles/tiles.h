@@ -297,8 +297,8 @@ constexpr LanePlace place_of_column(int64_t column, int64_t word) {
 }
 
 // ---- Copies and products on Hopper --------------------------------------------------------------
-// Units of their own carry these out. What they read and write they see in memory by another way
-// than threads do (the asynchronous proxy), so both need a ProxyFence between them.
+// Units of their own carry these out. Their reads and writes of memory take another way than those
+// of threads (the asynchronous proxy). So a ProxyFence stands between stores of threads and them.
 
 // A counter of phases, in a buffer of BufferRole::block and u64 that has nothing else. A phase ends
 // when all of its arrivals and all bytes that it expects have come; the next one begins. The first
@@ -311,7 +311,7 @@ struct MbarrierInit {
 };
 inline constexpr int64_t kMostArrivals = (int64_t{1} << 20) - 1;
 
-// One arrival, of a thread; so many bytes more have to come in this phase.
+// One arrival, of a thread. This phase has to get the bytes, too.
 struct MbarrierExpect {
   BufferId buffer;
   std::vector<IndexExpr> index;
@@ -345,24 +345,26 @@ struct TensorCopy {
   BufferId barrier;
   std::vector<IndexExpr> barrier_index;
 };
-inline constexpr int64_t kMostBoxRows = 256;
+inline constexpr int64_t kMostBoxRows = 256, kMostBoxDims = 5;
 
-// What threads stored to memory of the block before it, the products and copies of such units see
-// behind it, and behind a barrier.
+// Such units see behind it, and behind a barrier, what threads stored to memory of the block
+// before.
 struct ProxyFence {};
 
 // The threads of each warpgroup, 128 of them, add the product of 64 rows and `columns` columns to
-// sums of f32. Rows and columns are rows of swizzled buffers, 64 numbers of bf16 or f16. The
-// indices have the dims before the last one, and are those of the first ones, multiples of 8. Rows
-// of warpgroup g are those from 64 * g on. Thread t of the group has of the sums, along the last
-// two dims, [j, 2 * h + e]: row 16 * (t / 32) + t mod 32 / 4 + 8 * h, column 8 * j + 2 * (t mod 4)
-// + e. `sums_index` has the dims before. Products are added number by number; on a GPU the order is
-// open.
+// sums of f32. These lines are rows of swizzled buffers, 64 numbers of bf16 or f16. An operand that
+// lies across has numbers of the reduction in its rows: of 64 rows, row k has number k of 64 lines.
+// The indices have the dims before the last one, and are those of the first row, a multiple of 8.
+// The operand of warpgroup g begins 64 * g rows behind it. Thread t of the group has sums
+// along the last two dims, [j, 2 * h + e]. Their row is 16 * (t / 32) + t mod 32 / 4 + 8 * h, their
+// column 8 * j + 2 * (t mod 4) + e. `sums_index` has the dims before. Products are added number by
+// number; on a GPU the order is open.
 struct GroupProduct {
   BufferId sums, lhs, rhs;
   std::vector<IndexExpr> sums_index, lhs_index, rhs_index;
-  int64_t columns = 8;
+  int64_t columns = 8;  // multiples of 64 of an operand across
   DType numbers = DType::bf16;
+  bool lhs_across = false, rhs_across = false;
 };
 inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64, kMostGroupColumns = 256;
 // Where a sum is: the thread of the warpgroup, and its number along the last two dims.

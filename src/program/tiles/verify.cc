@@ -417,7 +417,7 @@ class Verifier {
   // ---- Copies and products on Hopper -----------------------------------------------------------
 
   Status check_one_thread(std::string_view what) const {
-    if (is_one_thread_ && lockstep_ == 0) return {};
+    if (is_one_thread_) return {};
     return bad_input("{} is not of one thread: in a threads loop of one trip, in a block", what);
   }
 
@@ -472,16 +472,15 @@ class Verifier {
 
   // The input is one that boxes are copied from. Where the box lies is a number of 32 bits.
   Status check_box(const TensorCopy& s, const TileBuffer& from) const {
-    constexpr int kMostDims = 5;
     constexpr int64_t kRowMultiple = 128, kMostPlaces = int64_t{1} << 31;
     const int rank = from.type.rank();
-    if (rank < 2 || rank > kMostDims || s.axis < 0 || s.axis >= rank - 1 ||
+    if (rank < 2 || rank > kMostBoxDims || s.axis < 0 || s.axis >= rank - 1 ||
         !from.type.is_static() ||
         from.type.dim(rank - 1).value() * bits(from.type.dtype()) % kRowMultiple != 0)
       return bad_input(
           "a box along dim {} of @{}, {}: not one of up to {} dims of fixed size, "
           "whose rows are multiples of 16 bytes",
-          s.axis, from.name, from.type.to_string(), kMostDims);
+          s.axis, from.name, from.type.to_string(), kMostBoxDims);
     if (static_cast<int>(s.from_index.size()) != rank)
       return bad_input("@{} has rank {}, but {} indices", from.name, rank, s.from_index.size());
     for (const IndexExpr& expr : s.from_index) {
@@ -494,7 +493,7 @@ class Verifier {
     return {};
   }
 
-  // So many rows of a swizzled buffer, from a multiple of 8 on, lie inside.
+  // These rows of a swizzled buffer, from a multiple of 8 on, lie inside.
   Status check_rows(std::string_view what, BufferId id, std::vector<IndexExpr> index,
                     int64_t rows) {
     index.push_back(0);
@@ -521,6 +520,8 @@ class Verifier {
     if (s.columns < 8 || s.columns > kMostGroupColumns)
       return bad_input("a warpgroup multiplies {} columns, not 8 to {}", s.columns,
                        kMostGroupColumns);
+    if (s.rhs_across && s.columns % kGroupRows != 0)
+      return bad_input("{} columns lie across, not a multiple of {}", s.columns, kGroupRows);
     HONE_TRY(
         check_rows("a product", s.lhs, s.lhs_index, block_threads_ / kGroupThreads * kGroupRows));
     HONE_TRY(check_rows("a product", s.rhs, s.rhs_index, s.columns));
@@ -626,7 +627,7 @@ class Verifier {
     return s.exec == Exec::threads && program_.indices[static_cast<size_t>(s.index)].high.is(1);
   }
 
-  // True if the threads loops of a block have so many trips, not open sizes.
+  // True if the trips of a block's threads loops are numbers, not open sizes.
   bool are_numbers(const Block& statements) const {
     return std::ranges::all_of(statements, [&](const Statement& statement) {
       const Loop* loop = std::get_if<Loop>(&statement.kind);
