@@ -269,9 +269,11 @@ int64_t hone_find_output(const hone_model* model, const char* name) {
 }
 
 int64_t hone_output_donor(const hone_model* model, size_t output) {
-  const hone_model::Sized* const sized = model == nullptr ? nullptr : model->at(0);
-  if (sized == nullptr || output >= sized->outputs.count()) return -1;
-  const std::optional<uint32_t> donor = sized->executable->donors()[output];
+  if (model == nullptr || output >= model->outputs().count()) return -1;
+  std::span<const std::optional<uint32_t>> donors;
+  if (model->gpu != nullptr) donors = model->gpu->donors();
+  if (const hone_model::Sized* const sized = model->at(0)) donors = sized->executable->donors();
+  const std::optional<uint32_t> donor = donors.empty() ? std::nullopt : donors[output];
   return donor ? static_cast<int64_t>(*donor) : -1;
 }
 
@@ -384,45 +386,6 @@ hone_code hone_run(const hone_model* model, const void* const* inputs, size_t in
   });
 }
 
-namespace hone {
-namespace {
-
-// Arrays in memory of a GPU: each has an address, and no output overlaps another one.
-Status check_on_gpu(const Ports& inputs, std::span<const uint64_t> from, const Ports& outputs,
-                    std::span<const uint64_t> to) {
-  struct Range {
-    uint64_t begin, end;
-    bool is_output;
-  };
-  std::vector<Range> ranges;
-  const auto add = [&](const Ports& ports, std::span<const uint64_t> all,
-                       bool is_output) -> Status {
-    for (size_t i = 0; i < all.size(); ++i) {
-      const auto bytes = static_cast<uint64_t>(ports.type(i).static_bytes());
-      if (bytes == 0) continue;
-      const char* const what = is_output ? "output" : "input";
-      if (all[i] == 0) return bad_input("{} {} has the address 0", what, i);
-      if (all[i] > UINT64_MAX - bytes) return bad_input("{} {} has no such address", what, i);
-      ranges.push_back({all[i], all[i] + bytes, is_output});
-    }
-    return {};
-  };
-  HONE_TRY(add(inputs, from, false));
-  HONE_TRY(add(outputs, to, true));
-  std::ranges::sort(ranges, {}, &Range::begin);
-  uint64_t end = 0, end_of_outputs = 0;
-  for (const Range& one : ranges) {
-    if (one.begin < (one.is_output ? end : end_of_outputs))
-      return bad_input("an output overlaps another array");
-    end = std::max(end, one.end);
-    if (one.is_output) end_of_outputs = std::max(end_of_outputs, one.end);
-  }
-  return {};
-}
-
-}  // namespace
-}  // namespace hone
-
 hone_code hone_run_on_gpu(const hone_model* model, const uint64_t* inputs, size_t input_count,
                           const uint64_t* outputs, size_t output_count, void* stream,
                           hone_error** error) {
@@ -435,7 +398,6 @@ hone_code hone_run_on_gpu(const hone_model* model, const uint64_t* inputs, size_
           .with_hint("hone_run takes arrays in memory of this machine");
     HONE_TRY(hone::check_counts(model->all_inputs, input_count, model->all_outputs, output_count));
     const std::span<const uint64_t> from(inputs, input_count), to(outputs, output_count);
-    HONE_TRY(hone::check_on_gpu(model->all_inputs, from, model->all_outputs, to));
     return model->gpu->run_on_device(from, to, static_cast<hone::cuda::Stream>(stream));
   });
 }

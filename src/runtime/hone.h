@@ -175,8 +175,8 @@ void hone_outputs_free(hone_outputs* outputs);
 /* Memory that is read and written. Since version 4. */
 
 /* The index of the input in whose buffer the output of this index may lie; -1 if there is none. Who
- * passes one buffer for both to hone_run or hone_run_sized, as for the cache of a decoder, saves a
- * copy: the input is changed in place. */
+ * passes one buffer for both to hone_run, hone_run_sized or hone_run_on_gpu, as for the cache of a
+ * decoder, saves a copy: the input is changed in place. */
 int64_t hone_output_donor(const hone_model* model, size_t output);
 
 /* Models on a GPU (`device` of the options). Since version 6. */
@@ -186,8 +186,8 @@ int64_t hone_output_donor(const hone_model* model, size_t output);
  * CUstream, behind what is there; null: the default stream. It has ended on return. An array that
  * begins at a multiple of 256 bytes is used where it lies; others are copied on the GPU. Returns
  * HONE_OK; HONE_USAGE: a null pointer, not as many addresses as ports, or the model is not one
- * graph on a GPU; HONE_BAD_INPUT: an address is 0, or an output overlaps another array; HONE_LIMIT:
- * the GPU fails; HONE_INTERNAL. */
+ * graph on a GPU; HONE_BAD_INPUT: an address is 0, or an output overlaps another array than its
+ * donor; HONE_LIMIT: the GPU fails; HONE_INTERNAL. */
 hone_code hone_run_on_gpu(const hone_model* model, const uint64_t* inputs, size_t input_count,
                           const uint64_t* outputs, size_t output_count, void* stream,
                           hone_error** error);

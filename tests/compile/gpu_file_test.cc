@@ -11,6 +11,7 @@
 #include "codegen/gpu/gpu_code.h"
 #include "compile/compilation.h"
 #include "compile/honec.h"
+#include "ir/text.h"
 #include "program/tiles/calling.h"
 #include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
@@ -310,6 +311,47 @@ TEST(GpuFile, RunsFromC) {
   EXPECT_EQ(hone_run_on_gpu(model, &from, 1, &nowhere, 1, nullptr, nullptr), HONE_BAD_INPUT);
   EXPECT_EQ(hone_run_on_gpu(model, &from, 1, &to, 0, nullptr, nullptr), HONE_USAGE);
   EXPECT_EQ(hone_run_on_gpu(nullptr, &from, 1, &to, 1, nullptr, nullptr), HONE_USAGE);
+  hone_free(model);
+}
+
+// A state stays where it lies, as the cache of a decoder.
+TEST(GpuFile, ChangesAStateInPlaceFromC) {
+  const FakeCuda cuda;
+  GpuBacking backing;
+  const Graph graph = parse_graph(R"(graph @sum(%x: f32[8], %s: f32[8] donate 1)
+      -> (f32[8], f32[8]) { %t = add %s, %x %y = mul %t, %x return %y, %t })")
+                          .value();
+  Code code(graph, "sm_80");
+  ASSERT_TRUE(code.back(cuda, backing).ok());
+  const HonecProgram program = code.program();
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::string path = folder.path() / "m.honec", driver = FakeCuda::library();
+  ASSERT_TRUE(write_honec(path, {&program, 1}, "1").ok());
+  hone_load_options options = {};
+  options.struct_size = sizeof options;
+  options.device = "cuda";
+  options.driver = driver.c_str();
+  hone_model* model = nullptr;
+  ASSERT_EQ(code_of_load(path, options, &model), HONE_OK);
+  EXPECT_EQ(hone_output_donor(model, 0), -1);
+  EXPECT_EQ(hone_output_donor(model, 1), 1);
+  EXPECT_EQ(hone_output_donor(model, 2), -1);
+
+  const Type type = Type::get(DType::f32, {8});
+  const Tensor three = Tensor::from_reals(type, std::vector<double>(8, 3));
+  const auto arrays =
+      CudaArrays::make(cuda.device().value(), {type, type, type}, "arrays of a test").value();
+  ASSERT_TRUE(arrays->write({{three, Tensor::zeros(type), Tensor::zeros(type)}}).ok());
+  const uint64_t from[] = {arrays->at(0).address, arrays->at(1).address},
+                 to[] = {arrays->at(2).address, arrays->at(1).address};
+  for (int run = 0; run < 3; ++run)
+    ASSERT_EQ(hone_run_on_gpu(model, from, 2, to, 2, nullptr, nullptr), HONE_OK);
+  EXPECT_EQ(cuda.counts().copied, 0);
+  const std::vector<Tensor> now = arrays->read().value();
+  EXPECT_EQ(now[1].real_at(7), 9);
+  EXPECT_EQ(now[2].real_at(7), 27);
+  const uint64_t turned[] = {to[1], to[0]};
+  EXPECT_EQ(hone_run_on_gpu(model, from, 2, turned, 2, nullptr, nullptr), HONE_BAD_INPUT);
   hone_free(model);
 }
 

@@ -68,6 +68,12 @@ void fake_cuda_register(const char* ptx, const char* function, const Backing* ba
   const std::scoped_lock lock(machine.mutex);
   machine.add(ptx, function, *backing);
 }
+void fake_cuda_fail(int64_t good, int code) {
+  Machine& machine = Machine::get();
+  const std::scoped_lock lock(machine.mutex);
+  machine.gpu.failing_call = machine.counts.calls + good + 1;
+  machine.gpu.failing_code = code;
+}
 int64_t fake_cuda_calls() { return Machine::get().counts.calls; }
 void fake_cuda_counts(Counts* counts) { *counts = Machine::get().counts; }
 int64_t fake_cuda_live() { return Machine::get().live(); }
@@ -193,6 +199,7 @@ Code cuMemGetInfo_v2(size_t* free, size_t* all) {
 
 Code cuMemAlloc_v2(Address* memory, size_t bytes) {
   FAKE_BEGIN(true);
+  ++machine.counts.allocations;
   return machine.allocate(bytes, *memory);
 }
 
@@ -202,12 +209,23 @@ Code cuMemFree_v2(Address memory) {
   return begun != kGood ? begun : freed;
 }
 
+Code cuMemsetD8Async(Address to, unsigned char value, size_t bytes, Stream stream) {
+  FAKE_BEGIN(true);
+  std::byte* const target = machine.memory(to, bytes);
+  if (target == nullptr) return bad_range(machine);
+  return machine.enqueue(stream, [=] {
+    std::memset(target, value, bytes);
+    return kGood;
+  });
+}
+
 Code cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream stream) {
   FAKE_BEGIN(true);
   std::byte* const target = machine.memory(to, bytes);
   if (target == nullptr) return bad_range(machine);
-  return copy(machine, stream, [=] {
+  return copy(machine, stream, [=, &machine] {
     std::memcpy(target, from, bytes);
+    machine.counts.copied_to += static_cast<int64_t>(bytes);
     return kGood;
   });
 }
@@ -216,8 +234,9 @@ Code cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream) {
   FAKE_BEGIN(true);
   const std::byte* const source = machine.memory(from, bytes);
   if (source == nullptr) return bad_range(machine);
-  return copy(machine, stream, [=] {
+  return copy(machine, stream, [=, &machine] {
     std::memcpy(to, source, bytes);
+    machine.counts.copied_from += static_cast<int64_t>(bytes);
     return kGood;
   });
 }
@@ -406,6 +425,7 @@ Code cuGraphInstantiateWithFlags(GraphRun* run, Graph graph, unsigned long long)
   if (!machine.graphs.contains(from)) return machine.fault(kInvalidHandle, "no such graph");
   auto* const made = new FakeGraph(*from);
   machine.graph_runs.insert(made);
+  ++machine.counts.graphs;
   *run = reinterpret_cast<GraphRun>(made);
   return kGood;
 }

@@ -37,7 +37,10 @@ struct Counts {
   int64_t launches = 0;    // of kernels, that have run
   int64_t links = 0;       // runs of the compiler
   int64_t most_links = 0;  // at once
-  int64_t copied = 0;      // bytes, from memory of the GPU to memory of the GPU
+  // Bytes that were copied: from memory of the GPU to memory of the GPU, to it and from it.
+  int64_t copied = 0, copied_to = 0, copied_from = 0;
+  int64_t allocations = 0;
+  int64_t graphs = 0;  // that were instantiated
 };
 
 // The fate of a kernel, beside its results.
@@ -64,6 +67,9 @@ using Reset = void (*)(const Gpu* gpu);  // "fake_cuda_reset": forgets kernels, 
 // "fake_cuda_register". An empty PTX stands for each that is not registered, and a launch of one of
 // these takes one to four times as long, as its hash says.
 using Register = void (*)(const char* ptx, const char* function, const Backing* backing);
+// "fake_cuda_fail": the call behind this number of good ones fails with this code
+// (Gpu::failing_call).
+using Fail = void (*)(int64_t good, int code);
 using Count = int64_t (*)();  // "fake_cuda_calls"; "fake_cuda_live": what was not given back
 using Counted = void (*)(Counts* counts);  // "fake_cuda_counts"
 using Faults = const char* (*)();          // "fake_cuda_faults"; empty: there are none

@@ -34,6 +34,10 @@ void FakeCuda::add(const std::string& ptx, const std::string& function,
   found<fake::Register>("fake_cuda_register")(ptx.c_str(), function.c_str(), &backing);
 }
 
+void FakeCuda::fail(int64_t good, int code) const {
+  found<fake::Fail>("fake_cuda_fail")(good, code);
+}
+
 fake::Counts FakeCuda::counts() const {
   fake::Counts counts;
   found<fake::Counted>("fake_cuda_counts")(&counts);

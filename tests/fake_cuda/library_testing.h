@@ -20,6 +20,8 @@ class FakeCuda {
   void reset(const fake::Gpu& gpu) const;
   Result<std::shared_ptr<const CudaDevice>> device(int number = 0) const;
   void add(const std::string& ptx, const std::string& function, const fake::Backing& backing) const;
+  // The call behind this number of good ones fails with this code.
+  void fail(int64_t good, int code) const;
   fake::Counts counts() const;
   int64_t calls() const { return counts().calls; }
   int64_t live() const;

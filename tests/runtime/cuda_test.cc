@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <thread>
 
+#include "base/checked_math.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "tests/base/says_testing.h"
 #include "tests/fake_cuda/library_testing.h"
@@ -76,6 +78,25 @@ GpuImage straight_image() {
       {"add", image::Launch{0, {input(0, bytes), arena(0, bytes)}, {5}}},
       {"move", image::Copy{arena(0, bytes), output(0, bytes)}},
       {"scale", image::Launch{1, {constant(0, 4), output(0, bytes)}}},
+  };
+  return made;
+}
+
+// s' = s * w in the place of s, and y = (x + 5) * s'[0].
+GpuImage carrying_image() {
+  GpuImage made = straight_image();
+  Image& image = made.image;
+  const int64_t bytes = 4 * kNumbers;
+  image.name = "carrying";
+  image.inputs = {{"x", numbers()}, {"s", numbers()}, {"w", numbers(1)}};
+  image.outputs = {{"y", numbers()}, {"s.next", numbers()}};
+  image.donations = {{1, 1}};
+  image.constants = {};
+  image.commands = {
+      {"keep", image::Copy{input(1, bytes), output(1, bytes)}},
+      {"grow", image::Launch{1, {input(2, 4), output(1, bytes)}}},
+      {"add", image::Launch{0, {input(0, bytes), output(0, bytes)}, {5}}},
+      {"scale", image::Launch{1, {output(1, bytes), output(0, bytes)}}},
   };
   return made;
 }
@@ -177,6 +198,24 @@ TEST(CudaExecutable, RunsAStraightProgramAsOneGraph) {
   }
 }
 
+// Whatever it does, a run finds the memory that the load has made.
+TEST(CudaExecutable, AllocatesNothingInARun) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto device = cuda.device().value();
+  const auto straight = CudaExecutable::load(straight_image(), device).value();
+  const auto looping = CudaExecutable::load(looping_image(), device).value();
+  const fake::Counts before = cuda.counts();
+  for (int run = 0; run < 3; ++run) {
+    expect_straight(straight->run({{x_values()}}));
+    EXPECT_TRUE(looping->run({{x_values(1)}}).ok());
+  }
+  const fake::Counts after = cuda.counts();
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_EQ(after.graphs, before.graphs);
+  EXPECT_EQ(after.copied_to - before.copied_to, 3 * (4 * kNumbers + 4));
+}
+
 TEST(CudaExecutable, DecidesOnTheHostWhereThereIsALoop) {
   const FakeCuda cuda;
   add_kernels(cuda);
@@ -243,6 +282,161 @@ TEST(CudaExecutable, RunsKernelsWithoutCodeForTheGpuOnTheCpu) {
   const auto code = CudaExecutable::load(image, cuda.device().value()).value();
   EXPECT_FALSE(code->is_one_graph());
   expect_straight(code->run({{x_values()}}));
+}
+
+// ---- Runs beside what lies on the GPU ----------------------------------------------------------
+
+const CudaLoadOptions kCarries = {.resident = {1, 2}};  // of carrying_image()
+
+Tensor all_of(double value, int64_t count = kNumbers) {
+  return Tensor::from_reals(numbers(count), std::vector<double>(static_cast<size_t>(count), value));
+}
+
+// s is 2 and w is 3.
+std::unique_ptr<CudaArrays> arrays_on(const std::shared_ptr<const CudaDevice>& device) {
+  std::unique_ptr<CudaArrays> made =
+      CudaArrays::make(device, {numbers(), numbers(1)}, "arrays of a test").value();
+  EXPECT_TRUE(made->write({{all_of(2), all_of(3, 1)}}).ok());
+  return made;
+}
+
+TEST(CudaArrays, BeginAsZerosAndGiveBackWhatWasWritten) {
+  const FakeCuda cuda;
+  const auto device = cuda.device().value();
+  const auto made = CudaArrays::make(device, {numbers(3), numbers(0), numbers(5)}, "some").value();
+  EXPECT_EQ(made->at(2).address % CudaMemory::kAlignment, 0U);
+  const std::vector<Tensor> zeros = made->read().value();
+  for (const Tensor& each : zeros)
+    for (float one : each.as<float>()) EXPECT_EQ(one, 0);
+  const std::vector<Tensor> wanted = {x_values(3), x_values(0), x_values(5)};
+  ASSERT_TRUE(made->write(wanted).ok());
+  const std::vector<Tensor> read = made->read().value();
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(read[i].same_bytes(wanted[i]));
+  EXPECT_THAT(CudaArrays::make(device, {numbers(1 << 29)}, "the numbers of a test"),
+              refuses(ErrorCode::limit,
+                      "1.0 GiB...free...2.0 GiB are needed for the numbers of a test...missing"));
+}
+
+// Some numbers go in and others come out, and nothing of the arrays crosses the bus.
+TEST(CudaExecutable, ChangesArraysWhereTheyLie) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto device = cuda.device().value();
+  const auto code = CudaExecutable::load(carrying_image(), device, kCarries).value();
+  EXPECT_TRUE(code->is_one_graph());
+  const auto arrays = arrays_on(device), others = arrays_on(device);
+  const auto expect_run = [&](const CudaArrays& beside, float factor) {
+    const CudaArray both[] = {beside.at(0), beside.at(1)};
+    const Result<std::vector<Tensor>> made = code->run_beside({{x_values()}}, both);
+    ASSERT_TRUE(made.ok()) << made.error().to_string();
+    ASSERT_EQ(made->size(), 1U);
+    const std::span<const float> y = (*made)[0].as<float>();
+    for (int64_t i = 0; i < kNumbers; ++i)
+      ASSERT_EQ(y[static_cast<size_t>(i)], static_cast<float>(i + 5) * factor) << i;
+  };
+  expect_run(*arrays, 6);
+  expect_run(*others, 6);
+  const fake::Counts before = cuda.counts();
+  expect_run(*arrays, 18);
+  expect_run(*others, 18);
+  expect_run(*others, 54);
+  const fake::Counts after = cuda.counts();
+  EXPECT_EQ(after.copied_to - before.copied_to, 3 * 4 * kNumbers);
+  EXPECT_EQ(after.copied_from - before.copied_from, 3 * 4 * kNumbers);
+  EXPECT_EQ(after.copied, 0) << "the donor's place is the output's";
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_EQ(after.graphs, before.graphs) << "each pair of arrays has its graph";
+  EXPECT_TRUE(arrays->read().value()[0].same_bytes(all_of(18)));
+  EXPECT_TRUE(others->read().value()[0].same_bytes(all_of(54)));
+}
+
+TEST(CudaExecutable, AllocatesNothingForWhatLiesOnTheGpu) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto device = cuda.device().value();
+  const auto alone = CudaExecutable::load(carrying_image(), device).value();
+  const auto beside = CudaExecutable::load(carrying_image(), device, kCarries).value();
+  const auto piece = round_up(4 * kNumbers, CudaMemory::kAlignment);
+  EXPECT_EQ(alone->device_bytes() - beside->device_bytes(), 2 * piece + CudaMemory::kAlignment);
+  const std::vector<Tensor> made = alone->run({{x_values(), all_of(2), all_of(3, 1)}}).value();
+  EXPECT_TRUE(made[1].same_bytes(all_of(6)));
+}
+
+// Arrays of a caller: the state changes where it lies, and a graph comes with the second run.
+TEST(CudaExecutable, ChangesArraysOfTheCallerInPlace) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto device = cuda.device().value();
+  const auto code = CudaExecutable::load(carrying_image(), device).value();
+  ASSERT_EQ(code->donors()[1], 1U);
+  const auto ports =
+      CudaArrays::make(device, {numbers(), numbers(), numbers(1), numbers()}, "arrays of a test")
+          .value();
+  ASSERT_TRUE(ports->write({{x_values(), all_of(2), all_of(3, 1), all_of(0)}}).ok());
+  const auto at = [&](size_t i) { return ports->at(i).address; };
+  const cuda::Address from[] = {at(0), at(1), at(2)}, to[] = {at(3), at(1)};
+  const fake::Counts before = cuda.counts();
+  for (int run = 0; run < 4; ++run) {
+    const Status good = code->run_on_device(from, to, nullptr);
+    ASSERT_TRUE(good.ok()) << good.error().to_string();
+    EXPECT_EQ(cuda.counts().graphs - before.graphs, run > 0 ? 1 : 0) << run;
+  }
+  EXPECT_EQ(cuda.counts().allocations, before.allocations);
+  EXPECT_EQ(cuda.counts().copied, 0);
+  EXPECT_EQ(cuda.counts().copied_to, before.copied_to);
+  const std::vector<Tensor> now = ports->read().value();
+  EXPECT_TRUE(now[1].same_bytes(all_of(2 * 81)));
+  EXPECT_EQ(now[3].as<float>()[1], 6 * 2 * 81);
+
+  const auto refused = [&](size_t y, size_t s) {
+    const cuda::Address other[] = {at(y), at(s)};
+    return code->run_on_device(from, other, nullptr);
+  };
+  EXPECT_THAT(refused(1, 1), refuses(ErrorCode::bad_input, "overlaps"));
+  EXPECT_THAT(refused(0, 1), refuses(ErrorCode::bad_input, "overlaps"));
+  EXPECT_THAT(refused(3, 0), refuses(ErrorCode::bad_input, "overlaps"));
+  const cuda::Address nowhere[] = {at(0), 0, at(2)};
+  EXPECT_THAT(code->run_on_device(nowhere, to, nullptr),
+              refuses(ErrorCode::bad_input, "input 's'...address 0"));
+}
+
+TEST(CudaExecutable, KeepsTheGraphsOfTheLastArrays) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto device = cuda.device().value();
+  const auto code = CudaExecutable::load(carrying_image(), device, kCarries).value();
+  std::vector<std::unique_ptr<CudaArrays>> all;
+  for (int i = 0; i < 20; ++i) all.push_back(arrays_on(device));
+  const auto run = [&](const CudaArrays& beside) {
+    const CudaArray both[] = {beside.at(0), beside.at(1)};
+    return code->run_beside({{x_values()}}, both).ok();
+  };
+  const int64_t before = cuda.live();
+  for (const auto& one : all) ASSERT_TRUE(run(*one));
+  EXPECT_EQ(cuda.counts().graphs, 20);
+  EXPECT_LT(cuda.live() - before, 20);
+  ASSERT_TRUE(run(*all[19]));
+  EXPECT_EQ(cuda.counts().graphs, 20);
+  ASSERT_TRUE(run(*all[0]));
+  EXPECT_EQ(cuda.counts().graphs, 21);
+}
+
+TEST(CudaExecutable, RefusesArraysThatDoNotFit) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  const auto device = cuda.device().value();
+  const auto code = CudaExecutable::load(carrying_image(), device, kCarries).value();
+  const auto arrays = arrays_on(device);
+  const CudaArray both[] = {arrays->at(0), arrays->at(1)}, turned[] = {both[1], both[0]};
+  EXPECT_THAT(code->run_beside({}, both), refuses(ErrorCode::bad_input, "0 inputs...1"));
+  EXPECT_THAT(code->run({{x_values()}}), refuses(ErrorCode::bad_input, "0 inputs on the GPU...2"));
+  EXPECT_THAT(code->run_beside({{x_values()}}, turned),
+              refuses(ErrorCode::bad_input, "'s'...f32[1] on the GPU...f32[1000]"));
+  CancelToken cancel;
+  cancel.cancel();
+  EXPECT_THAT(code->run_beside({{x_values()}}, both, {.cancel = &cancel}),
+              refuses(ErrorCode::interrupted, "stopped"));
+  EXPECT_TRUE(arrays->read().value()[0].same_bytes(all_of(2)));
 }
 
 // ---- Bad input ---------------------------------------------------------------------------------
@@ -318,15 +512,13 @@ TEST(CudaExecutable, RefusesWhatDoesNotFit) {
 
 // The whole way, with call number n failing: for each n the error names the driver's reason,
 // nothing is left behind, and nothing waits.
-void fail_each_call(const GpuImage& image, const Tensor& input, int code, std::string_view reason) {
+void fail_each_call(const std::function<Status(const FakeCuda&)>& work, int code,
+                    std::string_view reason) {
   const FakeCuda cuda;
   const auto go = [&](int64_t n) -> Status {
     cuda.reset({.failing_call = n, .failing_code = code});
     add_kernels(cuda);
-    const auto loaded = HONE_TRY(CudaExecutable::load(image, HONE_TRY(cuda.device())));
-    HONE_TRY(loaded->run({{input}}));
-    HONE_TRY(loaded->run({{input}}));
-    return {};
+    return work(cuda);
   };
   ASSERT_TRUE(go(0).ok());
   const int64_t calls = cuda.calls();
@@ -345,11 +537,34 @@ void fail_each_call(const GpuImage& image, const Tensor& input, int code, std::s
 }
 
 TEST(CudaExecutable, NamesTheCauseWhicheverCallFails) {
-  const Tensor two = Tensor::from_reals(numbers(1), std::vector<double>{2});
-  fail_each_call(straight_image(), x_values(), 2, "CUDA_ERROR_OUT_OF_MEMORY");
-  fail_each_call(straight_image(), x_values(), 700, "CUDA_ERROR_ILLEGAL_ADDRESS");
-  fail_each_call(looping_image(), two, 218, "CUDA_ERROR_INVALID_PTX");
-  fail_each_call(looping_image(), two, 718, "CUDA_ERROR_INVALID_PC");
+  const auto two_runs = [](const GpuImage& image, const Tensor& x) {
+    return [=](const FakeCuda& cuda) -> Status {
+      const auto loaded = HONE_TRY(CudaExecutable::load(image, HONE_TRY(cuda.device())));
+      HONE_TRY(loaded->run({{x}}));
+      HONE_TRY(loaded->run({{x}}));
+      return {};
+    };
+  };
+  fail_each_call(two_runs(straight_image(), x_values()), 2, "CUDA_ERROR_OUT_OF_MEMORY");
+  fail_each_call(two_runs(straight_image(), x_values()), 700, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  fail_each_call(two_runs(looping_image(), all_of(2, 1)), 218, "CUDA_ERROR_INVALID_PTX");
+  fail_each_call(two_runs(looping_image(), all_of(2, 1)), 718, "CUDA_ERROR_INVALID_PC");
+}
+
+TEST(CudaExecutable, NamesTheCauseWhicheverCallFailsBesideArrays) {
+  const auto runs = [](const FakeCuda& cuda) -> Status {
+    const auto device = HONE_TRY(cuda.device());
+    const auto code = HONE_TRY(CudaExecutable::load(carrying_image(), device, kCarries));
+    const auto arrays = HONE_TRY(CudaArrays::make(device, {numbers(), numbers(1)}, "arrays"));
+    HONE_TRY(arrays->write({{all_of(2), all_of(3, 1)}}));
+    const CudaArray both[] = {arrays->at(0), arrays->at(1)};
+    HONE_TRY(code->run_beside({{x_values()}}, both));
+    HONE_TRY(code->run_beside({{x_values()}}, both));
+    HONE_TRY(arrays->read());
+    return {};
+  };
+  fail_each_call(runs, 2, "CUDA_ERROR_OUT_OF_MEMORY");
+  fail_each_call(runs, 700, "CUDA_ERROR_ILLEGAL_ADDRESS");
 }
 
 // ---- Machine code ------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ using Instruction = Script::Instruction;
 using InstructionKind = Instruction::Kind;
 
 constexpr int64_t kMaxBlocks = INT32_MAX;
+constexpr size_t kMostGraphs = 16;  // that are kept
 
 bool is_written(image::Place::Region region) {
   return region == image::Place::Region::arena || region == image::Place::Region::output;
@@ -50,8 +51,6 @@ int64_t scratch_of(const GpuPhase& phase, int64_t blocks) {
 // captured, it becomes a graph. `bases` are addresses of Script::bases.
 class CudaExecutable::Run {
  public:
-  Run(const CudaExecutable& of, const RunOptions& options)
-      : Run(of, options, of.stream_, of.bases_) {}
   Run(const CudaExecutable& of, const RunOptions& options, cuda::Stream stream,
       std::span<const cuda::Address> bases)
       : of_(of),
@@ -192,7 +191,7 @@ CudaExecutable::~CudaExecutable() {
   if (device_ == nullptr) return;
   device_->enter_to_give_back();
   const cuda::Functions& call = device_->call();
-  if (graph_ != nullptr) (void)call.cuGraphExecDestroy(graph_);
+  for (const BoundGraph& graph : graphs_) (void)call.cuGraphExecDestroy(graph.run);
   for (cuda::Event event : events_)
     if (event != nullptr) (void)call.cuEventDestroy_v2(event);
   if (stream_ != nullptr) (void)call.cuStreamDestroy_v2(stream_);
@@ -217,6 +216,7 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
   HONE_TRY(check_script());
   inputs_ = image.image.inputs;
   outputs_ = image.image.outputs;
+  find_residents(options.resident);
   HONE_TRY(load_code(image, options.cubins));
   HONE_TRY(check_alignment());
   HONE_TRY(allocate(image));
@@ -231,10 +231,26 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
   for (cuda::Event& event : events_)
     HONE_TRY(device_->check(call.cuEventCreate(&event, 0), "made an event"));
   size_t output_bytes = 0;
-  for (const image::Port& port : outputs_)
-    output_bytes += static_cast<size_t>(port.type.static_bytes());
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (!resident_of_[inputs_.size() + i])
+      output_bytes += static_cast<size_t>(outputs_[i].type.static_bytes());
   output_memory_ = std::make_shared<MemoryPool>(output_bytes);
-  return make_graph();
+  is_one_graph_ = is_straight();
+  if (is_one_graph_ && residents_.empty()) (void)HONE_TRY(graph_of(bases_));
+  return {};
+}
+
+void CudaExecutable::find_residents(std::span<const uint32_t> resident) {
+  residents_.assign(resident.begin(), resident.end());
+  const bool is_rising =
+      std::ranges::adjacent_find(residents_, std::greater_equal<>()) == residents_.end();
+  HONE_CHECK(is_rising && (residents_.empty() || residents_.back() < inputs_.size()),
+             "residents of '{}' are no inputs in order", place_);
+  resident_of_.resize(inputs_.size() + outputs_.size());
+  for (size_t i = 0; i < residents_.size(); ++i) resident_of_[residents_[i]] = i;
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (const std::optional<uint32_t> donor = script_->donors[i])
+      resident_of_[inputs_.size() + i] = resident_of_[*donor];
 }
 
 Status CudaExecutable::check_kernels(const GpuImage& image) const {
@@ -329,23 +345,25 @@ Status CudaExecutable::allocate(const GpuImage& image) {
     bytes = end.value_or(bytes);
     return at;
   };
+  const auto is_elsewhere = [&](size_t base) {
+    const bool is_port = base >= script_->first_port;
+    return script_->bases[base].region == image::Place::Region::constant ||
+           (is_port && resident_of_[base - script_->first_port]);
+  };
   std::vector<int64_t> offsets;
-  for (const Script::Base& base : script_->bases)
-    offsets.push_back(base.region == image::Place::Region::constant ? 0 : place(base.bytes));
+  for (size_t i = 0; i < script_->bases.size(); ++i)
+    offsets.push_back(is_elsewhere(i) ? 0 : place(script_->bases[i].bytes));
   int64_t scratch = 0;
   for (const Phase& one : phases_)
     scratch = std::max(scratch, scratch_of(one.phase, int64_t{one.blocks}));
   const int64_t scratch_at = place(scratch);
-  if (is_too_large) return over_limit("its values take more bytes than 64 bits count");
   const int64_t constants = device_->missing_bytes(image.image.constants);
   const std::optional<int64_t> all = checked_add(bytes, constants);
-  const int64_t free = HONE_TRY(device_->free_bytes());
-  if (!all || *all > free)
-    return over_limit(
-               "the GPU '{}' has {} of free memory, and {} are needed, {} of them for "
-               "constants: {} are missing",
-               device_->name(), format_bytes(free), format_bytes(all.value_or(bytes)),
-               format_bytes(constants), format_bytes(all.value_or(bytes) - free))
+  if (is_too_large || !all) return over_limit("its values take more bytes than 64 bits count");
+  const Status fits =
+      device_->has_room(*all, fmt::format(", {} of them for constants", format_bytes(constants)));
+  if (!fits.ok())
+    return Error(fits.error())
         .with_hint("a smaller batch needs less; without --device cuda it runs on the CPU");
   memory_ = HONE_TRY(CudaMemory::make(device_, bytes));
   scratch_ = memory_->address() + static_cast<uint64_t>(scratch_at);
@@ -355,38 +373,57 @@ Status CudaExecutable::allocate(const GpuImage& image) {
       constants_.push_back(HONE_TRY(device_->resident(image.image.constants[base.index])));
       bases_.push_back(constants_.back()->address());
     } else {
-      bases_.push_back(memory_->address() + static_cast<uint64_t>(offsets[i]));
+      const cuda::Address own = memory_->address() + static_cast<uint64_t>(offsets[i]);
+      bases_.push_back(is_elsewhere(i) ? 0 : own);
     }
   }
   return {};
 }
 
-// Nothing, if the CPU has to decide or to compute something.
-Status CudaExecutable::make_graph() {
-  using enum Instruction::Kind;
-  const bool is_straight =
-      host_ == nullptr && !script_->instructions.empty() &&
-      std::ranges::all_of(script_->instructions, [](const Instruction& one) {
-        return one.kind == InstructionKind::launch || one.kind == InstructionKind::copy;
-      });
-  if (!is_straight) return {};
+// The CPU has nothing to decide and nothing to compute.
+bool CudaExecutable::is_straight() const {
+  return host_ == nullptr && !script_->instructions.empty() &&
+         std::ranges::all_of(script_->instructions, [](const Instruction& one) {
+           return one.kind == InstructionKind::launch || one.kind == InstructionKind::copy;
+         });
+}
+
+Result<cuda::GraphRun> CudaExecutable::made_graph(const Addresses& bases) const {
   HONE_TRY(device_->enter());
   const cuda::Functions& call = device_->call();
   HONE_TRY(device_->check(call.cuStreamBeginCapture_v2(stream_, cuda::kCaptureOfThread),
                           "began a graph"));
-  const Status recorded = Run(*this, RunOptions()).execute();
+  const Status recorded = Run(*this, RunOptions(), stream_, bases).execute();
   cuda::Graph graph = nullptr;
+  cuda::GraphRun made = nullptr;
   Status ended = device_->check(call.cuStreamEndCapture(stream_, &graph), "ended a graph");
   if (recorded.ok() && ended.ok())
-    ended = device_->check(call.cuGraphInstantiateWithFlags(&graph_, graph, 0), "made a graph");
+    ended = device_->check(call.cuGraphInstantiateWithFlags(&made, graph, 0), "made a graph");
   if (graph != nullptr) (void)call.cuGraphDestroy(graph);
   HONE_TRY(recorded);
-  return ended;
+  HONE_TRY(ended);
+  return made;
+}
+
+Result<cuda::GraphRun> CudaExecutable::graph_of(const Addresses& bases) const {
+  const auto known = std::ranges::find(graphs_, bases, &BoundGraph::bases);
+  if (known != graphs_.end()) {
+    graphs_.splice(graphs_.begin(), graphs_, known);
+    return graphs_.front().run;
+  }
+  graphs_.push_front({bases, HONE_TRY(made_graph(bases))});
+  if (graphs_.size() > kMostGraphs) {
+    (void)device_->call().cuGraphExecDestroy(graphs_.back().run);
+    graphs_.pop_back();
+  }
+  return graphs_.front().run;
 }
 
 // ---- Running -----------------------------------------------------------------------------------
 
 int64_t CudaExecutable::threads() const { return device_->sms(); }
+
+std::span<const std::optional<uint32_t>> CudaExecutable::donors() const { return script_->donors; }
 
 int64_t CudaExecutable::device_bytes() const {
   return std::accumulate(constants_.begin(), constants_.end(), memory_->bytes(),
@@ -394,12 +431,27 @@ int64_t CudaExecutable::device_bytes() const {
 }
 
 Status CudaExecutable::check_inputs(std::span<const Tensor> inputs) const {
-  if (inputs.size() != inputs_.size())
-    return bad_input("{} inputs are given, but {} are needed", inputs.size(), inputs_.size());
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].type() != inputs_[i].type)
-      return bad_input("input '{}' is {}, but {} is needed", inputs_[i].name,
-                       inputs[i].type().to_string(), inputs_[i].type.to_string());
+  const size_t needed = inputs_.size() - residents_.size();
+  if (inputs.size() != needed)
+    return bad_input("{} inputs are given, but {} are needed", inputs.size(), needed);
+  const Tensor* given = inputs.data();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (resident_of_[i]) continue;
+    if (const Type type = (given++)->type(); type != inputs_[i].type)
+      return bad_input("input '{}' is {}, but {} is needed", inputs_[i].name, type.to_string(),
+                       inputs_[i].type.to_string());
+  }
+  return {};
+}
+
+Status CudaExecutable::check_resident(std::span<const CudaArray> resident) const {
+  if (resident.size() != residents_.size())
+    return bad_input("{} inputs on the GPU are given, but {} are needed", resident.size(),
+                     residents_.size());
+  for (size_t i = 0; i < resident.size(); ++i)
+    if (const image::Port& port = inputs_[residents_[i]]; resident[i].type != port.type)
+      return bad_input("input '{}' is {} on the GPU, but {} is needed", port.name,
+                       resident[i].type.to_string(), port.type.to_string());
   return {};
 }
 
@@ -407,22 +459,39 @@ Result<std::vector<Tensor>> CudaExecutable::run(std::span<const Tensor> inputs,
                                                 const RunOptions& options,
                                                 std::vector<UnitTimes>* times) const {
   if (times != nullptr) return run(inputs, timed(options, *times, 0, types_of(inputs)));
+  return run_beside(inputs, {}, options);
+}
+
+Result<std::vector<Tensor>> CudaExecutable::run_beside(std::span<const Tensor> inputs,
+                                                       std::span<const CudaArray> resident,
+                                                       const RunOptions& options) const {
   HONE_TRY(check_inputs(inputs));
+  HONE_TRY(check_resident(resident));
   if (devices_of(options.place) > 1)
     return unsupported("a GPU is one device; {} are asked for", devices_of(options.place));
   if (options.profile != nullptr && options.profile->empty())
     for (const Script::Origin& origin : script_->origins)
       options.profile->push_back({.command = origin.command, .kernel = origin.kernel});
-  Result<std::vector<Tensor>> outputs = run_once(inputs, options);
+  Result<std::vector<Tensor>> outputs = run_once(inputs, bases_beside(resident), options);
   if (!outputs.ok()) return std::move(outputs).error().within(place_);
   return outputs;
+}
+
+CudaExecutable::Addresses CudaExecutable::bases_beside(std::span<const CudaArray> resident) const {
+  Addresses bases = bases_;
+  for (size_t port = 0; port < resident_of_.size(); ++port)
+    if (const std::optional<size_t> of = resident_of_[port])
+      bases[script_->first_port + port] = resident[*of].address;
+  return bases;
 }
 
 Status CudaExecutable::run_on_device(std::span<const cuda::Address> inputs,
                                      std::span<const cuda::Address> outputs, cuda::Stream stream,
                                      const RunOptions& options) const {
-  HONE_CHECK(inputs.size() == inputs_.size() && outputs.size() == outputs_.size(),
-             "{} inputs and {} outputs of '{}'", inputs.size(), outputs.size(), place_);
+  HONE_CHECK(
+      inputs.size() == inputs_.size() && outputs.size() == outputs_.size() && residents_.empty(),
+      "{} inputs and {} outputs of '{}'", inputs.size(), outputs.size(), place_);
+  HONE_TRY(check_arrays(inputs, outputs));
   const std::scoped_lock lock(mutex_);
   HONE_TRY(device_->enter());
   Status good = run_in_place(inputs, outputs, stream, options);
@@ -433,6 +502,42 @@ Status CudaExecutable::run_on_device(std::span<const cuda::Address> inputs,
   return good.ok() ? Status() : Status(std::move(good).error().within(place_));
 }
 
+Status CudaExecutable::check_arrays(std::span<const cuda::Address> inputs,
+                                    std::span<const cuda::Address> outputs) const {
+  struct Range {
+    uint64_t begin, end;
+    bool is_output;
+  };
+  std::vector<Range> ranges;
+  const auto add = [&](uint64_t begin, const image::Port& port, bool is_output) -> Status {
+    const auto bytes = static_cast<uint64_t>(port.type.static_bytes());
+    const char* const what = is_output ? "output" : "input";
+    if (bytes == 0) return {};
+    if (begin == 0) return bad_input("{} '{}' has the address 0", what, port.name);
+    if (begin > UINT64_MAX - bytes)
+      return bad_input("{} '{}' has no such address", what, port.name);
+    ranges.push_back({begin, begin + bytes, is_output});
+    return {};
+  };
+  std::vector<bool> is_given_up(inputs.size());  // the output stands for it
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (const auto donor = donors()[i]; donor && inputs[*donor] == outputs[i])
+      is_given_up[*donor] = true;
+    HONE_TRY(add(outputs[i], outputs_[i], true));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!is_given_up[i]) HONE_TRY(add(inputs[i], inputs_[i], false));
+  std::ranges::sort(ranges, {}, &Range::begin);
+  uint64_t end = 0, end_of_outputs = 0;
+  for (const Range& one : ranges) {
+    if (one.begin < (one.is_output ? end : end_of_outputs))
+      return bad_input("an output overlaps another array");
+    end = std::max(end, one.end);
+    if (one.is_output) end_of_outputs = std::max(end_of_outputs, one.end);
+  }
+  return {};
+}
+
 Status CudaExecutable::run_in_place(std::span<const cuda::Address> inputs,
                                     std::span<const cuda::Address> outputs, cuda::Stream stream,
                                     const RunOptions& options) const {
@@ -440,7 +545,7 @@ Status CudaExecutable::run_in_place(std::span<const cuda::Address> inputs,
   const auto is_aligned = [](cuda::Address address) {
     return address % CudaMemory::kAlignment == 0;
   };
-  std::vector<cuda::Address> bases = bases_;
+  Addresses bases = bases_;
   cuda::Address* base = bases.data() + script_->first_port;
   for (size_t i = 0; i < inputs.size(); ++i, ++base) {
     const int64_t bytes = inputs_[i].type.static_bytes();
@@ -455,7 +560,8 @@ Status CudaExecutable::run_in_place(std::span<const cuda::Address> inputs,
   const cuda::Address* const own = bases_.data() + script_->first_port + inputs.size();
   for (size_t i = 0; i < outputs.size(); ++i, ++base)
     if (is_aligned(outputs[i]) && outputs_[i].type.static_bytes() > 0) *base = outputs[i];
-  HONE_TRY(Run(*this, options, stream, bases).execute());
+  const bool is_again = std::exchange(last_bases_, bases) == bases;
+  HONE_TRY(is_again ? start(bases, stream, options) : Run(*this, options, stream, bases).execute());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const int64_t bytes = outputs_[i].type.static_bytes();
     if (is_aligned(outputs[i]) || bytes == 0) continue;
@@ -467,14 +573,16 @@ Status CudaExecutable::run_in_place(std::span<const cuda::Address> inputs,
 }
 
 Result<std::vector<Tensor>> CudaExecutable::run_once(std::span<const Tensor> inputs,
+                                                     const Addresses& bases,
                                                      const RunOptions& options) const {
   const std::scoped_lock lock(mutex_);
   if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
   HONE_TRY(device_->enter());
   std::vector<Tensor> outputs;
-  for (const image::Port& port : outputs_)
-    outputs.push_back(Tensor::uninitialized(port.type, output_memory_));
-  const Status good = start_and_wait(inputs, outputs, options);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (!resident_of_[inputs_.size() + i])
+      outputs.push_back(Tensor::uninitialized(outputs_[i].type, output_memory_));
+  const Status good = start_and_wait(inputs, outputs, bases, options);
   // Copies that are under way would outlive the tensors.
   if (!good.ok()) (void)device_->call().cuStreamSynchronize(stream_);
   HONE_TRY(good);
@@ -484,20 +592,25 @@ Result<std::vector<Tensor>> CudaExecutable::run_once(std::span<const Tensor> inp
   return outputs;
 }
 
+// Inputs and outputs are those that are not resident.
 Status CudaExecutable::start_and_wait(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                                      const RunOptions& options) const {
+                                      const Addresses& bases, const RunOptions& options) const {
   const cuda::Functions& call = device_->call();
-  const cuda::Address* base = bases_.data() + script_->first_port;
-  for (size_t i = 0; i < inputs.size(); ++i, ++base) {
-    const std::span<const std::byte> bytes = inputs[i].bytes();
+  const cuda::Address* base = bases.data() + script_->first_port;
+  const Tensor* input = inputs.data();
+  for (size_t i = 0; i < inputs_.size(); ++i, ++base) {
+    if (resident_of_[i]) continue;
+    const std::span<const std::byte> bytes = (input++)->bytes();
     if (!bytes.empty())
       HONE_TRY(device_->check(call.cuMemcpyHtoDAsync_v2(*base, bytes.data(), bytes.size(), stream_),
                               fmt::format("copied input '{}' to it", excerpt(inputs_[i].name))));
   }
   has_inputs_ = true;
-  HONE_TRY(start(options));
-  for (size_t i = 0; i < outputs.size(); ++i, ++base) {
-    const std::span<std::byte> bytes = outputs[i].mutable_bytes();
+  HONE_TRY(start(bases, stream_, options));
+  Tensor* output = outputs.data();
+  for (size_t i = 0; i < outputs_.size(); ++i, ++base) {
+    if (resident_of_[inputs_.size() + i]) continue;
+    const std::span<std::byte> bytes = (output++)->mutable_bytes();
     if (!bytes.empty())
       HONE_TRY(
           device_->check(call.cuMemcpyDtoHAsync_v2(bytes.data(), *base, bytes.size(), stream_),
@@ -506,9 +619,12 @@ Status CudaExecutable::start_and_wait(std::span<const Tensor> inputs, std::span<
   return device_->check(call.cuStreamSynchronize(stream_), "waited for a run");
 }
 
-Status CudaExecutable::start(const RunOptions& options) const {
-  if (graph_ == nullptr || options.profile != nullptr) return Run(*this, options).execute();
-  return device_->check(device_->call().cuGraphLaunch(graph_, stream_), "launched a graph");
+Status CudaExecutable::start(const Addresses& bases, cuda::Stream stream,
+                             const RunOptions& options) const {
+  if (!is_one_graph_ || options.profile != nullptr)
+    return Run(*this, options, stream, bases).execute();
+  const cuda::GraphRun graph = HONE_TRY(graph_of(bases));
+  return device_->check(device_->call().cuGraphLaunch(graph, stream), "launched a graph");
 }
 
 // ---- Times -------------------------------------------------------------------------------------
@@ -530,10 +646,11 @@ Result<double> CudaExecutable::seconds_of(const std::function<Status()>& work, c
 Result<double> CudaExecutable::seconds(int64_t runs,
                                        const std::function<Status(cuda::Stream)>& before) const {
   const std::scoped_lock lock(mutex_);
-  HONE_CHECK(has_inputs_ && runs >= 1, "{} runs of '{}' without inputs", runs, place_);
+  HONE_CHECK(has_inputs_ && residents_.empty() && runs >= 1, "{} runs of '{}' without inputs", runs,
+             place_);
   HONE_TRY(device_->enter());
   const auto work = [&]() -> Status {
-    for (int64_t i = 0; i < runs; ++i) HONE_TRY(start({}));
+    for (int64_t i = 0; i < runs; ++i) HONE_TRY(start(bases_, stream_, {}));
     return {};
   };
   const Status begun = before ? before(stream_) : Status();

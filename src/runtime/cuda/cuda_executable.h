@@ -1,14 +1,17 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/team.h"
 #include "runtime/cuda/cubins.h"
+#include "runtime/cuda/cuda_arrays.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/gpu_image.h"
 #include "runtime/runnable.h"
@@ -22,11 +25,15 @@ class MemoryPool;
 struct CudaLoadOptions {
   CubinStore cubins = {};
   std::shared_ptr<Team> team = nullptr;  // of kernels on the CPU; null: one of its own
+  // Inputs that lie on the GPU between runs, in increasing order: run_beside() gets them. No memory
+  // is allocated for them, nor for outputs that they are donated to.
+  std::vector<uint32_t> resident = {};
 };
 
 // A compiled graph on a GPU. Loading puts its constants there, and allocates all that a run needs;
 // runs take turns. A graph without control flow, of which each kernel has code for the GPU, is one
-// launch of a CUDA graph. Otherwise the CPU decides as it goes.
+// launch of a CUDA graph. Otherwise the CPU decides as it goes. A CUDA graph has fixed addresses,
+// so each set of resident inputs has its own; the last ones are kept.
 //
 // An error of the driver says what hone did at that moment. Errors of kernels show when hone waits
 // for them. A device that is lost stays so: every later run fails, too.
@@ -45,10 +52,20 @@ class CudaExecutable final : public Runnable {
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
                                   std::vector<UnitTimes>* times = nullptr) const override;
 
+  // A run beside inputs that lie on the GPU (CudaLoadOptions::resident), in their order. `inputs`
+  // are the others. An output lies in the array that is donated to it. The result has the rest.
+  // After an error arrays have the contents that the run had come to; if it was cancelled before it
+  // began, they are as they were.
+  Result<std::vector<Tensor>> run_beside(std::span<const Tensor> inputs,
+                                         std::span<const CudaArray> resident,
+                                         const RunOptions& options = {}) const;
+
   // A run on arrays in memory of the GPU, of the ports' types, row by row. It is put into the
   // caller's stream behind what is there; null: the default stream. It has ended on return.
-  // Outputs overlap neither inputs nor each other. Kernels use the arrays where they lie; what is
-  // not aligned to CudaMemory::kAlignment is copied on the GPU.
+  // An output may be all of its donor. An error if an array has no address, or if an output
+  // overlaps another array. Kernels use the arrays where they lie; what is not aligned to
+  // CudaMemory::kAlignment is copied on the GPU. Who comes with the same addresses again, as a
+  // decoder does, gets a CUDA graph.
   Status run_on_device(std::span<const cuda::Address> inputs,
                        std::span<const cuda::Address> outputs, cuda::Stream stream,
                        const RunOptions& options = {}) const;
@@ -58,8 +75,11 @@ class CudaExecutable final : public Runnable {
   Result<double> seconds(int64_t runs,
                          const std::function<Status(cuda::Stream)>& before = {}) const;
 
+  // Indexed by output: its donor, the input in whose memory it may lie.
+  std::span<const std::optional<uint32_t>> donors() const;
+
   const std::shared_ptr<const CudaDevice>& device() const { return device_; }
-  bool is_one_graph() const { return graph_ != nullptr; }
+  bool is_one_graph() const { return is_one_graph_; }
   int64_t device_bytes() const;  // of all that it has allocated, constants with it
 
  private:
@@ -71,23 +91,36 @@ class CudaExecutable final : public Runnable {
     unsigned blocks = 0;
   };
   class Run;
+  using Addresses = std::vector<cuda::Address>;
+  // The launch of a graph, for some addresses of Script::bases.
+  struct BoundGraph {
+    Addresses bases;
+    cuda::GraphRun run = nullptr;
+  };
 
   CudaExecutable();
   Status set_up(const GpuImage& image, const CudaLoadOptions& options);
   Status check_kernels(const GpuImage& image) const;
   Status check_script() const;
+  void find_residents(std::span<const uint32_t> resident);
+  bool is_straight() const;
   Status load_code(const GpuImage& image, const CubinStore& store);
   Status check_alignment() const;
   Status allocate(const GpuImage& image);
-  Status make_graph();
+  Result<cuda::GraphRun> graph_of(const Addresses& bases) const;
+  Result<cuda::GraphRun> made_graph(const Addresses& bases) const;
   Status check_inputs(std::span<const Tensor> inputs) const;
-  Result<std::vector<Tensor>> run_once(std::span<const Tensor> inputs,
+  Status check_resident(std::span<const CudaArray> resident) const;
+  Addresses bases_beside(std::span<const CudaArray> resident) const;
+  Result<std::vector<Tensor>> run_once(std::span<const Tensor> inputs, const Addresses& bases,
                                        const RunOptions& options) const;
+  Status check_arrays(std::span<const cuda::Address> inputs,
+                      std::span<const cuda::Address> outputs) const;
   Status run_in_place(std::span<const cuda::Address> inputs, std::span<const cuda::Address> outputs,
                       cuda::Stream stream, const RunOptions& options) const;
   Status start_and_wait(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                        const RunOptions& options) const;
-  Status start(const RunOptions& options) const;
+                        const Addresses& bases, const RunOptions& options) const;
+  Status start(const Addresses& bases, cuda::Stream stream, const RunOptions& options) const;
   Result<double> seconds_of(const std::function<Status()>& work, cuda::Stream stream,
                             std::string_view what) const;
 
@@ -95,20 +128,25 @@ class CudaExecutable final : public Runnable {
   std::shared_ptr<const CudaDevice> device_;
   std::vector<image::Port> inputs_;
   std::vector<image::Port> outputs_;
+  std::vector<uint32_t> residents_;  // inputs
+  // Indexed by input, then by output: the resident that it is, or lies in.
+  std::vector<std::optional<size_t>> resident_of_;
   std::unique_ptr<const Script> script_;
   std::vector<std::unique_ptr<CudaModule>> modules_;
   std::vector<Phase> phases_;  // of Script::phases; those on the CPU have no function
   std::vector<std::shared_ptr<const CudaMemory>> constants_;
   std::unique_ptr<CudaMemory> memory_;  // the arena, inputs, outputs and scratch
-  std::vector<cuda::Address> bases_;    // of Script::bases
+  Addresses bases_;                     // of Script::bases; 0: a resident's
   cuda::Address scratch_ = 0;
   std::unique_ptr<CudaHostKernels> host_;
   cuda::Stream stream_ = nullptr;
   cuda::Event events_[2] = {};
-  cuda::GraphRun graph_ = nullptr;
+  bool is_one_graph_ = false;
   std::shared_ptr<MemoryPool> output_memory_;
 
-  mutable std::mutex mutex_;  // a run has it
+  mutable std::mutex mutex_;              // a run has it
+  mutable std::list<BoundGraph> graphs_;  // the last used ones, the last one first
+  mutable Addresses last_bases_;          // of run_on_device()
   mutable bool has_inputs_ = false;
 };
 

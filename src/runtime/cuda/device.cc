@@ -83,6 +83,14 @@ Result<int64_t> CudaDevice::free_bytes() const {
   return static_cast<int64_t>(free);
 }
 
+Status CudaDevice::has_room(int64_t bytes, std::string_view what) const {
+  const int64_t free = HONE_TRY(free_bytes());
+  if (bytes <= free) return {};
+  return over_limit("the GPU '{}' has {} of free memory, and {} are needed{}: {} are missing",
+                    name_, format_bytes(free), format_bytes(bytes), what,
+                    format_bytes(bytes - free));
+}
+
 Result<std::shared_ptr<const CudaMemory>> CudaDevice::resident(const Tensor& tensor) const {
   const std::span<const std::byte> bytes = tensor.bytes();
   const std::scoped_lock lock(mutex_);

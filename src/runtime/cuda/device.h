@@ -65,6 +65,8 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   int64_t sms() const { return sms_; }
   int64_t memory_bytes() const { return memory_bytes_; }
   Result<int64_t> free_bytes() const;
+  // Limit: fewer bytes are free, with how many are missing. `what` says what they are for.
+  Status has_room(int64_t bytes, std::string_view what) const;
   Result<int64_t> attribute(int which) const;  // cuda::kL2Bytes
 
   // The tensor's bytes on the GPU. All who ask for the same tensor share one copy.

@@ -58,6 +58,7 @@ inline constexpr int64_t kFreeShared = 48 << 10;  // more has to be asked for
   X(cuMemGetInfo_v2, (size_t* free, size_t* all))                                           \
   X(cuMemAlloc_v2, (Address * memory, size_t bytes))                                        \
   X(cuMemFree_v2, (Address memory))                                                         \
+  X(cuMemsetD8Async, (Address to, unsigned char value, size_t bytes, Stream stream))        \
   X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))      \
   X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))            \
   X(cuMemcpyDtoDAsync_v2, (Address to, Address from, size_t bytes, Stream stream))          \
