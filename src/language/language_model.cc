@@ -1,15 +1,17 @@
 #include "language/language_model.h"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "compile/resident_code.h"
 #include "cost/gpu_cost.h"
 #include "ir/op_facts.h"
 #include "language/weights_in_blocks.h"
 #include "planner/division.h"
+#include "session/cpu_kernels.h"
 #include "session/memory.h"
 #include "target/memory_speed.h"
 
@@ -18,17 +20,7 @@ namespace {
 
 constexpr size_t kInputs = 3;  // before the caches: tokens, position, rows
 constexpr int64_t kFirstPlaces = 512;
-
-// The same rows in a cache [1, heads, places, width] with more places, and zeros behind them.
-Tensor with_places(const Tensor& cache, Type longer) {
-  Tensor made = Tensor::zeros(longer);
-  const int64_t heads = longer.dim(1).value();
-  const auto from = static_cast<size_t>(cache.byte_size() / heads);
-  const auto to = static_cast<size_t>(made.byte_size() / heads);
-  for (size_t head = 0; head < static_cast<size_t>(heads); ++head)
-    std::memcpy(made.mutable_bytes().data() + head * to, cache.bytes().data() + head * from, from);
-  return made;
-}
+constexpr size_t kMostNotedKernels = 5;
 
 // Blocks are read as they lie in their file. Single tokens read reals as they lie, too, and chunks
 // read a copy that lies as they take it.
@@ -39,6 +31,13 @@ int64_t weight_bytes_of(const Graph& graph) {
     const Tensor& weight = graph.constant(n);
     bytes += (weight.dtype() == DType::u8 ? 1 : 2) * weight.byte_size();
   }
+  return bytes;
+}
+
+int64_t bytes_of_constants(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const NodeId n : graph.nodes())
+    if (is_constant(graph.opcode(n))) bytes += graph.constant(n).byte_size();
   return bytes;
 }
 
@@ -79,19 +78,6 @@ class KeptWeights final : public DecoderWeights {
   mutable std::map<std::string, Weight> weights_;
 };
 
-// A CPU puts caches where those before them were. A GPU has its own, and copies them.
-bool gives_up_caches(const Runnable& code) { return code.single() != nullptr; }
-
-Tensor for_step(const Runnable& code, Tensor& cache) {
-  return gives_up_caches(code) ? std::move(cache) : cache;
-}
-
-Result<std::vector<Tensor>> run_step(const Runnable& code, std::vector<Tensor> inputs,
-                                     const RunOptions& options) {
-  if (gives_up_caches(code)) return code.single()->run_donating(std::move(inputs), options);
-  return code.run(inputs, options);
-}
-
 Tensor integers(std::span<const int64_t> values) {
   return Tensor::of<int64_t>(Type::get(DType::i64, {std::ssize(values)}), values);
 }
@@ -130,23 +116,20 @@ Status LanguageModel::set_up() {
   return forget();
 }
 
-int64_t LanguageModel::bytes_of_caches() const {
-  return (is_on_gpu() ? 2 : 1) * config_.cache_bytes(most_places_);
-}
+int64_t LanguageModel::bytes_of_caches() const { return config_.cache_bytes(most_places_); }
 
-Result<std::vector<Tensor>> LanguageModel::empty_caches(int64_t places) const {
-  std::vector<Tensor> made;
-  for (size_t i = kInputs; i < graph_.inputs().size(); ++i) {
-    const Type type = graph_.type(graph_.inputs()[i]);
-    made.push_back(Tensor::zeros(
-        HONE_TRY(type.bind({{"tokens", Dim(1)}, {"room", Dim(places - 1)}}))));
-  }
-  return made;
+Result<std::vector<Type>> LanguageModel::cache_types(int64_t places) const {
+  std::vector<Type> types;
+  for (const ValueId input : graph_.inputs().subspan(kInputs))
+    types.push_back(
+        HONE_TRY(graph_.type(input).bind({{"tokens", Dim(1)}, {"room", Dim(places - 1)}})));
+  return types;
 }
 
 Result<LanguageModel::Memory> LanguageModel::empty_memory() const {
-  const int64_t places = std::min(kFirstPlaces, most_places_);
-  return Memory{HONE_TRY(empty_caches(places)), places, {}};
+  const int64_t places = is_on_gpu() ? most_places_ : std::min(kFirstPlaces, most_places_);
+  return Memory{
+      HONE_TRY(Caches::make(HONE_TRY(cache_types(places)), options_.native.device)), places, {}};
 }
 
 Status LanguageModel::forget() {
@@ -156,25 +139,14 @@ Status LanguageModel::forget() {
 }
 
 int64_t LanguageModel::grown(int64_t places, int64_t wanted) const {
-  if (wanted <= std::max(places, code_places_)) return std::max(places, code_places_);
+  if (wanted <= places) return places;
   return std::min(std::max(wanted, 2 * places), most_places_);
-}
-
-// All of them or, after an error, none. One cache after another, so that few are there twice.
-Status LanguageModel::grow(std::vector<Tensor>& caches, int64_t places) const {
-  std::vector<Type> longer;
-  for (size_t i = 0; i < caches.size(); ++i) {
-    const Type open = graph_.type(graph_.inputs()[kInputs + i]);
-    longer.push_back(HONE_TRY(open.bind({{"tokens", Dim(1)}, {"room", Dim(places - 1)}})));
-  }
-  for (size_t i = 0; i < caches.size(); ++i) caches[i] = with_places(caches[i], longer[i]);
-  return {};
 }
 
 Status LanguageModel::make_room(int64_t places) {
   const int64_t more = grown(places_, places);
   if (more == places_) return {};
-  HONE_TRY(grow(caches_, more));
+  caches_.grow(HONE_TRY(cache_types(more)));
   places_ = more;
   return {};
 }
@@ -200,19 +172,29 @@ int64_t LanguageModel::memory(size_t texts) const {
   return memory_ + (static_cast<int64_t>(texts) - 1) * bytes_of_caches();
 }
 
+// On a GPU weights may need more than they have; this is known when code is loaded.
 Status LanguageModel::check_memory() const {
-  const int64_t limit = memory_limit(face_);
-  if (memory_ <= limit) return {};
-  const int64_t weights = memory_ - bytes_of_caches();
-  const int64_t of_a_place = bytes_of_caches() / most_places_;
-  const int64_t fits = (limit - weights) / of_a_place - 2 * kChunk;
-  Error error = over_limit(
-      "the model needs {}: {} for weights and {} for a context of {} tokens; "
-      "the limit is {}",
-      format_bytes(memory_), format_bytes(weights), format_bytes(memory_ - weights), context_,
-      format_bytes(limit));
-  if (fits < 1) return error;
-  return std::move(error).with_hint(fmt::format("a context of {} tokens fits", fits));
+  const int64_t limit = memory_limit(face_), caches = bytes_of_caches();
+  const auto with_context_that_fits = [&](Error error, int64_t left) {
+    const int64_t fits = left / (caches / most_places_) - 2 * kChunk;
+    if (fits < 1) return error;
+    return std::move(error).with_hint(fmt::format("a context of {} tokens fits", fits));
+  };
+  const std::string context = fmt::format("a context of {} tokens", context_);
+  if (memory_ > limit)
+    return with_context_that_fits(
+        over_limit("the model needs {}: {} for weights and {} for {}; the limit is {}",
+                   format_bytes(memory_), format_bytes(memory_ - caches), format_bytes(caches),
+                   context, format_bytes(limit)),
+        limit - (memory_ - caches));
+  if (!is_on_gpu()) return {};
+  const CudaDevice& device = *options_.native.device;
+  const int64_t weights = bytes_of_constants(graph_);
+  const Status fits = device.has_room(
+      weights + caches, fmt::format(": {} for weights and {} for {}", format_bytes(weights),
+                                    format_bytes(caches), context));
+  if (fits.ok()) return {};
+  return with_context_that_fits(fits.error(), HONE_TRY(device.free_bytes()) - weights);
 }
 
 Status LanguageModel::check_room(std::span<const TokenId> tokens) const {
@@ -248,55 +230,58 @@ Status LanguageModel::compile(Code& code, Graph graph) {
   auto made =
       std::make_unique<Compilation>(std::move(graph), options_.native.target, std::move(options));
   (void)HONE_TRY(made->kernels());
+  if (const GpuShare share = HONE_TRY(gpu_share(*made)); !share.on_cpu.empty())
+    face_.note(trim(gpu_share_text(share, kMostNotedKernels)));
   code.compilation = std::move(made);
   ++compiled_;
   return {};
 }
 
-// The size that the code of a step is for, if it is for one.
 Bindings LanguageModel::room_of(int64_t places, int64_t tokens) const {
   return {{"room", Dim(places - tokens)}};
 }
 
-Result<const Runnable*> LanguageModel::loaded(Code& code, int64_t places, int64_t tokens) {
-  std::shared_ptr<const Runnable>& loaded = code.by_places[places];
-  if (loaded == nullptr)
-    loaded = HONE_TRY(is_on_gpu() ? code.compilation->runnable()
-                                  : code.compilation->runnable_for(room_of(places, tokens)));
-  return loaded.get();
+// Caches are the last inputs.
+Result<StepCode> LanguageModel::load(Compilation& code, const Bindings& room, size_t texts) const {
+  if (!is_on_gpu()) {
+    const std::shared_ptr<const Runnable> made = HONE_TRY(code.runnable_for(room));
+    return StepCode(std::shared_ptr<const Executable>(made, made->single()));
+  }
+  const size_t inputs = HONE_TRY(code.graph())->inputs().size();
+  std::vector<uint32_t> resident(texts * (graph_.inputs().size() - kInputs));
+  std::iota(resident.begin(), resident.end(), static_cast<uint32_t>(inputs - resident.size()));
+  return StepCode(HONE_TRY(
+      resident_code(code, std::move(resident), compile_options(options_.native, nullptr, face_))));
 }
 
-// So that a GPU has memory for one size alone.
-void LanguageModel::leave_smaller_code(int64_t places) {
-  if (!is_on_gpu() || places == code_places_) return;
-  HONE_CHECK(places > code_places_, "caches of {} places for code of {}", places, code_places_);
-  steps_.clear();
-  together_.clear();
-  times_.clear();
-  timed_ = 0;
-  code_places_ = places;
+Result<const StepCode*> LanguageModel::loaded(Code& code, int64_t places, int64_t tokens,
+                                              size_t texts) {
+  auto known = code.by_places.find(places);
+  if (known == code.by_places.end()) {
+    StepCode made = HONE_TRY(load(*code.compilation, room_of(places, tokens), texts));
+    known = code.by_places.emplace(places, std::move(made)).first;
+  }
+  return &known->second;
 }
 
-Result<const Runnable*> LanguageModel::code_of(Step step) {
-  leave_smaller_code(places_);
+Result<const StepCode*> LanguageModel::code_of(Step step) {
   Code& code = steps_[step];
   if (code.compilation == nullptr) {
     Bindings sizes = {{"tokens", Dim(step.tokens)}, {"rows", Dim(step.rows)}};
     if (is_on_gpu()) sizes.merge(room_of(places_, step.tokens));
     HONE_TRY(compile(code, HONE_TRY(specialize(graph_, sizes))));
   }
-  return loaded(code, places_, step.tokens);
+  return loaded(code, places_, step.tokens, 1);
 }
 
-Result<const Runnable*> LanguageModel::code_of_texts(int64_t texts, int64_t places) {
-  leave_smaller_code(places);
+Result<const StepCode*> LanguageModel::code_of_texts(size_t texts, int64_t places) {
   Code& code = together_[texts];
   if (code.compilation == nullptr) {
-    Graph graph = HONE_TRY(build_decoder_of_texts(config_, *weights_, texts));
+    Graph graph = HONE_TRY(build_decoder_of_texts(config_, *weights_, static_cast<int64_t>(texts)));
     if (is_on_gpu()) graph = HONE_TRY(specialize(graph, room_of(places, 1)));
     HONE_TRY(compile(code, std::move(graph)));
   }
-  return loaded(code, places, 1);
+  return loaded(code, places, 1, texts);
 }
 
 // One step: a token, or a chunk that is filled up. Rows behind the tokens are written to the
@@ -307,7 +292,7 @@ Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, b
                        : all_rows && count <= kFew       ? kFew
                                                          : kChunk;
   HONE_TRY(make_room(std::ssize(tokens_) + size));
-  const Runnable* const code = HONE_TRY(code_of({size, all_rows ? size : 1}));
+  const StepCode* const code = HONE_TRY(code_of({size, all_rows ? size : 1}));
   std::vector<int64_t> ids(static_cast<size_t>(size), 0);
   std::ranges::copy(tokens, ids.begin());
   std::vector<int64_t> rows = {count - 1};
@@ -318,20 +303,18 @@ Result<std::vector<float>> LanguageModel::run(std::span<const TokenId> tokens, b
   std::vector<Tensor> inputs = {
       integers(ids), Tensor::from_integers(Type::scalar(DType::i64), {{std::ssize(tokens_)}}),
       integers(rows)};
-  for (Tensor& cache : caches_) inputs.push_back(for_step(*code, cache));
   const bool is_timed = is_profiled_ && size == 1;
   if (is_timed && std::exchange(timed_places_, places_) != places_) times_.clear(), timed_ = 0;
-  Result<std::vector<Tensor>> ran = run_step(
-      *code, std::move(inputs), {.cancel = face_.cancel, .profile = is_timed ? &times_ : nullptr});
+  Caches* const own[] = {&caches_};
+  Result<Tensor> ran = code->run(std::move(inputs), own, layers(),
+                                 {.cancel = face_.cancel, .profile = is_timed ? &times_ : nullptr});
   timed_ += is_timed ? 1 : 0;
   if (!ran.ok()) {
-    if (gives_up_caches(*code)) HONE_TRY(forget());
+    if (caches_.size() == 0) HONE_TRY(forget());
     return std::move(ran).error();
   }
-  const std::vector<Tensor>& outputs = *ran;
-  caches_.assign(outputs.begin() + 1, outputs.end());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  const std::span<const float> logits = outputs[0].as<float>();
+  const std::span<const float> logits = ran->as<float>();
   const auto wanted = static_cast<size_t>((all_rows ? count : 1) * config_.vocabulary);
   return std::vector<float>(logits.begin(), logits.begin() + static_cast<ptrdiff_t>(wanted));
 }
@@ -355,38 +338,25 @@ Result<std::vector<float>> LanguageModel::read_together(std::span<Memory* const>
   places = grown(places, wanted);
   for (Memory* text : texts) {
     if (text->places == places) continue;
-    HONE_TRY(grow(text->caches, places));
+    text->caches.grow(HONE_TRY(cache_types(places)));
     text->places = places;
   }
-  const Runnable* const code = HONE_TRY(code_of_texts(std::ssize(texts), places));
-  // The graph has caches by layer, then by text.
-  const size_t each = texts[0]->caches.size(),
-               of_a_layer = each / static_cast<size_t>(config_.layers);
-  std::vector<Tensor> inputs = {integers(ids), integers(positions)};
-  for (size_t first = 0; first < each; first += of_a_layer)
-    for (Memory* text : texts)
-      for (size_t i = 0; i < of_a_layer; ++i)
-        inputs.push_back(for_step(*code, text->caches[first + i]));
-  const Result<std::vector<Tensor>> ran =
-      run_step(*code, std::move(inputs), {.cancel = face_.cancel});
+  const StepCode* const code = HONE_TRY(code_of_texts(texts.size(), places));
+  std::vector<Caches*> caches;
+  for (Memory* text : texts) caches.push_back(&text->caches);
+  const Result<Tensor> ran =
+      code->run({integers(ids), integers(positions)}, caches, layers(), {.cancel = face_.cancel});
   if (!ran.ok()) {
-    if (gives_up_caches(*code))
-      for (Memory* text : texts) *text = HONE_TRY(empty_memory());
+    for (Memory* text : texts)
+      if (text->caches.size() == 0) *text = HONE_TRY(empty_memory());
     return Error(ran.error());
   }
-  auto next = ran->begin() + 1;
-  for (size_t first = 0; first < each; first += of_a_layer)
-    for (Memory* text : texts)
-      for (size_t i = 0; i < of_a_layer; ++i) text->caches[first + i] = *next++;
   for (size_t t = 0; t < texts.size(); ++t) texts[t]->tokens.push_back(tokens[t]);
-  const std::span<const float> logits = ran->front().as<float>();
+  const std::span<const float> logits = ran->as<float>();
   return std::vector<float>(logits.begin(), logits.end());
 }
 
-double LanguageModel::bandwidth() const {
-  if (is_on_gpu()) return 0;  // caches cross its bus in each step, too
-  return memory_speed(options_.native.target, threads());
-}
+double LanguageModel::bandwidth() const { return memory_speed(options_.native.target, threads()); }
 
 double LanguageModel::token_products() const {
   const int64_t heads = config_.heads + config_.kv_heads;
@@ -438,7 +408,7 @@ Status LanguageModel::prepare(int64_t prompt_tokens) {
 Status LanguageModel::prepare_together(size_t texts) {
   HONE_TRY(make_room(places_));
   for (const size_t count : kTogether) {
-    if (texts >= count) (void)HONE_TRY(code_of_texts(static_cast<int64_t>(count), places_));
+    if (texts >= count) (void)HONE_TRY(code_of_texts(count, places_));
     texts %= count;
   }
   return {};

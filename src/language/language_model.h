@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compile/compilation.h"
+#include "language/caches.h"
 #include "language/language_source.h"
 #include "quantize/layers.h"
 #include "session/native.h"
@@ -16,7 +17,9 @@
 namespace hone {
 
 // A language model and what it has read: its caches hold the keys and values of the tokens so far.
-// They grow to twice their size when they are full, since a step reads all of them; its code stays.
+// On a CPU they grow to twice their size when they are full, since a step reads all of them; its
+// code stays. On a GPU they have room for the context, as code is for one size there: kernels whose
+// sizes are numbers are faster. Tokens go to the GPU and logits come back, and nothing else.
 // Any number of threads gives the same bits. One thread of the caller at a time.
 class LanguageModel {
  public:
@@ -42,8 +45,7 @@ class LanguageModel {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const DecoderConfig& config() const { return config_; }
   int64_t context() const { return context_; }
-  // Bytes of weights, and of full caches for each text. A step on a GPU has caches twice, as it
-  // copies new ones while those before wait for an error.
+  // Bytes of weights, and of full caches for each text.
   int64_t memory(size_t texts = 1) const;
   int64_t places() const { return places_; }  // tokens that the caches have room for now
   std::span<const TokenId> tokens() const { return tokens_; }
@@ -67,14 +69,14 @@ class LanguageModel {
 
   // A text that was read, with its caches: several texts share the weights and the code.
   struct Memory {
-    std::vector<Tensor> caches;
+    Caches caches;
     int64_t places = 0;
     std::vector<TokenId> tokens;
   };
-  // They hold nothing yet. Refused: more memory than the face allows.
+  // They hold nothing yet. Refused: more memory than the face allows, or than a GPU has.
   Result<std::vector<Memory>> new_memories(size_t count) const;
   void swap_memory(Memory& other) {
-    caches_.swap(other.caches);
+    std::swap(caches_, other.caches);
     std::swap(places_, other.places);
     tokens_.swap(other.tokens);
   }
@@ -88,7 +90,7 @@ class LanguageModel {
   // Bytes that a step of one token reads: all weights but tables of which it takes rows, and the
   // caches as they are.
   int64_t step_bytes() const { return weights_read_ + config_.cache_bytes(places_); }
-  // Bytes a second that memory delivers to the threads of the model, by the target. 0: on a GPU.
+  // Bytes a second that memory delivers to the threads of the model, by the target.
   double bandwidth() const;
 
   // Products that a token of a prompt takes in the matrices of the layers. The cores of the model
@@ -135,30 +137,28 @@ class LanguageModel {
   Status set_up();
   Status forget();
   Result<Memory> empty_memory() const;
-  Result<std::vector<Tensor>> empty_caches(int64_t places) const;
+  Result<std::vector<Type>> cache_types(int64_t places) const;
   int64_t grown(int64_t places, int64_t wanted) const;
-  Status grow(std::vector<Tensor>& caches, int64_t places) const;
   Status make_room(int64_t places);
   Status make_room_for(int64_t tokens);
   Status check_memory() const;
   Status check_room(std::span<const TokenId> tokens) const;
-  void leave_smaller_code(int64_t places);
-  Result<const Runnable*> code_of(Step step);
-  Result<const Runnable*> code_of_texts(int64_t texts, int64_t places);
+  Result<const StepCode*> code_of(Step step);
+  Result<const StepCode*> code_of_texts(size_t texts, int64_t places);
   Result<std::vector<float>> run(std::span<const TokenId> tokens, bool all_rows);
   Result<std::vector<float>> read_by(std::span<const TokenId> tokens, bool all_rows);
 
-  // On a CPU code is for caches with any room, and is loaded for some sizes of them. On a GPU it is
-  // for one size, since kernels of sizes that are numbers are faster there: the largest so far,
-  // which the caches of all texts get.
+  // On a CPU code is for caches with any room, and is loaded for some sizes of them.
   struct Code {
     std::unique_ptr<Compilation> compilation;
-    std::map<int64_t, std::shared_ptr<const Runnable>> by_places;
+    std::map<int64_t, StepCode> by_places;
   };
   Status compile(Code& code, Graph graph);
-  Result<const Runnable*> loaded(Code& code, int64_t places, int64_t tokens);
+  Result<StepCode> load(Compilation& code, const Bindings& room, size_t texts) const;
+  Result<const StepCode*> loaded(Code& code, int64_t places, int64_t tokens, size_t texts);
   Bindings room_of(int64_t places, int64_t tokens) const;
-  int64_t bytes_of_caches() const;  // of a text, while a step runs
+  int64_t bytes_of_caches() const;  // of a text
+  size_t layers() const { return static_cast<size_t>(config_.layers); }
 
   const DecoderConfig config_;
   const Tokenizer tokenizer_;
@@ -172,14 +172,13 @@ class LanguageModel {
   int64_t memory_ = 0;
   int64_t weights_read_ = 0;  // bytes, by a step
   std::map<Step, Code> steps_;
-  std::map<int64_t, Code> together_;  // by texts
+  std::map<size_t, Code> together_;  // by texts
   int64_t compiled_ = 0;
-  int64_t code_places_ = 0;  // of the caches that code on a GPU is for; 0 on a CPU
   bool is_profiled_ = false;
   Profile times_ = {};
   int64_t timed_ = 0;         // runs in times_
   int64_t timed_places_ = 0;  // of their caches
-  std::vector<Tensor> caches_;
+  Caches caches_;
   int64_t places_ = 0;
   std::vector<TokenId> tokens_;
 };
