@@ -9,7 +9,8 @@
 namespace hone {
 
 // Counts how the warps of blocks use memory. The threads of a warp note their accesses one after
-// the other. Those of a statement belong together, and so do the second ones of it, ....
+// the other. First accesses of a statement belong together, and so do the second ones of each
+// thread.
 class AccessCounter {
  public:
   // Null: it counts nothing.
@@ -17,7 +18,7 @@ class AccessCounter {
       : program_(program), counts_(counts) {}
 
   void next_thread() { visits_.clear(); }
-  // Of this many neighbours, from the element on.
+  // An access to this many neighbours, from the element on.
   void note(const void* statement, tile::BufferId buffer, size_t element, int64_t count);
   void end_warp();
 
