@@ -31,6 +31,12 @@ std::vector<Symbol> symbols_of(const HonecModel& model) {
   return hone::symbols_of(ports);
 }
 
+Kind kind_of(const HonecProgram& program) {
+  if (program.capability == 0) return Kind::program;
+  const bool is_exact = std::ranges::any_of(program.gpu, &GpuKernel::is_exact);
+  return is_exact ? Kind::exact_gpu_program : Kind::gpu_program;
+}
+
 // Objects or weights, each once, in the order in which they are met.
 struct Pieces {
   std::vector<std::string_view> all;
@@ -70,8 +76,7 @@ class HonecWriter {
     if (model.division)
       sections_.push_back({Kind::division, {keep(text_of(*model.division) + mesh)}});
     for (size_t i = 0; i < programs.size(); ++i)
-      sections_.push_back({programs[i].capability == 0 ? Kind::program : Kind::gpu_program,
-                           {keep(std::move(texts[i]))}});
+      sections_.push_back({kind_of(programs[i]), {keep(std::move(texts[i]))}});
     sections_.push_back({Kind::code, padded(objects_)});
     sections_.push_back({Kind::weights, padded(weights_)});
     HONE_TRY(lay_out(model.mesh.has_value()));
@@ -124,11 +129,13 @@ class HonecWriter {
                        .checksum = kind == Kind::weights ? 0 : checksum(pieces)});
       end = offset + bytes;
     }
-    const bool has_gpu = std::ranges::any_of(
-        sections_, [](const Part& part) { return part.kind == Kind::gpu_program; });
-    honec::Header header = {.version = has_mesh  ? honec::kMeshVersion
-                                       : has_gpu ? honec::kGpuVersion
-                                                 : honec::kVersion,
+    const auto has = [&](Kind kind) {
+      return std::ranges::find(sections_, kind, &Part::kind) != sections_.end();
+    };
+    honec::Header header = {.version = has_mesh                       ? honec::kMeshVersion
+                                       : has(Kind::exact_gpu_program) ? honec::kExactGpuVersion
+                                       : has(Kind::gpu_program)       ? honec::kGpuVersion
+                                                                      : honec::kVersion,
                             .sections = static_cast<uint32_t>(table.size()),
                             .file_bytes = static_cast<uint64_t>(end)};
     std::memcpy(header.magic, honec::kMagic, sizeof header.magic);
@@ -228,14 +235,14 @@ class HonecWriter {
       if (program.capability == 0)
         write(out, image.kernels[k], *image.kernels[k].object);
       else
-        write(out, image.kernels[k], program.gpu[k]);
+        write(out, image.kernels[k], program.gpu[k], kind_of(program) == Kind::exact_gpu_program);
     out.number(image.loops);
     HONE_TRY(write(out, image.commands, 0));
     return out.take();
   }
 
   // A kernel that has machine code runs on the CPU beside the GPU.
-  void write(Values& out, const image::Kernel& kernel, const GpuKernel& gpu) {
+  void write(Values& out, const image::Kernel& kernel, const GpuKernel& gpu, bool in_exact) {
     const bool is_on_cpu = kernel.object != nullptr;
     write(out, kernel, is_on_cpu ? *kernel.object : gpu.ptx);
     out.number(is_on_cpu ? 0 : gpu.capability);
@@ -245,6 +252,22 @@ class HonecWriter {
       for (int64_t number : {int64_t{phase.trip_of == TripOf::block}, phase.block_threads,
                              phase.shared_bytes, phase.scratch_bytes})
         out.number(number);
+    if (!in_exact) return;
+    out.number(gpu.is_exact ? 1 : 0);
+    for (const GpuPhase& phase : gpu.phases) {
+      out.count(phase.maps.size());
+      for (const GpuMap& map : phase.maps) write(out, map);
+    }
+  }
+
+  static void write(Values& out, const GpuMap& map) {
+    out.number(map.buffer);
+    out.text(name(map.dtype));
+    out.count(map.dims.size());
+    for (size_t i = 0; i < map.dims.size(); ++i) {
+      out.number(map.dims[i]);
+      out.number(map.box[i]);
+    }
   }
 
   void write(Values& out, const image::Kernel& kernel, const std::string& code) {

@@ -27,7 +27,8 @@ struct HonecProgram {
   std::string prices = {};          // Cost::version() of what the plan was made by
   const OpenImage* open = nullptr;  // instead of the image: for all sizes
   uint32_t unit = 0;                // a graph of a model of segments; a code of a division
-  // For a GPU of this capability or a later one; 0: for a CPU. The kernels are those of a GpuImage.
+  // For a GPU of this capability or a later one, or for it alone, if a kernel is; 0: for a CPU. The
+  // kernels are those of a GpuImage.
   int64_t capability = 0;
   std::span<const GpuKernel> gpu = {};
 

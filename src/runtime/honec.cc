@@ -24,8 +24,9 @@ namespace {
 constexpr int64_t kHeaderBytes = sizeof(honec::Header);
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::string_view kNames[] = {"metadata", "program",  "code",       "weights",
-                                         "segments", "division", "gpu program"};
+  constexpr std::string_view kNames[] = {
+      "metadata", "program",  "code",        "weights",
+      "segments", "division", "gpu program", "program for one GPU"};
   return kNames[static_cast<size_t>(kind) - 1];
 }
 
@@ -35,6 +36,12 @@ Kind kind_of(uint32_t i, uint32_t sections, std::optional<Kind> second) {
   if (i == 1 && second) return *second;
   if (i + 2 < sections) return Kind::program;
   return i + 2 == sections ? Kind::code : Kind::weights;
+}
+
+// Kinds that not all versions have.
+bool has_kind(uint32_t version, Kind for_gpu) {
+  return version == honec::kExactGpuVersion || version == honec::kMeshVersion ||
+         (version == honec::kGpuVersion && for_gpu == Kind::gpu_program);
 }
 
 bool are_zero(std::span<const std::byte> bytes) {
@@ -145,8 +152,9 @@ Status HonecFile::read_sections() {
     return bad_input("it is not a compiled model: it does not begin like one");
   if (!honec::has_version(header.version))
     return unsupported(
-               "it is a compiled model of version {}, but this hone reads versions {}, {} and {}",
-               header.version, honec::kVersion, honec::kMeshVersion, honec::kGpuVersion)
+               "it is a compiled model of version {}, but this hone reads versions {}, and {} to "
+               "{}",
+               header.version, honec::kVersion, honec::kMeshVersion, honec::kExactGpuVersion)
         .with_hint("compile the model again with this hone");
   version_ = header.version;
   if (header.file_bytes != bytes_.size())
@@ -173,9 +181,10 @@ Status HonecFile::read_sections() {
   int64_t end = kHeaderBytes + table_bytes;
   for (uint32_t i = 0; i < header.sections; ++i) {
     Kind kind = kind_of(i, header.sections, second);
-    const bool is_for_gpu = section_at(i).kind == static_cast<uint32_t>(Kind::gpu_program);
-    if (kind == Kind::program && is_for_gpu && header.version != honec::kVersion)
-      kind = Kind::gpu_program;
+    for (Kind for_gpu : {Kind::gpu_program, Kind::exact_gpu_program})
+      if (kind == Kind::program && section_at(i).kind == static_cast<uint32_t>(for_gpu) &&
+          has_kind(header.version, for_gpu))
+        kind = for_gpu;
     Status good = read_section(section_at(i), kind, end);
     if (!good.ok()) return std::move(good).error().within(fmt::format("section {}", i));
   }
@@ -208,6 +217,7 @@ Status HonecFile::read_section(const Section& section, Kind kind, int64_t& end) 
     case Kind::division: return read_division(content);
     case Kind::program: return read_head(content, honec::ProgramFor::cpu);
     case Kind::gpu_program: return read_head(content, honec::ProgramFor::gpu);
+    case Kind::exact_gpu_program: return read_head(content, honec::ProgramFor::exact_gpu);
     case Kind::code: code_ = content; return {};
     case Kind::weights: weights_ = content; return {};
   }
@@ -329,6 +339,7 @@ Status HonecFile::read_head(std::span<const std::byte> bytes, honec::ProgramFor 
   if (head.unit >= units) return in.at(fmt::format("there is no unit {}", head.unit));
   HONE_TRY(add_program({.unit = head.unit,
                         .capability = head.capability,
+                        .is_exact = device == honec::ProgramFor::exact_gpu,
                         .needs = head.needs,
                         .threads = head.threads,
                         .arena_bytes = largest(head.arena),
@@ -433,10 +444,12 @@ Result<size_t> HonecFile::choose_for_gpu(int64_t capability, const Instructions&
   HONE_CHECK(sizes < sizes_.size(), "sizes {} of {}", sizes, sizes_.size());
   Status has;
   int64_t least = 0;
+  bool is_exact = false;
   for (size_t i = 0; i < programs_.size(); ++i) {
     if (programs_[i].sizes != sizes || programs_[i].capability == 0) continue;
     least = programs_[i].capability;
-    if (least > capability) continue;
+    is_exact = programs_[i].is_exact;
+    if (least > capability || (is_exact && least != capability)) continue;
     has = check_has(machine, programs_[i].needs, "code of the CPU beside the GPU");
     if (has.ok()) return i;
   }
@@ -446,9 +459,8 @@ Result<size_t> HonecFile::choose_for_gpu(int64_t capability, const Instructions&
   if (least == 0)
     return placed(unsupported("the compiled code is for CPUs")
                       .with_hint(fmt::format("without --device cuda it runs; {}", way_out)));
-  return placed(unsupported("the compiled code is for GPUs of sm_{} and later, and this one is "
-                            "sm_{}",
-                            least, capability)
+  return placed(unsupported("the compiled code is for GPUs of sm_{} {}, and this one is sm_{}",
+                            least, is_exact ? "alone" : "and later", capability)
                     .with_hint(std::string(way_out)));
 }
 
@@ -491,8 +503,9 @@ Result<honec::ProgramContent> HonecFile::content(size_t program) const {
   };
   const auto weight = [&](uint32_t i, Type type) { return this->weight(i, type); };
   Cursor in(program_bytes_[program], "program");
-  const auto device =
-      programs_[program].capability == 0 ? honec::ProgramFor::cpu : honec::ProgramFor::gpu;
+  const auto device = programs_[program].capability == 0 ? honec::ProgramFor::cpu
+                      : programs_[program].is_exact      ? honec::ProgramFor::exact_gpu
+                                                         : honec::ProgramFor::gpu;
   Status good = honec::read_program(in, {static_cast<int64_t>(objects_.size()), object, weight},
                                     device, content);
   if (!good.ok()) return placed(std::move(good).error());

@@ -45,6 +45,7 @@ class HonecFile {
     // A graph of the model: 0, unless it has segments. Or a code of its division.
     uint32_t unit = 0;
     int64_t capability = 0;          // of the least GPU that runs it; 0: it is for a CPU
+    bool is_exact = false;           // no later GPU runs it
     Instructions needs;              // of the CPU, also of one beside a GPU
     int64_t threads = 1;             // that it was planned for; of a GPU: its SMs
     int64_t arena_bytes = 0;         // if sizes are open: for the largest; at most kDimLimit

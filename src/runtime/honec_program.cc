@@ -6,6 +6,7 @@
 #include "base/team.h"
 #include "base/text.h"
 #include "runtime/cuda/gpu_image.h"
+#include "runtime/cuda/gpu_map.h"
 #include "runtime/honec_layout.h"
 #include "target/target.h"
 #include "transport/transport.h"
@@ -186,9 +187,26 @@ Result<image::Kernel> read_kernel(Cursor& in, const ProgramParts& parts,
   return kernel;
 }
 
+Result<GpuMap> read_map(Cursor& in) {
+  GpuMap map;
+  map.buffer = HONE_TRY(in.number("the buffer of a map", 0, INT32_MAX));
+  const std::string type = HONE_TRY(in.text("an element type"));
+  const std::optional<DType> dtype = dtype_from_name(type);
+  if (!dtype) return in.at(fmt::format("there is no element type '{}'", excerpt(type)));
+  map.dtype = *dtype;
+  const int64_t rank = HONE_TRY(in.count("dims of a map", 2 * kNumber));
+  for (int64_t i = 0; i < rank; ++i) {
+    map.dims.push_back(HONE_TRY(in.number()));
+    map.box.push_back(HONE_TRY(in.number()));
+  }
+  if (const Status good = check_map(map, INT32_MAX); !good.ok()) return in.at(good.error().what());
+  return map;
+}
+
 // How a GPU launches a kernel that was read, whose object turns out to be PTX. Without phases, it
 // runs on the CPU, and its object is machine code.
-Result<GpuKernel> read_gpu_kernel(Cursor& in, image::Kernel& kernel, const Head& head) {
+Result<GpuKernel> read_gpu_kernel(Cursor& in, image::Kernel& kernel, const Head& head,
+                                  ProgramFor device) {
   GpuKernel gpu;
   gpu.capability = HONE_TRY(in.number("the capability of a kernel", 0, head.capability));
   if (gpu.capability == 0) return gpu;
@@ -203,6 +221,13 @@ Result<GpuKernel> read_gpu_kernel(Cursor& in, image::Kernel& kernel, const Head&
     for (int64_t* number : {&made.block_threads, &made.shared_bytes, &made.scratch_bytes})
       *number = HONE_TRY(in.number());
     if (const Status good = check_block(made, kMaxGpuShared); !good.ok()) return wrong(good);
+  }
+  if (device == ProgramFor::exact_gpu) {
+    gpu.is_exact = HONE_TRY(in.truth("whether one GPU alone runs a kernel"));
+    for (GpuPhase& phase : gpu.phases) {
+      const int64_t maps = HONE_TRY(in.count("maps", 3 * kNumber));
+      for (int64_t i = 0; i < maps; ++i) phase.maps.push_back(HONE_TRY(read_map(in)));
+    }
   }
   gpu.ptx = *std::exchange(kernel.object, nullptr);
   if (const Status good = check_code(gpu); !good.ok()) return wrong(good);
@@ -265,7 +290,7 @@ Result<Type> read_type(Cursor& in, const Symbols& symbols) {
 
 Result<Head> read_head(Cursor& in, ProgramFor device) {
   Head head;
-  if (device == ProgramFor::gpu)
+  if (device != ProgramFor::cpu)
     head.capability =
         HONE_TRY(in.number("the capability of a GPU", kMinCapability, kMaxCapability));
   head.unit = HONE_TRY(in.index("a unit"));
@@ -285,7 +310,7 @@ Result<Head> read_head(Cursor& in, ProgramFor device) {
   head.prices = HONE_TRY(in.text("the prices"));
   head.flushes_denormals = HONE_TRY(in.truth("whether denormals are 0"));
   head.symbols = HONE_TRY(read_symbols(in));
-  if (device == ProgramFor::gpu && !head.symbols.empty())
+  if (device != ProgramFor::cpu && !head.symbols.empty())
     return in.at("code for a GPU is for sizes that are numbers");
   for (std::vector<Type>* types : {&head.inputs, &head.outputs}) {
     const int64_t count = HONE_TRY(in.count("types", 2 * kNumber));
@@ -317,8 +342,8 @@ Status read_program(Cursor& in, const ProgramParts& parts, ProgramFor device,
   const int64_t kernels = HONE_TRY(in.count("kernels", 4 * kNumber));
   for (int64_t i = 0; i < kernels; ++i) {
     image.kernels.push_back(HONE_TRY(read_kernel(in, parts, head.needs)));
-    if (device == ProgramFor::gpu)
-      content.gpu.push_back(HONE_TRY(read_gpu_kernel(in, image.kernels.back(), head)));
+    if (device != ProgramFor::cpu)
+      content.gpu.push_back(HONE_TRY(read_gpu_kernel(in, image.kernels.back(), head, device)));
   }
   CommandReader commands(in);
   // A loop has a command that names it.

@@ -33,7 +33,7 @@ struct Head {
   std::vector<Dim> arena;
   int64_t capability = 0;  // of the least GPU that runs it; 0: it is for a CPU
 };
-enum class ProgramFor : uint8_t { cpu, gpu };
+enum class ProgramFor : uint8_t { cpu, gpu, exact_gpu };
 Result<Head> read_head(Cursor& in, ProgramFor device);
 
 Result<Symbols> read_symbols(Cursor& in);

@@ -252,7 +252,8 @@ std::string instructions_text(const Instructions& instructions) {
 
 std::string needs_text(const HonecFile::Program& program) {
   if (program.capability == 0) return instructions_text(program.needs);
-  const std::string gpu = fmt::format("sm_{}", program.capability);
+  const std::string gpu =
+      fmt::format("sm_{}{}", program.capability, program.is_exact ? " alone" : "");
   return program.needs == Instructions()
              ? gpu
              : fmt::format("{}, beside a CPU with {}", gpu, instructions_text(program.needs));

@@ -69,7 +69,7 @@ Result<std::vector<Result<GpuKernel>>> GpuRace::compile(
 Result<GpuKernel> GpuRace::compile_one(const KernelCandidate& candidate) {
   GpuKernel gpu =
       HONE_TRY(compile_for_gpu(candidate.kernel.tiles, target_.gpu->capability, kGpuSymbol));
-  HONE_TRY(make_cubin(*options_.device, gpu.ptx, store()));
+  HONE_TRY(make_cubin(*options_.device, {gpu.ptx, gpu.is_exact}, store()));
   return gpu;
 }
 

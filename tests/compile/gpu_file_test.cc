@@ -59,6 +59,12 @@ struct Code {
   Status back(const FakeCuda& cuda, GpuBacking& backing) {
     return backing.add(cuda, *compilation.program().value(), compilation.target());
   }
+  // As if the first kernel copied boxes of its first buffer.
+  Code& with_map() {
+    kernels[0].is_exact = true;
+    kernels[0].phases[0].maps = {{0, DType::bf16, {12, 72}, {8, 64}}};
+    return *this;
+  }
 };
 
 std::string bytes_of(std::span<const HonecProgram> programs) {
@@ -140,6 +146,22 @@ TEST(GpuFile, EachGpuTakesTheNewestCodeThatItRuns) {
   const HonecFile newest = file_of({newer.program()}).value();
   EXPECT_THAT(newest.choose_for_gpu(80, machine),
               refuses(ErrorCode::unsupported, "sm_90...sm_80...--target sm_80"));
+}
+
+TEST(GpuFile, CodeForOneGpuIsForItAlone) {
+  const FakeCuda cuda;
+  Code newer(mlp(), "sm_90"), older(mlp(), "sm_80");
+  const HonecFile file = file_of({newer.with_map().program(), older.program()}).value();
+  EXPECT_EQ(file.version(), honec::kExactGpuVersion);
+  EXPECT_EQ(file.gpu_image(0)->kernels, newer.kernels);
+  const Instructions machine = host_instructions().value();
+  EXPECT_EQ(file.choose_for_gpu(90, machine).value(), 0);
+  for (int64_t other : {100, 120, 89, 80})
+    EXPECT_EQ(file.choose_for_gpu(other, machine).value(), 1) << other;
+  EXPECT_EQ(needs_text(file.programs()[0]), "sm_90 alone");
+  const HonecFile newest = file_of({newer.program()}).value();
+  EXPECT_THAT(newest.choose_for_gpu(100, machine),
+              refuses(ErrorCode::unsupported, "sm_90 alone...sm_100...--target sm_80"));
 }
 
 TEST(GpuFile, MachinesWithoutTheDeviceAreToldWhatItNeeds) {
@@ -412,6 +434,23 @@ TEST(GpuFile, WhatNoGpuLaunchesIsRefusedByItsPlace) {
   EXPECT_TRUE(refused_with(code, [](GpuKernel&) {}).ok());
 }
 
+TEST(GpuFile, MapsThatNoDriverMakesAreRefusedByTheirPlace) {
+  Code code(mlp(), "sm_90");
+  code.with_map();
+  const auto map = [&](const std::function<void(GpuMap&)>& change) {
+    return refused_with(code, [&](GpuKernel& kernel) { change(kernel.phases[0].maps[0]); });
+  };
+  EXPECT_TRUE(map([](GpuMap&) {}).ok());
+  EXPECT_THAT(map([](GpuMap& one) { one.buffer = -1; }),
+              refuses(ErrorCode::bad_input, "program, byte...buffer of a map is -1"));
+  EXPECT_THAT(map([](GpuMap& one) { one.box[0] = 257; }),
+              refuses(ErrorCode::bad_input, "program, byte...257"));
+  EXPECT_THAT(map([](GpuMap& one) { one.dims[1] = INT64_MAX; }),
+              refuses(ErrorCode::bad_input, "program, byte...dim 1"));
+  EXPECT_THAT(map([](GpuMap& one) { one.dims.clear(), one.box.clear(); }),
+              refuses(ErrorCode::bad_input, "program, byte...0 dims"));
+}
+
 // The table of a file, to be changed and sealed again.
 struct Table {
   std::string bytes;
@@ -468,7 +507,14 @@ TEST(GpuFile, DamageIsFound) {
     Table table = good;  // whose code did not say how its buffers lie
     table.header.version = 6;
     EXPECT_THAT(parse(table.sealed()),
-                refuses(ErrorCode::unsupported, "version 6...8...compile the model again"));
+                refuses(ErrorCode::unsupported, "version 6...9...compile the model again"));
+  }
+  {
+    Table table = good;  // whose kernels say nothing of maps
+    table.sections[1].kind = static_cast<uint32_t>(honec::Kind::exact_gpu_program);
+    EXPECT_THAT(parse(table.sealed()), refuses(ErrorCode::bad_input, "section 1...kind is 8"));
+    table.header.version = honec::kExactGpuVersion;
+    EXPECT_THAT(parse(table.sealed())->gpu_image(0), refuses(ErrorCode::bad_input, "program"));
   }
   for (int64_t capability : {0, 79, 1000}) {
     Table table = good;
@@ -480,13 +526,16 @@ TEST(GpuFile, DamageIsFound) {
 TEST(GpuFile, HostileProgramsAreRefusedOrCheckedWhenLoaded) {
   const FakeCuda cuda;
   const auto device = cuda.device().value();
-  Code code(mlp(), "sm_80");
-  const std::vector<HonecProgram> programs = {code.program()};
-  const Table good(bytes_of(programs));
+  Code plain(mlp(), "sm_80"), with_map(mlp(), "sm_90");
+  std::vector<Table> good;
+  for (Code* code : {&plain, &with_map.with_map()}) {
+    const std::vector<HonecProgram> programs = {code->program()};
+    good.emplace_back(bytes_of(programs));
+  }
   Rng rng(3);
   int read = 0;
-  for (int time = 0; time < 1500; ++time) {
-    Table table = good;
+  for (size_t time = 0; time < 2000; ++time) {
+    Table table = good[time % 2];
     const honec::Section& section = table.sections[rng.below(2)];
     for (uint64_t changes = 1 + rng.below(3); changes > 0; --changes) {
       const size_t at = section.offset + rng.below(section.bytes);

@@ -54,6 +54,7 @@ Status GpuBacking::add_code(const FakeCuda& cuda, const GpuKernel& shown, const 
     backing.symbols = static_cast<int>(symbols_of(form).size());
     backing.cpu_scratch_bytes = scratch_layout(form).bytes.value();
     backing.thread_scratch_bytes = phase.scratch_bytes;
+    backing.maps = phase.maps;
     cuda.add(shown.ptx, phase.symbol, backing);
   }
   return {};

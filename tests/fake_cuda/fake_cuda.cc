@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/hash.h"
+#include "tests/fake_cuda/fake_map.h"
 #include "tests/fake_cuda/machine.h"
 
 // The functions of the driver. Their contracts are those of its manual, as far as hone uses them.
@@ -298,6 +300,32 @@ Code cuFuncSetAttribute(Function function, int attribute, int value) {
   return kGood;
 }
 
+Code cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* base, const uint64_t* dims,
+                            const uint64_t* strides, const uint32_t* box, const uint32_t* steps,
+                            int interleave, int swizzle, int promotion, int fill) {
+  FAKE_BEGIN(false);
+  if (reinterpret_cast<uintptr_t>(map) % hone::kMapAlignment != 0)
+    return machine.fault(kInvalidValue, "a map that is not aligned");
+  if (interleave != 0 || swizzle != 3 || promotion < 0 || promotion > 3 || fill != 0)
+    return machine.fault(kInvalidValue, "a map of a kind that the fake does not have");
+  FakeMap made;
+  made.type = type;
+  made.address = reinterpret_cast<Address>(base);
+  made.rank = rank;
+  for (unsigned i = 0; i < std::min(rank, FakeMap::kMostDims); ++i) {
+    if (dims[i] > UINT32_MAX || steps[i] != 1)
+      return machine.fault(kInvalidValue, "a map with wrong dims");
+    made.dims[i] = static_cast<uint32_t>(dims[i]);
+    made.box[i] = box[i];
+    if (i + 1 < rank) made.strides[i] = strides[i];
+  }
+  if (std::string wrong = fault_of_map(made); !wrong.empty())
+    return machine.fault(kInvalidValue, std::move(wrong));
+  std::memset(map, 0, hone::kMapBytes);
+  std::memcpy(map, &made, sizeof made);
+  return kGood;
+}
+
 Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                     Stream stream, void** parameters, void** extra) {
@@ -309,9 +337,17 @@ Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigne
   if (shared > kernel.shared_bytes)
     return machine.fault(kInvalidValue, "more shared memory than the function may have");
   if (extra != nullptr) return machine.fault(kInvalidValue, "extra parameters");
+  const auto before = static_cast<size_t>(kernel.backing.buffers + kernel.backing.symbols + 1);
+  const std::vector<hone::GpuMap>& maps = kernel.backing.maps;
   std::vector<uint64_t> words;
-  for (int i = 0; i < kernel.backing.buffers + kernel.backing.symbols + 3; ++i)
-    words.push_back(*static_cast<const uint64_t*>(parameters[i]));
+  for (size_t i = 0; i < before + maps.size() + 2; ++i)
+    if (i < before || i >= before + maps.size())
+      words.push_back(*static_cast<const uint64_t*>(parameters[i]));
+  for (size_t m = 0; m < maps.size(); ++m)
+    if (std::string wrong = fault_of_parameter(parameters[before + m], maps[m],
+                                               words[static_cast<size_t>(maps[m].buffer)]);
+        !wrong.empty())
+      return machine.fault(kInvalidValue, std::move(wrong));
   return machine.enqueue(stream, [&machine, kernel, words, all = threads * grid_x] {
     return machine.run(kernel, words, all);
   });
@@ -324,6 +360,7 @@ Code cuLinkCreate_v2(unsigned options, int* names, void** values, Link* link) {
     if (names[i] == hone::cuda::kErrorLog) made->log = static_cast<char*>(values[i]);
     if (names[i] == hone::cuda::kErrorLogBytes)
       made->log_bytes = reinterpret_cast<size_t>(values[i]);
+    if (names[i] == hone::cuda::kTarget) made->target = reinterpret_cast<int64_t>(values[i]);
   }
   machine.links.insert(made);
   ++machine.counts.links;
@@ -333,7 +370,8 @@ Code cuLinkCreate_v2(unsigned options, int* names, void** values, Link* link) {
   return kGood;
 }
 
-// Refuses a text that has the word "refused", and that of a kernel with this fate.
+// Refuses a text that has the word "refused", that of a kernel with this fate, and one for a chip
+// that the target is not.
 Code cuLinkAddData_v2(Link link, int type, void* data, size_t bytes, const char*, unsigned, int*,
                       void**) {
   FAKE_BEGIN(true);
@@ -342,7 +380,9 @@ Code cuLinkAddData_v2(Link link, int type, void* data, size_t bytes, const char*
   if (type != hone::cuda::kLinkPtx || bytes == 0 || text[bytes - 1] != '\0')
     return machine.fault(kInvalidValue, "PTX without a zero at its end");
   one.ptx = text;
+  const bool is_exact = one.ptx.find(".target sm_90a") != std::string::npos;
   const bool is_refused = one.ptx.find("refused") != std::string::npos ||
+                          (is_exact && one.target != hone::cuda::kExactTarget + 90) ||
                           machine.is_refused(hone::hash_string(one.ptx));
   if (!is_refused) return kGood;
   if (one.log != nullptr) std::strncpy(one.log, "ptxas error: line 1", one.log_bytes);

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
+#include "runtime/cuda/gpu_kernel.h"
 #include "runtime/kernel_abi.h"
 
 // A library with the functions of NVIDIA's driver, for tests. Memory of its GPU is memory of the
@@ -59,6 +61,7 @@ struct Backing {
   int64_t thread_scratch_bytes = 0;  // GpuPhase::scratch_bytes
   int64_t works = 1;                 // microseconds that a launch takes
   int64_t trips = 0;                 // each launch has all of these; 0: those that it says
+  std::vector<GpuMap> maps = {};     // GpuPhase::maps; each launch is held against them
   Fate fate = {};
 };
 

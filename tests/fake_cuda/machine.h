@@ -54,6 +54,7 @@ struct FakeModule {
 };
 struct FakeLink {
   std::string ptx, cubin;
+  int64_t target = 0;  // 0: that of the device
   char* log = nullptr;
   size_t log_bytes = 0;
 };

@@ -597,8 +597,9 @@ TEST(Cubins, AreMadeOnceAndKept) {
   EXPECT_THAT(kept.begin()->first, says("sm_90, driver 12040...adds a number"));
   std::vector<std::string> texts;
   for (int i = 0; i < 40; ++i) texts.push_back(fmt::format(".version 7.0 // {}", i));
-  const std::vector<std::string_view> views(texts.begin(), texts.end());
-  const std::vector<std::string> cubins = make_cubins(*device, views, {}).value();
+  std::vector<PtxText> codes;
+  for (const std::string& text : texts) codes.push_back({.text = text});
+  const std::vector<std::string> cubins = make_cubins(*device, codes, {}).value();
   for (size_t i = 0; i < cubins.size(); ++i)
     for (size_t j = 0; j < i; ++j) EXPECT_NE(cubins[i], cubins[j]);
 }

@@ -19,12 +19,15 @@ class Linking {
   }
   Linking(const Linking&) = delete;
 
-  Result<std::string> cubin(std::string_view ptx) {
-    std::string text(ptx);  // the driver wants a zero behind it
-    int names[] = {cuda::kErrorLog, cuda::kErrorLogBytes};
-    void* values[] = {log_.data(), reinterpret_cast<void*>(log_.size() - 1)};
+  // Code for one chip needs to say so: else the target is one that later chips have, too.
+  Result<std::string> cubin(const PtxText& ptx) {
+    std::string text(ptx.text);  // the driver wants a zero behind it
+    int names[] = {cuda::kErrorLog, cuda::kErrorLogBytes, cuda::kTarget};
+    void* values[] = {log_.data(), reinterpret_cast<void*>(log_.size() - 1),
+                      reinterpret_cast<void*>(cuda::kExactTarget + device_.capability())};
     const cuda::Functions& call = device_.call();
-    HONE_TRY(device_.check(call.cuLinkCreate_v2(2, names, values, &link_), "began to compile"));
+    HONE_TRY(device_.check(call.cuLinkCreate_v2(ptx.is_exact ? 3 : 2, names, values, &link_),
+                           "began to compile"));
     HONE_TRY(with_log(call.cuLinkAddData_v2(link_, cuda::kLinkPtx, text.data(), text.size() + 1,
                                             "kernel", 0, nullptr, nullptr)));
     void* code = nullptr;
@@ -53,9 +56,9 @@ std::string cubin_key(const CudaDevice& device, std::string_view ptx) {
                      device.driver().version(), ptx);
 }
 
-Result<std::string> make_cubin(const CudaDevice& device, std::string_view ptx,
+Result<std::string> make_cubin(const CudaDevice& device, const PtxText& ptx,
                                const CubinStore& store) {
-  const std::string key = cubin_key(device, ptx);
+  const std::string key = cubin_key(device, ptx.text);
   if (store.find)
     if (std::optional<std::string> kept = store.find(key)) return *std::move(kept);
   HONE_TRY(device.enter());
@@ -65,7 +68,7 @@ Result<std::string> make_cubin(const CudaDevice& device, std::string_view ptx,
 }
 
 Result<std::vector<std::string>> make_cubins(const CudaDevice& device,
-                                             std::span<const std::string_view> texts,
+                                             std::span<const PtxText> texts,
                                              const CubinStore& store) {
   const auto count = static_cast<int64_t>(texts.size());
   std::vector<std::optional<Result<std::string>>> made(texts.size());

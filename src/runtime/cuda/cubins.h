@@ -20,13 +20,19 @@ struct CubinStore {
 // All that the machine code of a PTX text depends on. Its first line is for people.
 std::string cubin_key(const CudaDevice& device, std::string_view ptx);
 
+// A text of PTX, and whether it is for the GPU's capability alone.
+struct PtxText {
+  std::string_view text;
+  bool is_exact = false;
+};
+
 // The machine code of a text, from the store or by the driver's compiler. The error of a text that
 // the driver refuses has the driver's log.
-Result<std::string> make_cubin(const CudaDevice& device, std::string_view ptx,
+Result<std::string> make_cubin(const CudaDevice& device, const PtxText& ptx,
                                const CubinStore& store);
 // The same of each text, on several threads. The first error ends it.
 Result<std::vector<std::string>> make_cubins(const CudaDevice& device,
-                                             std::span<const std::string_view> texts,
+                                             std::span<const PtxText> texts,
                                              const CubinStore& store);
 
 // Machine code on a GPU, for as long as this lives.

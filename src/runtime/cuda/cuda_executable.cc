@@ -1,11 +1,13 @@
 #include "runtime/cuda/cuda_executable.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "runtime/cuda/gpu_map.h"
 #include "runtime/cuda/host_kernels.h"
 #include "runtime/script.h"
 #include "target/gpu.h"
@@ -124,14 +126,11 @@ class CudaExecutable::Run {
     for (uint32_t i = 0; i < now.pointers; ++i) words_.push_back(address(now.pointer + i));
     for (uint32_t i = now.symbols; i < now.last_symbol; ++i)
       words_.push_back(static_cast<uint64_t>(script_.symbols[i]));
-    const size_t trips = words_.size() + 1;
-    words_.insert(words_.end(), {of_.scratch_, 0, 0});
-    parameters_.clear();
-    for (uint64_t& word : words_) parameters_.push_back(&word);
+    words_.push_back(of_.scratch_);
     for (uint32_t i = now.first; i < now.last; ++i) {
       if (script_.phases[i].trips == 0) continue;
-      words_[trips + 1] = static_cast<uint64_t>(script_.phases[i].trips);
       const Phase& phase = of_.phases_[i];
+      HONE_TRY(set_parameters(phase.phase, static_cast<uint64_t>(script_.phases[i].trips)));
       HONE_TRY(of_.device_->check(
           call_.cuLaunchKernel(phase.function, phase.blocks, 1, 1,
                                static_cast<unsigned>(phase.phase.block_threads), 1, 1,
@@ -139,6 +138,20 @@ class CudaExecutable::Run {
                                parameters_.data(), nullptr),
           what(now)));
     }
+    return {};
+  }
+
+  // Maps are of the addresses of this launch, which the driver copies with it.
+  Status set_parameters(const GpuPhase& phase, uint64_t trips) {
+    parameters_.clear();
+    for (uint64_t& word : words_) parameters_.push_back(&word);
+    maps_.clear();
+    for (const GpuMap& map : phase.maps)
+      maps_.push_back(
+          HONE_TRY(map_parameter(*of_.device_, map, words_[static_cast<size_t>(map.buffer)])));
+    for (MapParameter& map : maps_) parameters_.push_back(&map);
+    trips_of_launch_ = {0, trips};
+    for (uint64_t& trip : trips_of_launch_) parameters_.push_back(&trip);
     return {};
   }
 
@@ -178,9 +191,12 @@ class CudaExecutable::Run {
   const Script& script_;
   const cuda::Functions& call_;
   const RunOptions& options_;
-  std::vector<int64_t> trips_;     // of each loop
-  std::vector<uint64_t> words_;    // of a launch: addresses, symbols, scratch, begin, end
-  std::vector<void*> parameters_;  // where they stand
+  std::vector<int64_t> trips_;  // of each loop
+  // The parameters of a launch, and where they stand.
+  std::vector<uint64_t> words_;  // addresses, symbols, scratch
+  std::vector<MapParameter> maps_;
+  std::array<uint64_t, 2> trips_of_launch_ = {};  // begin, end
+  std::vector<void*> parameters_;
 };
 
 // ---- Loading -----------------------------------------------------------------------------------
@@ -219,6 +235,7 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
   find_residents(options.resident);
   HONE_TRY(load_code(image, options.cubins));
   HONE_TRY(check_alignment());
+  HONE_TRY(check_maps());
   HONE_TRY(allocate(image));
   const bool needs_cpu =
       std::ranges::any_of(phases_, [](const Phase& one) { return one.function == nullptr; });
@@ -267,9 +284,9 @@ Status CudaExecutable::check_kernels(const GpuImage& image) const {
       return bad_input("its code has {} phases, not {}", code.phases.size(),
                        kernels[k].phases.size())
           .within(place);
-    if (code.capability > device_->capability())
-      return unsupported("it is for sm_{}, and the GPU '{}' is sm_{}", code.capability,
-                         device_->name(), device_->capability())
+    if (!runs_on(code, device_->capability()))
+      return unsupported("it is for sm_{}{}, and the GPU '{}' is sm_{}", code.capability,
+                         code.is_exact ? " alone" : "", device_->name(), device_->capability())
           .within(place);
     Status good = check_code(code);
     for (const GpuPhase& phase : code.phases)
@@ -289,11 +306,11 @@ Status CudaExecutable::check_script() const {
 
 Status CudaExecutable::load_code(const GpuImage& image, const CubinStore& store) {
   std::map<std::string_view, size_t> known;  // texts
-  std::vector<std::string_view> texts;
+  std::vector<PtxText> texts;
   for (size_t k = 0; k < image.kernels.size(); ++k)
     if (!image.image.kernels[k].object &&
         known.try_emplace(image.kernels[k].ptx, texts.size()).second)
-      texts.push_back(image.kernels[k].ptx);
+      texts.push_back({image.kernels[k].ptx, image.kernels[k].is_exact});
   for (const std::string& cubin : HONE_TRY(make_cubins(*device_, texts, store)))
     modules_.push_back(HONE_TRY(CudaModule::load(device_, cubin)));
   for (size_t k = 0; k < image.kernels.size(); ++k) {
@@ -329,6 +346,27 @@ Status CudaExecutable::check_alignment() const {
             .within(fmt::format("command '{}'", excerpt(script_->origins[one.origin].command)))
             .with_hint("'hone compile' makes code for it");
     }
+  }
+  return {};
+}
+
+// The driver makes maps of whatever it is told.
+Status CudaExecutable::check_maps() const {
+  const auto check = [&](const Instruction& one, const GpuMap& map) -> Status {
+    HONE_TRY(check_map(map, one.pointers));
+    const Script::Pointer& pointer =
+        script_->pointers[one.pointer + static_cast<uint32_t>(map.buffer)];
+    if (pointer.bytes == bytes_of(map)) return {};
+    return bad_input("a map of buffer {} is of {} bytes, and the buffer has {}", map.buffer,
+                     bytes_of(map), pointer.bytes);
+  };
+  for (const Instruction& one : script_->instructions) {
+    if (one.kind != InstructionKind::launch) continue;
+    for (uint32_t i = one.first; i < one.last; ++i)
+      for (const GpuMap& map : phases_[i].phase.maps)
+        if (Status good = check(one, map); !good.ok())
+          return std::move(good).error().within(
+              fmt::format("command '{}'", excerpt(script_->origins[one.origin].command)));
   }
   return {};
 }

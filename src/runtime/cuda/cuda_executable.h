@@ -106,6 +106,7 @@ class CudaExecutable final : public Runnable {
   bool is_straight() const;
   Status load_code(const GpuImage& image, const CubinStore& store);
   Status check_alignment() const;
+  Status check_maps() const;
   Status allocate(const GpuImage& image);
   Result<cuda::GraphRun> graph_of(const Addresses& bases) const;
   Result<cuda::GraphRun> made_graph(const Addresses& bases) const;

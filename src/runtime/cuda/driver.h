@@ -37,57 +37,65 @@ inline constexpr int kMaxDynamicShared = 8;  // an attribute of a function: byte
 inline constexpr unsigned kNotWithNull = 1;  // a stream that does not wait for the null stream
 inline constexpr int kCaptureOfThread = 1;   // other threads go on as they like
 inline constexpr int kLinkPtx = 1;
-// Options of the driver's compiler: where its errors go, and how many bytes there are.
-inline constexpr int kErrorLog = 5, kErrorLogBytes = 6;
+// Tensor maps: the types of elements, boxes whose rows of 128 bytes are swizzled, and promotion of
+// what a box takes from memory to 128 bytes.
+inline constexpr int kMapF16 = 6, kMapF32 = 7, kMapBf16 = 9;
+inline constexpr int kNotInterleaved = 0, kSwizzle128 = 3, kPromote128 = 2, kFillZeros = 0;
+// Options of the driver's compiler: where its errors go, how many bytes there are, and the chip.
+inline constexpr int kErrorLog = 5, kErrorLogBytes = 6, kTarget = 9;
+inline constexpr int64_t kExactTarget = 1 << 16;  // and ten times the capability
 inline constexpr int64_t kFreeShared = 48 << 10;  // more has to be asked for
 
 // Every function that hone calls: the name under which the library has it, and its parameters.
-#define HONE_CUDA_FUNCTIONS(X)                                                              \
-  X(cuInit, (unsigned flags))                                                               \
-  X(cuDriverGetVersion, (int* version))                                                     \
-  X(cuGetErrorName, (Code code, const char** text))                                         \
-  X(cuGetErrorString, (Code code, const char** text))                                       \
-  X(cuDeviceGetCount, (int* count))                                                         \
-  X(cuDeviceGet, (Device * device, int number))                                             \
-  X(cuDeviceGetName, (char* text, int bytes, Device device))                                \
-  X(cuDeviceGetAttribute, (int* value, int attribute, Device device))                       \
-  X(cuDeviceTotalMem_v2, (size_t* bytes, Device device))                                    \
-  X(cuDevicePrimaryCtxRetain, (Context * context, Device device))                           \
-  X(cuDevicePrimaryCtxRelease_v2, (Device device))                                          \
-  X(cuCtxSetCurrent, (Context context))                                                     \
-  X(cuMemGetInfo_v2, (size_t* free, size_t* all))                                           \
-  X(cuMemAlloc_v2, (Address * memory, size_t bytes))                                        \
-  X(cuMemFree_v2, (Address memory))                                                         \
-  X(cuMemsetD8Async, (Address to, unsigned char value, size_t bytes, Stream stream))        \
-  X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))      \
-  X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))            \
-  X(cuMemcpyDtoDAsync_v2, (Address to, Address from, size_t bytes, Stream stream))          \
-  X(cuModuleLoadDataEx,                                                                     \
-    (Module * module, const void* code, unsigned options, int* names, void** values))       \
-  X(cuModuleUnload, (Module module))                                                        \
-  X(cuModuleGetFunction, (Function * function, Module module, const char* name))            \
-  X(cuFuncSetAttribute, (Function function, int attribute, int value))                      \
-  X(cuStreamCreate, (Stream * stream, unsigned flags))                                      \
-  X(cuStreamDestroy_v2, (Stream stream))                                                    \
-  X(cuStreamSynchronize, (Stream stream))                                                   \
-  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                     \
-  X(cuStreamEndCapture, (Stream stream, Graph * graph))                                     \
-  X(cuLaunchKernel, (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,  \
-                     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, \
-                     Stream stream, void** parameters, void** extra))                       \
-  X(cuGraphInstantiateWithFlags, (GraphRun * run, Graph graph, unsigned long long flags))   \
-  X(cuGraphLaunch, (GraphRun run, Stream stream))                                           \
-  X(cuGraphDestroy, (Graph graph))                                                          \
-  X(cuGraphExecDestroy, (GraphRun run))                                                     \
-  X(cuEventCreate, (Event * event, unsigned flags))                                         \
-  X(cuEventDestroy_v2, (Event event))                                                       \
-  X(cuEventRecord, (Event event, Stream stream))                                            \
-  X(cuEventSynchronize, (Event event))                                                      \
-  X(cuEventElapsedTime, (float* milliseconds, Event from, Event to))                        \
-  X(cuLinkCreate_v2, (unsigned options, int* names, void** values, Link* link))             \
-  X(cuLinkAddData_v2, (Link link, int type, void* data, size_t bytes, const char* name,     \
-                       unsigned options, int* names, void** values))                        \
-  X(cuLinkComplete, (Link link, void** cubin, size_t* bytes))                               \
+#define HONE_CUDA_FUNCTIONS(X)                                                                     \
+  X(cuInit, (unsigned flags))                                                                      \
+  X(cuDriverGetVersion, (int* version))                                                            \
+  X(cuGetErrorName, (Code code, const char** text))                                                \
+  X(cuGetErrorString, (Code code, const char** text))                                              \
+  X(cuDeviceGetCount, (int* count))                                                                \
+  X(cuDeviceGet, (Device * device, int number))                                                    \
+  X(cuDeviceGetName, (char* text, int bytes, Device device))                                       \
+  X(cuDeviceGetAttribute, (int* value, int attribute, Device device))                              \
+  X(cuDeviceTotalMem_v2, (size_t* bytes, Device device))                                           \
+  X(cuDevicePrimaryCtxRetain, (Context * context, Device device))                                  \
+  X(cuDevicePrimaryCtxRelease_v2, (Device device))                                                 \
+  X(cuCtxSetCurrent, (Context context))                                                            \
+  X(cuMemGetInfo_v2, (size_t* free, size_t* all))                                                  \
+  X(cuMemAlloc_v2, (Address * memory, size_t bytes))                                               \
+  X(cuMemFree_v2, (Address memory))                                                                \
+  X(cuMemsetD8Async, (Address to, unsigned char value, size_t bytes, Stream stream))               \
+  X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))             \
+  X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))                   \
+  X(cuMemcpyDtoDAsync_v2, (Address to, Address from, size_t bytes, Stream stream))                 \
+  X(cuModuleLoadDataEx,                                                                            \
+    (Module * module, const void* code, unsigned options, int* names, void** values))              \
+  X(cuModuleUnload, (Module module))                                                               \
+  X(cuModuleGetFunction, (Function * function, Module module, const char* name))                   \
+  X(cuFuncSetAttribute, (Function function, int attribute, int value))                             \
+  X(cuTensorMapEncodeTiled, (void* map, int type, unsigned rank, void* base, const uint64_t* dims, \
+                             const uint64_t* strides, const uint32_t* box, const uint32_t* steps,  \
+                             int interleave, int swizzle, int promotion, int fill))                \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                             \
+  X(cuStreamDestroy_v2, (Stream stream))                                                           \
+  X(cuStreamSynchronize, (Stream stream))                                                          \
+  X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                            \
+  X(cuStreamEndCapture, (Stream stream, Graph * graph))                                            \
+  X(cuLaunchKernel, (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,         \
+                     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,        \
+                     Stream stream, void** parameters, void** extra))                              \
+  X(cuGraphInstantiateWithFlags, (GraphRun * run, Graph graph, unsigned long long flags))          \
+  X(cuGraphLaunch, (GraphRun run, Stream stream))                                                  \
+  X(cuGraphDestroy, (Graph graph))                                                                 \
+  X(cuGraphExecDestroy, (GraphRun run))                                                            \
+  X(cuEventCreate, (Event * event, unsigned flags))                                                \
+  X(cuEventDestroy_v2, (Event event))                                                              \
+  X(cuEventRecord, (Event event, Stream stream))                                                   \
+  X(cuEventSynchronize, (Event event))                                                             \
+  X(cuEventElapsedTime, (float* milliseconds, Event from, Event to))                               \
+  X(cuLinkCreate_v2, (unsigned options, int* names, void** values, Link* link))                    \
+  X(cuLinkAddData_v2, (Link link, int type, void* data, size_t bytes, const char* name,            \
+                       unsigned options, int* names, void** values))                               \
+  X(cuLinkComplete, (Link link, void** cubin, size_t* bytes))                                      \
   X(cuLinkDestroy, (Link link))
 
 struct Functions {
