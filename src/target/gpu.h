@@ -19,6 +19,7 @@ struct Gpu {
 };
 
 inline constexpr int64_t kWarpLanes = 32;
-inline constexpr int64_t kMinCapability = 80;  // older ones lack asynchronous copies
+inline constexpr int64_t kGroupCapability = 90;  // the only one whose warpgroups multiply
+inline constexpr int64_t kMinCapability = 80;    // older ones lack asynchronous copies
 
 }  // namespace hone

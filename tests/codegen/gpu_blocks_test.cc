@@ -21,12 +21,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-size_t count(const std::string& text, std::string_view word) {
-  size_t n = 0;
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
-  return n;
-}
-
 TEST(GpuBlocks, RowsStayInRegistersAndWarpsExchangeThem) {
   const TileProgram program = parse_tiles(kBlockSoftmax).value();
   for (int64_t capability : {80, 90}) {

@@ -21,14 +21,28 @@ inline const char* assembler() {
   return path == nullptr || *path == 0 ? nullptr : path;
 }
 
+// How often the text has the word.
+inline size_t count(const std::string& text, std::string_view word) {
+  size_t n = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+// The name of the chip for which NVIDIA's tools take the code.
+inline std::string chip_of(int64_t capability, bool is_exact) {
+  return fmt::format("sm_{}{}", capability, is_exact ? "a" : "");
+}
+
 // Says what the assembler has against the text for a GPU; "" if nothing.
-inline std::string assembler_says(const std::string& ptx, int64_t capability) {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() /
-                                     fmt::format("hone_{}_{}.ptx", ::getpid(), capability);
+inline std::string assembler_says(const std::string& ptx, int64_t capability,
+                                  bool is_exact = false) {
+  const std::string chip = chip_of(capability, is_exact);
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("hone_{}_{}.ptx", ::getpid(), chip);
   const std::string cubin = path.native() + ".cubin";
   if (!write_file_atomic(path, ptx).ok()) return "error: its file cannot be written";
-  const Result<ProcessResult> done = run_process(
-      assembler(), {fmt::format("-arch=sm_{}", capability), path.native(), "-o", cubin});
+  const Result<ProcessResult> done =
+      run_process(assembler(), {"-arch=" + chip, path.native(), "-o", cubin});
   std::filesystem::remove(path);
   std::filesystem::remove(cubin);
   if (!done.ok()) return done.error().to_string();
@@ -56,7 +70,8 @@ inline std::string fault_of(const std::string& line) {
 // Facts that hold for every kernel.
 inline void expect_facts(const GpuKernel& kernel, const TileProgram& program, int64_t capability) {
   EXPECT_EQ(kernel.capability, capability);
-  EXPECT_NE(kernel.ptx.find(fmt::format(".target sm_{}", capability)), std::string::npos);
+  EXPECT_NE(kernel.ptx.find(fmt::format(".target {}\n", chip_of(capability, kernel.is_exact))),
+            std::string::npos);
   EXPECT_EQ(kernel.ptx.find("__nv_"), std::string::npos);
   EXPECT_EQ(kernel.ptx.find(".extern .func"), std::string::npos);
   ASSERT_EQ(kernel.phases.size(), program.phases.size());
@@ -75,7 +90,8 @@ inline void expect_facts(const GpuKernel& kernel, const TileProgram& program, in
     begin = end == std::string::npos ? kernel.ptx.size() : end + 1;
   }
   if (testing::Test::HasFailure()) return;
-  if (assembler() != nullptr) EXPECT_EQ(assembler_says(kernel.ptx, capability), "");
+  if (assembler() != nullptr)
+    EXPECT_EQ(assembler_says(kernel.ptx, capability, kernel.is_exact), "");
 }
 
 inline void expect_compiles(const TileProgram& program, int64_t capability) {

@@ -45,11 +45,12 @@ void expect_accurate(const Graph& graph, const Runnable& code) {
   }
 }
 
-void expect_right(const Graph& graph) {
+void expect_right(const Graph& graph, CompileOptions options = {}) {
   SCOPED_TRACE(graph.name());
   const FakeCuda cuda;
   GpuBacking backing;
-  Compilation code(graph, card(), {.device = cuda.device().value()});
+  options.device = cuda.device().value();
+  Compilation code(graph, card(), options);
   const Status added = backing.add(cuda, *code.program().value(), card());
   ASSERT_TRUE(added.ok()) << added.error().to_string();
   const Result<std::shared_ptr<const Runnable>> runnable = code.runnable();
@@ -79,6 +80,37 @@ TEST(GpuModel, ReducesAndMovesData) {
       return %s, %t, %r
     })")
                    .value());
+}
+
+// Products of halves by warpgroups: their maps are made for each launch, and held against what the
+// kernel was made for.
+TEST(GpuModel, WarpgroupsOfHopperMultiply) {
+  const Graph graph = parse_graph(R"(
+    graph @groups(%x: bf16[100, 200], %v: bf16[136, 200], %w: bf16[136, 72]) {
+      %h = dot %x, %v {lhs_contract = [1], rhs_contract = [1]}
+      %y = dot %h, %w {lhs_contract = [1], rhs_contract = [0]}
+      return %y
+    })")
+                          .value();
+  CompileOptions options;
+  options.revise = [](const Graph&, Plan plan, const Target&) -> Result<Plan> {
+    for (auto& [hash, schedule] : plan.schedule)
+      schedule.own = BlockTilesFields{.rows = 64,
+                                      .columns = 128,
+                                      .depth = 64,
+                                      .products = Products::matrix,
+                                      .ahead = 2,
+                                      .groups = 1};
+    return plan;
+  };
+  Compilation code(graph, card(), options);
+  ASSERT_TRUE(code.kernels().ok());
+  ASSERT_EQ(code.gpu_kernels().size(), 2U);
+  for (const GpuKernel& kernel : code.gpu_kernels()) {
+    EXPECT_TRUE(kernel.is_exact);
+    EXPECT_EQ(kernel.phases.at(0).maps.size(), 2U);
+  }
+  expect_right(graph, options);
 }
 
 TEST(GpuModel, ThreadsDivideKernelsThatHaveNoVectors) {

@@ -26,6 +26,7 @@ Emitter::Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program
 
 void Emitter::phase(const Loop& phase) {
   place_scratch();
+  maps_ = box_maps(phase);
   const Product* product = first_product(phase);
   if (product != nullptr) begin_products(*product);
   if (phase.exec == Exec::threads || phase.exec == Exec::blocks)
@@ -145,7 +146,10 @@ void Emitter::divided(const Loop& phase) {
   }
   emit(nest.back()->body);
   // The next trip writes to the memory of the block.
-  if (phase.exec == Exec::blocks) emit(Barrier());
+  if (phase.exec == Exec::blocks) {
+    end_barriers(phase);
+    emit(Barrier());
+  }
 }
 
 void Emitter::flatten(Scalar scalar, LoopSet loops, llvm::SmallVectorImpl<Value>& list) {

@@ -21,6 +21,15 @@ const tile::Product* first_product(const tile::Loop& loop);
 // Unsupported if the program does and the target has none.
 Status check_products(const TileProgram& program, const Target& target);
 
+// The boxes that TensorCopy takes from an input: one tensor map is for all of one shape.
+struct BoxMap {
+  tile::BufferId from;
+  int axis;
+  int64_t rows;
+  bool operator==(const BoxMap&) const = default;
+};
+std::vector<BoxMap> box_maps(const tile::Loop& phase);  // groups.cc
+
 // Writes the code of one phase into the function in which its builder stands.
 //
 // Loops of the kinds threads and loop become scf.for. The unroll and lanes loops are gone: a scalar
@@ -35,6 +44,7 @@ class Emitter {
     Value step = {};                       // from one to the next; null: 1
     Value thread = {};                     // i64, within its block; in phases of blocks loops
     int64_t block_threads = 0;             // in phases of blocks loops
+    std::vector<Value> maps = {};          // pointers, of box_maps() of the phase
   };
   Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program, const Machine& machine,
           Surroundings around);
@@ -54,21 +64,25 @@ class Emitter {
   void emit(const tile::Load& s);
   void emit(const tile::Store& s);
   void emit(const tile::Loop& s);
-  void emit(const tile::Product& s);      // products.cc
-  void emit(const tile::Barrier& s);      // blocks.cc
-  void emit(const tile::WarpCombine& s);  // blocks.cc
-  void emit(const tile::AsyncCopy& s);    // blocks.cc
-  void emit(const tile::CopyGroup& s);    // blocks.cc
-  void emit(const tile::CopyWait& s);     // blocks.cc
-  void emit(const tile::MatrixLoad& s);   // blocks.cc
-  void emit(const tile::WarpProduct& s);  // blocks.cc
-  // Refused before (compile_gpu.cc).
-  void emit(const tile::MbarrierInit&) {}
-  void emit(const tile::MbarrierExpect&) {}
-  void emit(const tile::MbarrierWait&) {}
-  void emit(const tile::TensorCopy&) {}
-  void emit(const tile::ProxyFence&) {}
-  void emit(const tile::GroupProduct&) {}
+  void emit(const tile::Product& s);         // products.cc
+  void emit(const tile::Barrier& s);         // blocks.cc
+  void emit(const tile::WarpCombine& s);     // blocks.cc
+  void emit(const tile::AsyncCopy& s);       // blocks.cc
+  void emit(const tile::CopyGroup& s);       // blocks.cc
+  void emit(const tile::CopyWait& s);        // blocks.cc
+  void emit(const tile::MatrixLoad& s);      // blocks.cc
+  void emit(const tile::WarpProduct& s);     // blocks.cc
+  void emit(const tile::MbarrierInit& s);    // groups.cc
+  void emit(const tile::MbarrierExpect& s);  // groups.cc
+  void emit(const tile::MbarrierWait& s);    // groups.cc
+  void emit(const tile::TensorCopy& s);      // groups.cc
+  void emit(const tile::ProxyFence& s);      // groups.cc
+  void emit(const tile::GroupProduct& s);    // groups.cc
+  void end_barriers(const tile::Loop& phase);
+  Value chip_address(tile::BufferId buffer, std::vector<IndexExpr> index, const Trips& trips);
+  Value matrix_descriptor(Value address, bool is_across);
+  Value ptx(mlir::Type result, const std::string& text, const std::string& constraints,
+            ValueRange operands);
   void begin_products(const tile::Product& product);
   void end_products();
   void divided(const tile::Loop& phase);
@@ -212,6 +226,7 @@ class Emitter {
   Instructions code_;
   Numbers numbers_;
   Surroundings around_;
+  std::vector<BoxMap> maps_;  // of the phase
   Lockstep open_;
   std::vector<Grid> scalars_;
   std::vector<Grid> indices_;          // of those that are no lockstep loop's

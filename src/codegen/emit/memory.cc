@@ -4,6 +4,7 @@
 #include "base/planted.h"
 #include "codegen/emit/emitter.h"
 #include "program/tiles/calling.h"
+#include "program/tiles/swizzle.h"
 
 namespace hone::code {
 
@@ -128,8 +129,13 @@ void Emitter::where(Value condition, const std::function<void()>& make) {
 
 // ---- Single elements ----------------------------------------------------------------------------
 
+// A swizzled place is that of swizzle.h: a row has eight pieces, each of a power of 2 elements.
 Value Emitter::pointer(BufferId buffer, Value offset) {
   const Value base = around_.buffers[buffer];
+  if (program_.buffers[buffer].is_swizzled) {
+    const int64_t row = (kSwizzledRows - 1) * swizzled_piece(dtype(buffer));
+    offset = code_.xor_(offset, code_.and_(code_.shr(offset, 3), code_.integer(row, offset)));
+  }
   return b_.create<mlir::LLVM::GEPOp>(base.getType(), numbers_.memory_type(dtype(buffer)), base,
                                       ValueRange{offset});
 }

@@ -10,6 +10,8 @@
 #include "program/tiles/calling.h"
 #include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
+#include "program/tiles/swizzle.h"
+#include "runtime/cuda/gpu_map.h"
 #include "target/gpu.h"
 
 namespace hone {
@@ -23,19 +25,38 @@ bool copies_pieces(const TileProgram& program, const tile::Block& body) {
     if (const auto* loop = std::get_if<tile::Loop>(&statement.kind))
       return copies_pieces(program, loop->body);
     const auto* copy = std::get_if<tile::AsyncCopy>(&statement.kind);
-    return copy != nullptr && copy->count > 1;
+    return (copy != nullptr && copy->count > 1) ||
+           std::holds_alternative<tile::TensorCopy>(statement.kind);
   });
 }
 
-// True if it has statements of Hopper, or swizzled memory.
+// True if units that only GPUs of kGroupCapability have carry some of it out.
 bool is_for_hopper(const tile::Block& body) {
-  return std::ranges::any_of(body, [&](const tile::Statement& statement) {
+  return std::ranges::any_of(body, [](const tile::Statement& statement) {
     if (const auto* loop = std::get_if<tile::Loop>(&statement.kind))
       return is_for_hopper(loop->body);
     return std::holds_alternative<tile::MbarrierInit>(statement.kind) ||
            std::holds_alternative<tile::ProxyFence>(statement.kind) ||
            std::holds_alternative<tile::GroupProduct>(statement.kind);
   });
+}
+
+Result<std::vector<GpuMap>> maps_of(const tile::Loop& phase, const TileProgram& program) {
+  std::vector<GpuMap> maps;
+  for (const code::BoxMap& box : code::box_maps(phase)) {
+    const TileBuffer& from = program.buffers[box.from];
+    GpuMap& map = maps.emplace_back();
+    map.buffer = std::count_if(program.buffers.begin(), program.buffers.begin() + box.from,
+                               [](const TileBuffer& buffer) { return is_passed(buffer.role); });
+    map.dtype = from.type.dtype();
+    map.dims = from.type.static_dims();
+    map.box.assign(map.dims.size(), 1);
+    map.box[static_cast<size_t>(box.axis)] = box.rows;
+    map.box.back() = swizzled_row(map.dtype);
+    if (const Status good = check_map(map, map.buffer + 1); !good.ok())
+      return unsupported("it copies boxes of @{}: {}", from.name, good.error().what());
+  }
+  return maps;
 }
 
 Status check_for_gpu(const TileProgram& program, int64_t capability, bool has_aligned_buffers) {
@@ -46,9 +67,8 @@ Status check_for_gpu(const TileProgram& program, int64_t capability, bool has_al
   for (const tile::Loop& phase : program.phases) {
     if (code::first_product(phase) != nullptr)
       return unsupported("a product on the matrix unit of a CPU cannot run on a GPU");
-    if (is_for_hopper(phase.body) ||
-        std::ranges::any_of(program.buffers, [](const auto& each) { return each.is_swizzled; }))
-      return unsupported("it multiplies by warpgroups, for which there is no code yet");
+    if (capability != kGroupCapability && is_for_hopper(phase.body))
+      return unsupported("its warpgroups multiply, which GPUs of sm_{} alone do", kGroupCapability);
     if (!has_aligned_buffers && copies_pieces(program, phase.body))
       return unsupported("it copies pieces of a buffer that begins at any element");
   }
@@ -60,6 +80,8 @@ Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability, std:
   HONE_TRY(code::check_lockstep(form));
   GpuKernel kernel;
   kernel.capability = capability;
+  kernel.is_exact =
+      std::ranges::any_of(form.phases, [](const auto& phase) { return is_for_hopper(phase.body); });
   kernel.alignment = has_aligned_buffers ? kGpuBufferAlignment : 1;
   const int64_t scratch = HONE_TRY(code::gpu_scratch_bytes(form));
   const std::vector<std::string> names = phase_symbols(form, symbol);
@@ -70,7 +92,8 @@ Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability, std:
          .trip_of = by_block ? TripOf::block : TripOf::thread,
          .block_threads = by_block ? block_threads(form.phases[i], form) : kBlockThreads,
          .shared_bytes = by_block ? chip_layout(form).bytes : 0,
-         .scratch_bytes = scratch > code::kMostLocalBytes ? scratch : 0});
+         .scratch_bytes = scratch > code::kMostLocalBytes ? scratch : 0,
+         .maps = HONE_TRY(maps_of(form.phases[i], form))});
   }
   code::tell_llvm_how_to_fail();
   code::LlvmObject<mlir::MLIRContext> context(mlir::MLIRContext::Threading::DISABLED);
@@ -80,7 +103,7 @@ Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability, std:
   mlir::ModuleOp module = owner->get();
   code::emit_gpu_kernel(module, form, kernel.phases, has_aligned_buffers);
   HONE_TRY(code::lower_module(module));
-  kernel.ptx = HONE_TRY(code::ptx(module, capability, kernel.phases));
+  kernel.ptx = HONE_TRY(code::ptx(module, kernel));
   return kernel;
 }
 

@@ -14,10 +14,11 @@ namespace hone {
 
 inline constexpr int64_t kGpuBufferAlignment = 16;  // bytes: what an access takes at most
 
-// PTX of the kernel, for GPUs of this capability and later ones. Verified programs only; `symbol`
-// is the prefix of the names of functions. Trips are those of the phases of simt_form(program)
-// (program/tiles/simt.h), of which trips_of() tells how many there are. Buffers begin at a multiple
-// of 16 bytes; else at any element. Then no access is wider, and copies of pieces are refused.
+// PTX of the kernel, for GPUs of this capability and later ones; if warpgroups multiply, for it
+// alone. Verified programs only; `symbol` is the prefix of the names of functions. Trips are those
+// of the phases of simt_form(program) (program/tiles/simt.h), of which trips_of() tells how many
+// there are. Buffers begin at a multiple of 16 bytes; else at any element. Then no access is wider,
+// and copies of pieces and boxes are refused.
 Result<GpuKernel> compile_for_gpu(const TileProgram& program, int64_t capability,
                                   std::string_view symbol, bool has_aligned_buffers = true);
 

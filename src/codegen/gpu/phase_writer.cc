@@ -6,6 +6,7 @@
 #include "codegen/gpu/gpu_code.h"
 #include "program/tiles/bind.h"
 #include "program/tiles/calling.h"
+#include "program/tiles/swizzle.h"
 
 namespace hone::code {
 
@@ -38,7 +39,7 @@ class GpuPhaseWriter {
   }
 
   void write(const tile::Loop& phase, const GpuPhase& made) {
-    ml::LLVMFuncOp function = declare(made.symbol);
+    ml::LLVMFuncOp function = declare(made);
     Emitter::Surroundings around;
     unsigned next = 0;
     const auto argument = [&] { return function.getArgument(next++); };
@@ -56,6 +57,11 @@ class GpuPhaseWriter {
     if (phase.exec == Exec::blocks) place_on_chip(around);
     for (const Symbol& symbol : symbols_) around.symbols[symbol.name()] = argument();
     const Value scratch = argument();
+    for (size_t i = 0; i < made.maps.size(); ++i) {
+      function.setArgAttr(next, "llvm.byval", mlir::TypeAttr::get(map_type()));
+      function.setArgAttr(next, "llvm.align", b_.getI64IntegerAttr(kMapAlignment));
+      around.maps.push_back(argument());
+    }
     const Value begin = argument();
     around.end = argument();
     // No product of three sizes overflows: a grid has fewer than 2^31 blocks of 1,024 threads.
@@ -76,21 +82,24 @@ class GpuPhaseWriter {
   }
 
  private:
-  ml::LLVMFuncOp declare(const std::string& name) {
+  ml::LLVMFuncOp declare(const GpuPhase& made) {
     llvm::SmallVector<mlir::Type> parameters;
     for (const TileBuffer& buffer : program_.buffers)
       if (is_passed(buffer.role)) parameters.push_back(global_);
     parameters.append(symbols_.size(), b_.getI64Type());
     parameters.push_back(global_);
+    parameters.append(made.maps.size(), ml::LLVMPointerType::get(b_.getContext()));
     parameters.append(2, b_.getI64Type());
     b_.setInsertionPointToEnd(module_.getBody());
     const auto type = ml::LLVMFunctionType::get(ml::LLVMVoidType::get(b_.getContext()), parameters);
-    auto function = b_.create<ml::LLVMFuncOp>(name, type, ml::Linkage::External,
+    auto function = b_.create<ml::LLVMFuncOp>(made.symbol, type, ml::Linkage::External,
                                               /*dsoLocal=*/false, ml::CConv::PTX_Kernel);
     function.setPassthroughAttr(b_.getArrayAttr({b_.getStringAttr("nounwind")}));
     b_.setInsertionPointToStart(function.addEntryBlock(b_));
     return function;
   }
+
+  mlir::Type map_type() { return ml::LLVMArrayType::get(b_.getI8Type(), kMapBytes); }
 
   // False: it is an output that may lie in an input, or such an input.
   bool is_apart(tile::BufferId id) const {
@@ -111,7 +120,13 @@ class GpuPhaseWriter {
     b_.setInsertionPointToEnd(module_.getBody());
     const auto type = ml::LLVMArrayType::get(b_.getI8Type(), 0);
     b_.create<ml::GlobalOp>(type, /*isConstant=*/false, ml::Linkage::External, kBlockMemory,
-                            mlir::Attribute(), /*alignment=*/16, kSharedMemory);
+                            mlir::Attribute(), alignment_on_chip(), kSharedMemory);
+  }
+
+  uint64_t alignment_on_chip() const {
+    const bool has_swizzle = std::ranges::any_of(
+        program_.buffers, [](const TileBuffer& buffer) { return buffer.is_swizzled; });
+    return has_swizzle ? kSwizzledAlignment : kGpuBufferAlignment;
   }
 
   // The buffers of a block, and those of its threads.

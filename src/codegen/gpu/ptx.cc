@@ -12,6 +12,7 @@
 #include <llvm/Transforms/Utils/Local.h>
 
 #include <algorithm>
+#include <span>
 
 #include "codegen/llvm_module.h"
 #include "codegen/llvm_object.h"
@@ -33,11 +34,15 @@ constexpr Chip kChips[] = {{80, "sm_80", "+ptx70"},
                            {89, "sm_89", "+ptx78"},
                            {90, "sm_90", "+ptx80"}};
 
-// The last one that LLVM knows and this GPU can run the code of.
-const Chip& chip_of(int64_t capability) {
+// With instructions that no later chip has.
+constexpr Chip kExactChips[] = {{90, "sm_90a", "+ptx80"}};
+
+// The last one that LLVM knows and these GPUs can run the code of.
+const Chip& chip_of(const GpuKernel& kernel) {
   const Chip* found = &kChips[0];
-  for (const Chip& chip : kChips)
-    if (chip.capability <= capability) found = &chip;
+  const std::span<const Chip> chips = kernel.is_exact ? std::span<const Chip>(kExactChips) : kChips;
+  for (const Chip& chip : chips)
+    if (chip.capability <= kernel.capability) found = &chip;
   return *found;
 }
 
@@ -61,17 +66,39 @@ Result<std::unique_ptr<llvm::TargetMachine>> gpu_machine(const Chip& chip) {
   return machine;
 }
 
-// So the driver's compiler knows how many registers a thread may have.
-void bound_threads(llvm::Module& module, const GpuPhase& phase) {
-  llvm::LLVMContext& context = module.getContext();
+void annotate(llvm::Function& function, llvm::StringRef what, llvm::Metadata* note) {
+  llvm::LLVMContext& context = function.getContext();
+  llvm::Metadata* const parts[] = {llvm::ValueAsMetadata::get(&function),
+                                   llvm::MDString::get(context, what), note};
+  function.getParent()
+      ->getOrInsertNamedMetadata("nvvm.annotations")
+      ->addOperand(llvm::MDNode::get(context, parts));
+}
+
+// The driver's compiler has to know how many registers a thread may have, and that maps are read
+// where they are passed.
+void annotate(llvm::Module& module, const GpuPhase& phase) {
   llvm::Function* function = module.getFunction(phase.symbol);
   HONE_CHECK(function != nullptr, "the module lacks the function {}", phase.symbol);
-  const auto threads = static_cast<uint64_t>(phase.block_threads);
-  llvm::Metadata* const note[] = {llvm::ValueAsMetadata::get(function),
-                                  llvm::MDString::get(context, "maxntidx"),
-                                  llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(
-                                      llvm::Type::getInt32Ty(context), threads))};
-  module.getOrInsertNamedMetadata("nvvm.annotations")->addOperand(llvm::MDNode::get(context, note));
+  const auto number = [&](uint64_t n) {
+    return llvm::ConstantAsMetadata::get(
+        llvm::ConstantInt::get(llvm::Type::getInt32Ty(module.getContext()), n));
+  };
+  annotate(*function, "maxntidx", number(static_cast<uint64_t>(phase.block_threads)));
+  llvm::SmallVector<llvm::Metadata*> maps;  // by number, from 1 on
+  for (const llvm::Argument& argument : function->args())
+    if (argument.hasByValAttr()) maps.push_back(number(argument.getArgNo() + 1));
+  if (!maps.empty())
+    annotate(*function, "grid_constant", llvm::MDNode::get(module.getContext(), maps));
+}
+
+// All threads of a warp come to a text of PTX together: LLVM must not divide them among copies of
+// it in branches.
+void keep_together(llvm::Module& module) {
+  for (llvm::Function& function : module)
+    for (llvm::Instruction& at : llvm::instructions(function))
+      if (auto* call = llvm::dyn_cast<llvm::CallInst>(&at); call != nullptr && call->isInlineAsm())
+        call->setConvergent();
 }
 
 // LLVM joins accesses to neighbours, of 16 bytes at most, if it sees that they begin at a multiple
@@ -91,17 +118,16 @@ void tell_alignment(llvm::Function& function) {
 
 }  // namespace
 
-Result<std::string> ptx(mlir::ModuleOp module, int64_t capability,
-                        std::span<const GpuPhase> phases) {
+Result<std::string> ptx(mlir::ModuleOp module, const GpuKernel& kernel) {
   std::string complaint;
   LlvmObject<llvm::LLVMContext> context;
   note_errors(*context, complaint);
   LlvmObject<std::unique_ptr<llvm::Module>> owner(translated(module, *context));
   if (!*owner) return fault("the kernel does not translate to LLVM");
   llvm::Module& code = **owner;
-  for (const GpuPhase& phase : phases) bound_threads(code, phase);
-  LlvmObject<std::unique_ptr<llvm::TargetMachine>> machine(
-      HONE_TRY(gpu_machine(chip_of(capability))));
+  for (const GpuPhase& phase : kernel.phases) annotate(code, phase);
+  keep_together(code);
+  LlvmObject<std::unique_ptr<llvm::TargetMachine>> machine( HONE_TRY(gpu_machine(chip_of(kernel))));
   HONE_TRY(clean_up(code, **machine, tell_alignment));
   Result<std::string> text = generate(code, **machine, llvm::CodeGenFileType::AssemblyFile);
   if (!complaint.empty()) return fault("LLVM refuses the kernel: {}", complaint);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "base/error.h"
@@ -9,9 +8,9 @@
 
 namespace hone::code {
 
-// The text of a module of the llvm dialect for GPUs of this capability, which is 80 at least. The
-// phases' block_threads bound what a launch may ask for.
-Result<std::string> ptx(mlir::ModuleOp module, int64_t capability,
-                        std::span<const GpuPhase> phases);
+// The text of a module of the llvm dialect for the GPUs that `kernel` names; the least capability
+// is
+// 80. The block_threads of its phases bound what a launch may ask for.
+Result<std::string> ptx(mlir::ModuleOp module, const GpuKernel& kernel);
 
 }  // namespace hone::code

@@ -17,7 +17,7 @@ constexpr int64_t kMostBytes = 48 << 10;  // that every block may have without a
 constexpr int kLines[] = {16, 32, 64, 128}, kOwn[] = {1, 2, 4, 8}, kOwnOfWarp[] = {8, 16, 32, 64};
 // Tiles of warpgroups. A step is a row of 128 bytes. Beside its sums a thread has other registers.
 constexpr int kLinesOfGroups[] = {64, 128, 256}, kDepthOfGroups = 64;
-constexpr int64_t kGroupCapability = 90, kOtherRegisters = 32, kMbarrierBytes = 8;
+constexpr int64_t kOtherRegisters = 32, kMbarrierBytes = 8;
 constexpr int64_t kLeastStep = 8;
 constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
 constexpr int64_t kMostShares = 1024, kMostParts = 32;
