@@ -6,13 +6,14 @@
 #include "target/target.h"
 
 // Prices of kernels whose algorithm says what a block of threads does. Nobody timed one on a GPU.
+// The rates of warpgroups are those of products like theirs.
 
 namespace hone {
 
 // The number of the formulas by which GPUs' kernels are priced, for files of what was learned
 // beside them: a file outlives the hone that made it. Whoever changes one raises it, as a test
 // demands. Plans in a cache do not need it, since their keys know the sources.
-inline constexpr int64_t kGpuFormulas = 2;
+inline constexpr int64_t kGpuFormulas = 3;
 
 // Seconds of a kernel on a GPU.
 struct GpuTimes {

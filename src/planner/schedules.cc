@@ -130,36 +130,13 @@ class Chooser {
     Schedule next = nest;
     next.threads = space_.parallel;
     const TiledProduct product = *tiled_product(facts_);
-    const std::array<int64_t, 2> lines = product.lines;
     const auto consider_steps = [&](const BlockTilesFields& shape) {
-      for (int depth : {8, 16, 32, 64})
-        for (int ahead : {0, 1, 2})
-          for (int splits : usual_splits(product, shape)) {
-            BlockTilesFields own = shape;
-            own.depth = depth;
-            own.ahead = ahead;
-            own.splits = splits;
-            next.own = own;
-            consider(next);
-          }
-      if (!are_uneven(product, shape)) return;
-      for (int depth : {16, 32, 64})
-        for (int ahead : {0, 1, 2})
-          for (int64_t shares : {target_.cores, 2 * target_.cores}) {
-            BlockTilesFields own = shape;
-            own.depth = depth;
-            own.ahead = ahead;
-            own.shares = static_cast<int>(shares);
-            next.own = own;
-            consider(next);
-          }
+      consider_tile(next, product, shape);
     };
     const bool has_matrix = on_.matrix && tensor_numbers(facts_).has_value();
     for (int rows : {16, 32, 64, 128})
       for (int columns : {16, 32, 64, 128}) {
-        const bool is_half_empty =
-            (rows > 16 && rows >= 2 * lines[0]) || (columns > 16 && columns >= 2 * lines[1]);
-        if (is_half_empty) continue;
+        if (is_half_empty(product, rows, columns)) continue;
         for (int own_rows : {1, 2, 4, 8})
           for (int own_columns : {1, 2, 4, 8})
             if (std::max(own_rows, own_columns) <= 2 * std::min(own_rows, own_columns))
@@ -175,6 +152,52 @@ class Chooser {
                               .own_rows = own_rows,
                               .own_columns = own_columns,
                               .products = Products::matrix});
+      }
+    if (has_matrix && target_.gpu->capability == kGroupCapability) try_group_tiles(next, product);
+  }
+
+  // Tiles of warpgroups, which have one depth.
+  void try_group_tiles(const Schedule& nest, const TiledProduct& product) {
+    for (int rows : {64, 128, 256})
+      for (int columns : {64, 128, 256})
+        if (!is_half_empty(product, rows, columns))
+          consider_tile(nest, product,
+                        {.rows = rows,
+                         .columns = columns,
+                         .depth = 64,
+                         .products = Products::matrix,
+                         .groups = 1});
+  }
+
+  // The smallest tile may be.
+  static bool is_half_empty(const TiledProduct& product, int rows, int columns) {
+    return (rows > 16 && rows >= 2 * product.lines[0]) ||
+           (columns > 16 && columns >= 2 * product.lines[1]);
+  }
+
+  // A block has one each, or a part of one, or blocks share all steps.
+  void consider_tile(Schedule next, const TiledProduct& product, const BlockTilesFields& shape) {
+    const bool has_groups = shape.groups != 0;
+    const std::vector<int> depths = has_groups ? std::vector{64} : std::vector{8, 16, 32, 64};
+    const std::vector<int> steps_ahead = has_groups ? std::vector{1, 2, 3} : std::vector{0, 1, 2};
+    const bool may_share = are_uneven(product, shape);
+    for (int depth : depths)
+      for (int ahead : steps_ahead) {
+        BlockTilesFields own = shape;
+        own.depth = depth;
+        own.ahead = ahead;
+        for (int splits : usual_splits(product, shape)) {
+          own.splits = splits;
+          next.own = own;
+          consider(next);
+        }
+        if (!may_share || depth < 16) continue;
+        own.splits = 1;
+        for (int64_t shares : {target_.cores, 2 * target_.cores}) {
+          own.shares = static_cast<int>(shares);
+          next.own = own;
+          consider(next);
+        }
       }
   }
 

@@ -67,5 +67,37 @@ TEST(GpuBlockPrice, SharesOfUnevenTilesCostLess) {
   EXPECT_GT(times(13 * 128, 132).arithmetic, 0.95 * times(13 * 128, 0).arithmetic);
 }
 
+// Products of that shape took this on an H200, in microseconds: a step of 64 points, and what a
+// block takes beside its steps.
+TEST(GpuBlockPrice, WarpgroupsTakeAsLongAsProductsLikeTheirsDid) {
+  struct Measured {
+    int columns;
+    double step, ends;
+  };
+  const Target gpu = *preset_gpu("sm_90");
+  for (const Measured& tile : {Measured{256, .569, 6.9}, {128, .300, 4.9}, {64, .236, 3.8}}) {
+    const auto microseconds = [&](int64_t steps) {
+      const KernelFacts facts(body_of_all(
+          parse_graph(
+              fmt::format("graph @g(%x: bf16[128, {0}], %w: bf16[{1}, {0}]) {{ %y = dot %x, "
+                          "%w {{lhs_contract = [1], rhs_contract = [1]}} return %y }}",
+                          64 * steps, tile.columns))
+              .value()));
+      const Schedule schedule = {.order = {0, 1},
+                                 .threads = 2,
+                                 .own = BlockTilesFields{.rows = 128,
+                                                         .columns = tile.columns,
+                                                         .depth = 64,
+                                                         .products = Products::matrix,
+                                                         .ahead = 3,
+                                                         .groups = 1}};
+      return 1e6 * block_tiles_times(facts, schedule, gpu).arithmetic;
+    };
+    const double step = (microseconds(128) - microseconds(64)) / 64;
+    EXPECT_NEAR(step, tile.step, 0.2 * tile.step);
+    EXPECT_NEAR(microseconds(64) - 64 * step, tile.ends, 0.1 * tile.ends);
+  }
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

@@ -35,6 +35,13 @@ constexpr BlockTilesFields kByWarps = {.rows = 64,
                                        .products = Products::matrix,
                                        .ahead = 1};
 
+constexpr BlockTilesFields kByGroups = {.rows = 128,
+                                        .columns = 128,
+                                        .depth = 64,
+                                        .products = Products::matrix,
+                                        .ahead = 3,
+                                        .groups = 1};
+
 // Whoever changes a formula sees this fail, and raises kGpuFormulas: what was learned beside the
 // old formulas must not count any more. The terms of a number stay as they are: a new number has
 // new ones, and the last is in force.
@@ -58,7 +65,8 @@ TEST(GpuCost, FormulasHaveANumber) {
                "%s = dot %q, %k {lhs_contract = [1], rhs_contract = [1]} "
                "%p = softmax %s {axis = 1} "
                "%y = dot %p, %v {lhs_contract = [1], rhs_contract = [0]} return %y }",
-               {.order = {0}, .threads = 1, .own = BlockChainFields{.warps = 2}})};
+               {.order = {0}, .threads = 1, .own = BlockChainFields{.warps = 2}}),
+      terms_of(product, {.order = {0, 1}, .threads = 2, .own = kByGroups})};
   const std::map<int64_t, std::vector<std::string>> known = {
       {1,
        {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
@@ -71,7 +79,13 @@ TEST(GpuCost, FormulasHaveANumber) {
         "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
         "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
         "6e-07 1.386e-05 4.505e-05 9.709e-07 3.625e-06",
-        "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10"}}};
+        "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10"}},
+      {3,
+       {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
+        "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
+        "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
+        "6e-07 1.386e-05 4.505e-05 9.709e-07 3.625e-06",
+        "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10", "6e-07 9.496e-06 0 9.709e-07 0"}}};
   EXPECT_EQ(terms, known.rbegin()->second);
   EXPECT_EQ(kGpuFormulas, known.rbegin()->first);
   std::set<std::vector<std::string>> apart;

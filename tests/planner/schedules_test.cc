@@ -245,8 +245,8 @@ TEST(PlannerSchedules, KernelsOfContractionsWriteWhatIsNarrow) {
 // ---- GPUs ---------------------------------------------------------------------------------------
 
 // The schedules of a graph on a GPU.
-std::vector<Schedule> on_gpu(std::string_view text, const Heuristics& heuristics = {}) {
-  const Target gpu = *preset_gpu("sm_90");
+std::vector<Schedule> on_gpu(std::string_view text, const Heuristics& heuristics = {},
+                             const Target& gpu = *preset_gpu("sm_90")) {
   const Graph graph = prepare(parse_graph(text).value()).value();
   const Plan plan = complete(graph, {}, gpu, GpuCost(gpu), {.heuristics = heuristics}).value();
   std::vector<Schedule> all;
@@ -292,6 +292,23 @@ TEST(PlannerSchedules, BlocksOfAGpuHaveTilesOfProducts) {
   EXPECT_EQ(product("bf16", without).get<BlockTilesFields>().products, Products::plain);
   without.gemm = false;
   EXPECT_NE(product("f32", without).algorithm(), Algorithm::block_tiles);
+}
+
+// Only chips of capability 9.0 have their instructions.
+TEST(PlannerSchedules, WarpgroupsOfHopperMultiplyLargeHalves) {
+  const auto groups = [](int64_t capability, std::string_view dtype) {
+    const Schedule schedule =
+        on_gpu(fmt::format("graph @g(%x: {0}[2048, 1024], %w: {0}[2048, 1024]) {{ %y = dot %x, %w "
+                           "{{lhs_contract = [1], rhs_contract = [1]}} return %y }}",
+                           dtype),
+               {}, gpu_like_preset(capability))
+            .at(0);
+    return schedule.get<BlockTilesFields>().groups;
+  };
+  EXPECT_EQ(groups(90, "bf16"), 1);
+  EXPECT_EQ(groups(90, "f16"), 1);
+  EXPECT_EQ(groups(90, "f32"), 0);
+  for (int64_t capability : {80, 89, 100}) EXPECT_EQ(groups(capability, "bf16"), 0) << capability;
 }
 
 // A few tiles with long sums would leave most of the chip idle.
