@@ -15,6 +15,11 @@ out=gpu.txt all=300 most=60
 models="mlp lstm squeezenet mobilenet_v2 resnet18 resnet50 vit_b16 bert_base gpt2 gpt2_decode"
 models+=" unet"
 chosen=false
+# Types and shapes of products. No tile divides the checked ones. Rivals have the same timed ones
+# (tools/gpu_rivals.py). In bf16 and f16 warpgroups multiply where the GPU is an H100 or the like.
+checked=("bf16 200 136 1000" "f16 129 257 72" "bf16 512 768 4096")
+timed=("f32 1024 1024 1024" "f32 4096 4096 4096" "f32 128 768 3072" "f32 1 768 3072")
+timed+=("bf16 1024 1024 1024" "bf16 4096 4096 4096" "bf16 8192 8192 8192" "bf16 128 768 3072")
 while getopts "o:m:t:s:" option; do
   case $option in
     o) out=$OPTARG ;;
@@ -52,16 +57,14 @@ step() {
   echo "$name: $how"
 }
 
-# A product as hone computes it; rivals have the same shapes (tools/gpu_rivals.py).
+# product NAME TYPE ROWS COLUMNS DEPTH: a product by rows of weights, as hone computes it.
 product() {
-  cat >"$scratch/product.hone" <<END
-graph @product(%a: f32[$1, $3], %b: f32[$3, $2]) -> f32[$1, $2] {
-  %c = dot %a, %b {lhs_contract = [1], rhs_contract = [0]}
+  cat >"$scratch/$1.hone" <<END
+graph @$1(%a: $2[$3, $5], %b: $2[$4, $5]) -> $2[$3, $4] {
+  %c = dot %a, %b {lhs_contract = [1], rhs_contract = [1]}
   return %c
 }
 END
-  step 20 "product $1 $2 $3" "$hone" bench "$scratch/product.hone" --device cuda --seconds 1 \
-    --cache "$cache" --progress none
 }
 
 if [[ ! -x $hone ]]; then
@@ -87,6 +90,13 @@ elif [[ -d $node ]]; then
 else
   echo "== node tests: left out, there is no $node" >>"$out"
 fi
+if $chosen; then checked=("${checked[1]}") timed=("${timed[3]}" "${timed[7]}"); fi
+for shape in "${checked[@]}"; do
+  # shellcheck disable=SC2086  # four words
+  product checked $shape
+  step 20 "check product $shape" "$hone" check "$scratch/checked.hone" --device cuda \
+    --cache "$cache" --progress none
+done
 # Prices and times of kernels side by side are what a price is fitted by.
 for model in $models; do
   size=""
@@ -98,12 +108,20 @@ set=${out%.txt}.set price=${out%.txt}.price zoo=()
 for model in $models; do
   if $chosen; then zoo+=("zoo:$model,size=tiny"); else zoo+=("zoo:$model"); fi
 done
+if ! $chosen; then
+  product square bf16 4096 4096 4096
+  zoo+=("$scratch/square.hone")
+fi
 step 50 "data set" "$hone" dataset build "${zoo[@]}" -o "$set" --device cuda --budget 35s \
   --each 2s --schedules 16 --progress none
 step 10 "price" "$hone" train cost "$set" -o "$price"
-for shape in "1024 1024 1024" "4096 4096 4096" "128 768 3072" "1 768 3072"; do
-  # shellcheck disable=SC2086  # three words
-  product $shape
+for shape in "${timed[@]}"; do
+  # shellcheck disable=SC2086  # four words
+  product timed $shape
+  step 5 "plan of product $shape" "$hone" compile "$scratch/timed.hone" --device cuda --emit plan \
+    --cache "$cache" --progress none
+  step 20 "product $shape" "$hone" bench "$scratch/timed.hone" --device cuda --seconds 1 \
+    --cache "$cache" --progress none
 done
 for rival in torch jax; do
   if "$python" -c "import $rival" 2>/dev/null; then

@@ -1,4 +1,4 @@
-"""tools/gpu_rivals.py torch|jax: times products on a GPU, in f32, the shapes of tools/gpu.sh.
+"""tools/gpu_rivals.py torch|jax: times products on a GPU, the types and shapes of tools/gpu.sh.
 
 The median of runs, each of which ends with a wait. Inputs are random: zeros take less power.
 """
@@ -7,7 +7,16 @@ import statistics
 import sys
 import time
 
-SHAPES = [(1024, 1024, 1024), (4096, 4096, 4096), (128, 768, 3072), (1, 768, 3072)]
+PRODUCTS = [
+    ("float32", 1024, 1024, 1024),
+    ("float32", 4096, 4096, 4096),
+    ("float32", 128, 768, 3072),
+    ("float32", 1, 768, 3072),
+    ("bfloat16", 1024, 1024, 1024),
+    ("bfloat16", 4096, 4096, 4096),
+    ("bfloat16", 8192, 8192, 8192),
+    ("bfloat16", 128, 768, 3072),
+]
 RUNS = 50
 
 
@@ -23,12 +32,14 @@ def timed(run):
     return statistics.median(seconds)
 
 
-def torch_product(m, n, k):
+def torch_product(dtype, m, n, k):
     """A product as one graph, which a run replays."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    a, b = torch.randn(m, k, device="cuda"), torch.randn(k, n, device="cuda")
+    kind = getattr(torch, dtype)
+    a = torch.randn(m, k, device="cuda", dtype=kind)
+    b = torch.randn(n, k, device="cuda", dtype=kind).t()
     torch.matmul(a, b)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
@@ -42,25 +53,25 @@ def torch_product(m, n, k):
     return run
 
 
-def jax_product(m, n, k):
+def jax_product(dtype, m, n, k):
     """A product as XLA compiles it."""
     import jax
 
     if jax.default_backend() != "gpu":
         sys.exit("jax has no GPU here")
     key = jax.random.PRNGKey(0)
-    a, b = jax.random.normal(key, (m, k)), jax.random.normal(key, (k, n))
-    product = jax.jit(lambda x, y: jax.numpy.matmul(x, y, precision="highest"))
+    a, b = jax.random.normal(key, (m, k), dtype), jax.random.normal(key, (n, k), dtype)
+    product = jax.jit(lambda x, y: jax.numpy.matmul(x, y.T, precision="highest"))
     return lambda: product(a, b).block_until_ready()
 
 
 def main():
     """Prints a line for each shape."""
     make = {"torch": torch_product, "jax": jax_product}[sys.argv[1]]
-    for shape in SHAPES:
-        seconds = timed(make(*shape))
-        flops = 2 * shape[0] * shape[1] * shape[2]
-        print(*shape, f"{seconds * 1e6:.1f} us, {flops / seconds * 1e-12:.2f} TFLOP/s")
+    for dtype, m, n, k in PRODUCTS:
+        seconds = timed(make(dtype, m, n, k))
+        flops = 2 * m * n * k
+        print(dtype, m, n, k, f"{seconds * 1e6:.1f} us, {flops / seconds * 1e-12:.2f} TFLOP/s")
 
 
 main()
