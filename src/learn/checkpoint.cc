@@ -109,7 +109,8 @@ Status Trainer::set_metadata(const Metadata& metadata) {
   return {};
 }
 
-Status Trainer::save(const std::filesystem::path& path) const {
+Status Trainer::save(const std::filesystem::path& path) {
+  HONE_TRY(read_back());
   return write_safetensors(path, {.metadata = metadata(), .tensors = state_});
 }
 
@@ -136,6 +137,7 @@ Status Trainer::load(const std::filesystem::path& path) {
   if (status.ok()) status = set_metadata(file.metadata);
   if (!status.ok()) return Error(status.error()).within(path.native());
   state_ = std::move(state);
+  if (on_gpu_) on_gpu_->forget();
   return {};
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "compile/cached_executable.h"
 #include "compile/divided_code.h"
+#include "compile/resident_code.h"
 #include "learn/first_bad.h"
 
 namespace hone {
@@ -64,7 +66,9 @@ Trainer::Trainer(Definition definition, Loader loader, const Dataset& data, Targ
       loader_(std::move(loader)),
       data_(&data),
       target_(std::move(target)),
-      options_(std::move(options)) {}
+      options_(std::move(options)) {
+  if (options_.compile.device != nullptr) on_gpu_.emplace(options_.compile.device);
+}
 
 Result<Trainer> Trainer::make(Definition definition, const Dataset& data, Target target,
                               TrainingOptions options) {
@@ -132,10 +136,27 @@ Result<Trainer::Compiled> Trainer::compile(Network::Mode mode, BatchTypes types)
   else if (!options_.devices.empty())
     made.elsewhere = HONE_TRY(divided(made));
   else if (options.device != nullptr)
-    made.elsewhere = HONE_TRY(Compilation(graph, target_, options).runnable());
+    made.on_gpu = HONE_TRY(code_on_gpu(made));
   else
     made.executable = HONE_TRY(cached_executable(graph, target_, options));
   return made;
+}
+
+// The state lies there: the first inputs of a step, and the weights of a network.
+Result<std::shared_ptr<const CudaExecutable>> Trainer::code_on_gpu(const Compiled& compiled) const {
+  const Forward& forward = compiled.forward;
+  const bool trains = compiled.mode == Network::Mode::training;
+  std::vector<uint32_t> resident;
+  if (trains) {
+    resident.resize(forward.of(Role::weight).size() * stride());
+    std::iota(resident.begin(), resident.end(), 0U);
+  }
+  for (uint32_t i = 0; i < forward.ports.size() && !trains; ++i)
+    if (forward.ports[i].role == Role::weight) resident.push_back(i);
+  CompileOptions options = options_.compile;
+  options.progress = nullptr;
+  Compilation code(trains ? compiled.step.graph : forward.graph, target_, options);
+  return resident_code(code, std::move(resident), options);
 }
 
 // Tensors of the batch have samples along dim 0; all devices have the state and what else there is.
@@ -191,18 +212,28 @@ Status Trainer::check_weights(const Forward& forward) const {
 
 // ---- Steps --------------------------------------------------------------------------------------
 
+Tensor Trainer::argument(const Network::Port& port, const Batch& batch) const {
+  switch (port.role) {
+    case Role::input: return batch.find(port.name)->second;
+    case Role::seed: return integer(DType::u64, static_cast<int64_t>(options_.seed));
+    case Role::step: return integer(DType::i64, position_.step);
+    case Role::weight: break;
+  }
+  HONE_CHECK(false, "port '{}' has no argument", port.name);
+}
+
+size_t Trainer::first_weight(bool averaged) const {
+  return averaged && options_.update.average > 0 ? stride() - 1 : 0;
+}
+
 std::vector<Tensor> Trainer::arguments(const Forward& forward, const Batch& batch,
                                        bool averaged) const {
   std::vector<Tensor> all;
-  size_t weight = averaged && options_.update.average > 0 ? stride() - 1 : 0;
-  for (const Network::Port& port : forward.ports) {
-    if (port.role == Role::input) all.push_back(batch.find(port.name)->second);
-    if (port.role == Role::weight)
-      all.push_back(state_[std::exchange(weight, weight + stride())].tensor);
-    if (port.role == Role::seed)
-      all.push_back(integer(DType::u64, static_cast<int64_t>(options_.seed)));
-    if (port.role == Role::step) all.push_back(integer(DType::i64, position_.step));
-  }
+  size_t weight = first_weight(averaged);
+  for (const Network::Port& port : forward.ports)
+    all.push_back(port.role == Role::weight
+                      ? state_[std::exchange(weight, weight + stride())].tensor
+                      : argument(port, batch));
   return all;
 }
 
@@ -214,6 +245,12 @@ Result<std::vector<Tensor>> Trainer::run_in_place(const Compiled& used, const Ba
   for (const Network::Port& port : used.forward.of(Role::input))
     others.push_back(aligned(batch.find(port.name)->second));
   if (used.elsewhere != nullptr) return run_elsewhere(*used.elsewhere, std::move(others));
+  if (on_gpu_) {
+    HONE_TRY(on_gpu_->put(state_));
+    std::vector<Tensor> results = HONE_TRY(used.on_gpu->run_beside(others, on_gpu_->arrays(0, 1)));
+    on_gpu_->change();
+    return results;
+  }
   std::vector<const void*> from;
   std::vector<void*> to;
   for (NamedTensor& each : state_) {
@@ -241,7 +278,25 @@ Result<std::vector<Tensor>> Trainer::run_elsewhere(const Runnable& code,
   return outputs;
 }
 
+Result<std::vector<Tensor>> Trainer::run_forward(const Compiled& used, const Batch& batch) {
+  if (used.elsewhere != nullptr) return used.elsewhere->run(arguments(used.forward, batch, true));
+  if (!on_gpu_) return used.executable->run(arguments(used.forward, batch, true));
+  HONE_TRY(on_gpu_->put(state_));
+  std::vector<Tensor> others;
+  for (const Network::Port& port : used.forward.ports)
+    if (port.role != Role::weight) others.push_back(argument(port, batch));
+  return used.on_gpu->run_beside(others, on_gpu_->arrays(first_weight(true), stride()));
+}
+
+Status Trainer::read_back() { return on_gpu_ ? on_gpu_->read_back(state_) : Status(); }
+
 Result<StepResult> Trainer::step() {
+  StepResult done = HONE_TRY(advance());
+  HONE_TRY(read_back());
+  return done;
+}
+
+Result<StepResult> Trainer::advance() {
   if (position_.batch >= loader_.batches()) {
     ++position_.epoch;
     position_.batch = 0;
@@ -252,7 +307,10 @@ Result<StepResult> Trainer::step() {
   const double rate = options_.rate(position_.step);
   const std::vector<Tensor> results = HONE_TRY(run_in_place(*used, batch, rate));
   const double loss = results[StepOutputs::loss].real_at(0);
-  if (results[StepOutputs::is_finite].integer_at(0) == 0) return went_bad(*used, batch, loss);
+  if (results[StepOutputs::is_finite].integer_at(0) == 0) {
+    HONE_TRY(read_back());
+    return went_bad(*used, batch, loss);
+  }
   position_.loss_sum += loss;
   ++position_.step;
   ++position_.batch;
@@ -293,10 +351,7 @@ Result<StepResult> Trainer::evaluate(const Dataset& data) {
     HONE_TRY(check_cancelled(options_));
     const Batch batch = HONE_TRY(loader.batch(0, i));
     const Compiled* used = HONE_TRY(compiled(Network::Mode::evaluation, batch));
-    const Runnable& code = used->elsewhere != nullptr
-                               ? *used->elsewhere
-                               : static_cast<const Runnable&>(*used->executable);
-    const std::vector<Tensor> values = HONE_TRY(code.run(arguments(used->forward, batch, true)));
+    const std::vector<Tensor> values = HONE_TRY(run_forward(*used, batch));
     const auto count = static_cast<double>(loader.samples(0, i).size());
     samples += count;
     mean.loss += count * values[0].real_at(0);
@@ -311,6 +366,8 @@ Result<StepResult> Trainer::evaluate(const Dataset& data) {
 }
 
 Status Trainer::begin_with(std::span<const NamedTensor> weights) {
+  HONE_TRY(read_back());
+  if (on_gpu_) on_gpu_->forget();
   for (const NamedTensor& weight : weights) {
     size_t at = 0;
     while (at < state_.size() && state_[at].name != weight.name) at += stride();
@@ -374,6 +431,7 @@ Result<EpochResult> Trainer::finish_epoch(const Dataset* validation) {
     HONE_TRY(write_events(*result.validation, "validation"));
   }
   const double loss = result.validation ? result.validation->loss : result.loss;
+  HONE_TRY(read_back());
   const bool is_best = loss < position_.best_loss;
   if (is_best) {
     position_.best_loss = loss;
@@ -403,13 +461,17 @@ Result<TrainingResult> Trainer::train(const Dataset* validation) {
   result.stopped_early = has_waited();
   const auto saved = [&](Error error) {
     progress.finish("stopped");
+    if (!read_back().ok())
+      return std::move(error).with_hint(
+          "the GPU has lost what was trained since the last checkpoint; training goes on from "
+          "that");
     const Status status = options_.folder.empty() ? Status() : save(last());
     return status.ok() ? error : Error(status.error());
   };
   while (position_.epoch < options_.epochs && !result.stopped_early) {
     while (position_.batch < loader_.batches()) {
       if (Status status = check_cancelled(options_); !status.ok()) return saved(status.error());
-      Result<StepResult> done = step();
+      Result<StepResult> done = advance();
       if (!done.ok()) return saved(done.error());
       HONE_TRY(after_step(*done));
     }

@@ -17,6 +17,8 @@
 #include "learn/memory_budget.h"
 #include "learn/network_step.h"
 #include "learn/schedule.h"
+#include "learn/state_on_gpu.h"
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/many_devices.h"
 #include "target/system.h"
 
@@ -64,7 +66,8 @@ struct TrainingOptions {
   std::filesystem::path folder = {};
   int64_t save_every = 0;    // steps; 0: after each epoch
   MemoryBudget memory = {};  // of each step's temporaries
-  // With its device a GPU takes the steps; the state is copied there and back in each.
+  // With its device a GPU takes the steps of train(), and keeps the state between them: it comes
+  // back for checkpoints and at the end of an epoch.
   CompileOptions compile = {};
   // The names of devices of this machine, which divide each batch along dim 0 of its tensors; none:
   // one device has all of it. The threads of the plan are those of each device.
@@ -90,8 +93,9 @@ class Trainer {
   // From where it stands to the last epoch. Cancelled, it saves and says ErrorCode::interrupted.
   Result<TrainingResult> train(const Dataset* validation = nullptr);
 
-  // One step on the next batch. A loss or a gradient that is not finite is an error, which names
-  // the tensor that went bad first; the state is the one before the step.
+  // One step on the next batch; weights() are those behind it. A loss or a gradient that is not
+  // finite is an error, which names the tensor that went bad first; the state is the one before the
+  // step.
   Result<StepResult> step();
   // Means over all samples, with the running mean of the weights if there is one.
   Result<StepResult> evaluate(const Dataset& data);
@@ -104,7 +108,7 @@ class Trainer {
   using Forwards = std::function<std::vector<Value>(Network&)>;
   Result<Graph> frozen(const Forwards& outputs, const BatchTypes& types) const;
 
-  Status save(const std::filesystem::path& path) const;
+  Status save(const std::filesystem::path& path);
   Status load(const std::filesystem::path& path);
   int64_t steps() const { return position_.step; }
 
@@ -126,8 +130,9 @@ class Trainer {
     Forward forward = {};
     NetworkStep step = {};  // in training
     std::shared_ptr<const Executable> executable = nullptr;
-    // In its place: several devices, a GPU.
+    // In its place: several devices, or a GPU, where the state lies.
     std::shared_ptr<const Runnable> elsewhere = nullptr;
+    std::shared_ptr<const CudaExecutable> on_gpu = nullptr;
   };
 
   Trainer(Definition definition, Loader loader, const Dataset& data, Target target,
@@ -136,12 +141,21 @@ class Trainer {
   Result<Compiled> compile(Network::Mode mode, BatchTypes types) const;
   Result<std::shared_ptr<const Runnable>> divided(const Compiled& compiled) const;
   Status check_weights(const Forward& forward) const;
-  // The inputs of a network's ports; weights from the running mean if `averaged`.
+  Result<std::shared_ptr<const CudaExecutable>> code_on_gpu(const Compiled& compiled) const;
+  Tensor argument(const Network::Port& port, const Batch& batch) const;  // not of a weight
+  // Where the weights begin in the state: those of the running mean if `averaged`.
+  size_t first_weight(bool averaged) const;
+  // The inputs of a network's ports.
   std::vector<Tensor> arguments(const Forward& forward, const Batch& batch, bool averaged) const;
   // Runs a step on the state, where it lies. Gives StepOutputs.
   Result<std::vector<Tensor>> run_in_place(const Compiled& used, const Batch& batch, double rate);
-  // The same on several devices or a GPU: the state is new.
+  // The same on several devices: the state is new.
   Result<std::vector<Tensor>> run_elsewhere(const Runnable& code, std::vector<Tensor> others);
+  // Loss and metrics, with the running mean of the weights if there is one.
+  Result<std::vector<Tensor>> run_forward(const Compiled& used, const Batch& batch);
+  // step(), but on a GPU the state stays there.
+  Result<StepResult> advance();
+  Status read_back();
   Error went_bad(const Compiled& used, const Batch& batch, double loss) const;
   size_t stride() const;  // tensors of the state per weight
   std::filesystem::path last() const { return options_.folder / "last.safetensors"; }
@@ -157,6 +171,7 @@ class Trainer {
   Target target_;
   TrainingOptions options_;
   std::vector<NamedTensor> state_;
+  std::optional<StateOnGpu> on_gpu_;  // ahead of it while train() takes steps
   Position position_;
   std::list<Compiled> compiled_;
   std::optional<EventWriter> events_;
