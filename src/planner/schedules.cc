@@ -180,48 +180,44 @@ class Chooser {
     const bool has_groups = shape.groups != 0;
     const std::vector<int> depths = has_groups ? std::vector{64} : std::vector{8, 16, 32, 64};
     const std::vector<int> steps_ahead = has_groups ? std::vector{1, 2, 3} : std::vector{0, 1, 2};
-    const bool may_share = are_uneven(product, shape);
-    for (int depth : depths)
-      for (int ahead : steps_ahead) {
-        BlockTilesFields own = shape;
-        own.depth = depth;
-        own.ahead = ahead;
-        for (int splits : usual_splits(product, shape)) {
-          own.splits = splits;
+    for (BlockTilesFields own : usual_spreads(product, shape))
+      for (int depth : depths)
+        for (int ahead : steps_ahead) {
+          own.depth = depth;
+          own.ahead = ahead;
           next.own = own;
           consider(next);
         }
-        if (!may_share || depth < 16) continue;
-        own.splits = 1;
-        for (int64_t shares : {target_.cores, 2 * target_.cores}) {
-          own.shares = static_cast<int>(shares);
-          next.own = own;
-          consider(next);
-        }
-      }
   }
 
   // True if processors of the chip wait for others, as tiles are no multiple of them: blocks may
   // share all steps.
-  bool are_uneven(const TiledProduct& product, const BlockTilesFields& shape) const {
+  bool are_uneven(int64_t tiles) const {
     constexpr double kEven = 0.9;
-    const int64_t tiles = tiles_of(product, block_tile(facts_, shape)),
-                  turns = (tiles + target_.cores - 1) / target_.cores;
+    const int64_t turns = (tiles + target_.cores - 1) / target_.cores;
     return static_cast<double>(tiles) < kEven * static_cast<double>(turns * target_.cores);
   }
 
-  // If blocks are too few for all processors of the chip: as many parts as give each a block, or
-  // two.
-  std::vector<int> usual_splits(const TiledProduct& product, const BlockTilesFields& shape) const {
+  // The ways of blocks to have the steps of such tiles. Each has those of a tile. If tiles are too
+  // few for all processors of the chip, it has a part of them: as many parts as give each processor
+  // a block, or two. If tiles are uneven, blocks share all steps.
+  std::vector<BlockTilesFields> usual_spreads(const TiledProduct& product,
+                                              const BlockTilesFields& shape) const {
     constexpr int kMostSplits = 32;
-    const int64_t blocks = tiles_of(product, block_tile(facts_, shape));
-    std::vector<int> splits = {1};
+    const int64_t tiles = tiles_of(product, block_tile(facts_, shape));
+    std::vector<BlockTilesFields> spreads = {shape};
     for (int64_t all : {target_.cores, 2 * target_.cores}) {
-      int most = 1;
-      while (most < kMostSplits && 2 * most * blocks <= all) most *= 2;
-      if (most > splits.back()) splits.push_back(most);
+      BlockTilesFields own = shape;
+      while (own.splits < kMostSplits && 2 * own.splits * tiles <= all) own.splits *= 2;
+      if (own.splits > spreads.back().splits) spreads.push_back(own);
     }
-    return splits;
+    if (!are_uneven(tiles)) return spreads;
+    for (int64_t all : {target_.cores, 2 * target_.cores}) {
+      BlockTilesFields own = shape;
+      own.shares = static_cast<int>(all);
+      spreads.push_back(own);
+    }
+    return spreads;
   }
 
   void consider(const Schedule& schedule) { keep(schedule, price_->seconds(schedule, least_)); }

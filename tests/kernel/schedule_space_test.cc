@@ -10,6 +10,7 @@
 #include "ir/text.h"
 #include "kernel/contraction.h"
 #include "kernel/schedule_text.h"
+#include "target/gpu_presets.h"
 #include "tests/program/random_kernels.h"
 
 namespace hone::HONE_FILE {
@@ -234,6 +235,44 @@ TEST(ScheduleSpace, CrossingTakesDecisionsOfBoth) {
     children.insert(print(child));
   }
   EXPECT_GT(children.size(), 30U);
+}
+
+// Blocks that have parts of a sum may share the steps of all tiles instead, a step away, and back.
+TEST(ScheduleSpace, OfAGpuLeadsFromPartsToSharesAndBack) {
+  const KernelBody body = body_of_text(
+      "graph @g(%x: f32[256, 4096], %w: f32[4096, 256]) -> f32[256, 256] { "
+      "%y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} return %y }");
+  const KernelFacts facts(body);
+  const Target on = gpu_like_preset(90);
+  const ScheduleSpace space(body, facts, on);
+  Schedule parts = plain_nest(2);
+  parts.threads = 2;
+  parts.own = BlockTilesFields{.splits = 4};
+  ASSERT_TRUE(space.has(parts));
+  const auto has = [&](const Schedule& from, bool shares) {
+    return std::ranges::any_of(space.neighbours(from), [&](const Schedule& near) {
+      const auto* own = near.if_is<BlockTilesFields>();
+      return own != nullptr &&
+             (shares ? own->shares > 0 && own->splits == 1 : own->shares == 0 && own->splits > 1);
+    });
+  };
+  EXPECT_TRUE(has(parts, true));
+  Schedule shares = parts;
+  shares.own = BlockTilesFields{.shares = static_cast<int>(on.cores)};
+  ASSERT_TRUE(space.has(shares));
+  EXPECT_TRUE(has(shares, false));
+  Rng rng(1);
+  std::set<bool> drawn;
+  for (int i = 0; i < 200; ++i) {
+    const std::optional<Schedule> next = space.step(parts, rng);
+    const auto* own = next ? next->if_is<BlockTilesFields>() : nullptr;
+    if (own != nullptr) drawn.insert(own->shares > 0);
+  }
+  EXPECT_EQ(drawn.size(), 2U);
+  for (const Schedule& simpler : space.simplify(shares))
+    if (const auto* own = simpler.if_is<BlockTilesFields>(); own != nullptr && own->shares == 0)
+      return;
+  FAIL() << "no simpler one has no shares";
 }
 
 // A chain has spaces within it: of each stage.

@@ -230,7 +230,7 @@ std::vector<int> split_counts(const ScheduleSite& site) {
 // Each processor of the chip has a block or two, or some have none. A block has two steps at least,
 // by the smallest tiles.
 std::vector<int> share_counts(const ScheduleSite& site) {
-  std::vector<int> counts = {0};
+  std::vector<int> counts;
   const Result<TiledProduct> product = tiled_product(site.facts);
   if (!product.ok()) return counts;
   const auto parts = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
@@ -243,21 +243,59 @@ std::vector<int> share_counts(const ScheduleSite& site) {
   return counts;
 }
 
-// Blocks have parts of the reduction, or shares of all steps, or neither.
-class ShareDecision : public NumberDecision {
+// How blocks have the steps of tiles: each those of a tile, or a part of them, or a share of all
+// steps.
+class SpreadDecision : public Decision {
  public:
-  using NumberDecision::NumberDecision;
+  std::string_view name() const override { return "splits"; }
+  double bound(const ScheduleSite& site) const override {
+    return static_cast<double>(all(site).size());
+  }
   bool each(const ScheduleSite& site, const Schedule& so_far,
             const ScheduleVisit& visit) const override {
-    return has_splits(so_far) ? visit(so_far) : NumberDecision::each(site, so_far, visit);
+    return std::ranges::all_of(all(site),
+                               [&](const Spread& one) { return visit(with(so_far, one)); });
   }
   void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const override {
-    if (!has_splits(so_far)) NumberDecision::draw(site, so_far, rng);
+    const std::vector<Spread> spreads = all(site);
+    so_far = with(so_far, rng.pick(spreads));
+  }
+  Schedules near(const ScheduleSite& site, const Schedule& schedule) const override {
+    Schedules near;
+    for (const Spread& one : all(site))
+      if (one != of(schedule)) near.push_back(with(schedule, one));
+    return near;
+  }
+  Schedules simpler(const ScheduleSite&, const Schedule& schedule) const override {
+    if (of(schedule) == Spread()) return {};
+    return {with(schedule, Spread())};
+  }
+  void copy(const Schedule& from, Schedule& to, Rng&) const override {
+    if (from.if_is<BlockTilesFields>() != nullptr && to.if_is<BlockTilesFields>() != nullptr)
+      to = with(to, of(from));
   }
 
  private:
-  static bool has_splits(const Schedule& schedule) {
-    return schedule.get<BlockTilesFields>().splits > 1;
+  struct Spread {
+    int splits = 1, shares = 0;
+    bool operator==(const Spread&) const = default;
+  };
+  // The simplest first.
+  static std::vector<Spread> all(const ScheduleSite& site) {
+    std::vector<Spread> spreads;
+    for (int splits : split_counts(site)) spreads.push_back({.splits = splits});
+    for (int shares : share_counts(site)) spreads.push_back({.shares = shares});
+    return spreads;
+  }
+  static Spread of(const Schedule& schedule) {
+    const BlockTilesFields& own = schedule.get<BlockTilesFields>();
+    return {own.splits, own.shares};
+  }
+  static Schedule with(Schedule schedule, const Spread& spread) {
+    BlockTilesFields& own = schedule.get<BlockTilesFields>();
+    own.splits = spread.splits;
+    own.shares = spread.shares;
+    return schedule;
   }
 };
 
@@ -284,10 +322,7 @@ const DepthDecision kDepth("depth", own_field<BlockTilesFields, &BlockTilesField
                            depths);
 const NumberDecision kAhead("ahead", own_field<BlockTilesFields, &BlockTilesFields::ahead>(),
                             steps_ahead);
-const NumberDecision kSplit("splits", own_field<BlockTilesFields, &BlockTilesFields::splits>(),
-                            split_counts);
-const ShareDecision kShares("shares", own_field<BlockTilesFields, &BlockTilesFields::shares>(),
-                            share_counts);
+const SpreadDecision kSpread;
 
 class BlockTiles : public AlgorithmDef {
  public:
@@ -313,7 +348,7 @@ class BlockTiles : public AlgorithmDef {
            !has_sub_byte_output(site) && tiled_product(site.facts).ok();
   }
   std::vector<const Decision*> decisions() const override {
-    return {&kShape, &kDepth, &kAhead, &kSplit, &kShares};
+    return {&kShape, &kDepth, &kAhead, &kSpread};
   }
   Schedule simplest(const ScheduleSite& site) const override {
     Schedule schedule = plain_nest(site.parallel());
