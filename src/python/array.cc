@@ -129,8 +129,9 @@ GivenArray::GivenArray(py::handle array, const std::string& label, Use use) : Gi
   check_use(use, label);
 }
 
-GivenArray::GivenArray(DlpackArray lent, const std::string& label) : GivenArray() {
+GivenArray::GivenArray(DlpackArray lent, const std::string& label, Use use) : GivenArray() {
   take_dlpack(std::move(lent), label);
+  check_use(use, label);
 }
 
 GivenArray::GivenArray(GivenArray&& other) noexcept

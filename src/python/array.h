@@ -58,7 +58,7 @@ class GivenArray {
   // where a copy does not serve. `label` names it: "input 'x'".
   GivenArray(pybind11::handle array, const std::string& label, Use use);
   // One that somebody lends; its memory may be that of a device.
-  GivenArray(DlpackArray lent, const std::string& label);
+  GivenArray(DlpackArray lent, const std::string& label, Use use);
   GivenArray(GivenArray&& other) noexcept;
   GivenArray& operator=(GivenArray&&) = delete;
   ~GivenArray();

@@ -116,19 +116,21 @@ const Executable& Core::fixed(std::string_view what) const {
 
 py::dict Core::donors() const {
   py::dict all;
-  const Executable* const code = model_->single();
-  if (code == nullptr) return all;
-  for (size_t i = 0; i < outputs_.ports.size(); ++i)
-    if (const std::optional<uint32_t> donor = code->donors()[i])
+  std::span<const std::optional<uint32_t>> donors;
+  if (const Executable* const code = model_->single()) donors = code->donors();
+  if (gpu_ != nullptr) donors = gpu_->donors();
+  for (size_t i = 0; i < donors.size(); ++i)
+    if (const std::optional<uint32_t> donor = donors[i])
       all[outputs_.names[i]] = inputs_.names[*donor];
   return all;
 }
 
 // Indexed by input; empty: none.
-std::vector<bool> Core::given_up(const Executable& code, py::handle donate) const {
+std::vector<bool> Core::given_up(std::span<const std::optional<uint32_t>> donors,
+                                 py::handle donate) const {
   if (donate.is_none() || donate.ptr() == Py_False) return {};
   std::vector<bool> may(inputs_.ports.size());
-  for (const std::optional<uint32_t>& donor : code.donors())
+  for (const std::optional<uint32_t>& donor : donors)
     if (donor) may[*donor] = true;
   const std::string hint = "hone.compile(..., donate={'INPUT': 'OUTPUT'}) asks for it";
   if (donate.ptr() == Py_True) {
@@ -154,7 +156,7 @@ std::vector<bool> Core::given_up(const Executable& code, py::handle donate) cons
 
 RunArrays Core::arrays_of(const Executable& code, GivenArray::Use use, py::handle inputs,
                           py::handle out, py::handle donate) const {
-  const std::vector<bool> donated = given_up(code, donate);
+  const std::vector<bool> donated = given_up(code.donors(), donate);
   const std::vector<py::handle> given_inputs = arranged(inputs_, inputs);
   RunArrays all;
   all.inputs.reserve(given_inputs.size());
@@ -200,10 +202,11 @@ py::tuple Core::run(py::handle inputs, py::handle out, py::handle donate,
   const std::vector<py::handle> order =
       gpu_ == nullptr ? std::vector<py::handle>() : arranged(inputs_, inputs);
   if (std::ranges::any_of(order, is_on_gpu)) {
-    if (!out.is_none() || !(donate.is_none() || donate.ptr() == Py_False))
-      raise(usage_error("out and donate are for arrays in memory of the machine")
-                .with_hint("the results of inputs on a GPU are new arrays there"));
-    return run_on_gpu(order, stream.value_or(0));
+    if (!out.is_none())
+      raise(usage_error("out is for arrays in memory of the machine")
+                .with_hint("results of inputs on a GPU are new arrays there, or lie in inputs "
+                           "that donate names"));
+    return run_on_gpu(order, given_up(gpu_->donors(), donate), stream.value_or(0));
   }
   if (stream)
     raise(usage_error("stream is for inputs in memory of a GPU that the model was loaded for"));
@@ -217,7 +220,8 @@ py::tuple Core::run(py::handle inputs, py::handle out, py::handle donate,
   return arrays.results;
 }
 
-py::tuple Core::run_on_gpu(const std::vector<py::handle>& inputs, uint64_t stream) const {
+py::tuple Core::run_on_gpu(const std::vector<py::handle>& inputs, const std::vector<bool>& donated,
+                           uint64_t stream) const {
   constexpr uint64_t kDefaultStream = 1;  // DLPack's number of the one whose handle is 0
   const auto number = static_cast<int64_t>(stream == 0 ? kDefaultStream : stream);
   const int device = gpu_->device()->number();
@@ -226,20 +230,27 @@ py::tuple Core::run_on_gpu(const std::vector<py::handle>& inputs, uint64_t strea
   lent.reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string& label = inputs_.labels[i];
+    const bool is_donated = !donated.empty() && donated[i];
     const GivenArray& array =
-        lent.emplace_back(borrow_dlpack_on_gpu(inputs[i], label, device, number), label);
+        lent.emplace_back(borrow_dlpack_on_gpu(inputs[i], label, device, number), label,
+                          is_donated ? GivenArray::Use::write : GivenArray::Use::read);
     const Type type = array.fit(inputs_.ports[i], label);
     from.push_back(reinterpret_cast<cuda::Address>(array.place(type, label)));
   }
-  std::vector<GpuArray> made;
-  for (const Port& port : outputs_.ports) {
-    made.push_back(take(GpuArray::make(gpu_->device(), port.type)));
-    to.push_back(made.back().address());
+  py::tuple results(outputs_.ports.size());
+  for (size_t i = 0; i < outputs_.ports.size(); ++i) {
+    const std::optional<uint32_t> donor = gpu_->donors()[i];
+    if (donor && !donated.empty() && donated[*donor]) {
+      to.push_back(from[*donor]);
+      results[i] = py::reinterpret_borrow<py::object>(inputs[*donor]);
+      continue;
+    }
+    GpuArray made = take(GpuArray::make(gpu_->device(), outputs_.ports[i].type));
+    to.push_back(made.address());
+    results[i] = py::cast(std::move(made));
   }
   take(without_gil(
       [&] { return gpu_->run_on_device(from, to, reinterpret_cast<cuda::Stream>(stream)); }));
-  py::tuple results(made.size());
-  for (size_t i = 0; i < made.size(); ++i) results[i] = py::cast(std::move(made[i]));
   return results;
 }
 

@@ -63,8 +63,8 @@ class Core {
   // are returned in the same arrays.
   //
   // A model on a GPU takes arrays there, too, all of them at once. They are used where they lie,
-  // behind what is in the caller's stream; the results are arrays there. `stream` is its handle;
-  // none or 0: the default stream.
+  // behind what is in the caller's stream; results are new arrays there, or donated ones. `stream`
+  // is its handle; none or 0: the default stream.
   pybind11::tuple run(pybind11::handle inputs, pybind11::handle out, pybind11::handle donate,
                       std::optional<uint64_t> stream) const;
   // The same for any number of runs; nothing is copied in them.
@@ -84,11 +84,13 @@ class Core {
   std::vector<GivenArray> given(const Side& side, pybind11::handle arrays,
                                 GivenArray::Use use) const;
   const Executable& fixed(std::string_view what) const;
-  std::vector<bool> given_up(const Executable& code, pybind11::handle donate) const;
+  std::vector<bool> given_up(std::span<const std::optional<uint32_t>> donors,
+                             pybind11::handle donate) const;
   RunArrays arrays_of(const Executable& code, GivenArray::Use use, pybind11::handle inputs,
                       pybind11::handle out, pybind11::handle donate) const;
   pybind11::tuple run_open(pybind11::handle inputs, pybind11::handle out) const;
-  pybind11::tuple run_on_gpu(const std::vector<pybind11::handle>& inputs, uint64_t stream) const;
+  pybind11::tuple run_on_gpu(const std::vector<pybind11::handle>& inputs,
+                             const std::vector<bool>& donated, uint64_t stream) const;
   void write_to(const std::vector<pybind11::handle>& out, std::span<Tensor> computed) const;
 
   const Side inputs_;

@@ -23,9 +23,12 @@ fake.fake_cuda_faults.restype = ctypes.c_char_p
 fake.fake_cuda_live.restype = fake.fake_cuda_calls.restype = ctypes.c_int64
 
 ROWS, COLUMNS = 3, 5
-MODEL = f"""graph @double(%x: f32[{ROWS}, {COLUMNS}]) -> f32[{ROWS}, {COLUMNS}] {{
-  %y = add %x, %x
-  return %y
+F32 = f"f32[{ROWS}, {COLUMNS}]"
+DOUBLE = f"graph @double(%x: {F32}) -> {F32} {{ %y = add %x, %x return %y }}"
+CARRIED = f"""graph @carried(%x: {F32}, %s: {F32} donate 1) -> ({F32}, {F32}) {{
+  %t = add %s, %x
+  %y = mul %t, %x
+  return %y, %t
 }}
 """
 KERNEL = ctypes.CFUNCTYPE(
@@ -38,11 +41,22 @@ KERNEL = ctypes.CFUNCTYPE(
 )
 
 
+def floats_at(address, count=ROWS * COLUMNS):
+    return np.ctypeslib.as_array((ctypes.c_float * count).from_address(address))
+
+
 @KERNEL
 def double(buffers, _symbols, _scratch, _begin, _end):
-    count = ROWS * COLUMNS
-    x, y = (np.ctypeslib.as_array((ctypes.c_float * count).from_address(buffers[i])) for i in (0, 1))
-    y[:] = 2 * x
+    floats_at(buffers[1])[:] = 2 * floats_at(buffers[0])
+
+
+@KERNEL
+def carry(buffers, _symbols, _scratch, begin, _end):
+    """All of it at once, whatever part of it is asked for: t = s + x, in the place of s; y = t x."""
+    if begin == 0:
+        s, x, t, y = (floats_at(buffers[i]) for i in range(4))
+        t[:] = s + x
+        y[:] = t * x
 
 
 class Backing(ctypes.Structure):
@@ -131,21 +145,20 @@ def taken(array):
     assert (tensor.device_type, tensor.code, tensor.bits) == (2, 2, 32)
     shape = [tensor.shape[i] for i in range(tensor.ndim)]
     count = int(np.prod(shape))
-    held = (ctypes.c_float * count).from_address(tensor.data)
-    return np.ctypeslib.as_array(held).reshape(shape).copy()
+    return floats_at(tensor.data, count).reshape(shape).copy()
 
 
-def compiled():
+def compiled(name, text, kernel, buffers):
     """The model as a file, with a function for its kernel, once for each GPU."""
-    with open("double.hone", "w", encoding="utf8") as file:
-        file.write(MODEL)
+    with open(f"{name}.hone", "w", encoding="utf8") as file:
+        file.write(text)
     # The fake refuses PTX that it does not know, so nothing is loaded before it is written.
     code = os.system(
-        f"'{os.environ['HONE']}' compile double.hone --target sm_90 --cache none -o double.honec"
+        f"'{os.environ['HONE']}' compile {name}.hone --target sm_90 --cache none -o {name}.honec"
         " >/dev/null 2>&1"
     )
     assert code == 0
-    with open("double.honec", "rb") as file:
+    with open(f"{name}.honec", "rb") as file:
         held = file.read()
     sections = int.from_bytes(held[12:16], "little")
     for i in range(sections):
@@ -153,7 +166,7 @@ def compiled():
         if int.from_bytes(entry[:4], "little") == 3:
             offset, size = (int.from_bytes(entry[at : at + 8], "little") for at in (8, 16))
             code = held[offset : offset + size]
-    backing = Backing(double, 2, 0, 64, 0)
+    backing = Backing(kernel, buffers, 0, 64, 0)
     texts = [text for text in code.split(b"\0") if b".entry" in text]
     assert len(texts) == 2
     for ptx in texts:
@@ -169,7 +182,8 @@ good(fake.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
 class OnAGpu(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        compiled()
+        compiled("double", DOUBLE, double, 2)
+        compiled("carried", CARRIED, carry, 4)
         cls.x = np.arange(ROWS * COLUMNS, dtype=np.float32).reshape(ROWS, COLUMNS)
 
     def setUp(self):
@@ -203,6 +217,25 @@ class OnAGpu(unittest.TestCase):
         np.testing.assert_array_equal(taken(self.model(x)), 2 * self.x)
         x.free()
 
+    def test_changes_a_state_where_it_lies(self):
+        model = hone.load("carried.honec", device="cuda")
+        self.assertEqual(model.donors, {"t": "s"})
+        x, s = OnGpu(self.x), OnGpu(np.zeros_like(self.x))
+        for run in range(1, 4):
+            y, t = model(x, s, donate="s")
+            self.assertIs(t, s)
+            np.testing.assert_array_equal(taken(y), run * self.x * self.x)
+            np.testing.assert_array_equal(floats_at(s.address), run * self.x.ravel())
+        y, t = model(x, s)
+        np.testing.assert_array_equal(taken(t), 4 * self.x)
+        np.testing.assert_array_equal(floats_at(s.address), 3 * self.x.ravel())
+        with self.assertRaisesRegex(hone.UsageError, "no output may lie in input 'x'"):
+            model(x, s, donate="x")
+        with self.assertRaisesRegex(hone.BadInput, "overlaps"):
+            model(s, s, donate=True)
+        x.free()
+        s.free()
+
     def test_takes_arrays_of_the_machine_too(self):
         np.testing.assert_array_equal(self.model(self.x), 2 * self.x)
 
@@ -228,7 +261,7 @@ class OnAGpu(unittest.TestCase):
         self.assertEqual(x.given_back, 1)
         x.free()
         x = OnGpu(self.x)
-        with self.assertRaisesRegex(hone.UsageError, "out and donate"):
+        with self.assertRaisesRegex(hone.UsageError, "out is for arrays in memory of the machine"):
             self.model(x, out=np.empty_like(self.x))
         with self.assertRaisesRegex(hone.UsageError, "stream"):
             self.model(self.x, stream=1)
