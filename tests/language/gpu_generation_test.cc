@@ -19,7 +19,11 @@ using tested::GpuBacking;
 
 class OnGpu : public testing::Test {
  protected:
-  LanguageSource source() const { return language_of(file_).value(); }
+  LanguageSource source() const {
+    LanguageSource read = language_of(file_).value();
+    read.config.cache = cache_;
+    return read;
+  }
   std::unique_ptr<LanguageModel> model(std::shared_ptr<const CudaDevice> device,
                                        int64_t context = 64) const {
     return made(std::move(device), context).value();
@@ -30,6 +34,7 @@ class OnGpu : public testing::Test {
     options.native.target = device == nullptr ? host_target().value() : target_;
     options.native.device = std::move(device);
     options.context = context;
+    options.cache = cache_;
     return LanguageModel::make(source(), std::move(options), face);
   }
   // Gives it those of steps that read these tokens, with caches of one size.
@@ -55,6 +60,7 @@ class OnGpu : public testing::Test {
     ASSERT_TRUE(added.ok()) << added.error().to_string();
   }
 
+  CacheType cache_ = CacheType::f32;
   const FakeCuda cuda_;
   GpuBacking backing_;
   const std::shared_ptr<const CudaDevice> device_ = cuda_.device().value();
@@ -74,6 +80,20 @@ TEST_F(OnGpu, TextsAreThoseOfTheCpu) {
   ASSERT_TRUE(made.ok()) << made.error().to_string();
   EXPECT_EQ(made->tokens, wanted.tokens);
   EXPECT_EQ(there->compiled(), 2);
+}
+
+// Bytes and their scales are arrays of their own.
+TEST_F(OnGpu, CachesOfBytesMakeTheTextsOfTheCpu) {
+  cache_ = CacheType::q8;
+  const std::vector<TokenId> prompt = {10, 20, 30};
+  const std::unique_ptr<LanguageModel> here = model(nullptr), there = model(device_);
+  add_steps(there->places(), {LanguageModel::kChunk, 1});
+  if (HasFailure()) return;
+  const Generation wanted = generate(*here, prompt, {.max_tokens = 6}).value();
+  const Result<Generation> made = generate(*there, prompt, {.max_tokens = 6});
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_EQ(made->tokens, wanted.tokens);
+  EXPECT_EQ(cuda_.counts().copied, 0);
 }
 
 void expect_near(std::span<const float> actual, std::span<const float> expected) {
