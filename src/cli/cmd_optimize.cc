@@ -11,7 +11,7 @@
 #include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/source.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "prove/verify.h"
 #include "report/accuracy_text.h"
 #include "rules/rule_files.h"
@@ -145,11 +145,11 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   options.rewrite.cancel = &console.cancel();
   options.rewrite.progress = progress.get();
   options.rewrite.told = [&](std::string_view line) { progress->note(line); };
-  const AnalyticCost analytic(native.target);
+  const std::shared_ptr<const Cost> cost =
+      native.cost != nullptr ? native.cost : analytic_cost(native.target);
   const Console::Keeping keeping(console);
   progress->start(0, "graphs");
-  const Optimized result = HONE_TRY(optimize(
-      *graph, rules, native.target, native.cost == nullptr ? analytic : *native.cost, options));
+  const Optimized result = HONE_TRY(optimize(*graph, rules, native.target, *cost, options));
   progress->finish();
   HONE_TRY(write_model(model_of(result.graph), path, console, onnx));
   if (!json.empty()) HONE_TRY(write_text(json, json_of(result), console));

@@ -38,6 +38,14 @@ Status check_gpu_command(const Arguments& arguments, std::string_view option) {
   return {};
 }
 
+// Null: 'hone train cost' has kept none.
+Result<std::shared_ptr<const Cost>> kept_cost(const Target& target) {
+  const Result<std::string> file = user_prices().model_file(target);
+  std::error_code failed;
+  if (!file.ok() || !std::filesystem::exists(*file, failed)) return std::shared_ptr<const Cost>();
+  return learned_gpu_cost(*file, target);
+}
+
 }  // namespace
 
 Result<std::optional<int>> given_gpu(const Arguments& arguments) {
@@ -71,17 +79,18 @@ Result<std::shared_ptr<const Cost>> cost_of_gpu(const Arguments& arguments, cons
     return usage_error("--cost measured takes times of CPUs, and the target is a GPU");
   if (word == "analytic") return std::shared_ptr<const Cost>();
   if (!word.empty() && word != "learned") return learned_gpu_cost(word, target);
-  const Result<std::string> file = user_prices().model_file(target);
-  std::error_code failed;
-  if (!file.ok() || !std::filesystem::exists(*file, failed)) {
-    if (word.empty()) return std::shared_ptr<const Cost>();
-    return bad_input("there is no learned price of the target '{}'", target.name)
-        .with_hint("'hone train cost' makes one, and its file can be named");
-  }
-  Result<std::shared_ptr<const Cost>> cost = learned_gpu_cost(*file, target);
-  if (cost.ok() || !word.empty()) return cost;
+  if (word.empty()) return kept_cost_of_gpu(target, console);
+  std::shared_ptr<const Cost> cost = HONE_TRY(kept_cost(target));
+  if (cost != nullptr) return cost;
+  return bad_input("there is no learned price of the target '{}'", target.name)
+      .with_hint("'hone train cost' makes one, and its file can be named");
+}
+
+std::shared_ptr<const Cost> kept_cost_of_gpu(const Target& target, Console& console) {
+  Result<std::shared_ptr<const Cost>> cost = kept_cost(target);
+  if (cost.ok()) return *std::move(cost);
   console.note("learned prices are not used: {}", cost.error().to_string());
-  return std::shared_ptr<const Cost>();
+  return nullptr;
 }
 
 }  // namespace hone::cli

@@ -26,5 +26,8 @@ Result<std::shared_ptr<const CudaDevice>> open_gpu(int number);
 // Null: the analytic price. Options that say how CPUs are priced are errors.
 Result<std::shared_ptr<const Cost>> cost_of_gpu(const Arguments& arguments, const Target& target,
                                                 Console& console);
+// The price that was learned for this GPU. Null: there is none, or it cannot be used, as a note
+// says.
+std::shared_ptr<const Cost> kept_cost_of_gpu(const Target& target, Console& console);
 
 }  // namespace hone::cli

@@ -67,6 +67,7 @@ Result<GivenPrograms> given_programs(const Processes& processes, const Arguments
   HONE_TRY(check_devices(arguments));
   std::optional<System> system;
   if (arguments.given("system")) system = HONE_TRY(load_system(arguments.text("system"), ""));
+  if (system) HONE_TRY(check_has_no_gpu(*system));
   const System* const of_devices = system ? &*system : nullptr;
   GivenPrograms given;
   given.programs = HONE_TRY(load_programs(arguments.text("MODEL")));

@@ -8,7 +8,7 @@
 #include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/source.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 
 namespace hone::cli {
 namespace {
@@ -95,7 +95,7 @@ Result<Samples> samples_of(const Graph& graph, const Arguments& arguments, int64
   Samples samples;
   samples.batches =
       HONE_TRY(batches_of(graph, arguments.text("data"), arguments.text("labels"), seed, face));
-  const auto analytic = std::make_shared<const AnalyticCost>(native.target);
+  const std::shared_ptr<const Cost> analytic = analytic_cost(native.target);
   const Cost& cost = native.cost == nullptr ? *analytic : *native.cost;
   samples.machine = native_machine(native, cost, face);
   // The price reads the cost.

@@ -3,9 +3,10 @@
 #include "base/text.h"
 #include "cli/budget.h"
 #include "cli/console.h"
+#include "cli/gpu.h"
 #include "cli/machines.h"
 #include "cli/prices.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "learn/memory_budget.h"
 
 namespace hone::cli {
@@ -54,10 +55,11 @@ std::vector<std::shared_ptr<const Cost>> costs_of(const System& system, Console&
   const KnownPrices prices = user_prices();
   std::vector<std::shared_ptr<const Cost>> costs;
   for (const Target& target : system.targets) {
-    std::shared_ptr<const Cost> fitted =
-        prices.analytic(target, [&](std::string_view note) { console.note("{}", note); });
-    if (fitted == nullptr) fitted = std::make_shared<const AnalyticCost>(target);
-    costs.push_back(std::move(fitted));
+    std::shared_ptr<const Cost> known =
+        target.gpu
+            ? kept_cost_of_gpu(target, console)
+            : prices.analytic(target, [&](std::string_view note) { console.note("{}", note); });
+    costs.push_back(known != nullptr ? std::move(known) : analytic_cost(target));
   }
   return costs;
 }

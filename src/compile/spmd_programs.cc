@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "cost/system_timeline.h"
 #include "plan/collectives.h"
 #include "planner/planner.h"
@@ -138,9 +138,9 @@ decltype(CompileOptions::best_plan) scheduled_on(const System& system,
     Plan said;
     said.threads = threads;
     if (!add_best_schedules(graph, system, said).ok()) return plan;
-    const AnalyticCost otherwise(target);
-    Result<Plan> made = complete(graph, std::move(said), target, cost ? *cost : otherwise,
-                                 {.cancel = cancel, .heuristics = heuristics});
+    Result<Plan> made =
+        complete(graph, std::move(said), target, cost ? *cost : *analytic_cost(target),
+                 {.cancel = cancel, .heuristics = heuristics});
     if (made.ok()) plan = std::move(*made);
     return plan;
   };

@@ -5,6 +5,11 @@
 
 namespace hone {
 
+AnalyticCost::AnalyticCost(Target target, Prices prices)
+    : target_(std::move(target)), prices_(prices) {
+  HONE_CHECK(!target_.gpu, "the target '{}' is a GPU", target_.name);
+}
+
 std::string AnalyticCost::version() const {
   const uint64_t hash = hash_string(print(prices_, ""), hash_string(print(target_)));
   return fmt::format("analytic {:016x}", hash);

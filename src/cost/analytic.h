@@ -1,7 +1,5 @@
 #pragma once
 
-#include <utility>
-
 #include "cost/cost.h"
 #include "cost/prices.h"
 #include "target/target.h"
@@ -12,8 +10,8 @@ namespace hone {
 // coefficients. docs/cost.md has the terms.
 class AnalyticCost : public Cost {
  public:
-  explicit AnalyticCost(Target target, Prices prices = {})
-      : target_(std::move(target)), prices_(prices) {}
+  // The target is a CPU: analytic_cost() (cost/gpu_cost.h) takes all.
+  explicit AnalyticCost(Target target, Prices prices = {});
 
   std::string version() const override;
   std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "compile/spmd_programs.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "plan/collectives.h"
 #include "session/source.h"
 
@@ -103,7 +103,19 @@ Result<std::shared_ptr<const BatchModel>> batch_model(const Model& model,
                    .system = devices.system});
 }
 
+Status check_has_no_gpu(const System& system) {
+  const auto gpu = std::ranges::find_if(
+      system.targets, [](const Target& target) { return target.gpu.has_value(); });
+  if (gpu == system.targets.end()) return {};
+  return unsupported("system '{}' has the GPU '{}', and CPUs alone run a model together",
+                     excerpt(system.name), excerpt(gpu->name))
+      .with_hint(
+          "'hone explain', 'hone place' and 'hone shard' say how long a model takes on it; a GPU "
+          "runs a model alone");
+}
+
 Status take_system(DeviceOptions& options, System system) {
+  HONE_TRY(check_has_no_gpu(system));
   const auto count = std::ssize(options.names);
   if (system.device_count() != count)
     return usage_error("{} devices: '{}' has {} devices", count, excerpt(system.name),
@@ -121,7 +133,7 @@ Result<decltype(CompileOptions::best_plan)> best_plan_on(const System& system, c
                                                          const SystemPlanOptions& options,
                                                          std::shared_ptr<const Cost> cost,
                                                          const Face& face) {
-  if (cost == nullptr) cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  if (cost == nullptr) cost = analytic_cost(system.targets[0]);
   SystemPlans found = HONE_TRY(plan_for_system(graph, system, {{cost}}, options));
   for (const ChosenOverlap& one : found.overlaps)
     if (!one.overlap.empty())

@@ -33,6 +33,8 @@ struct DeviceOptions {
 
 // The system of a user, for these devices. Error: it has other devices, or several sorts.
 Status take_system(DeviceOptions& options, System system);
+// Or a refusal: the devices of a run are parts of CPUs.
+Status check_has_no_gpu(const System& system);
 
 // "4" means as many parts of this machine. A list names each device: "cpu,cpu" are two parts.
 // `label` is what the user wrote it for.

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "compile/honec.h"
-#include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "front/front_end.h"
 #include "runtime/honec.h"
 #include "session/deployed.h"
@@ -85,8 +85,7 @@ Status ServedModel::shard(const DeviceOptions& devices, const Face& face) {
   system.targets.assign(1, options_.target);
   devices_.system = std::make_shared<const System>(std::move(system));
   ShardCosts prices = {.costs = {options_.cost}, .options = {.cancel = face.cancel}};
-  if (options_.cost == nullptr)
-    prices.costs[0] = std::make_shared<const AnalyticCost>(options_.target);
+  if (options_.cost == nullptr) prices.costs[0] = analytic_cost(options_.target);
   const int64_t memory = memory_limit(face);
   const LoadParts load = [&](const DividedCode& code) {
     return ManyDevices::load(

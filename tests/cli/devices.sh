@@ -18,6 +18,11 @@ says "take turns" run rows.hone --dim N=64 --devices 64
 "$HONE" check zoo:lstm,size=tiny,batch=3 --devices 2 --batch tokens:1 >/dev/null
 fails 4 "--batch INPUT" run zoo:lstm,size=tiny,batch=3 --devices 2
 
+# No CPU runs in place of a GPU without a word.
+system_with_gpu gpus.system 2 0
+fails 4 "has the GPU 'sm_90'" run rows.hone --dim N=5 --devices 2 --system gpus.system
+fails 4 "has the GPU 'sm_90'" run rows.hone --dim N=4 --mesh x=2 --system gpus.system
+
 "$HONE" bench rows.hone --dim N=4 --devices 2 --runs 5 --json figures.json >report
 grep -q "^cpu 1 .* 2 " report
 grep -q '"waiting"' figures.json

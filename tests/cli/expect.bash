@@ -37,6 +37,23 @@ never() { # never COMMAND...
   fi
 }
 
+# A System of a GPU and as many devices of this machine, which may be none.
+system_with_gpu() { # system_with_gpu FILE GPUS CPUS
+  local all=$(($2 + $3)) own
+  "$HONE" target show >own.target 2>err
+  own=$(sed -nE '1s/target (".*") \{/\1/p' own.target)
+  {
+    echo 'system "mixed" {'
+    "$HONE" target show sm_90
+    [[ $3 == 0 ]] || cat own.target
+    echo "devices = $2 of \"sm_90\""
+    [[ $3 == 0 ]] || echo "devices = $3 of $own"
+    echo "level machine = $all devices"
+    echo 'link pcie = bus over machine, 25 GB/s, 5 us'
+    echo '}'
+  } >"$1"
+}
+
 # A data set. A measurement that a busy machine spoils is measured again by the next build.
 build_set() { # build_set ARGS of hone dataset build
   for _ in 1 2 3 4 5; do

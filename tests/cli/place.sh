@@ -78,6 +78,10 @@ grep -q "wrote my.head" err
 contains 'one after another'
 "$HONE" eval placement --joint --head two.json >out 2>err && exit 1
 grep -q "two.json" err
+# A GPU has prices of its own kind, beside a CPU and alone.
+system_with_gpu mixed.system 1 1
+says "2 devices" zoo:mlp,size=tiny --system mixed.system --seconds 0
+says "2 devices" zoo:mlp,size=tiny --system ring:2 --target sm_90 --seconds 0
 # Tables and a drawing: devices, links, prices, what a move would cost.
 says "step 5.5 ms" two.json --check split.json --explain 1 --plot split.svg
 contains '^link '

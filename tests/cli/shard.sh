@@ -221,6 +221,11 @@ fails 2 "does not go with --pipeline" wide.hone default --pipeline wide.pipeline
 fails 3 "no device 1; 'ring:1' has 1" wide.hone --pipeline wide.pipeline --system ring:1
 hone() { "$HONE" shard "$@"; }
 
+# Devices may be GPUs, which have prices of their own kind.
+system_with_gpu gpus.system 2 0
+says "2 devices" two.hone --mesh x=2 --system gpus.system
+says "2 devices" two.hone --mesh x=2 --target sm_90
+
 # ---- Bad input ----------------------------------------------------------------------------------
 
 fails 2 "no mesh" two.hone --shard 'x=[x, -]'
