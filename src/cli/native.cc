@@ -310,29 +310,35 @@ namespace {
 
 // The GPUs that a file is asked for; none: it is for CPUs. Code for the oldest one runs on all
 // later ones.
-Result<std::vector<Target>> gpus_of_file(const Arguments& arguments, Console& console) {
+struct GpuOfFile {
+  Target target;
+  std::shared_ptr<const CudaDevice> device = nullptr;  // if it is of this machine
+};
+
+Result<std::vector<GpuOfFile>> gpus_of_file(const Arguments& arguments, Console& console) {
   constexpr std::string_view kOldest = "sm_80";
-  std::vector<Target> gpus;
+  std::vector<GpuOfFile> gpus;
   if (const std::optional<int> number = HONE_TRY(given_gpu(arguments))) {
-    gpus.push_back(HONE_TRY(gpu_target(*HONE_TRY(open_gpu(*number)))));
+    std::shared_ptr<const CudaDevice> device = HONE_TRY(open_gpu(*number));
+    gpus.push_back({HONE_TRY(gpu_target(*device)), device});
   } else if (arguments.given("target")) {
     const std::string list = arguments.text("target");
     const std::vector<std::string_view> names = split(list, ',');
     std::string_view other;
     for (std::string_view name : names)
       if (std::optional<Target> gpu = preset_gpu(trim(name)))
-        gpus.push_back(*std::move(gpu));
+        gpus.push_back({*std::move(gpu)});
       else
         other = trim(name);
     if (!gpus.empty() && gpus.size() < names.size())
       return usage_error("--target: there is no GPU '{}'", excerpt(other))
           .with_hint("sm_80, sm_89 and sm_90 have names; code for the CPU is in the file, too");
-    if (gpus.empty()) gpus = {HONE_TRY(given_target(arguments, console))};
+    if (gpus.empty()) gpus.push_back({HONE_TRY(given_target(arguments, console))});
   }
-  if (gpus.empty() || !gpus.front().gpu) return std::vector<Target>();
-  const auto capability = [](const Target& gpu) { return gpu.gpu->capability; };
+  if (gpus.empty() || !gpus.front().target.gpu) return std::vector<GpuOfFile>();
+  const auto capability = [](const GpuOfFile& gpu) { return gpu.target.gpu->capability; };
   const bool has_oldest = std::ranges::find(gpus, kMinCapability, capability) != gpus.end();
-  if (!has_oldest && !arguments.given("plan")) gpus.push_back(*preset_gpu(kOldest));
+  if (!has_oldest && !arguments.given("plan")) gpus.push_back({*preset_gpu(kOldest)});
   std::ranges::sort(gpus, std::greater(), capability);
   const auto same = std::ranges::unique(gpus, {}, capability);
   gpus.erase(same.begin(), same.end());
@@ -369,9 +375,11 @@ Result<std::vector<NativeOptions>> native_levels(const Arguments& arguments, Con
       if (arguments.given(option))
         return usage_error("--isa all plans for each level by itself; --{} is for one", option);
   std::vector<NativeOptions> levels;
-  for (Target& gpu : HONE_TRY(gpus_of_file(arguments, console)))
-    levels.push_back(HONE_TRY(
-        options_for(std::move(gpu), arguments, console, DefaultCache::user, LogPlans::left)));
+  for (GpuOfFile& gpu : HONE_TRY(gpus_of_file(arguments, console))) {
+    levels.push_back(HONE_TRY(options_for(std::move(gpu.target), arguments, console,
+                                          DefaultCache::user, LogPlans::taken)));
+    levels.back().device = std::move(gpu.device);
+  }
   const bool has_gpu = !levels.empty();
   if (has_gpu && arguments.given("plan")) return levels;
   HONE_TRY(add_levels_of_cpu(HONE_TRY(has_gpu ? host_target() : given_target(arguments, console)),

@@ -146,7 +146,11 @@ Result<std::optional<Lowered>> lowered_source(const Source& source, const Argume
   if (!native.plans.empty())
     return usage_error("--plan is for a model whose levels are chosen; --error chooses them")
         .with_hint("'hone quantize MODEL -o OUT' writes that model");
-  HONE_TRY(check_runs_here(native.target, Console::labels()));
+  if (native.target.gpu && native.device == nullptr)
+    return unsupported("--error measures the model, and no GPU runs code for '{}'",
+                       native.target.name)
+        .with_hint("--device cuda measures on the GPU of this machine");
+  HONE_TRY(check_runs_here(native, Console::labels()));
   const Model model = HONE_TRY(model_to_measure(source, "--error", console));
   const Levels levels =
       HONE_TRY(chosen_levels(*single_graph(model), options, arguments, seed, native, console));

@@ -289,6 +289,20 @@ TEST_F(Gpu, ProductsOfF32TakeTensorCoresOnRequest) {
   EXPECT_THAT(run(check), says_ok());
 }
 
+// Levels of precision are measured on the GPU that a file is for. Its driver knows none of these
+// kernels.
+TEST_F(Gpu, LevelsAreMeasuredOnTheGpuItself) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::string file = folder.path() / "m.honec";
+  const auto compile = [&](const std::string& option, const std::string& value) {
+    return run({"compile", "zoo:mlp,size=tiny", option, value, "--error", "1e-2", "--cache", "none",
+                "-o", file});
+  };
+  EXPECT_THAT(compile("--device", "cuda"), refuses(ErrorCode::limit, "the GPU failed"));
+  EXPECT_THAT(compile("--target", "sm_90"),
+              refuses(ErrorCode::unsupported, "--error measures ...--device cuda"));
+}
+
 TEST_F(Gpu, ExplainNeedsNoGpu) {
   const auto explain = [&](std::vector<std::string> more) {
     std::vector<std::string> words = {"explain", "zoo:mlp,size=tiny", "--no-log", "--cache",
@@ -394,6 +408,10 @@ TEST_F(GpuTimes, TuningFindsAPlanThatOtherCommandsTake) {
               says_ok());
   ::setenv("HONE_LOG", log_.c_str(), 1);
   EXPECT_THAT(run({"run", model_, "--device", "cuda", "--cache", "none"}), says_ok());
+  EXPECT_THAT(said_, testing::ContainsRegex("the log's plan, [234][.]"));
+  const std::string file = folder_.path() / "exp.honec";
+  EXPECT_THAT(run({"compile", model_, "--device", "cuda", "--cache", "none", "-o", file}),
+              says_ok());
   ::unsetenv("HONE_LOG");
   EXPECT_THAT(said_, testing::ContainsRegex("the log's plan, [234][.]"));
 }
