@@ -59,8 +59,8 @@ void check_random(uint64_t first, uint64_t count, Made& made) {
     const Graph source = source_of(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(source)));
     const Graph graph = prepared(source);
-    const Plan plan = random_plan(graph, any_gpu(), seed);
-    const Result<Program> program = lower(graph, plan, any_gpu());
+    const Target& gpu = seed % 3 == 0 ? hopper() : any_gpu();
+    const Result<Program> program = lower(graph, random_plan(graph, gpu, seed), gpu);
     ASSERT_TRUE(program.ok()) << program.error().to_string();
     for (const program::Kernel& kernel : program->kernels) ++made[kernel.schedule->algorithm()];
     check_program(graph, *program, seed);
