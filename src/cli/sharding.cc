@@ -16,7 +16,9 @@ bool names_sharding(const Arguments& arguments) {
 }
 
 Result<ShardRequest> given_shards(const Arguments& arguments) {
-  ShardRequest made = HONE_TRY(shard_request(arguments.list("shard"), arguments.text("mesh")));
+  std::optional<std::string> mesh;
+  if (arguments.given("mesh")) mesh = arguments.text("mesh");
+  ShardRequest made = HONE_TRY(shard_request(arguments.list("shard"), mesh));
   made.has_budget = arguments.given("budget");
   return made;
 }

@@ -346,7 +346,7 @@ PyGraph sharded(const PyGraph& it, const std::string& mesh,
   std::vector<std::string> words;
   for (const auto& [name, one] : dims) words.push_back(fmt::format("{}={}", name, one));
   const MeshRef parsed = take(parse_mesh(mesh));
-  Graph graph = take(stated_graph(*it.graph, parsed, take(shard_request(words, "", kShardLabels))));
+  Graph graph = take(stated_graph(*it.graph, parsed, take(shard_request(words, {}, kShardLabels))));
   take(verify(graph));
   return {std::make_shared<const Graph>(std::move(graph))};
 }

@@ -113,8 +113,8 @@ Result<std::optional<ShardRequest>> shards_of(const Words& words, const Model& m
   const Graph* graph = single_graph(model);
   if (graph == nullptr)
     return unsupported("'{}' is a tree of segments; a mesh divides a single graph", model.name);
-  ShardRequest made = HONE_TRY(shard_request(words.shard.value_or(std::vector<std::string>()),
-                                             words.mesh.value_or(""), kShardLabels));
+  ShardRequest made = HONE_TRY(
+      shard_request(words.shard.value_or(std::vector<std::string>()), words.mesh, kShardLabels));
   if (HONE_TRY(mesh_of_request(made, *graph)) == nullptr)
     return usage_error("shard needs a mesh").with_hint("mesh=hone.mesh(x=2)");
   return std::optional(std::move(made));

@@ -23,11 +23,12 @@ Result<ValueId> value_named(const Graph& graph, std::string_view name, std::stri
 
 }  // namespace
 
-Result<ShardRequest> shard_request(std::span<const std::string> words, const std::string& mesh,
+Result<ShardRequest> shard_request(std::span<const std::string> words,
+                                   const std::optional<std::string>& mesh,
                                    const ShardLabels& labels) {
   ShardRequest made = {.labels = labels};
-  if (!mesh.empty()) {
-    Result<MeshRef> parsed = parse_mesh(mesh);
+  if (mesh) {
+    Result<MeshRef> parsed = parse_mesh(*mesh);
     if (!parsed.ok()) return std::move(parsed).error().as(ErrorCode::usage).about(labels.mesh);
     made.mesh = std::move(*parsed);
   }

@@ -30,9 +30,10 @@ struct ShardRequest {
   ShardLabels labels = {};
 };
 
-// The words behind --shard: "auto", a file with a plan, NAME=DIMS. The mesh is "x=2,y=4" or
-// nothing.
-Result<ShardRequest> shard_request(std::span<const std::string> words, const std::string& mesh,
+// The words behind --shard: "auto", a file with a plan, NAME=DIMS. The mesh is "x=2,y=4", if
+// anybody says one.
+Result<ShardRequest> shard_request(std::span<const std::string> words,
+                                   const std::optional<std::string>& mesh,
                                    const ShardLabels& labels = {});
 
 // True if prices choose what nobody says: if the request asks for it, has a plan, or says nothing

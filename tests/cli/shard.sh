@@ -136,6 +136,7 @@ grep -q "mesh x=2: 2 devices" err
 hone() { "$HONE" run "$@"; }
 fails 4 "compiled for the mesh x=2, not x=4" wide.honec --mesh x=4
 grep -q -- "--mesh x=2 fits it" err
+fails 2 "the axis '' has no size" wide.honec --mesh ''
 fails 4 "compiled for 2 devices" wide.honec --devices 2
 fails 4 "compiled for 2 devices" wide.honec --mesh x=2 --shard auto
 hone() { "$HONE" compile "$@"; }

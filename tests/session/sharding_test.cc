@@ -25,9 +25,10 @@ graph @g(%x: f32[4] on @m [x]) -> f32[4] mesh @m = [x = 2] {
   return %y
 })";
 
+// Without a mesh: "".
 ShardRequest request(const std::vector<std::string>& words, const std::string& mesh,
                      const ShardLabels& labels = {}) {
-  return shard_request(words, mesh, labels).value();
+  return shard_request(words, mesh.empty() ? std::nullopt : std::optional(mesh), labels).value();
 }
 
 TEST(Sharding, NamesOptionsAsTheFaceDoes) {
@@ -37,7 +38,8 @@ TEST(Sharding, NamesOptionsAsTheFaceDoes) {
     const auto refuses_by = [](std::string_view label, std::string_view text) {
       return refuses(ErrorCode::usage, fmt::format("{}: ... {}", label, text));
     };
-    EXPECT_THAT(shard_request({}, "x", labels), refuses_by(labels.mesh, "size"));
+    for (const std::string mesh : {"x", ""})
+      EXPECT_THAT(shard_request({}, mesh, labels), refuses_by(labels.mesh, "size"));
     EXPECT_THAT(mesh_of_request(request({}, "x=4", labels), said),
                 refuses_by(labels.mesh, "a mesh of its own"));
     EXPECT_THAT(stated_graph(plain, two, request({"z=[x]"}, "x=2", labels)),
