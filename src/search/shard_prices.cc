@@ -45,17 +45,46 @@ CollectiveKind kind_of(ReshardKind kind) {
   }
 }
 
-void append_layout(const ShardLayout& layout, std::vector<int64_t>& key) {
+// Gives axes numbers in the order in which they appear.
+class AxisNumbers {
+ public:
+  ShardLayout numbered(ShardLayout layout) {
+    for (MeshParts& dim : layout.dims) number(dim);
+    number(layout.partial);
+    return layout;
+  }
+  size_t axis(size_t number) const { return axes_[number]; }
+
+ private:
+  void number(MeshParts& parts) {
+    for (MeshPart& part : parts) {
+      const auto found = std::ranges::find(axes_, part.axis);
+      const auto at = static_cast<size_t>(found - axes_.begin());
+      if (found == axes_.end()) axes_.push_back(part.axis);
+      part.axis = at;
+    }
+  }
+  std::vector<size_t> axes_;
+};
+
+int64_t part_bytes(const ShardLayout& layout, const std::vector<int64_t>& sizes,
+                   int64_t element_bytes) {
+  int64_t bytes = element_bytes;
+  for (size_t d = 0; d < sizes.size(); ++d) bytes *= ceil_div(sizes[d], count_of(layout.dims[d]));
+  return bytes;
+}
+
+}  // namespace
+
+void append_layout(const ShardLayout& layout, std::vector<int64_t>& numbers) {
   const auto append = [&](const MeshParts& parts) {
-    key.push_back(std::ssize(parts));
+    numbers.push_back(std::ssize(parts));
     for (const MeshPart& part : parts)
-      key.insert(key.end(), {static_cast<int64_t>(part.axis), part.before, part.size});
+      numbers.insert(numbers.end(), {static_cast<int64_t>(part.axis), part.before, part.size});
   };
   for (const MeshParts& dim : layout.dims) append(dim);
   append(layout.partial);
 }
-
-}  // namespace
 
 double ShardPrices::copied(double bytes) const {
   double most = 0;
@@ -139,37 +168,46 @@ Result<double> ShardPrices::exchange(const ReshardStep& step, int64_t element_by
   return seconds;
 }
 
-Result<double> ShardPrices::change(const ShardLayout& from, const ShardLayout& to,
-                                   const std::vector<int64_t>& sizes, int64_t element_bytes) {
-  if (from == to) return 0.0;
-  std::vector<int64_t> key = sizes;
-  key.push_back(element_bytes);
-  append_layout(from, key);
-  append_layout(to, key);
-  if (const auto known = changes_.find(key); known != changes_.end()) return known->second;
+ShardPrices::Way ShardPrices::way(const ShardLayout& from, const ShardLayout& to,
+                                  const std::vector<int64_t>& sizes, int64_t element_bytes) {
   const PaddedReshard way = padded_reshard(from, to, sizes);
-  double seconds = 0;
+  Way made;
   ShardLayout at = from;
-  const auto part_bytes = [&](const std::vector<int64_t>& of) {
-    int64_t bytes = element_bytes;
-    for (size_t d = 0; d < of.size(); ++d) bytes *= ceil_div(of[d], count_of(at.dims[d]));
-    return bytes;
-  };
   for (const size_t d : way.gathered)
     for (; !at.dims[d].empty(); at.dims[d].pop_back()) {
       const MeshPart part = at.dims[d].back();
-      const ReshardStep gather = {.kind = ReshardKind::all_gather,
-                                  .part = part,
-                                  .from = d,
-                                  .bytes = part_bytes(sizes) * (part.size - 1)};
-      seconds += HONE_TRY(exchange(gather, element_bytes));
+      made.steps.push_back({.kind = ReshardKind::all_gather,
+                            .part = part,
+                            .from = d,
+                            .bytes = part_bytes(at, sizes, element_bytes) * (part.size - 1)});
     }
-  at = to;
-  const double sliced = kFusedShare * copied(static_cast<double>(part_bytes(way.sizes)));
-  seconds += sliced * static_cast<double>(way.divided.size());
+  made.cuts = std::ssize(way.divided);
+  made.cut_bytes = static_cast<double>(part_bytes(to, way.sizes, element_bytes));
   for (const ReshardStep& step : reshard_steps(way.from, way.to, way.sizes, element_bytes))
-    seconds += step.kind == ReshardKind::slice ? sliced : HONE_TRY(exchange(step, element_bytes));
-  changes_.emplace(std::move(key), seconds);
+    if (step.kind == ReshardKind::slice)
+      ++made.cuts;
+    else
+      made.steps.push_back(step);
+  return made;
+}
+
+Result<double> ShardPrices::change(const ShardLayout& from, const ShardLayout& to,
+                                   const std::vector<int64_t>& sizes, int64_t element_bytes) {
+  if (from == to) return 0.0;
+  AxisNumbers axes;
+  const ShardLayout given = axes.numbered(from), wanted = axes.numbered(to);
+  std::vector<int64_t> key = sizes;
+  key.push_back(element_bytes);
+  append_layout(given, key);
+  append_layout(wanted, key);
+  const auto [known, is_new] = ways_.try_emplace(std::move(key));
+  if (is_new) known->second = way(given, wanted, sizes, element_bytes);
+  const Way& found = known->second;
+  double seconds = static_cast<double>(found.cuts) * kFusedShare * copied(found.cut_bytes);
+  for (ReshardStep step : found.steps) {
+    step.part.axis = axes.axis(step.part.axis);
+    seconds += HONE_TRY(exchange(step, element_bytes));
+  }
   return seconds;
 }
 

@@ -5,7 +5,10 @@
 #include <memory>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
+
+#include "base/hash.h"
 
 #include "base/progress.h"
 #include "cost/cost.h"
@@ -40,6 +43,20 @@ class ShardPrices {
                         const std::vector<int64_t>& sizes, int64_t element_bytes);
 
  private:
+  // Steps whose axes are numbers, and what is cut without an exchange.
+  struct Way {
+    std::vector<ReshardStep> steps = {};
+    int64_t cuts = 0;
+    double cut_bytes = 0;  // of each
+  };
+  struct HashOfKey {
+    size_t operator()(const std::vector<int64_t>& key) const {
+      return Hasher().add_range(key).value();
+    }
+  };
+
+  static Way way(const ShardLayout& from, const ShardLayout& to, const std::vector<int64_t>& sizes,
+                 int64_t element_bytes);
   Result<double> planned(const Graph& alone) const;
   Result<double> exchange(const ReshardStep& step, int64_t element_bytes);
   double copied(double bytes) const;
@@ -52,7 +69,12 @@ class ShardPrices {
   std::map<uint64_t, double> nodes_;  // by the hash of the node on its parts
   using ExchangeKey = std::tuple<int, size_t, int64_t, int64_t, int64_t, int64_t>;
   std::map<ExchangeKey, double> exchanges_;
-  std::map<std::vector<int64_t>, double> changes_;
+  // The key is of sizes and layouts, in which axes are numbered as they appear. Bytes decide about
+  // a way, so layouts with other axes of these sizes have the same one.
+  std::unordered_map<std::vector<int64_t>, Way, HashOfKey> ways_;
 };
+
+// The layout as numbers, behind those that are there.
+void append_layout(const ShardLayout& layout, std::vector<int64_t>& numbers);
 
 }  // namespace hone

@@ -5,7 +5,9 @@
 #include <optional>
 #include <queue>
 #include <set>
+#include <string>
 #include <tuple>
+#include <unordered_map>
 
 namespace hone {
 namespace {
@@ -51,19 +53,26 @@ class CutAxes {
   std::map<size_t, std::set<int64_t>> ends_;
 };
 
+// The search has layouts as short texts: the numbers of the parts of each dim, and of the partial
+// ones behind them. An end stands behind each list.
 class ReshardSearch {
  public:
   ReshardSearch(ShardLayout target, const std::vector<int64_t>& sizes, int64_t element_bytes)
       : target_(std::move(target)), sizes_(sizes), element_bytes_(element_bytes) {}
 
   std::vector<ReshardStep> find(const ShardLayout& from) {
-    reach(from, 0, std::nullopt, -1);
+    number_parts(from);
+    number_parts(target_);
+    if (parts_.size() > kMostParts) return through_whole(from);
+    wanted_ = text_of(target_);
+    wanted_lists_ = lists_of(wanted_);
+    reach(text_of(from), 0, std::nullopt, -1);
     while (!waiting_.empty() && found_.size() < kMostLayouts) {
       const auto [bytes, depth, number] = waiting_.top();
       waiting_.pop();
       if (found_[number].is_done) continue;
       found_[number].is_done = true;
-      if (found_[number].layout == target_) return path(number);
+      if (found_[number].layout == wanted_) return path(number);
       extend(number);
     }
     return through_whole(from);
@@ -72,6 +81,33 @@ class ReshardSearch {
  private:
   // More layouts than this come of many axes and dims; then any way will do.
   static constexpr size_t kMostLayouts = 2000;
+  static constexpr size_t kMostParts = 200;
+  static constexpr char kEnd = 0;
+
+  void number_parts(const ShardLayout& layout) {
+    const auto number = [&](const MeshParts& parts) {
+      for (const MeshPart& part : parts)
+        if (std::ranges::find(parts_, part) == parts_.end()) parts_.push_back(part);
+    };
+    for (const MeshParts& dim : layout.dims) number(dim);
+    number(layout.partial);
+  }
+
+  std::string text_of(const ShardLayout& layout) const {
+    std::string text;
+    const auto add = [&](const MeshParts& parts) {
+      for (const MeshPart& part : parts)
+        text += static_cast<char>(1 + (std::ranges::find(parts_, part) - parts_.begin()));
+      text += kEnd;
+    };
+    for (const MeshParts& dim : layout.dims) add(dim);
+    add(layout.partial);
+    return text;
+  }
+
+  const MeshPart& part_of(char letter) const {
+    return parts_[static_cast<size_t>(static_cast<uint8_t>(letter) - 1)];
+  }
 
   // Makes the value whole, then takes the parts.
   std::vector<ReshardStep> through_whole(ShardLayout at) const {
@@ -95,8 +131,14 @@ class ReshardSearch {
     return steps;
   }
 
+  int64_t local_bytes(const ShardLayout& layout) const {
+    int64_t bytes = element_bytes_;
+    for (size_t d = 0; d < sizes_.size(); ++d) bytes *= sizes_[d] / count_of(layout.dims[d]);
+    return bytes;
+  }
+
   struct Found {
-    ShardLayout layout;
+    std::string layout;
     int64_t bytes;
     int depth;
     std::optional<ReshardStep> step;
@@ -112,88 +154,114 @@ class ReshardSearch {
     return steps;
   }
 
-  void reach(ShardLayout layout, int64_t bytes, std::optional<ReshardStep> step, int before) {
+  void reach(std::string layout, int64_t bytes, std::optional<ReshardStep> step, int before) {
     const int depth = before < 0 ? 0 : found_[static_cast<size_t>(before)].depth + 1;
-    for (Found& one : found_)
-      if (one.layout == layout) {
-        if (one.is_done || std::pair(one.bytes, one.depth) <= std::pair(bytes, depth)) return;
-        one.is_done = true;  // a dearer way
-      }
+    const auto [best, is_new] = best_.try_emplace(layout, found_.size());
+    if (!is_new) {
+      Found& one = found_[best->second];
+      if (one.is_done || std::pair(one.bytes, one.depth) <= std::pair(bytes, depth)) return;
+      one.is_done = true;  // a dearer way
+      best->second = found_.size();
+    }
     found_.push_back({std::move(layout), bytes, depth, step, before});
     waiting_.emplace(bytes, depth, found_.size() - 1);
   }
 
-  int64_t local_bytes(const ShardLayout& layout) const {
-    int64_t bytes = element_bytes_;
-    for (size_t d = 0; d < sizes_.size(); ++d) bytes *= sizes_[d] / count_of(layout.dims[d]);
-    return bytes;
+  // Where the lists of a layout end, and the parts of each dim.
+  struct Lists {
+    std::vector<size_t> ends = {};
+    std::vector<int64_t> counts = {};
+    int64_t held = 0;  // bytes of a device
+
+    size_t begin(size_t d) const { return d == 0 ? 0 : ends[d - 1] + 1; }
+    bool is_empty(size_t d) const { return begin(d) == ends[d]; }
+  };
+
+  Lists lists_of(const std::string& layout) const {
+    Lists made = {.ends = {}, .counts = {}, .held = element_bytes_};
+    int64_t count = 1;
+    for (size_t at = 0; at < layout.size(); ++at) {
+      if (layout[at] != kEnd) {
+        count *= part_of(layout[at]).size;
+        continue;
+      }
+      made.ends.push_back(at);
+      made.counts.push_back(count);
+      count = 1;
+    }
+    for (size_t d = 0; d < sizes_.size(); ++d) made.held *= sizes_[d] / made.counts[d];
+    return made;
   }
 
-  bool is_free(const ShardLayout& layout, const MeshPart& part) const {
-    const auto has = [&](const MeshParts& parts) {
-      return std::ranges::any_of(parts,
-                                 [&](const MeshPart& other) { return clashes(part, other); });
-    };
-    return !has(layout.partial) && std::ranges::none_of(layout.dims, has);
+  bool is_free(const std::string& layout, const MeshPart& part) const {
+    return std::ranges::none_of(
+        layout, [&](char letter) { return letter != kEnd && clashes(part, part_of(letter)); });
   }
 
-  bool fits(const ShardLayout& layout, size_t d, const MeshPart& part) const {
-    return sizes_[d] % (count_of(layout.dims[d]) * part.size) == 0;
+  bool fits(const Lists& lists, size_t d, const MeshPart& part) const {
+    return sizes_[d] % (lists.counts[d] * part.size) == 0;
   }
 
   void extend(size_t number) {
-    const ShardLayout at = found_[number].layout;
-    const int64_t bytes = found_[number].bytes, held = local_bytes(at);
-    const auto step = [&](ShardLayout layout, ReshardStep one) {
+    const std::string at = found_[number].layout;
+    const int64_t bytes = found_[number].bytes;
+    const Lists lists = lists_of(at);
+    const auto step = [&](std::string layout, const ReshardStep& one) {
       reach(std::move(layout), bytes + one.bytes, one, static_cast<int>(number));
     };
+    // The innermost part of a list goes; `to` gets it, if there is one.
+    const auto moved = [&](size_t from, std::optional<size_t> to) {
+      std::string made = at;
+      const char letter = made[lists.ends[from] - 1];
+      made.erase(lists.ends[from] - 1, 1);
+      if (to) made.insert(lists.ends[*to] - (*to > from ? 1 : 0), 1, letter);
+      return made;
+    };
     for (size_t d = 0; d < sizes_.size(); ++d) {
-      const MeshParts& wanted = target_.dims[d];
-      if (at.dims[d].size() < wanted.size()) {
-        const MeshPart& part = wanted[at.dims[d].size()];
-        ShardLayout next = at;
-        next.dims[d].push_back(part);
-        if (is_free(at, part) && fits(at, d, part))
+      const size_t has = lists.ends[d] - lists.begin(d);
+      if (wanted_lists_.begin(d) + has < wanted_lists_.ends[d]) {
+        const char letter = wanted_[wanted_lists_.begin(d) + has];
+        const MeshPart& part = part_of(letter);
+        if (is_free(at, part) && fits(lists, d, part)) {
+          std::string next = at;
+          next.insert(lists.ends[d], 1, letter);
           step(std::move(next), {.kind = ReshardKind::slice, .part = part, .to = d});
+        }
       }
-      if (at.dims[d].empty()) continue;
-      const MeshPart part = at.dims[d].back();
-      ShardLayout without = at;
-      without.dims[d].pop_back();
-      step(without, {.kind = ReshardKind::all_gather,
-                     .part = part,
-                     .from = d,
-                     .bytes = held * (part.size - 1)});
-      for (size_t e = 0; e < sizes_.size(); ++e) {
-        if (e == d || !fits(at, e, part)) continue;
-        ShardLayout next = without;
-        next.dims[e].push_back(part);
-        step(std::move(next), {.kind = ReshardKind::all_to_all,
-                               .part = part,
-                               .from = d,
-                               .to = e,
-                               .bytes = held / part.size * (part.size - 1)});
-      }
+      if (lists.is_empty(d)) continue;
+      const MeshPart part = part_of(at[lists.ends[d] - 1]);
+      step(moved(d, std::nullopt), {.kind = ReshardKind::all_gather,
+                                    .part = part,
+                                    .from = d,
+                                    .bytes = lists.held * (part.size - 1)});
+      for (size_t e = 0; e < sizes_.size(); ++e)
+        if (e != d && fits(lists, e, part))
+          step(moved(d, e), {.kind = ReshardKind::all_to_all,
+                             .part = part,
+                             .from = d,
+                             .to = e,
+                             .bytes = lists.held / part.size * (part.size - 1)});
     }
-    if (at.partial.empty()) return;
-    const MeshPart part = at.partial.back();
-    ShardLayout without = at;
-    without.partial.pop_back();
-    const int64_t share = held / part.size * (part.size - 1);
-    step(without, {.kind = ReshardKind::all_reduce, .part = part, .bytes = 2 * share});
-    for (size_t d = 0; d < sizes_.size(); ++d) {
-      if (!fits(at, d, part)) continue;
-      ShardLayout next = without;
-      next.dims[d].push_back(part);
-      step(std::move(next),
-           {.kind = ReshardKind::reduce_scatter, .part = part, .to = d, .bytes = share});
-    }
+    const size_t partial = sizes_.size();
+    if (lists.is_empty(partial)) return;
+    const MeshPart part = part_of(at[lists.ends[partial] - 1]);
+    const int64_t share = lists.held / part.size * (part.size - 1);
+    step(moved(partial, std::nullopt),
+         {.kind = ReshardKind::all_reduce, .part = part, .bytes = 2 * share});
+    for (size_t d = 0; d < sizes_.size(); ++d)
+      if (fits(lists, d, part))
+        step(moved(partial, d),
+             {.kind = ReshardKind::reduce_scatter, .part = part, .to = d, .bytes = share});
   }
 
   const ShardLayout target_;
   const std::vector<int64_t>& sizes_;
   const int64_t element_bytes_;
+  MeshParts parts_;
+  std::string wanted_;
+  Lists wanted_lists_;
   std::vector<Found> found_;
+  std::unordered_map<std::string, size_t> best_;  // of those found
   using Waiting = std::tuple<int64_t, int, size_t>;
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting_;
 };
