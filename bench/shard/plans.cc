@@ -51,8 +51,14 @@ void show(benchmark::State& state, const Planned& one) {
   state.counters["price_s"] = one.made.best.seconds;
   state.counters["price_bytes"] = static_cast<double>(one.made.best.memory);
   state.counters["nodes"] = static_cast<double>(one.made.nodes);
-  state.counters["gap_percent"] =
-      one.made.price > 0 ? 100 * std::max(0.0, 1 - one.made.bound / one.made.price) : 0;
+  if (one.made.bound)  // else some options are left out
+    state.counters["gap_percent"] =
+        one.made.price > 0 ? 100 * std::max(0.0, 1 - *one.made.bound / one.made.price) : 0;
+}
+
+std::vector<double>& ratios_to_people() {
+  static std::vector<double> ratios;
+  return ratios;
 }
 
 Status beside_people(benchmark::State& state, const std::filesystem::path& path) {

@@ -67,11 +67,17 @@ std::vector<std::shared_ptr<const Cost>> costs_of(const System& system, Console&
 }
 
 std::string search_text(const AutoSharding& chosen) {
-  const double gap = chosen.price > 0 ? std::max(0.0, 1 - chosen.bound / chosen.price) : 0;
-  return fmt::format(
-      "sum of the parts {}, bound {}, gap {:.2f} %: {} options of {} nodes, {} sharding{} judged",
-      format_seconds(chosen.price), format_seconds(chosen.bound), 100 * gap, chosen.options,
-      chosen.nodes, chosen.judged, chosen.judged == 1 ? "" : "s");
+  std::string bound;
+  if (chosen.bound)
+    bound =
+        fmt::format(", bound {}, gap {:.2f} %", format_seconds(*chosen.bound),
+                    chosen.price > 0 ? 100 * std::max(0.0, 1 - *chosen.bound / chosen.price) : 0);
+  const std::string options = chosen.bound
+                                  ? std::to_string(chosen.options)
+                                  : fmt::format("{} of {}", chosen.options, chosen.all_options);
+  return fmt::format("sum of the parts {}{}: {} options of {} nodes, {} sharding{} judged",
+                     format_seconds(chosen.price), bound, options, chosen.nodes, chosen.judged,
+                     chosen.judged == 1 ? "" : "s");
 }
 
 }  // namespace hone::cli

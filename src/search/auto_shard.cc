@@ -113,11 +113,13 @@ class AutoSharder {
 
   void tell_sum(const ShardProblem& problem, const AssignResult& found) {
     made_.price = static_cast<double>(*found.bounds.cost) / kShardTicks;
-    made_.bound = static_cast<double>(found.bounds.bound) / kShardTicks;
-    made_.is_optimal = found.verdict == AssignVerdict::optimal;
     made_.nodes = problem.problem.nodes.size();
     made_.options = 0;
     for (const AssignNode& node : problem.problem.nodes) made_.options += node.costs.size();
+    made_.all_options = problem.all_options;
+    if (made_.options < made_.all_options) return;
+    made_.bound = static_cast<double>(found.bounds.bound) / kShardTicks;
+    made_.is_optimal = found.verdict == AssignVerdict::optimal;
   }
 
   void take(JudgedSharding one) {
@@ -237,7 +239,8 @@ Result<AutoSharding> auto_shard(const Graph& graph, const MeshRef& mesh, const S
       std::ranges::count_if(mesh->axes, [](const MeshAxis& axis) { return axis.size > 1; }));
   if (axes > kMostSearchedAxes)
     return over_limit("the mesh has {} axes; shardings are searched along at most {}", axes,
-                      kMostSearchedAxes);
+                      kMostSearchedAxes)
+        .with_hint("make one axis of two, as xy=8 of x=2,y=4; or say how values are divided");
   return AutoSharder(graph, mesh, system, costs, options).run();
 }
 

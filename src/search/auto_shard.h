@@ -45,10 +45,11 @@ struct AutoSharding {
   // The sum of the prices of the assignment that was solved; none is below the bound. A step may
   // take less than the sum: exchanges and kernels overlap, and kernels are fused.
   double price = 0;
-  double bound = 0;
+  std::optional<double> bound = {};  // none: the assignment has not all options
   bool is_optimal = false;           // of the sum
   std::optional<double> whole = {};  // seconds of a step if nothing is divided; none: no memory
   size_t nodes = 0, options = 0;     // of the assignment
+  size_t all_options = 0;            // that its nodes have (search/shard_options.h)
   size_t judged = 0;                 // solutions that the timeline has seen
 };
 

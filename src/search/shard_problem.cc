@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <tuple>
 
-#include "cost/system_timeline.h"
 #include "ir/op_facts.h"
-#include "shard/partition.h"
+#include "search/shard_options.h"
 
 namespace hone {
 namespace {
@@ -25,37 +26,14 @@ int64_t element_bytes_of(Type type) {
   return std::max<int64_t>(1, type.static_bytes() / std::max<int64_t>(1, type.static_elements()));
 }
 
-// Devices exchange nothing within the loop or the branch, if it is divided so: nobody simulates
-// exchanges in there.
-Result<bool> is_quiet(const Graph& graph, NodeId n, const NodeDivision& division,
-                      const MeshRef& mesh) {
-  Graph alone;
-  auto stated = std::make_shared<Shardings>();
-  std::vector<ValueId> operands;
-  for (size_t i = 0; i < division.operands.size(); ++i) {
-    const ValueId v = graph.operands(n)[i];
-    operands.push_back(v.is_none() ? v : alone.add_parameter(graph.type(v)));
-    if (!v.is_none()) stated->add(operands.back(), sharding_of(mesh, division.operands[i]));
-  }
-  const std::span<const GraphRef> regions = graph.regions(n);
-  const NodeId made =
-      HONE_TRY(alone.append(graph.op(n), operands, {regions.begin(), regions.end()}));
-  std::vector<ValueId> outputs;
-  for (size_t i = 0; i < division.results.size(); ++i) {
-    outputs.push_back(alone.result(made, i));
-    stated->add(outputs.back(), sharding_of(mesh, division.results[i]));
-  }
-  alone.set_outputs(std::move(outputs));
-  alone.set_shardings(std::move(stated));
-  const Partition part = HONE_TRY(partition_exactly(alone, mesh));
-  return part.outputs == division.results && !has_exchanges(part.graph);
-}
-
 class ProblemOfShards {
  public:
   ProblemOfShards(const Graph& graph, MeshRef mesh, ShardPrices& prices,
                   const ShardProblemOptions& options)
-      : graph_(graph), mesh_(std::move(mesh)), prices_(prices), options_(options) {}
+      : graph_(graph),
+        prices_(prices),
+        options_(options),
+        finder_(graph, std::move(mesh), prices) {}
 
   Result<ShardProblem> make() {
     made_.problem.name = graph_.name();
@@ -75,83 +53,13 @@ class ProblemOfShards {
   }
 
  private:
-  const Sharding* stated(ValueId v) const {
-    if (graph_.shardings() == nullptr) return nullptr;
-    const std::vector<const Sharding*> all = graph_.shardings()->of(v);
-    return all.empty() ? nullptr : all[0];
-  }
-
-  // `kind` combines the parts of a partial value.
-  bool fits(const ShardLayout& layout, std::string_view kind, const Sharding* said) const {
-    if (said == nullptr) return true;
-    for (size_t d = 0; d < layout.dims.size(); ++d) {
-      const MeshParts wanted = moving(said->dims[d].axes);
-      const bool is_it =
-          said->dims[d].is_open ? is_prefix(wanted, layout.dims[d]) : wanted == layout.dims[d];
-      if (!is_it) return false;
-    }
-    const MeshParts partial = moving(said->partial);
-    if (partial != layout.partial || (!partial.empty() && name(said->partial_kind) != kind))
-      return false;
-    // An open dim takes no axis along which the value has copies.
-    for (const MeshPart& copied : moving(said->replicated))
-      for (const MeshParts& parts : layout.dims)
-        if (std::ranges::any_of(parts, [&](const MeshPart& part) { return clashes(part, copied); }))
-          return false;
-    return true;
-  }
-
-  // The parts of more than one device.
-  MeshParts moving(const std::vector<AxisPart>& axes) const {
-    MeshParts parts = mesh_parts(*mesh_, axes);
-    std::erase_if(parts, [](const MeshPart& part) { return part.size == 1; });
-    return parts;
-  }
-
-  Error cannot_be(const std::string& what, const Sharding& said) const {
-    return unsupported("{} cannot be divided as it says, {}", what, dims_text(said))
-        .with_hint("each device needs an element, and some ops need all of a dim");
-  }
-
-  Result<std::vector<NodeDivision>> options_of(NodeId n) const {
-    std::vector<NodeDivision> options;
-    const Opcode opcode = graph_.opcode(n);
-    if (is_parameter(opcode)) {
-      for (ShardLayout& layout : layouts_of(graph_.type(graph_.result(n)), *mesh_))
-        options.push_back({.results = {std::move(layout)}});
-    } else if (is_constant(opcode) || class_of(opcode) == OpClass::generator) {
-      NodeDivision& whole = options.emplace_back();
-      for (const ValueId v : graph_.operands(n))
-        whole.operands.push_back(undivided(graph_.type(v)));
-      for (const ValueId v : graph_.results(n)) whole.results.push_back(undivided(graph_.type(v)));
-      whole.op = graph_.op(n);
-      if (is_constant(opcode)) return options;
-    } else {
-      options = HONE_TRY(divided_options(n));
-    }
-    for (size_t i = 0; i < graph_.results(n).size(); ++i) {
-      const Sharding* said = stated(graph_.result(n, i));
-      std::erase_if(options,
-                    [&](const NodeDivision& one) { return !fits(one.results[i], one.kind, said); });
-      if (options.empty()) return cannot_be(graph_.label(graph_.result(n, i)), *said);
-    }
-    return options;
-  }
-
-  Result<std::vector<NodeDivision>> divided_options(NodeId n) const {
-    std::vector<NodeDivision> options = divisions_of(
-        HONE_TRY(NodeDivider::make(graph_, n)), *mesh_);
-    if (graph_.regions(n).empty()) return options;
-    std::vector<NodeDivision> quiet;
-    for (NodeDivision& one : options) {
-      const bool keeps = quiet.empty() || HONE_TRY(is_quiet(graph_, n, one, mesh_));
-      if (keeps) quiet.push_back(std::move(one));
-    }
-    return quiet;
+  std::vector<NodeDivision> taken(ShardOptions options) {
+    made_.all_options += options.all;
+    return std::move(options.kept);
   }
 
   Status add_node(NodeId n) {
-    std::vector<NodeDivision> options = HONE_TRY(options_of(n));
+    std::vector<NodeDivision> options = taken(HONE_TRY(finder_.of_node(n)));
     AssignNode& node = made_.problem.nodes.emplace_back();
     node.begin = is_parameter(graph_.opcode(n)) || is_constant(graph_.opcode(n)) ? 0 : n.index;
     node.end = node.begin == 0 ? std::ssize(ends_) + 1 : ends_[n.index];
@@ -175,12 +83,9 @@ class ProblemOfShards {
 
   Status add_output(uint32_t index) {
     const ValueId v = graph_.outputs()[index];
-    const Sharding* said =
-        graph_.shardings() == nullptr ? nullptr : graph_.shardings()->of_output(index);
-    std::vector<NodeDivision> options;
-    for (ShardLayout& layout : layouts_of(graph_.type(v), *mesh_))
-      if (fits(layout, "", said)) options.push_back({.results = {std::move(layout)}});
-    if (options.empty()) return cannot_be(fmt::format("output {}", index), *said);
+    const bool is_said =
+        graph_.shardings() != nullptr && graph_.shardings()->of_output(index) != nullptr;
+    std::vector<NodeDivision> options = taken(HONE_TRY(finder_.of_output(index)));
     AssignNode& node = made_.problem.nodes.emplace_back();
     node.costs.assign(options.size(), 0);
     node.usages.assign(options.size(), 0);
@@ -189,20 +94,20 @@ class ProblemOfShards {
     for (const NodeDivision& one : made_.options.back()) wanted.push_back(&one.results[0]);
     HONE_TRY(add_edge(v, wanted));
     for (const Donation& one : graph_.donations())
-      if (one.output == index) lie_alike(graph_.inputs()[one.input], said != nullptr);
+      if (one.output == index) lie_alike(graph_.inputs()[one.input], is_said);
     return {};
   }
 
   // The last node is an output that takes the place of this input, so each device has the same part
   // of both.
   void lie_alike(ValueId input, bool is_output_said) {
-    if (is_output_said && stated(input) != nullptr) return;
+    if (is_output_said && finder_.stated(input) != nullptr) return;
     const uint32_t maker = graph_.producer(input).index;
     std::vector<int64_t> costs;
     for (const NodeDivision& given : made_.options[maker])
       for (const NodeDivision& next : made_.options.back())
         costs.push_back(given.results == next.results ? 0 : kForbiddenCost);
-    join_last(maker, std::move(costs));
+    join_last(maker, table_with(std::move(costs)));
   }
 
   // The last node reads the value.
@@ -213,25 +118,49 @@ class ProblemOfShards {
         graph_.type(graph_.operands(maker)[0]).rank() == 0)
       return {};
     const Type type = graph_.type(v);
-    const std::vector<int64_t> sizes = sizes_of_type(type);
-    std::vector<int64_t> costs;
-    for (const NodeDivision& made : made_.options[maker.index])
-      for (const ShardLayout* to : wanted)
-        costs.push_back(ticks_of_price(options_.exchange_share *
-                                       HONE_TRY(prices_.change(made.results[graph_.result_index(v)],
-                                                               *to, sizes,
-                                                               element_bytes_of(type)))));
-    if (std::ranges::all_of(costs, [](int64_t cost) { return cost == 0; })) return {};
-    join_last(maker.index, std::move(costs));
+    std::vector<const ShardLayout*> held;
+    for (const NodeDivision& one : made_.options[maker.index])
+      held.push_back(&one.results[graph_.result_index(v)]);
+    const auto [table, is_new] = changes_.try_emplace(
+        {sizes_of_type(type), element_bytes_of(type), number_of(held), number_of(wanted)});
+    if (is_new) table->second = HONE_TRY(table_of(held, wanted, type));
+    if (table->second) join_last(maker.index, *table->second);
     return {};
   }
 
-  void join_last(uint32_t node, std::vector<int64_t> costs) {
+  // Equal lists have one number.
+  uint32_t number_of(const std::vector<const ShardLayout*>& layouts) {
+    std::vector<int64_t> text;
+    for (const ShardLayout* layout : layouts) append_layout(*layout, text);
+    return lists_.emplace(std::move(text), static_cast<uint32_t>(lists_.size())).first->second;
+  }
+
+  // None: no pair costs anything.
+  Result<std::optional<uint32_t>> table_of(const std::vector<const ShardLayout*>& held,
+                                           const std::vector<const ShardLayout*>& wanted,
+                                           Type type) {
+    const std::vector<int64_t> sizes = sizes_of_type(type);
+    std::vector<int64_t> costs;
+    for (const ShardLayout* from : held)
+      for (const ShardLayout* to : wanted)
+        costs.push_back(ticks_of_price(options_.exchange_share *
+                                       HONE_TRY(prices_.change(*from, *to, sizes,
+                                                               element_bytes_of(type)))));
+    if (std::ranges::all_of(costs, [](int64_t cost) { return cost == 0; }))
+      return std::optional<uint32_t>();
+    return std::optional(table_with(std::move(costs)));
+  }
+
+  uint32_t table_with(std::vector<int64_t> costs) {
     const auto [table, is_new] =
         tables_.emplace(costs, static_cast<uint32_t>(made_.problem.tables.size()));
     if (is_new) made_.problem.tables.push_back(std::move(costs));
+    return table->second;
+  }
+
+  void join_last(uint32_t node, uint32_t table) {
     made_.problem.edges.push_back(
-        {node, static_cast<uint32_t>(made_.problem.nodes.size() - 1), table->second});
+        {node, static_cast<uint32_t>(made_.problem.nodes.size() - 1), table});
   }
 
   int64_t least_bytes(ValueId v) const {
@@ -262,16 +191,20 @@ class ProblemOfShards {
     node.end = n.index + 1;
     node.costs.assign(options.size(), 0);
     node.usages = std::move(usages);
-    join_last(n.index, std::move(same));
+    join_last(n.index, table_with(std::move(same)));
   }
 
   const Graph& graph_;
-  const MeshRef mesh_;
   ShardPrices& prices_;
   const ShardProblemOptions options_;
+  ShardOptionFinder finder_;
   ShardProblem made_;
   std::vector<int64_t> ends_;  // the first moment at which a node's results are not needed
-  std::map<std::vector<int64_t>, uint32_t> tables_;
+  std::map<std::vector<int64_t>, uint32_t> tables_;  // by their contents
+  std::map<std::vector<int64_t>, uint32_t> lists_;   // numbers of lists of layouts
+  // The table of a change, by the value's sizes, the bytes of an element, and both lists.
+  using ChangeKey = std::tuple<std::vector<int64_t>, int64_t, uint32_t, uint32_t>;
+  std::map<ChangeKey, std::optional<uint32_t>> changes_;
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ struct ShardProblem {
   AssignProblem problem = {};
   // The options of each node; of an input or an output, one result.
   std::vector<std::vector<NodeDivision>> options = {};
+  size_t all_options = 0;  // that nodes and outputs have; the search compares some of them
 };
 inline constexpr double kShardTicks = 1e12;  // in a second
 

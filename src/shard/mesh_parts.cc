@@ -28,6 +28,12 @@ MeshParts merged(const MeshParts& parts) {
   return made;
 }
 
+MeshParts moving_parts(const Mesh& mesh, const std::vector<AxisPart>& axes) {
+  MeshParts parts = mesh_parts(mesh, axes);
+  std::erase_if(parts, [](const MeshPart& part) { return part.size == 1; });
+  return parts;
+}
+
 std::vector<AxisPart> axis_parts(const Mesh& mesh, const MeshParts& parts) {
   std::vector<AxisPart> axes;
   for (const MeshPart& part : merged(parts)) {

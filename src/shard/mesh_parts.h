@@ -22,6 +22,8 @@ using MeshParts = std::vector<MeshPart>;
 
 // The axes exist (see check).
 MeshParts mesh_parts(const Mesh& mesh, const std::vector<AxisPart>& axes);
+// The same, without those of one device: they move nothing.
+MeshParts moving_parts(const Mesh& mesh, const std::vector<AxisPart>& axes);
 // Neighbours become one, and all of an axis its name.
 std::vector<AxisPart> axis_parts(const Mesh& mesh, const MeshParts& parts);
 MeshParts merged(const MeshParts& parts);

@@ -127,6 +127,13 @@ Sharding sharding_of(const MeshRef& mesh, const ShardLayout& layout, std::string
   return made;
 }
 
+ShardLayout layout_of(const Sharding& said) {
+  ShardLayout layout = {.partial = moving_parts(*said.mesh, said.partial)};
+  for (const DimSharding& dim : said.dims)
+    layout.dims.push_back(moving_parts(*said.mesh, dim.axes));
+  return layout;
+}
+
 ShardLayout undivided(Type type) {
   return {.dims = std::vector<MeshParts>(static_cast<size_t>(type.rank()))};
 }
@@ -355,7 +362,7 @@ class AxisDealer {
   AxisDealer(const Mesh& mesh, size_t places, Fits fits)
       : mesh_(mesh), fits_(std::move(fits)), axes_(places) {}
 
-  // `take` gets each choice; it returns false when it has enough.
+  // `take` gets each choice.
   template <class Take>
   void deal(const Take& take) {
     deal_axis(0, take);
@@ -363,18 +370,16 @@ class AxisDealer {
 
  private:
   template <class Take>
-  bool deal_axis(size_t axis, const Take& take) {
+  void deal_axis(size_t axis, const Take& take) {
     if (axis == mesh_.axes.size()) return take(axes_);
     const int64_t size = mesh_.axes[axis].size;
-    if (!deal_axis(axis + 1, take)) return false;
-    if (size == 1) return true;
+    deal_axis(axis + 1, take);
+    if (size == 1) return;
     for (size_t i = 0; i < axes_.size(); ++i) {
       axes_[i].push_back({axis, 1, size});
-      const bool goes_on = !fits_(i, axes_[i]) || deal_axis(axis + 1, take);
+      if (fits_(i, axes_[i])) deal_axis(axis + 1, take);
       axes_[i].pop_back();
-      if (!goes_on) return false;
     }
-    return true;
   }
 
   const Mesh& mesh_;
@@ -395,7 +400,6 @@ std::vector<NodeDivision> divisions_of(const NodeDivider& divider, const Mesh& m
       .deal([&](const std::vector<MeshParts>& axes) {
         std::optional<NodeDivision> one = divider.division(axes);
         if (one && divider.axes_of(one->results) == axes) found.push_back(std::move(*one));
-        return found.size() < kMostNodeOptions;
       });
   return found;
 }
@@ -406,10 +410,7 @@ std::vector<ShardLayout> layouts_of(Type type, const Mesh& mesh) {
     return covering(axes, type.dim(static_cast<int>(place)).value()) == axes;
   };
   AxisDealer(mesh, static_cast<size_t>(type.rank()), fits)
-      .deal([&](const std::vector<MeshParts>& axes) {
-        found.push_back({.dims = axes});
-        return found.size() < kMostNodeOptions;
-      });
+      .deal([&](const std::vector<MeshParts>& axes) { found.push_back({.dims = axes}); });
   return found;
 }
 

@@ -78,11 +78,13 @@ ShardLayout undivided(Type type);
 // A graph says this of a value with this layout: no dim is open.
 Sharding sharding_of(const MeshRef& mesh, const ShardLayout& layout, std::string_view kind = "");
 
+// The layout that a value is said to have, by axes of more than one device.
+ShardLayout layout_of(const Sharding& said);
+
 // All divisions by whole axes of the mesh that the results of the node show, the undivided one
-// first; at most kMostNodeOptions. Axes of one device divide nothing.
+// first. Axes of one device divide nothing.
 std::vector<NodeDivision> divisions_of(const NodeDivider& divider, const Mesh& mesh);
 // All layouts of a value by whole axes.
 std::vector<ShardLayout> layouts_of(Type type, const Mesh& mesh);
-inline constexpr size_t kMostNodeOptions = 128;
 
 }  // namespace hone

@@ -128,9 +128,7 @@ Result<MeshRef> mesh_for_plan(const Graph& graph, const ShardPlan& plan) {
 }
 
 MeshParts moving_parts(const Sharding& sharding, const std::vector<AxisPart>& axes) {
-  MeshParts parts = mesh_parts(*sharding.mesh, axes);
-  std::erase_if(parts, [](const MeshPart& part) { return part.size == 1; });
-  return merged(parts);
+  return merged(moving_parts(*sharding.mesh, axes));
 }
 
 // A dim as both say it: the axes of the one that says more, if the other leaves them open.

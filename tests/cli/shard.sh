@@ -106,6 +106,32 @@ hone wide.hone --mesh x=2 --search chain --budget 1s -o chain.shard >out 2>err
 grep -q "bound .*, gap " err
 "$HONE" check wide.hone --shard chain.shard --cache none >out 2>err
 fails 2 "'best' is not one of windows, chain" wide.hone --mesh x=2 --search best
+# A value may be stated by parts of axes, or in another order: all that can take it have the option.
+printf 'mesh x=2,y=2\nshard %%x = [y x, -]\n' >order.shard
+for how in "--mesh x=4 --shard x=[x:(1)2,-] --shard auto" \
+  "--mesh x=2,y=2 --shard x=[y&x,-] --shard auto" "--shard order.shard"; do
+  read -ra words <<<"$how"
+  hone two.hone "${words[@]//&/ }" --all >out 2>err
+  grep -q ": 0 exchanges, 0 B" err
+done
+contains '^%y +f32\[8, 6\] +\[y x, -\]'
+# Four axes have more ways than the search compares: it uses all devices, and claims no bound.
+cat >four.hone <<'END'
+graph @four(%x: f32[16, 16, 16, 16]) -> f32[16, 16, 16, 16] {
+  %t = tanh %x
+  %e = exp %t
+  return %e
+}
+END
+hone four.hone --mesh a=16 >one 2>err
+hone four.hone --mesh a=2,b=2,c=2,d=2 --all >out 2>err
+contains ' 16.0 KiB$'
+never contains ' 32.0 KiB$'
+grep -q "sum of the parts [^,]*: 512 of 2500 options of 4 nodes" err
+hone four.hone --mesh a=2,b=2,c=2,d=2 --shard 'x=[a,b,c,d]' --shard auto >out 2>err
+contains '^%x .* \[a, b, c, d\] +16.0 KiB$'
+fails 4 "dim 0 has 16 for 32 devices" four.hone --mesh x=32 --shard 'x=[x,-,-,-]' --shard auto
+fails 5 "make one axis of two" four.hone --mesh a=2,b=2,c=2,d=2,e=2
 # A model that is too large for one device runs on four.
 fails 5 "within 1.7 MiB" wide.hone --mesh x=1 --memory 1800000
 hone wide.hone --mesh x=4 --memory 1800000 -o four.shard >out 2>err
