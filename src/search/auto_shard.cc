@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <tuple>
 
 #include "assign/solve.h"
 #include "base/text.h"
@@ -15,7 +17,7 @@ namespace {
 
 // Exchanges that others hide cost less; what is judged decides.
 constexpr double kExchangeShares[] = {1, 0.3};
-constexpr int kMemoryRounds = 4;
+constexpr int kMemoryRounds = 8;
 
 int64_t least_memory(const System& system) {
   int64_t least = INT64_MAX;
@@ -28,6 +30,63 @@ bool is_divided(const Sharding& sharding) {
   return !sharding.partial.empty() ||
          std::ranges::any_of(sharding.dims,
                              [](const DimSharding& dim) { return !dim.axes.empty(); });
+}
+
+// A value, and the nodes during which a device holds its part.
+struct HeldPart {
+  ValueId value;
+  size_t begin = 0, end = 0;
+  int64_t bytes = 0;
+};
+
+const Sharding* said_of(const Graph& graph, ValueId v) {
+  const std::vector<const Sharding*> all = graph.shardings()->of(v);
+  return all.empty() ? nullptr : all[0];
+}
+
+std::vector<HeldPart> held_parts(const Graph& graph) {
+  std::vector<size_t> ends(graph.value_count(), 0);
+  for (const NodeId n : graph.nodes())
+    for (const ValueId v : graph.operands(n))
+      if (!v.is_none()) ends[v.index] = n.index + 1;
+  for (const ValueId v : graph.outputs()) ends[v.index] = graph.node_count();
+  std::vector<HeldPart> all;
+  for (const NodeId n : graph.nodes())
+    for (const ValueId v : graph.results(n)) {
+      const bool is_given = is_leaf(graph.opcode(n));
+      const Sharding* said = said_of(graph, v);
+      const Type type = graph.type(v);
+      const Type part = said == nullptr ? type : local_type(type, layout_of(*said));
+      const HeldPart one = {v, is_given ? 0 : n.index,
+                            is_given ? graph.node_count() : ends[v.index], part.static_bytes()};
+      if (one.begin < one.end) all.push_back(one);
+    }
+  return all;
+}
+
+// The largest parts at the moment at which a device holds most: "%w [x, -] 512.0 KiB".
+std::string most_held(const Graph& graph) {
+  constexpr size_t kShown = 3;
+  std::vector<HeldPart> all = held_parts(graph);
+  std::vector<int64_t> sums(graph.node_count() + 1, 0);  // first as differences
+  for (const HeldPart& one : all) {
+    sums[one.begin] += one.bytes;
+    sums[one.end] -= one.bytes;
+  }
+  std::partial_sum(sums.begin(), sums.end(), sums.begin());
+  const auto moment = static_cast<size_t>(std::ranges::max_element(sums) - sums.begin());
+  std::erase_if(all, [&](const HeldPart& one) { return moment < one.begin || moment >= one.end; });
+  std::ranges::sort(all, [](const HeldPart& a, const HeldPart& b) {
+    return std::tie(b.bytes, a.value) < std::tie(a.bytes, b.value);
+  });
+  std::vector<std::string> largest;
+  for (size_t i = 0; i < std::min(kShown, all.size()); ++i) {
+    const Sharding* said = said_of(graph, all[i].value);
+    largest.push_back(fmt::format("{} {} {}", graph.label(all[i].value),
+                                  said == nullptr ? "whole" : dims_text(*said),
+                                  format_bytes(all[i].bytes)));
+  }
+  return join(largest, ", ");
 }
 
 class AutoSharder {
@@ -54,31 +113,50 @@ class AutoSharder {
   Status try_share(double share) {
     ShardProblem problem =
         HONE_TRY(shard_problem(graph_, mesh_, prices_, {.exchange_share = share}));
-    std::optional<AssignResult> found = HONE_TRY(solved(problem, std::nullopt));
-    if (found && share == kExchangeShares[0]) tell_sum(problem, *found);
-    for (int round = 0; found; ++round) {
-      if (found->assignment != last_) {
-        last_ = found->assignment;
-        std::optional<JudgedSharding> one =
-            HONE_TRY(judged(with_assignment(graph_, mesh_, problem, found->assignment)));
-        if (!one) break;
-        ++made_.judged;
-        memory_ = one->memory;
-        take(std::move(*one));
+    const std::optional<AssignResult> found = HONE_TRY(solved(problem, std::nullopt));
+    if (!found) return {};
+    if (share == kExchangeShares[0]) tell_sum(problem, *found);
+    if (!HONE_TRY(judge(problem, *found)) || memory_ <= limit_) return {};
+    problem = HONE_TRY(shard_problem(graph_, mesh_, prices_,
+                                     {.exchange_share = share, .counts_copies = true}));
+    return lower_memory(problem);
+  }
+
+  // Solutions of less and less usage, until one fits. The problem counts other bytes than a device
+  // needs, so a solution may fit though its usage is above the limit.
+  Status lower_memory(ShardProblem& problem) {
+    int64_t missed = 0;                // no solution of so little usage is known
+    std::optional<int64_t> peak = {};  // of the last solution
+    int64_t most = limit_;
+    for (int round = 0; round < kMemoryRounds; ++round) {
+      std::optional<AssignResult> found = HONE_TRY(solved(problem, most));
+      if (!found) {
+        missed = most;
+        if (!peak) found = HONE_TRY(solved(problem, std::nullopt));
       }
-      if (memory_ <= limit_ || round == kMemoryRounds) break;
-      if (round == 0) {
-        problem = HONE_TRY(shard_problem(graph_, mesh_, prices_,
-                                         {.exchange_share = share, .counts_copies = true}));
-        found = HONE_TRY(solved(problem, limit_));
-        continue;
+      if (found) {
+        if (!HONE_TRY(judge(problem, *found)) || memory_ <= limit_) return {};
+        peak = static_cast<int64_t>(HONE_TRY(evaluate(problem.problem, found->assignment)).peak);
       }
-      const AssignValue value = HONE_TRY(evaluate(problem.problem, found->assignment));
+      if (!peak || *peak <= missed + missed / 64) return {};
       const double scale = 0.97 * static_cast<double>(limit_) / static_cast<double>(memory_);
-      const auto most = static_cast<int64_t>(static_cast<double>(value.peak) * scale);
-      found = HONE_TRY(solved(problem, most));
+      most = missed > 0 ? missed + (*peak - missed) / 2
+                        : static_cast<int64_t>(static_cast<double>(*peak) * scale);
     }
     return {};
+  }
+
+  // False: nobody can judge it. The memory of the device that needs most is memory_.
+  Result<bool> judge(const ShardProblem& problem, const AssignResult& found) {
+    if (found.assignment == last_) return true;
+    std::optional<JudgedSharding> one =
+        HONE_TRY(judged(with_assignment(graph_, mesh_, problem, found.assignment)));
+    if (!one) return false;
+    last_ = found.assignment;
+    ++made_.judged;
+    memory_ = one->memory;
+    take(std::move(*one));
+    return true;
   }
 
   // None: the whole program has more messages than a timeline takes, though each exchange has few.
@@ -124,6 +202,7 @@ class AutoSharder {
 
   void take(JudgedSharding one) {
     if (one.memory > limit_) {
+      if (one.memory < least_memory_) held_ = most_held(one.graph);
       least_memory_ = std::min(least_memory_, one.memory);
       return;
     }
@@ -156,19 +235,14 @@ class AutoSharder {
   }
 
   Error no_memory() const {
-    std::vector<std::pair<int64_t, std::string>> values;
-    for (uint32_t i = 0; i < graph_.value_count(); ++i)
-      values.emplace_back(graph_.type({i}).static_bytes(), graph_.label({i}));
-    std::ranges::sort(values, std::greater());
-    std::vector<std::string> largest;
-    for (size_t i = 0; i < std::min<size_t>(3, values.size()); ++i)
-      largest.push_back(fmt::format("{} {}", values[i].second, format_bytes(values[i].first)));
+    if (least_memory_ == INT64_MAX)
+      return over_limit("no sharding on {} was found in the time that is given", axes_text(*mesh_));
     return over_limit(
                "no sharding on {} was found that keeps a device within {}: the best takes {}, {} "
                "too much",
                axes_text(*mesh_), format_bytes(limit_), format_bytes(least_memory_),
                format_bytes(least_memory_ - limit_))
-        .with_hint(fmt::format("the largest values are {}", join(largest, ", ")));
+        .with_hint(fmt::format("when it holds most, the largest of a device are {}", held_));
   }
 
   const Graph& graph_;
@@ -185,6 +259,7 @@ class AutoSharder {
   Assignment last_;
   int64_t memory_ = 0;  // of the last judged one
   int64_t least_memory_ = INT64_MAX;
+  std::string held_;  // by the device that needs these bytes
 };
 
 }  // namespace

@@ -261,10 +261,17 @@ fails 2 "chosen by price" two.hone --mesh x=2 --shard 'x=[x, -]' --budget 1s
 fails 2 "chosen by price" two.hone --mesh x=2 --shard 'x=[x, -]' --search chain
 fails 2 "is not a number of bytes" two.hone --mesh x=2 --memory much
 fails 2 "has 2 devices, and 'ring:4' 4" two.hone --mesh x=2 --system ring:4
-# How much is missing, and which values take it.
+# How much is missing, and which parts take it.
 fails 5 "too much" wide.hone --mesh x=2 --memory 64KiB
 grep -q "within 64.0 KiB: the best takes .*, .* too much" err
-grep -q "the largest values are %w 1.0 MiB, %v 1.0 MiB" err
+grep -qE "the largest of a device are %[vw] \[.*x.*\] 512.0 KiB, %[vw] \[.*x.*\] 512.0 KiB" err
+# All commands that divide values keep within the memory that is given.
+for command in run check bench explain report; do
+  hone() { "$HONE" $command "$@"; }
+  fails 5 "within 64.0 KiB" wide.hone --mesh x=2 --shard auto --memory 64KiB --budget 1s
+  fails 2 "--memory is for values that a mesh divides" wide.hone --memory 1GiB
+done
+hone() { "$HONE" shard "$@"; }
 fails 3 "mesh x=2 on 2 devices fits it" wide.hone --shard wide.shard --mesh x=4
 fails 3 "no decision" wide.hone --shard wide.hone
 fails 2 "has no value 'z'" two.hone --mesh x=2 --shard 'z=[x, -]'

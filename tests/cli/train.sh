@@ -84,6 +84,8 @@ says "epoch 2: " train xor.train -o meshed --mesh x=4 --threads 1
 fails 3 "mesh x=2,y=2 on 4 devices fits it" train small.train -o meshed --mesh x=4 \
   --shard meshed/../processes/step.shard
 fails 5 "too much" train small.train -o never --mesh x=2 --memory 1KiB
+# A sharding that fits is found, though prices alone would take more.
+says "a step takes" train small.train -o fits --mesh x=2 --memory 7KiB
 fails 2 "add --mesh" train small.train --devices 2 --memory 1GiB
 fails 2 "add --mesh" train small.train --devices 2 --transport shared
 fails 2 "--shard needs devices" train small.train --shard auto

@@ -159,6 +159,32 @@ TEST(AutoShard, KeepsWithinTheMemoryOfADevice) {
               refuses(ErrorCode::limit, "64.0 KiB ... too much"));
 }
 
+// No search for less memory finds less than the error tells.
+TEST(AutoShard, TellsTheLeastMemory) {
+  System system = ring(4);
+  system.links[0].bytes_per_second = 1e7;
+  const Graph graph = subject(layers(64));
+  const auto within = [&](int64_t memory) {
+    return sharded(graph, "x=4", system, {.memory = memory});
+  };
+  const int64_t free = within(0)->best.memory;
+  int64_t least = free;
+  for (const int64_t tenths : {8, 6, 5, 4, 3})
+    if (const Result<AutoSharding> made = within(free * tenths / 10); made.ok())
+      least = std::min(least, made->best.memory);
+  ASSERT_LT(least, free);
+  const Result<AutoSharding> none = within(1 << 16);
+  ASSERT_FALSE(none.ok());
+  const std::string text = none.error().to_string();
+  const size_t takes = text.find("the best takes ");
+  ASSERT_NE(takes, std::string::npos) << text;
+  const bool are_kib = text.find("KiB, ", takes) < text.find("MiB, ", takes);
+  const double told = std::stod(text.substr(takes + 15));  // in tenths
+  const double unit = are_kib ? 1 << 10 : 1 << 20;
+  EXPECT_LE(told, static_cast<double>(least) / unit + 0.05) << text;
+  EXPECT_THAT(text, testing::HasSubstr("the largest of a device are %"));
+}
+
 // All orders of four axes are more ways than are compared. None of the axes stays idle.
 TEST(AutoShard, UsesAllOfManyAxes) {
   const Graph graph = subject(
