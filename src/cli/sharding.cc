@@ -24,7 +24,7 @@ Result<ShardRequest> given_shards(const Arguments& arguments) {
 }
 
 Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console& console) {
-  AutoShardOptions options = {.cancel = &console.cancel()};
+  AutoShardOptions options = {.cancel = &console.cancel(), .progress = console.face().progress};
   if (arguments.given("budget")) {
     const std::string budget = arguments.text("budget");
     options.seconds = HONE_TRY(parse_budget(budget));

@@ -99,26 +99,36 @@ class AutoSharder {
         costs_(costs),
         options_(options),
         prices_(system, costs, mesh_, options.cancel),
+        progress_(options.progress == nullptr ? no_progress() : *options.progress),
         limit_(options.memory > 0 ? options.memory : least_memory(system)) {}
 
   Result<AutoSharding> run() {
-    for (const double share : kExchangeShares) HONE_TRY(try_share(share));
-    HONE_TRY(try_whole());
+    progress_.start(0, "steps of the search for a sharding");
+    Status done = search();
+    progress_.finish();
+    HONE_TRY(std::move(done));
     if (!best_) return too_large_ ? *too_large_ : no_memory();
     made_.best = std::move(*best_);
     return std::move(made_);
   }
 
  private:
+  Status search() {
+    for (const double share : kExchangeShares)
+      if (share == kExchangeShares[0] || !best_ || has_time()) HONE_TRY(try_share(share));
+    return try_whole();
+  }
+
   Status try_share(double share) {
-    ShardProblem problem =
-        HONE_TRY(shard_problem(graph_, mesh_, prices_, {.exchange_share = share}));
+    ShardProblem problem = HONE_TRY(
+        shard_problem(graph_, mesh_, prices_, {.exchange_share = share, .progress = progress_}));
     const std::optional<AssignResult> found = HONE_TRY(solved(problem, std::nullopt));
     if (!found) return {};
     if (share == kExchangeShares[0]) tell_sum(problem, *found);
     if (!HONE_TRY(judge(problem, *found)) || memory_ <= limit_) return {};
-    problem = HONE_TRY(shard_problem(graph_, mesh_, prices_,
-                                     {.exchange_share = share, .counts_copies = true}));
+    problem = HONE_TRY(
+        shard_problem(graph_, mesh_, prices_,
+                      {.exchange_share = share, .counts_copies = true, .progress = progress_}));
     return lower_memory(problem);
   }
 
@@ -175,18 +185,29 @@ class AutoSharder {
     // Each takes a part of the time that is left, so all together keep to it.
     constexpr double kSolutions = std::size(kExchangeShares) + 1;
     constexpr double kLeastSeconds = 1e-3;
-    const double left = (options_.seconds - spent_) / kSolutions;
+    const double left = (options_.seconds - seconds_so_far()) / kSolutions;
     AssignOptions options = {.search = options_.search,
                              .seconds = options_.seconds > 0 ? std::max(left, kLeastSeconds) : 0,
                              .steps = options_.steps,
                              .seed = options_.seed,
-                             .cancel = options_.cancel};
-    const auto begin = std::chrono::steady_clock::now();
+                             .cancel = options_.cancel,
+                             .better = [&](const AssignBounds& bounds) { tell(bounds); }};
     Result<AssignResult> found = solve(problem.problem, options);
-    spent_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!found.ok() && found.error().code() != ErrorCode::mismatch) return std::move(found).error();
     if (!found.ok() || found->verdict == AssignVerdict::none) return std::optional<AssignResult>();
     return std::optional(std::move(*found));
+  }
+
+  double seconds_so_far() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  bool has_time() const { return options_.seconds <= 0 || seconds_so_far() < options_.seconds; }
+
+  void tell(const AssignBounds& bounds) const {
+    if (bounds.cost)
+      progress_.now(fmt::format("sum of the parts {}",
+                                format_seconds(static_cast<double>(*bounds.cost) / kShardTicks)));
+    progress_.advance();
   }
 
   void tell_sum(const ShardProblem& problem, const AssignResult& found) {
@@ -251,11 +272,12 @@ class AutoSharder {
   const std::span<const std::shared_ptr<const Cost>> costs_;
   const AutoShardOptions& options_;
   ShardPrices prices_;
+  Progress& progress_;
   const int64_t limit_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   AutoSharding made_;
   std::optional<JudgedSharding> best_;
   std::optional<Error> too_large_;  // why the last one could not be judged
-  double spent_ = 0;                // seconds of solutions
   Assignment last_;
   int64_t memory_ = 0;  // of the last judged one
   int64_t least_memory_ = INT64_MAX;

@@ -25,10 +25,12 @@ namespace hone {
 struct AutoShardOptions {
   std::string search = {};  // AssignOptions::search
   int64_t memory = 0;       // bytes that a device may use; 0: those that the System's devices have
-  double seconds = 10;      // for all solutions of the assignment together; 0: no limit
-  int64_t steps = 0;        // AssignOptions::steps
+  // For the problems and all of their solutions together; 0: no limit. One problem is always made.
+  double seconds = 10;
+  int64_t steps = 0;  // AssignOptions::steps
   uint64_t seed = 0;
   const CancelToken* cancel = nullptr;
+  Progress* progress = nullptr;  // null: nobody is told
 };
 
 // A graph with all that its devices do, and what that takes.

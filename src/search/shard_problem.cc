@@ -45,7 +45,10 @@ class ProblemOfShards {
     }
     for (const ValueId v : graph_.outputs())
       ends_[graph_.producer(v).index] = std::ssize(ends_) + 1;
-    for (const NodeId n : graph_.nodes()) HONE_TRY(add_node(n));
+    for (const NodeId n : graph_.nodes()) {
+      HONE_TRY(add_node(n));
+      options_.progress.advance();
+    }
     for (uint32_t i = 0; i < graph_.outputs().size(); ++i) HONE_TRY(add_output(i));
     if (options_.counts_copies)
       for (const NodeId n : graph_.nodes()) add_copies(n);

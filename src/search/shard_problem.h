@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "assign/problem.h"
+#include "base/progress.h"
 #include "search/shard_prices.h"
 
 // The choice of a division for each node as a problem of assignment.
@@ -26,6 +27,7 @@ struct ShardProblemOptions {
   // Operands take memory of their own, as far as they are larger than the least that devices may
   // hold of them. This counts those twice that are held so, but it helps to find what fits.
   bool counts_copies = false;
+  Progress& progress = no_progress();  // advances at each node
 };
 Result<ShardProblem> shard_problem(const Graph& graph, const MeshRef& mesh, ShardPrices& prices,
                                    const ShardProblemOptions& options = {});
