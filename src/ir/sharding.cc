@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "base/axis_text.h"
 #include "base/checked_math.h"
 #include "base/text.h"
 
 namespace hone {
 namespace {
-
-std::string axis_text(std::string_view name) {
-  return is_plain_axis(name) ? std::string(name) : hone::quoted(name);
-}
 
 std::string part_text(const AxisPart& part) {
   const std::string name = axis_text(part.axis);
@@ -226,15 +223,7 @@ std::vector<MeshRef> meshes_of(const Graph& graph) {
   return found;
 }
 
-bool is_plain_axis(std::string_view name) {
-  constexpr std::string_view kWords[] = {"open", "priority"};
-  const auto is_of_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && (name[0] < '0' || name[0] > '9') &&
-         std::ranges::all_of(name, is_of_word) &&
-         std::ranges::find(kWords, name) == std::ranges::end(kWords);
-}
+bool is_plain_axis(std::string_view name) { return axis_text(name) == name; }
 
 std::string axes_text(const Mesh& mesh) {
   std::vector<std::string> texts;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/axis_text.h"
 #include "base/checked_math.h"
 #include "base/text.h"
 
@@ -207,7 +208,7 @@ int64_t MeshDivision::devices() const {
 std::string MeshDivision::mesh_text() const {
   std::vector<std::string> all;
   for (const Axis& axis : axes)
-    all.push_back(fmt::format("{}={}", excerpt(axis.name), axis.devices));
+    all.push_back(fmt::format("{}={}", axis_text(axis.name), axis.devices));
   return join(all, ",");
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/axis_text.h"
 #include "base/text.h"
 #include "ir/op_facts.h"
 #include "ir/text_printer.h"
@@ -13,21 +14,33 @@
 
 namespace hone {
 
+namespace {
+
+// "x=2", or "\"odd name\"=2".
+Result<MeshAxis> parse_axis(std::string_view text) {
+  const Token first = Lexer(text).peek();
+  const bool is_quoted = first.kind == TokenKind::string;
+  const size_t equals = text.find('=', is_quoted ? first.offset + first.text.size() : 0);
+  const std::string_view name = trim(text.substr(0, equals));
+  const Result<int64_t> size = parse_int(
+      equals == std::string_view::npos ? std::string_view() : trim(text.substr(equals + 1)));
+  if (!size.ok())
+    return bad_input("the axis '{}' has no size", excerpt(text)).with_hint("write x=2,y=4");
+  if (is_quoted && name == first.text)
+    return MeshAxis{HONE_TRY(unescape(name.substr(1, name.size() - 2))), *size};
+  if (is_plain_axis(name)) return MeshAxis{std::string(name), *size};
+  return bad_input("'{}' is no name of an axis", excerpt(name))
+      .with_hint("letters, digits and _, as in x=2,y=4; other names stand in quotes");
+}
+
+}  // namespace
+
 Result<MeshRef> parse_mesh(std::string_view text) {
   Mesh mesh = {"mesh", {}};
-  for (const std::string_view axis : split(text, ',')) {
-    const size_t equals = axis.find('=');
-    const std::string_view name = trim(axis.substr(0, equals));
-    const Result<int64_t> size = parse_int(
-        equals == std::string_view::npos ? std::string_view() : trim(axis.substr(equals + 1)));
-    if (!size.ok())
-      return bad_input("the axis '{}' has no size", excerpt(axis)).with_hint("write x=2,y=4");
-    if (!is_plain_axis(name))
-      return bad_input("'{}' is no name of an axis", excerpt(name))
-          .with_hint("letters, digits and _, as in x=2,y=4");
+  for (const std::string_view axis : split_outside_brackets(text)) {
     if (mesh.axes.size() == kMostMeshAxes)
       return over_limit("a mesh has more than {} axes", kMostMeshAxes);
-    mesh.axes.push_back({std::string(name), *size});
+    mesh.axes.push_back(HONE_TRY(parse_axis(trim(axis))));
   }
   HONE_TRY(check(mesh));
   return std::make_shared<const Mesh>(std::move(mesh));
@@ -35,7 +48,8 @@ Result<MeshRef> parse_mesh(std::string_view text) {
 
 std::string mesh_text(const Mesh& mesh) {
   std::vector<std::string> axes;
-  for (const MeshAxis& axis : mesh.axes) axes.push_back(fmt::format("{}={}", axis.name, axis.size));
+  for (const MeshAxis& axis : mesh.axes)
+    axes.push_back(fmt::format("{}={}", axis_text(axis.name), axis.size));
   return join(axes, ",");
 }
 
@@ -83,8 +97,11 @@ class ShardPlanParser {
     if (word.kind == TokenKind::end) return {};
     if (word.is("mesh")) {
       if (plan_.mesh != nullptr) return bad_input("the plan has two meshes");
-      const std::string_view axes = line.substr(word.offset + word.text.size());
-      plan_.mesh = HONE_TRY(parse_mesh(trim(axes.substr(0, axes.find('#')))));
+      const size_t begin = word.offset + word.text.size();
+      size_t end = begin;  // behind it are comments
+      for (Token token = lexer.take(); token.kind != TokenKind::end; token = lexer.take())
+        end = token.offset + token.text.size();
+      plan_.mesh = HONE_TRY(parse_mesh(trim(line.substr(begin, end - begin))));
       return {};
     }
     if (!word.is("shard") && !word.is("output"))

@@ -35,7 +35,7 @@ struct ShardPlan {
 
 inline constexpr int64_t kMaxShardPlan = int64_t{64} << 20;  // bytes
 
-// "x=2,y=4"
+// "x=2,y=4"; names that are not plain stand in quotes
 Result<MeshRef> parse_mesh(std::string_view text);
 std::string mesh_text(const Mesh& mesh);  // "x=2,y=4"
 

@@ -285,6 +285,20 @@ TEST(ShardPlan, RefusesWhatDoesNotFit) {
               refuses(ErrorCode::bad_input, "p:2 ... 'x' is no value"));
 }
 
+// Names that mean something in a text stand in quotes.
+TEST(ShardPlan, QuotesNamesOfAxes) {
+  const std::string text =
+      "mesh \"data-par\"=2,\"open\"=3,\"a,b=\\\"#\"=1,x=4\nshard %x = [\"data-par\" \"open\", -]\n";
+  const Graph graph = planned(kTwo, text);
+  ASSERT_EQ(meshes_of(graph).size(), 1u);
+  EXPECT_EQ(meshes_of(graph)[0]->axes,
+            (std::vector<MeshAxis>{{"data-par", 2}, {"open", 3}, {"a,b=\"#", 1}, {"x", 4}}));
+  EXPECT_EQ(print_shard_plan(graph, *meshes_of(graph)[0]), text);
+  EXPECT_EQ(mesh_text(**parse_mesh("\"x\" = 2 , y=3")), "x=2,y=3");
+  for (const std::string_view bad : {"data-par=2", "\"a\"b=2", "\"a=2", "open=2", "2x=2", "x=2#"})
+    EXPECT_FALSE(parse_mesh(bad).ok()) << bad;
+}
+
 TEST(ShardPlan, NamesTheMeshThatFits) {
   const ShardPlan plan = *parse_shard_plan("mesh x=2,y=4\n", "p");
   EXPECT_TRUE(check_mesh(plan, **parse_mesh("x=2,y=4")).ok());
