@@ -3,6 +3,7 @@
 //   people/NAME     modules of HLO that carry a plan for 8 devices. The step by price and by people
 //                   as the timeline predicts it; "ratio" is price / people, below 1 is better. The
 //                   plan by price may use the memory that the plan of people uses.
+//   people/geomean  the geometric mean of "ratio" over all of these
 //   tree/NAME/N     64, 512 and 4,096 devices in a tree of hosts: the time of planning, and what
 //                   it predicts. "efficiency" is the time of one device by N times that of a step
 //   layers/N        a generated module of N instructions on 8 devices
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include "bench/flags.h"
@@ -65,20 +67,33 @@ Status beside_people(benchmark::State& state, const std::filesystem::path& path)
   const Model model = HONE_TRY(load_hlo(path));
   const Graph* graph = single_graph(model);
   if (graph == nullptr) return unsupported("it is no single graph");
-  const std::vector<MeshRef> meshes = meshes_of(*graph);
-  if (meshes.size() != 1) return unsupported("it has {} meshes", meshes.size());
+  const MeshRef mesh = HONE_TRY(mesh_of_graph(*graph));
+  if (mesh == nullptr) return unsupported("it has no mesh");
   const System system = HONE_TRY(
-      preset_system(fmt::format("ring:{}", meshes[0]->device_count()), HONE_TRY(host_target())));
+      preset_system(fmt::format("ring:{}", mesh->device_count()), HONE_TRY(host_target())));
   const Costs costs = {std::make_shared<const AnalyticCost>(system.targets[0])};
   ShardSubject subject = HONE_TRY(shard_subject(*graph));
   const JudgedSharding people = HONE_TRY(
       judge_partition(subject.graph, HONE_TRY(partition_graph(subject.graph)), system, costs));
   subject.graph.set_shardings(nullptr);
-  const Planned price = HONE_TRY(planned(subject.graph, meshes[0], system, costs, people.memory));
+  const Planned price = HONE_TRY(planned(subject.graph, mesh, system, costs, people.memory));
   show(state, price);
   state.counters["people_s"] = people.seconds;
   state.counters["people_bytes"] = static_cast<double>(people.memory);
-  state.counters["ratio"] = price.made.best.seconds / people.seconds;
+  const double ratio = price.made.best.seconds / people.seconds;
+  state.counters["ratio"] = ratio;
+  ratios_to_people().push_back(ratio);
+  return {};
+}
+
+// Behind all rows that have a plan of people.
+Status geometric_mean(benchmark::State& state) {
+  const std::vector<double>& ratios = ratios_to_people();
+  if (ratios.empty()) return unsupported("no module beside people's plans was planned");
+  double sum = 0;
+  for (const double ratio : ratios) sum += std::log(ratio);
+  state.counters["modules"] = static_cast<double>(ratios.size());
+  state.counters["ratio"] = std::exp(sum / static_cast<double>(ratios.size()));
   return {};
 }
 
@@ -160,6 +175,7 @@ const bench::Rows rows([] {
       add(fmt::format("tree/{}/{}", name, tree.devices),
           [=](benchmark::State& state) { return on_tree(state, path, tree.preset); });
   }
+  add("people/geomean", geometric_mean);
   for (const int64_t instructions : {10'000, 40'000})
     add(fmt::format("layers/{}", instructions),
         [=](benchmark::State& state) { return of_layers(state, instructions); });

@@ -58,19 +58,12 @@ bool is_priced(const ShardRequest& request, const Graph& graph) {
 }
 
 Result<MeshRef> mesh_of_request(const ShardRequest& request, const Graph& graph) {
-  const std::vector<MeshRef> own = meshes_of(graph);
+  const MeshRef own = HONE_TRY(mesh_of_graph(graph));
   const MeshRef said = request.plan ? request.plan->mesh : request.mesh;
-  if (said != nullptr) {
-    if (own.empty()) return said;
-    if (own.size() == 1 && own[0]->axes == said->axes) return own[0];
-    return usage_error("the graph has a mesh of its own, {}", axes_text(*own[0]))
-        .about(request.labels.mesh);
-  }
-  if (own.size() > 1)
-    return usage_error("the graph has several meshes")
-        .with_hint(fmt::format("{} says how many devices there are along which axes, as x=2,y=4",
-                               request.labels.mesh));
-  return own.empty() ? MeshRef() : own[0];
+  if (said == nullptr || own == nullptr) return said == nullptr ? own : said;
+  if (own->axes == said->axes) return own;
+  return usage_error("the graph has a mesh of its own, {}", axes_text(*own))
+      .about(request.labels.mesh);
 }
 
 Result<Graph> stated_graph(Graph graph, const MeshRef& mesh, const ShardRequest& request) {

@@ -526,9 +526,8 @@ Result<Partition> partition_graph(const Graph& graph) {
   HONE_TRY(check_nothing_is_partial(graph));
   const Graph spelled = HONE_TRY(expand_composites(graph, is_composite));
   const Propagation propagated = HONE_TRY(propagate_shardings(spelled));
-  const MeshRef mesh = meshes_of(propagated.graph)[0];
-  HONE_TRY(check_can_partition(graph, *mesh));
-  return Partitioner(propagated.graph, mesh).run();
+  HONE_TRY(check_can_partition(graph, *propagated.mesh));
+  return Partitioner(propagated.graph, propagated.mesh).run();
 }
 
 Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh) {

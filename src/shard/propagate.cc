@@ -414,6 +414,19 @@ class Propagator {
 
 }  // namespace
 
+Result<MeshRef> mesh_of_graph(const Graph& graph) {
+  MeshRef mesh;
+  for (const MeshRef& one : meshes_of(graph)) {
+    if (one->axes.empty() && one->devices.empty()) continue;
+    if (mesh == nullptr) mesh = one;
+    if (one->axes != mesh->axes || one->devices != mesh->devices)
+      return unsupported("the shardings of graph '{}' are of two meshes: '{}' = {}, '{}' = {}",
+                         excerpt(graph.name()), excerpt(mesh->name), axes_text(*mesh),
+                         excerpt(one->name), axes_text(*one));
+  }
+  return mesh;
+}
+
 Result<Propagation> propagate_shardings(const Graph& graph, const PropagateOptions& options) {
   if (!graph.is_static())
     return unsupported("sharding needs sizes: graph '{}' has symbols", excerpt(graph.name()))
@@ -423,17 +436,8 @@ Result<Propagation> propagate_shardings(const Graph& graph, const PropagateOptio
     return bad_input("nothing is said of how the values of graph '{}' are divided",
                      excerpt(graph.name()))
         .with_hint("state the sharding of an input: %x: f32[8, 4] on @m [x, -]");
-  // A mesh without axes says that a value is whole, on whatever mesh.
-  const auto is_nowhere = [](const MeshRef& one) {
-    return one->axes.empty() && one->devices.empty();
-  };
-  const auto first = std::ranges::find_if_not(meshes, is_nowhere);
-  const MeshRef mesh = first == meshes.end() ? meshes[0] : *first;
-  for (const MeshRef& other : meshes)
-    if (!is_nowhere(other) && (other->axes != mesh->axes || other->devices != mesh->devices))
-      return unsupported("the shardings of graph '{}' are of two meshes: '{}' = {}, '{}' = {}",
-                         excerpt(graph.name()), excerpt(mesh->name), axes_text(*mesh),
-                         excerpt(other->name), axes_text(*other));
+  MeshRef mesh = HONE_TRY(mesh_of_graph(graph));
+  if (mesh == nullptr) mesh = meshes[0];
   Propagator propagator(mesh, options);
   HONE_TRY(propagator.add(graph));
   propagator.run();

@@ -40,12 +40,15 @@ struct Propagation {
   std::vector<ShardingConflict> conflicts = {};
 };
 
+// The mesh of all shardings of a graph; null: it has none. A mesh without axes says that a value is
+// whole, on whatever mesh, and does not count. Errors: there are two.
+Result<MeshRef> mesh_of_graph(const Graph& graph);
+
 // Both ways, to a fixed point: dims of priority 0 first, then those of 1, and so on. Axes are added
 // to dims that are open or of which nothing is said, never taken away. Through loops, branches and
 // calls, an array is divided alike in all places.
 //
-// Static graphs whose shardings are all of one mesh. A mesh without axes says that a value is
-// whole.
+// Static graphs whose shardings are all of one mesh.
 Result<Propagation> propagate_shardings(const Graph& graph, const PropagateOptions& options = {});
 
 }  // namespace hone

@@ -11,6 +11,7 @@
 #include "ir/text_printer.h"
 #include "shard/mesh_parts.h"
 #include "shard/plan_text.h"
+#include "shard/propagate.h"
 
 namespace hone {
 
@@ -134,14 +135,12 @@ class ShardPlanParser {
 
 // The mesh of the graph, if it has one: its shardings and those of the plan are of one mesh.
 Result<MeshRef> mesh_for_plan(const Graph& graph, const ShardPlan& plan) {
-  for (const MeshRef& own : meshes_of(graph)) {
-    if (own->axes == plan.mesh->axes) return own;
-    if (own->axes.empty() && own->devices.empty()) continue;  // it says that values are whole
-    return bad_input("the plan is for the mesh {}, and the graph has {}", mesh_text(*plan.mesh),
-                     mesh_text(*own))
-        .at(plan.file);
-  }
-  return plan.mesh;
+  const MeshRef own = HONE_TRY(mesh_of_graph(graph));
+  if (own == nullptr) return plan.mesh;
+  if (own->axes == plan.mesh->axes) return own;
+  return bad_input("the plan is for the mesh {}, and the graph has {}", mesh_text(*plan.mesh),
+                   mesh_text(*own))
+      .at(plan.file);
 }
 
 MeshParts moving_parts(const Sharding& sharding, const std::vector<AxisPart>& axes) {

@@ -103,5 +103,20 @@ TEST(Sharding, TakesABudgetWherePricesChoose) {
   EXPECT_TRUE(sharded_model(plain, chooses.mesh, chooses, system, {{cost}}, {.seconds = 1}).ok());
 }
 
+// A mesh without axes says that a value is whole, on whatever mesh.
+TEST(Sharding, TakesMeshesWithoutAxesAsNone) {
+  const Graph both = parse_graph(R"(
+graph @g(%x: f32[4] on @m [x], %w: f32[4] on @none [-]) -> f32[4]
+    mesh @m = [x = 2], @none = [] {
+  %y = add %x, %w
+  return %y
+})")
+                         .value();
+  ASSERT_EQ(meshes_of(both).size(), 2U);
+  EXPECT_EQ(mesh_of_request(request({}, ""), both).value()->axes, parse_mesh("x=2").value()->axes);
+  EXPECT_TRUE(mesh_of_request(request({}, "x=2"), both).ok());
+  EXPECT_THAT(mesh_of_request(request({}, "x=4"), both), refuses(ErrorCode::usage, "of its own"));
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE
