@@ -9,16 +9,16 @@ namespace {
 
 constexpr std::string_view kAuto = "auto";
 
-Result<ValueId> value_named(const Graph& graph, std::string_view name, std::string_view label) {
-  std::vector<std::string_view> names;
-  for (const NodeId n : graph.nodes())
-    for (const ValueId v : graph.results(n)) {
-      if (graph.name(v) == name) return v;
-      if (!graph.name(v).empty()) names.push_back(graph.name(v));
-    }
-  return usage_error("the graph has no value '{}'", excerpt(name))
-      .about(label)
-      .with_hint(did_you_mean(name, names));
+// The words as a plan, so that they keep to its rules.
+Result<ShardPlan> plan_of_words(const ShardRequest& request, const MeshRef& mesh) {
+  ShardPlan plan = {.teller = request.labels.shard, .mesh = mesh};
+  for (const std::string& one : request.stated) {
+    const size_t equals = one.find('=');
+    const std::string_view name = trim(std::string_view(one).substr(0, equals));
+    if (name.empty()) return usage_error("'{}' names no value", excerpt(one));
+    plan.lines.push_back({.name = std::string(name), .dims = one.substr(equals + 1)});
+  }
+  return plan;
 }
 
 }  // namespace
@@ -68,23 +68,13 @@ Result<MeshRef> mesh_of_request(const ShardRequest& request, const Graph& graph)
 
 Result<Graph> stated_graph(Graph graph, const MeshRef& mesh, const ShardRequest& request) {
   if (request.plan) graph = HONE_TRY(with_shard_plan(std::move(graph), *request.plan));
-  Shardings all = graph.shardings() == nullptr ? Shardings() : *graph.shardings();
-  for (const std::string& one : request.stated) {
-    const size_t equals = one.find('=');
-    const ValueId value =
-        HONE_TRY(value_named(graph, trim(one.substr(0, equals)), request.labels.shard));
-    Result<Sharding> sharding =
-        parse_sharding(std::string_view(one).substr(equals + 1), mesh, graph.type(value));
-    if (!sharding.ok())
-      return std::move(sharding)
-          .error()
-          .as(ErrorCode::usage)
-          .about(request.labels.shard)
-          .within(one);
-    all.add(value, std::move(*sharding));
-  }
-  graph.set_shardings(all.empty() ? nullptr : std::make_shared<const Shardings>(std::move(all)));
-  return graph;
+  if (request.stated.empty()) return graph;
+  const auto said = [&]() -> Result<Graph> {
+    return with_shard_plan(std::move(graph), HONE_TRY(plan_of_words(request, mesh)));
+  };
+  Result<Graph> made = said();
+  if (made.ok()) return made;
+  return std::move(made).error().as(ErrorCode::usage).about(request.labels.shard);
 }
 
 std::string step_text(const AutoSharding& chosen, int64_t devices) {

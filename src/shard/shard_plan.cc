@@ -138,8 +138,8 @@ Result<MeshRef> mesh_for_plan(const Graph& graph, const ShardPlan& plan) {
   const MeshRef own = HONE_TRY(mesh_of_graph(graph));
   if (own == nullptr) return plan.mesh;
   if (own->axes == plan.mesh->axes) return own;
-  return bad_input("the plan is for the mesh {}, and the graph has {}", mesh_text(*plan.mesh),
-                   mesh_text(*own))
+  return bad_input("{} is for the mesh {}, and the graph has {}", plan.teller,
+                   mesh_text(*plan.mesh), mesh_text(*own))
       .at(plan.file);
 }
 
@@ -164,7 +164,7 @@ std::optional<DimSharding> both(const Sharding& said, const Sharding& planned, s
 
 // The graph's own statement, with what the plan adds to it.
 Result<Sharding> both(const Sharding& said, const Sharding& planned, Type type,
-                      std::string_view what) {
+                      std::string_view teller, std::string_view what) {
   Sharding made = said;
   made.mesh = planned.mesh;
   const MeshParts partial = moving_parts(planned, planned.partial);
@@ -177,9 +177,9 @@ Result<Sharding> both(const Sharding& said, const Sharding& planned, Type type,
   }
   // An axis that must divide no dim of the value stands twice otherwise.
   if (is_same && check(made, type).ok()) return made;
-  return bad_input("the plan divides {} as {}, and the graph says {}", what, dims_text(planned),
+  return bad_input("{} divides {} as {}, and the graph says {}", teller, what, dims_text(planned),
                    dims_text(said))
-      .with_hint("the graph's own word stays: take the line out of the plan");
+      .with_hint(fmt::format("the graph's own word stays: leave {} out", what));
 }
 
 // Values by name, and what the plan says of them.
@@ -196,8 +196,9 @@ class PlanReader {
     Shardings made = own_;
     for (const ShardPlan::Line& line : plan_.lines) {
       Status good = line.name.empty() ? output(line, made) : value(line, made);
-      if (!good.ok())
-        return std::move(good).error().at(fmt::format("{}:{}", plan_.file, line.line));
+      if (good.ok()) continue;
+      if (line.line == 0) return std::move(good).error().within(line.name + "=" + line.dims);
+      return std::move(good).error().at(fmt::format("{}:{}", plan_.file, line.line));
     }
     return made;
   }
@@ -223,7 +224,7 @@ class PlanReader {
     // The first one holds where the value is made.
     const auto first =
         std::ranges::lower_bound(made.values, v, {}, &std::pair<ValueId, Sharding>::first);
-    first->second = HONE_TRY(both(*own[0], planned, graph_.type(v), graph_.label(v)));
+    first->second = HONE_TRY(both(*own[0], planned, graph_.type(v), plan_.teller, graph_.label(v)));
     return {};
   }
 
@@ -237,7 +238,8 @@ class PlanReader {
     Sharding sharding = HONE_TRY(parse_sharding(line.dims, mesh_, type));
     if (!sharding.partial.empty()) return bad_input("an output cannot be partial");
     if (const Sharding* own = own_.of_output(line.output))
-      sharding = HONE_TRY(both(*own, sharding, type, fmt::format("output {}", line.output)));
+      sharding =
+          HONE_TRY(both(*own, sharding, type, plan_.teller, fmt::format("output {}", line.output)));
     made.set_output(line.output, std::move(sharding));
     return {};
   }

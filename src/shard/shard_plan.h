@@ -21,14 +21,15 @@
 namespace hone {
 
 struct ShardPlan {
-  std::string file = {};  // for errors
+  std::string file = {};                 // for errors
+  std::string_view teller = "the plan";  // who divides values, for errors
   MeshRef mesh = {};
   // A decision of a value or an output, and the line where it stands.
   struct Line {
     std::string name = {};  // of a value; empty: an output
     uint32_t output = 0;
     std::string dims = {};
-    int64_t line = 0;
+    int64_t line = 0;  // 0: it stands in no file
   };
   std::vector<Line> lines = {};
 };

@@ -51,6 +51,11 @@ fails 3 "the plan divides %x as [-, x], and the graph says [x, -]" said.hone --s
 # Memory is a limit of what is said, too.
 fails 5 "too much" said.hone --memory 1
 hone said.hone --memory 1GiB >out 2>err
+# Words keep to the same rule, and say each value once.
+fails 2 "--shard divides %x as [-, x], and the graph says [x, -]" said.hone --shard 'x=[-, x]'
+fails 2 "'x' is divided twice" two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'x=[-, x]'
+printf 'mesh x=4\nshard %%x = [-, -]\n' >whole.shard
+fails 2 "%x as [x, -], and the graph says [-, -]" two.hone --shard whole.shard --shard 'x=[x,-]'
 
 # Divisions that do not fit together: both decisions, and the least that moves.
 hone two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' --system ring:2 >out 2>err

@@ -103,6 +103,19 @@ TEST(Sharding, TakesABudgetWherePricesChoose) {
   EXPECT_TRUE(sharded_model(plain, chooses.mesh, chooses, system, {{cost}}, {.seconds = 1}).ok());
 }
 
+TEST(Sharding, SaysEachValueOnceAndKeepsTheGraphsWord) {
+  const Graph plain = parse_graph(kPlain).value(), said = parse_graph(kSaid).value();
+  const MeshRef mesh = meshes_of(said)[0];
+  EXPECT_THAT(stated_graph(plain, mesh, request({"x=[x]", "x=[-]"}, "x=2")),
+              refuses(ErrorCode::usage, "--shard ... 'x' is divided twice"));
+  EXPECT_THAT(stated_graph(said, mesh, request({"x=[-]"}, "x=2")),
+              refuses(ErrorCode::usage, "--shard divides %x as [-] ... the graph says [x]"));
+  EXPECT_TRUE(stated_graph(said, mesh, request({"x=[x]", "y=[x]"}, "x=2")).ok());
+  ShardRequest planned = request({"x=[x]"}, "x=2");
+  planned.plan = parse_shard_plan("mesh x=2\nshard %x = [-]\n", "p").value();
+  EXPECT_THAT(stated_graph(plain, mesh, planned), refuses(ErrorCode::usage, "%x as [x] ... [-]"));
+}
+
 // A mesh without axes says that a value is whole, on whatever mesh.
 TEST(Sharding, TakesMeshesWithoutAxesAsNone) {
   const Graph both = parse_graph(R"(
