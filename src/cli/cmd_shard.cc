@@ -110,10 +110,6 @@ Status cmd_shard(const Arguments& arguments, Console& console) {
   const std::string path = arguments.text("output");
   const Graph graph = HONE_TRY(graph_to_divide(arguments, console));
   const bool is_chosen = is_priced(request, graph);
-  if (!is_chosen && arguments.given("search"))
-    return usage_error("--search is for shardings that are chosen by price")
-        .with_hint("add --shard auto");
-  if (!is_chosen && !path.empty()) HONE_TRY(check_model_path(path));
   MeshRef mesh = HONE_TRY(mesh_of_request(request, graph));
   if (mesh == nullptr && is_chosen && arguments.given("system"))
     mesh = mesh_of_system(

@@ -98,9 +98,9 @@ std::string candidates_text(const ChosenPipeline& chosen) {
 }  // namespace
 
 Status shard_pipeline(const Graph& graph, const Arguments& arguments, Console& console) {
-  for (const std::string_view option : {"mesh", "shard", "budget", "all"})
+  for (const std::string_view option : {"mesh", "shard", "budget", "search", "all"})
     if (arguments.given(option))
-      return usage_error("--{} divides values; --pipeline divides nodes", option);
+      return usage_error("--{} is about divided values; --pipeline divides nodes", option);
   const PipelineOptions options = HONE_TRY(pipeline_options(arguments, console));
   const System system = HONE_TRY(system_of_stages(options.stages, arguments));
   const ChosenPipeline chosen =

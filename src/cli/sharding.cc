@@ -19,7 +19,9 @@ Result<ShardRequest> given_shards(const Arguments& arguments) {
   std::optional<std::string> mesh;
   if (arguments.given("mesh")) mesh = arguments.text("mesh");
   ShardRequest made = HONE_TRY(shard_request(arguments.list("shard"), mesh));
-  made.has_budget = arguments.given("budget");
+  for (const auto& [option, word] :
+       {std::pair("budget", "--budget"), std::pair("search", "--search")})
+    if (arguments.given(option)) made.search_word = word;
   return made;
 }
 

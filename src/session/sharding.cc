@@ -108,24 +108,22 @@ Result<ShardedModel> sharded_model(const Graph& graph, const MeshRef& mesh,
                                    const ShardRequest& request, const System& system,
                                    std::span<const std::shared_ptr<const Cost>> costs,
                                    const AutoShardOptions& options) {
-  if (request.has_budget && !is_priced(request, graph))
-    return usage_error("{} is for shardings that are chosen by price", request.labels.budget)
-        .with_hint(fmt::format("add {} auto", request.labels.shard));
   ShardedModel made = {.subject = HONE_TRY(shard_subject(graph))};
-  made.subject.graph = HONE_TRY(stated_graph(std::move(made.subject.graph), mesh, request));
-  if (!is_priced(request, graph)) {
-    made.partition = HONE_TRY(partition_graph(made.subject.graph));
-    made.subject.graph = HONE_TRY(propagate_shardings(made.subject.graph)).graph;
+  Graph& said = made.subject.graph;
+  said = HONE_TRY(stated_graph(std::move(said), mesh, request));
+  const bool is_chosen = is_priced(request, graph), is_searched = is_chosen && !is_all_stated(said);
+  if (!request.search_word.empty() && !is_searched)
+    return usage_error("{} is for shardings that are chosen by price", request.search_word)
+        .with_hint(is_chosen ? "all values say how they are divided"
+                             : fmt::format("add {} auto", request.labels.shard));
+  if (!is_searched) {
+    made.partition = HONE_TRY(is_chosen ? partition_exactly(said, mesh) : partition_graph(said));
+    if (!is_chosen) said = HONE_TRY(propagate_shardings(said)).graph;
     HONE_TRY(check_memory(made, request, system, costs, options));
     return made;
   }
-  if (is_all_stated(made.subject.graph)) {
-    made.partition = HONE_TRY(partition_exactly(made.subject.graph, mesh));
-    HONE_TRY(check_memory(made, request, system, costs, options));
-    return made;
-  }
-  made.chosen = HONE_TRY(auto_shard(made.subject.graph, mesh, system, costs, options));
-  made.subject.graph = made.chosen->best.graph;
+  made.chosen = HONE_TRY(auto_shard(said, mesh, system, costs, options));
+  said = made.chosen->best.graph;
   made.partition = made.chosen->best.partition;
   return made;
 }

@@ -18,7 +18,6 @@ namespace hone {
 struct ShardLabels {
   std::string_view mesh = "--mesh";
   std::string_view shard = "--shard";
-  std::string_view budget = "--budget";
 };
 
 struct ShardRequest {
@@ -26,7 +25,7 @@ struct ShardRequest {
   bool is_auto = false;                  // what nobody says is chosen by price
   std::vector<std::string> stated = {};  // "NAME=[x, -]"
   std::optional<ShardPlan> plan = {};    // what it leaves open is chosen by price
-  bool has_budget = false;               // someone gives the search a time
+  std::string_view search_word = "";     // of the face, if someone says how to search
   ShardLabels labels = {};
 };
 
@@ -57,7 +56,8 @@ std::string step_text(const AutoSharding& chosen, int64_t devices);
 
 // The program of each device, for a system with the devices of the mesh, by price (is_priced) or by
 // what follows from what is said (shard/propagate.h). Errors: a device needs more than
-// AutoShardOptions::memory, however the division was found; a budget where nothing is searched.
+// AutoShardOptions::memory, however the division was found; words about the search where all is
+// said.
 Result<ShardedModel> sharded_model(const Graph& graph, const MeshRef& mesh,
                                    const ShardRequest& request, const System& system,
                                    std::span<const std::shared_ptr<const Cost>> costs,

@@ -8,6 +8,7 @@ Result<ShardRequest> TrainingShards::request_for(const Graph& graph) const {
   if (plan_.empty()) return request_;
   ShardRequest made = request_;
   made.stated.clear();
+  made.search_word = "";  // a later graph may leave nothing to search
   made.plan = HONE_TRY(parse_shard_plan(plan_, "the plan of the first step"));
   const auto is_other = [&](const ShardPlan::Line& line) {
     return std::ranges::none_of(graph.inputs(), [&](ValueId input) {

@@ -234,6 +234,8 @@ contains '^gpipe '
 fails 2 "does not say how many stages" wide.hone --pipeline none
 fails 2 "needs devices" wide.hone --pipeline auto
 fails 2 "divides nodes" wide.hone --pipeline 2 --mesh x=2
+fails 2 "divides nodes" wide.hone --pipeline 2 --search chain
+fails 2 "of 4096 stages and any number of micro-batches" wide.hone --pipeline 4096
 fails 2 "add --pipeline" wide.hone --mesh x=2 --micro-batches 2
 fails 2 "add --train" wide.hone --mesh x=2 --loss mse
 fails 2 "64 rows" wide.hone --pipeline 2 --micro-batches 100
@@ -264,6 +266,8 @@ fails 2 "no mesh" two.hone --shard 'x=[x, -]'
 fails 2 "a mesh of its own" said.hone --mesh x=2
 fails 2 "chosen by price" two.hone --mesh x=2 --shard 'x=[x, -]' --budget 1s
 fails 2 "chosen by price" two.hone --mesh x=2 --shard 'x=[x, -]' --search chain
+fails 2 "chosen by price" wide.hone --shard wide.shard --budget 1s
+fails 2 "chosen by price" wide.hone --shard wide.shard --search chain
 fails 2 "is not a number of bytes" two.hone --mesh x=2 --memory much
 fails 2 "has 2 devices, and 'ring:4' 4" two.hone --mesh x=2 --system ring:4
 # How much is missing, and which parts take it.

@@ -97,10 +97,17 @@ TEST(Sharding, TakesABudgetWherePricesChoose) {
   const System system = preset_system("ring:2", parse_target(kSampleTarget, "t").value()).value();
   const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
   ShardRequest follows = request({}, ""), chooses = request({}, "x=2");
-  follows.has_budget = chooses.has_budget = true;
+  follows.search_word = chooses.search_word = "--budget";
   EXPECT_THAT(sharded_model(said, meshes_of(said)[0], follows, system, {{cost}}, {}),
               refuses(ErrorCode::usage, "--budget ... chosen by price"));
   EXPECT_TRUE(sharded_model(plain, chooses.mesh, chooses, system, {{cost}}, {.seconds = 1}).ok());
+  // A plan that says all leaves nothing to search.
+  ShardRequest planned = request({}, "x=2");
+  planned.search_word = "--search";
+  planned.plan =
+      parse_shard_plan("mesh x=2\nshard %x = [x]\nshard %y = [x]\noutput 0 = [x]\n", "p").value();
+  EXPECT_THAT(sharded_model(plain, planned.mesh, planned, system, {{cost}}, {}),
+              refuses(ErrorCode::usage, "--search ... chosen by price ... all values say"));
 }
 
 TEST(Sharding, SaysEachValueOnceAndKeepsTheGraphsWord) {
