@@ -40,24 +40,25 @@ void tell_sum(const Partition& partition, Console& console) {
 // From what is said about some values.
 Status follow(const Graph& given, const MeshRef& mesh, const ShardRequest& request,
               const Arguments& arguments, Console& console) {
-  // The division of all commands keeps within the memory, and takes no budget.
-  if (arguments.given("memory") || arguments.given("budget")) {
-    const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
-    HONE_TRY(sharded_model(given, mesh, request, system, costs_of(system, console),
-                           HONE_TRY(auto_shard_options(arguments, console))));
-  }
+  const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
+  const std::string path = arguments.text("output");
+  const bool writes_plan = !path.empty() && !check_model_path(path).ok();
+  std::optional<ShardedModel> made;  // as all commands divide it: within the memory
+  if (writes_plan || arguments.given("memory") || !request.search_word.empty())
+    made = HONE_TRY(sharded_model(given, mesh, request, system, costs_of(system, console),
+                                  HONE_TRY(auto_shard_options(arguments, console))));
   const Graph graph = HONE_TRY(stated_graph(given, mesh, request));
   const Propagation propagation = HONE_TRY(propagate_shardings(graph));
   const Partition partition = HONE_TRY(partition_graph(graph));
-  const std::string path = arguments.text("output");
-  if (path != "-") {
-    const System system = HONE_TRY(system_for_mesh(*mesh, arguments));
+  if (path != "-")
     tell(propagation.graph, partition,
          HONE_TRY(sharding_conflicts_text(propagation, system)), arguments,
          console);
-  }
   tell_sum(partition, console);
-  return path.empty() ? Status() : write_model(model_of(partition.graph), path, console);
+  if (path.empty()) return {};
+  if (!writes_plan) return write_model(model_of(partition.graph), path, console);
+  return write_text(
+      path, print_shard_plan(with_layouts(made->subject.graph, made->partition), *mesh), console);
 }
 
 // Prices choose all that nobody says.
@@ -107,7 +108,6 @@ Status cmd_shard(const Arguments& arguments, Console& console) {
     if (arguments.given(option))
       return usage_error("--{} is of a pipeline", option).with_hint("add --pipeline auto");
   const ShardRequest request = HONE_TRY(given_shards(arguments));
-  const std::string path = arguments.text("output");
   const Graph graph = HONE_TRY(graph_to_divide(arguments, console));
   const bool is_chosen = is_priced(request, graph);
   MeshRef mesh = HONE_TRY(mesh_of_request(request, graph));

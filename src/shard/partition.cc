@@ -64,6 +64,7 @@ class Partitioner {
     }
     made_.graph.set_outputs(std::move(outputs));
     note_axes();
+    for (Local& local : values_) made_.values.emplace_back(std::move(local.layout), local.kind);
     return std::move(made_);
   }
 
@@ -528,6 +529,22 @@ Result<Partition> partition_graph(const Graph& graph) {
   const Propagation propagated = HONE_TRY(propagate_shardings(spelled));
   HONE_TRY(check_can_partition(graph, *propagated.mesh));
   return Partitioner(propagated.graph, propagated.mesh).run();
+}
+
+Graph with_layouts(Graph graph, const Partition& partition) {
+  HONE_CHECK(graph.value_count() == partition.values.size(), "the partition is of another graph");
+  auto all = std::make_shared<Shardings>();
+  for (const NodeId n : graph.nodes()) {
+    if (is_constant(graph.opcode(n))) continue;
+    for (const ValueId v : graph.results(n)) {
+      const auto& [layout, kind] = partition.values[v.index];
+      all->add(v, sharding_of(partition.mesh, layout, kind));
+    }
+  }
+  for (uint32_t i = 0; i < partition.outputs.size(); ++i)
+    all->set_output(i, sharding_of(partition.mesh, partition.outputs[i]));
+  graph.set_shardings(std::move(all));
+  return graph;
 }
 
 Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh) {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -32,6 +34,8 @@ struct Partition {
   MeshRef mesh = {};
   std::vector<ShardLayout> inputs = {};
   std::vector<ShardLayout> outputs = {};
+  // The layout of each value of the whole graph where it is made, and what combines partial ones.
+  std::vector<std::pair<ShardLayout, std::string_view>> values = {};
   std::vector<ShardMessage> messages = {};
   std::vector<WholeNode> whole = {};
 };
@@ -52,6 +56,10 @@ Result<Partition> partition_graph(const Graph& graph);
 // reduced dims are divided; whoever reads it needs the sum. If an op cannot be divided so,
 // `whole` says why. Composites are spelled out already.
 Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh);
+
+// The graph, which has no composites, with what the partition found of its values: it says all, and
+// partition_exactly() makes the same partition of it.
+Graph with_layouts(Graph graph, const Partition& partition);
 
 // Errors: the graph has collectives of its own, or no programs are made for such a mesh.
 Status check_can_partition(const Graph& graph, const Mesh& mesh);

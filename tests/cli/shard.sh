@@ -56,6 +56,21 @@ fails 2 "--shard divides %x as [-, x], and the graph says [x, -]" said.hone --sh
 fails 2 "'x' is divided twice" two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'x=[-, x]'
 printf 'mesh x=4\nshard %%x = [-, -]\n' >whole.shard
 fails 2 "%x as [x, -], and the graph says [-, -]" two.hone --shard whole.shard --shard 'x=[x,-]'
+# The rest follows from what is said. The plan of it gives the same exchanges.
+hone two.hone --mesh m=2 --shard 'v=[-, m]' --shard 'y=[-, -]' -o followed.shard >out 2>told
+grep -q "^shard %y = \[-, -\] partial sum \[m\]$" followed.shard
+hone two.hone --shard followed.shard >again 2>err
+grep -qF "1 exchange, 192 B that each device receives" told
+grep -qF "1 exchange, 192 B that each device receives" err
+"$HONE" check two.hone --shard followed.shard --cache none >out 2>err
+# Names of axes may be any.
+sed 's/-> f32\[8, 6\]/& mesh @m = ["data-par" = 2]/; s/%x: f32\[8, 6\]/& on @m ["data-par", -]/' \
+  two.hone >quoted.hone
+hone quoted.hone --shard auto -o quoted.shard >out 2>err
+grep -q '^mesh "data-par"=2$' quoted.shard
+hone quoted.hone --shard quoted.shard >out 2>err
+hone two.hone --mesh '"data-par"=2' --shard 'x=["data-par", -]' >out 2>err
+fails 2 "'data-par' is no name of an axis" two.hone --mesh data-par=2
 
 # Divisions that do not fit together: both decisions, and the least that moves.
 hone two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' --system ring:2 >out 2>err

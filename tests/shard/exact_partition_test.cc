@@ -299,6 +299,21 @@ TEST(ShardPlan, QuotesNamesOfAxes) {
     EXPECT_FALSE(parse_mesh(bad).ok()) << bad;
 }
 
+// Propagation finds a plan, by which the same is exchanged.
+TEST(ShardPlan, SaysWhatAPartitionFound) {
+  const Graph some = planned(kTwo, "mesh m=2\nshard %v = [-, m]\nshard %y = [-, -]\n");
+  const Partition found = partition_graph(some).value();
+  const Graph all = with_layouts(some, found);
+  EXPECT_EQ(print_shard_plan(all, *found.mesh),
+            "mesh m=2\nshard %x = [-, -]\nshard %v = [-, m]\nshard %w = [m, -]\n"
+            "shard %h = [-, m]\nshard %a = [-, m]\nshard %y = [-, -] partial sum [m]\n"
+            "output 0 = [-, -]\n");
+  const Partition again = cut(all);
+  ASSERT_EQ(again.messages.size(), found.messages.size());
+  EXPECT_EQ(again.messages[0].bytes, found.messages[0].bytes);
+  EXPECT_EQ(judge_mesh(all, again, 1), "");
+}
+
 TEST(ShardPlan, NamesTheMeshThatFits) {
   const ShardPlan plan = *parse_shard_plan("mesh x=2,y=4\n", "p");
   EXPECT_TRUE(check_mesh(plan, **parse_mesh("x=2,y=4")).ok());
