@@ -68,10 +68,7 @@ Result<CompileRequest> compile_request_of(const Arguments& arguments) {
   for (std::string_view option : {"devices", "device", "batch", "mesh", "shard"})
     if (arguments.given(option) && !request.is_deployed)
       return usage_error("--{} is for compiled models: -o FILE.honec", option);
-  for (std::string_view option : {"memory", "budget"})
-    if (arguments.given(option) && !names_sharding(arguments))
-      return usage_error("--{} is for values that a mesh divides", option)
-          .with_hint("--mesh x=2 divides them");
+  HONE_TRY(check_mesh_search(arguments));
   if (is_library && !is_library_path(request.output))
     return usage_error("--emit library writes libNAME.so or libNAME.a, and NAME.h: -o PATH");
   if (is_library && arguments.given("threads") && arguments.integer("threads") > 1)

@@ -181,6 +181,7 @@ Status check_options(const Arguments& arguments) {
         return usage_error("--pipeline tells of a plan of stages; it does not go with --{}", other);
   if (arguments.given("pipeline") && !arguments.text("PLAN").empty())
     return usage_error("a plan of kernels is of one device; it does not go with --pipeline");
+  HONE_TRY(check_mesh_search(arguments));
   if (names_sharding(arguments) && arguments.given("batch"))
     return usage_error("--batch divides the batch alone; it does not go with --shard");
   if (arguments.given("batch") && !are_devices) return usage_error("--batch needs --devices");

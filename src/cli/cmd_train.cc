@@ -120,10 +120,9 @@ Result<std::shared_ptr<const System>> system_for(const std::vector<std::string>&
 // Devices share the samples of each batch.
 Status divide_batches(const NativeOptions& native, const Arguments& arguments,
                       TrainingOptions& options, Console& console) {
-  for (const std::string_view option : {"transport", "memory", "budget"})
-    if (arguments.given(option))
-      return usage_error("--{} is for values that a mesh divides", option)
-          .with_hint("add --mesh x=2");
+  HONE_TRY(check_mesh_search(arguments));
+  if (arguments.given("transport"))
+    return usage_error("--transport is for values that a mesh divides").with_hint("add --mesh x=2");
   options.devices = HONE_TRY(given_devices(arguments));
   options.system = HONE_TRY(system_for(options.devices, arguments, console));
   const size_t devices = options.devices.size();

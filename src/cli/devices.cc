@@ -60,6 +60,7 @@ Result<std::vector<std::string>> given_devices(const Arguments& arguments) {
 }
 
 Status check_devices(const Arguments& arguments) {
+  HONE_TRY(check_mesh_search(arguments));
   if (HONE_TRY(given_gpu(arguments))) return {};
   const std::string_view division = division_of(arguments);
   if (division.empty()) {

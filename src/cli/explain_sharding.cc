@@ -1,5 +1,7 @@
 #include "cli/explain_sharding.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/console.h"
@@ -10,6 +12,8 @@
 
 namespace hone::cli {
 namespace {
+
+constexpr double kSecondsOfOthers = 2;  // for each
 
 // A way to divide the model, beside the one that is asked for.
 struct Alternative {
@@ -38,20 +42,20 @@ std::optional<ShardRequest> batch_request(const Graph& graph, const MeshRef& mes
 
 class Teller {
  public:
-  Teller(const Graph& graph, MeshRef mesh, System system, const Arguments& arguments,
+  Teller(const Graph& graph, MeshRef mesh, System system, AutoShardOptions options,
          Console& console)
       : graph_(graph),
         plain_(graph),
         mesh_(std::move(mesh)),
         system_(std::move(system)),
         costs_(costs_of(system_, console)),
-        arguments_(arguments),
+        options_(std::move(options)),
         console_(console) {
     plain_.set_shardings(nullptr);
   }
 
   Result<ToldSharding> run(const ShardRequest& request) {
-    const ShardedModel made = HONE_TRY(sharded(graph_, request, kSeconds));
+    const ShardedModel made = HONE_TRY(sharded(graph_, request, options_));
     const ShardingPicture picture =
         sharding_picture(made.subject.graph, made.partition, false, SIZE_MAX);
     console_.write(sharding_values_text(picture));
@@ -65,7 +69,7 @@ class Teller {
   }
 
   Result<DrawnSharding> draw(const ShardRequest& request) {
-    const ShardedModel made = HONE_TRY(sharded(graph_, request, kSeconds));
+    const ShardedModel made = HONE_TRY(sharded(graph_, request, options_));
     JudgedSharding one = HONE_TRY(judged(made));
     DrawnSharding drawn = {.system = system_,
                            .picture = sharding_picture(made.subject.graph, made.partition, true),
@@ -76,12 +80,8 @@ class Teller {
   }
 
  private:
-  static constexpr double kSeconds = 10, kSecondsOfOthers = 2;
-
   Result<ShardedModel> sharded(const Graph& graph, const ShardRequest& request,
-                               double seconds) const {
-    AutoShardOptions options = HONE_TRY(auto_shard_options(arguments_, console_));
-    options.seconds = seconds;
+                               const AutoShardOptions& options) const {
     return sharded_model(graph, mesh_, request, system_, costs_, options);
   }
 
@@ -97,6 +97,8 @@ class Teller {
       table.add_row({name, format_seconds(one.seconds), format_bytes(one.memory)});
     };
     add("this one", HONE_TRY(judged(made)));
+    AutoShardOptions of_others = options_;
+    of_others.seconds = std::min(options_.seconds, kSecondsOfOthers);
     std::vector<Alternative> others;
     if (!plain_.inputs().empty()) others.push_back({"nothing divided", undivided_request()});
     if (std::optional<ShardRequest> batch = batch_request(plain_, mesh_))
@@ -105,7 +107,7 @@ class Teller {
       others.push_back({"by price (--shard auto)", {.mesh = mesh_, .is_auto = true}});
     for (const Alternative& other : others) {
       const auto priced = [&]() -> Result<JudgedSharding> {
-        return judged(HONE_TRY(sharded(plain_, other.request, kSecondsOfOthers)));
+        return judged(HONE_TRY(sharded(plain_, other.request, of_others)));
       };
       const Result<JudgedSharding> one = priced();
       if (!one.ok() && one.error().code() == ErrorCode::interrupted) return one.error();
@@ -129,7 +131,7 @@ class Teller {
   const MeshRef mesh_;
   const System system_;
   const std::vector<std::shared_ptr<const Cost>> costs_;
-  const Arguments& arguments_;
+  const AutoShardOptions options_;
   Console& console_;
 };
 
@@ -155,7 +157,8 @@ auto on_given_mesh(const Graph& graph, const Arguments& arguments, Console& cons
     return usage_error("{} devices are given, and the mesh {} has {}", devices.size(),
                        mesh_text(*mesh), mesh->device_count());
   System system = HONE_TRY(system_for_mesh(*mesh, arguments));
-  Teller teller(graph, mesh, std::move(system), arguments, console);
+  Teller teller(graph, mesh, std::move(system),
+                HONE_TRY(auto_shard_options(arguments, console)), console);
   return tell(teller, request);
 }
 

@@ -282,7 +282,7 @@ inline constexpr Option kMesh[] = {
      .take = Take::text,
      .value = "AXES",
      .doc = "devices as a grid with named axes, as in x=2,y=4; values are divided along them, and "
-            "not the batch alone (docs/sharding.md)"},
+            "not the batch alone (docs/sharding.md; default: that of the plan or the graph)"},
     {.name = "shard",
      .take = Take::text,
      .value = "HOW",
@@ -435,7 +435,7 @@ inline constexpr Option kPipeline[] = {
          "(docs/sharding.md)"}};
 inline constexpr auto kRun =
     joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kQuickStart, kRepeat,
-           kDevices, kMesh, kPipeline, kTransport, kSystemOfDevices, kChecked, kVerify,
+           kDevices, kMesh, kMeshSearch, kPipeline, kTransport, kSystemOfDevices, kChecked, kVerify,
            kTraceOption, kHosts, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
@@ -602,8 +602,9 @@ inline constexpr Option kBenchOwn[] = {
      .value = "SPEED",
      .doc = "the least share of the recorded speed that is not an alarm",
      .fallback = "0.95"}};
-inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kTransport,
-                                      kSystemOfDevices, kHosts, kBenchOwn, kTraceOption, kVerify);
+inline constexpr auto kBench =
+    joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kMeshSearch, kTransport,
+           kSystemOfDevices, kHosts, kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
@@ -634,7 +635,8 @@ inline constexpr Option kReportOwn[] = {
      .doc = "draw a run on the devices of this system, by price, and measure nothing: a system "
             "file, or a name and sizes such as ring:8"},
     json_option("also write the page's figures as data; - is the standard output")};
-inline constexpr auto kReport = joined(kReportOwn, kInputOptions, kSizes, kNative, kDevices, kMesh);
+inline constexpr auto kReport =
+    joined(kReportOwn, kInputOptions, kSizes, kNative, kDevices, kMesh, kMeshSearch);
 inline constexpr Example kReportExamples[] = {
     {"hone report model.onnx -o report.html", "one file for a browser, which needs nothing else"},
     {"hone report zoo:mlp --threads 1 --seconds 0.5 --alone", "a quick one of a built-in model"},
@@ -652,8 +654,8 @@ inline constexpr Option kOrigin[] = {
      .value = "MODEL",
      .doc = "the source of a compiled model, whose outputs are right"}};
 inline constexpr auto kCheck =
-    joined(kInputOptions, kSizes, kExpectations, kNative, kDevices, kMesh, kPipeline, kTransport,
-           kSystemOfDevices, kHosts, kOrigin, kVerify);
+    joined(kInputOptions, kSizes, kExpectations, kNative, kDevices, kMesh, kMeshSearch, kPipeline,
+           kTransport, kSystemOfDevices, kHosts, kOrigin, kVerify);
 inline constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; the distance of native code from the reference"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",

@@ -8,18 +8,6 @@
 namespace hone::cli::rows {
 
 inline constexpr Option kShardOwn[] = {
-    {.name = "mesh",
-     .take = Take::text,
-     .value = "AXES",
-     .doc =
-         "the devices as a grid with named axes, as in x=2,y=4 (default: that of the plan, of the "
-         "graph or of the system)"},
-    {.name = "shard",
-     .take = Take::text,
-     .value = "NAME=DIMS",
-     .doc = "how the value of that name is divided, as in 'tokens=[x, -]'; auto: what nobody says "
-            "is chosen by price; a file: a plan (default: auto)",
-     .repeats = true},
     {.name = "system",
      .take = Take::file,
      .value = "SYSTEM",
@@ -29,15 +17,6 @@ inline constexpr Option kShardOwn[] = {
      .take = Take::file,
      .value = "FILE",
      .doc = "the target of each device of a system with a name (default: this machine)"},
-    {.name = "memory",
-     .take = Take::text,
-     .value = "BYTES",
-     .doc = "the most that a device may use, as in 16GiB (default: what the system says)"},
-    {.name = "budget",
-     .take = Take::text,
-     .value = "TIME",
-     .doc = "the time of the search",
-     .fallback = "10s"},
     kCoreSearchOption,
     seed_option("seed of what is random"),
     {.name = "all", .doc = "list all values, not only inputs, constants and outputs"},
@@ -79,7 +58,7 @@ inline constexpr Option kShardOwn[] = {
      .repeats = true},
     output_option("where the program of one device goes, if it is FILE.hone or -; else the plan. A "
                   "pipeline has a plan alone")};
-inline constexpr auto kShard = joined(kShardOwn, kSizes);
+inline constexpr auto kShard = joined(kMesh, kMeshSearch, kShardOwn, kSizes);
 inline constexpr Example kShardExamples[] = {
     {"hone shard model.onnx --mesh x=4 -o model.shard",
      "all values divided by price among four devices; the plan as a text"},

@@ -125,8 +125,8 @@ inline constexpr Option kExplainOwn[] = {
     log_option("the log of measured times, and of the plan 'log'"),
     {.name = "no-log", .doc = "do not read the log"}};
 inline constexpr Option kExplainTarget[] = {kTargetOption};
-inline constexpr auto kExplain =
-    joined(kExplainOwn, kDevices, kMesh, kPipeline, kSizesOfInputs, kTuneNative, kExplainTarget);
+inline constexpr auto kExplain = joined(kExplainOwn, kDevices, kMesh, kMeshSearch, kPipeline,
+                                        kSizesOfInputs, kTuneNative, kExplainTarget);
 inline constexpr Example kExplainExamples[] = {
     {"hone explain model.onnx --threads 1", "the ten dearest kernels"},
     {"hone explain model.onnx default --diff log", "the changes of tuning"},

@@ -15,6 +15,14 @@ bool names_sharding(const Arguments& arguments) {
   return arguments.given("shard") || arguments.given("mesh");
 }
 
+Status check_mesh_search(const Arguments& arguments) {
+  for (const std::string_view option : {"memory", "budget"})
+    if (arguments.given(option) && !names_sharding(arguments))
+      return usage_error("--{} is for values that a mesh divides", option)
+          .with_hint("add --mesh x=2");
+  return {};
+}
+
 Result<ShardRequest> given_shards(const Arguments& arguments) {
   std::optional<std::string> mesh;
   if (arguments.given("mesh")) mesh = arguments.text("mesh");

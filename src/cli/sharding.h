@@ -12,6 +12,8 @@ class Console;
 
 // True if the command line says that values are divided.
 bool names_sharding(const Arguments& arguments);
+// Errors: words about the search for a sharding where values are not divided.
+Status check_mesh_search(const Arguments& arguments);
 Result<ShardRequest> given_shards(const Arguments& arguments);
 Result<AutoShardOptions> auto_shard_options(const Arguments& arguments, Console& console);
 // The system of --system, or else parts of this machine, as many as the mesh has devices.

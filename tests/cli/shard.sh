@@ -165,6 +165,7 @@ grep -q "mesh x=2" err
   --expect auto.npz >out 2>err
 grep -q "mesh a=2,b=2" err
 "$HONE" bench wide.hone --mesh x=2 --cache none --runs 3 >out 2>err
+contains '^device +computing +moving +waiting$' # no device has rows of a batch
 
 # A compiled file has the division, and the constants once: whole tensors in and out.
 "$HONE" compile wide.hone --shard full.shard --cache none --threads 1 -o wide.honec >out 2>err
