@@ -208,8 +208,8 @@ std::vector<BenchReport::Device> DividedSubject::mean_times() const {
   const auto runs = static_cast<double>(std::max<int64_t>(runs_, 1));
   for (size_t i = 0; i < times_.size(); ++i) {
     const DeviceShare& device = devices_->devices()[i];
-    all.push_back({device.name, device.count, times_[i].computing / runs, times_[i].moving / runs,
-                   times_[i].waiting / runs});
+    all.push_back({device.name, divides_batch_ ? device.count : 0, times_[i].computing / runs,
+                   times_[i].moving / runs, times_[i].waiting / runs});
   }
   return all;
 }

@@ -47,9 +47,12 @@ class BenchSubject {
 // The runs of a model on several devices, which it times. It keeps no profile.
 class DividedSubject : public BenchSubject {
  public:
-  DividedSubject(std::shared_ptr<const ManyDevices> devices, std::span<const Tensor> inputs,
-                 const CancelToken* cancel)
-      : devices_(std::move(devices)), inputs_(inputs), cancel_(cancel) {}
+  DividedSubject(std::shared_ptr<const ManyDevices> devices, bool divides_batch,
+                 std::span<const Tensor> inputs, const CancelToken* cancel)
+      : devices_(std::move(devices)),
+        divides_batch_(divides_batch),
+        inputs_(inputs),
+        cancel_(cancel) {}
 
   Status run() override;
   void start_profile() override {}
@@ -65,6 +68,7 @@ class DividedSubject : public BenchSubject {
 
  private:
   const std::shared_ptr<const ManyDevices> devices_;
+  const bool divides_batch_;  // else values, and no device has rows
   const std::span<const Tensor> inputs_;
   const CancelToken* const cancel_;
   std::vector<DeviceTimes> times_ = std::vector<DeviceTimes>(devices_->devices().size());

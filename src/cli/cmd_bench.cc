@@ -284,7 +284,7 @@ Status bench_divided(const Request& request, const DeviceOptions& devices,
         divided_model(source.model, inputs, options, devices, processes, arguments, console));
     report.threads = divided.devices->threads();
     parts = divided.parts;
-    subject.emplace(divided.devices, parts, &console.cancel());
+    subject.emplace(divided.devices, divided.model != nullptr, parts, &console.cancel());
     return subject->run();
   }));
   if (request.json != "-") console.write(bench_title(report));

@@ -42,10 +42,17 @@ std::string weights_text(const BenchReport& report) {
 
 std::string devices_text(const std::vector<BenchReport::Device>& devices) {
   if (devices.empty()) return "";
-  TextTable table("lrrrr", {"device", "rows", "computing", "moving", "waiting"});
-  for (const BenchReport::Device& device : devices)
-    table.add_row({device.name, std::to_string(device.rows), format_seconds(device.computing),
-                   format_seconds(device.moving), format_seconds(device.waiting)});
+  const bool have_rows =
+      std::ranges::any_of(devices, [](const BenchReport::Device& one) { return one.rows > 0; });
+  std::vector<std::string> heads = {"device", "computing", "moving", "waiting"};
+  if (have_rows) heads.insert(heads.begin() + 1, "rows");
+  TextTable table(have_rows ? "lrrrr" : "lrrr", heads);
+  for (const BenchReport::Device& device : devices) {
+    std::vector<std::string> row = {device.name, format_seconds(device.computing),
+                                    format_seconds(device.moving), format_seconds(device.waiting)};
+    if (have_rows) row.insert(row.begin() + 1, std::to_string(device.rows));
+    table.add_row(std::move(row));
+  }
   return table.to_string();
 }
 

@@ -58,10 +58,10 @@ struct BenchReport {
   std::vector<Rival> slower_rivals = {};    // where all were measured
   std::vector<std::string> no_rivals = {};  // those that did not run, and why
 
-  // Where several divide the batch: the mean of a run, in seconds.
+  // One of several: the mean of a run, in seconds.
   struct Device {
     std::string name;
-    int64_t rows = 0;  // of the batch
+    int64_t rows = 0;  // of the batch; 0: they divide values
     double computing = 0;
     double moving = 0;   // copies of rows that do not lie side by side
     double waiting = 0;  // for the other devices

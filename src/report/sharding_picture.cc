@@ -21,8 +21,11 @@ int64_t bytes_of_part(Type type, const Sharding& sharding) {
   return local_type(type, layout).static_bytes();
 }
 
-// "[x, -]": that a dim could take more axes is of no interest any more.
+// "[x, -]", or "whole" if nothing divides it: that a dim could take more axes is of no interest any
+// more.
 std::string dims_that_are(Sharding sharding) {
+  const ShardLayout layout = layout_of(sharding);
+  if (layout.partial.empty() && std::ranges::all_of(layout.dims, &MeshParts::empty)) return "whole";
   for (DimSharding& dim : sharding.dims) dim.is_open = false;
   return dims_text(sharding);
 }

@@ -176,8 +176,10 @@ class Chooser {
   Error nothing_fits(std::optional<Error> refused) const {
     if (refused && made_.candidates.empty()) return std::move(*refused);
     if (made_.candidates.empty())
-      return usage_error("{} devices have no pipeline of {} stages, {} micro-batches", devices_,
-                         options_.stages, options_.micro_batches)
+      return usage_error("{} devices have no pipeline of {} stages and {} micro-batches", devices_,
+                         options_.stages > 0 ? std::to_string(options_.stages) : "any number of",
+                         options_.micro_batches > 0 ? std::to_string(options_.micro_batches)
+                                                    : "any number of")
           .with_hint(
               "a stage needs a device and a layer; interleaved ones a multiple of the devices");
     return over_limit("no pipeline keeps a device within {}: the least is {}", format_bytes(limit_),
