@@ -77,6 +77,9 @@ Status cmd_target_list(const Arguments&, Console& console) {
 Status cmd_target_prices(const Arguments& arguments, Console& console) {
   const Target target = restricted(
       HONE_TRY(load_target(arguments.text("FILE"))), level_of(arguments));
+  if (target.gpu)
+    return unsupported("the target '{}' is a GPU, whose prices have no coefficients", target.name)
+        .with_hint("'hone train cost' learns prices of a GPU from a data set");
   return write_text(arguments.text("output"), print(Prices(), target.name), console);
 }
 

@@ -11,6 +11,7 @@
 #include "cli/console.h"
 #include "cli/gpu.h"
 #include "cli/log.h"
+#include "cli/machines.h"
 #include "cli/prices.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
@@ -197,9 +198,10 @@ bool wants_all_levels(const Arguments& arguments) {
 Result<Target> given_target(const Arguments& arguments, Console& console) {
   if (!arguments.given("target")) return host_target();
   const std::string& file = arguments.text("target");
-  if (const std::optional<Target> gpu = preset_gpu(file)) return *gpu;
-  if (preset_gpu(trim(split(file, ',')[0])))
+  const std::vector<std::string_view> names = split(file, ',');
+  if (names.size() > 1 && preset_gpu(trim(names[0])))
     return usage_error("--target {}: a list of GPUs is for a file: -o FILE.honec", excerpt(file));
+  if (const std::optional<Target> gpu = HONE_TRY(named_gpu(file))) return *gpu;
   return parse_target(HONE_TRY(read_kept(file, "target", kMaxTargetText, console)), file);
 }
 
@@ -308,13 +310,13 @@ Result<NativeOptions> native_options_for(const Target& target, const Arguments& 
 
 namespace {
 
-// The GPUs that a file is asked for; none: it is for CPUs. Code for the oldest one runs on all
-// later ones.
 struct GpuOfFile {
   Target target;
   std::shared_ptr<const CudaDevice> device = nullptr;  // if it is of this machine
 };
 
+// The GPUs that a file is asked for; none: it is for CPUs. Code for the oldest one runs on all
+// later ones.
 Result<std::vector<GpuOfFile>> gpus_of_file(const Arguments& arguments, Console& console) {
   constexpr std::string_view kOldest = "sm_80";
   std::vector<GpuOfFile> gpus;

@@ -6,8 +6,24 @@
 
 namespace hone {
 
+namespace {
+
+constexpr int64_t kCacheBesideShared = 28 << 10;  // bytes of an SM that no block may ask for
+constexpr double kOfBandwidth = 0.9;              // that a copy reaches
+
+// The part of the memory's bandwidth that a copy reaches; 0: the driver does not say.
+Result<double> memory_rate(const CudaDevice& device) {
+  constexpr double kBitsOfAByte = 8, kTransfersOfACycle = 2;
+  const auto clock = 1e3 * static_cast<double>(HONE_TRY(device.attribute(cuda::kMemoryClockKhz)));
+  const auto bits = static_cast<double>(HONE_TRY(device.attribute(cuda::kMemoryBusBits)));
+  return kOfBandwidth * kTransfersOfACycle * clock * bits / kBitsOfAByte;
+}
+
+}  // namespace
+
 Result<Target> gpu_target(const CudaDevice& device) {
-  Target target = gpu_like_preset(device.capability());
+  const auto clock = 1e3 * static_cast<double>(HONE_TRY(device.attribute(cuda::kClockKhz)));
+  Target target = gpu_like_preset(device.capability(), clock);
   Gpu& gpu = *target.gpu;
   const auto sms_before = static_cast<double>(target.cores);
   target.cpu = device.name().substr(0, kMaxTargetName);
@@ -17,13 +33,15 @@ Result<Target> gpu_target(const CudaDevice& device) {
   gpu.registers = HONE_TRY(device.attribute(cuda::kRegistersOfSm));
   gpu.shared_bytes = HONE_TRY(device.attribute(cuda::kSharedOfSm));
   gpu.block_shared_bytes = HONE_TRY(device.attribute(cuda::kSharedOfBlock));
+  target.caches[0].bytes = gpu.shared_bytes + kCacheBesideShared;
   CacheLevel& last = target.caches.back();
   last.cores = target.cores;
   last.bytes = std::max(HONE_TRY(device.attribute(cuda::kL2Bytes)), target.caches[0].bytes + 1);
-  // The preset's rates are of a whole card; this one may have fewer SMs.
-  target.memory_all_cores =
-      std::max(target.memory_one_core,
-               target.memory_all_cores * static_cast<double>(target.cores) / sms_before);
+  const double rate = HONE_TRY(memory_rate(device));
+  // The preset's rate is of a whole card; this one may have fewer SMs.
+  if (rate == 0) target.memory_all_cores *= static_cast<double>(target.cores) / sms_before;
+  if (rate > 0) target.memory_all_cores = std::min(rate, kMaxTargetRate);
+  target.memory_all_cores = std::max(target.memory_one_core, target.memory_all_cores);
   if (Status good = check(target); !good.ok())
     return std::move(good).error().about(fmt::format("what the driver says of '{}'", target.cpu));
   return target;

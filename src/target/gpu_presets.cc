@@ -78,8 +78,9 @@ constexpr Card kH100 = {.gpu = {.capability = 90,
                         .f16 = 1071 * kTera,
                         .i8 = 2142 * kTera};
 
+constexpr double kNearBytesPerCycle = 128, kFarBytesPerCycle = 64;
+
 Target target_of(const GpuPreset& preset, const Card& card) {
-  constexpr double kNearBytesPerCycle = 128, kFarBytesPerCycle = 64;
   Target target;
   target.name = preset.name;
   target.cpu = preset.card;
@@ -115,13 +116,30 @@ std::optional<Target> preset_gpu(std::string_view name) {
   return std::nullopt;
 }
 
-Target gpu_like_preset(int64_t capability) {
-  Target nearest = target_at(0);
-  for (size_t i = 1; i < std::size(kGpuPresets); ++i)
-    if (Target next = target_at(i); next.gpu->capability <= capability) nearest = std::move(next);
-  nearest.gpu->capability = capability;
-  nearest.name = fmt::format("sm_{}", capability);
-  return nearest;
+namespace {
+
+// Cards for desks have twice the cores of f32 in an SM, few of f64, and half the tensor cores.
+bool is_for_desks(int64_t capability) {
+  return (capability > 80 && capability < 90) || capability >= 120;
+}
+
+Target at_clock(Target target, double clock) {
+  const double factor = clock * kNearBytesPerCycle / target.caches.front().bytes_per_second;
+  for (CacheLevel& cache : target.caches) cache.bytes_per_second *= factor;
+  for (DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i8})
+    target.peak(dtype) *= factor;
+  return target;
+}
+
+}  // namespace
+
+Target gpu_like_preset(int64_t capability, double clock) {
+  Target made = *preset_gpu(is_for_desks(capability) ? "sm_89"
+                            : capability < 90        ? "sm_80"
+                                                     : "sm_90");
+  made.gpu->capability = capability;
+  made.name = fmt::format("sm_{}", capability);
+  return clock > 0 ? at_clock(std::move(made), clock) : made;
 }
 
 }  // namespace hone

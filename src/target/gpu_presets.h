@@ -19,7 +19,8 @@ std::span<const GpuPreset> gpu_presets();
 
 // None: no preset has this name.
 std::optional<Target> preset_gpu(std::string_view name);
-// The nearest preset that is not above this capability; its capability becomes this one.
-Target gpu_like_preset(int64_t capability);
+// A GPU of this capability whose SMs do as much in a cycle as those of the preset that is most like
+// it. `clock`: in Hz; 0: that of the preset.
+Target gpu_like_preset(int64_t capability, double clock = 0);
 
 }  // namespace hone

@@ -506,6 +506,16 @@ TEST_F(Gpu, TheGpusOfThisMachineAreDescribed) {
   ASSERT_TRUE(run({"target", "probe", "--device", "cuda:1"}).ok()) << said_;
   EXPECT_THAT(said_, testing::HasSubstr("gpu = sm_89, 64 warps, 65536 registers, 228 KiB shared"));
   EXPECT_THAT(said_, testing::HasSubstr("cores = 100\n"));
+  // The driver says the clock. An SM of sm_86 has 128 cores of f32, and 128 KiB of cache.
+  cuda_.reset({.capability = 86});
+  const Target desk = gpu_target(*cuda_.device().value()).value();
+  EXPECT_NEAR(desk.peak(DType::f32), 2 * 128 * 1.98e9, 1e9);
+  EXPECT_EQ(desk.caches[0].bytes, 256 << 10);  // of this driver
+  EXPECT_NEAR(desk.memory_all_cores, 0.9 * 2 * 2.619e9 * 5120 / 8, 1e6);
+  cuda_.reset({.devices = 2, .capability = 89, .sms = 100, .memory = 64 << 20});
+  EXPECT_THAT(run({"target", "prices", "sm_90"}), refuses(ErrorCode::unsupported, "sm_90...GPU"));
+  EXPECT_THAT(run({"explain", "zoo:mlp,size=tiny", "--target", "sm_86"}),
+              refuses(ErrorCode::usage, "sm_86...sm_80, sm_89...sm_90"));
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", "/nowhere", 1);  // other programs that it asks take seconds
   EXPECT_TRUE(run({"doctor"}).ok());

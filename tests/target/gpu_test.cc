@@ -41,11 +41,22 @@ TEST(GpuTarget, PresetsPassTheCheckAndAreReadBack) {
   EXPECT_FALSE(preset_gpu("sm_70"));
 }
 
-TEST(GpuTarget, LaterCapabilitiesAreLikeTheNearestPreset) {
-  EXPECT_EQ(gpu_like_preset(86).cpu, preset_gpu("sm_80")->cpu);
-  EXPECT_EQ(gpu_like_preset(120).cpu, preset_gpu("sm_90")->cpu);
+TEST(GpuTarget, OtherCapabilitiesAreLikeThePresetOfTheirSort) {
+  EXPECT_EQ(gpu_like_preset(86).cpu, preset_gpu("sm_89")->cpu);  // A100 has half the cores
+  EXPECT_EQ(gpu_like_preset(80), *preset_gpu("sm_80"));
+  EXPECT_EQ(gpu_like_preset(100).cpu, preset_gpu("sm_90")->cpu);
+  EXPECT_EQ(gpu_like_preset(120).cpu, preset_gpu("sm_89")->cpu);
   EXPECT_EQ(gpu_like_preset(120).gpu->capability, 120);
   EXPECT_TRUE(check(gpu_like_preset(120)).ok());
+}
+
+// An SM does as much in a cycle, whatever its clock is.
+TEST(GpuTarget, RatesGoWithTheClock) {
+  const Target usual = gpu_like_preset(90), slow = gpu_like_preset(90, 0.99e9);  // of 1.98
+  for (DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i8})
+    EXPECT_DOUBLE_EQ(slow.peak(dtype), usual.peak(dtype) / 2);
+  EXPECT_DOUBLE_EQ(slow.caches[0].bytes_per_second, usual.caches[0].bytes_per_second / 2);
+  EXPECT_EQ(slow.memory_all_cores, usual.memory_all_cores);
 }
 
 TEST(GpuTarget, LevelsOfACpuLeaveItAsItIs) {
