@@ -48,7 +48,7 @@ class Unsupported(Error):
 
 
 class LimitError(Error):
-    """A bound of size, time or memory was reached."""
+    """A bound of size, time or memory was reached, or a GPU failed."""
 
     code = 5
 

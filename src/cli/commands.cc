@@ -920,7 +920,7 @@ constexpr ExitCode kExitCodes[] = {
     {2, "the command line is wrong"},
     {3, "a file is malformed, or its graph ill-typed"},
     {4, "valid, but not supported"},
-    {5, "a limit of size, time, memory or disk was hit"},
+    {5, "a limit of size, time, memory or disk was hit, or a GPU or a peer was lost"},
     {6, "a fault of hone; the path of a reproducer is printed"},
     {130, "interrupted (143 by SIGTERM, 129 by SIGHUP)"},
 };

@@ -167,6 +167,12 @@ constexpr ErrorClass kClasses[] = {
      .cause = "A compiled model, or a target of --target, uses instructions that this processor "
               "does not have. Or the processor is below x86-64-v2.",
      .way_out = "Compile with --isa avx2 or x86-64-v2, or on the machine that will run it."},
+    {.code = 4,
+     .name = "no GPU that runs it",
+     .cause = "There is no NVIDIA driver or GPU, the driver is older than CUDA 12.0, or the GPU is "
+              "below sm_80. Or a compiled model has code for CPUs alone, or for other GPUs.",
+     .way_out = "'hone doctor' says what is missing (docs/gpu.md). Without --device cuda the CPU "
+                "runs the model."},
     // ---- 5
     {.code = 5,
      .name = "not enough memory",
@@ -176,6 +182,13 @@ constexpr ErrorClass kClasses[] = {
                 "--memory-limit.",
      .example = "hone run zoo:mlp --input x=1000000x784000xf32=1",
      .says = "...2.9 TiB..."},
+    {.code = 5,
+     .name = "a GPU that fails",
+     .cause = "The memory of the GPU is too small, its driver refuses a call, or the GPU is lost "
+              "while a kernel runs. The message has the driver's reason.",
+     .way_out = "If memory is missing, the hint says which batch would fit. A GPU that is lost "
+                "stays so for the process: start it again. Without --device cuda the CPU runs the "
+                "model."},
     {.code = 5,
      .name = "a limit of the format",
      .cause = "A file claims to have more than hone takes: nodes, ranks, elements, bytes, depth "

@@ -30,7 +30,7 @@ enum {
   HONE_USAGE = 2,       /* the call itself is wrong: a null pointer, a wrong number of buffers */
   HONE_BAD_INPUT = 3,   /* the file is damaged, cut or absent; buffers overlap or are not aligned */
   HONE_UNSUPPORTED = 4, /* a file of another version, or for instructions this machine lacks */
-  HONE_LIMIT = 5,       /* memory or threads ran out, or a limit was reached */
+  HONE_LIMIT = 5,       /* memory or threads ran out, a limit was reached, a GPU failed */
   HONE_INTERNAL = 6     /* a fault of hone */
 };
 

@@ -458,7 +458,7 @@ Result<size_t> HonecFile::choose_for_gpu(int64_t capability, const Instructions&
       "'hone compile MODEL --target sm_80 -o FILE.honec' makes code for all GPUs that hone runs on";
   if (least == 0)
     return placed(unsupported("the compiled code is for CPUs")
-                      .with_hint(fmt::format("without --device cuda it runs; {}", way_out)));
+                      .with_hint(fmt::format("{}; {}", kCpuRunsIt, way_out)));
   return placed(unsupported("the compiled code is for GPUs of sm_{} {}, and this one is sm_{}",
                             least, is_exact ? "alone" : "and later", capability)
                     .with_hint(std::string(way_out)));

@@ -80,8 +80,7 @@ Status LoadedModel::prepare() {
 // All choices of sizes are there at once, and share weights.
 Status LoadedModel::prepare_gpu() {
   if (file_.division() != nullptr)
-    return unsupported("the file is for several devices, and a GPU is one")
-        .with_hint("without --device cuda it runs on CPUs");
+    return unsupported("the file is for several devices, and a GPU is one").with_hint(kCpuRunsIt);
   for (size_t i = 0; i < file_.sizes().size(); ++i) {
     HonecOptions options = options_;
     options.sizes = i;

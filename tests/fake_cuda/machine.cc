@@ -223,7 +223,9 @@ Code Machine::run(const FakeFunction& function, std::vector<uint64_t> words, int
   }
   const auto* const symbols = reinterpret_cast<const int64_t*>(words.data() + of.buffers);
   const size_t rest = static_cast<size_t>(of.buffers + of.symbols);
-  const auto scratch = static_cast<size_t>(of.thread_scratch_bytes * threads);
+  // Threads without a trip touch no scratch.
+  const int64_t trips = static_cast<int64_t>(words[rest + 2] - words[rest + 1]);
+  const auto scratch = static_cast<size_t>(of.thread_scratch_bytes * std::min(threads, trips));
   if (scratch > 0) {
     std::byte* const at = memory(words[rest], scratch);
     if (at == nullptr) return fault(kIllegalAddress, "scratch goes beyond the memory");

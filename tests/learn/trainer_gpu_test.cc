@@ -219,7 +219,7 @@ TEST(TrainerOnAGpu, SaysHowMuchMemoryTheStateLacks) {
       CudaArrays::make(gpu.device, {Type::get(DType::u8, {free - 512})}, "all that is left")
           .value();
   EXPECT_THAT(trainer.step(), refuses(ErrorCode::limit,
-                                      "of free memory...for the state of the training...missing"));
+                                      "of it free...for the state of the training...missing"));
 }
 
 TEST(TrainerOnAGpu, HasNoOtherDevices) {

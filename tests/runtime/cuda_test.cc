@@ -170,7 +170,7 @@ TEST(CudaDriver, IsRefusedWithTheReasonAndAWayOut) {
               refuses(ErrorCode::unsupported, "cuda:0...Fake GPU...sm_75...sm_80"));
   cuda.reset({.devices = 2});
   EXPECT_TRUE(cuda.device(1).ok());
-  EXPECT_THAT(cuda.device(2), refuses(ErrorCode::unsupported, "cuda:2...2"));
+  EXPECT_THAT(cuda.device(2), refuses(ErrorCode::unsupported, "cuda:2...2...CPU"));
 }
 
 TEST(CudaDriver, SaysWhatTheGpuIs) {
@@ -446,8 +446,41 @@ TEST(CudaExecutable, SaysHowMuchMemoryIsMissing) {
   add_kernels(cuda);
   const Result<std::shared_ptr<const CudaExecutable>> code =
       CudaExecutable::load(straight_image(), cuda.device().value());
-  EXPECT_THAT(code,
-              refuses(ErrorCode::limit, "Fake GPU...8.0 KiB...missing...smaller batch...CPU"));
+  EXPECT_THAT(code, refuses(ErrorCode::limit,
+                            "Fake GPU...8.0 KiB...missing...a batch of about 107 would fit in "
+                            "place of 1000...CPU"));
+  EXPECT_EQ(cuda.counts().links, 0);  // it is known before anything is compiled
+  cuda.reset({.memory = 256});
+  add_kernels(cuda);
+  GpuImage large = straight_image();
+  large.image.constants = {x_values(100)};
+  EXPECT_THAT(CudaExecutable::load(large, cuda.device().value()),
+              refuses(ErrorCode::limit, "256 B...constants alone do not fit...CPU"));
+}
+
+// Threads without a trip have no scratch, and there are no more than scratch is for.
+TEST(CudaExecutable, ThreadsThatWorkHaveScratch) {
+  const FakeCuda cuda;
+  const auto with = [&](int64_t trips, int64_t scratch) {
+    cuda.reset({});
+    add_kernels(cuda);
+    cuda.add(kPtx, "scale",
+             {.function = scale,
+              .buffers = 2,
+              .symbols = 0,
+              .cpu_scratch_bytes = 64,
+              .thread_scratch_bytes = scratch});
+    GpuImage image = straight_image();
+    image.image.kernels[1].phases[0].trips = trips;
+    image.kernels[1].phases[0].scratch_bytes = scratch;
+    const auto code = CudaExecutable::load(image, cuda.device().value()).value();
+    EXPECT_TRUE(code->run({{x_values()}}).ok());
+    return code->device_bytes();
+  };
+  const int64_t without = with(1, 0);
+  EXPECT_EQ(with(1, 1 << 20) - without, 1 << 20);
+  EXPECT_EQ(with(100, 64) - without, 6400);
+  EXPECT_EQ(with(1000, 64 << 20) - without, kMaxGpuScratch);  // 4 threads of 64 in a block
 }
 
 // Some places are known when it is loaded, others move with a loop.
@@ -501,7 +534,7 @@ TEST(CudaExecutable, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(load([](GpuImage& one) { one.image.flushes_denormals = true; }).ok());
   EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].ptx = "refused"; }),
               refuses(ErrorCode::limit,
-                      "compiled a kernel...CUDA_ERROR_INVALID_PTX...ptxas error: line 1"));
+                      "compiled a kernel...CUDA_ERROR_INVALID_PTX...ptxas error: line 1...CPU"));
   EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].phases[0].symbol = "none"; }),
               refuses(ErrorCode::limit, "'none'"));
   const auto code = CudaExecutable::load(straight_image(), device).value();
@@ -530,7 +563,7 @@ void fail_each_call(const std::function<Status(const FakeCuda&)>& work, int code
     EXPECT_EQ(cuda.faults(), "") << "call " << n;
     if (status.ok()) continue;  // what gives things back fails without a word
     ++failed;
-    EXPECT_THAT(status.error().to_string(), testing::HasSubstr(std::string(reason)))
+    EXPECT_THAT(status.error().to_string(), says(fmt::format("{}...the CPU runs it", reason)))
         << "call " << n;
   }
   EXPECT_GT(failed, calls / 2);
@@ -546,9 +579,9 @@ TEST(CudaExecutable, NamesTheCauseWhicheverCallFails) {
     };
   };
   fail_each_call(two_runs(straight_image(), x_values()), 2, "CUDA_ERROR_OUT_OF_MEMORY");
-  fail_each_call(two_runs(straight_image(), x_values()), 700, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  fail_each_call(two_runs(straight_image(), x_values()), 700, "CUDA_ERROR_ILLEGAL_ADDRESS...lost");
   fail_each_call(two_runs(looping_image(), all_of(2, 1)), 218, "CUDA_ERROR_INVALID_PTX");
-  fail_each_call(two_runs(looping_image(), all_of(2, 1)), 718, "CUDA_ERROR_INVALID_PC");
+  fail_each_call(two_runs(looping_image(), all_of(2, 1)), 718, "CUDA_ERROR_INVALID_PC...lost");
 }
 
 TEST(CudaExecutable, NamesTheCauseWhicheverCallFailsBesideArrays) {
@@ -564,7 +597,7 @@ TEST(CudaExecutable, NamesTheCauseWhicheverCallFailsBesideArrays) {
     return {};
   };
   fail_each_call(runs, 2, "CUDA_ERROR_OUT_OF_MEMORY");
-  fail_each_call(runs, 700, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  fail_each_call(runs, 700, "CUDA_ERROR_ILLEGAL_ADDRESS...lost");
 }
 
 // ---- Machine code ------------------------------------------------------------------------------

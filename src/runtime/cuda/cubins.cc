@@ -41,7 +41,8 @@ class Linking {
     Status good = device_.check(code, "compiled a kernel for it");
     const std::string_view log = trim(std::string_view(log_.data()));
     if (good.ok() || log.empty()) return good;
-    return std::move(good).error().with_hint(fmt::format("its compiler says: {}", excerpt(log)));
+    return std::move(good).error().with_hint(
+        fmt::format("its compiler says: {}; {}", excerpt(log), kCpuRunsIt));
   }
 
   const CudaDevice& device_;

@@ -32,19 +32,6 @@ bool is_collective(InstructionKind kind) {
   return kind == start || kind == send || kind == receive || kind == wait || kind == device_index;
 }
 
-// How many blocks a phase gets.
-int64_t blocks_of(const GpuPhase& phase, int64_t trips) {
-  int64_t blocks = trips;
-  if (phase.trip_of == TripOf::thread) blocks = ceil_div(trips, phase.block_threads);
-  if (phase.scratch_bytes > 0)
-    blocks = std::min(blocks, kMaxGpuScratch / (phase.scratch_bytes * phase.block_threads));
-  return std::clamp<int64_t>(blocks, 1, kMaxBlocks);
-}
-
-int64_t scratch_of(const GpuPhase& phase, int64_t blocks) {
-  return phase.scratch_bytes * phase.block_threads * blocks;
-}
-
 }  // namespace
 
 // ---- Runs --------------------------------------------------------------------------------------
@@ -132,8 +119,7 @@ class CudaExecutable::Run {
       const Phase& phase = of_.phases_[i];
       HONE_TRY(set_parameters(phase.phase, static_cast<uint64_t>(script_.phases[i].trips)));
       HONE_TRY(of_.device_->check(
-          call_.cuLaunchKernel(phase.function, phase.blocks, 1, 1,
-                               static_cast<unsigned>(phase.phase.block_threads), 1, 1,
+          call_.cuLaunchKernel(phase.function, phase.grid.blocks, 1, 1, phase.grid.threads, 1, 1,
                                static_cast<unsigned>(phase.phase.shared_bytes), stream_,
                                parameters_.data(), nullptr),
           what(now)));
@@ -201,6 +187,21 @@ class CudaExecutable::Run {
 
 // ---- Loading -----------------------------------------------------------------------------------
 
+// No more threads start than have trips, and scratch.
+CudaExecutable::Grid CudaExecutable::grid_of(const GpuPhase& phase, int64_t trips) {
+  const int64_t most = phase.scratch_bytes > 0 ? kMaxGpuScratch / phase.scratch_bytes : INT64_MAX;
+  int64_t threads = phase.block_threads, blocks = trips;
+  if (phase.trip_of == TripOf::thread) {
+    threads = std::clamp<int64_t>(std::min(trips, most), 1, threads);
+    blocks = ceil_div(trips, threads);
+  }
+  blocks = std::clamp<int64_t>(std::min(blocks, most / threads), 1, kMaxBlocks);
+  int64_t working = threads * blocks;
+  if (phase.trip_of == TripOf::thread) working = std::min(working, trips);
+  return {static_cast<unsigned>(blocks), static_cast<unsigned>(threads),
+          phase.scratch_bytes * working};
+}
+
 CudaExecutable::CudaExecutable() = default;
 
 CudaExecutable::~CudaExecutable() {
@@ -233,10 +234,12 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
   inputs_ = image.image.inputs;
   outputs_ = image.image.outputs;
   find_residents(options.resident);
-  HONE_TRY(load_code(image, options.cubins));
+  plan_launches(image);
   HONE_TRY(check_alignment());
   HONE_TRY(check_maps());
-  HONE_TRY(allocate(image));
+  const MemoryLayout layout = HONE_TRY(lay_out(image));
+  HONE_TRY(load_code(image, options.cubins));
+  HONE_TRY(allocate(image, layout));
   const bool needs_cpu =
       std::ranges::any_of(phases_, [](const Phase& one) { return one.function == nullptr; });
   if (needs_cpu) {
@@ -304,6 +307,19 @@ Status CudaExecutable::check_script() const {
   return {};
 }
 
+void CudaExecutable::plan_launches(const GpuImage& image) {
+  for (size_t k = 0; k < image.kernels.size(); ++k) {
+    const image::Kernel& kernel = image.image.kernels[k];
+    for (size_t p = 0; p < kernel.phases.size(); ++p) {
+      Phase& made = phases_.emplace_back();
+      if (kernel.object) continue;
+      made.phase = image.kernels[k].phases[p];
+      made.alignment = image.kernels[k].alignment;
+      made.grid = grid_of(made.phase, kernel.phases[p].trips);
+    }
+  }
+}
+
 Status CudaExecutable::load_code(const GpuImage& image, const CubinStore& store) {
   std::map<std::string_view, size_t> known;  // texts
   std::vector<PtxText> texts;
@@ -313,17 +329,14 @@ Status CudaExecutable::load_code(const GpuImage& image, const CubinStore& store)
       texts.push_back({image.kernels[k].ptx, image.kernels[k].is_exact});
   for (const std::string& cubin : HONE_TRY(make_cubins(*device_, texts, store)))
     modules_.push_back(HONE_TRY(CudaModule::load(device_, cubin)));
+  size_t next = 0;
   for (size_t k = 0; k < image.kernels.size(); ++k) {
     const image::Kernel& kernel = image.image.kernels[k];
     for (size_t p = 0; p < kernel.phases.size(); ++p) {
-      Phase& made = phases_.emplace_back();
-      if (kernel.object) continue;
-      made.phase = image.kernels[k].phases[p];
-      made.alignment = image.kernels[k].alignment;
-      made.function = HONE_TRY(modules_[known.at(image.kernels[k].ptx)]->function(
-          made.phase.symbol, made.phase.shared_bytes));
-      made.blocks = static_cast<unsigned>(
-          kernel.phases[p].is_parallel ? blocks_of(made.phase, kernel.phases[p].trips) : 1);
+      Phase& made = phases_[next++];
+      if (!kernel.object)
+        made.function = HONE_TRY(modules_[known.at(image.kernels[k].ptx)]->function(
+            made.phase.symbol, made.phase.shared_bytes));
     }
   }
   return {};
@@ -371,47 +384,67 @@ Status CudaExecutable::check_maps() const {
   return {};
 }
 
-Status CudaExecutable::allocate(const GpuImage& image) {
-  // Offsets in one piece of memory, of the bases that are not constants, and of scratch.
-  int64_t bytes = 0;
+// An error, if the GPU has less free memory. The driver's compiler takes longer than to ask.
+Result<CudaExecutable::MemoryLayout> CudaExecutable::lay_out(const GpuImage& image) const {
+  MemoryLayout made;
   bool is_too_large = false;
   const auto place = [&](int64_t size) {
-    const int64_t at = bytes;
+    const int64_t at = made.bytes;
     const std::optional<int64_t> rounded = checked_round_up(size, CudaMemory::kAlignment);
-    const std::optional<int64_t> end = rounded ? checked_add(bytes, *rounded) : std::nullopt;
+    const std::optional<int64_t> end = rounded ? checked_add(at, *rounded) : std::nullopt;
     is_too_large |= !end;
-    bytes = end.value_or(bytes);
+    made.bytes = end.value_or(at);
     return at;
   };
-  const auto is_elsewhere = [&](size_t base) {
-    const bool is_port = base >= script_->first_port;
-    return script_->bases[base].region == image::Place::Region::constant ||
-           (is_port && resident_of_[base - script_->first_port]);
-  };
-  std::vector<int64_t> offsets;
   for (size_t i = 0; i < script_->bases.size(); ++i)
-    offsets.push_back(is_elsewhere(i) ? 0 : place(script_->bases[i].bytes));
+    made.bases.push_back(is_elsewhere(i) ? 0 : place(script_->bases[i].bytes));
   int64_t scratch = 0;
-  for (const Phase& one : phases_)
-    scratch = std::max(scratch, scratch_of(one.phase, int64_t{one.blocks}));
-  const int64_t scratch_at = place(scratch);
+  for (const Phase& one : phases_) scratch = std::max(scratch, one.grid.scratch_bytes);
+  made.scratch = place(scratch);
   const int64_t constants = device_->missing_bytes(image.image.constants);
-  const std::optional<int64_t> all = checked_add(bytes, constants);
+  const std::optional<int64_t> all = checked_add(made.bytes, constants);
   if (is_too_large || !all) return over_limit("its values take more bytes than 64 bits count");
-  const Status fits =
+  Status fits =
       device_->has_room(*all, fmt::format(", {} of them for constants", format_bytes(constants)));
-  if (!fits.ok())
-    return Error(fits.error())
-        .with_hint("a smaller batch needs less; without --device cuda it runs on the CPU");
-  memory_ = HONE_TRY(CudaMemory::make(device_, bytes));
-  scratch_ = memory_->address() + static_cast<uint64_t>(scratch_at);
+  if (fits.ok()) return made;
+  const int64_t free = HONE_TRY(device_->free_bytes());
+  return std::move(fits).error().with_hint(
+      fmt::format("{}; {}", what_would_fit(made.bytes, free - constants), kCpuRunsIt));
+}
+
+// True for what lies in memory of its own: constants, and arrays that callers keep on the GPU.
+bool CudaExecutable::is_elsewhere(size_t base) const {
+  const bool is_port = base >= script_->first_port;
+  return script_->bases[base].region == image::Place::Region::constant ||
+         (is_port && resident_of_[base - script_->first_port]);
+}
+
+// All but constants is in proportion to the batch, as far as one can tell from the inputs.
+std::string CudaExecutable::what_would_fit(int64_t bytes, int64_t free) const {
+  if (free <= 0) return "its constants alone do not fit";
+  int64_t batch = 0;
+  for (const image::Port& port : inputs_) {
+    if (port.type.rank() == 0) continue;
+    const int64_t rows = port.type.dim(0).value();
+    if (batch != 0 && rows != batch) return "a smaller batch needs less";
+    batch = rows;
+  }
+  const auto fits = static_cast<int64_t>(static_cast<double>(batch) * static_cast<double>(free) /
+                                         static_cast<double>(bytes));
+  if (fits < 1) return "a smaller batch needs less";
+  return fmt::format("a batch of about {} would fit in place of {}", fits, batch);
+}
+
+Status CudaExecutable::allocate(const GpuImage& image, const MemoryLayout& layout) {
+  memory_ = HONE_TRY(CudaMemory::make(device_, layout.bytes));
+  scratch_ = memory_->address() + static_cast<uint64_t>(layout.scratch);
   for (size_t i = 0; i < script_->bases.size(); ++i) {
     const Script::Base& base = script_->bases[i];
     if (base.region == image::Place::Region::constant) {
       constants_.push_back(HONE_TRY(device_->resident(image.image.constants[base.index])));
       bases_.push_back(constants_.back()->address());
     } else {
-      const cuda::Address own = memory_->address() + static_cast<uint64_t>(offsets[i]);
+      const cuda::Address own = memory_->address() + static_cast<uint64_t>(layout.bases[i]);
       bases_.push_back(is_elsewhere(i) ? 0 : own);
     }
   }

@@ -39,7 +39,7 @@ struct CudaLoadOptions {
 // for them. A device that is lost stays so: every later run fails, too.
 class CudaExecutable final : public Runnable {
  public:
-  // Limit: the GPU has too little free memory, which is known before the first allocation.
+  // Limit: the GPU has too little free memory, which is known before kernels are compiled.
   static Result<std::shared_ptr<const CudaExecutable>> load(
       const GpuImage& image, std::shared_ptr<const CudaDevice> device,
       const CudaLoadOptions& options = {});
@@ -83,12 +83,23 @@ class CudaExecutable final : public Runnable {
   int64_t device_bytes() const;  // of all that it has allocated, constants with it
 
  private:
+  // How a phase is launched.
+  struct Grid {
+    unsigned blocks = 0, threads = 0;
+    int64_t scratch_bytes = 0;  // of all threads
+  };
   // A phase of a kernel on the GPU.
   struct Phase {
     cuda::Function function = nullptr;
     GpuPhase phase;
     int64_t alignment = 1;  // of its buffers
-    unsigned blocks = 0;
+    Grid grid;
+  };
+  // Offsets in one piece of memory.
+  struct MemoryLayout {
+    std::vector<int64_t> bases;  // of Script::bases; 0 for constants, which lie elsewhere
+    int64_t scratch = 0;
+    int64_t bytes = 0;
   };
   class Run;
   using Addresses = std::vector<cuda::Address>;
@@ -104,10 +115,15 @@ class CudaExecutable final : public Runnable {
   Status check_script() const;
   void find_residents(std::span<const uint32_t> resident);
   bool is_straight() const;
+  static Grid grid_of(const GpuPhase& phase, int64_t trips);
+  void plan_launches(const GpuImage& image);
+  Result<MemoryLayout> lay_out(const GpuImage& image) const;
+  bool is_elsewhere(size_t base) const;
+  std::string what_would_fit(int64_t bytes, int64_t free) const;
   Status load_code(const GpuImage& image, const CubinStore& store);
   Status check_alignment() const;
   Status check_maps() const;
-  Status allocate(const GpuImage& image);
+  Status allocate(const GpuImage& image, const MemoryLayout& layout);
   Result<cuda::GraphRun> graph_of(const Addresses& bases) const;
   Result<cuda::GraphRun> made_graph(const Addresses& bases) const;
   Status check_inputs(std::span<const Tensor> inputs) const;

@@ -31,7 +31,8 @@ CudaMemory::~CudaMemory() {
 Result<std::shared_ptr<const CudaDevice>> CudaDevice::open(std::shared_ptr<const CudaDriver> driver,
                                                            int number) {
   if (number < 0 || number >= driver->devices())
-    return unsupported("there is no GPU cuda:{}; this machine has {}", number, driver->devices());
+    return unsupported("there is no GPU cuda:{}; this machine has {}", number, driver->devices())
+        .with_hint(kCpuRunsIt);
   std::shared_ptr<CudaDevice> device(new CudaDevice(std::move(driver), number));
   Status good = device->set_up();
   if (!good.ok()) return std::move(good).error().within(fmt::format("cuda:{}", number));
@@ -46,7 +47,8 @@ Status CudaDevice::set_up() {
   capability_ = 10 * HONE_TRY(attribute(cuda::kMajor)) + HONE_TRY(attribute(cuda::kMinor));
   if (capability_ < kMinCapability)
     return unsupported("the GPU '{}' is sm_{}; hone makes code for sm_{} and later ones",
-                       excerpt(name_), capability_, kMinCapability);
+                       excerpt(name_), capability_, kMinCapability)
+        .with_hint(kCpuRunsIt);
   sms_ = HONE_TRY(attribute(cuda::kSmCount));
   size_t bytes = 0;
   HONE_TRY(check(call().cuDeviceTotalMem_v2(&bytes, device_), "asked for the size of its memory"));
@@ -86,9 +88,10 @@ Result<int64_t> CudaDevice::free_bytes() const {
 Status CudaDevice::has_room(int64_t bytes, std::string_view what) const {
   const int64_t free = HONE_TRY(free_bytes());
   if (bytes <= free) return {};
-  return over_limit("the GPU '{}' has {} of free memory, and {} are needed{}: {} are missing",
-                    name_, format_bytes(free), format_bytes(bytes), what,
-                    format_bytes(bytes - free));
+  return over_limit(
+      "the GPU '{}' has {} of memory, {} of it free, and {} are needed{}: {} are missing", name_,
+      format_bytes(memory_bytes()), format_bytes(free), format_bytes(bytes), what,
+      format_bytes(bytes - free));
 }
 
 Result<std::shared_ptr<const CudaMemory>> CudaDevice::resident(const Tensor& tensor) const {

@@ -6,7 +6,13 @@ namespace hone {
 
 namespace {
 
-constexpr std::string_view kWithoutGpu = "without --device cuda it runs on the CPU";
+// After such a code the driver answers all calls of the process with it.
+bool loses_the_gpu(cuda::Code code) {
+  constexpr cuda::Code kUnavailable = 46, kBadMemory = 214, kFirstOfRuns = 700, kLastOfRuns = 799,
+                       kUnknown = 999;
+  return code == kUnavailable || code == kBadMemory || code == kUnknown ||
+         (code >= kFirstOfRuns && code <= kLastOfRuns);
+}
 
 // The reason that the loader gives.
 std::string loader_reason() {
@@ -23,11 +29,11 @@ std::string cuda_version_text(int version) {
 Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& library) {
   void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr)
-    return unsupported("there is no NVIDIA driver: {}", loader_reason()).with_hint(kWithoutGpu);
+    return unsupported("there is no NVIDIA driver: {}", loader_reason()).with_hint(kCpuRunsIt);
   std::shared_ptr<CudaDriver> driver(new CudaDriver);
   Status good = driver->find_functions(opened, library);
   if (good.ok()) good = driver->start();
-  if (!good.ok()) return std::move(good).error().with_hint(kWithoutGpu);
+  if (!good.ok()) return std::move(good).error().with_hint(kCpuRunsIt);
   return std::shared_ptr<const CudaDriver>(std::move(driver));
 }
 
@@ -62,7 +68,10 @@ Error CudaDriver::failed(cuda::Code code, std::string_view doing) const {
   if (functions_.cuGetErrorName(code, &name) != cuda::kGood || name == nullptr) name = "unknown";
   if (functions_.cuGetErrorString(code, &text) != cuda::kGood || text == nullptr)
     text = "the driver knows no reason";
-  return over_limit("the GPU failed while hone {}: {} ({}, error {})", doing, text, name, code);
+  const std::string_view lost = loses_the_gpu(code) ? "; it is lost to this process" : "";
+  return over_limit("the GPU failed while hone {}: {} ({}, error {}){}", doing, text, name, code,
+                    lost)
+      .with_hint(kCpuRunsIt);
 }
 
 }  // namespace hone

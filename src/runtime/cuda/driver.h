@@ -107,6 +107,8 @@ struct Functions {
 }  // namespace cuda
 
 inline constexpr std::string_view kCudaLibrary = "libcuda.so.1";
+// The way out of all that a GPU cannot do, for every face.
+inline constexpr std::string_view kCpuRunsIt = "if no GPU is asked for, the CPU runs it";
 inline constexpr int kMinCudaVersion = 12000;  // the first one whose compiler takes PTX 8.0
 
 // The driver. Its library stays open for the rest of the process: it has threads of its own.
