@@ -3,6 +3,7 @@
 #include <map>
 
 #include "plan/random_plan.h"
+#include "planner/planner.h"
 #include "program/run.h"
 #include "tests/base/share_testing.h"
 #include "tests/program/block_attention.h"
@@ -114,6 +115,30 @@ TEST(GpuGraphs, BlocksShareStepsAndTakePartsOfThem) {
   }
   EXPECT_GE(shared, kOfEach);
   EXPECT_GE(in_parts, kOfEach);
+}
+// The second product reads what the first one wrote, both of numbers that boxes have.
+TEST(GpuGraphs, WarpgroupsMultiply) {
+  const Graph graph =
+      prepared(parse_graph("graph @g(%x: bf16[40, 72], %w: bf16[72, 80], %v: bf16[33, 80]) { "
+                           "%a = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} %b = neg %a "
+                           "%y = dot %b, %v {lhs_contract = [1], rhs_contract = [1]} return %y }")
+                   .value());
+  const Plan partial = parse_plan("plan @g { fuse @h = {%a, %b} fuse @k = {%y} }").value();
+  Plan plan = complete(graph, partial, hopper()).value();
+  for (auto& [hash, schedule] : plan.schedule)
+    schedule = {.order = {0, 1},
+                .threads = 2,
+                .own = BlockTilesFields{.rows = 64,
+                                        .columns = 64,
+                                        .depth = 64,
+                                        .products = Products::matrix,
+                                        .ahead = 1,
+                                        .groups = 1}};
+  const Result<Program> program = lower(graph, plan, hopper());
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  EXPECT_EQ(program->kernels.size(), 2U);
+  EXPECT_EQ(parts_of_blocks(*program, &BlockTilesFields::groups), 1);
+  check_program(graph, *program, 1);
 }
 TEST(GpuGraphs, DISABLED_SweepGraphs) {
   Made made;
