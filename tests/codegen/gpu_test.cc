@@ -171,7 +171,22 @@ TEST(Gpu, WhatCannotBecomeCodeIsRefused) {
           "threads i in 4 { %x = load @x[i] store @t[i] = %x store @y[i] = %x } }")
           .value();
   EXPECT_THAT(compile_for_gpu(large, 80, "k"),
-              refuses(ErrorCode::limit, "400000000 bytes ... 16777216"));
+              refuses(ErrorCode::unsupported, "400000000 bytes ... 16777216"));
+  // 508 inputs, an output, scratch and the trips are all that a launch may pass.
+  const auto sum_of = [](int inputs) {
+    TileBuilder sum("f");
+    std::vector<tile::BufferId> ids;
+    for (int i = 0; i < inputs; ++i)
+      ids.push_back(sum.buffer("x", Type::get(DType::f32, {4}), BufferRole::input));
+    const tile::BufferId y = sum.buffer("y", Type::get(DType::f32, {4}), BufferRole::output);
+    sum.loop(Exec::threads, "i", 4, [&](IndexExpr i) {
+      for (tile::BufferId id : ids) sum.store(y, {i}, sum.load(id, {i}));
+    });
+    return std::move(sum).finish();
+  };
+  EXPECT_TRUE(compile_for_gpu(sum_of(508), 80, "k").ok());
+  EXPECT_THAT(compile_for_gpu(sum_of(509), 80, "k"),
+              refuses(ErrorCode::unsupported, "kernel 'f' ... 4104 bytes ... 4096"));
 }
 
 // ---- All that hone makes ------------------------------------------------------------------------

@@ -175,7 +175,7 @@ TEST(GpuFile, MachinesWithoutTheDeviceAreToldWhatItNeeds) {
   EXPECT_EQ(other.version(), honec::kVersion);
   EXPECT_FALSE(other.is_for_gpus());
   EXPECT_THAT(LoadedModel::load(other, {.device = cuda.device().value()}),
-              refuses(ErrorCode::unsupported, "CPUs...--device...sm_80"));
+              refuses(ErrorCode::unsupported, "CPUs...the CPU runs it...sm_80"));
 }
 
 TEST(GpuFile, IsDeployedAndLoadedByItsPath) {

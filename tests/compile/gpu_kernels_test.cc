@@ -82,5 +82,21 @@ TEST(GpuKernels, StepsOfAScanAreCopiedFromWholePieces) {
   EXPECT_THAT(reason(3), HasSubstr("any element"));
 }
 
+// A kernel for which no thread of a GPU has room is for the CPU beside it, with the reason.
+TEST(GpuKernels, WhatDoesNotFitAGpuRunsOnTheCpu) {
+  const auto reason = [](int numbers) {
+    const GpuCode code =
+        code_of(fmt::format("tiles @f(@x: f32[4]) -> (@y: f32[4]) {{ scratch @t: f32[{}] "
+                            "threads i in 4 {{ %x = load @x[i] store @t[i] = %x %t = load @t[i] "
+                            "store @y[i] = %t }} }}",
+                            numbers),
+                "frame @main(%x: f32[4]) -> (%y: f32[4]) {\n0 @k = launch @f(%x) -> (%y)\n}");
+    EXPECT_EQ(code.gpu[0].phases.empty(), code.code[0].object != nullptr);
+    return code.on_cpu[0];
+  };
+  EXPECT_EQ(reason(4'194'304), "");
+  EXPECT_THAT(reason(6'000'000), HasSubstr("24000000 bytes of scratch"));
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

@@ -19,6 +19,8 @@ namespace hone {
 namespace {
 
 constexpr int64_t kBlockThreads = 256;
+// The driver takes no more of a launch. Later drivers do for later PTX, which older ones refuse.
+constexpr int64_t kMostParameterBytes = 4096;
 
 bool copies_pieces(const TileProgram& program, const tile::Block& body) {
   return std::ranges::any_of(body, [&](const tile::Statement& statement) {
@@ -64,6 +66,10 @@ Status check_for_gpu(const TileProgram& program, int64_t capability, bool has_al
   if (capability < kMinCapability)
     return unsupported("a GPU of capability {}; hone makes code for {} and later", capability,
                        kMinCapability);
+  const int64_t parameters = 8 * code::parameter_words(program);
+  if (parameters > kMostParameterBytes)
+    return unsupported("its buffers and sizes take {} bytes of a launch, of {} at most", parameters,
+                       kMostParameterBytes);
   for (const tile::Loop& phase : program.phases) {
     if (code::first_product(phase) != nullptr)
       return unsupported("a product on the matrix unit of a CPU cannot run on a GPU");

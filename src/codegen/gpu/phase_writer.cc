@@ -90,6 +90,7 @@ class GpuPhaseWriter {
     parameters.push_back(global_);
     parameters.append(made.maps.size(), ml::LLVMPointerType::get(b_.getContext()));
     parameters.append(2, b_.getI64Type());
+    HONE_CHECK(std::ssize(parameters) == parameter_words(program_), "parameters are miscounted");
     b_.setInsertionPointToEnd(module_.getBody());
     const auto type = ml::LLVMFunctionType::get(ml::LLVMVoidType::get(b_.getContext()), parameters);
     auto function = b_.create<ml::LLVMFuncOp>(made.symbol, type, ml::Linkage::External,
@@ -170,11 +171,18 @@ class GpuPhaseWriter {
 
 }  // namespace
 
+int64_t parameter_words(const TileProgram& program) {
+  constexpr int64_t kScratchAndTrips = 3;
+  const auto is_argument = [](const TileBuffer& buffer) { return is_passed(buffer.role); };
+  return std::ranges::count_if(program.buffers, is_argument) + std::ssize(symbols_of(program)) +
+         kScratchAndTrips;
+}
+
 Result<int64_t> gpu_scratch_bytes(const TileProgram& program) {
   const int64_t bytes = scratch_layout(program).bytes.range().high;
   if (bytes <= kMostScratchBytes) return bytes;
-  return over_limit("each thread of a GPU would need {} bytes of scratch, of {} at most", bytes,
-                    kMostScratchBytes);
+  return unsupported("each thread of a GPU would need {} bytes of scratch, of {} at most", bytes,
+                     kMostScratchBytes);
 }
 
 void emit_gpu_kernel(mlir::ModuleOp module, const TileProgram& program,

@@ -13,7 +13,10 @@ namespace hone::code {
 void emit_gpu_kernel(mlir::ModuleOp module, const TileProgram& program,
                      std::span<const GpuPhase> phases, bool has_aligned_buffers);
 
-// The scratch memory of a thread in bytes, a multiple of 64. An error if it may be too large.
+// The parameters of each of its functions.
+int64_t parameter_words(const TileProgram& program);
+
+// The scratch memory of a thread in bytes, a multiple of 64. Unsupported if it may be too large.
 Result<int64_t> gpu_scratch_bytes(const TileProgram& program);
 
 // The most scratch that a thread has in memory of its own (.local). A larger one lies in the memory
