@@ -44,6 +44,11 @@ def default_cache() -> Optional[str]:
     return _folder("XDG_CACHE_HOME", ".cache")
 
 
+def cache_folder(cache: Any) -> Optional[str]:
+    """The folder that an option `cache` means."""
+    return default_cache() if cache is True else os.fspath(cache) if cache else None
+
+
 def default_log() -> Optional[str]:
     """The file that keeps what was measured, as the command line has it."""
     named = os.environ.get("HONE_LOG")
@@ -81,7 +86,7 @@ def request(
         "shapes": None if shapes is None else {name: list(dims) for name, dims in shapes.items()},
         "threads": threads,
         "isa": isa,
-        "cache": default_cache() if cache is True else os.fspath(cache) if cache else None,
+        "cache": cache_folder(cache),
         "log": default_log() if log is True else os.fspath(log) if log else None,
         "prices": prices,
         "takes_shipped": takes_shipped,
@@ -202,12 +207,15 @@ def load(
     threads: Optional[int] = None,
     verify: bool = False,
     device: Optional[str] = None,
+    cache: Any = True,
     **options: Any,
 ) -> Model:
     """Loads a model, ready to run: a compiled one (.honec), or any that compile() takes.
 
     verify   reads all weights of a compiled model, and checks them
     device   "cuda" or "cuda:1": a GPU that runs it (docs/gpu.md)
+    cache    a folder that keeps what was compiled, a GPU's code of a compiled model as well; True:
+             the user's own, None: none
     The other options are those of compile(); a compiled model takes none of them.
     """
     from . import _runtime
@@ -222,7 +230,7 @@ def load(
             if options.get("devices") is not None:
                 raise UsageError("device and devices both say what runs the model")
             options["devices"] = device
-        return compile(source, threads=threads, **options)
+        return compile(source, threads=threads, cache=cache, **options)
     if options:
         raise UsageError(f"{', '.join(options)}: for models that are not compiled yet")
-    return load_compiled(held, threads, verify, device)
+    return load_compiled(held, threads, verify, device, cache_folder(cache))

@@ -177,6 +177,7 @@ def load_compiled(
     threads: Optional[int] = None,
     verify: bool = False,
     device: Optional[str] = None,
+    cache: Optional[str] = None,
 ) -> Model:
     load: Any = _runtime.parse if isinstance(source, bytes) else _runtime.load
-    return Model(*load(source, threads, verify, device))
+    return Model(*load(source, threads, verify, device, cache))

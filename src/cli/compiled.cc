@@ -10,7 +10,6 @@
 #include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/quantizing.h"
-#include "compile/gpu_kernels.h"
 #include "compile/honec.h"
 #include "front/front_end.h"
 

@@ -165,16 +165,4 @@ Program as_on_gpu(Program program, std::span<const GpuKernel> kernels) {
   return program;
 }
 
-CubinStore cubin_store(CompileCache* cache) {
-  return cubin_store(std::shared_ptr<CompileCache>(std::shared_ptr<void>(), cache));
-}
-
-CubinStore cubin_store(std::shared_ptr<CompileCache> cache) {
-  if (cache == nullptr) return {};
-  // A cache that cannot be written to costs time, nothing else.
-  return {.find = [cache](std::string_view key) { return cache->find(key); },
-          .put = [cache](std::string_view key,
-                         std::string_view cubin) { (void)cache->put(key, cubin).ok(); }};
-}
-
 }  // namespace hone

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "codegen/kernels.h"
 #include "program/program.h"
-#include "runtime/cuda/cubins.h"
 #include "runtime/cuda/gpu_kernel.h"
 
 namespace hone {
@@ -28,9 +26,5 @@ inline constexpr std::string_view kGpuSymbol = "kernel";  // of compile_for_gpu(
 // The program with the kernels as the GPU runs them: without vectors, and each trip a thread's. In
 // one that is for the CPU a block is a thread.
 Program as_on_gpu(Program program, std::span<const GpuKernel> kernels);
-
-// Keeps machine code in the cache; null: nowhere. In the second form the cache outlives it.
-CubinStore cubin_store(std::shared_ptr<CompileCache> cache);
-CubinStore cubin_store(CompileCache* cache);
 
 }  // namespace hone

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "cache/compile_cache.h"
 #include "python/core.h"
 #include "python/error.h"
 #include "python/gpu_array.h"
@@ -26,13 +27,20 @@ std::vector<Port> ports_of(std::span<const image::Port> ports) {
 // Without the GIL.
 Result<std::shared_ptr<const LoadedModel>> ready(HonecFile file, std::optional<int64_t> threads,
                                                  bool verify,
-                                                 const std::optional<std::string>& device) {
+                                                 const std::optional<std::string>& device,
+                                                 const std::optional<std::string>& cache) {
   if (verify) HONE_TRY(file.verify());
   HonecOptions options = {.threads = threads};
   options.device = HONE_TRY(gpu_of(device, "device"));
   if (device && options.device == nullptr && *device != "cpu")
     return usage_error("device: there is no '{}'", excerpt(*device))
         .with_hint("'cpu' is the processor, and 'cuda' or 'cuda:1' is a GPU");
+  if (options.device != nullptr && cache) {
+    // One that cannot be used costs time, nothing else.
+    Result<std::unique_ptr<CompileCache>> opened = CompileCache::open(*cache);
+    if (opened.ok())
+      options.cubins = cubin_store(std::shared_ptr<CompileCache>(*std::move(opened)));
+  }
   return LoadedModel::load(std::move(file), std::move(options));
 }
 
@@ -46,11 +54,12 @@ const CudaExecutable* gpu_code(const LoadedModel& model) {
 
 template <class Open>
 py::tuple load_by(const Open& open, std::optional<int64_t> threads, bool verify,
-                  const std::optional<std::string>& device) {
+                  const std::optional<std::string>& device,
+                  const std::optional<std::string>& cache) {
   Result<std::shared_ptr<const LoadedModel>> result =
       [&]() -> Result<std::shared_ptr<const LoadedModel>> {
     const py::gil_scoped_release free;
-    return ready(HONE_TRY(open()), threads, verify, device);
+    return ready(HONE_TRY(open()), threads, verify, device, cache);
   }();
   const std::shared_ptr<const LoadedModel> loaded = take(std::move(result));
   const HonecFile& file = loaded->file();
@@ -60,19 +69,19 @@ py::tuple load_by(const Open& open, std::optional<int64_t> threads, bool verify,
 }
 
 py::tuple load(const std::string& path, std::optional<int64_t> threads, bool verify,
-               const std::optional<std::string>& device) {
-  return load_by([&] { return HonecFile::open(path); }, threads, verify, device);
+               const std::optional<std::string>& device, const std::optional<std::string>& cache) {
+  return load_by([&] { return HonecFile::open(path); }, threads, verify, device, cache);
 }
 
 py::tuple parse(const py::bytes& bytes, std::optional<int64_t> threads, bool verify,
-                const std::optional<std::string>& device) {
+                const std::optional<std::string>& device, const std::optional<std::string>& cache) {
   const std::string_view view = bytes;
   const std::shared_ptr<const void> owner(new py::bytes(bytes), [](py::bytes* it) {
     const py::gil_scoped_acquire gil;
     delete it;
   });
   const std::span<const std::byte> all = std::as_bytes(std::span(view.data(), view.size()));
-  return load_by([&] { return HonecFile::parse(owner, all); }, threads, verify, device);
+  return load_by([&] { return HonecFile::parse(owner, all); }, threads, verify, device, cache);
 }
 
 }  // namespace

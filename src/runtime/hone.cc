@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/team.h"
 #include "base/text.h"
+#include "cache/compile_cache.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/loaded_model.h"
 
@@ -115,6 +116,7 @@ hone_code guarded(hone_error** out, const Call& call) noexcept {
 constexpr size_t kFirstOptions = offsetof(hone_load_options, verify) + sizeof(int32_t);
 constexpr size_t kDeviceOptions = offsetof(hone_load_options, devices) + sizeof(int64_t);
 constexpr size_t kGpuOptions = offsetof(hone_load_options, driver) + sizeof(const char*);
+constexpr size_t kCacheOptions = offsetof(hone_load_options, cache) + sizeof(const char*);
 
 // The GPU that the options name; null: none.
 Result<std::shared_ptr<const CudaDevice>> gpu_of(const hone_load_options& given) {
@@ -142,6 +144,9 @@ Result<HonecOptions> options_of(const hone_load_options* given) {
   if (given->threads > 0) options.threads = given->threads;
   if (given->memory_limit > 0) options.memory_limit = given->memory_limit;
   options.device = HONE_TRY(gpu_of(*given));
+  if (options.device != nullptr && given->struct_size >= kCacheOptions && given->cache != nullptr)
+    options.cubins = cubin_store(std::shared_ptr<CompileCache>(
+        HONE_TRY(CompileCache::open(given->cache))));
   return options;
 }
 

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Of this header: it grows when something is added. */
-#define HONE_API_VERSION 6
+#define HONE_API_VERSION 7
 
 /* What a function returns. The numbers are the exit codes of the command line. */
 typedef int32_t hone_code;
@@ -87,6 +87,8 @@ typedef struct hone_load_options {
   const char* device;   /* a GPU that runs the file's code for GPUs (hone compile --target sm_80):
                            "cuda" or "cuda:1"; null or "cpu": the processor. Since version 6 */
   const char* driver;   /* the library of the GPU's driver; null: libcuda.so.1. Since version 6 */
+  const char* cache;    /* a folder that keeps a GPU's machine code from load to load, as that of
+                           'hone cache' does; null: each load makes it anew. Since version 7 */
 } hone_load_options;
 
 /* The HONE_API_VERSION of the library, which may be newer than that of the header. */
@@ -94,10 +96,10 @@ int32_t hone_api_version(void);
 
 /* Loads the file; `options` may be null. On success `*model` is to be freed by hone_free.
  * Returns HONE_OK; HONE_USAGE: a null path or model, options of no size that is known, negative
- * numbers in them; HONE_BAD_INPUT: no such file, or it is damaged; HONE_UNSUPPORTED: another
- * version, instructions that this machine lacks, another number of devices than the file is for, no
- * such GPU or driver, or no code for it; HONE_LIMIT: too little memory, or threads, or a GPU that
- * fails; HONE_INTERNAL. */
+ * numbers in them; HONE_BAD_INPUT: no such file, or it is damaged, or no such cache;
+ * HONE_UNSUPPORTED: another version, instructions that this machine lacks, another number of
+ * devices than the file is for, no such GPU or driver, or no code for it; HONE_LIMIT: too little
+ * memory, or threads, or a GPU that fails; HONE_INTERNAL. */
 hone_code hone_load(const char* path, const hone_load_options* options, hone_model** model,
                     hone_error** error);
 

@@ -182,7 +182,8 @@ TEST_F(CInterface, OptionsAreChecked) {
                                .verify = 1,
                                .devices = 0,
                                .device = nullptr,
-                               .driver = nullptr};
+                               .driver = nullptr,
+                               .cache = nullptr};
   ASSERT_EQ(load(&options), HONE_OK) << said_.text();
   hone_free(std::exchange(model_, nullptr));
   // Options that a later header adds are beyond what this library knows.
@@ -195,21 +196,24 @@ TEST_F(CInterface, OptionsAreChecked) {
                                                   .verify = 0,
                                                   .devices = 0,
                                                   .device = nullptr,
-                                                  .driver = nullptr},
+                                                  .driver = nullptr,
+                                                  .cache = nullptr},
                                 hone_load_options{.struct_size = sizeof options,
                                                   .threads = -1,
                                                   .memory_limit = 0,
                                                   .verify = 0,
                                                   .devices = 0,
                                                   .device = nullptr,
-                                                  .driver = nullptr},
+                                                  .driver = nullptr,
+                                                  .cache = nullptr},
                                 hone_load_options{.struct_size = sizeof options,
                                                   .threads = 0,
                                                   .memory_limit = -1,
                                                   .verify = 0,
                                                   .devices = 0,
                                                   .device = nullptr,
-                                                  .driver = nullptr}}) {
+                                                  .driver = nullptr,
+                                                  .cache = nullptr}}) {
     Said said;
     EXPECT_EQ(hone_load(path_.c_str(), &bad, &model_, &said.error), HONE_USAGE);
     EXPECT_EQ(model_, nullptr);

@@ -313,9 +313,20 @@ TEST(GpuFile, RunsFromC) {
   options.struct_size = sizeof options;
   options.device = "cuda";
   options.driver = driver.c_str();
+  const std::string cache = folder.path() / "cache";
+  options.cache = cache.c_str();
   hone_model* model = nullptr;
   ASSERT_EQ(code_of_load(path, options, &model), HONE_OK);
   EXPECT_EQ(hone_size_count(model), 0U);
+  // The second load compiles nothing, unless it names no cache.
+  const int64_t links = cuda.counts().links;
+  EXPECT_GT(links, 0);
+  for (const auto& [kept, more] : {std::pair{cache.c_str(), int64_t{0}}, {nullptr, links}}) {
+    hone_free(model);
+    options.cache = kept;
+    ASSERT_EQ(code_of_load(path, options, &model), HONE_OK);
+    EXPECT_EQ(cuda.counts().links, links + more);
+  }
 
   const auto device = cuda.device().value();
   const Tensor input = random_inputs(mlp(), 1).value()[0];

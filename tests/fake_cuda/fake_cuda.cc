@@ -65,10 +65,13 @@ void fake_cuda_reset(const Gpu* gpu) {
   const std::scoped_lock lock(machine.mutex);
   machine.reset(*gpu);
 }
-void fake_cuda_register(const char* ptx, const char* function, const Backing* backing) {
+bool fake_cuda_register(const char* ptx, const char* function, const Backing* backing,
+                        int64_t bytes) {
+  if (bytes != sizeof(Backing)) return false;
   Machine& machine = Machine::get();
   const std::scoped_lock lock(machine.mutex);
   machine.add(ptx, function, *backing);
+  return true;
 }
 void fake_cuda_fail(int64_t good, int code) {
   Machine& machine = Machine::get();

@@ -69,7 +69,9 @@ struct Backing {
 using Reset = void (*)(const Gpu* gpu);  // "fake_cuda_reset": forgets kernels, faults and calls
 // "fake_cuda_register". An empty PTX stands for each that is not registered, and a launch of one of
 // these takes one to four times as long, as its hash says.
-using Register = void (*)(const char* ptx, const char* function, const Backing* backing);
+// False: the caller's Backing has other bytes, so it is not this one.
+using Register = bool (*)(const char* ptx, const char* function, const Backing* backing,
+                          int64_t bytes);
 // "fake_cuda_fail": the call behind this number of good ones fails with this code
 // (Gpu::failing_call).
 using Fail = void (*)(int64_t good, int code);

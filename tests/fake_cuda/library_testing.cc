@@ -31,7 +31,9 @@ Result<std::shared_ptr<const CudaDevice>> FakeCuda::device(int number) const {
 
 void FakeCuda::add(const std::string& ptx, const std::string& function,
                    const fake::Backing& backing) const {
-  found<fake::Register>("fake_cuda_register")(ptx.c_str(), function.c_str(), &backing);
+  const bool is_known = found<fake::Register>("fake_cuda_register")(ptx.c_str(), function.c_str(),
+                                                                    &backing, sizeof backing);
+  HONE_CHECK(is_known, "the fake driver was built with another Backing");
 }
 
 void FakeCuda::fail(int64_t good, int code) const {

@@ -6,7 +6,9 @@ Its kernels run a function that this test gives for them, since it has no GPU.
 import ctypes
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import unittest
 
 import numpy as np
@@ -21,6 +23,8 @@ os.environ["HONE_CUDA_LIBRARY"] = FAKE
 fake = ctypes.CDLL(FAKE)
 fake.fake_cuda_faults.restype = ctypes.c_char_p
 fake.fake_cuda_live.restype = fake.fake_cuda_calls.restype = ctypes.c_int64
+fake.fake_cuda_register.restype = ctypes.c_bool
+fake.fake_cuda_register.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64]
 
 ROWS, COLUMNS = 3, 5
 F32 = f"f32[{ROWS}, {COLUMNS}]"
@@ -60,13 +64,34 @@ def carry(buffers, _symbols, _scratch, begin, _end):
 
 
 class Backing(ctypes.Structure):
+    """fake::Backing of tests/fake_cuda/fake_cuda.h."""
+
     _fields_ = [
         ("function", KERNEL),
         ("buffers", ctypes.c_int),
         ("symbols", ctypes.c_int),
         ("cpu_scratch_bytes", ctypes.c_int64),
         ("thread_scratch_bytes", ctypes.c_int64),
+        ("works", ctypes.c_int64),
+        ("trips", ctypes.c_int64),
+        ("maps", ctypes.c_void_p * 3),  # an empty vector
+        ("fails", ctypes.c_int),
+        ("is_refused", ctypes.c_bool),
+        ("launches", ctypes.c_void_p),
     ]
+
+
+class Counts(ctypes.Structure):
+    """fake::Counts."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in ("calls", "launches", "links", "most_links", "copied")]
+
+
+def links():
+    """Runs of the driver's compiler so far."""
+    counts = Counts()
+    fake.fake_cuda_counts(ctypes.byref(counts))
+    return counts.links
 
 
 class Tensor(ctypes.Structure):
@@ -166,12 +191,12 @@ def compiled(name, text, kernel, buffers):
         if int.from_bytes(entry[:4], "little") == 3:
             offset, size = (int.from_bytes(entry[at : at + 8], "little") for at in (8, 16))
             code = held[offset : offset + size]
-    backing = Backing(kernel, buffers, 0, 64, 0)
+    backing = Backing(function=kernel, buffers=buffers, cpu_scratch_bytes=64, works=1)
     texts = [text for text in code.split(b"\0") if b".entry" in text]
     assert len(texts) == 2
     for ptx in texts:
         function = re.search(rb"\.entry (\w+)\(", ptx).group(1)
-        fake.fake_cuda_register(ptx, function, ctypes.byref(backing))
+        assert fake.fake_cuda_register(ptx, function, ctypes.byref(backing), ctypes.sizeof(backing))
 
 
 good(fake.cuInit(0))
@@ -187,7 +212,7 @@ class OnAGpu(unittest.TestCase):
         cls.x = np.arange(ROWS * COLUMNS, dtype=np.float32).reshape(ROWS, COLUMNS)
 
     def setUp(self):
-        self.model = hone.load("double.honec", device="cuda")
+        self.model = hone.load("double.honec", device="cuda", cache=None)
 
     def test_takes_and_gives_arrays_there(self):
         x = OnGpu(self.x)
@@ -269,6 +294,23 @@ class OnAGpu(unittest.TestCase):
             self.model(x).__dlpack__(copy=True)
         x.free()
 
+    def test_a_gpu_that_is_lost_is_said_and_the_cpu_is_offered(self):
+        # In another process: this one goes on.
+        script = """if True:
+            import ctypes, os, numpy as np, hone
+            os.environ["FAKE_CUDA"] = "failing_call=%d,failing_code=700"
+            try:
+                hone.load("double.honec", device="cuda", cache=None)
+            except hone.LimitError as error:
+                print(error, "|", error.hint)
+        """
+        for call in (10, 15):
+            told = subprocess.run(
+                [sys.executable, "-c", script % call], capture_output=True, text=True, check=True
+            ).stdout
+            self.assertRegex(told, "(?s)CUDA_ERROR_ILLEGAL_ADDRESS.*lost.*the CPU runs it")
+            self.assertNotIn("--", told)  # which are options of the command line
+
     def test_names_what_is_missing(self):
         with self.assertRaisesRegex(hone.Unsupported, "cuda:7"):
             hone.load("double.honec", device="cuda:7")
@@ -280,6 +322,21 @@ class OnAGpu(unittest.TestCase):
         np.testing.assert_array_equal(hone.load("double.honec", device="cpu")(self.x), 2 * self.x)
         with self.assertRaisesRegex(hone.UsageError, "device and devices"):
             hone.load("double.hone", device="cuda", devices=2)
+
+    def test_keeps_machine_code_from_load_to_load(self):
+        x = OnGpu(self.x)
+        with tempfile.TemporaryDirectory() as folder:
+            before = links()
+            for made in (1, 1):  # by the first load
+                model = hone.load("double.honec", device="cuda", cache=folder)
+                self.assertEqual(links() - before, made)
+                np.testing.assert_array_equal(taken(model(x)), 2 * self.x)
+            with open("double.honec", "rb") as file:
+                hone.load(file.read(), device="cuda", cache=folder)
+            self.assertEqual(links() - before, 1)
+            hone.load("double.honec", device="cuda", cache=None)
+            self.assertEqual(links() - before, 2)
+        x.free()
 
     def test_gives_all_memory_back(self):
         del self.model

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "cache/compile_cache.h"
 
 namespace hone {
 
@@ -51,6 +52,18 @@ class Linking {
 };
 
 }  // namespace
+
+CubinStore cubin_store(CompileCache* cache) {
+  return cubin_store(std::shared_ptr<CompileCache>(std::shared_ptr<void>(), cache));
+}
+
+CubinStore cubin_store(std::shared_ptr<CompileCache> cache) {
+  if (cache == nullptr) return {};
+  // A cache that cannot be written to costs time, nothing else.
+  return {.find = [cache](std::string_view key) { return cache->find(key); },
+          .put = [cache](std::string_view key,
+                         std::string_view cubin) { (void)cache->put(key, cubin).ok(); }};
+}
 
 std::string cubin_key(const CudaDevice& device, std::string_view ptx) {
   return fmt::format("cubin of a kernel\nsm_{}, driver {}\n{}", device.capability(),

@@ -11,11 +11,17 @@
 
 namespace hone {
 
+class CompileCache;
+
 // Keeps machine code of kernels from process to process. Empty functions: nothing is kept.
 struct CubinStore {
   std::function<std::optional<std::string>(std::string_view key)> find = {};
   std::function<void(std::string_view key, std::string_view cubin)> put = {};
 };
+
+// Keeps it in the cache; null: nowhere. In the second form the cache outlives it.
+CubinStore cubin_store(std::shared_ptr<CompileCache> cache);
+CubinStore cubin_store(CompileCache* cache);
 
 // All that the machine code of a PTX text depends on. Its first line is for people.
 std::string cubin_key(const CudaDevice& device, std::string_view ptx);
