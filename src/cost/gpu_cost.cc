@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "cost/analytic.h"
 #include "cost/gpu_block_price.h"
+#include "cost/gpu_ordered_price.h"
 #include "ir/op_def.h"
 
 namespace hone {
@@ -17,7 +18,7 @@ class GpuKernelPrice : public PricedKernel {
   GpuKernelPrice(std::shared_ptr<const KernelFacts> facts, const Target& target,
                  const GpuModel* model)
       : facts_(std::move(facts)), target_(target), model_(model) {
-    for (const KernelFacts::Array& array : facts_->arrays) bytes_ += array.bytes * array.share;
+    for (const KernelFacts::Array& array : facts_->arrays) bytes_ += bytes_of(array);
   }
 
   void price(std::span<const Schedule> schedules, double /*limit*/,
@@ -45,7 +46,9 @@ class GpuKernelPrice : public PricedKernel {
       case Algorithm::block_rows: times = block_rows_times(*facts_, schedule, target_); break;
       case Algorithm::block_tiles: times = block_tiles_times(*facts_, schedule, target_); break;
       case Algorithm::block_chain: times = block_chain_times(*facts_, schedule, target_); break;
-      default: times = plain_times(schedule); break;
+      default:
+        times = is_ordered() ? ordered_times(facts_->body, target_) : plain_times(schedule);
+        break;
     }
     times.launch = target_.gpu->launch;
     times.memory = bytes_ / (kGpuReached * target_.memory_all_cores);
@@ -53,6 +56,17 @@ class GpuKernelPrice : public PricedKernel {
   }
 
  private:
+  // The part of the array that it reads or writes: a gather has some rows of a table.
+  double bytes_of(const KernelFacts::Array& array) const {
+    const double read = facts_->loops.empty() ? array.bytes : points(array.loops) * array.element;
+    return array.share * std::min(array.bytes, read);
+  }
+
+  bool is_ordered() const {
+    const Graph& graph = facts_->body.graph;
+    return class_of(graph.opcode(graph.producer(graph.outputs()[0]))) == OpClass::ordered;
+  }
+
   double seconds_of(const Schedule& schedule) const {
     const GpuTimes times = times_of(schedule);
     if (model_ == nullptr) return times.total();
@@ -90,6 +104,7 @@ class GpuKernelPrice : public PricedKernel {
   }
 
   double operations_of(const Schedule& schedule) const {
+    if (facts_->body.in_place) return points(~KernelFacts::Loops{0});  // of the update alone
     const auto* nest = schedule.if_is<NestFields>();
     const bool repeats = nest != nullptr && nest->row == 0 && facts_->work.operations > 0;
     const double once = repeats ? facts_->work.operations : facts_->work.inherent;

@@ -8,6 +8,7 @@
 #include "ir/op_facts.h"
 #include "ir/ops/conv_order.h"
 #include "kernel/algorithms/algorithm.h"
+#include "kernel/algorithms/block_tiles.h"
 #include "kernel/facts.h"
 #include "kernel/group_work.h"
 #include "kernel/matrix.h"
@@ -39,7 +40,14 @@ double vector_peak(const Graph& graph, const Target& target) {
   return peak;
 }
 
-// The peak of the unit by which a gemm multiplies; 0: by vectors of the type.
+// The way a schedule multiplies numbers; plain, if it has no choice.
+Products products_of(const Schedule& schedule) {
+  if (const auto* gemm = schedule.if_is<GemmFields>()) return gemm->products;
+  if (const auto* tiles = schedule.if_is<BlockTilesFields>()) return tiles->products;
+  return Products::plain;
+}
+
+// The peak of the unit by which numbers are multiplied; 0: by vectors of the type.
 double unit_peak(const KernelBody& body, const KernelFacts& facts, Products products,
                  const Target& target) {
   if (!facts.space.has_anchor()) return 0;
@@ -84,18 +92,17 @@ KernelWork work_of(const KernelBody& body, const Schedule& schedule, const Targe
   std::vector<const Schedule*> parts = {&schedule};
   if (const auto* chain = schedule.if_is<ChainFields>())
     for (const Schedule& stage : chain->stages) parts.push_back(&stage);
-  for (const Schedule* part : parts) {
-    if (const auto* gemm = part->if_is<GemmFields>(); gemm != nullptr)
-      work.peak = std::max(work.peak, unit_peak(body, facts, gemm->products, target));
-  }
+  for (const Schedule* part : parts)
+    work.peak = std::max(work.peak, unit_peak(body, facts, products_of(*part), target));
   if (!facts.space.has_anchor()) return work;
   const double contraction = operations_of(body.graph, facts.space.anchor);
   const AlgorithmDef& algorithm = def_of(schedule.algorithm());
   work.operations -=
       contraction * (1 - algorithm.share_of_products({body, facts, target}, schedule));
-  const auto* gemm = schedule.if_is<GemmFields>();
-  const auto numbers = matrix_numbers(body.graph, facts.space.anchor);
-  if (gemm != nullptr && gemm->products == Products::matrix && numbers)
+  const bool on_tensor_cores = schedule.algorithm() == Algorithm::block_tiles;
+  const auto numbers =
+      on_tensor_cores ? tensor_numbers(facts) : matrix_numbers(body.graph, facts.space.anchor);
+  if (products_of(schedule) == Products::matrix && numbers)
     work.operations += contraction * static_cast<double>(numbers->products() - 1);
   return work;
 }

@@ -27,6 +27,14 @@ std::string terms_of(std::string_view graph, const Schedule& schedule) {
                      times.latency, times.memory, times.access);
 }
 
+constexpr std::string_view kGather =
+    "graph @g(%t: f32[50257, 768], %i: i64[1]) { %r = gather %t, %i {offset_dims = [1], "
+    "collapsed_dims = [0], index_map = [0], index_vector_dim = 1, sizes = [1, 768]} "
+    "return %r }";
+constexpr std::string_view kSum =
+    "graph @g(%x: f32[1000000]) { %y = cumulative %x {kind = sum, axis = 0} return %y }";
+const Schedule kInOrder = {.own = GenericFields{}};
+
 constexpr BlockTilesFields kByWarps = {.rows = 64,
                                        .columns = 64,
                                        .depth = 32,
@@ -66,7 +74,9 @@ TEST(GpuCost, FormulasHaveANumber) {
                "%p = softmax %s {axis = 1} "
                "%y = dot %p, %v {lhs_contract = [1], rhs_contract = [0]} return %y }",
                {.order = {0}, .threads = 1, .own = BlockChainFields{.warps = 2}}),
-      terms_of(product, {.order = {0, 1}, .threads = 2, .own = kByGroups})};
+      terms_of(product, {.order = {0, 1}, .threads = 2, .own = kByGroups}),
+      terms_of(kGather, {.order = {0, 1}, .threads = 2, .own = NestFields{}}),
+      terms_of(kSum, kInOrder)};
   const std::map<int64_t, std::vector<std::string>> known = {
       {1,
        {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
@@ -85,12 +95,54 @@ TEST(GpuCost, FormulasHaveANumber) {
         "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
         "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
         "6e-07 1.386e-05 4.505e-05 9.709e-07 3.625e-06",
-        "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10", "6e-07 9.496e-06 0 9.709e-07 0"}}};
+        "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10", "6e-07 9.496e-06 0 9.709e-07 0",
+        "6e-07 4.592e-11 2e-08 2.279e-09 1.119e-09", "6e-07 1.794e-07 0.06 2.963e-06 1.164e-05"}}};
   EXPECT_EQ(terms, known.rbegin()->second);
   EXPECT_EQ(kGpuFormulas, known.rbegin()->first);
   std::set<std::vector<std::string>> apart;
   for (const auto& [number, made] : known) apart.insert(made);
   EXPECT_EQ(apart.size(), known.size()) << "a number for the terms of another";
+}
+
+GpuTimes times_of(KernelBody body, const Schedule& schedule) {
+  const auto facts = std::make_shared<const KernelFacts>(std::move(body));
+  return GpuCost(*preset_gpu("sm_90")).times(facts, schedule);
+}
+
+KernelBody body_of_text(std::string_view graph) {
+  return body_of_all(prepare(parse_graph(graph).value()).value());
+}
+
+// A row of a table costs what a row takes, not the table. An update in place has its own points.
+TEST(GpuCost, PartsOfArraysCostTheirOwnBytes) {
+  const Schedule nest = {.order = {0, 1}, .threads = 2, .own = NestFields{}};
+  const double row = 768 * 4, rate = 0.9 * preset_gpu("sm_90")->memory_all_cores;
+  EXPECT_NEAR(times_of(body_of_text(kGather), nest).memory, (2 * row + 8) / rate, 1e-12);
+  KernelBody update = body_of_text(
+      "graph @g(%c: f32[1024, 768], %r: f32[1, 768], %i: i64[], %j: i64[]) { "
+      "%y = dynamic_update %c, %r, %i, %j return %y }");
+  update.in_place = true;
+  const GpuTimes own = times_of(std::move(update), nest);
+  EXPECT_DOUBLE_EQ(own.latency, kGpuStep);  // a thread has one number
+  EXPECT_LT(own.memory, 3 * row / rate);
+}
+
+// Nothing of such an op runs side by side but other rows: a thread takes them one after another.
+TEST(GpuCost, OpsWithAnOrderTakeTheTimeOfTheirLongestThread) {
+  const auto latency = [](std::string_view graph) {
+    return times_of(body_of_text(graph), kInOrder).latency;
+  };
+  const double sum = latency(kSum);
+  EXPECT_GE(sum, 1e6 * kGpuStep);
+  EXPECT_LT(sum, 10e6 * kGpuStep);
+  const double sort = latency("graph @g(%x: f32[60000]) { %y = sort %x {axis = 0} return %y }");
+  EXPECT_GE(sort, 60000 * 16 * kGpuStep);  // passes
+  EXPECT_LT(latency("graph @g(%x: f32[1000, 60]) { %y = sort %x {axis = 1} return %y }"),
+            sort / 500);
+  EXPECT_GE(latency("graph @g(%x: f32[50257, 768], %i: i64[1024], %u: f32[1024, 768]) { "
+                    "%y = scatter %x, %i, %u {window_dims = [1], inserted_dims = [0], "
+                    "index_map = [0], index_vector_dim = 1, combine = add} return %y }"),
+            1024 * 768 * kGpuStep);
 }
 
 // Factors that were learned are of these. Four warps have a tile, two steps are in memory at a

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
+#include "target/gpu_presets.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -62,6 +63,21 @@ TEST(KernelWork, ThePeakIsOfTheUnitThatComputes) {
   EXPECT_EQ(peak_of("i32", Products::quads), 4e9);
   EXPECT_EQ(peak_of("i8", Products::plain), 4e9);  // four times as many lanes
   EXPECT_EQ(peak_of("bf16", Products::matrix), 2e9);
+}
+
+// A price of tensor cores must not lie below the roof of another unit.
+TEST(KernelWork, ProductsOfBlocksHaveThePeakOfTensorCores) {
+  const Target gpu = *preset_gpu("sm_90");
+  const KernelBody dot = body(
+      "graph @g(%x: bf16[64, 64], %w: bf16[64, 64]) -> bf16[64, 64] { %y = dot %x, %w "
+      "{lhs_contract = [1], rhs_contract = [0]} return %y }");
+  const auto peak_of = [&](Products products) {
+    const Schedule tiles = {
+        .order = {0, 1}, .threads = 2, .own = BlockTilesFields{.products = products}};
+    return work_of(dot, tiles, gpu).peak;
+  };
+  EXPECT_EQ(peak_of(Products::plain), gpu.peak(DType::f32));
+  EXPECT_EQ(peak_of(Products::matrix), gpu.peak(DType::bf16));
 }
 
 TEST(KernelWork, ProductsOfPartsCountEach) {
