@@ -4,7 +4,10 @@
 #include <ranges>
 #include <set>
 
+#include "base/text.h"
 #include "codegen/gpu/gpu_code.h"
+#include "cost/gpu_cost.h"
+#include "ir/op_def.h"
 #include "program/frame.h"
 #include "program/tiles/calling.h"
 #include "program/tiles/serial.h"
@@ -100,9 +103,38 @@ std::vector<bool> kernels_with_aligned_buffers(const Program& program) {
   return all;
 }
 
-Result<ForGpu> for_gpu(const TileProgram& tiles, const Target& target, bool has_aligned_buffers) {
+// A kernel whose points have an order has few threads on a GPU. Why it is for the CPU, with copies
+// of what it reads and writes, by prices; empty: it is not.
+std::string why_slower_than_cpu(const program::Kernel& kernel, const Target& target,
+                                const Target& cpu) {
+  constexpr double kCopiesStart = 2e-5,
+                   kCopied = 1.2e10;  // seconds; bytes per second of a PCIe bus
+  if (kernel.body == nullptr || !kernel.schedule) return "";
+  const Graph& graph = kernel.body->graph;
+  if (class_of(graph.opcode(graph.producer(graph.outputs()[0]))) != OpClass::ordered) return "";
+  double bytes = 0;
+  const auto add = [&](std::span<const ValueId> values) {
+    for (ValueId value : values)
+      bytes += static_cast<double>(bytes_of(graph.type(value)).range().high);
+  };
+  add(graph.inputs());
+  add(graph.outputs());
+  const double here = analytic_cost(target)->launch(*kernel.body, *kernel.schedule, 1);
+  const double there = analytic_cost(cpu)->launch(*kernel.body, *kernel.schedule, 1) +
+                       kCopiesStart + bytes / kCopied;
+  if (here <= there) return "";
+  return fmt::format(
+      "few threads of a GPU can share it, which would take {}; a thread of the CPU takes {} with "
+      "copies",
+      format_seconds(here), format_seconds(there));
+}
+
+Result<ForGpu> for_gpu(const program::Kernel& kernel, const Target& target, const Target& cpu,
+                       bool has_aligned_buffers) {
+  if (std::string why = why_slower_than_cpu(kernel, target, cpu); !why.empty())
+    return ForGpu{std::nullopt, std::move(why)};
   Result<GpuKernel> made =
-      compile_for_gpu(tiles, target.gpu->capability, kGpuSymbol, has_aligned_buffers);
+      compile_for_gpu(kernel.tiles, target.gpu->capability, kGpuSymbol, has_aligned_buffers);
   if (made.ok()) return ForGpu{*std::move(made), ""};
   if (made.error().code() != ErrorCode::unsupported) return std::move(made).error();
   return ForGpu{std::nullopt, made.error().what()};
@@ -126,10 +158,11 @@ Result<GpuCode> compile_gpu_kernels(const Program& program, const Target& target
   made.gpu.resize(kernels.size());
   made.on_cpu.resize(kernels.size());
   std::vector<Status> states(kernels.size());
+  const Target cpu = HONE_TRY(host_target());
   const auto compile = [&](size_t i) -> Status {
     if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
     const SpanClock clock;
-    ForGpu one = HONE_TRY(for_gpu(kernels[i].tiles, target, are_aligned[i]));
+    ForGpu one = HONE_TRY(for_gpu(kernels[i], target, cpu, are_aligned[i]));
     made.on_cpu[i] = std::move(one.reason);
     if (!one.kernel) return {};
     made.gpu[i] = *std::move(one.kernel);
@@ -151,8 +184,7 @@ Result<GpuCode> compile_gpu_kernels(const Program& program, const Target& target
       places.push_back(i);
     }
   if (rest.empty()) return made;
-  std::vector<KernelCode> objects =
-      HONE_TRY(compile_kernels(rest, HONE_TRY(host_target()), pool, options));
+  std::vector<KernelCode> objects = HONE_TRY(compile_kernels(rest, cpu, pool, options));
   for (size_t i = 0; i < places.size(); ++i) made.code[places[i]] = std::move(objects[i]);
   return made;
 }

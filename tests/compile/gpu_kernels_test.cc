@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "codegen/gpu/gpu_code.h"
+#include "compile/compilation.h"
+#include "ir/text.h"
 #include "program/program.h"
 #include "target/gpu_presets.h"
 
@@ -96,6 +98,26 @@ TEST(GpuKernels, WhatDoesNotFitAGpuRunsOnTheCpu) {
   };
   EXPECT_EQ(reason(4'194'304), "");
   EXPECT_THAT(reason(6'000'000), HasSubstr("24000000 bytes of scratch"));
+}
+
+// Few threads of a GPU can share an op with an order. A large kernel of it is for the CPU.
+TEST(GpuKernels, WhatFewThreadsWouldTakeLongForRunsOnTheCpu) {
+  const auto reason = [](std::string_view graph) {
+    Compilation compilation(parse_graph(graph).value(), *preset_gpu("sm_80"));
+    EXPECT_TRUE(compilation.kernels().ok());
+    const auto reasons = compilation.reasons_for_cpu();
+    return reasons.empty() ? std::string() : std::string(reasons[0]);
+  };
+  for (const char* large :
+       {"graph @g(%x: f32[1000000]) { %y = cumulative %x {axis = 0, kind = sum} return %y }",
+        "graph @g(%x: f32[60000]) { %y = sort %x {axis = 0} return %y }",
+        "graph @g(%x: f32[60000]) { %y = sort %x {axis = 0, descending = true} return %y }"})
+    EXPECT_THAT(reason(large), HasSubstr("few threads of a GPU")) << large;
+  for (const char* small :
+       {"graph @g(%x: f32[8]) { %y = cumulative %x {axis = 0, kind = sum} return %y }",
+        "graph @g(%x: f32[100000, 16]) { %y = sort %x {axis = 1} return %y }",
+        "graph @g(%x: f32[1000000]) { %y = exp %x return %y }"})
+    EXPECT_EQ(reason(small), "") << small;
 }
 
 }  // namespace

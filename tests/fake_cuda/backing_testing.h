@@ -15,7 +15,7 @@ namespace hone::tested {
 // CPU. Outlives what runs it.
 class GpuBacking {
  public:
-  // Fails, if a kernel has no code for a GPU of this target. A launch takes `works` microseconds.
+  // Leaves out kernels that are for the CPU beside it. A launch takes `works` microseconds.
   Status add(const FakeCuda& cuda, const Program& program, const Target& gpu, int64_t works = 1);
   // The kernel `shown`, as which `run` runs; their buffers are equal.
   Status add(const FakeCuda& cuda, const TileProgram& shown, const TileProgram& run,
