@@ -37,6 +37,8 @@ HONE=$PWD/stand_in PYTHON=false "$gpu" -o late.txt -m fine -t 0 >said 2>&1 || co
 [[ $code == 0 ]]
 grep -q "^== bench fine: left out, no time is left" late.txt
 HONE=$PWD/stand_in PYTHON=false "$gpu" -o good.txt -m fine >said 2>&1
+grep -q "^== check product f16 129 257 72: good" good.txt
+grep -q "^== product bf16 128 768 3072: good" good.txt
 
 # The fake driver has no code for kernels of another process: what it refuses is told, and the next
 # step follows.

@@ -45,12 +45,13 @@ void expect_accurate(const Graph& graph, const Runnable& code) {
   }
 }
 
-void expect_right(const Graph& graph, CompileOptions options = {}) {
+void expect_right(const Graph& graph, const CompileOptions& options = {}) {
   SCOPED_TRACE(graph.name());
   const FakeCuda cuda;
   GpuBacking backing;
-  options.device = cuda.device().value();
-  Compilation code(graph, card(), options);
+  CompileOptions on_device = options;
+  on_device.device = cuda.device().value();
+  Compilation code(graph, card(), on_device);
   const Status added = backing.add(cuda, *code.program().value(), card());
   ASSERT_TRUE(added.ok()) << added.error().to_string();
   const Result<std::shared_ptr<const Runnable>> runnable = code.runnable();
