@@ -11,10 +11,11 @@ namespace hone {
 
 const Votes& AskedCost::votes(uint64_t kernel, const std::shared_ptr<const KernelFacts>& facts,
                               const Schedule& schedule) {
-  std::deque<std::pair<Schedule, Votes>>& known = votes_[kernel];
-  for (const auto& [its, votes] : known)
+  Asked& asked = asked_[kernel];
+  for (const auto& [its, votes] : asked.votes)
     if (its == schedule) return votes;
-  return known.emplace_back(schedule, cost_.kernel(facts, threads_)->votes(schedule)).second;
+  if (asked.kernel == nullptr) asked.kernel = cost_.kernel(facts, threads_);
+  return asked.votes.emplace_back(schedule, asked.kernel->votes(schedule)).second;
 }
 
 void Launches::add(uint64_t kernel, std::shared_ptr<const KernelFacts> facts,

@@ -13,8 +13,8 @@ namespace hone {
 
 class PlanningFrame;
 
-// A Cost that may be wrong (Cost::sureness()), which is asked about each kernel with a schedule
-// once.
+// A Cost that may be wrong (Cost::sureness()), which looks at each kernel once, and is asked about
+// each of its schedules once.
 class AskedCost {
  public:
   AskedCost(const Cost& cost, int64_t threads) : cost_(cost), threads_(threads) {}
@@ -27,7 +27,11 @@ class AskedCost {
  private:
   const Cost& cost_;
   const int64_t threads_;
-  std::map<uint64_t, std::deque<std::pair<Schedule, Votes>>> votes_;  // by kernel
+  struct Asked {
+    std::unique_ptr<PricedKernel> kernel;
+    std::deque<std::pair<Schedule, Votes>> votes = {};
+  };
+  std::map<uint64_t, Asked> asked_;  // by kernel
 };
 
 // The launches of kernels that a part of a plan has: what two ways to plan it differ in.

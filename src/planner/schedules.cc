@@ -862,9 +862,10 @@ Result<Schedule> schedule_of(const KernelBody& body, const Choosers& choosers) {
   const Schedule usual = HONE_TRY(choosers.usual.choose(body))->schedule;
   if (choosers.learned == nullptr) return usual;
   const auto& facts = choosers.usual.known().facts(kernel_hash(body), [&] { return body; });
+  const Schedule& other = HONE_TRY(choosers.learned->choose(facts))->schedule;
+  if (other == usual) return usual;
   const auto priced = choosers.learned->cost().kernel(facts, choosers.usual.threads());
-  const Schedule& other = HONE_TRY(choosers.learned->choose(body))->schedule;
-  return other != usual && priced->is_surely_cheaper(other, usual) ? other : usual;
+  return priced->is_surely_cheaper(other, usual) ? other : usual;
 }
 
 }  // namespace

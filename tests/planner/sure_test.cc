@@ -59,6 +59,7 @@ class Fears : public Cost {
     const bool is_feared = says_.of(facts->body);
     const bool is_unsure = says_.unsure_of != nullptr ? says_.unsure_of(facts->body) : is_feared;
     const uint64_t hash = kernel_hash(facts->body);
+    ++looked_at_[hash];
     return std::make_unique<Kernel>(analytic_.kernel(std::move(facts), threads),
                                     is_feared ? says_.times : 1, is_unsure ? says_.apart : 1,
                                     [this, hash](const Schedule& schedule) {
@@ -67,6 +68,8 @@ class Fears : public Cost {
   }
   // How often votes about a kernel with a schedule were asked for.
   const std::map<std::string, int>& asked() const { return asked_; }
+  // How often a kernel was looked at, by hash.
+  const std::map<uint64_t, int>& looked_at() const { return looked_at_; }
   double copy(double bytes) const override { return analytic_.copy(bytes); }
   double command() const override { return analytic_.command(); }
   const Cost* baseline() const override { return &analytic_; }
@@ -97,6 +100,7 @@ class Fears : public Cost {
   const Says says_;
   const AnalyticCost analytic_;
   mutable std::map<std::string, int> asked_;
+  mutable std::map<uint64_t, int> looked_at_;
 };
 
 Plan plan_by(const Cost& cost, const Graph& of = graph()) {
@@ -229,6 +233,18 @@ TEST(SurePlans, AskAboutAKernelWithAScheduleOnce) {
     EXPECT_GT(cost.asked().size(), 1U);
     for (const auto& [kernel, times] : cost.asked()) EXPECT_EQ(times, 1) << kernel;
   }
+}
+
+// To choose its schedule, to compare this with the usual one, and to compare kernels. Looking at a
+// kernel takes as long as pricing many schedules.
+TEST(SurePlans, LookAtAKernelThreeTimesAtMost) {
+  for (const Graph& of : {graph(), convs()})
+    for (const double times : {1.0, 10.0}) {
+      const Fears cost({.times = times});
+      plan_by(cost, of);
+      EXPECT_GT(cost.looked_at().size(), 1U);
+      for (const auto& [kernel, looked_at] : cost.looked_at()) EXPECT_LE(looked_at, 3) << kernel;
+    }
 }
 
 TEST(SurePlans, AreTheSameEachTime) {
