@@ -19,8 +19,7 @@ std::shared_ptr<const KernelModel> known_model(const Target& target) {
   return found.ok() && *found ? (*found)->model : nullptr;  // a damaged one is not used for plans
 }
 
-// A model of whole plans has learned by the prices that were. Both sides of the race of whole
-// models plan without it.
+// A model of whole plans has learned by the prices that were.
 void tell_of_plans(const Target& target, Console& console) {
   std::shared_ptr<const Cost> cost = user_prices().cost(target, [](std::string_view) {});
   if (cost == nullptr) cost = std::make_shared<AnalyticCost>(target);
@@ -32,15 +31,16 @@ void tell_of_plans(const Target& target, Console& console) {
 Status keep(const Calibration& calibration, const Target& target, const std::string& output,
             Console& console) {
   if (!output.empty()) return write_text(output, print(calibration.prices, target.name), console);
+  if (!calibration.is_better()) {
+    console.say("prices stay as they are: the fitted ones are not better");
+    return {};
+  }
   if (calibration.adapted) {
     HONE_TRY(user_prices().keep(target, *calibration.adapted));
     console.note("wrote {}; commands that plan for this target use it from now on",
                  HONE_TRY(user_prices().model_file(target)));
   }
-  if (calibration.is_default()) {
-    console.say("the default prices stay: the fitted ones are not better");
-    return user_prices().drop_fitted(target);
-  }
+  if (calibration.is_default()) return user_prices().drop_fitted(target);
   HONE_TRY(user_prices().keep(target, calibration.prices));
   console.note("wrote {}; commands that plan for this target use it from now on",
                HONE_TRY(user_prices().fitted_file(target)));
@@ -66,7 +66,10 @@ Status cmd_calibrate(const Arguments& arguments, Console& console) {
   options.log = log.log.get();
   options.version = HONE_VERSION;
   options.cancel = &console.cancel();
-  if (output.empty()) options.model = known_model(target);  // a file has coefficients alone
+  if (output.empty()) {  // a file has coefficients alone
+    options.model = known_model(target);
+    options.used = user_prices().cost(target, [](std::string_view) {});
+  }
   options.told = [&](std::string_view line) { console.say(line); };
   const Calibration calibration = HONE_TRY(calibrate(target, options));
   if (output != "-") console.write(calibration_text(calibration));

@@ -468,7 +468,7 @@ constexpr Command kCommands[] = {
          "times, before and after. Last layers of a learned price move, too, if that is better "
          "for kernels that are left out. Then whole models that no price was fitted to run in "
          "turns under the plans of both prices. The fitted prices are kept if some models are "
-         "surely faster by them and none is surely slower. Otherwise the default prices stay. "
+         "surely faster by them and none is surely slower. Otherwise prices stay as they are. "
          "Commands that plan for this target use the kept prices, and say so. Measurements of "
          "earlier calls are used again. The file is in $HONE_PRICES, or in the folder "
          "hone/prices of $XDG_DATA_HOME, which is ~/.local/share by default (docs/cost.md).",

@@ -15,7 +15,7 @@ std::string gain_text(const Duel& times) {
 std::string race_text(const Calibration& calibration) {
   if (!calibration.race) return "";
   const PriceRace& race = *calibration.race;
-  TextTable table("llrr", {"whole models", "as fast as by default prices", "default", "fitted"});
+  TextTable table("llrr", {"whole models", "as fast as before", "before", "fitted"});
   for (const RacedModel& model : race.models) {
     if (!model.duel)
       table.add_row({model.name, "the same plan", "", ""});
@@ -29,10 +29,9 @@ std::string race_text(const Calibration& calibration) {
   if (race.all) table.add_row({"geometric mean", gain_text(*race.all), "", ""});
   std::string text = table.to_string();
 
-  const std::string why_not = race.why_not();
-  return text + (why_not.empty()
+  return text + (calibration.is_better()
                      ? "the fitted prices are kept: whole models are surely faster by them\n"
-                     : fmt::format("the fitted prices are not kept: {}\n", why_not));
+                     : fmt::format("the fitted prices are not kept: {}\n", race.why_not()));
 }
 
 }  // namespace

@@ -31,6 +31,12 @@ PriceCheck check_of(std::span<const TimedKernel> kernels, const Target& target, 
   return check;
 }
 
+// Without a model of whole plans.
+std::string version_of_prices(const Cost& cost) {
+  return cost.learned() == nullptr ? cost.version()
+                                   : std::string(cost.learned()->version_of_prices());
+}
+
 class Calibrator {
  public:
   Calibrator(const Target& target, const CalibrateOptions& options)
@@ -150,18 +156,19 @@ class Calibrator {
 
   // Whole models have the last word: the fit sees kernels alone.
   Status race() {
-    if (result_.fitted == Prices() && !result_.adapted) return {};
     const auto adapted =
         result_.adapted ? std::make_shared<const KernelModel>(*result_.adapted) : options_.model;
-    result_.decide_by(
-        HONE_TRY(race_prices(options_.held_back, target_, planning(Prices(), options_.model),
-                             planning(result_.fitted, adapted),
-                             {.seconds = budget_.left(),
-                              .threads = options_.threads,
-                              .cancel = options_.cancel,
-                              .told = options_.told,
-                              .timer = options_.timer,
-                              .now = options_.now})));
+    const std::shared_ptr<const Cost> found = planning(result_.fitted, adapted);
+    const std::shared_ptr<const Cost> used =
+        options_.used ? options_.used : planning(Prices(), options_.model);
+    if (version_of_prices(*used) == version_of_prices(*found)) return {};  // nothing new
+    result_.decide_by( HONE_TRY(race_prices(options_.held_back, target_, used, found,
+                                            {.seconds = budget_.left(),
+                                             .threads = options_.threads,
+                                             .cancel = options_.cancel,
+                                             .told = options_.told,
+                                             .timer = options_.timer,
+                                             .now = options_.now})));
     return {};
   }
 
@@ -177,7 +184,7 @@ class Calibrator {
 
 void Calibration::decide_by(PriceRace of_both) {
   race = std::move(of_both);
-  if (race->why_not().empty())
+  if (is_better())
     prices = fitted;
   else
     adapted.reset();

@@ -28,6 +28,9 @@ struct CalibrateOptions {
   std::function<void(std::string_view)> told = {};  // a line for each kernel and model
   // The learned price that plans are chosen by, of the target; null: by the formula alone.
   std::shared_ptr<const KernelModel> model = nullptr;
+  // Plans are made by this so far: with the prices of an earlier call, and with a model of whole
+  // plans. New prices have to make faster ones. Null: default coefficients beside the model.
+  std::shared_ptr<const Cost> used = nullptr;
   std::vector<HeldBackModel> held_back = held_back_models();  // that decide about the fit
   PlanTimer timer = duel;                                     // of PriceRaceOptions
   SecondsClock now = steady_seconds;
@@ -42,7 +45,7 @@ struct PriceCheck {
 };
 
 struct Calibration {
-  Prices prices = {};  // the defaults, unless whole models are surely faster by the fitted ones
+  Prices prices = {};  // the fitted ones if whole models are surely faster by them, else defaults
   Prices fitted = {};
   // The learned price with layers that the measurements have moved; none: nothing was better for
   // kernels that were left out, or whole models are not surely faster.
@@ -57,6 +60,8 @@ struct Calibration {
   std::optional<Error> unwritten = {};  // why the log does not have all that was measured
   double seconds = 0;
   bool is_default() const { return prices == Prices(); }
+  // Else what counted before goes on to count.
+  bool is_better() const { return race && race->why_not().empty(); }
   // Plans of whole models decide: fitted and adapted prices count if they are surely faster by
   // them, else neither do.
   void decide_by(PriceRace of_both);

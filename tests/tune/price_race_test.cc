@@ -239,6 +239,24 @@ TEST(Calibrate, AFitIsKeptOnlyIfWholeModelsAreFasterByIt) {
   }
 }
 
+// New prices race those that count so far, of an earlier call or with a model of whole plans: they
+// may be new though they are the default ones.
+TEST(Calibrate, RacesThePricesThatCountedBefore) {
+  HONE_ONE_RUN_OF(5);
+  for (const double ratio : {1.3, 0.8}) {
+    int duels = 0;
+    CalibrateOptions options;
+    options.seconds = 2;
+    options.held_back = {tiny_models()[1]};
+    options.timer = timer_of(ratio, duels);
+    options.used = std::make_shared<TrustedPrice>(target(), TrustedPrice::Says{.is_misled = true});
+    const Calibration calibration = calibrate(target(), options).value();
+    EXPECT_EQ(duels, 1);  // plans by these are surely others
+    EXPECT_EQ(calibration.is_better(), ratio < 1);
+    EXPECT_EQ(calibration.prices, ratio < 1 ? calibration.fitted : Prices());
+  }
+}
+
 TEST(PriceRace, HeldBackModelsCanBeBuilt) {
   EXPECT_GE(held_back_models().size(), 3U);
   for (const HeldBackModel& model : held_back_models()) {
