@@ -193,9 +193,13 @@ Status eval_plans(const Arguments& arguments, Console& console, Findings& to) {
   const auto note = [&](std::string_view line) { console.note("{}", line); };
   const std::optional<KnownModel> known = HONE_TRY(user_prices().model(target));
   const bool is_own = known && !known->is_shipped;
-  const std::optional<KnownModel> shipped = HONE_TRY(KnownPrices({}, true).model(target));
+  std::optional<KnownModel> general;
+  if (arguments.given("model"))
+    general = HONE_TRY(kernel_model_in(arguments.text("model"), target));
+  else
+    general = HONE_TRY(KnownPrices({}, true).model(target));
   std::shared_ptr<const Cost> learned, own;
-  if (shipped) learned = learned_cost(target, *shipped, nullptr);
+  if (general) learned = learned_cost(target, *general, nullptr);
   own = is_own ? learned_cost(target, *known, nullptr) : user_prices().analytic(target, note);
   const std::vector<PlanGains> all = {
       HONE_TRY(gains_by("learned", models, target, learned, options)),
@@ -212,6 +216,8 @@ Status eval_plans(const Arguments& arguments, Console& console, Findings& to) {
 Status cmd_eval_price(const Arguments& arguments, Console& console) {
   if (!arguments.given("SET") && !arguments.given("plans"))
     return usage_error("name data sets, or models with --plans");
+  if (arguments.given("model") && !arguments.given("plans"))
+    return usage_error("--model is of plans").with_hint("name models with --plans");
   for (const std::string_view option : {"on", "without-target"})
     if (arguments.given(option) && !arguments.given("SET"))
       return usage_error("--{} is of trials on data sets", option).with_hint("name a data set");

@@ -15,7 +15,7 @@
 #include "cli/programs.h"
 #include "cost/analytic.h"
 #include "cost/learned_cost.h"
-#include "cost/shipped_models.h"
+#include "cost/shipped_model.h"
 #include "lab/data/configured_graph.h"
 #include "learn/fit_gpu_model.h"
 #include "report/data_set_text.h"
@@ -92,29 +92,14 @@ Result<std::vector<KernelSample>> part_of(const KernelData& data, const std::str
   return kernels;
 }
 
-// The measurements of a budget are too few to begin with nothing. So this takes the model that
-// comes with hone and fits them best.
-Result<std::optional<KernelModel>> start_by(const KernelData& data, Console& console) {
-  const std::vector<ShippedModel> starts = shipped_starts_for(data.target);
-  std::vector<KernelModel> models;
-  for (const ShippedModel& shipped : starts)
-    models.push_back(HONE_TRY(parse_kernel_model(shipped.file, shipped.name)));
-  const KernelModel* const best = best_start(models, data);
-  if (best == nullptr) return std::optional<KernelModel>();
-  console.say(fmt::format("networks begin with those of {}{}", starts[best - models.data()].name,
-                          models.size() > 1 ? ", which order the measurements best" : ""));
-  return std::optional(*best);
-}
-
-// The start of networks: a file, or the name of a model that comes with hone. None: random
-// numbers.
+// The start of networks: a file, or the model that comes with hone. None: random numbers. The
+// measurements of a budget are too few to begin with these.
 Result<std::optional<KernelModel>> start_model(const Arguments& arguments, const KernelData& data,
                                                Console& console) {
   const std::string word = arguments.text("from");
-  if (word.empty() && arguments.given("budget")) return start_by(data, console);
-  if (const ShippedModel* const shipped = find_shipped_model(word); shipped != nullptr) {
-    console.say(fmt::format("networks begin with those of {}", shipped->name));
-    return std::optional(HONE_TRY(parse_kernel_model(shipped->file, shipped->name)));
+  if (word == kShippedModel || (word.empty() && arguments.given("budget"))) {
+    console.say("networks begin with those of the model that comes with hone");
+    return std::optional(HONE_TRY(shipped_model_on(data.probe ? *data.probe : data.target)));
   }
   if (word.empty() || word == "none") return std::optional<KernelModel>();
   KernelModel model = HONE_TRY(read_kernel_model(word));

@@ -212,10 +212,29 @@ Finding prices_here(const Target& target, const Arguments& arguments) {
   return finding;
 }
 
+// How well the model knows this processor.
+Finding learned_prices(const KnownModel& known) {
+  const KernelModel& model = *known.model;
+  Finding finding = {.name = "prices", .text = "learned, " + known.place};
+  if (!model.knows_processor()) {
+    finding.text +=
+        ", from other processors: choices of the formula stay where others are not sure";
+    finding.state = State::note;
+    finding.way_out = "'hone train cost --budget 15m' learns from kernels of this processor";
+    return finding;
+  }
+  finding.text +=
+      fmt::format(", from {} kernels of this processor", std::min(model.own, model.kernels.size()));
+  if (const RegretBound* bound = model.bound_of(""))
+    finding.text += fmt::format("; for nine of ten the first by price is at most {:.0f} % slower",
+                                100 * bound->slower[0]);
+  return finding;
+}
+
 Finding prices(const Target& target) {
   const KnownPrices known = user_prices();
   const Result<std::optional<KnownModel>> model = known.model(target);
-  if (model.ok() && *model) return {.name = "prices", .text = "learned, " + (*model)->place};
+  if (model.ok() && *model) return learned_prices(**model);
   if (!model.ok()) return from_error("prices", model.error(), "the learned ones are not used");
   const Result<std::optional<FittedFile>> fitted = known.fitted(target);
   if (fitted.ok() && *fitted) return {.name = "prices", .text = "fitted, " + (*fitted)->file};

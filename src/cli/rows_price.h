@@ -40,6 +40,12 @@ inline constexpr Option kEvalPriceOwn[] = {
      .value = "MODEL",
      .doc = "measure the default plans of this model here, on one thread: a file or zoo:NAME",
      .repeats = true},
+    {.name = "model",
+     .take = Take::file,
+     .value = "FILE",
+     .doc =
+         "plan by the learned price of this file, in place of the one that comes with hone, with "
+         "--plans"},
     {.name = "seconds",
      .take = Take::integer,
      .value = "S",

@@ -75,9 +75,9 @@ inline constexpr Option kTrainCostOwn[] = {
     {.name = "from",
      .take = Take::file,
      .value = "MODEL",
-     .doc = "begin with the networks of this model, which may be of another target: a file, or one "
-            "that comes with hone, such as zen4-avx512; none: random numbers. The default with "
-            "--budget is the model of hone for these instructions that fits the measurements best"},
+     .doc = "begin with the networks of this model, which may be of another target: a file, "
+            "shipped (the one that comes with hone; the default with --budget), or none (random "
+            "numbers)"},
     {.name = "split",
      .take = Take::file,
      .value = "FILE",
@@ -91,7 +91,7 @@ inline constexpr Example kTrainCostExamples[] = {
     {"hone train cost --budget 15m", "a machine that hone has no model of"},
     {"hone train cost set", "commands that plan use the model from then on"},
     {"hone train cost set -o my.model", "a file, for --cost"},
-    {"hone train cost set --from zen4-avx512", "from little data of another machine"},
+    {"hone train cost set --from shipped", "from little data of another machine"},
     {"hone train cost zen3.set xeon.set -o all.model", "a model for all processors"}};
 inline constexpr Option kGraphNetwork[] = {
     {.name = "passing",

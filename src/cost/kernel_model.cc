@@ -14,7 +14,7 @@ namespace hone {
 namespace {
 
 constexpr std::string_view kFormat = "hone kernel model 4";
-constexpr std::string_view kFormatOfSeveral = "hone model of several processors 1";
+constexpr std::string_view kFormatOfSeveral = "hone model of several processors 2";
 constexpr size_t kMaxMembers = 64, kMaxWidth = 1024, kMaxKernels = 1 << 16;
 
 constexpr size_t kMaxTargets = 1024;
@@ -26,19 +26,10 @@ constexpr int64_t kAll = kFeatures, kOfKernel = kKernelFeatures, kOfTarget = kTa
 class Writer {
  public:
   Safetensors run(const KernelModel& model) {
-    for (size_t m = 0; m < model.members.size(); ++m) {
-      const ModelMember& member = model.members[m];
-      const auto width1 = static_cast<int64_t>(model.width1);
-      const auto width2 = static_cast<int64_t>(model.width2);
-      const std::string name = fmt::format("member{}/", m);
-      add(name + "input", {kAll, width1}, member.input);
-      add(name + "bias1", {width1}, member.bias1);
-      add(name + "middle", {width1, width2}, member.middle);
-      add(name + "bias2", {width2}, member.bias2);
-      add(name + "output", {width2}, member.output);
-      add(name + "bias3", {1}, std::span(&member.bias3, 1));
-      if (model.is_of_several()) add(name + "target", {kOfTarget, width1}, member.target);
-    }
+    add_members("", model, model.members);
+    for (size_t m = 0; m < model.members.size() && model.is_of_several(); ++m)
+      add(fmt::format("member{}/target", m), {kOfTarget, static_cast<int64_t>(model.width1)},
+          model.members[m].target);
     add("low", {kAll}, model.low);
     add("high", {kAll}, model.high);
     add("kernels/mean", {kOfKernel}, model.mean);
@@ -48,7 +39,7 @@ class Writer {
     const auto count = static_cast<int64_t>(model.kernels.size());
     add("kernels", {count, kOfKernel}, kernels);
     add("kernels/priced", {count}, model.priced);
-    if (model.is_of_several()) add_processors(model.processors);
+    if (model.is_of_several()) add_processors(model);
     auto& metadata = content_.metadata;
     metadata["format"] = model.is_of_several() ? kFormatOfSeveral : kFormat;
     metadata["features"] = feature_version();
@@ -72,6 +63,22 @@ class Writer {
  private:
   void add(std::string name, std::initializer_list<Dim> dims, std::span<const float> values) {
     add_numbers(content_, std::move(name), dims, values);
+  }
+
+  void add_members(std::string_view prefix, const KernelModel& model,
+                   std::span<const ModelMember> members) {
+    const auto width1 = static_cast<int64_t>(model.width1);
+    const auto width2 = static_cast<int64_t>(model.width2);
+    for (size_t m = 0; m < members.size(); ++m) {
+      const ModelMember& member = members[m];
+      const std::string name = fmt::format("{}member{}/", prefix, m);
+      add(name + "input", {kAll, width1}, member.input);
+      add(name + "bias1", {width1}, member.bias1);
+      add(name + "middle", {width1, width2}, member.middle);
+      add(name + "bias2", {width2}, member.bias2);
+      add(name + "output", {width2}, member.output);
+      add(name + "bias3", {1}, std::span(&member.bias3, 1));
+    }
   }
 
   static std::string text_of(std::span<const RegretBound> bounds) {
@@ -99,7 +106,8 @@ class Writer {
     add_trust(prefix, trust.reach, trust.lead, trust.levels, trust.bounds);
   }
 
-  void add_processors(const ModelProcessors& processors) {
+  void add_processors(const KernelModel& model) {
+    const ModelProcessors& processors = model.processors;
     std::vector<std::string> lines;
     std::vector<float> features;
     auto& metadata = content_.metadata;
@@ -110,6 +118,7 @@ class Writer {
       features.insert(features.end(), each.features.all().begin(), each.features.all().end());
       metadata[prefix + "prices"] = print(each.prices, each.name);
       add_trust(prefix, each.trust);
+      add_members(prefix, model, each.members);
     }
     add("targets", {std::ssize(processors.targets), kOfTarget}, features);
     add("targets/low", {kOfTarget}, processors.low.all());
@@ -279,25 +288,37 @@ class Reader : private ModelFields {
       return bad_input("widths of {} and {} are outside of 1..{}", width1, width2, kMaxWidth);
     model_.width1 = static_cast<size_t>(width1);
     model_.width2 = static_cast<size_t>(width2);
-    const auto copied = [](std::span<const float> numbers) {
-      return std::vector<float>(numbers.begin(), numbers.end());
-    };
-    for (size_t m = 0; content_.find(fmt::format("member{}/input", m)) != nullptr; ++m) {
+    model_.members = HONE_TRY(members(""));
+    for (size_t m = 0; m < model_.members.size() && model_.is_of_several(); ++m)
+      model_.members[m].target =
+          copied(HONE_TRY(numbers(fmt::format("member{}/target", m), {kOfTarget, width1})));
+    for (size_t t = 0; t < model_.processors.targets.size(); ++t)
+      model_.processors.targets[t].members = HONE_TRY(members(fmt::format("processor{}/", t)));
+    return {};
+  }
+
+  static std::vector<float> copied(std::span<const float> numbers) {
+    return {numbers.begin(), numbers.end()};
+  }
+
+  // The networks whose tensors' names begin with the prefix.
+  Result<std::vector<ModelMember>> members(const std::string& prefix) const {
+    const auto width1 = static_cast<int64_t>(model_.width1);
+    const auto width2 = static_cast<int64_t>(model_.width2);
+    std::vector<ModelMember> members;
+    for (size_t m = 0; content_.find(fmt::format("{}member{}/input", prefix, m)) != nullptr; ++m) {
       if (m == kMaxMembers) return over_limit("more than {} networks", kMaxMembers);
-      const std::string name = fmt::format("member{}/", m);
-      ModelMember member;
+      const std::string name = fmt::format("{}member{}/", prefix, m);
+      ModelMember& member = members.emplace_back();
       member.input = copied(HONE_TRY(numbers(name + "input", {kAll, width1})));
       member.bias1 = copied(HONE_TRY(numbers(name + "bias1", {width1})));
       member.middle = copied(HONE_TRY(numbers(name + "middle", {width1, width2})));
       member.bias2 = copied(HONE_TRY(numbers(name + "bias2", {width2})));
       member.output = copied(HONE_TRY(numbers(name + "output", {width2})));
       member.bias3 = HONE_TRY(numbers(name + "bias3", {1}))[0];
-      if (model_.is_of_several())
-        member.target = copied(HONE_TRY(numbers(name + "target", {kOfTarget, width1})));
-      model_.members.push_back(std::move(member));
     }
-    if (model_.members.empty()) return bad_input("the file has no network");
-    return {};
+    if (members.empty()) return bad_input("the file has no network '{}member0'", prefix);
+    return members;
   }
 
   // The kernels that were measured on the processor, if not all were.
@@ -377,12 +398,22 @@ double KernelModel::least_distance(const Features& of_kernel, size_t first, size
   std::array<float, kKernelFeatures> at;
   for (size_t f = 0; f < kKernelFeatures; ++f)
     at[f] = (of_kernel.all()[f] - mean[f]) / std::max(deviation[f], 1e-6F);
+  // A planner asks about each new kernel, and a model knows thousands: side by side.
+  constexpr size_t kSums = 4;
   float least = std::numeric_limits<float>::infinity();
   for (size_t k = first; k < last; ++k) {
-    float sum = 0;
-    for (size_t f = 0; f < kKernelFeatures; ++f)
-      sum += (at[f] - kernels[k][f]) * (at[f] - kernels[k][f]);
-    least = std::min(least, sum);
+    std::array<float, kSums> sums = {};
+    size_t f = 0;
+    for (; f + kSums <= kKernelFeatures; f += kSums)
+      for (size_t i = 0; i < kSums; ++i) {
+        const float off = at[f + i] - kernels[k][f + i];
+        sums[i] += off * off;
+      }
+    for (; f < kKernelFeatures; ++f) {
+      const float off = at[f] - kernels[k][f];
+      sums[f % kSums] += off * off;
+    }
+    least = std::min(least, (sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
   return std::sqrt(static_cast<double>(least));
 }
@@ -453,17 +484,20 @@ Result<KernelModel> model_on(KernelModel model, const Target& target, const Pric
   HONE_TRY(check_is_for(model, target));
   if (!model.is_of_several()) return model;
   const ModelTarget* const known = model.find_target(target);
-  add_to_biases(model, known != nullptr ? known->features : target_features(target));
   model.own = 0;
   if (known != nullptr) {
+    model.members = known->members;
     model.prices = known->prices;
     trust(model, known->trust);
     model.own = static_cast<size_t>(known->kernels);
     for (const ModelTarget* at = model.processors.targets.data(); at != known; ++at)
       model.first_own += static_cast<size_t>(at->kernels);
-  } else if (fitted != nullptr) {
-    model.prices = *fitted;
-    trust(model, model.processors.fitted);
+  } else {
+    add_to_biases(model, target_features(target));
+    if (fitted != nullptr) {
+      model.prices = *fitted;
+      trust(model, model.processors.fitted);
+    }
   }
   model.target = target.name;
   model.fingerprint = fingerprint(target);

@@ -58,7 +58,8 @@ struct ModelTrust {
   bool operator==(const ModelTrust&) const = default;
 };
 
-// A target that a model of several processors has learned from.
+// A target that a model of several processors has learned from. Its networks are the common ones
+// that have gone on with its own kernels: these alone say what no feature of a target does.
 struct ModelTarget {
   std::string name;
   uint64_t fingerprint = 0;
@@ -66,6 +67,7 @@ struct ModelTarget {
   TargetFeatures features;  // all of them are numbers
   Prices prices;            // that are fitted to its kernels
   ModelTrust trust;
+  std::vector<ModelMember> members;  // for it alone, so that none has ModelMember::target
   int64_t kernels = 0;  // of KernelModel::kernels: those of one target come after another's
   bool operator==(const ModelTarget&) const = default;
 };
@@ -130,6 +132,8 @@ struct KernelModel {
   double level(std::string_view kind) const;  // 0: there is none
   // How far a kernel is from the nearest one; the first kKernelFeatures count.
   double distance(const Features& of_kernel) const;
+  // True if some of its kernels were measured on this processor.
+  bool knows_processor() const { return own > 0; }
   // True if it has learned from the kernel on this processor.
   bool has_learned_from(const Features& of_kernel) const;
   // The bound of the kind, or of all; null: there is none.
@@ -150,10 +154,11 @@ Result<KernelModel> read_kernel_model(const std::filesystem::path& path);
 Result<KernelModel> parse_kernel_model(std::span<const std::byte> file, std::string_view where);
 // If it is for another target, the error says why its answers do not count here.
 Status check_is_for(const KernelModel& model, const Target& target);
-// A model of several processors as one of this target: features of the target become part of the
-// first layers' biases, so that pricing takes no longer. Features outside of what was seen count as
-// the nearest inside. Prices of a processor that it has not seen are those that were fitted there;
-// null: the default ones. Another model is checked by check_is_for().
+// A model of several processors as one of this target. A target that it has learned from has its
+// own networks. For another one features of the target become part of the first layers' biases, so
+// that pricing takes no longer. Features outside of what was seen count as the nearest inside.
+// Prices of a processor that it has not seen are those that were fitted there; null: the default
+// ones. Another model is checked by check_is_for().
 Result<KernelModel> model_on(KernelModel model, const Target& target,
                              const Prices* fitted = nullptr);
 

@@ -78,6 +78,7 @@ std::string print(const ProgramSplit& split) {
 std::string_view family_of(std::string_view program) {
   consume_prefix(program, "zoo:");
   if (program.find(':') != std::string_view::npos) return program;
+  program = program.substr(program.rfind('/') + 1);
   program = program.substr(0, program.find(','));
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   size_t end = 0;

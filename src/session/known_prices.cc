@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "cost/analytic.h"
 #include "cost/learned_cost.h"
-#include "cost/shipped_models.h"
+#include "cost/shipped_model.h"
 #include "target/fingerprint.h"
 #include "target/presets.h"
 
@@ -53,13 +53,16 @@ Result<std::optional<KnownModel>> KnownPrices::model(const Target& target) const
   if (folder_)
     if (const std::string file = HONE_TRY(model_file(target)); fs::exists(file, failed))
       return std::optional(HONE_TRY(kernel_model_in(file, target)));
-  if (!takes_shipped_) return std::optional<KnownModel>();
-  std::optional<KernelModel> shipped = HONE_TRY(shipped_model_of(target));
-  if (!shipped) return std::optional<KnownModel>();
+  if (!takes_shipped_ || target.gpu) return std::optional<KnownModel>();
+  const Result<std::optional<FittedFile>> fitted = this->fitted(target);  // a damaged one: none
+  const bool has_fitted = fitted.ok() && *fitted;
+  KernelModel shipped =
+      HONE_TRY(shipped_model_on(target, has_fitted ? &(*fitted)->prices : nullptr));
+  if (!shipped.knows_processor() && shipped.lead >= kNoLead) return std::optional<KnownModel>();
   return std::optional(
       KnownModel{.place = "shipped with hone",
                  .is_shipped = true,
-                 .model = std::make_shared<const KernelModel>(*std::move(shipped))});
+                 .model = std::make_shared<const KernelModel>(std::move(shipped))});
 }
 
 Result<std::shared_ptr<const PlanModel>> KnownPrices::plans(const Target& target,

@@ -17,7 +17,7 @@
 
 // The prices that hone has of a target. 'hone calibrate' fits prices, 'hone train cost' learns a
 // model and 'hone system calibrate' measures messages; a folder has a file of each per target. hone
-// ships some models, too.
+// ships a model, too.
 
 namespace hone {
 
@@ -39,8 +39,8 @@ struct PriceLabels {
 
 class KnownPrices {
  public:
-  // No folder: nothing is kept. A folder that the user has named holds all that counts, so that no
-  // shipped model does.
+  // No folder: nothing is kept. A folder that the user has named holds all that counts, so that the
+  // shipped model does not.
   // `sureness` is that of learned prices (LearnedCost).
   KnownPrices(std::optional<std::filesystem::path> folder, bool takes_shipped,
               double sureness = kUsualSureness)
@@ -48,8 +48,9 @@ class KnownPrices {
 
   // None: there is no such file. Errors: it is damaged, or of another target.
   Result<std::optional<FittedFile>> fitted(const Target& target) const;
-  // The file's model, else the one that hone ships for this kind of processor. Errors: the file is
-  // damaged, of another target or other features.
+  // The file's model, else the one that hone ships, beside the fitted prices if it has not learned
+  // from the processor. None: nor have its choices gained anything on processors that it was to
+  // know nothing of. Errors: the file is damaged, of another target or other features.
   Result<std::optional<KnownModel>> model(const Target& target) const;
   // The user's model of whole plans, for these prices. Null: the file does not exist. Errors: it
   // is damaged, of another target or of other prices.

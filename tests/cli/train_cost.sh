@@ -86,7 +86,7 @@ if in_share 2 3; then
   never cmp -s my.model again.model
   train -o none.model --from none >out 2>err
   cmp my.model none.model
-  train -o shipped.model --from zen4-avx2 >out 2>err
+  train -o shipped.model --from shipped >out 2>err
   contains "2 networks for"
   fails 3 "missing.model" train cost set -o x.model --from missing.model
   fails 3 "a.split" train cost set -o x.model --from a.split
@@ -99,6 +99,7 @@ fails 3 "of one processor" train cost set set -o x.model --members 2 --epochs 1
 fails 2 "name data sets, or models with --plans" eval price
 fails 2 "--on is of trials on data sets" eval price --plans zoo:mlp,size=tiny --on set
 fails 3 "missing" eval price missing
+fails 2 "--model is of plans" eval price set --model my.model
 fails 3 "of one processor" eval price set --parts 2 --members 2 --epochs 1
 if ! command -v xz >/dev/null; then
   echo "there is no xz: the sets of other processors are not unpacked"
@@ -119,6 +120,8 @@ elif in_share 1 3; then
   contains "^a processor left out: no trial"
   contains "^all .*analytic"
   grep -q '"family"' left.json
+  "$HONE" eval price --plans zoo:mlp,size=tiny --seconds 1 --tuned 0 --model both.model >out 2>err
+  contains "^zoo:mlp,size=tiny +[0-9.]+ +"
   fails 3 "'AMD EPYC, 32.0 KiB, 512.0 KiB' is one of the processors that models learn from" \
     eval price zen3.set xeon.set --on zen3.set
 fi

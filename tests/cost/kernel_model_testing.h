@@ -45,7 +45,7 @@ inline KernelModel random_model(const Target& target, uint64_t seed) {
   return model;
 }
 
-// The same of two processors, neither of which is the target.
+// The same of two processors, neither of which is the target. Each has networks of its own.
 inline KernelModel random_model_of_several(const Target& target, uint64_t seed) {
   KernelModel model = random_model(target, seed);
   model.target = "any processor";
@@ -63,6 +63,7 @@ inline KernelModel random_model_of_several(const Target& target, uint64_t seed) 
     at.fingerprint = fingerprint(other);
     at.core = core_fingerprint(other);
     for (float& each : at.features.all()) each = static_cast<float>(t) + 2;
+    at.members = random_model(target, seed + 2 + t).members;
   }
   for (float& each : processors.low.all()) each = 2;
   for (float& each : processors.high.all()) each = 3;

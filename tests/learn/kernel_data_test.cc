@@ -327,6 +327,7 @@ TEST(ProgramSplit, AtRandomKeepsFamiliesTogether) {
   EXPECT_EQ(family_of("zoo:resnet18,size=tiny"), "resnet");
   EXPECT_EQ(family_of("random:2"), "random:2");
   EXPECT_EQ(family_of("3d.onnx"), "3d.onnx");
+  EXPECT_EQ(family_of("../models/bert_base.onnx"), family_of("zoo:bert_base"));
   std::set<std::string> tested;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const ProgramSplit split = random_split(programs, seed).value();

@@ -10,7 +10,6 @@
 #include "cache/compile_cache.h"
 #include "cost/analytic_kernel.h"
 #include "cost/learned_cost.h"
-#include "cost/shipped_models.h"
 #include "ir/reference/evaluate.h"
 #include "kernel/kernel_kind.h"
 #include "kernel/schedule_space.h"
@@ -482,28 +481,6 @@ TEST(JudgePrices, GivesIntervalsByStudentsT) {
   EXPECT_TRUE(std::isinf(interval_of(std::span(values).first(1)).half));
 }
 
-// On a machine that no model was trained on, what was measured says which one fits.
-TEST(TrainKernelModel, BeginsWithTheModelThatFitsWhatWasMeasured) {
-  std::vector<KernelModel> models;
-  for (const std::string_view name : {"zen3-avx2", "zen4-avx2", "xeon-avx512", "zen4-avx512"}) {
-    const ShippedModel* const shipped = find_shipped_model(name);
-    ASSERT_NE(shipped, nullptr) << name;
-    models.push_back(parse_kernel_model(shipped->file, shipped->name).value());
-  }
-  KernelData data;
-  data.target = target();
-  data.kernels = samples();
-  for (const KernelModel& model : models) {
-    const LearnedCost machine(target(), std::make_shared<const KernelModel>(model));
-    for (KernelSample& kernel : data.kernels) {
-      const auto priced = machine.kernel(kernel.timed.facts, 1);
-      priced->price(kernel.timed.schedules, INFINITY, kernel.timed.seconds);
-    }
-    EXPECT_EQ(best_start(models, data), &model) << &model - models.data();
-  }
-  EXPECT_EQ(best_start({}, data), nullptr);
-}
-
 // ---- Several processors -------------------------------------------------------------------------
 
 // Three that differ by name, caches and clock. A slower clock makes what lies apart cheaper.
@@ -562,8 +539,42 @@ TEST(TrainKernelModel, MakesOneModelOfSeveralProcessors) {
     EXPECT_EQ(each.kernels, std::ssize(sets()[0].kernels));
     EXPECT_FALSE(each.trust.levels.empty());
     kernels += each.kernels;
+    // Its own networks have gone on from the common ones.
+    EXPECT_EQ(each.members.size(), 2U);
+    EXPECT_NE(each.members[0].input, model.members[0].input);
+    EXPECT_TRUE(each.members[0].target.empty());
   }
   EXPECT_EQ(kernels, std::ssize(model.kernels));
+}
+
+// Two processors with the same features, one of which is quick at what lies apart: the common
+// networks cannot tell them apart.
+TEST(TrainKernelModel, NetworksOfAProcessorKnowWhatNoFeatureSays) {
+  std::vector<MeasuredSet> both = {sets()[0], sets()[0]};
+  both[1].target.cpu = both[1].processor.cpu = "another processor";
+  for (KernelSample& kernel : both[1].kernels) {
+    AnalyticKernel analytic(kernel.timed.facts, both[1].target, {}, 1);
+    for (size_t i = 0; i < kernel.timed.schedules.size(); ++i) {
+      Features features;
+      analytic.describe(kernel.timed.schedules[i], features);
+      kernel.timed.seconds[i] *= std::exp(-4 * double{features.reads_apart});
+    }
+  }
+  ModelTraining options = small();
+  options.own_rate = options.rate;
+  const KernelModel model = train_kernel_model(both, options).value();
+  for (const MeasuredSet& set : both) {
+    const KernelModel own = model_on(model, set.target).value();
+    Target unknown = set.target;
+    unknown.cpu = "a third one";
+    KernelModel common = own;
+    common.members = model_on(model, unknown).value().members;
+    const auto tau_of = [&](const KernelModel& by) {
+      const LearnedCost cost(set.target, std::make_shared<const KernelModel>(by));
+      return mean_of(judge_prices(set.kernels, cost, 1)).tau;
+    };
+    EXPECT_GT(tau_of(own), tau_of(common) + 0.02) << set.target.cpu;
+  }
 }
 
 // Bits are those of the seed, however many threads there are, and whatever ended training before.

@@ -103,19 +103,6 @@ MeanVerdict mean_of(std::span<const KernelVerdict> verdicts, std::string_view ki
   return mean;
 }
 
-const KernelModel* best_start(std::span<const KernelModel> models, const KernelData& data) {
-  const KernelModel* best = nullptr;
-  double most = -INFINITY;
-  for (const KernelModel& model : models) {
-    const LearnedCost cost(data.target, std::make_shared<const KernelModel>(model));
-    const double tau = mean_of(judge_prices(data.kernels, cost, data.threads)).tau;
-    if (tau <= most) continue;
-    most = tau;
-    best = &model;
-  }
-  return best;
-}
-
 PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, const Target& target) {
   PriceTrial trial;
   trial.model = std::move(model);

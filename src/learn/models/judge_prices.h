@@ -50,9 +50,6 @@ struct PriceTrial {
   std::vector<KernelVerdict> chosen;
   double seconds = 0;  // of training
 };
-// The model that orders the schedules of kernels best; networks begin with it. On a machine that
-// none of the models was trained on, measurements say which one fits. Null: there is none.
-const KernelModel* best_start(std::span<const KernelModel> models, const KernelData& data);
 
 // The model is of the target.
 PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, const Target& target);

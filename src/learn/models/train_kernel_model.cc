@@ -12,6 +12,7 @@
 #include "cost/learned_cost.h"
 #include "kernel/kernel_kind.h"
 #include "learn/models/member_training.h"
+#include "learn/models/model_trust.h"
 #include "learn/ranking.h"
 #include "learn/trainer.h"
 #include "target/fingerprint.h"
@@ -19,15 +20,10 @@
 namespace hone {
 namespace {
 
-constexpr int64_t kMostSlates = 2;     // of several sets: all processors count
-constexpr int64_t kLeastBounded = 20;  // kernels of a kind, for a bound of its own
-constexpr size_t kLeastPrograms = 2;   // that have a kind
-constexpr double kHolds = 0.9;         // of bounds
-constexpr double kLossesCount = 2;     // of choices, for one gain
-constexpr double kMostGain = 0.7;      // that one choice counts for: twice as fast
-constexpr size_t kLeastJudged = 9;     // kernels that a bound of nine in ten stands on
-constexpr double kPulled = 2;          // kernels of the mean that a kind's level is held to
-constexpr float kSlack = 0.05F;        // of a feature's range, on both sides
+constexpr int64_t kMostSlates = 2;    // of several sets: all processors count
+constexpr size_t kLeastPrograms = 2;  // that have a kind
+constexpr double kMostGain = 0.7;     // that one choice counts for: twice as fast
+constexpr float kSlack = 0.05F;       // of a feature's range, on both sides
 
 std::string_view kind_of(const KernelSample& kernel) {
   return kernel_kind(*kernel.timed.facts, Algorithm::generic);
@@ -37,7 +33,7 @@ std::string_view kind_of(const KernelSample& kernel) {
 struct LearnedSet {
   const Target* target = nullptr;
   int64_t threads = 1;
-  TargetFeatures processor = {};  // of a model of several
+  const Target* processor = nullptr;  // of a model of several: MeasuredSet::processor
   Prices prices = {};
   size_t number = 0;  // of the processor
 };
@@ -83,7 +79,7 @@ class Training {
             .with_hint("measured_set() takes them from the set's own kernels");
       add(set.kernels, {.target = &set.target,
                         .threads = set.threads,
-                        .processor = features,
+                        .processor = &set.processor,
                         .number = static_cast<size_t>(at - processors.begin())});
       if (options_.fits_prices) fit(sets_.back(), set.kernels);
       model_.processors.targets.push_back(
@@ -93,6 +89,7 @@ class Training {
            .features = features,
            .prices = sets_.back().prices,
            .trust = {},
+           .members = {},
            .kernels = std::ssize(set.kernels)});
     }
     processors_ = processors.size();
@@ -109,6 +106,9 @@ class Training {
   }
 
  private:
+  // The prices of the kernels that a network is asked about.
+  enum class By : uint8_t { fitted, plain };
+
   void add(std::span<const KernelSample> kernels, const LearnedSet& set) {
     for (const KernelSample& kernel : kernels) {
       kernels_.push_back(&kernel);
@@ -143,7 +143,7 @@ class Training {
       DescribedKernel plain = describe(*kernels_[k], *set_of(k).target, threads_, Prices());
       described_.back().plain_features = std::move(plain.features);
       described_.back().plain_analytic = std::move(plain.analytic);
-      if (network_.knows_targets) described_.back().target = set_of(k).processor;
+      if (network_.knows_targets) described_.back().target = target_features(*set_of(k).processor);
     }
     scale_ = scale_of(described_);
     if (is_of_several()) see_targets();
@@ -152,6 +152,7 @@ class Training {
     if (is_of_several()) other_folds_ = program_folds(kernels_, processors_, options_.seed + 1);
     if (!options_.folder.empty()) drop_other_trainings();
     for (size_t m = 0; m < members() + processors_; ++m) HONE_TRY(train(m));
+    for (size_t s = 0; s < sets_.size() && is_of_several(); ++s) HONE_TRY(go_on(s));
     judge();
     HONE_TRY(price());
     return std::move(model_);
@@ -302,47 +303,72 @@ class Training {
                  "is judged by",
                  member + 1)
           .with_hint("'hone dataset build' measures more programs");
-    const uint64_t seed = hash_combine(options_.seed, member);
-    const KernelSlates slates(seen, scale_, options_.slate, seed, options_.jitter,
-                              is_of_several() ? kMostSlates : INT64_MAX);
-    const TrainingOptions training =
-        HONE_TRY(member_training(options_, member, slates.size(), options_.slates, hash_));
-    const Target here = HONE_TRY(host_target());  // prices may be for another machine
-    Trainer trainer = HONE_TRY(Trainer::make(
-        [this](Network& net) { return kernel_objective(net, network_); }, slates, here, training));
-    if (const KernelModel* start = options_.start)
-      HONE_TRY(
-          trainer.begin_with(weights_of(start->members[member % start->members.size()], scale_)));
-    if (!options_.folder.empty()) HONE_TRY(trainer.resume());
-    const TrainingResult result = HONE_TRY(trainer.train());
-    model_.members.push_back(member_of(trainer.weights(), scale_));
+    std::vector<NamedTensor> start;
+    if (const KernelModel* from = options_.start)
+      start = weights_of(from->members[member % from->members.size()], scale_);
+    model_.members.push_back(HONE_TRY(trained(seen, member, network_, options_, start)));
     if (is_of_several())  // one that does not know targets says the same of all
       model_.members.back().target.resize(kTargetFeatures * model_.width1);
-    if (!result.epochs.empty())
-      tell(fmt::format("network {} of {}: {} kernels, loss {:.4f}", member + 1,
-                       members() + processors_, seen.size(), result.epochs.back().loss));
     return {};
   }
 
-  // The answer of a network about a kernel that it has not seen.
-  struct Judged {
-    std::string_view kind;
-    size_t schedules = 0;
-    double distance = 0;         // from the nearest kernel that it has seen
-    double learned = 0;          // the logarithm of its regret,
-    double analytic = 0;         // and that of the analytic price
-    std::vector<double> slower;  // by kMeasuredCounts: regrets
-    double lead = 0, gain = 0;  // of its choice over the planner's: by price; in truth, a logarithm
-    double short_by = 0;        // the logarithm of the planner's time for one of its price
-  };
+  // Networks of one processor begin with the common ones and see its kernels alone, by all of
+  // their schedules. Each leaves out the programs that the common one does.
+  Status go_on(size_t set) {
+    const KernelModel common = abroad(model_, sets_[set], By::fitted);
+    NetworkOptions network = network_;
+    network.knows_targets = false;  // they are in the biases
+    ModelTraining options = options_;
+    options.epochs = options_.own_epochs;
+    options.rate = options_.own_rate;
+    for (size_t m = 0; m < members(); ++m) {
+      std::vector<DescribedKernel> seen;
+      for (size_t k = 0; k < kernels_.size(); ++k)
+        if (set_of_[k] == set && !is_held_out(k, m)) seen.push_back(of_one(described_[k]));
+      const size_t number = (set + 1) * members() + processors_ + m;
+      model_.processors.targets[set].members.push_back(
+          seen.empty()
+              ? common.members[m]
+              : HONE_TRY(trained(seen, number, network, options,
+                                 weights_of(common.members[m], scale_))));
+    }
+    return {};
+  }
 
-  // The prices of the kernels that a network is asked about.
-  enum class By : uint8_t { fitted, plain };
+  static DescribedKernel of_one(DescribedKernel kernel) {
+    kernel.target.reset();
+    kernel.plain_features.clear();
+    kernel.plain_analytic.clear();
+    return kernel;
+  }
+
+  // A network that begins with these weights, or with random numbers. Its number is its own.
+  Result<ModelMember> trained(std::span<const DescribedKernel> seen, size_t number,
+                              const NetworkOptions& network, const ModelTraining& options,
+                              std::span<const NamedTensor> start) {
+    const KernelSlates slates(seen, scale_, options.slate, hash_combine(options.seed, number),
+                              options.jitter,
+                              seen[0].plain_features.empty() ? INT64_MAX : kMostSlates);
+    const TrainingOptions training =
+        HONE_TRY(member_training(options, number, slates.size(), options.slates, hash_));
+    const Target here = HONE_TRY(host_target());  // prices may be for another machine
+    Trainer trainer =
+        HONE_TRY(Trainer::make([&network](Network& net) { return kernel_objective(net, network); },
+                               slates, here, training));
+    if (!start.empty()) HONE_TRY(trainer.begin_with(start));
+    if (!options.folder.empty()) HONE_TRY(trainer.resume());
+    const TrainingResult result = HONE_TRY(trainer.train());
+    if (!result.epochs.empty())
+      tell(fmt::format("network {} of {}: {} kernels, loss {:.4f}", number + 1,
+                       members() * (1 + model_.processors.targets.size()) + processors_,
+                       seen.size(), result.epochs.back().loss));
+    return member_of(trainer.weights(), scale_);
+  }
 
   // The answers of networks about kernels that they have not seen: all, or those of one set.
-  std::vector<Judged> judged_by(size_t first, size_t last, By by,
-                                std::optional<size_t> of_set = {}) const {
-    std::vector<Judged> all;
+  std::vector<JudgedKernel> judged_by(size_t first, size_t last, By by,
+                                      std::optional<size_t> of_set = {}) const {
+    std::vector<JudgedKernel> all;
     for (size_t m = first; m < last; ++m) {
       KernelModel alone = model_;
       alone.members = {model_.members[m]};
@@ -350,7 +376,7 @@ class Training {
       for (size_t k = 0; k < kernels_.size(); ++k)
         if (!is_held_out(k, m)) alone.kernels.push_back(model_.kernels[k]);
       std::vector<FastModel> fast;  // by set
-      for (const LearnedSet& set : sets_) fast.emplace_back(on(alone, set, by));
+      for (size_t s = 0; s < sets_.size(); ++s) fast.emplace_back(asked(alone, s, m, by));
       for (size_t k = 0; k < kernels_.size(); ++k)
         if (is_judged_by(k, m) && (!of_set || set_of_[k] == *of_set))
           all.push_back(judged(k, by, alone, fast[set_of_[k]]));
@@ -358,14 +384,22 @@ class Training {
     return all;
   }
 
-  // The model on the target of a set. Without its prices its rates are unknown, too.
-  KernelModel on(KernelModel model, const LearnedSet& set, By by) const {
-    if (!model.is_of_several()) return model;
-    if (by == By::plain)
-      std::erase_if(model.processors.targets, [&](const ModelTarget& each) {
-        return each.core == core_fingerprint(*set.target);
-      });
-    Result<KernelModel> made = model_on(std::move(model), *set.target);
+  // The network that answers for the model of this one alone, about kernels of a set.
+  KernelModel asked(KernelModel alone, size_t set, size_t member, By by) const {
+    if (!alone.is_of_several()) return alone;
+    if (member >= members()) return abroad(std::move(alone), sets_[set], by);
+    alone.members = {alone.processors.targets[set].members[member]};
+    return alone;
+  }
+
+  // The model on the processor of a set as if it had not learned from that. Without fitted prices
+  // rates are unknown, too.
+  static KernelModel abroad(KernelModel model, const LearnedSet& set, By by) {
+    std::erase_if(model.processors.targets, [&](const ModelTarget& each) {
+      return each.core == core_fingerprint(*set.target);
+    });
+    Result<KernelModel> made =
+        model_on(std::move(model), by == By::fitted ? *set.processor : *set.target);
     HONE_CHECK(made.ok(), "a model of several processors is for any");
     return *std::move(made);
   }
@@ -379,15 +413,15 @@ class Training {
     std::vector<ModelTarget>& targets = model_.processors.targets;
     for (size_t s = 0; s < targets.size(); ++s)
       targets[s].trust = trust_by(judged_by(0, members(), By::fitted, s));
-    model_.processors.fitted = abroad(By::fitted, "its coefficients");
-    set_trust(abroad(By::plain, "default coefficients"));
+    model_.processors.fitted = trust_abroad(By::fitted, "its coefficients");
+    set_trust(trust_abroad(By::plain, "default coefficients"));
   }
 
-  ModelTrust abroad(By by, std::string_view coefficients) const {
-    std::vector<Judged> judged = judged_by(members(), members() + processors_, by);
+  ModelTrust trust_abroad(By by, std::string_view coefficients) const {
+    std::vector<JudgedKernel> judged = judged_by(members(), members() + processors_, by);
     ModelTrust trust = trust_by(judged);
     double gained = 0;
-    for (const Judged& each : judged)
+    for (const JudgedKernel& each : judged)
       if (each.lead > trust.lead) gained += each.gain;
     tell(
         fmt::format("on processors left out, by {}: {} kernels, a lead of {} gains {:.4f} of a "
@@ -404,24 +438,7 @@ class Training {
     model_.levels = trust.levels;
   }
 
-  // How far the kernels that were judged say that a model is to be trusted.
-  static ModelTrust trust_by(std::vector<Judged> judged) {
-    ModelTrust trust;
-    find_levels(judged, trust);
-    // Kernels with too few schedules have only an absolute time.
-    std::erase_if(judged, [](const Judged& each) { return each.schedules < kLeastSchedules; });
-    std::ranges::sort(judged, {}, &Judged::distance);
-    trust.reach = reach_of(judged);
-    std::erase_if(judged, [&](const Judged& each) { return each.distance > trust.reach; });
-    if (judged.size() >= kLeastJudged) trust.bounds.push_back(bound_of(judged, ""));
-    for (std::string_view kind : kKernelKinds)
-      if (std::ranges::count(judged, kind, &Judged::kind) >= kLeastBounded)
-        trust.bounds.push_back(bound_of(judged, kind));
-    trust.lead = lead_of(judged);
-    return trust;
-  }
-
-  Judged judged(size_t k, By by, const KernelModel& alone, const FastModel& fast) const {
+  JudgedKernel judged(size_t k, By by, const KernelModel& alone, const FastModel& fast) const {
     const DescribedKernel& kernel = described_[k];
     const bool is_plain = by == By::plain;
     const std::vector<Features>& features = is_plain ? kernel.plain_features : kernel.features;
@@ -434,7 +451,7 @@ class Training {
       analytic.push_back(std::exp(static_cast<double>(prices[i])));
       learned.push_back(analytic[i] * std::exp(static_cast<double>(said[i].mean)));
     }
-    Judged judged{.kind = kind_of(*kernels_[k]), .schedules = seconds.size(), .slower = {}};
+    JudgedKernel judged{.kind = kind_of(*kernels_[k]), .schedules = seconds.size(), .slower = {}};
     judged.distance = alone.distance(features[0]);
     judged.learned = std::log(regret(learned, seconds, 1));
     judged.analytic = std::log(regret(analytic, seconds, 1));
@@ -445,61 +462,6 @@ class Training {
     judged.gain = std::clamp(std::log(seconds[0] / seconds[best]), -kMostGain, kMostGain);
     judged.short_by = std::log(seconds[0] / learned[0]);
     return judged;
-  }
-
-  // For each kind, the median of how far prices of the planner's schedules are too low. It is drawn
-  // to the mean of all kernels, as if two more kernels of the kind had that mean.
-  static void find_levels(std::span<const Judged> judged, ModelTrust& trust) {
-    double all = 0;
-    std::map<std::string_view, std::vector<double>> by_kind;
-    for (const Judged& each : judged) {
-      all += each.short_by / static_cast<double>(judged.size());
-      by_kind[each.kind].push_back(each.short_by);
-    }
-    for (auto& [kind, short_by] : by_kind) {
-      std::ranges::nth_element(short_by, short_by.begin() + std::ssize(short_by) / 2);
-      const auto count = static_cast<double>(short_by.size());
-      const double middle = short_by[short_by.size() / 2];
-      trust.levels[std::string(kind)] = (count * middle + kPulled * all) / (count + kPulled);
-    }
-  }
-
-  // As far as the networks gain most over the analytic price.
-  static double reach_of(std::span<const Judged> judged) {
-    double gained = 0, most = 0, reach = 0;
-    for (const Judged& each : judged) {
-      gained += each.analytic - each.learned;
-      if (gained >= most) most = gained, reach = each.distance;
-    }
-    return reach;
-  }
-
-  // The quantile of split conformal prediction, of a kind or of all.
-  static RegretBound bound_of(std::span<const Judged> judged, std::string_view kind) {
-    RegretBound bound{.kind = std::string(kind), .slower = {}};
-    for (size_t c = 0; c < std::size(kMeasuredCounts); ++c) {
-      std::vector<double> slower;
-      for (const Judged& each : judged)
-        if (kind.empty() || each.kind == kind) slower.push_back(each.slower[c]);
-      std::ranges::sort(slower);
-      const auto at =
-          static_cast<size_t>(std::ceil(kHolds * static_cast<double>(slower.size() + 1)));
-      bound.slower.push_back(slower[at - 1]);
-    }
-    return bound;
-  }
-
-  // The lead with which choices gain most over the planner's. Losses count more: whoever plans
-  // without measuring does not see them.
-  static double lead_of(std::span<const Judged> judged) {
-    double most = 0, best = kNoLead;
-    for (double lead : {0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2}) {
-      double gained = 0;
-      for (const Judged& each : judged)
-        if (each.lead > lead) gained += each.gain < 0 ? kLossesCount * each.gain : each.gain;
-      if (gained > most) most = gained, best = lead;
-    }
-    return best;
   }
 
   // KernelModel::priced.

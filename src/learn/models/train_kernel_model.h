@@ -25,6 +25,9 @@ struct ModelTraining {
   int64_t members = 5;
   int64_t epochs = 6;
   double rate = 0.003;
+  // How networks of one of several processors go on from the common ones.
+  int64_t own_epochs = 4;
+  double own_rate = 0.002;
   int64_t slate = 32, slates = 16;  // schedules of a kernel, kernels in a batch
   double caution = 1;               // KernelModel::caution
   double jitter = 0.15;             // of KernelSlates
@@ -50,7 +53,8 @@ Result<KernelModel> train_kernel_model(std::span<const KernelSample> kernels, co
 // Makes a model of several processors from a set of each, all of one number of threads. Beside the
 // networks that leave out programs it has one for each processor that leaves that out, and the
 // programs of a part of the data with it. These say how far the model is to be trusted where it has
-// not seen the processor. Errors: the same for all sets together; one processor alone.
+// not seen the processor. Each target has networks of its own, which go on from the common ones.
+// Errors: the same for all sets together; one processor alone.
 Result<KernelModel> train_kernel_model(std::span<const MeasuredSet> sets,
                                        const ModelTraining& options = {});
 
