@@ -41,7 +41,7 @@ if in_share 0 2; then
   schedules() { "$HONE" dataset inspect "$1" 2>/dev/null | awk '$1 == "all" { print $3 }'; }
   "$HONE" train cost more --budget 10s --members 2 --epochs 1 -o more.model >out 2>err
   grep -q "schedules of .* kernels of 3 programs" err
-  grep -Eq "begin with those of [a-z0-9]+-avx(2|512)\.model" err
+  grep -q "begin with those of the model that comes with hone" err
   (($(schedules more) > $(schedules set))) || grep -qE "were refused|too noisy" err # a busy machine
   "$HONE" train cost --budget 0.001 >out 2>err && exit 1 # nothing was measured
   [[ -d $(echo "$HONE_PRICES"/*.set) ]]
