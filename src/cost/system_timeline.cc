@@ -9,9 +9,11 @@
 
 #include "cost/program_price.h"
 #include "cost/task_seconds.h"
-#include "ir/op_def.h"
+#include "ir/loop_state.h"
+#include "ir/op_facts.h"
 #include "plan/collectives.h"
 #include "plan/edit.h"
+#include "plan/planned.h"
 #include "plan/planned_kernels.h"
 #include "program/lower/lower.h"
 #include "program/tasks.h"
@@ -157,13 +159,6 @@ class BestSchedules {
   std::vector<Asked> asked_;
 };
 
-bool has_exchanges_in_regions(const Graph& graph) {
-  for (const NodeId n : graph.nodes())
-    for (const GraphRef& region : graph.regions(n))
-      if (has_exchanges(*region)) return true;
-  return false;
-}
-
 // ---- Jobs of all devices -----------------------------------------------------------------------
 
 // The tasks of the devices of one target.
@@ -192,9 +187,6 @@ Status add_hidden_launches(const TargetPlan& plan, const Target& target, const T
 
 Result<TargetTasks> tasks_for(const TargetPlan& plan, const Target& target) {
   const Graph& graph = *plan.graph;
-  if (has_exchanges_in_regions(graph))
-    return unsupported("a collective stands in a region of @{}", graph.name())
-        .with_hint("explain the graph without the loop or the branch around it");
   if (!graph.is_static()) return bad_input("sizes are open, and what kernels cost depends on them");
   std::unordered_map<uint64_t, double> launches;
   for (const auto& [step, kernel] : HONE_TRY(planned_kernels(graph, *plan.plan)))
@@ -231,26 +223,21 @@ class Devices {
   Result<SystemTimeline> timed() {
     for (size_t i = 0; i < plans_.size(); ++i)
       targets_.push_back(HONE_TRY(tasks_for(plans_[i], system_.targets[i])));
+    const Graph& graph = *plans_.front().graph;
+    const Plan& plan = *plans_.front().plan;
+    for (const NodeId n : graph.nodes())
+      if (!graph.regions(n).empty())
+        within_[step_name(graph, n)] = HONE_TRY(seconds_within(graph, n, plan, 1));
     for (size_t i = 0; i < plans_.size(); ++i) add_tasks(i);
     const auto first_step = static_cast<uint32_t>(jobs_.program().jobs.size());
-    std::vector<TimedExchange> exchanges;
-    const Graph& graph = *plans_.front().graph;
     for (const NodeId n : graph.nodes())
-      if (const auto kind = kind_of(graph, n); kind && exchanges_data(graph.op(n))) {
-        Exchange exchange = HONE_TRY(exchange_of(graph, n, *kind, system_));
-        const auto said = plans_.front().plan->collective.find(exchange.timed.name);
-        if (said == plans_.front().plan->collective.end())
-          return bad_input("the plan has no schedule of {}", graph.describe(n));
-        const GroupedCollective groups = grouped(exchange.groups);
-        exchange.timed.schedule = {said->second, HONE_TRY(alone(exchange, groups, said->second))};
-        HONE_TRY(add(exchange, groups));
-        exchanges.push_back(exchange.timed);
-      }
+      if (const auto kind = kind_of(graph, n); kind && exchanges_data(graph.op(n)))
+        HONE_TRY(add(HONE_TRY(scheduled(graph, n, *kind, plan))));
     ClassJobs classes = HONE_TRY(class_jobs(jobs_.program(), system_, merge_, kMostTimedJobs));
     Timeline timeline = HONE_TRY(Timeline::open(classes.jobs));
     std::vector<HeldMemory> memory = HONE_TRY(held(timeline, classes));
     return SystemTimeline{Topology(system_),   std::move(jobs_), std::move(classes),
-                          std::move(timeline), first_step,       std::move(exchanges),
+                          std::move(timeline), first_step,       std::move(exchanges_),
                           std::move(memory)};
   }
 
@@ -269,9 +256,49 @@ class Devices {
       std::vector<uint32_t> after;
       for (const uint32_t before : task.after) after.push_back(made[before]);
       jobs_.name(task.name);
-      made.push_back(tasks.seconds[i] ? jobs_.compute(doers, {*tasks.seconds[i]}, std::move(after))
-                                      : jobs_.join(doers, std::move(after)));
+      const auto within = within_.find(task.name);
+      const bool runs_lists = task.rounds || !task.lists.empty();
+      const double more = within == within_.end() || !runs_lists ? 0 : within->second;
+      made.push_back(tasks.seconds[i]
+                         ? jobs_.compute(doers, {*tasks.seconds[i] + more}, std::move(after))
+                         : jobs_.join(doers, std::move(after)));
     }
+  }
+
+  // With the schedule that the plan says, and its time alone.
+  Result<Exchange> scheduled(const Graph& graph, NodeId n, CollectiveKind kind, const Plan& plan) {
+    Exchange made = HONE_TRY(exchange_of(graph, n, kind, system_));
+    const auto said = plan.collective.find(made.timed.name);
+    if (said == plan.collective.end())
+      return bad_input("the plan has no schedule of {}", graph.describe(n));
+    made.timed.schedule = {said->second, HONE_TRY(alone(made, grouped(made.groups), said->second))};
+    return made;
+  }
+
+  // The seconds of all exchanges in the regions of a node that runs so often.
+  Result<double> seconds_within(const Graph& graph, NodeId n, const Plan& plan, int64_t times) {
+    static const Plan kNone;
+    const int64_t trips = is_loop(graph.opcode(n)) ? loop_trips(graph, n).value() : 1;
+    double sum = 0, most = 0;
+    for (const RegionRef& region : regions_of(graph)) {
+      if (region.node != n) continue;
+      const auto said = plan.region.find(region.key);
+      const Plan& inner = said == plan.region.end() ? kNone : said->second;
+      double seconds = 0;
+      for (const NodeId m : region.graph->nodes()) {
+        if (!region.graph->regions(m).empty())
+          seconds += HONE_TRY(seconds_within(*region.graph, m, inner, times * trips));
+        const auto kind = kind_of(*region.graph, m);
+        if (!kind || !exchanges_data(region.graph->op(m))) continue;
+        TimedExchange one = HONE_TRY(scheduled(*region.graph, m, *kind, inner)).timed;
+        seconds += one.schedule.seconds;
+        one.times = times * trips;
+        exchanges_.push_back(std::move(one));
+      }
+      sum += seconds;
+      most = std::max(most, seconds);
+    }
+    return static_cast<double>(trips) * (is_branch(graph.opcode(n)) ? most : sum);
   }
 
   // The seconds of an exchange if nothing else happens. Gradients of layers are alike.
@@ -291,7 +318,7 @@ class Devices {
     return seconds;
   }
 
-  Status add(const Exchange& exchange, const GroupedCollective& groups) {
+  Status add(const Exchange& exchange) {
     std::vector<uint32_t> joins, begin;
     for (size_t target = 0; target < targets_.size(); ++target) {
       const TargetTasks& tasks = targets_[target];
@@ -303,10 +330,12 @@ class Devices {
         begin.push_back(tasks_[target][before]);
     }
     jobs_.name(fmt::format("{} {}", name(exchange.timed.kind), exchange.timed.name));
-    const std::vector<uint32_t> ends = HONE_TRY(add_steps(
-        jobs_, groups, exchange.timed.schedule.schedule, exchange.element_bytes, rates_, begin));
+    const std::vector<uint32_t> ends =
+        HONE_TRY(add_steps(jobs_, grouped(exchange.groups), exchange.timed.schedule.schedule,
+                           exchange.element_bytes, rates_, begin));
     for (const uint32_t join : joins)
       jobs_.job(join).after.insert(jobs_.job(join).after.end(), ends.begin(), ends.end());
+    exchanges_.push_back(exchange.timed);
     return {};
   }
 
@@ -345,6 +374,8 @@ class Devices {
   SharedJobs jobs_;
   std::vector<std::vector<uint32_t>> tasks_;  // by target: the job with which each one ends
   const SharedRates rates_;
+  std::map<std::string, double> within_;  // seconds of exchanges in regions, by the node's name
+  std::vector<TimedExchange> exchanges_;
   std::vector<Alone> alone_;
 };
 
@@ -375,9 +406,12 @@ std::string SystemTimeline::link_name(uint32_t of_class) const {
 }
 
 bool has_exchanges(const Graph& graph) {
-  for (const NodeId n : graph.nodes())
+  for (const NodeId n : graph.nodes()) {
     if (kind_of(graph, n)) return true;
-  return has_exchanges_in_regions(graph);
+    for (const GraphRef& region : graph.regions(n))
+      if (has_exchanges(*region)) return true;
+  }
+  return false;
 }
 
 Result<SystemTimeline> system_timeline(const System& system, std::span<const TargetPlan> plans,

@@ -20,7 +20,8 @@
 // Nothing is run.
 //
 // A task begins as soon as what it needs is there and its device is free; a collective does not
-// keep the device busy but for its copies and sums.
+// keep the device busy but for its copies and sums. One in a region does: it takes its time alone,
+// as often as the region runs.
 
 namespace hone {
 
@@ -35,6 +36,7 @@ struct TargetPlan {
 struct TimedExchange {
   std::string name;  // of its result
   CollectiveKind kind = CollectiveKind::all_reduce;
+  int64_t times = 1;  // in a step: in a loop, as often as it runs
   size_t groups = 0;
   size_t members = 0;        // of the largest group
   int64_t bytes = 0;         // of the whole
@@ -66,7 +68,7 @@ bool has_exchanges(const Graph& graph);
 
 // `plans` are those of the system's targets; the first one has the schedules of collectives, and
 // the others say the same. Errors: sizes are open; a collective names devices that the system does
-// not have, or stands in a region; there are more than kMostTimedJobs. Shards of groups of more
+// not have; there are more than kMostTimedJobs. Shards of groups of more
 // than kExactMembers devices are all as long as the first one.
 Result<SystemTimeline> system_timeline(const System& system, std::span<const TargetPlan> plans,
                                        bool merge = true);

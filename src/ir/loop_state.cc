@@ -1,5 +1,7 @@
 #include "ir/loop_state.h"
 
+#include "ir/op_facts.h"
+
 namespace hone {
 
 std::vector<bool> unchanged_state(const Graph& graph, NodeId node) {
@@ -13,6 +15,14 @@ std::vector<bool> unchanged_state(const Graph& graph, NodeId node) {
     is_unchanged.push_back(body.outputs()[i] == body.inputs()[i]);
   }
   return is_unchanged;
+}
+
+Dim loop_trips(const Graph& graph, NodeId node) {
+  const Op op = graph.op(node);
+  if (!is_scan(op.opcode())) return kAssumedTrips;
+  const auto carried = static_cast<size_t>(op.integer("carried"));
+  const std::span<const ValueId> operands = graph.operands(node);
+  return operands.size() > carried ? graph.type(operands[carried]).dim(0) : op.dims("length")[0];
 }
 
 }  // namespace hone

@@ -10,4 +10,8 @@ namespace hone {
 // nodes.
 std::vector<bool> unchanged_state(const Graph& graph, NodeId node);
 
+// How often a scan or a while runs its body. Nobody knows it of a while.
+Dim loop_trips(const Graph& graph, NodeId node);
+inline constexpr int64_t kAssumedTrips = 8;
+
 }  // namespace hone

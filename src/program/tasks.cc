@@ -73,11 +73,8 @@ void make_loop_task(const FrameEditor& frame, NodeId n, std::span<const RegionTa
   Rounds& rounds = task.rounds.emplace();
   rounds.lists = {regions.back().list};
   rounds.copies = copies_of_round(*regions.back().frame, unchanged);
-  if (is_scan) {
-    rounds.trips = operands.size() > carried ? graph.type(operands[carried]).dim(0)
-                                             : graph.op(n).dims("length")[0];
-  } else {
-    rounds.trips = kAssumedTrips;
+  rounds.trips = loop_trips(graph.graph(), n);
+  if (!is_scan) {
     rounds.lists.push_back(regions[0].list);
     task.lists = {regions[0].list};
   }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/loop_state.h"
 #include "plan/edit.h"
 #include "program/program.h"
 
@@ -33,7 +34,6 @@ struct Rounds {
   std::vector<size_t> lists = {};  // run in each round: the body, then the test
   std::vector<Dim> copies = {};    // bytes of what a round leaves to where the next one reads it
 };
-inline constexpr int64_t kAssumedTrips = 8;
 
 struct Task {
   std::string name;  // of the kernel or the value, for people

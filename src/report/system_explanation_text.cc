@@ -124,7 +124,8 @@ class Tables {
     TextTable table("llrlr", {"collective", "groups", "bytes", "schedule", "alone"});
     for (const size_t i : std::span(order).first(std::min(order.size(), most_))) {
       const TimedExchange& one = all[i];
-      table.add_row({fmt::format("{} {}", name(one.kind), excerpt(one.name)),
+      const std::string times = one.times == 1 ? "" : fmt::format(", {} times", one.times);
+      table.add_row({fmt::format("{} {}{}", name(one.kind), excerpt(one.name), times),
                      fmt::format("{} of {}", one.groups, one.members), format_bytes(one.bytes),
                      to_string(one.schedule.schedule), format_seconds(one.schedule.seconds)});
     }

@@ -96,6 +96,48 @@ TEST(SystemPlan, IsNeverSlowerThanWithoutSteps) {
   }
 }
 
+// Exchanges in a loop, of which one stands in a loop in there, take their time as often as they
+// run.
+TEST(SystemPlan, CountsExchangesOfLoopsAsOftenAsTheyRun) {
+  const auto timed = [](int64_t steps, const System& system) {
+    const SystemPlans plans = planned(
+        fmt::format("graph @g(%x: f32[1024], %s: f32[{}, 1024], %t: f32[3, 1024]) {{\n"
+                    "  %y, %u = scan %x, %t, %s {{carried = 2}} body (%c: f32[1024], "
+                    "%v: f32[3, 1024], %d: f32[1024]) {{\n"
+                    "    %z = scan %c, %v {{carried = 1}} body (%e: f32[1024], %f: f32[1024]) {{\n"
+                    "      %g = mul %e, %f\n"
+                    "      %h = all_reduce %g {{kind = sum, group_size = 2}}\n"
+                    "      return %h\n"
+                    "    }} : f32[1024]\n"
+                    "    %a = add %z, %d\n"
+                    "    %b = all_reduce %a {{kind = sum, group_size = 2}}\n"
+                    "    return %b, %v\n"
+                    "  }} : f32[1024], f32[3, 1024]\n"
+                    "  return %y\n}}\n",
+                    steps),
+        system, {.overlaps = false});
+    const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+    return timeline_of(plans, system, {{cost}}).value();
+  };
+  const System system = ring(2, 1e9);
+  double before = 0;
+  for (const int64_t steps : {5, 10, 15}) {
+    const SystemTimeline timeline = timed(steps, system);
+    ASSERT_EQ(timeline.exchanges.size(), 2U);
+    double alone = 0;
+    std::vector<int64_t> times;
+    for (const TimedExchange& one : timeline.exchanges) {
+      times.push_back(one.times);
+      alone += static_cast<double>(one.times) * one.schedule.seconds;
+    }
+    EXPECT_THAT(times, testing::UnorderedElementsAre(steps, 3 * steps));
+    const double seconds = seconds_of(timeline.timeline.end());
+    EXPECT_GT(seconds, alone);
+    EXPECT_GT(seconds, before);
+    before = seconds;
+  }
+}
+
 TEST(SystemPlan, CollectivesHaveTheBestScheduleOfTheSystem) {
   constexpr std::string_view kSum =
       "graph @sum(%x: f32[1000, 100]) {\n"
