@@ -19,7 +19,7 @@ std::string sharding_values_text(const ShardingPicture& picture) {
 std::string sharding_messages_text(const ShardingPicture& picture) {
   TextTable table("lllr", {"exchange", "value", "needed by", "a device receives"});
   for (const ShardMessage& one : picture.exchanges)
-    table.add_row({std::string(name(one.kind)), one.value, one.node, format_bytes(one.bytes)});
+    table.add_row({exchange_text(one), one.value, one.node, format_bytes(one.bytes)});
   return table.empty() ? std::string() : "\n" + table.to_string();
 }
 
@@ -58,7 +58,8 @@ Result<std::string> seconds_text(const ShardingConflict& conflict, const Mesh& m
 Result<std::string> sharding_conflicts_text(const Propagation& propagation, const System& system) {
   CollectiveRates rates(system);
   std::map<std::vector<int64_t>, std::string> known;  // by bytes and axes
-  TextTable table("llllrr", {"conflict at", "kept", "because", "against", "bytes", "takes"});
+  TextTable table("lllllrr",
+                  {"conflict at", "kept", "because", "against", "because", "bytes", "takes"});
   for (const ShardingConflict& one : propagation.conflicts) {
     std::vector<int64_t> key = {one.bytes};
     for (const MeshPart& part : one.axes)
@@ -66,7 +67,8 @@ Result<std::string> sharding_conflicts_text(const Propagation& propagation, cons
     const auto [takes, is_new] = known.try_emplace(std::move(key));
     if (is_new) takes->second = HONE_TRY(seconds_text(one, *propagation.mesh, rates));
     table.add_row({one.node, one.kept.value + " " + one.kept.dims, one.kept.because,
-                   one.other.value + " " + one.other.dims, format_bytes(one.bytes), takes->second});
+                   one.other.value + " " + one.other.dims, one.other.because,
+                   format_bytes(one.bytes), takes->second});
   }
   return table.empty() ? std::string() : "\n" + table.to_string();
 }

@@ -203,7 +203,7 @@ Json json_of(const ShardingPicture& picture) {
                       page_text(one.divided, 120), one.bytes, one.part});
   for (const ShardMessage& one : picture.exchanges)
     exchanges.push_back(
-        {name(one.kind), page_text(one.value, 120), page_text(one.node, 200), one.bytes});
+        {exchange_text(one), page_text(one.value, 120), page_text(one.node, 200), one.bytes});
   for (const WholeNode& one : picture.whole)
     whole.push_back({page_text(one.node, 200), page_text(one.reason, kLongText)});
   return {{"mesh", page_text(picture.mesh, 120)},

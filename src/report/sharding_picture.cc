@@ -48,6 +48,11 @@ size_t keep_largest(std::vector<T>& all, size_t most) {
 
 }  // namespace
 
+std::string exchange_text(const ShardMessage& one) {
+  const std::string kind(name(one.kind));
+  return one.times == 1 ? kind : fmt::format("{}, {} times", kind, one.times);
+}
+
 ShardingPicture sharding_picture(const Graph& graph, const Partition& partition, bool all,
                                  size_t most) {
   ShardingPicture made = {.mesh = mesh_text(*partition.mesh),
@@ -64,9 +69,12 @@ ShardingPicture sharding_picture(const Graph& graph, const Partition& partition,
       if (!all && !is_output[v.index] && (is_number || !is_leaf(graph.opcode(n)))) continue;
       const std::vector<const Sharding*> said = shardings.of(v);
       const int64_t bytes = type.static_bytes();
+      const bool is_whole = said.empty() || partition.made_whole.contains(graph.label(v));
       made.values.push_back({graph.label(v), type.to_string(),
-                             said.empty() ? "whole" : dims_that_are(*said[0]), bytes,
-                             said.empty() ? bytes : bytes_of_part(type, *said[0])});
+                             said.empty() ? "whole"
+                             : is_whole   ? dims_that_are(*said[0]) + ", made whole"
+                                          : dims_that_are(*said[0]),
+                             bytes, is_whole ? bytes : bytes_of_part(type, *said[0])});
     }
   for (const ShardMessage& one : partition.messages) {
     made.received += one.bytes;

@@ -15,7 +15,7 @@ struct ShardingPicture {
   struct Value {
     std::string name;     // "%x"
     std::string type;     // "f32[8, 6]"
-    std::string divided;  // "[x, -]", or "whole"
+    std::string divided;  // "[x, -]", "whole", or "[x, -], made whole"
     int64_t bytes = 0;    // of all of it
     int64_t part = 0;     // that a device has
   };
@@ -29,6 +29,9 @@ struct ShardingPicture {
   int64_t memory = 0;    // bytes that the device needs which needs most
   size_t left_out_values = 0, left_out_exchanges = 0, left_out_whole = 0;
 };
+
+// "all_reduce", "all_reduce, 8 times"
+std::string exchange_text(const ShardMessage& one);
 
 // The graph says how values are divided. Inputs, outputs and constants of several elements, or all
 // values; of each list `most`: the largest ones, and the first nodes that are computed whole.

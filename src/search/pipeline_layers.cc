@@ -213,9 +213,7 @@ Result<std::vector<double>> seconds_of_nodes(const Graph& graph, const System& s
   std::vector<double> seconds(graph.node_count(), 0);
   for (const NodeId n : graph.nodes()) {
     if (is_leaf(graph.opcode(n)) || class_of(graph.opcode(n)) == OpClass::collective) continue;
-    NodeDivision whole = {.op = graph.op(n)};
-    for (const ValueId v : graph.operands(n))
-      whole.operands.push_back(v.is_none() ? ShardLayout() : undivided(graph.type(v)));
+    const NodeDivision whole = {.types = graph.operand_types(n), .op = graph.op(n)};
     seconds[n.index] = HONE_TRY(prices.node(graph, n, whole));
   }
   return seconds;

@@ -4,17 +4,16 @@
 #include <map>
 #include <tuple>
 
-#include "cost/system_timeline.h"
 #include "ir/op_facts.h"
 #include "shard/partition.h"
 
 namespace hone {
 namespace {
 
-// Devices exchange nothing within the loop or the branch, if it is divided so: nobody simulates
-// exchanges in there.
-Result<bool> is_quiet(const Graph& graph, NodeId n, const NodeDivision& division,
-                      const MeshRef& mesh) {
+// The exchanges within the loop or the branch that is divided so. None: it cannot be.
+Result<std::optional<std::vector<MeshExchange>>> exchanges_within(const Graph& graph, NodeId n,
+                                                                  const NodeDivision& division,
+                                                                  const MeshRef& mesh) {
   Graph alone;
   auto stated = std::make_shared<Shardings>();
   std::vector<ValueId> operands;
@@ -34,7 +33,8 @@ Result<bool> is_quiet(const Graph& graph, NodeId n, const NodeDivision& division
   alone.set_outputs(std::move(outputs));
   alone.set_shardings(std::move(stated));
   const Partition part = HONE_TRY(partition_exactly(alone, mesh));
-  return part.outputs == division.results && !has_exchanges(part.graph);
+  if (part.outputs != division.results) return std::optional<std::vector<MeshExchange>>();
+  return std::optional(std::vector<MeshExchange>(part.messages.begin(), part.messages.end()));
 }
 
 // The factors of a node, or the dims of a value.
@@ -182,12 +182,15 @@ Result<std::vector<NodeDivision>> ShardOptionFinder::divided(NodeId n) const {
   std::vector<NodeDivision> options = divisions_of(divider, *mesh_);
   std::ranges::move(special_divisions(n, divider), std::back_inserter(options));
   if (graph_.regions(n).empty()) return options;
-  std::vector<NodeDivision> quiet;
+  std::vector<NodeDivision> possible;
   for (NodeDivision& one : options) {
-    const bool keeps = quiet.empty() || HONE_TRY(is_quiet(graph_, n, one, mesh_));
-    if (keeps) quiet.push_back(std::move(one));
+    std::optional<std::vector<MeshExchange>> within =
+        HONE_TRY(exchanges_within(graph_, n, one, mesh_));
+    if (!within && !possible.empty()) continue;
+    if (within) one.exchanges = std::move(*within);
+    possible.push_back(std::move(one));
   }
-  return quiet;
+  return possible;
 }
 
 Result<ShardOptions> ShardOptionFinder::of_node(NodeId n) {
@@ -195,12 +198,9 @@ Result<ShardOptions> ShardOptionFinder::of_node(NodeId n) {
   const Opcode opcode = graph_.opcode(n);
   if (is_parameter(opcode)) {
     options = layouts(graph_.result(n));
-  } else if (is_constant(opcode) || class_of(opcode) == OpClass::generator) {
-    NodeDivision& whole = options.emplace_back();
-    for (const ValueId v : graph_.operands(n)) whole.operands.push_back(undivided(graph_.type(v)));
-    for (const ValueId v : graph_.results(n)) whole.results.push_back(undivided(graph_.type(v)));
-    whole.op = graph_.op(n);
-    if (is_constant(opcode)) return ShardOptions{.kept = std::move(options), .all = 1};
+  } else if (is_constant(opcode)) {
+    options.push_back({.results = {undivided(graph_.type(graph_.result(n)))}});
+    return ShardOptions{.kept = std::move(options), .all = 1};
   } else {
     options = HONE_TRY(divided(n));
   }
@@ -239,7 +239,6 @@ std::string ShardOptionFinder::obstacle(NodeId n, size_t result, const Sharding&
       return fmt::format("each device needs an element, and dim {} has {} for {} devices", d, size,
                          count_of(wanted.dims[d]));
   }
-  if (class_of(graph_.opcode(n)) == OpClass::generator) return "each device makes all of it";
   const Result<NodeDivider> divider = NodeDivider::make(graph_, n);
   if (!divider.ok()) return divider.error().what();
   const TensorFactors& tensor = divider->rule().results[result];

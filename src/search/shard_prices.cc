@@ -1,6 +1,7 @@
 #include "search/shard_prices.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "cost/program_price.h"
 #include "ir/op_facts.h"
@@ -29,11 +30,12 @@ bool is_mostly_fused(Opcode opcode) {
   return kind == OpClass::elementwise || kind == OpClass::movement || kind == OpClass::generator;
 }
 
-// The bytes that the groups have together: what a device receives is all but its share of it.
-int64_t whole_bytes(const ReshardStep& step) {
-  const int64_t size = step.part.size;
-  const int64_t moved = step.kind == ReshardKind::all_reduce ? step.bytes / 2 : step.bytes;
-  return moved / (size - 1) * size;
+// The bytes that a group has together: what a device receives is all but its share of it.
+int64_t whole_bytes(const MeshExchange& one) {
+  const int64_t bytes = one.bytes / one.times, count = count_of(one.axes);
+  if (one.kind == ReshardKind::permute) return bytes;
+  const int64_t moved = one.kind == ReshardKind::all_reduce ? bytes / 2 : bytes;
+  return moved / (count - 1) * count;
 }
 
 CollectiveKind kind_of(ReshardKind kind) {
@@ -41,6 +43,7 @@ CollectiveKind kind_of(ReshardKind kind) {
     case ReshardKind::all_gather: return CollectiveKind::all_gather;
     case ReshardKind::all_to_all: return CollectiveKind::all_to_all;
     case ReshardKind::reduce_scatter: return CollectiveKind::reduce_scatter;
+    case ReshardKind::permute: return CollectiveKind::permute;
     default: return CollectiveKind::all_reduce;
   }
 }
@@ -53,7 +56,14 @@ class AxisNumbers {
     number(layout.partial);
     return layout;
   }
-  size_t axis(size_t number) const { return axes_[number]; }
+  // A step of numbered layouts, with the axes that have these numbers.
+  ReshardStep named(ReshardStep step) const {
+    if (step.kind != ReshardKind::permute) step.part.axis = axes_[step.part.axis];
+    for (std::vector<MeshParts>* dims : {&step.have, &step.want})
+      for (MeshParts& dim : *dims)
+        for (MeshPart& part : dim) part.axis = axes_[part.axis];
+    return step;
+  }
 
  private:
   void number(MeshParts& parts) {
@@ -106,18 +116,23 @@ Result<double> ShardPrices::planned(const Graph& alone) const {
 
 Result<double> ShardPrices::node(const Graph& graph, NodeId n, const NodeDivision& division) {
   if (is_leaf(graph.opcode(n))) return 0.0;
+  double seconds = HONE_TRY(computed(graph, n, division));
+  for (const MeshExchange& one : division.exchanges) seconds += HONE_TRY(exchange(one));
+  return seconds;
+}
+
+Result<double> ShardPrices::computed(const Graph& graph, NodeId n, const NodeDivision& division) {
   const bool has_regions = !graph.regions(n).empty();
   Graph alone;
   std::vector<ValueId> operands;
   std::vector<Type> types;
-  for (size_t i = 0; i < division.operands.size(); ++i) {
+  for (size_t i = 0; i < graph.operands(n).size(); ++i) {
     const ValueId v = graph.operands(n)[i];
     if (v.is_none()) {
       operands.push_back(v);
       continue;
     }
-    const Type whole = graph.type(v);
-    types.push_back(has_regions ? whole : local_type(whole, division.operands[i]));
+    types.push_back(has_regions ? graph.type(v) : division.types[i]);
     operands.push_back(alone.add_parameter(types.back()));
   }
   const std::span<const GraphRef> regions = graph.regions(n);
@@ -145,27 +160,47 @@ Result<double> ShardPrices::node(const Graph& graph, NodeId n, const NodeDivisio
   return found->second / static_cast<double>(share);
 }
 
-Result<double> ShardPrices::exchange(const ReshardStep& step, int64_t element_bytes) {
-  const int64_t bytes = whole_bytes(step);
-  const ExchangeKey key = {static_cast<int>(step.kind),
-                           step.part.axis,
-                           step.part.before,
-                           step.part.size,
-                           bytes,
-                           element_bytes};
-  if (const auto known = exchanges_.find(key); known != exchanges_.end()) return known->second;
-  const Ints members = groups_along(*mesh_, {step.part});
+// The groups of devices that do it at once.
+std::vector<Collective> ShardPrices::groups_of(const MeshExchange& exchange, Collective one) const {
+  for (size_t i = 0; i + 1 < exchange.pairs.size(); i += 2)
+    one.pairs.emplace_back(exchange.pairs[i], exchange.pairs[i + 1]);
+  if (exchange.axes.empty()) {
+    one.devices.resize(static_cast<size_t>(mesh_->device_count()));
+    std::iota(one.devices.begin(), one.devices.end(), 0);
+    return {std::move(one)};
+  }
+  const auto count = static_cast<int32_t>(count_of(exchange.axes));
+  for (int32_t from = 0; exchange.hop != 0 && from < count; ++from)
+    if (const auto to = from + static_cast<int32_t>(exchange.hop); to >= 0 && to < count)
+      one.pairs.emplace_back(from, to);
+  const Ints members = groups_along(*mesh_, exchange.axes);
   std::vector<Collective> groups;
-  for (auto at = members.begin(); at != members.end(); at += step.part.size)
-    groups.push_back({.kind = kind_of(step.kind),
-                      .devices = {at, at + step.part.size},
-                      .elements = std::max<int64_t>(1, bytes / element_bytes)});
-  const Result<CollectivePrice> best = collectives_.best(groups, element_bytes);
-  // No timeline has as many messages, or it takes longer than one lasts.
-  if (!best.ok() && best.error().code() != ErrorCode::limit) return Error(best.error());
-  const double seconds = best.ok() ? best->seconds : kTooLong;
-  exchanges_.emplace(key, seconds);
-  return seconds;
+  for (auto at = members.begin(); at != members.end(); at += count) {
+    one.devices = {at, at + count};
+    groups.push_back(one);
+  }
+  return groups;
+}
+
+// The best schedule, if each group of devices along the axes does the same.
+Result<double> ShardPrices::exchange(const MeshExchange& exchange) {
+  Collective one = {
+      .kind = kind_of(exchange.kind),
+      .devices = {},
+      .elements = std::max<int64_t>(1, whole_bytes(exchange) / exchange.element_bytes)};
+  std::vector<int64_t> key = {static_cast<int64_t>(exchange.kind), one.elements,
+                              exchange.element_bytes, exchange.hop};
+  append_layout({.dims = {exchange.axes}}, key);
+  key.insert(key.end(), exchange.pairs.begin(), exchange.pairs.end());
+  const auto [known, is_new] = exchanges_.emplace(std::move(key), 0.0);
+  if (is_new) {
+    const Result<CollectivePrice> best =
+        collectives_.best(groups_of(exchange, std::move(one)), exchange.element_bytes);
+    // No timeline has as many messages, or it takes longer than one lasts.
+    if (!best.ok() && best.error().code() != ErrorCode::limit) return Error(best.error());
+    known->second = best.ok() ? best->seconds : kTooLong;
+  }
+  return known->second * static_cast<double>(exchange.times);
 }
 
 ShardPrices::Way ShardPrices::way(const ShardLayout& from, const ShardLayout& to,
@@ -204,10 +239,8 @@ Result<double> ShardPrices::change(const ShardLayout& from, const ShardLayout& t
   if (is_new) known->second = way(given, wanted, sizes, element_bytes);
   const Way& found = known->second;
   double seconds = static_cast<double>(found.cuts) * kFusedShare * copied(found.cut_bytes);
-  for (ReshardStep step : found.steps) {
-    step.part.axis = axes.axis(step.part.axis);
-    seconds += HONE_TRY(exchange(step, element_bytes));
-  }
+  for (const ReshardStep& step : found.steps)
+    seconds += HONE_TRY(exchange(exchange_of(*mesh_, axes.named(step), element_bytes)));
   return seconds;
 }
 

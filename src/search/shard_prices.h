@@ -4,12 +4,10 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "base/hash.h"
-
 #include "base/progress.h"
 #include "cost/cost.h"
 #include "ir/sharding.h"
@@ -33,8 +31,9 @@ class ShardPrices {
         cancel_(cancel),
         collectives_(system) {}
 
-  // Seconds on the slowest target. Elementwise ops and copies count a part of their bytes, since
-  // most are fused into their readers; other nodes are planned alone.
+  // Seconds on the slowest target, with what devices tell each other within the node. Elementwise
+  // ops and copies count a part of their bytes, since most are fused into their readers; other
+  // nodes are planned alone.
   Result<double> node(const Graph& graph, NodeId n, const NodeDivision& division);
 
   // Seconds of the cheapest way by bytes (shard/reshard.h), one exchange after the other, each by
@@ -58,7 +57,9 @@ class ShardPrices {
   static Way way(const ShardLayout& from, const ShardLayout& to, const std::vector<int64_t>& sizes,
                  int64_t element_bytes);
   Result<double> planned(const Graph& alone) const;
-  Result<double> exchange(const ReshardStep& step, int64_t element_bytes);
+  Result<double> computed(const Graph& graph, NodeId n, const NodeDivision& division);
+  Result<double> exchange(const MeshExchange& exchange);
+  std::vector<Collective> groups_of(const MeshExchange& exchange, Collective one) const;
   double copied(double bytes) const;
 
   const System& system_;
@@ -67,8 +68,7 @@ class ShardPrices {
   const CancelToken* cancel_;
   CollectiveRates collectives_;
   std::map<uint64_t, double> nodes_;  // by the hash of the node on its parts
-  using ExchangeKey = std::tuple<int, size_t, int64_t, int64_t, int64_t, int64_t>;
-  std::map<ExchangeKey, double> exchanges_;
+  std::map<std::vector<int64_t>, double> exchanges_;
   // The key is of sizes and layouts, in which axes are numbered as they appear. Bytes decide about
   // a way, so layouts with other axes of these sizes have the same one.
   std::unordered_map<std::vector<int64_t>, Way, HashOfKey> ways_;

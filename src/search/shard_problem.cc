@@ -8,6 +8,7 @@
 
 #include "ir/op_facts.h"
 #include "search/shard_options.h"
+#include "shard/whole_bytes.h"
 
 namespace hone {
 namespace {
@@ -20,10 +21,6 @@ int64_t ticks_of_price(double seconds) {
 std::vector<int64_t> sizes_of_type(Type type) {
   const Ints dims = type.static_dims();
   return {dims.begin(), dims.end()};
-}
-
-int64_t element_bytes_of(Type type) {
-  return std::max<int64_t>(1, type.static_bytes() / std::max<int64_t>(1, type.static_elements()));
 }
 
 class ProblemOfShards {
@@ -125,7 +122,7 @@ class ProblemOfShards {
     for (const NodeDivision& one : made_.options[maker.index])
       held.push_back(&one.results[graph_.result_index(v)]);
     const auto [table, is_new] = changes_.try_emplace(
-        {sizes_of_type(type), element_bytes_of(type), number_of(held), number_of(wanted)});
+        {sizes_of_type(type), exchanged_bytes(type), number_of(held), number_of(wanted)});
     if (is_new) table->second = HONE_TRY(table_of(held, wanted, type));
     if (table->second) join_last(maker.index, *table->second);
     return {};
@@ -148,7 +145,7 @@ class ProblemOfShards {
       for (const ShardLayout* to : wanted)
         costs.push_back(ticks_of_price(options_.exchange_share *
                                        HONE_TRY(prices_.change(*from, *to, sizes,
-                                                               element_bytes_of(type)))));
+                                                               exchanged_bytes(type)))));
     if (std::ranges::all_of(costs, [](int64_t cost) { return cost == 0; }))
       return std::optional<uint32_t>();
     return std::optional(table_with(std::move(costs)));

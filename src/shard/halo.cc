@@ -99,6 +99,21 @@ std::optional<Halo> halo_of(const DimWindow& window, const MeshParts& axes, int6
   return halo;
 }
 
+int64_t Stretch::first_of(int64_t k) const {
+  const int64_t begin = k * results - offset;
+  return begin >= 0 ? begin / part : -ceil_div(-begin, part);
+}
+
+Ints Stretch::pairs(int64_t slot) const {
+  Ints found;
+  for (int64_t k = 0; k < count_of(axes); ++k) {
+    const int64_t from = first_of(k) + slot;
+    const bool is_read = k * results < offset + size && (k + 1) * results > offset;
+    if (is_read && from >= 0 && from < count_of(axes)) found.insert(found.end(), {from, k});
+  }
+  return found;
+}
+
 Op without_borders(Op op, int operand_rank, const std::vector<Halo>& halos) {
   if (halos.empty()) return op;
   std::optional<ConvOrder> order;

@@ -50,6 +50,23 @@ struct Halo {
 std::optional<Halo> halo_of(const DimWindow& window, const MeshParts& axes, int64_t size,
                             int64_t results);
 
+// A value that stands somewhere in a longer one, whose parts are the devices': a concat has
+// several. Device number k needs some of the parts of the value, `slots` of them one behind the
+// other.
+struct Stretch {
+  MeshParts axes;
+  int64_t offset = 0;   // of its first element in the longer one
+  int64_t size = 0;     // its elements
+  int64_t part = 0;     // that a device has of them, the last ones with padding
+  int64_t results = 0;  // that a device has of the longer one
+
+  int64_t slots() const { return (results + 2 * part - 2) / part; }
+  // The part that device k needs first; devices before the first one or behind the last have none.
+  int64_t first_of(int64_t k) const;
+  // Who sends and who receives, of the devices along the axes, so that each gets its part `slot`.
+  Ints pairs(int64_t slot) const;
+};
+
 // The op for operands that have all elements that are needed along these dims, and no more.
 Op without_borders(Op op, int operand_rank, const std::vector<Halo>& halos);
 

@@ -24,6 +24,10 @@ std::vector<SizeEntry> size_entries(Op op, std::span<const Type> types, std::spa
   return found;
 }
 
+bool has_attr(Op op, std::string_view name) {
+  return std::ranges::any_of(op.def().attrs, [&](const AttrSpec& one) { return one.name == name; });
+}
+
 void add_size_entries(Op op, size_t dim, Dim whole, Dim local, std::vector<SizeEntry>& entries) {
   for (size_t a = 0; a < op.attrs().size(); ++a) {
     const auto* sizes = std::get_if<Dims>(&op.attrs()[a]);

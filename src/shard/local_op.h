@@ -22,6 +22,9 @@ struct SizeEntry {
 std::vector<SizeEntry> size_entries(Op op, std::span<const Type> types, std::span<const int> dims,
                                     const BatchShare& share);
 
+// The op has an attribute of this name.
+bool has_attr(Op op, std::string_view name);
+
 // Adds the entries that say the size of this dim of a value.
 void add_size_entries(Op op, size_t dim, Dim whole, Dim local, std::vector<SizeEntry>& entries);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/checked_math.h"
 #include "shard/whole_bytes.h"
 
 namespace hone {
@@ -64,6 +65,11 @@ ValueId MeshProgram::number(DType dtype, std::variant<int64_t, double> value) {
   return graph_.add_constant(Tensor::scalar(dtype, std::get<double>(value)));
 }
 
+ValueId MeshProgram::neutral(std::string_view kind, DType dtype) {
+  if (kind == "sum" && is_real(dtype)) return number(dtype, -0.0);
+  return number(dtype, identity_of(combine_of(kind), dtype));
+}
+
 Ints groups_along(const Mesh& mesh, const MeshParts& parts) {
   int64_t count = 1;
   for (const MeshPart& part : parts) count *= part.size;
@@ -115,19 +121,24 @@ ValueId MeshProgram::resized(ValueId value, size_t dim, int64_t size) {
   return append(Op::get(Opcode::pad, {{"low", low}, {"high", high}}), operands);
 }
 
+ValueId MeshProgram::counted(int64_t count) {
+  return append(
+      Op::get(Opcode::iota, {{"dtype", DType::i64}, {"dims", Dims{count}}, {"axis", int64_t{0}}}),
+      {});
+}
+
+ValueId MeshProgram::spread(ValueId value, const Dims& dims, const Ints& map) {
+  if (map.size() == dims.size()) return value;
+  return append(Op::get(Opcode::broadcast, {{"dims", dims}, {"map", map}}), {{value}});
+}
+
 // The elements whose place in the whole dim, `first` and their own, is below 0 or not below `size`
 // become `fill`.
 ValueId MeshProgram::filled(ValueId value, size_t dim, ValueId first, bool at_low,
                             std::optional<int64_t> size, ValueId fill) {
   const Type type = graph_.type(value);
   const Dims along = {type.dim(static_cast<int>(dim))};
-  const auto spread = [&](ValueId v, const Dims& dims, const Ints& map) {
-    const ValueId operand[] = {v};
-    return append(Op::get(Opcode::broadcast, {{"dims", dims}, {"map", map}}), operand);
-  };
-  const ValueId own = append(
-      Op::get(Opcode::iota, {{"dtype", DType::i64}, {"dims", along}, {"axis", int64_t{0}}}), {});
-  const ValueId sum[] = {own, spread(first, along, {})};
+  const ValueId sum[] = {counted(along[0].value()), spread(first, along, {})};
   const ValueId places = append(Op::get(Opcode::add), sum);
   const auto holds = [&](std::string_view direction, int64_t limit) {
     const ValueId operands[] = {places, spread(integer(limit), along, {})};
@@ -151,6 +162,15 @@ ValueId MeshProgram::without_padding(ValueId value, size_t dim, const MeshParts&
                                      ValueId fill) {
   const int64_t part = graph_.type(value).dim(static_cast<int>(dim)).value();
   return filled(value, dim, binary(Opcode::mul, place(axes), part), false, size, fill);
+}
+
+ValueId MeshProgram::on_first(ValueId value, const MeshParts& axes, ValueId fill) {
+  const Type type = graph_.type(value);
+  const Dims dims(type.dims().begin(), type.dims().end());
+  const ValueId is_first = append(Op::get(Opcode::compare, {{"direction", std::string("eq")}}),
+                                  {{place(axes), integer(0)}});
+  return append(Op::get(Opcode::select),
+                {{spread(is_first, dims, {}), value, spread(fill, dims, {})}});
 }
 
 // Elements go one to a byte if as many as a device gets do not fill bytes.
@@ -204,12 +224,145 @@ ValueId MeshProgram::with_neighbours(ValueId value, const Halo& halo, std::optio
                 halo.passes_high() ? std::optional(halo.size) : std::nullopt, *fill);
 }
 
+// ---- Ops that need to know the place of the device ----------------------------------------------
+
+ValueId MeshProgram::with_earlier(ValueId running, ValueId operand, size_t dim,
+                                  const MeshParts& axes, Op op) {
+  const std::string& kind = op.word("kind");
+  const Type type = graph_.type(operand);
+  const Dims dims(type.dims().begin(), type.dims().end());
+  const int64_t count = count_of(axes);
+  const auto along = static_cast<int64_t>(dim);
+  const Op combined = Op::get(Opcode::reduce, {{"kind", kind}, {"axes", Ints{along}}});
+  Dims one = dims, each = dims;
+  one[dim] = 1, each[dim] = count;
+  const ValueId total =
+      append(Op::get(Opcode::reshape, {{"dims", one}}), {{append(combined, {{operand}})}});
+  const ValueId totals = exchanged(
+      Op::get(Opcode::all_gather,
+              {{"axis", along}, {"group_size", count}, {"groups", groups_along(mesh_, axes)}}),
+      total, 1);
+  const std::string direction = op.flag("reverse") ? "gt" : "lt";
+  const ValueId is_before = append(Op::get(Opcode::compare, {{"direction", direction}}),
+                                   {{counted(count), spread(place(axes), {count}, {})}});
+  const ValueId nothing = number(type.dtype(), identity_of(combine_of(kind), type.dtype()));
+  const ValueId before =
+      append(Op::get(Opcode::select),
+             {{spread(is_before, each, {along}), totals, spread(nothing, each, {})}});
+  Ints others;
+  for (int64_t d = 0; d < type.rank(); ++d)
+    if (d != along) others.push_back(d);
+  const ValueId prefix = spread(append(combined, {{before}}), dims, others);
+  return append(Op::get(combine_of(kind)), {{prefix, running}});
+}
+
+ValueId MeshProgram::joined(std::span<const ValueId> parts, size_t dim,
+                            std::span<const Stretch> stretches) {
+  const MeshParts& axes = stretches[0].axes;
+  const int64_t results = stretches[0].results, count = count_of(axes);
+  const auto along = static_cast<int64_t>(dim);
+  const ValueId first = binary(Opcode::mul, place(axes), results);
+  const ValueId places =
+      append(Op::get(Opcode::add), {{counted(results), spread(first, {results}, {})}});
+  std::optional<ValueId> all;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Stretch& one = stretches[i];
+    std::vector<ValueId> slots;
+    for (int64_t slot = 0; slot < one.slots(); ++slot) {
+      const Ints pairs = one.pairs(slot);  // none: nobody needs what stands there
+      slots.push_back(pairs.empty() ? parts[i]
+                                    : exchanged(Op::get(Opcode::permute,
+                                                        {{"pairs", pairs},
+                                                         {"group_size", count},
+                                                         {"groups", groups_along(mesh_, axes)}}),
+                                                parts[i], 1));
+    }
+    ValueId have = slots[0];
+    if (slots.size() > 1) have = append(Op::get(Opcode::concat, {{"axis", along}}), slots);
+    // The elements before the first one are those of the part that it stands in.
+    const int64_t shift = ceil_div(one.offset, one.part) * one.part - one.offset;
+    const ValueId begin = binary(Opcode::rem, binary(Opcode::add, first, shift), one.part);
+    have = stretch(have, dim, begin, results);
+    if (!all) {
+      all = have;
+      continue;
+    }
+    const Type type = graph_.type(have);
+    const Dims dims(type.dims().begin(), type.dims().end());
+    const ValueId is_behind = append(Op::get(Opcode::compare, {{"direction", std::string("ge")}}),
+                                     {{places, spread(integer(one.offset), {results}, {})}});
+    all = append(Op::get(Opcode::select), {{spread(is_behind, dims, {along}), have, *all}});
+  }
+  return *all;
+}
+
+ValueId MeshProgram::generated(Op local, std::span<const ValueId> operands,
+                               const ShardLayout& layout) {
+  const Dims& dims = local.dims("dims");
+  size_t dim = 0;
+  if (operands.empty())
+    dim = static_cast<size_t>(local.integer("axis"));
+  else
+    while (dim < dims.size() && layout.dims[dim].empty()) ++dim;
+  if (dim == dims.size() || layout.dims[dim].empty()) return append(local, operands);
+  const ValueId first = binary(Opcode::mul, place(layout.dims[dim]), dims[dim].value());
+  const auto cast = [&](ValueId v, DType dtype) {
+    return append(Op::get(Opcode::cast, {{"dtype", dtype}}), {{v}});
+  };
+  if (operands.empty()) {
+    const ValueId own =
+        append(Op::get(Opcode::iota,
+                       {{"dtype", DType::i64}, {"dims", dims}, {"axis", local.integer("axis")}}),
+               {});
+    const ValueId sum = append(Op::get(Opcode::add), {{own, spread(first, dims, {})}});
+    return local.dtype("dtype") == DType::i64 ? sum : cast(sum, local.dtype("dtype"));
+  }
+  // Two elements of each block of bits, in row-major order.
+  int64_t row = 1;
+  for (size_t d = dim + 1; d < dims.size(); ++d) row *= dims[d].value();
+  const ValueId blocks = cast(binary(Opcode::div, binary(Opcode::mul, first, row), 2), DType::u64);
+  const ValueId counter = append(Op::get(Opcode::add), {{operands[1], blocks}});
+  return append(local, {{operands[0], counter}});
+}
+
 // ---- Ways between layouts -----------------------------------------------------------------------
+
+namespace {
+
+// Each device gets the part that it wants from one that has it: from itself, if it can.
+Ints pairs_between(const Mesh& mesh, const ReshardStep& step) {
+  const auto part_of = [&](const std::vector<MeshParts>& dims, int64_t device) {
+    int64_t number = 0;
+    for (const MeshParts& parts : dims)
+      for (const MeshPart& part : parts) number = number * part.size + digit_of(mesh, part, device);
+    return number;
+  };
+  Ints pairs;
+  std::map<int64_t, Ints> have;  // devices, by the part
+  std::vector<std::pair<int64_t, int64_t>> want;
+  for (int64_t device = 0; device < mesh.device_count(); ++device) {
+    const int64_t has = part_of(step.have, device), wanted = part_of(step.want, device);
+    if (has == wanted) {
+      pairs.insert(pairs.end(), {device, device});
+      continue;
+    }
+    have[has].push_back(device);
+    want.emplace_back(device, wanted);
+  }
+  for (const auto& [device, wanted] : want) {
+    Ints& from = have[wanted];
+    pairs.insert(pairs.end(), {from.back(), device});
+    from.pop_back();
+  }
+  return pairs;
+}
+
+}  // namespace
 
 ValueId MeshProgram::changed(ValueId value, const ReshardStep& step, std::string_view kind) {
   const auto from = static_cast<int64_t>(step.from), to = static_cast<int64_t>(step.to);
   const int64_t size = step.part.size;
-  const Ints groups = groups_along(mesh_, {step.part});
+  const Ints groups = step.kind == ReshardKind::permute ? Ints() : groups_along(mesh_, {step.part});
   switch (step.kind) {
     case ReshardKind::slice: {
       const int64_t local = graph_.type(value).dim(static_cast<int>(step.to)).value() / size;
@@ -238,7 +391,17 @@ ValueId MeshProgram::changed(ValueId value, const ReshardStep& step, std::string
           value, 1);
     case ReshardKind::permute: break;
   }
-  HONE_CHECK(false, "no step between layouts is a permute");
+  return exchanged(Op::get(Opcode::permute, {{"pairs", pairs_between(mesh_, step)}}), value, 1);
+}
+
+MeshExchange exchange_of(const Mesh& mesh, const ReshardStep& step, int64_t element_bytes) {
+  MeshExchange made = {
+      .kind = step.kind, .axes = {}, .bytes = step.bytes, .element_bytes = element_bytes};
+  if (step.kind == ReshardKind::permute)
+    made.pairs = pairs_between(mesh, step);
+  else
+    made.axes = {step.part};
+  return made;
 }
 
 }  // namespace hone

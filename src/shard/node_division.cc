@@ -6,6 +6,7 @@
 #include "base/checked_math.h"
 #include "ir/op_facts.h"
 #include "shard/local_op.h"
+#include "shard/whole_bytes.h"
 
 namespace hone {
 namespace {
@@ -34,15 +35,26 @@ MeshParts taken(MeshParts& left, int64_t size) {
 
 // How results that lack the reduced dims combine, if devices can: "" if they cannot.
 std::string_view kind_of_partial(Op op, Type result) {
+  // Only one of the summands is an element; the others change nothing.
+  if (reads_by_index(op)) return kNumber.contains(result.dtype()) ? "sum" : "";
   // Sums of narrow reals would be rounded once more.
   if (!DTypeSet{DType::f32, DType::f64, DType::i32, DType::i64}.contains(result.dtype())) return "";
   if (is_contraction(op.opcode())) return "sum";
+  if (writes_by_index(op)) return written_kind(op);
   if (class_of(op.opcode()) != OpClass::reduction || !combines_by_kind(op.opcode())) return "";
   const std::string& kind = op.word("kind");
   for (const std::string_view one : {"sum", "max", "min"})
     if (kind == one) return one;
   return "";
 }
+
+// A sum or a product of these is as exact, however it is cut.
+bool may_run_apart(const std::string& kind, DType dtype) {
+  return is_integer(dtype) || kind == "max" || kind == "min" || bits(dtype) >= 32;
+}
+
+// Elements that follow from their places alone.
+bool is_generator(Opcode opcode) { return class_of(opcode) == OpClass::generator; }
 
 bool has_factor(const std::vector<TensorFactors>& tensors, int factor) {
   return std::ranges::any_of(tensors, [&](const TensorFactors& tensor) {
@@ -147,6 +159,7 @@ Result<NodeDivider> NodeDivider::make(const Graph& graph, NodeId n) {
   const std::vector<Type> operands = graph.operand_types(n), results = graph.result_types(n);
   made.rule_ = HONE_TRY(sharding_rule(Application{graph.op(n), operands}, results));
   if (!results.empty()) made.partial_ = kind_of_partial(graph.op(n), results[0]);
+  made.addressed_ = addressed_dims({graph.op(n), operands});
   if (results.size() == 1) made.windows_ = dim_windows({graph.op(n), operands}, results[0]);
   return made;
 }
@@ -169,14 +182,77 @@ bool NodeDivider::meets_neighbours(int factor) const {
   return false;
 }
 
+// The dim of operand 0 that data addresses and that has this factor alone.
+const AddressedDim* NodeDivider::addressed_by(int factor) const {
+  for (const AddressedDim& one : addressed_)
+    if (rule_.operands[0][static_cast<size_t>(one.dim)] == DimFactors{factor}) return &one;
+  return nullptr;
+}
+
 // Data says where elements go: what moves must be of the part that is written.
 bool NodeDivider::is_written_elsewhere(int factor) const {
   const int8_t updates = graph_->op(node_).def().traits.updates;
-  return updates != 0 && !has_factor({rule_.operands[static_cast<size_t>(updates)]}, factor);
+  if (updates == 0) return false;
+  const bool moves = has_factor({rule_.operands[static_cast<size_t>(updates)]}, factor);
+  return (addressed_by(factor) != nullptr) == moves;
+}
+
+bool NodeDivider::passes(int factor) const {
+  const auto has = [&](const TensorFactors& tensor) { return has_factor({tensor}, factor); };
+  return rule_.factors[at_factor(factor)].kind == FactorKind::pass && obstacle(factor).empty() &&
+         !rule_.operands.empty() && has(rule_.operands[0]) &&
+         std::ranges::all_of(rule_.results, has);
+}
+
+bool NodeDivider::is_running(int factor) const {
+  const Op op = graph_->op(node_);
+  if (class_of(op.opcode()) != OpClass::ordered || !has_attr(op, "exclusive")) return false;
+  return rule_.results[0][static_cast<size_t>(op.integer("axis"))] == DimFactors{factor};
+}
+
+bool NodeDivider::is_joined(int factor) const {
+  const Op op = graph_->op(node_);
+  return joins_operands(op.opcode()) &&
+         rule_.results[0][static_cast<size_t>(op.integer("axis"))] == DimFactors{factor};
+}
+
+std::vector<Stretch> NodeDivider::stretches(const MeshParts& axes) const {
+  const int dim = static_cast<int>(graph_->op(node_).integer("axis"));
+  const int64_t all = graph_->type(graph_->result(node_)).dim(dim).value(), count = count_of(axes);
+  std::vector<Stretch> found;
+  int64_t offset = 0;
+  for (const ValueId v : graph_->operands(node_)) {
+    const int64_t size = graph_->type(v).dim(dim).value();
+    if (covering(axes, size) != axes) return {};
+    found.push_back({axes, offset, size, ceil_div(size, count), ceil_div(all, count)});
+    offset += size;
+  }
+  return found;
+}
+
+// Random bits are numbered in row-major order.
+bool NodeDivider::is_numbered_across(int factor) const {
+  if (!is_generator(graph_->opcode(node_)) || graph_->operands(node_).empty()) return false;
+  for (const DimFactors& dim : rule_.results[0]) {
+    if (dim == DimFactors{factor}) return false;
+    for (const int f : dim)
+      if (rule_.factors[at_factor(f)].size > 1) return true;
+  }
+  return false;
 }
 
 std::string NodeDivider::obstacle(int factor) const {
+  if (is_joined(factor)) return "";
+  if (is_running(factor))
+    return may_run_apart(graph_->op(node_).word("kind"),
+                         graph_->type(graph_->result(node_)).dtype())
+               ? ""
+               : "numbers below 32 bits would be rounded once more";
+  if (is_numbered_across(factor)) return "its elements are numbered across the dim";
   const Factor& one = rule_.factors[at_factor(factor)];
+  // Within regions devices exchange what they need.
+  const bool has_regions = !graph_->regions(node_).empty();
+  if (has_regions && one.kind != FactorKind::replication && !one.is_blocked) return "";
   const bool is_sum = is_combined(factor);
   if ((one.kind != FactorKind::pass && !is_sum) || one.is_blocked)
     return one.kind == FactorKind::permutation
@@ -186,6 +262,9 @@ std::string NodeDivider::obstacle(int factor) const {
   if (regroups_dims(graph_->opcode(node_)) &&
       (!has_factor(rule_.operands, factor) || !has_factor(rule_.results, factor)))
     return "it cuts and joins dims across the parts of devices";
+  const bool is_read = reads_by_index(graph_->op(node_)) && one.kind == FactorKind::reduction;
+  if (is_read && addressed_by(factor) == nullptr)
+    return "data says where windows begin, which may be of two devices";
   if (is_sum && meets_neighbours(factor))
     return "neighbours would exchange data along a dim that is divided";
   if (is_written_elsewhere(factor)) return "data says where it writes along a dim that is divided";
@@ -215,7 +294,27 @@ const DimWindow* NodeDivider::window_of(int factor) const {
 MeshParts NodeDivider::fitting(int factor, const MeshParts& wanted, std::string& reason) const {
   std::string why = obstacle(factor);
   const int64_t size = rule_.factors[at_factor(factor)].size;
-  if (why.empty()) return stands_alone(factor) ? covering(wanted, size) : dividing(wanted, size);
+  if (why.empty()) {
+    const MeshParts axes = stands_alone(factor) ? covering(wanted, size) : dividing(wanted, size);
+    if (axes.empty()) return axes;
+    if (is_joined(factor) && stretches(axes).empty()) {
+      reason = "not each device has a part of each operand";
+      return {};
+    }
+    // A block of random bits is of one device.
+    if (is_generator(graph_->opcode(node_)) && !graph_->operands(node_).empty()) {
+      const int64_t all = graph_->type(graph_->result(node_)).static_elements();
+      if (ceil_div(size, count_of(axes)) * (all / size) % 2 == 0) return axes;
+      reason = "two elements of one block of random bits would be of two devices";
+      return {};
+    }
+    const AddressedDim* addressed = addressed_by(factor);
+    if (addressed == nullptr || addressed->is_anywhere ||
+        addressed->window <= ceil_div(size, count_of(axes)))
+      return axes;
+    reason = "data says where windows begin, which are longer than the part of a device";
+    return {};
+  }
   const DimWindow* window = window_of(factor);
   if (window != nullptr) {
     const int64_t elements =
@@ -230,15 +329,18 @@ MeshParts NodeDivider::fitting(int factor, const MeshParts& wanted, std::string&
   return {};
 }
 
-// The axes of a tensor's dims: an inner factor counts where those before it are full.
+// The axes of a tensor's dims: an inner factor counts where those before it are full. Weights of a
+// loop may have a factor twice, as their rows and as their columns: the last dim is divided.
 std::optional<ShardLayout> NodeDivider::layout_by(const TensorFactors& tensor,
                                                   const std::vector<MeshParts>& axes) const {
-  ShardLayout layout;
-  for (const DimFactors& dim : tensor) {
-    MeshParts& parts = layout.dims.emplace_back();
+  ShardLayout layout = {.dims = std::vector<MeshParts>(tensor.size())};
+  std::vector<bool> is_used(axes.size());
+  for (size_t d = tensor.size(); d-- > 0;) {
+    MeshParts& parts = layout.dims[d];
     bool is_full = true;
-    for (const int f : dim) {
-      const MeshParts& own = axes[at_factor(f)];
+    for (const int f : tensor[d]) {
+      const MeshParts own = is_used[at_factor(f)] ? MeshParts() : axes[at_factor(f)];
+      is_used[at_factor(f)] = true;
       if (!own.empty() && !is_full) return std::nullopt;
       parts.insert(parts.end(), own.begin(), own.end());
       is_full = is_full && count_of(own) == rule_.factors[at_factor(f)].size;
@@ -247,9 +349,75 @@ std::optional<ShardLayout> NodeDivider::layout_by(const TensorFactors& tensor,
   return layout;
 }
 
+std::vector<MeshExchange> NodeDivider::exchanges(const NodeDivision& division) const {
+  std::vector<MeshExchange> found;
+  for (size_t f = 0; f < rule_.factors.size(); ++f) {
+    if (division.axes[f].empty() || !is_joined(static_cast<int>(f))) continue;
+    const std::vector<Stretch> all = stretches(division.axes[f]);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Type part = local_type(graph_->type(graph_->operands(node_)[i]), division.operands[i]);
+      for (int64_t slot = 0; slot < all[i].slots(); ++slot)
+        if (Ints pairs = all[i].pairs(slot); !pairs.empty())
+          found.push_back({.kind = ReshardKind::permute,
+                           .axes = all[i].axes,
+                           .bytes = part.static_elements() * exchanged_bytes(part),
+                           .element_bytes = exchanged_bytes(part),
+                           .pairs = std::move(pairs)});
+    }
+  }
+  if (division.halos.empty() && class_of(graph_->opcode(node_)) != OpClass::ordered) return found;
+  Type local = local_type(graph_->type(graph_->operands(node_)[0]), division.operands[0]);
+  const int64_t element_bytes = exchanged_bytes(local);
+  for (const Halo& halo : division.halos) {
+    const int dim = halo.window.operand_dim;
+    const int64_t each = local.static_elements() / local.dim(dim).value();
+    const auto fetch = [&](int64_t all, int64_t direction) {
+      for (int64_t got = 0, hop = 1; got < all; got += halo.part, ++hop)
+        found.push_back({.kind = ReshardKind::permute,
+                         .axes = halo.axes,
+                         .bytes = each * std::min(halo.part, all - got) * element_bytes,
+                         .element_bytes = element_bytes,
+                         .hop = hop * direction});
+    };
+    fetch(halo.left, 1);
+    fetch(halo.right, -1);
+    Dims dims(local.dims().begin(), local.dims().end());
+    dims[static_cast<size_t>(dim)] = halo.length();
+    local = local.with_dims(dims);
+  }
+  for (size_t f = 0; f < rule_.factors.size(); ++f) {
+    const MeshParts& axes = division.axes[f];
+    if (axes.empty() || !is_running(static_cast<int>(f))) continue;
+    const int dim = static_cast<int>(graph_->op(node_).integer("axis"));
+    const int64_t each = local.static_elements() / local.dim(dim).value();
+    found.push_back({.kind = ReshardKind::all_gather,
+                     .axes = axes,
+                     .bytes = each * (count_of(axes) - 1) * element_bytes,
+                     .element_bytes = element_bytes});
+  }
+  return found;
+}
+
+std::vector<Type> NodeDivider::operand_types(const NodeDivision& division) const {
+  std::vector<Type> types;
+  for (size_t i = 0; i < division.operands.size(); ++i) {
+    const ValueId v = graph_->operands(node_)[i];
+    types.push_back(v.is_none() ? Type() : local_type(graph_->type(v), division.operands[i]));
+  }
+  if (types.empty() || !types[0]) return types;
+  Dims dims(types[0].dims().begin(), types[0].dims().end());
+  for (const Halo& halo : division.halos)
+    dims[static_cast<size_t>(halo.window.operand_dim)] = halo.length();
+  // A window that is longer than a part fits the whole dim.
+  for (const IndexRange& range : division.ranges)
+    if (range.of.window > range.part) dims[static_cast<size_t>(range.of.dim)] = range.of.size;
+  if (!division.halos.empty() || !division.ranges.empty()) types[0] = types[0].with_dims(dims);
+  return types;
+}
+
 std::optional<Op> NodeDivider::local_op(const NodeDivision& division) const {
   const Op op = graph_->op(node_);
-  std::vector<Type> types, wanted;
+  std::vector<Type> wanted;
   std::vector<SizeEntry> entries;
   const auto add = [&](ValueId v, const ShardLayout& layout) {
     const Type whole = graph_->type(v), local = local_type(whole, layout);
@@ -258,19 +426,36 @@ std::optional<Op> NodeDivider::local_op(const NodeDivision& division) const {
         add_size_entries(op, at, whole.dim(d), local.dim(d), entries);
     return local;
   };
-  for (size_t i = 0; i < division.operands.size(); ++i) {
-    const ValueId v = graph_->operands(node_)[i];
-    types.push_back(v.is_none() ? Type() : add(v, division.operands[i]));
-  }
+  for (size_t i = 0; i < division.operands.size(); ++i)
+    if (const ValueId v = graph_->operands(node_)[i]; !v.is_none()) add(v, division.operands[i]);
   for (size_t i = 0; i < division.results.size(); ++i)
     wanted.push_back(add(graph_->result(node_, i), division.results[i]));
-  if (division.halos.empty()) return hone::local_op({op, types}, entries, wanted);
-  Dims fetched(types[0].dims().begin(), types[0].dims().end());
-  for (const Halo& halo : division.halos)
-    fetched[static_cast<size_t>(halo.window.operand_dim)] = halo.length();
-  types[0] = types[0].with_dims(fetched);
-  return hone::local_op({without_borders(op, types[0].rank(), division.halos), types}, entries,
-                        wanted);
+  std::vector<Type> types = division.types;
+  // Parts of what is joined have other sizes than the part of the result; all else must fit.
+  if (joins_operands(op.opcode())) {
+    const auto axis = static_cast<size_t>(op.integer("axis"));
+    const MeshParts& axes = division.results[0].dims[axis];
+    const auto whole_along = [&](Type& type, ValueId v) {
+      Dims dims(type.dims().begin(), type.dims().end());
+      dims[axis] = graph_->type(v).dim(static_cast<int>(axis));
+      type = type.with_dims(dims);
+    };
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (division.operands[i].dims[axis] != axes) return std::nullopt;
+      whole_along(types[i], graph_->operands(node_)[i]);
+    }
+    whole_along(wanted[0], graph_->result(node_));
+  }
+  for (const IndexRange& range : division.ranges) {
+    if (!writes_by_index(op) || range.of.window <= range.part) continue;
+    Dims dims(wanted[0].dims().begin(), wanted[0].dims().end());
+    dims[static_cast<size_t>(range.of.dim)] = range.of.size;
+    wanted[0] = wanted[0].with_dims(dims);
+  }
+  return hone::local_op(
+      {without_borders(op, division.types.empty() ? 0 : division.types[0].rank(), division.halos),
+       types},
+      entries, wanted);
 }
 
 std::optional<NodeDivision> NodeDivider::division(std::vector<MeshParts> axes) const {
@@ -295,21 +480,27 @@ std::optional<NodeDivision> NodeDivider::division(std::vector<MeshParts> axes) c
     if (!halo) return std::nullopt;
     made.halos.push_back(*halo);
   }
+  for (const AddressedDim& one : addressed_)
+    if (const MeshParts& parts = made.operands[0].dims[static_cast<size_t>(one.dim)];
+        !parts.empty())
+      made.ranges.push_back({one, parts, ceil_div(one.size, count_of(parts))});
+  made.types = operand_types(made);
+  made.axes = std::move(axes);
+  made.exchanges = exchanges(made);
   made.op = graph_->op(node_);
   const bool is_whole =
-      std::ranges::all_of(axes, [](const MeshParts& parts) { return parts.empty(); });
+      std::ranges::all_of(made.axes, [](const MeshParts& parts) { return parts.empty(); });
   if (!is_whole && graph_->regions(node_).empty()) {
     const std::optional<Op> op = local_op(made);
     if (!op) return std::nullopt;
     made.op = *op;
   }
   MeshParts partial;
-  for (size_t f = 0; f < axes.size(); ++f)
-    if (rule_.factors[f].kind == FactorKind::reduction)
-      partial.insert(partial.end(), axes[f].begin(), axes[f].end());
+  for (size_t f = 0; f < made.axes.size(); ++f)
+    if (is_combined(static_cast<int>(f)))
+      partial.insert(partial.end(), made.axes[f].begin(), made.axes[f].end());
   if (!partial.empty()) made.kind = partial_;
   for (ShardLayout& result : made.results) result.partial = partial;
-  made.axes = std::move(axes);
   return made;
 }
 
@@ -336,7 +527,8 @@ std::vector<MeshParts> NodeDivider::axes_of(const std::vector<ShardLayout>& resu
     MeshParts wanted;
     for (size_t i = 0; i < results.size() && wanted.empty(); ++i)
       wanted = axes_in(rule_.results[i], results[i], factor);
-    if (!wanted.empty() && obstacle(factor).empty()) axes[f] = without_clashes(wanted, axes);
+    std::string reason;
+    if (!wanted.empty()) axes[f] = fitting(factor, without_clashes(wanted, axes), reason);
   }
   if (results.empty()) return axes;
   for (const MeshPart& part : results[0].partial)
@@ -394,7 +586,7 @@ std::vector<NodeDivision> divisions_of(const NodeDivider& divider, const Mesh& m
   const auto fits = [&](size_t place, const MeshParts& axes) {
     const int factor = static_cast<int>(place);
     std::string reason;
-    return divider.obstacle(factor).empty() && divider.fitting(factor, axes, reason) == axes;
+    return divider.fitting(factor, axes, reason) == axes;
   };
   AxisDealer(mesh, divider.rule().factors.size(), fits)
       .deal([&](const std::vector<MeshParts>& axes) {

@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "shard/halo.h"
+#include "shard/index_range.h"
 #include "shard/reshard.h"
 #include "shard/sharding_rule.h"
 
@@ -15,12 +16,15 @@
 namespace hone {
 
 struct NodeDivision {
-  std::vector<MeshParts> axes = {};        // of each factor of the rule
-  std::vector<ShardLayout> operands = {};  // as the parts of a device are; absent: no dims
-  std::vector<ShardLayout> results = {};   // partial along the axes of reductions
-  std::string_view kind = "";              // that combines partial results: sum, max or min
-  std::vector<Halo> halos = {};            // what is fetched for operand 0
-  Op op = {};                              // for these parts, and what is fetched
+  std::vector<MeshParts> axes = {};          // of each factor of the rule
+  std::vector<ShardLayout> operands = {};    // as the parts of a device are; absent: no dims
+  std::vector<ShardLayout> results = {};     // partial along the axes of reductions
+  std::string_view kind = "";                // that combines partial results: sum, max or min
+  std::vector<Halo> halos = {};              // what is fetched for operand 0
+  std::vector<IndexRange> ranges = {};       // what a device has of operand 0, if data addresses it
+  std::vector<MeshExchange> exchanges = {};  // within the node
+  std::vector<Type> types = {};              // of the operands that `op` takes; absent: null
+  Op op = {};                                // for these parts, and what is fetched
 };
 
 class NodeDivider {
@@ -36,6 +40,14 @@ class NodeDivider {
   // As many of the axes as may divide the factor, if devices may have padding and fetch what their
   // neighbours have; else nothing, and the reason.
   MeshParts fitting(int factor, const MeshParts& wanted, std::string& reason) const;
+  // Operand 0 and the results have the factor, and each device computes its part alone.
+  bool passes(int factor) const;
+  // The parts of devices are combined with those before them, which they tell each other.
+  bool is_running(int factor) const;
+  // Operands stand one behind the other along the dim, and devices send each other what they need.
+  bool is_joined(int factor) const;
+  // How they stand, if the factor has these axes; none: not each device has a part of each.
+  std::vector<Stretch> stretches(const MeshParts& axes) const;
   // The parts that devices have of a reduction combine to the result.
   bool is_combined(int factor) const;
 
@@ -50,17 +62,22 @@ class NodeDivider {
  private:
   NodeDivider(const Graph& graph, NodeId n) : graph_(&graph), node_(n) {}
   bool is_written_elsewhere(int factor) const;
+  bool is_numbered_across(int factor) const;
   bool meets_neighbours(int factor) const;
+  const AddressedDim* addressed_by(int factor) const;
   bool stands_alone(int factor) const;
   const DimWindow* window_of(int factor) const;
   std::optional<ShardLayout> layout_by(const TensorFactors& tensor,
                                        const std::vector<MeshParts>& axes) const;
+  std::vector<MeshExchange> exchanges(const NodeDivision& division) const;
+  std::vector<Type> operand_types(const NodeDivision& division) const;
   std::optional<Op> local_op(const NodeDivision& division) const;
 
   const Graph* graph_;
   NodeId node_;
   ShardingRule rule_;
   std::vector<DimWindow> windows_;
+  std::vector<AddressedDim> addressed_;
   std::string_view partial_;  // how results that lack reduced dims combine; empty: they cannot
 };
 

@@ -11,7 +11,7 @@
 namespace hone {
 
 // The way from one division of a value to another where parts may have padding. Along a dim with
-// padding that is divided otherwise, neighbours begin elsewhere: the dim is whole between.
+// padding that has more parts or fewer, they begin elsewhere: the dim is whole between.
 struct PaddedReshard {
   std::vector<size_t> gathered = {};  // dims that become whole first, without their padding
   ShardLayout from = {}, to = {};     // then reshard_steps() go: axes divide these sizes
@@ -24,7 +24,7 @@ inline PaddedReshard padded_reshard(const ShardLayout& from, const ShardLayout& 
   PaddedReshard made = {.from = from, .to = to, .sizes = std::move(sizes)};
   for (size_t d = 0; d < made.sizes.size(); ++d) {
     int64_t& size = made.sizes[d];
-    if (from.dims[d] == to.dims[d]) {
+    if (count_of(from.dims[d]) == count_of(to.dims[d])) {
       size = ceil_div(size, count_of(from.dims[d])) * count_of(from.dims[d]);
       continue;
     }

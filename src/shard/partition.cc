@@ -5,6 +5,7 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "ir/loop_state.h"
 #include "ir/op_def.h"
 #include "ir/op_facts.h"
 #include "rewrite/expand.h"
@@ -15,6 +16,7 @@
 #include "shard/padded_reshard.h"
 #include "shard/propagate.h"
 #include "shard/sharding_rule.h"
+#include "shard/whole_bytes.h"
 
 namespace hone {
 namespace {
@@ -143,8 +145,7 @@ class Partitioner {
     for (const auto& [layout, moved] : have.moved)
       if (layout == wanted) return moved;
     const Type type = whole_.type(v);
-    const int64_t bytes = type.static_bytes() / std::max<int64_t>(1, type.static_elements());
-    const ValueId value = changed(v, have, wanted, std::max<int64_t>(1, bytes), node);
+    const ValueId value = changed(v, have, wanted, exchanged_bytes(type), node);
     HONE_CHECK(made_.graph.type(value) == part_type(v, wanted), "{} has the type {}, not {}",
                whole_.label(v), made_.graph.type(value).to_string(),
                part_type(v, wanted).to_string());
@@ -159,7 +160,7 @@ class Partitioner {
     const auto step = [&](const ReshardStep& one) {
       value = program_.changed(value, one, have.kind);
       if (one.kind != ReshardKind::slice)
-        made_.messages.push_back({one.kind, whole_.label(v), node, one.bytes});
+        made_.messages.push_back({exchange_of(*mesh_, one, element_bytes), whole_.label(v), node});
     };
     for (const size_t d : way.gathered) {
       for (const MeshPart& part : have.layout.dims[d] | std::views::reverse)
@@ -202,8 +203,6 @@ class Partitioner {
       return {};
     }
     if (!whole_.regions(n).empty()) return is_exact_ ? exact_regions(n) : stated_regions(n);
-    // Elements follow from their places in the whole value.
-    if (class_of(opcode) == OpClass::generator) return undivided_node(n, "it makes elements");
     const NodeDivider divider = HONE_TRY(NodeDivider::make(whole_, n));
     std::string reason;
     std::optional<NodeDivision> division = is_exact_
@@ -211,7 +210,7 @@ class Partitioner {
                                                : divider.division(factor_axes(n, divider, reason));
     if (!division) return undivided_node(n, "its attributes say sizes of whole values");
     if (!divides(*division)) return undivided_node(n, reason);
-    append_divided(n, divider.rule(), std::move(*division));
+    append_divided(n, divider, std::move(*division));
     if (!reason.empty()) note(n, reason);
     return {};
   }
@@ -265,7 +264,7 @@ class Partitioner {
   // Results say how they are divided; where they say nothing, operands stay as they are.
   std::vector<MeshParts> factor_axes(NodeId n, const NodeDivider& divider,
                                      std::string& reason) const {
-    std::vector<MeshParts> axes(divider.rule().factors.size());
+    std::vector<MeshParts> axes(divider.rule().factors.size()), refused;
     for (const bool by_results : {true, false})
       for (size_t f = 0; f < axes.size(); ++f) {
         const int factor = static_cast<int>(f);
@@ -273,8 +272,30 @@ class Partitioner {
         const MeshParts wanted = asked(n, divider, factor, by_results);
         if (wanted.empty()) continue;
         axes[f] = divider.fitting(factor, without_clashes(wanted, axes), reason);
+        if (axes[f].empty()) refused.push_back(wanted);
       }
+    if (std::ranges::all_of(refused, [&](const MeshParts& wanted) {
+          return placed_elsewhere(divider, wanted, axes);
+        }))
+      reason.clear();
     return axes;
+  }
+
+  // Axes of a dim that has to be whole go to one that does not: a sort along rows is of columns.
+  static bool placed_elsewhere(const NodeDivider& divider, const MeshParts& wanted,
+                               std::vector<MeshParts>& axes) {
+    if (without_clashes(wanted, axes) != wanted) return true;  // they divide another dim already
+    for (size_t f = 0; f < axes.size(); ++f) {
+      const int factor = static_cast<int>(f);
+      if (!divider.passes(factor)) continue;
+      MeshParts both = axes[f];
+      both.insert(both.end(), wanted.begin(), wanted.end());
+      std::string reason;
+      if (divider.fitting(factor, both, reason) != both) continue;
+      axes[f] = std::move(both);
+      return true;
+    }
+    return false;
   }
 
   // The division that the results state, to the letter, partial ones too.
@@ -288,8 +309,8 @@ class Partitioner {
     for (size_t f = 0; f < divider.rule().factors.size(); ++f)
       for (size_t i = 0; i < wanted.size(); ++i) {
         const int factor = static_cast<int>(f);
-        if (divider.axes_in(divider.rule().results[i], wanted[i], factor).empty()) continue;
-        if (std::string why = divider.obstacle(factor); !why.empty()) reason = std::move(why);
+        const MeshParts asked = divider.axes_in(divider.rule().results[i], wanted[i], factor);
+        if (!asked.empty()) divider.fitting(factor, asked, reason);
       }
     return made;
   }
@@ -299,50 +320,90 @@ class Partitioner {
     const Op op = whole_.op(n);
     const DType dtype = made_.graph.type(locals[operand]).dtype();
     if (is_contraction(op.opcode())) return program_.number(dtype, int64_t{0});
-    if (combines_by_kind(op.opcode()))
+    if (combines_by_kind(op.opcode()) || has_attr(op, "exclusive"))
       return program_.number(dtype, identity_of(combine_of(op.word("kind")), dtype));
     if (puts_around(op.opcode())) return locals[1];
+    if (static_cast<int8_t>(operand) == op.def().traits.updates && !written_kind(op).empty())
+      return program_.neutral(written_kind(op), dtype);
     return std::nullopt;
   }
 
   // Operand 0 gets what neighbours have.
   void fetch(NodeId n, const std::vector<Halo>& halos, std::vector<ValueId>& locals) {
-    const ValueId v = whole_.operands(n)[0];
     for (const Halo& halo : halos) {
       // Where nobody sends, there are zeros already.
       const bool has_zeros = is_contraction(whole_.opcode(n)) && !has_padding(halo.axes, halo.size);
       const std::optional<ValueId> fill = has_zeros ? std::nullopt : filling(n, locals, 0);
-      if (const int64_t fetched = halo.left + halo.right; fetched > 0)
-        made_.messages.push_back(
-            {ReshardKind::permute, whole_.label(v), whole_.describe(n),
-             made_.graph.type(locals[0]).static_bytes() / halo.part * fetched});
       locals[0] = program_.with_neighbours(locals[0], halo, fill);
     }
   }
 
-  // Along dims that the results lack, padding must not count.
-  void drop_padding(NodeId n, const ShardingRule& rule, const NodeDivision& division,
+  // Along dims whose elements are combined, padding must not count.
+  void drop_padding(NodeId n, const NodeDivider& divider, const NodeDivision& division,
                     std::vector<ValueId>& locals) {
+    const ShardingRule& rule = divider.rule();
     for (size_t f = 0; f < rule.factors.size(); ++f) {
       const Factor& factor = rule.factors[f];
-      if (factor.kind != FactorKind::reduction || !has_padding(division.axes[f], factor.size))
-        continue;
+      const bool is_mixed =
+          factor.kind == FactorKind::reduction || divider.is_running(static_cast<int>(f));
+      if (!is_mixed || !has_padding(division.axes[f], factor.size)) continue;
       for (size_t i = 0; i < locals.size(); ++i)
         for (size_t d = 0; d < rule.operands[i].size(); ++d)
           if (rule.operands[i][d] == DimFactors{static_cast<int>(f)})
-            locals[i] = program_.without_padding(locals[i], d, division.axes[f], factor.size,
-                                                 filling(n, locals, i).value());
+            if (const std::optional<ValueId> fill = filling(n, locals, i))
+              locals[i] =
+                  program_.without_padding(locals[i], d, division.axes[f], factor.size, *fill);
     }
   }
 
-  void append_divided(NodeId n, const ShardingRule& rule, NodeDivision division) {
+  // Messages along the same axes are one.
+  void tell(NodeId n, const NodeDivision& division) {
+    const MeshExchange* last = nullptr;
+    for (const MeshExchange& one : division.exchanges) {
+      if (last == nullptr || last->axes != one.axes)
+        made_.messages.push_back({one, whole_.label(whole_.operands(n)[0]), whole_.describe(n)});
+      else
+        made_.messages.back().bytes += one.bytes;
+      last = &one;
+    }
+  }
+
+  // The result of an op that needs to know the place of the device.
+  std::optional<ValueId> by_place(const NodeDivider& divider, const NodeDivision& division,
+                                  const std::vector<ValueId>& locals) {
+    if (!division.ranges.empty())
+      return computed_by_range(program_, division.op, locals, division.ranges);
+    if (class_of(division.op.opcode()) == OpClass::generator)
+      return program_.generated(division.op, locals, division.results[0]);
+    for (size_t f = 0; f < division.axes.size(); ++f) {
+      const MeshParts& axes = division.axes[f];
+      if (!axes.empty() && divider.is_joined(static_cast<int>(f)))
+        return program_.joined(locals, static_cast<size_t>(division.op.integer("axis")),
+                               divider.stretches(axes));
+      if (axes.empty() || !divider.is_running(static_cast<int>(f))) continue;
+      const auto dim = static_cast<size_t>(division.op.integer("axis"));
+      return program_.with_earlier(program_.append(division.op, locals), locals[0], dim, axes,
+                                   division.op);
+    }
+    return std::nullopt;
+  }
+
+  void append_divided(NodeId n, const NodeDivider& divider, NodeDivision division) {
     std::vector<ValueId> locals;
     for (size_t i = 0; i < division.operands.size(); ++i) {
       const ValueId v = whole_.operands(n)[i];
       locals.push_back(v.is_none() ? v : in_layout(v, division.operands[i], whole_.describe(n)));
     }
-    drop_padding(n, rule, division, locals);
+    tell(n, division);
+    drop_padding(n, divider, division, locals);
     fetch(n, division.halos, locals);
+    // The operand that updates are added to counts once.
+    if (const MeshParts& parts = division.results[0].partial;
+        writes_by_index(division.op) && !parts.empty())
+      locals[0] = program_.on_first(
+          locals[0], parts, program_.neutral(division.kind, made_.graph.type(locals[0]).dtype()));
+    if (const std::optional<ValueId> made = by_place(divider, division, locals))
+      return define(whole_.result(n), *made, std::move(division.results[0]), division.kind);
     const Result<NodeId> made = made_.graph.append(division.op, locals);
     HONE_CHECK(made.ok(), "a part of {} does not fit: {}", whole_.describe(n),
                made.error().to_string());
@@ -445,7 +506,10 @@ class Partitioner {
       Partition part =
           HONE_TRY(Partitioner(*regions[r], mesh_, layouts.inputs[r], layouts.outputs[r]).run());
       made.push_back(std::make_shared<Graph>(std::move(part.graph)));
-      made_.messages.insert(made_.messages.end(), part.messages.begin(), part.messages.end());
+      for (ShardMessage& one : part.messages) {
+        if (is_loop(whole_.opcode(n))) one.repeat(loop_trips(whole_, n).value());
+        made_.messages.push_back(std::move(one));
+      }
       made_.whole.insert(made_.whole.end(), part.whole.begin(), part.whole.end());
     }
     const NodeId node = HONE_TRY(made_.graph.append(whole_.op(n), locals, std::move(made)));
@@ -467,8 +531,14 @@ class Partitioner {
       was_divided = was_divided || values_[v.index].layout.dims != whole.dims;
       operands.push_back(in_layout(v, whole, whole_.describe(n)));
     }
+    bool is_stated = false;
+    for (const ValueId v : whole_.results(n))
+      if (stated_layout(v) != whole_layout(v)) {
+        is_stated = true;
+        made_.made_whole.insert(whole_.label(v));
+      }
     // A plan that says so gives its reason itself.
-    const bool is_told = was_divided && !(is_exact_ && reason.empty());
+    const bool is_told = (was_divided || is_stated) && !(is_exact_ && reason.empty());
     if (is_told) note(n, reason.empty() ? "its results are whole" : reason);
     const std::span<const GraphRef> regions = whole_.regions(n);
     const NodeId made =

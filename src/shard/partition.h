@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,11 +16,11 @@
 namespace hone {
 
 // Data that devices exchange, and why.
-struct ShardMessage {
-  ReshardKind kind;
+struct ShardMessage : MeshExchange {
   std::string value;  // "%h"
   std::string node;   // that needs it: "node '%y' (dot)", "output 0"
-  int64_t bytes = 0;  // that each device receives
+
+  void repeat(int64_t trips) { bytes *= trips, times *= trips; }
 };
 
 // A node that each device computes along dims that its operands or results have divided; or a
@@ -38,6 +39,8 @@ struct Partition {
   std::vector<std::pair<ShardLayout, std::string_view>> values = {};
   std::vector<ShardMessage> messages = {};
   std::vector<WholeNode> whole = {};
+  // Values that are divided by the graph's word, and that each device makes whole.
+  std::set<std::string> made_whole = {};
 };
 
 inline constexpr int64_t kMostPartitionDevices = 4096;

@@ -202,6 +202,21 @@ class ReshardSearch {
     return sizes_[d] % (lists.counts[d] * part.size) == 0;
   }
 
+  // Each part that is wanted is one that some device has.
+  bool has_parts_of_target(const Lists& lists) const {
+    const size_t partial = sizes_.size();
+    return lists.is_empty(partial) && wanted_lists_.is_empty(partial) &&
+           lists.counts == wanted_lists_.counts;
+  }
+
+  std::vector<MeshParts> dims_of(const std::string& layout, const Lists& lists) const {
+    std::vector<MeshParts> dims(sizes_.size());
+    for (size_t d = 0; d < dims.size(); ++d)
+      for (size_t at = lists.begin(d); at < lists.ends[d]; ++at)
+        dims[d].push_back(part_of(layout[at]));
+    return dims;
+  }
+
   void extend(size_t number) {
     const std::string at = found_[number].layout;
     const int64_t bytes = found_[number].bytes;
@@ -242,6 +257,12 @@ class ReshardSearch {
                              .to = e,
                              .bytes = lists.held / part.size * (part.size - 1)});
     }
+    if (has_parts_of_target(lists))
+      step(wanted_, {.kind = ReshardKind::permute,
+                     .part = {},
+                     .bytes = lists.held,
+                     .have = dims_of(at, lists),
+                     .want = target_.dims});
     const size_t partial = sizes_.size();
     if (lists.is_empty(partial)) return;
     const MeshPart part = part_of(at[lists.ends[partial] - 1]);

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/op.h"
 #include "shard/mesh_parts.h"
 
 // The cheapest way from one division of a value to another.
@@ -22,9 +23,21 @@ enum class ReshardKind : uint8_t {
   all_to_all,      // the innermost axis of a dim goes to another dim
   reduce_scatter,  // a partial value becomes whole, and is divided at once
   all_reduce,
-  permute,  // neighbours' elements for windows: no step between layouts
+  permute,  // each device gets the part of another one, or elements of a neighbour for a window
 };
 std::string_view name(ReshardKind kind);  // "all_gather"
+
+// Data that the devices along some axes exchange at once.
+struct MeshExchange {
+  ReshardKind kind;
+  MeshParts axes;
+  int64_t bytes = 0;  // that each device receives in a run
+  int64_t element_bytes = 1;
+  int64_t hop = 0;  // permute: how many places further the receiver stands
+  // Or who sends and who receives, of the devices along the axes; without axes, of all.
+  Ints pairs = {};
+  int64_t times = 1;  // in a run: as often as the loop around it runs
+};
 
 struct ReshardStep {
   ReshardKind kind;
@@ -32,6 +45,7 @@ struct ReshardStep {
   size_t from = 0;    // the dim that loses the axis: all_gather, all_to_all
   size_t to = 0;      // the dim that gets it: slice, all_to_all, reduce_scatter
   int64_t bytes = 0;  // that each device receives
+  std::vector<MeshParts> have = {}, want = {};  // permute: the axes of all dims, before and after
 };
 
 // Between layouts whose axes divide the sizes. Steps are the cheapest by the bytes that a device

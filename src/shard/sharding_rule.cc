@@ -211,12 +211,9 @@ class RuleOfAccess {
     if (!found) return {add(size, FactorKind::reduction)};
     const DimFactors& list = of_iter_[at_index(*found)];
     const bool is_part = relation_.dims[at_index(*found)].extent.value() != size;
-    if (list.size() > 1) {
-      raise(list, FactorKind::replication, true);
-      return {add(size, FactorKind::replication)};
-    }
-    raise(list, FactorKind::replication, is_part);
-    rule_.factors[at_index(list[0])].size = size;
+    raise(list, FactorKind::replication, is_part || list.size() > 1);
+    if (is_part) return {add(size, FactorKind::reduction)};
+    if (list.size() > 1) return {add(size, FactorKind::replication)};
     return list;
   }
 

@@ -13,4 +13,9 @@ inline bool fills_bytes(Type type, int64_t parts) {
   return type.elements().divisible_by(parts * per_byte);
 }
 
+// The bytes of one element that devices exchange.
+inline int64_t exchanged_bytes(Type type) {
+  return std::max<int64_t>(1, type.static_bytes() / std::max<int64_t>(1, type.static_elements()));
+}
+
 }  // namespace hone

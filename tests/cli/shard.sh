@@ -74,7 +74,7 @@ fails 2 "'data-par' is no name of an axis" two.hone --mesh data-par=2
 
 # Divisions that do not fit together: both decisions, and the least that moves.
 hone two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' --system ring:2 >out 2>err
-contains "^conflict at +kept +because +against +bytes +takes$"
+contains "^conflict at +kept +because +against +because +bytes +takes$"
 contains "^node '%h' \\(dot\\) +%h \\[x open, .* +96 B +[0-9.]+ .?s$"
 "$HONE" explain two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' >out 2>err
 contains "^node '%h' \\(dot\\) +%h \\[x open, .* +96 B +[0-9.]+ .?s$"
@@ -96,6 +96,51 @@ never grep -q "all_gather" out
 # The mesh says how many processes there are.
 "$HONE" check image.hone $rows --cache none --transport tcp >out 2>err
 grep -q "mesh r=3: 3 devices" err
+
+# A table by rows: each device looks up what it has, and the table stays where it is.
+cat >table.hone <<'END'
+graph @table(%t: f32[64, 8], %i: i32[4, 1]) -> f32[4, 8] {
+  %y = gather %t, %i {offset_dims = [1], collapsed_dims = [0], index_map = [0],
+    index_vector_dim = 1, sizes = [1, 8]}
+  return %y
+}
+END
+hone table.hone --mesh x=4 --shard 't=[x, -]' >out 2>err
+contains '^all_reduce +%y +output 0 +192 B'
+never grep -q "all_gather" out
+"$HONE" check table.hone --mesh x=4 --shard 't=[x, -]' --cache none >out 2>err
+# A value that is divided by its word, and made whole, is told with the reason.
+cat >bits.hone <<'END'
+graph @bits(%k: u64[], %c: u64[]) -> u32[6, 4] {
+  %y = rng_bits %k, %c {dtype = u32, dims = [6, 4]}
+  return %y
+}
+END
+hone bits.hone --mesh x=2 --shard 'y=[-, x]' >out 2>err
+contains '^%y +u32\[6, 4\] +\[-, x\], made whole +96 B'
+contains "^node '%y' \\(rng_bits\\) +its elements are numbered across the dim"
+# Weights of layers in a loop: the exchange counts as often as the loop runs.
+cat >loop.hone <<'END'
+graph @loop(%x: f32[16, 256], %w: f32[8, 256, 256]) -> f32[16, 256] {
+  %y = scan %x, %w {carried = 1} body (%h: f32[16, 256], %v: f32[256, 256]) {
+    %d = dot %h, %v {lhs_contract = [1], rhs_contract = [0]}
+    %t = tanh %d
+    return %t
+  } : f32[16, 256]
+  return %y
+}
+END
+hone loop.hone --mesh x=4 --shard 'w=[-, -, x]' --memory 1500KiB >out 2>err
+contains ', 8 times +'
+"$HONE" explain loop.hone --mesh x=4 --shard 'w=[-, -, x]' >out 2>err
+contains ', 8 times +'
+hone loop.hone --mesh x=4 --memory 1500KiB >out 2>err
+grep -q "a step takes" err
+# Windows by a plan are those that are said.
+hone image.hone $rows --shard auto -o image.shard >out 2>err
+contains "^permute +%x +node '%y' \\(conv\\)"
+hone image.hone --shard image.shard >again 2>err
+cmp out again
 
 # ---- By price -----------------------------------------------------------------------------------
 

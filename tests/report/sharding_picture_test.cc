@@ -29,9 +29,12 @@ ShardingPicture picture(size_t most) {
   Partition partition;
   partition.mesh = parse_mesh("x=2").value();
   for (const char* value : {"%a", "%b", "%c"})
-    partition.messages.push_back({ReshardKind::all_gather, value, "output 0", 8});
-  partition.messages.push_back({ReshardKind::slice, "%d", "output 0", 0});
-  partition.messages.push_back({ReshardKind::all_gather, "%d", "output 0", 16});
+    partition.messages.push_back(
+        {{.kind = ReshardKind::all_gather, .axes = {}, .bytes = 8}, value, "output 0"});
+  partition.messages.push_back(
+      {{.kind = ReshardKind::slice, .axes = {}, .bytes = 0}, "%d", "output 0"});
+  partition.messages.push_back(
+      {{.kind = ReshardKind::all_gather, .axes = {}, .bytes = 16}, "%d", "output 0"});
   partition.whole = {{"%a", "one"}, {"%b", "two"}, {"%c", "three"}};
   return sharding_picture(parse_graph(kFour).value(), partition, false, most);
 }

@@ -218,6 +218,64 @@ TEST(AutoShard, TakesWhatIsStatedByPartsAndInOtherOrders) {
   }
 }
 
+// An image whose rows alone can be divided: devices ask their neighbours for those at the border.
+TEST(AutoShard, DividesTheRowsOfAnImage) {
+  const Graph graph = subject(
+      "graph @image(%x: f32[1, 1, 256, 64], %k: f32[1, 1, 3, 3]) -> f32[1, 1, 256, 64] {\n"
+      "  %y = conv %x, %k {pad_low = [1, 1], pad_high = [1, 1]}\n"
+      "  return %y\n"
+      "}\n");
+  const Result<AutoSharding> made = sharded(graph, "x=4", ring(4), {.memory = 60 << 10});
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_LE(made->best.memory, 60 << 10);
+  EXPECT_EQ(judge_mesh(graph, made->best.partition, 1), "");
+  EXPECT_TRUE(made->best.partition.whole.empty());
+  ASSERT_EQ(made->best.partition.messages.size(), 1u);
+  EXPECT_EQ(made->best.partition.messages[0].kind, ReshardKind::permute);
+  // The plan that it writes is followed to the letter.
+  const std::string text = print_shard_plan(made->best.graph, *mesh_of("x=4"));
+  const Graph again = with_shard_plan(graph, parse_shard_plan(text, "p").value()).value();
+  const Partition part = partition_exactly(again, mesh_of("x=4")).value();
+  ASSERT_EQ(part.messages.size(), 1u);
+  EXPECT_EQ(part.messages[0].kind, ReshardKind::permute);
+}
+
+// Weights of eight layers in a loop take 2 MiB. Each device has columns of all, and layers exchange
+// what they compute.
+TEST(AutoShard, DividesTheWeightsOfALoop) {
+  const Graph graph = subject(
+      "graph @layers(%x: f32[16, 256], %w: f32[8, 256, 256]) -> f32[16, 256] {\n"
+      "  %y = scan %x, %w {carried = 1} body (%h: f32[16, 256], %v: f32[256, 256]) {\n"
+      "    %d = dot %h, %v {lhs_contract = [1], rhs_contract = [0]}\n"
+      "    %t = tanh %d\n"
+      "    return %t\n"
+      "  } : f32[16, 256]\n"
+      "  return %y\n"
+      "}\n");
+  const Result<AutoSharding> made = sharded(graph, "x=4", ring(4), {.memory = 1500 << 10});
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_LE(made->best.memory, 1500 << 10);
+  EXPECT_EQ(judge_mesh(graph, made->best.partition, 1), "");
+  bool is_in_loop = false;
+  for (const ShardMessage& one : made->best.partition.messages)
+    is_in_loop = is_in_loop || one.times == 8;
+  EXPECT_TRUE(is_in_loop);
+}
+
+// A table that is larger than a device: rows are looked up where they are.
+TEST(AutoShard, DividesTheRowsOfATable) {
+  const Graph graph = subject(
+      "graph @table(%t: f32[65536, 2], %i: i32[64]) -> f32[64, 2] {\n"
+      "  %y = gather %t, %i {offset_dims = [1], collapsed_dims = [0], index_map = [0], "
+      "index_vector_dim = 1, sizes = [1, 2]}\n"
+      "  return %y\n"
+      "}\n");
+  const Result<AutoSharding> made = sharded(graph, "x=4", ring(4), {.memory = 200 << 10});
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_LE(made->best.memory, 200 << 10);
+  EXPECT_EQ(judge_mesh(graph, made->best.partition, 1), "");
+}
+
 // No size is even: devices have padding where they have parts of weights.
 TEST(AutoShard, DividesUnevenSizes) {
   const std::string text =

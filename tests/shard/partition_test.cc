@@ -48,18 +48,140 @@ TEST(Partition, AddsUpWhatDevicesHaveOfAProduct) {
 
 TEST(Partition, SaysWhatIsNotDivided) {
   const Graph graph = parsed(
-      "graph @g(%x: f32[8, 6] on @m [x, -]) -> f32[8, 6] mesh @m = [x = 2] {\n"
-      "  %h = sort %x {axis = 0} : f32[8, 6]\n"
-      "  %y = neg %h : f32[8, 6]\n"
+      "graph @g(%x: f32[8] on @m [x]) -> f32[8] mesh @m = [x = 2] {\n"
+      "  %h = sort %x {axis = 0} : f32[8] on @m [x]\n"
+      "  %y = neg %h : f32[8]\n"
       "  return %y\n"
       "}\n");
   const Partition made = partitioned(graph);
   EXPECT_EQ(judge_mesh(graph, made, 1), "");
   ASSERT_GE(made.whole.size(), 1u);
   EXPECT_EQ(made.whole[0].node, "node '%h' (sort)");
+  EXPECT_TRUE(made.made_whole.contains("%h"));
   ASSERT_GE(made.messages.size(), 1u);
   EXPECT_EQ(made.messages[0].kind, ReshardKind::all_gather);
-  EXPECT_EQ(made.messages[0].bytes, 8 * 6 * 4 / 2);
+  EXPECT_EQ(made.messages[0].bytes, 8 * 4 / 2);
+}
+
+// A sort along rows of which each device has some: each gets all rows of some columns.
+TEST(Partition, DividesAnotherDimWhereOneMustBeWhole) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[8, 6] on @m [x, -]) -> f32[8, 6] mesh @m = [x = 2] {\n"
+      "  %h = sort %x {axis = 0} : f32[8, 6] on @m [x, -]\n"
+      "  return %h\n"
+      "}\n");
+  const Partition made = partitioned(graph);
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
+  EXPECT_TRUE(made.whole.empty());
+  ASSERT_EQ(made.messages.size(), 2u);
+  for (const ShardMessage& one : made.messages) {
+    EXPECT_EQ(one.kind, ReshardKind::all_to_all);
+    EXPECT_EQ(one.bytes, 8 * 6 * 4 / 2 / 2);
+  }
+}
+
+// Running sums of 10 rows on 4 devices, from both ends: devices tell each other their totals.
+TEST(Partition, RunsOverThePartsOfDevices) {
+  for (const std::string_view kind : {"sum", "product", "max", "min"})
+    for (const bool exclusive : {false, true})
+      for (const bool reverse : {false, true})
+        for (const std::string_view type : {"f32", "i32"}) {
+          const Graph graph = parsed(fmt::format(
+              "graph @g(%x: {3}[10, 2] on @m [x y, -]) -> {3}[10, 2] mesh @m = [x = 2, y = 2] {{\n"
+              "  %y = cumulative %x {{kind = {0}, axis = 0, exclusive = {1}, reverse = {2}}} : "
+              "{3}[10, 2] on @m [x y, -]\n"
+              "  return %y\n"
+              "}}\n",
+              kind, exclusive, reverse, type));
+          const Partition made = partitioned(graph);
+          EXPECT_EQ(judge_mesh(graph, made, 1), "") << print(graph) << print(made.graph);
+          EXPECT_TRUE(made.whole.empty());
+          ASSERT_EQ(made.messages.size(), 1u);
+          EXPECT_EQ(made.messages[0].kind, ReshardKind::all_gather);
+          EXPECT_EQ(made.messages[0].bytes, 3 * 2 * 4);
+        }
+}
+
+// Operands of uneven sizes that are joined along the dim that is divided: no device has all of one.
+TEST(Partition, JoinsThePartsOfDevices) {
+  const std::vector<std::vector<int64_t>> cases = {{4, 4}, {10, 4, 7}, {31, 4}, {4, 31}, {8, 8, 8}};
+  for (const std::vector<int64_t>& sizes : cases) {
+    const int64_t last = sizes.size() == 3 ? sizes[2] : 0;
+    const Graph graph = parsed(
+        fmt::format("graph @g(%a: f32[2, {0}] on @m [-, x y], %b: i32[2, {1}] on @m [-, x y], "
+                    "%c: f32[2, {2}] on @m [-, x y]) -> f32[2, {3}] mesh @m = [x = 2, y = 2] {{\n"
+                    "  %d = cast %b {{dtype = f32}}\n"
+                    "  %y = concat %a, %d{4} {{axis = 1}} : f32[2, {3}] on @m [-, x y]\n"
+                    "  return %y\n"
+                    "}}\n",
+                    sizes[0], sizes[1], last == 0 ? 4 : last, sizes[0] + sizes[1] + last,
+                    last == 0 ? "" : ", %c"));
+    const Partition made = partitioned(graph);
+    EXPECT_EQ(judge_mesh(graph, made, 1), "") << print(made.graph);
+    EXPECT_TRUE(made.whole.empty());
+    for (const ShardMessage& one : made.messages) EXPECT_EQ(one.kind, ReshardKind::permute);
+  }
+}
+
+// Elements follow from their places: a device makes its own ones, and no others.
+TEST(Partition, MakesElementsInParts) {
+  for (const std::string_view type : {"f32", "i8", "u16", "i64", "bf16"})
+    for (const int axis : {0, 1}) {
+      const Graph graph = parsed(fmt::format(
+          "graph @g() -> {0}[7, 300] mesh @m = [x = 2, y = 3] {{\n"
+          "  %y = iota {{dtype = {0}, dims = [7, 300], axis = {1}}} : {0}[7, 300] on @m [x, y]\n"
+          "  return %y\n"
+          "}}\n",
+          type, axis));
+      const Partition made = partitioned(graph);
+      EXPECT_EQ(judge_mesh(graph, made, 1), "") << print(made.graph);
+      EXPECT_TRUE(made.whole.empty());
+      EXPECT_THAT(print(made.graph), testing::Not(testing::HasSubstr("[7, 300]")));
+    }
+}
+
+// Bits that do not depend on the mesh. Two elements of one block are of one device.
+TEST(Partition, MakesRandomBitsInParts) {
+  const auto bits = [](int64_t rows, int64_t columns, std::string_view dims) {
+    return parsed(fmt::format(
+        "graph @g(%k: u64[], %c: u64[]) -> u32[{0}, {1}] mesh @m = [x = 2] {{\n"
+        "  %y = rng_bits %k, %c {{dtype = u32, dims = [{0}, {1}]}} : u32[{0}, {1}] on @m {2}\n"
+        "  return %y\n"
+        "}}\n",
+        rows, columns, dims));
+  };
+  const Graph rows = bits(7, 5, "[x, -]");
+  const Partition divided = partitioned(rows);
+  EXPECT_EQ(judge_mesh(rows, divided, 1), "");
+  EXPECT_TRUE(divided.whole.empty());
+  EXPECT_THAT(print(divided.graph), testing::Not(testing::HasSubstr("[7, 5]")));
+  for (const Graph& graph : {bits(6, 5, "[x, -]"), bits(6, 4, "[-, x]")}) {
+    const Partition whole = partitioned(graph);
+    EXPECT_EQ(judge_mesh(graph, whole, 1), "");
+    ASSERT_EQ(whole.whole.size(), 1u);
+    EXPECT_THAT(whole.whole[0].reason, testing::AnyOf(testing::HasSubstr("one block"),
+                                                      testing::HasSubstr("numbered across")));
+  }
+}
+
+// An exchange in a loop counts as often as the loop runs.
+TEST(Partition, CountsWhatLoopsExchange) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[8] on @m [x], %s: f32[5, 8]) -> f32[8] mesh @m = [x = 2] {\n"
+      "  %a = scan %x, %s {carried = 1} body (%c: f32[8], %d: f32[8]) {\n"
+      "    %e = add %c, %d\n"
+      "    %t = reduce %e {kind = sum, axes = [0]}\n"
+      "    %u = broadcast %t {dims = [8], map = []}\n"
+      "    %f = mul %e, %u\n"
+      "    return %f\n"
+      "  } : f32[8]\n"
+      "  return %a\n"
+      "}\n");
+  const Partition made = partitioned(graph);
+  ASSERT_EQ(made.messages.size(), 1u);
+  EXPECT_EQ(made.messages[0].kind, ReshardKind::all_reduce);
+  EXPECT_EQ(made.messages[0].times, 5);
+  EXPECT_EQ(made.messages[0].bytes, 5 * 4);
 }
 
 // 6 rows: in four parts of 2 the last device would have none. 3 columns in two parts have padding.
@@ -266,15 +388,32 @@ TEST(Reshard, GoesThroughTheWholeValueIfWaysAreTooMany) {
   ShardLayout from = {.dims = std::vector<MeshParts>(4)}, to = from;
   for (size_t axis = 0; axis < 12; ++axis) {
     from.dims[axis % 4].push_back({axis, 1, 2});
-    to.dims[(axis / 3 + 1) % 4].push_back({axis, 1, 2});
+    to.dims[(axis / 4 + 1) % 4].push_back({axis, 1, 2});
   }
-  const std::vector<ReshardStep> steps = reshard_steps(from, to, {8, 8, 8, 8}, 4);
+  const std::vector<ReshardStep> steps = reshard_steps(from, to, {16, 16, 16, 16}, 4);
   ShardLayout at = from;
   for (const ReshardStep& step : steps) {
     if (step.kind != ReshardKind::slice) at.dims[step.from].pop_back();
     if (step.kind != ReshardKind::all_gather) at.dims[step.to].push_back(step.part);
   }
   EXPECT_EQ(at, to);
+}
+
+// Each device has the part of another one: one message, and nothing is whole between.
+TEST(Reshard, ExchangesPartsOfEqualSize) {
+  const std::pair<std::string_view, std::string_view> ways[] = {
+      {"[x, -]", "[y, -]"}, {"[x y, -]", "[y x, -]"}, {"[x, y]", "[y, x]"}, {"[-, x]", "[-, y]"}};
+  for (const auto& [from, to] : ways) {
+    const Graph graph = parsed(fmt::format(
+        "graph @g(%x: f32[31, 16] on @m {}) -> f32[31, 16] mesh @m = [x = 4, y = 4] {{\n"
+        "  return %x on @m {}\n"
+        "}}\n",
+        from, to));
+    const Partition made = partitioned(graph);
+    EXPECT_EQ(judge_mesh(graph, made, 1), "") << from << " to " << to;
+    ASSERT_EQ(made.messages.size(), 1u) << from << " to " << to;
+    EXPECT_EQ(made.messages[0].kind, ReshardKind::permute);
+  }
 }
 
 TEST(Reshard, DividesASumAtOnce) {
