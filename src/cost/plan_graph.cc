@@ -22,9 +22,9 @@ constexpr double kKiB = 1024, kMicrosecond = 1e-6;
 float in_kib(double bytes) { return log_feature(bytes / kKiB); }
 
 // The uses of memory by the tasks of a run so far. The clock counts bytes that were used.
-class Memory {
+class UsedMemory {
  public:
-  explicit Memory(const program::Frame& frame)
+  explicit UsedMemory(const program::Frame& frame)
       : frame_(frame), last_(frame.buffers.size()), writer_(frame.buffers.size()) {}
 
   // The bytes that were used since this memory was; a temporary shares its place with others.
@@ -188,7 +188,7 @@ class Describer {
   const Program& program_;
   const Target& target_;
   const Cost& cost_;
-  Memory memory_;
+  UsedMemory memory_;
   std::vector<std::string_view> kinds_;  // by kernel
   std::vector<double> seconds_;          // by command
   PlanGraph graph_;
