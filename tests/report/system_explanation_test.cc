@@ -15,7 +15,6 @@
 namespace hone::HONE_FILE {
 namespace {
 
-using tested::refuses;
 using tested::says;
 using testing::HasSubstr;
 
@@ -172,6 +171,21 @@ TEST(SystemExplanation, CanBeDrawn) {
     EXPECT_THAT(json, HasSubstr(std::string(what)));
 }
 
+TEST(SystemExplanation, SaysHowOftenALoopExchanges) {
+  constexpr std::string_view kLoop =
+      "graph @loop(%x: f32[8]) {\n"
+      "  %f = scan %x {carried = 1, length = [3]} body (%s: f32[8]) {\n"
+      "    %n = all_reduce %s {kind = sum, group_size = 2}\n    return %n\n  }\n"
+      "  return %f\n}\n";
+  const System system = preset("ring:2");
+  const Planned planned(kLoop, system);
+  const SystemTimeline timeline = system_timeline(system, planned.plans()).value();
+  ASSERT_EQ(timeline.exchanges.size(), 1U);
+  EXPECT_EQ(timeline.exchanges[0].times, 3);
+  EXPECT_THAT(explanation_text(system, timeline, "loop", 10),
+              testing::HasSubstr("all_reduce n, 3 times"));
+}
+
 TEST(SystemExplanation, RefusesCollectivesOfOtherSystems) {
   const auto refused = [](std::string_view text, std::string_view name) {
     const System system = preset(name);
@@ -184,12 +198,6 @@ TEST(SystemExplanation, RefusesCollectivesOfOtherSystems) {
               says("all_reduce ... device 2 ... has 2"));
   EXPECT_THAT(refused(with_sum("kind = sum, group_size = 2, groups = [0, 2, 1, 3]"), "ring:8"),
               says("all_reduce ... groups of 4 devices ... has 8"));
-  constexpr std::string_view kLoop =
-      "graph @loop(%x: f32[8]) {\n"
-      "  %f = scan %x {carried = 1, length = [3]} body (%s: f32[8]) {\n"
-      "    %n = all_reduce %s {kind = sum, group_size = 2}\n    return %n\n  }\n"
-      "  return %f\n}\n";
-  EXPECT_THAT(refused(kLoop, "ring:2"), refuses(ErrorCode::unsupported, "region of @loop"));
 }
 
 }  // namespace
