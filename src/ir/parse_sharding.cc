@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "ir/sharding.h"
@@ -86,7 +87,7 @@ Result<DimSharding> TextParser::dim_sharding() {
   return dim;
 }
 
-// "[x, -] replicated [y] partial sum [z]"
+// "[x, -] replicated [y] partial sum [z] group 1 passes forward"
 Result<Sharding> TextParser::sharding_dims() {
   Sharding made;
   HONE_TRY(expect("["));
@@ -95,12 +96,23 @@ Result<Sharding> TextParser::sharding_dims() {
     made.dims.push_back(HONE_TRY(dim_sharding()));
   }
   if (eat("replicated")) made.replicated = HONE_TRY(axis_list());
-  if (!eat("partial")) return made;
-  const PartialKind kinds[] = {PartialKind::sum, PartialKind::max, PartialKind::min};
-  const auto* kind = std::ranges::find_if(kinds, [&](PartialKind one) { return eat(name(one)); });
-  if (kind == std::ranges::end(kinds)) return expected("sum, max or min");
-  made.partial_kind = *kind;
-  made.partial = HONE_TRY(axis_list());
+  // One of some words: what it names.
+  const auto word_of = [&](const auto& all) {
+    return std::ranges::find_if(all, [&](auto one) { return eat(name(one)); });
+  };
+  if (eat("partial")) {
+    constexpr std::array kKinds = {PartialKind::sum, PartialKind::max, PartialKind::min};
+    const auto* kind = word_of(kKinds);
+    if (kind == kKinds.end()) return expected("sum, max or min");
+    made.partial_kind = *kind;
+    made.partial = HONE_TRY(axis_list());
+  }
+  if (eat("group")) made.group = HONE_TRY(integer("the number of a group", 0, INT64_MAX));
+  if (!eat("passes")) return made;
+  constexpr std::array kPassages = {AxisPassage::forward, AxisPassage::backward, AxisPassage::none};
+  const auto* passage = word_of(kPassages);
+  if (passage == kPassages.end()) return expected("forward, backward or none");
+  made.passage = *passage;
   return made;
 }
 

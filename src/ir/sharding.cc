@@ -118,10 +118,20 @@ std::string_view name(PartialKind kind) {
   return "";
 }
 
+std::string_view name(AxisPassage passage) {
+  switch (passage) {
+    case AxisPassage::both: return "both";
+    case AxisPassage::forward: return "forward";
+    case AxisPassage::backward: return "backward";
+    case AxisPassage::none: return "none";
+  }
+  return "";
+}
+
 bool Sharding::operator==(const Sharding& other) const {
   return (mesh == other.mesh || *mesh == *other.mesh) && dims == other.dims &&
          replicated == other.replicated && partial_kind == other.partial_kind &&
-         partial == other.partial;
+         partial == other.partial && group == other.group && passage == other.passage;
 }
 
 void Shardings::add(ValueId value, Sharding sharding) {
@@ -243,6 +253,9 @@ std::string dims_text(const Sharding& sharding) {
   if (!sharding.partial.empty())
     text += fmt::format(" partial {} [{}]", name(sharding.partial_kind),
                         parts_text(sharding.partial, ", "));
+  if (sharding.group >= 0) text += fmt::format(" group {}", sharding.group);
+  if (sharding.passage != AxisPassage::both)
+    text += fmt::format(" passes {}", name(sharding.passage));
   return text;
 }
 

@@ -23,6 +23,8 @@
 //   on @m [x priority 1, -]   propagated behind those of priority 0
 //   on @m [x, -] replicated [y]     y must divide no dim
 //   on @m [x, -] partial sum [y]    the devices along y hold summands of the value
+//   on @m [open, -] group 1         divided like all other values of this group
+//   on @m [open, -] passes forward  no axes go from the value to the operands of its node
 // Where the size of a dim does not divide, the last devices have less.
 
 namespace hone {
@@ -62,12 +64,18 @@ struct DimSharding {
 enum class PartialKind : uint8_t { sum, max, min };
 std::string_view name(PartialKind kind);
 
+// Which way axes go between the value and the operands of the node that makes it.
+enum class AxisPassage : uint8_t { both, forward, backward, none };
+std::string_view name(AxisPassage passage);
+
 struct Sharding {
   MeshRef mesh;
   std::vector<DimSharding> dims = {};
   std::vector<AxisPart> replicated = {};
   PartialKind partial_kind = PartialKind::sum;
   std::vector<AxisPart> partial = {};
+  int64_t group = -1;  // -1: none
+  AxisPassage passage = AxisPassage::both;
 
   bool operator==(const Sharding& other) const;
 };

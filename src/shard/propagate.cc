@@ -37,6 +37,7 @@ struct OrderedOp {
   OpOrder order = OpOrder::late;
   bool reads_once = true;    // no operand has another reader, scalars aside
   bool is_read_once = true;  // nor has a result
+  AxisPassage passage = AxisPassage::both;
   const Graph* graph = nullptr;
   NodeId node = {};
 };
@@ -51,7 +52,7 @@ OpOrder order_of(Opcode opcode) {
   return OpOrder::late;
 }
 
-OpDirections directions_of(const OrderedOp& op, int step) {
+OpDirections directions_by_order(const OrderedOp& op, int step) {
   switch (op.order) {
     case OpOrder::link: return {};
     case OpOrder::early:
@@ -69,6 +70,16 @@ OpDirections directions_of(const OrderedOp& op, int step) {
       break;
   }
   return {.along_permutations = step > 2};
+}
+
+OpDirections directions_of(const OrderedOp& op, int step) {
+  const auto passes = [&](AxisPassage way) {
+    return op.passage == AxisPassage::both || op.passage == way;
+  };
+  OpDirections made = directions_by_order(op, step);
+  made.to_results = made.to_results && passes(AxisPassage::forward);
+  made.to_operands = made.to_operands && passes(AxisPassage::backward);
+  return made;
 }
 
 // All tensors are of one shape, behind dims of their own.
@@ -123,6 +134,21 @@ class Propagator {
       } else {
         add_flow(graph, n);
       }
+    }
+    return {};
+  }
+
+  // Behind all graphs: a group has values of several.
+  Status link_groups() {
+    for (const auto& [number, slots] : groups_) {
+      const Type type = slots[0]->graph->type(slots[0]->id);
+      for (const ShardSlot* one : slots)
+        if (const Type other = one->graph->type(one->id);
+            !std::ranges::equal(type.dims(), other.dims()))
+          return bad_input("values of the group {} have several shapes: {} is {}, {} is {}", number,
+                           slots[0]->graph->label(slots[0]->id), type.to_string(),
+                           one->graph->label(one->id), other.to_string());
+      link(slots);
     }
     return {};
   }
@@ -190,6 +216,7 @@ class Propagator {
     }
     if (stated != nullptr) {
       stated_[&made] = stated;
+      if (stated->group >= 0) groups_[stated->group].push_back(&made);
       made.value.never = mesh_parts(*mesh_, stated->replicated);
       const MeshParts partial = mesh_parts(*mesh_, stated->partial);
       made.value.never.insert(made.value.never.end(), partial.begin(), partial.end());
@@ -245,6 +272,9 @@ class Propagator {
     for (const ValueId v : graph.results(n)) {
       made.op.results.push_back(&values_.at(&graph)[v.index]->value);
       made.is_read_once = made.is_read_once && users.of(v).size() <= 1;
+      const auto stated = stated_.find(values_.at(&graph)[v.index]);
+      if (stated != stated_.end() && stated->second->passage != AxisPassage::both)
+        made.passage = stated->second->passage;
     }
     ops_.push_back(std::move(made));
     return {};
@@ -406,6 +436,7 @@ class Propagator {
   std::map<const Graph*, std::vector<ShardSlot*>> values_;
   std::map<std::tuple<const Graph*, uint32_t, size_t>, ShardSlot*> later_;
   std::map<std::pair<const Graph*, uint32_t>, ShardSlot*> outputs_;
+  std::map<int64_t, std::vector<ShardSlot*>> groups_;
   std::unordered_map<const DividedValue*, const ShardSlot*> slot_of_;
   std::unordered_map<const ShardSlot*, const Sharding*> stated_;
   std::deque<OrderedOp> ops_;
@@ -440,6 +471,7 @@ Result<Propagation> propagate_shardings(const Graph& graph, const PropagateOptio
   if (mesh == nullptr) mesh = meshes[0];
   Propagator propagator(mesh, options);
   HONE_TRY(propagator.add(graph));
+  HONE_TRY(propagator.link_groups());
   propagator.run();
   Propagation made;
   made.graph = HONE_TRY(propagator.annotated(graph));

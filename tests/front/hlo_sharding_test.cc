@@ -95,6 +95,59 @@ TEST(HloSharding, ReadsTuplesAndResults) {
       "m = [a = 2]; %p m [a]; %p m [-]; %p.1 m [-, -]; out0 m [a]; ");
 }
 
+Result<Model> of_stablehlo(std::string_view body) {
+  return parse_hlo(
+      fmt::format(
+          "module {{\n"
+          "  sdy.mesh @none = <[]>\n"
+          "  sdy.mesh @m = <[\"a\"=2]>\n"
+          "  func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32> {{\n"
+          "{}  }}\n"
+          "}}\n",
+          body),
+      "p");
+}
+
+// Neither names a mesh: theirs is the one that has axes.
+TEST(HloSharding, ReadsGroupsAndBarriers) {
+  const Result<Model> model = of_stablehlo(
+      "    sdy.sharding_group %x group_id = 1 : tensor<8x8xf32>\n"
+      "    %0 = sdy.propagation_barrier %y allowed_direction=FORWARD : tensor<8x8xf32>\n"
+      "    %1 = \"sdy.propagation_barrier\"(%0) <{allowed_direction = 2 : i32}> : "
+      "(tensor<8x8xf32>) -> tensor<8x8xf32>\n"
+      "    %2 = stablehlo.add %0, %1 : tensor<8x8xf32>\n"
+      "    sdy.sharding_group %2 group_id=1 : tensor<8x8xf32>\n"
+      "    return %2 : tensor<8x8xf32>\n");
+  EXPECT_EQ(shown(model),
+            "m = [a = 2]; %x m [open, open] group 1; %2 m [open, open] passes forward; "
+            "%3 m [open, open] passes backward; %4 m [open, open] group 1; ");
+  EXPECT_THAT(print_stablehlo(*model), refuses(ErrorCode::unsupported, "groups of values"));
+}
+
+TEST(HloSharding, RefusesGroupsWithoutANumber) {
+  const auto one = [](std::string_view op) {
+    return of_stablehlo(
+        fmt::format("    {} : tensor<8x8xf32>\n"
+                    "    return %x : tensor<8x8xf32>\n",
+                    op));
+  };
+  EXPECT_THAT(one("sdy.sharding_group %x"), refuses(ErrorCode::bad_input, "number of the group"));
+  EXPECT_THAT(one("%0 = sdy.propagation_barrier %x"),
+              refuses(ErrorCode::bad_input, "directions ... missing"));
+  EXPECT_THAT(one("%0 = sdy.propagation_barrier %x allowed_direction=UP"),
+              refuses(ErrorCode::bad_input, "'UP' is none of NONE"));
+}
+
+TEST(HloSharding, RefusesProgramsOfOneDeviceWithinOneOfAll) {
+  EXPECT_THAT(of_stablehlo("    %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{\"a\"}, {}]>] "
+                           "out_shardings=[<@m, [{\"a\"}, {}]>] manual_axes={\"a\"} "
+                           "(%z: tensor<4x8xf32>) {\n"
+                           "      sdy.return %z : tensor<4x8xf32>\n"
+                           "    } : (tensor<8x8xf32>) -> tensor<8x8xf32>\n"
+                           "    return %0 : tensor<8x8xf32>\n"),
+              refuses(ErrorCode::unsupported, "p:5:10 ... 'sdy.manual_computation' ... --devices"));
+}
+
 // Tiles are of the axes of the mesh that the program declares, if it is the only one.
 TEST(HloSharding, SaysTilesInTheMeshOfTheProgram) {
   constexpr std::string_view kHead =

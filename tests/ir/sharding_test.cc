@@ -19,7 +19,7 @@ constexpr std::string_view kGraph =
     "(f32[8, 6], f32[8, 4]) where N in 1..8 mesh @m = [x = 2, y = 4, \"z-z\" = 3], "
     "@\"odd mesh\" = [] devices [5], @n = [\"open\" = 2] devices [1, 0] {\n"
     "  %a = neg %x : f32[8, 6] on @m [open, x priority 2] replicated [y:(1)2, \"z-z\"] "
-    "partial max [y:(2)2] on @\"odd mesh\" [-, -]\n"
+    "partial max [y:(2)2] group 3 passes forward on @\"odd mesh\" [-, -]\n"
     "  %c = constant 1 : f32[8, 6] on @n [\"open\" open, -]\n"
     "  %d = dot %a, %y {lhs_contract = [1], rhs_contract = [0]} : f32[8, 4]\n"
     "  return %a on @m [y:(1)2 x, -], %d\n"
@@ -109,6 +109,9 @@ TEST(Shardings, RefuseWhatDoesNotFit) {
   EXPECT_THAT(with("@m [x priority -1, -]"), refuses(ErrorCode::bad_input, "priority -1"));
   EXPECT_THAT(with("@m [x, -] partial mean [y]"),
               refuses(ErrorCode::bad_input, "sum, max or min ... mean"));
+  EXPECT_THAT(with("@m [x, -] group -1"), refuses(ErrorCode::bad_input, "-1 is outside of 0.."));
+  EXPECT_THAT(with("@m [x, -] passes both"),
+              refuses(ErrorCode::bad_input, "forward, backward or none ... both"));
   EXPECT_THAT(with("@m [x, -]", "@m = [x = 2, x = 4]"),
               refuses(ErrorCode::bad_input, "two axes 'x'"));
   EXPECT_THAT(with("@m [x, -]", "@m = [x = 0]"), refuses(ErrorCode::bad_input, "'x' ... size 0"));

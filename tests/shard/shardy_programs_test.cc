@@ -18,13 +18,8 @@
 namespace hone::HONE_FILE {
 namespace {
 
+using tested::replaced;
 using tested::ShardyCase;
-
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
-}
 
 // Shardy spells out the exchanges of a change of division: "sdy.all_gather [...] %0 out_sharding=".
 // The value is divided so from there on; hone finds the exchanges.

@@ -199,6 +199,7 @@ class Importer {
   // shardings.cc
   std::vector<std::optional<Sharding>> shardings_of(const AttributeList& attributes,
                                                     std::span<const Value> values);
+  std::optional<Sharding> all_open(Value value) const;
   void annotate(Frame& frame, const Instruction& instruction);
   void annotate_parameters(Frame& frame);
   void keep_output_shardings(Builder& builder, const Function& entry,

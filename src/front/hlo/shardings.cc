@@ -48,7 +48,31 @@ std::optional<size_t> place_of(const AttributeList& attributes, std::string_view
   return std::nullopt;
 }
 
+// The directions that sdy.propagation_barrier allows: a word, or the number that the generic form
+// has for it.
+std::optional<AxisPassage> passage_of(const Attribute& direction) {
+  constexpr AxisPassage kByNumber[] = {AxisPassage::none, AxisPassage::forward,
+                                       AxisPassage::backward, AxisPassage::both};
+  constexpr std::string_view kWords[] = {"NONE", "FORWARD", "BACKWARD", "BOTH"};
+  for (size_t i = 0; i < std::size(kWords); ++i)
+    if (direction.text == kWords[i] ||
+        (direction.kind == Attribute::Kind::integer && direction.integer == static_cast<int>(i)))
+      return kByNumber[i];
+  return std::nullopt;
+}
+
 }  // namespace
+
+// Groups and barriers name no mesh: theirs is the first one that has axes. Without it nothing is
+// divided, and they say nothing.
+std::optional<Sharding> Importer::all_open(Value value) const {
+  const auto has_axes = [](const MeshRef& one) { return !one->axes.empty(); };
+  const auto mesh = std::ranges::find_if(module_.meshes, has_axes);
+  if (mesh == module_.meshes.end()) return std::nullopt;
+  const DimSharding open = {.is_open = true};
+  return Sharding{.mesh = *mesh,
+                  .dims = std::vector<DimSharding>(static_cast<size_t>(value.rank()), open)};
+}
 
 std::vector<std::optional<Sharding>> Importer::shardings_of(const AttributeList& attributes,
                                                             std::span<const Value> values) {
@@ -67,7 +91,22 @@ void Importer::annotate(Frame& frame, const Instruction& instruction) {
   std::vector<Value> values;
   for (size_t i = 0; i < instruction.results.size(); ++i)
     append_leaves((*frame.held)[instruction.first_result + static_cast<uint32_t>(i)], values);
-  const std::vector<std::optional<Sharding>> all = shardings_of(instruction.attributes, values);
+  std::vector<std::optional<Sharding>> all = shardings_of(instruction.attributes, values);
+  if (const Attribute* group = listed_attribute(instruction.attributes, "group_id");
+      group != nullptr && instruction.name == "sdy.sharding_group") {
+    append_leaves((*frame.held)[instruction.operands[0]], values);
+    all = {all_open(values[0])};
+    if (all[0]) all[0]->group = group->integer;
+  }
+  if (const Attribute* way = listed_attribute(instruction.attributes, "allowed_direction");
+      way != nullptr && instruction.name == "sdy.propagation_barrier") {
+    if (all.empty()) all = {all_open(values[0])};
+    const std::optional<AxisPassage> passage = passage_of(*way);
+    if (!passage)
+      refuse(instruction.offset,
+             bad_input("'{}' is none of NONE, FORWARD, BACKWARD, BOTH", excerpt(way->text)));
+    if (all[0]) all[0]->passage = *passage;
+  }
   const Attribute* target = listed_attribute(instruction.attributes, "custom_call_target");
   const bool is_result = target != nullptr && target->text == kResult && frame.builder == top_;
   for (size_t i = 0; i < all.size(); ++i) {

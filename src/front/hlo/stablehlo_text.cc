@@ -324,6 +324,14 @@ void StablehloReader::instruction(Region& region) {
   made.name = generic ? cursor.quoted() : cursor.need_word("the name of an op");
   if (made.name == "func.call" || made.name == "func.return") made.name.remove_prefix(5);
   if (made.name == "stablehlo.return") made.name = "return";
+  if (made.name == "sdy.manual_computation")
+    cursor.refuse(
+        made.offset,
+        unsupported("'sdy.manual_computation' (shard_map of JAX) is not handled: its body "
+                    "is the program of one device, within one of all")
+            .with_hint("export the body as a program of its own, whose collectives are "
+                       "read, and run it with --devices; or leave shard_map out, and "
+                       "state shardings"));
   result_names_ = result_names;
   generic ? generic_form(made) : pretty_form(made);
   skip_location();

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "front/hlo/importer.h"
+#include "ir/barrier.h"
 
 // Ops that move elements, and those that make them from their places.
 
@@ -50,6 +51,24 @@ std::vector<Value> with_starts(Node& n, std::vector<Value> operands, size_t firs
 }  // namespace
 
 std::vector<Value> map_identity(Node& n) { return n.operands(); }
+
+// The value behind it is another one, which shardings reach in the directions that annotate()
+// keeps.
+std::vector<Value> map_propagation_barrier(Node& n) {
+  n.need(1);
+  if (n.find("allowed_direction") == nullptr)
+    n.refuse(bad_input("the directions that it allows are missing"));
+  const Op barrier = barrier_op(n.in(0).rank());
+  return {
+      n.builder().op(barrier.opcode(), {n.in(0)}, {{"permutation", barrier.ints("permutation")}})};
+}
+
+// annotate() keeps what it says.
+std::vector<Value> map_sharding_group(Node& n) {
+  n.need(1);
+  if (n.integer("group_id", -1) < 0) n.refuse(bad_input("the number of the group is missing"));
+  return {};
+}
 
 namespace {
 

@@ -49,6 +49,9 @@ Attribute GraphToProgram::sharding(const Sharding& sharding) {
   if (!sharding.partial.empty() && sharding.partial_kind != PartialKind::sum)
     throw Refusal{unsupported("a value that is a partial {} has no text in Shardy",
                               name(sharding.partial_kind))};
+  if (sharding.group >= 0 || sharding.passage != AxisPassage::both)
+    throw Refusal{unsupported("groups of values and barriers of shardings are not written")
+                      .with_hint("leave out 'group' and 'passes': no number changes")};
   const std::string& name = sharding.mesh->name;
   if (plain_name(name) != name)
     throw Refusal{unsupported("the name '{}' of a mesh is not handled: letters and digits are",
