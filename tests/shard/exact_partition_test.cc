@@ -8,7 +8,6 @@
 #include "shard/shard_subject.h"
 #include "tests/base/says_testing.h"
 #include "tests/shard/mesh_testing.h"
-#include "zoo/random/random_graph.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -133,13 +132,12 @@ struct Tally {
 Tally judge_divisions(uint64_t first, uint64_t count) {
   Tally total;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    const Graph given = seed % 8 == 7 ? tested::derivative(seed / 8)
-                                      : random_graph({.seed = seed,
-                                                      .min_steps = 3,
-                                                      .max_steps = 10,
-                                                      .max_elements = 4096,
-                                                      .max_dim = 8,
-                                                      .continuous = true});
+    const Graph given = tested::random_graph_or_derivative({.seed = seed,
+                                                            .min_steps = 3,
+                                                            .max_steps = 10,
+                                                            .max_elements = 4096,
+                                                            .max_dim = 8,
+                                                            .continuous = true});
     if (!given.is_static()) continue;
     Rng rng(seed);
     const MeshRef mesh = tested::random_mesh(rng);

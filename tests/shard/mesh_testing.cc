@@ -11,8 +11,8 @@
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "shard/node_division.h"
+#include "tests/grad/grad_testing.h"
 #include "tests/shard/parts_testing.h"
-#include "zoo/random/random_graph.h"
 
 namespace hone::tested {
 
@@ -141,6 +141,32 @@ Graph randomly_divided(Graph graph, const MeshRef& mesh, Rng& rng) {
   return graph;
 }
 
+Graph randomly_stated(Graph graph, const MeshRef& mesh, Rng& rng) {
+  auto all = std::make_shared<Shardings>();
+  for (uint32_t i = 0; i < graph.value_count(); ++i) {
+    const bool is_input = std::ranges::find(graph.inputs(), ValueId{i}) != graph.inputs().end();
+    if (!is_input && rng.below(4) != 0) continue;
+    Sharding made = {.mesh = mesh};
+    std::vector<AxisPart> axes;
+    for (const MeshAxis& axis : mesh->axes) {
+      if (axis.size == 4 && rng.below(2) == 0) {
+        axes.push_back({axis.name, 1, 2});
+        axes.push_back({axis.name, 2, 2});
+      } else {
+        axes.push_back({axis.name});
+      }
+    }
+    made.dims.resize(static_cast<size_t>(graph.type({i}).rank()));
+    for (DimSharding& dim : made.dims) dim.is_open = rng.below(2) == 0;
+    for (AxisPart& part : axes)
+      if (!made.dims.empty() && rng.below(3) != 0)
+        made.dims[rng.below(made.dims.size())].axes.push_back(std::move(part));
+    all->add({i}, std::move(made));
+  }
+  if (!all->empty()) graph.set_shardings(std::move(all));
+  return graph;
+}
+
 Graph derivative(uint64_t number) {
   constexpr std::array<std::string_view, kDerivatives> kLosses = {
       "graph @mlp(%x: f32[8, 6], %v: f32[6, 4], %w: f32[4, 2]) -> f32[] {\n"
@@ -165,6 +191,27 @@ Graph derivative(uint64_t number) {
       "  return %l\n}\n"};
   const Graph loss = parse_graph(kLosses[number % kDerivatives]).value();
   return grad(loss, 0, Mask(loss.inputs().size(), true)).value();
+}
+
+namespace {
+
+std::optional<Graph> derivative_of(const Graph& graph, uint64_t seed) {
+  if (!graph.is_static()) return std::nullopt;
+  const std::optional<Graph> loss = with_loss(graph, seed);
+  if (!loss) return std::nullopt;
+  const auto last = static_cast<uint32_t>(loss->outputs().size() - 1);
+  Result<Graph> made = grad(*loss, last, differentiable_inputs(*loss));
+  return made.ok() ? std::optional(std::move(*made)) : std::nullopt;
+}
+
+}  // namespace
+
+Graph random_graph_or_derivative(const RandomGraphOptions& options) {
+  const uint64_t seed = options.seed;
+  if (seed % 8 == 7) return derivative(seed / 8);
+  Graph graph = random_graph(options);
+  std::optional<Graph> derived = seed % 8 == 3 ? derivative_of(graph, seed) : std::nullopt;
+  return derived ? *std::move(derived) : graph;
 }
 
 }  // namespace hone::tested

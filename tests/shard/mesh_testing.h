@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "ir/graph.h"
 #include "shard/partition.h"
+#include "zoo/random/random_graph.h"
 
 // Judges the programs of devices of a mesh by the reference.
 
@@ -29,8 +30,16 @@ MeshRef random_mesh(Rng& rng);
 // The graph, in which each value has a division of its node that is drawn at random.
 Graph randomly_divided(Graph graph, const MeshRef& mesh, Rng& rng);
 
+// The graph, in which inputs and some other values say how they are divided: by whole axes and by
+// parts of them, with dims that are open. It need not fit the ops.
+Graph randomly_stated(Graph graph, const MeshRef& mesh, Rng& rng);
+
 // Derivatives: the loss and its gradients, through a product, a convolution and a loop.
 inline constexpr uint64_t kDerivatives = 3;
 Graph derivative(uint64_t number);
+
+// A random graph of these options; one seed in eight has one of derivative(), and one in eight the
+// derivative of a random graph, if there is one.
+Graph random_graph_or_derivative(const RandomGraphOptions& options);
 
 }  // namespace hone::tested

@@ -8,7 +8,6 @@
 #include "ir/text.h"
 #include "tests/base/says_testing.h"
 #include "tests/shard/mesh_testing.h"
-#include "zoo/random/random_graph.h"
 
 namespace hone::HONE_FILE {
 namespace {
@@ -288,34 +287,6 @@ TEST(Partition, RefusesWhatItCannotCut) {
               refuses(ErrorCode::limit, "'m' ... 8192 ... 4096"));
 }
 
-// Shardings of inputs, and of some values inside.
-void add_random_shardings(Graph& graph, Rng& rng) {
-  const MeshRef mesh = tested::random_mesh(rng);
-  auto all = std::make_shared<Shardings>();
-  for (uint32_t i = 0; i < graph.value_count(); ++i) {
-    const bool is_input = std::ranges::find(graph.inputs(), ValueId{i}) != graph.inputs().end();
-    if (!is_input && rng.below(4) != 0) continue;
-    Sharding made = {.mesh = mesh};
-    std::vector<AxisPart> axes;
-    for (const MeshAxis& axis : mesh->axes) {
-      if (axis.size == 4 && rng.below(2) == 0) {
-        axes.push_back({axis.name, 1, 2});
-        axes.push_back({axis.name, 2, 2});
-      } else {
-        axes.push_back({axis.name});
-      }
-    }
-    made.dims.resize(static_cast<size_t>(graph.type({i}).rank()));
-    for (DimSharding& dim : made.dims) dim.is_open = rng.below(2) == 0;
-    for (AxisPart& part : axes)
-      if (!made.dims.empty() && rng.below(3) != 0)
-        made.dims[rng.below(made.dims.size())].axes.push_back(std::move(part));
-    all->add({i}, std::move(made));
-  }
-  if (all->empty()) return;
-  graph.set_shardings(std::move(all));
-}
-
 struct Judged {
   int right = 0;
   int with_messages = 0;
@@ -324,15 +295,16 @@ struct Judged {
 Judged judge_random(uint64_t first, uint64_t count) {
   Judged total;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    Graph graph = random_graph({.seed = seed,
-                                .min_steps = 3,
-                                .max_steps = 10,
-                                .max_elements = 4096,
-                                .max_dim = 8,
-                                .continuous = true});
-    if (!graph.is_static()) continue;
+    const Graph plain = tested::random_graph_or_derivative({.seed = seed,
+                                                            .min_steps = 3,
+                                                            .max_steps = 10,
+                                                            .max_elements = 4096,
+                                                            .max_dim = 8,
+                                                            .continuous = true});
+    if (!plain.is_static()) continue;
     Rng rng(seed);
-    add_random_shardings(graph, rng);
+    const MeshRef mesh = tested::random_mesh(rng);
+    const Graph graph = tested::randomly_stated(plain, mesh, rng);
     if (graph.shardings() == nullptr) continue;
     if (const Status good = verify(graph); !good.ok()) {
       ADD_FAILURE() << seed << good.error().to_string();
