@@ -111,7 +111,11 @@ class Chooser {
 
   Status try_count(int32_t count) {
     const Layered layered = HONE_TRY(this->layered(count));
-    for (const StageChoice& choice : best_stages(layered.chain, devices_, count, options_.stages))
+    std::vector<StageChoice> choices = best_stages(layered.chain, devices_, count, options_.stages);
+    // There all devices have a stage. One of them alone sends nothing.
+    if (options_.stages == 0 && devices_ > 1)
+      choices.push_back({.stages = {{.end = static_cast<int>(layered.chain.seconds.size())}}});
+    for (const StageChoice& choice : choices)
       for (const PipelineSchedule schedule :
            {PipelineSchedule::gpipe, PipelineSchedule::one_forward})
         HONE_TRY(try_stages(layered, count, choice.stages, devices_of(choice.stages), schedule));

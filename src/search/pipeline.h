@@ -74,8 +74,8 @@ struct ChosenPipeline {
 };
 
 // The stages, micro-batches and schedule of the shortest step that fits, on all devices of the
-// system. `costs` are of its targets. Static graphs. Errors: nothing fits the memory, or the batch
-// cannot be divided.
+// system. Where nobody asks for a number of stages, one device alone is a choice, too. `costs` are
+// of its targets. Static graphs. Errors: nothing fits the memory, or the batch cannot be divided.
 Result<ChosenPipeline> choose_pipeline(const Graph& graph, const System& system,
                                        std::span<const std::shared_ptr<const Cost>> costs,
                                        const PipelineOptions& options = {});

@@ -237,6 +237,21 @@ TEST(Pipeline, PassesABatchThroughStages) {
   EXPECT_EQ(judge_pipeline(graph, made.plan, system, 1), "") << print(made.plan);
 }
 
+// Messages take a second: what one device computes alone needs none.
+TEST(Pipeline, KeepsToOneDeviceWhereOthersTakeLonger) {
+  const Graph step = step_of("mlp", 8, "sgd");
+  System system = ring(2);
+  for (Links& links : system.links) links.latency = 1;
+  const ChosenPipeline made = choose_pipeline(step, system, costs_of(system), {}).value();
+  ASSERT_EQ(made.plan.stages.size(), 1u);
+  EXPECT_EQ(made.plan.devices(), 1);
+  EXPECT_LT(made.times.seconds, 0.1);
+  EXPECT_EQ(judge_pipeline(step, made.plan, system, 1), "") << print(made.plan);
+  const ChosenPipeline two = choose_pipeline(step, system, costs_of(system), {.stages = 2}).value();
+  EXPECT_EQ(two.plan.devices(), 2);
+  EXPECT_GT(two.times.seconds, 1);
+}
+
 // A plan works out as it did where it was chosen.
 TEST(Pipeline, JudgesAPlanAsItWasChosen) {
   const Graph step = step_of("mlp", 8);
