@@ -24,7 +24,7 @@ from ._model import Bound, Model, Port
 from ._progress import Progress
 from ._report import Report, report
 from ._runtime import __version__
-from ._shard import Mesh, Replicate, Shard, ShardedArray, mesh, shard
+from ._shard import Mesh, Partial, Replicate, Shard, ShardedArray, mesh, shard
 from ._tune import Cost, Search, Tuned, tune
 from ._session import (
     ExecutionMode,
@@ -40,7 +40,7 @@ from ._session import (
 __all__ = [
     "BadInput", "Bound", "Cost", "Embedder", "Error", "ExecutionMode", "GraphOptimizationLevel",
     "InferenceSession", "InternalError", "Interrupted", "JaxFunction", "LanguageModel",
-    "LimitError", "Mesh", "Mismatch", "Model", "NodeArg", "Port", "Progress", "Replicate", "Report",
+    "LimitError", "Mesh", "Mismatch", "Model", "NodeArg", "Partial", "Port", "Progress", "Replicate", "Report",
     "RunOptions", "Search", "SessionOptions", "Shard", "ShardedArray", "Text", "Tuned",
     "Unsupported", "UsageError", "__version__", "compile", "default_cache", "default_log",
     "get_available_providers", "get_device", "graph", "jax", "load", "mesh", "report", "shard",

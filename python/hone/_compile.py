@@ -21,7 +21,7 @@ from typing import (
 from ._errors import UsageError
 from ._model import Model, load_compiled
 from ._progress import Progress, hearing
-from ._shard import Mesh, dims_text
+from ._shard import Mesh, sharding_text
 
 if TYPE_CHECKING:
     from ._compiler import Graph
@@ -99,18 +99,34 @@ def _listed(devices: Union[int, str, Sequence[str], None]) -> Optional[str]:
     return str(devices) if isinstance(devices, int) else ",".join(devices)
 
 
-# For each value the axes of each dim: one, several, or None.
-DividedValues = Mapping[str, Sequence[Union[str, Sequence[str], None]]]
+# For each value the axes of each dim: one, several, or None; or "[x, -]".
+DividedValues = Mapping[str, Union[str, Sequence[Union[str, Sequence[str], None]]]]
 
 
-def _said(shard: Union[str, DividedValues, None]) -> Optional[List[str]]:
-    if shard is None or isinstance(shard, str):
-        return None if shard is None else [shard]
-    lists = {
-        name: [() if one is None else (one,) if isinstance(one, str) else tuple(one) for one in dims]
-        for name, dims in shard.items()
-    }
-    return [f"{name}={dims_text(dims)}" for name, dims in lists.items()]
+def _said(
+    shard: Union[str, os.PathLike[str], DividedValues, None], mesh: Union[Mesh, str, None]
+) -> Optional[List[str]]:
+    if shard is None:
+        return None
+    if isinstance(shard, (str, os.PathLike)):
+        return [os.fspath(shard)]
+    if not isinstance(shard, Mapping):
+        raise UsageError(
+            f"shard is 'auto', the path of a plan, or {{'x': ('batch', None)}}, and not of type "
+            f"{type(shard).__name__}"
+        )
+    on = mesh if isinstance(mesh, Mesh) else None
+    return [f"{name}={sharding_text(one, on)}" for name, one in shard.items()]
+
+
+def _mesh_text(mesh: Union[Mesh, str, None]) -> Optional[str]:
+    if mesh is None or isinstance(mesh, (Mesh, str)):
+        return None if mesh is None else str(mesh)
+    raise UsageError(f"mesh is hone.mesh(x=2) or 'x=2', and not of type {type(mesh).__name__}")
+
+
+def _bytes_text(memory: Union[int, str, None]) -> Optional[str]:
+    return None if memory is None else str(memory)
 
 
 def compile(
@@ -122,7 +138,9 @@ def compile(
     devices: Union[int, str, Sequence[str], None] = None,
     batch: Union[str, Sequence[str], None] = None,
     mesh: Union[Mesh, str, None] = None,
-    shard: Union[str, DividedValues, None] = None,
+    shard: Union[str, os.PathLike[str], DividedValues, None] = None,
+    memory: Union[int, str, None] = None,
+    budget: Optional[float] = None,
     donate: Optional[Mapping[str, str]] = None,
     plan: Optional[str] = None,
     cost: Union[Cost, str, None] = None,
@@ -147,6 +165,8 @@ def compile(
     shard    "auto": how values are divided is chosen by price; the path of a plan of 'hone shard';
              or {"x": ("batch", None)}, as hone.shard() says it. With a mesh alone: what the graph
              says, or else "auto"
+    memory   that a device of the mesh may use: "16GiB", or bytes
+    budget   seconds for the search of how values are divided, where prices choose it; default: 10
     donate   {"past": "present"}: output "present" may lie in the memory of input "past", which runs
              then may give up: model(..., donate="past")
     plan     how, as text: what it leaves open the planner decides
@@ -170,7 +190,8 @@ def compile(
     given.update(plan=plan, cost=cost, quick_start=quick_start)
     given.update(donate=None if donate is None else dict(donate))
     given.update(devices=_listed(devices), batch=[batch] if isinstance(batch, str) else batch)
-    given.update(mesh=None if mesh is None else str(mesh), shard=_said(shard))
+    given.update(mesh=_mesh_text(mesh), shard=_said(shard, mesh))
+    given.update(memory=_bytes_text(memory), budget=budget)
     if given["log"] is not None and not os.path.exists(given["log"]):
         given["log"] = None
     with hearing(progress) as hears:

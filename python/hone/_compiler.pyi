@@ -69,6 +69,8 @@ class Graph:
     ) -> Tuple[numpy.ndarray[Any, Any], ...]:
         """By the reference evaluator: "wide" (double), "rounded" or "fp32"."""
     def save(self, path: str) -> None: ...
+    def shape(self, value: str) -> Tuple[Size, ...]:
+        """Of the value with this name."""
     def sharded(self, mesh: str, dims: Dict[str, str]) -> Graph:
         """The graph that says this of values, by name; see hone.shard()."""
     def text(self) -> str: ...

@@ -120,8 +120,11 @@ GivenArray::GivenArray(py::handle array, const std::string& label, Use use) : Gi
     if (has_buffer) why.emplace();
     if (py::hasattr(array, "__dlpack__")) {
       take_dlpack(borrow_dlpack(array, label), label);
+    } else if (why) {
+      raise(unreadable(label, why->what()));
+    } else if (use == Use::read && py::hasattr(array, "__array__")) {
+      take_made(array.attr("__array__")(), label);
     } else {
-      if (why) raise(unreadable(label, why->what()));
       raise(bad_input("{} is not an array, but of type '{}'", label, Py_TYPE(array.ptr())->tp_name)
                 .with_hint("numpy.asarray(value, dtype) makes an array of numbers and lists"));
     }
@@ -176,6 +179,13 @@ bool GivenArray::take_buffer(py::handle array, const std::string& label) {
     row *= dims_[i];
   }
   return true;
+}
+
+// Takes the result of __array__(). It may be a copy, so this is for arrays that are only read.
+void GivenArray::take_made(const py::object& array, const std::string& label) {
+  if (PyObject_CheckBuffer(array.ptr()) != 0 && take_buffer(array, label)) return;
+  PyErr_Clear();
+  raise(unreadable(label, "__array__() gives no array"));
 }
 
 void GivenArray::take_dlpack(DlpackArray lent, const std::string& label) {

@@ -75,6 +75,7 @@ class GivenArray {
  private:
   GivenArray() = default;
   bool take_buffer(pybind11::handle array, const std::string& label);  // else an error of Python
+  void take_made(const pybind11::object& array, const std::string& label);
   void take_dlpack(DlpackArray lent, const std::string& label);
   void check_use(Use use, const std::string& label) const;
   void set_rank(int rank, const std::string& label);

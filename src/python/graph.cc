@@ -351,6 +351,13 @@ PyGraph sharded(const PyGraph& it, const std::string& mesh,
   return {std::make_shared<const Graph>(std::move(graph))};
 }
 
+// The shape of the value with this name.
+py::tuple shape_of_value(const PyGraph& it, const std::string& name) {
+  for (uint32_t i = 0; i < it.graph->value_count(); ++i)
+    if (it.graph->name({i}) == name) return shape_of(it.graph->type({i}));
+  raise(usage_error("the graph has no value '{}'", excerpt(name)));
+}
+
 PyGraph read(const std::string& path) {
   const Source source = take(without_gil([&] { return load_source(path); }));
   const Graph* graph = single_graph(source.model);
@@ -443,6 +450,7 @@ void define_graph(py::module_& module) {
       .def_property_readonly("nodes", [](const PyGraph& it) { return it.graph->node_count(); })
       .def("evaluate", &evaluate_graph, py::arg("inputs"), py::arg("numerics") = "wide")
       .def("save", &write)
+      .def("shape", &shape_of_value, py::arg("value"))
       .def("sharded", &sharded, py::arg("mesh"), py::arg("dims"))
       .def("text", [](const PyGraph& it) { return text_of(print(*it.graph)); })
       .def("__str__", [](const PyGraph& it) { return text_of(print(*it.graph, {.elide = true})); });

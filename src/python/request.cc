@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cache/compile_cache.h"
+#include "learn/memory_budget.h"
 #include "log/log.h"
 #include "python/cost.h"
 #include "python/gpu_array.h"
@@ -41,6 +42,8 @@ struct Words {
   std::vector<std::string> batch;
   std::optional<std::string> mesh;
   std::optional<std::vector<std::string>> shard;  // words of shard_request()
+  std::optional<std::string> memory;              // of a device of the mesh
+  std::optional<double> budget;                   // seconds
   std::map<std::string, std::string> donate;      // outputs by input
   std::optional<bool> quick_start;
 };
@@ -120,9 +123,34 @@ Result<std::optional<ShardRequest>> shards_of(const Words& words, const Model& m
   return std::optional(std::move(made));
 }
 
+// The limits of the search for the division that a request leaves open.
+Result<AutoShardOptions> search_of(const Words& words, const ShardRequest* shards,
+                                   const Model& model) {
+  AutoShardOptions made;
+  if (!words.memory && !words.budget) return made;
+  if (shards == nullptr)
+    return usage_error("memory and budget are for values that a mesh divides")
+        .with_hint("mesh=hone.mesh(x=2)");
+  if (words.budget) {
+    if (!(*words.budget > 0)) return usage_error("budget: {} is no time in seconds", *words.budget);
+    if (!is_priced(*shards, *single_graph(model)))
+      return usage_error("budget is for shardings that are chosen by price")
+          .with_hint("shard='auto'");
+    made.seconds = *words.budget;
+  }
+  if (!words.memory) return made;
+  const Result<MemoryBudget> memory = parse_memory_budget(*words.memory);
+  if (!memory.ok() || memory->kind != MemoryBudget::Kind::bytes || memory->bytes < 1)
+    return usage_error("memory: '{}' is not a number of bytes", excerpt(*words.memory))
+        .with_hint("'16GiB', or a number of bytes");
+  made.memory = memory->bytes;
+  return made;
+}
+
 Result<DeviceOptions> device_options(const Words& words, const Model& model, const Face& face) {
   if (!words.devices && !words.batch.empty()) return usage_error("batch needs devices");
   std::optional<ShardRequest> shards = HONE_TRY(shards_of(words, model));
+  const AutoShardOptions search = HONE_TRY(search_of(words, shards ? &*shards : nullptr, model));
   if (!words.devices && !shards) return DeviceOptions();
   if (!shards && HONE_TRY(named_gpu_number(*words.devices, "devices"))) return DeviceOptions();
   const std::string devices =
@@ -138,6 +166,7 @@ Result<DeviceOptions> device_options(const Words& words, const Model& model, con
   return DeviceOptions{.names = names,
                        .batch = words.batch,
                        .shards = std::move(shards),
+                       .search = search,
                        .system = std::make_shared<const System>(system)};
 }
 
@@ -172,6 +201,8 @@ Words words_of(const py::dict& given) {
   words.devices = find<std::string>(given, "devices");
   words.mesh = find<std::string>(given, "mesh");
   words.shard = find<std::vector<std::string>>(given, "shard");
+  words.memory = find<std::string>(given, "memory");
+  words.budget = find<double>(given, "budget");
   words.batch = find<std::vector<std::string>>(given, "batch").value_or(std::vector<std::string>());
   words.donate = find<std::map<std::string, std::string>>(given, "donate")
                      .value_or(std::map<std::string, std::string>());

@@ -25,6 +25,7 @@ struct DeviceOptions {
   int64_t threads = 0;
   int64_t sharing = 0;
   std::optional<ShardRequest> shards = {};  // values are divided, and not the batch alone
+  AutoShardOptions search = {};             // where prices choose how
   // As many devices, and their links, which schedule what they exchange; null: sizes do. One that
   // the user has said also decides which products move while they compute.
   std::shared_ptr<const System> system = nullptr;

@@ -84,7 +84,8 @@ Status ServedModel::shard(const DeviceOptions& devices, const Face& face) {
   System system = *devices.system;
   system.targets.assign(1, options_.target);
   devices_.system = std::make_shared<const System>(std::move(system));
-  ShardCosts prices = {.costs = {options_.cost}, .options = {.cancel = face.cancel}};
+  ShardCosts prices = {.costs = {options_.cost}, .options = devices_.search};
+  prices.options.cancel = face.cancel;
   if (options_.cost == nullptr) prices.costs[0] = analytic_cost(options_.target);
   const int64_t memory = memory_limit(face);
   const LoadParts load = [&](const DividedCode& code) {

@@ -46,6 +46,55 @@ class Arrays(unittest.TestCase):
             hone.shard(array, hone.Shard(0), mesh=mesh)
         with self.assertRaisesRegex(hone.UsageError, "2 dims"):
             hone.shard(array, hone.Shard(2), hone.Replicate(), mesh=mesh)
+        last = hone.shard(array, hone.Shard(-1), hone.Replicate(), mesh=mesh)
+        self.assertEqual(last.dims, parts.dims)
+        with self.assertRaisesRegex(hone.UsageError, "all its elements"):
+            hone.shard(array, hone.Partial(), hone.Replicate(), mesh=mesh)
+        with self.assertRaisesRegex(hone.UsageError, "'mean'"):
+            hone.Partial("mean")
+
+    def test_placements_keep_the_order(self):
+        array, mesh = np.arange(8).reshape(4, 2), hone.mesh(a=2, b=2)
+        parts = hone.shard(array, ("a", "b"), None, mesh=mesh)
+        again = hone.shard(array, *parts.placements, mesh=mesh)
+        for device in range(4):
+            np.testing.assert_array_equal(again.part(device), parts.part(device))
+        other = hone.shard(array, ("b", "a"), None, mesh=mesh)
+        np.testing.assert_array_equal(other.part(1), [[4, 5]])
+        with self.assertRaisesRegex(hone.UsageError, "divided by b a: .* in the order a, b"):
+            other.placements
+        with self.assertRaisesRegex(hone.UsageError, "whole axes"):
+            hone.shard(array, "a:(1)2", None, mesh=hone.mesh(a=4)).placements
+
+    def test_parts_of_axes(self):
+        array, mesh = np.arange(8), hone.mesh(x=4, y=2)
+        # Device 2 * x + y; x is a grid of 2 x 2.
+        outer = hone.shard(array, "x:(1)2", mesh=mesh)
+        self.assertEqual([int(outer.part(d)[0]) for d in range(8)], [0, 0, 0, 0, 4, 4, 4, 4])
+        turned = hone.shard(array, "x:(2)2 x:(1)2", mesh=mesh)
+        self.assertEqual([int(turned.part(d)[0]) for d in range(8)], [0, 0, 4, 4, 2, 2, 6, 6])
+        self.assertEqual(repr(turned), "<ShardedArray (8,) [x:(2)2 x:(1)2] on hone.mesh(x=4, y=2)>")
+        self.assertEqual(hone.shard(array, "[x:(2)2 x:(1)2]", mesh=mesh).dims, turned.dims)
+        for dims, words in [("x:(1)3", "no part"), ("x:(0)2", "no part"), ("x:2", "no axis"),
+                            ("x x:(2)2", "divides twice"), ("x open", "'open' is for graphs"),
+                            ("[x] replicated [y]", "replicated"), ("[x", "no axis|no sharding"),
+                            (5, "5 is no axis")]:
+            with self.assertRaisesRegex(hone.UsageError, words):
+                hone.shard(array, dims, mesh=mesh)
+
+    def test_are_arrays(self):
+        array = np.arange(8, dtype=np.float32)
+        parts = hone.shard(array, "x", mesh=hone.mesh(x=2))
+        self.assertIs(np.asarray(parts), array)
+        self.assertEqual(np.asarray(parts, np.float64).dtype, np.float64)
+        np.testing.assert_array_equal(np.array(parts), array)
+
+    def test_names_of_axes_in_quotes(self):
+        mesh = hone.Mesh({"data-par": 2, "open": 2})
+        self.assertEqual(str(mesh), '"data-par"=2,"open"=2')
+        self.assertEqual(eval(repr(mesh)), mesh)
+        parts = hone.shard(np.arange(4), ("data-par", "open"), mesh=mesh)
+        self.assertEqual([int(parts.part(d)[0]) for d in range(4)], [0, 1, 2, 3])
 
     def test_say_what_is_wrong(self):
         array = np.zeros((4, 4))
@@ -84,6 +133,26 @@ class Graphs(unittest.TestCase):
         plain = layers(lambda values: None)
         np.testing.assert_array_equal(graph.evaluate([given])[0], plain.evaluate([given])[0])
 
+    def test_values_say_all_of_the_text(self):
+        def say(values):
+            hone.shard(values["x"], "a:(1)2 open priority 1", "open")
+            hone.shard(values["h"], "[a, -] replicated [b]")
+            hone.shard(values["y"], hone.Shard(-1), hone.Partial("max"))
+
+        with hone.mesh(a=4, b=2):
+            text = str(layers(say))
+        for words in ("[a:(1)2 open priority 1, open]", "[a, -] replicated [b]",
+                      "[-, a] partial max [b]"):
+            self.assertIn(words, text)
+
+    def test_graphs_take_placements(self):
+        graph, mesh = layers(lambda values: None), hone.mesh(a=2, b=2, c=2)
+        said = hone.shard(graph, x=(hone.Shard(0), hone.Replicate(), hone.Partial()), mesh=mesh)
+        self.assertIn("[a, -] partial sum [c]", str(said))
+        self.assertEqual(graph.shape("h"), (8, 4))
+        said = hone.shard(graph, x="[a, open] replicated [b]", mesh=mesh)
+        self.assertIn("[a, open] replicated [b]", str(said))
+
     def test_graphs_say_it(self):
         graph = layers(lambda values: None)
         mesh = hone.mesh(batch=2, model=2)
@@ -118,6 +187,32 @@ class Models(unittest.TestCase):
         ):
             np.testing.assert_allclose(model(given), want, rtol=1e-5, atol=1e-6)
 
+    def test_take_sharded_arrays(self):
+        given = np.linspace(-1, 1, 48, dtype=np.float32).reshape(8, 6)
+        mesh = hone.mesh(batch=2)
+        model = hone.compile(layers(lambda values: None), mesh=mesh)
+        parts = hone.shard(given, "batch", None, mesh=mesh)
+        np.testing.assert_array_equal(model(parts), model(given))
+        with self.assertRaisesRegex(hone.Error, "not an array"):
+            model(given, out=hone.shard(model(given), "batch", None, mesh=mesh))
+
+    def test_within_a_memory(self):
+        graph, mesh = layers(lambda values: None), hone.mesh(x=2)
+        model = hone.compile(graph, mesh=mesh, memory="1MiB", budget=5)
+        np.testing.assert_allclose(
+            model(np.ones((8, 6), np.float32)),
+            graph.evaluate([np.ones((8, 6), np.float32)])[0], rtol=1e-5)
+        with self.assertRaisesRegex(hone.LimitError, "within 64 B"):
+            hone.compile(graph, mesh=mesh, memory=64)
+        for words, given in [("no number|not a number", {"memory": "much"}),
+                             ("no time", {"budget": 0})]:
+            with self.assertRaisesRegex(hone.UsageError, words):
+                hone.compile(graph, mesh=mesh, **given)
+        with self.assertRaisesRegex(hone.UsageError, "that a mesh divides"):
+            hone.compile(graph, memory="1MiB")
+        with self.assertRaisesRegex(hone.UsageError, "chosen by price"):
+            hone.compile(graph, mesh=mesh, shard={"x": ("x", None)}, budget=1)
+
     def test_by_a_plan(self):
         graph = layers(lambda values: None)
         given = np.ones((8, 6), np.float32)
@@ -134,6 +229,13 @@ class Models(unittest.TestCase):
         graph = layers(lambda values: None)
         with self.assertRaisesRegex(hone.UsageError, "needs a mesh"):
             hone.compile(graph, shard="auto")
+        for words, given in [("shard is 'auto'.* type int", {"shard": 5}),
+                             ("mesh is .* type int", {"mesh": 5}),
+                             ("no sharding", {"shard": {"x": "x"}, "mesh": "x=2"}),
+                             ("name the axes",
+                              {"shard": {"x": (hone.Shard(0),)}, "mesh": hone.mesh(x=2)})]:
+            with self.assertRaisesRegex(hone.UsageError, words):
+                hone.compile(graph, **given)
         with self.assertRaisesRegex(hone.UsageError, "batch alone"):
             hone.compile(graph, mesh=hone.mesh(x=2), devices=2)
         with self.assertRaisesRegex(hone.UsageError, "plan is of one device"):
