@@ -218,8 +218,8 @@ TEST(TrainerOnAGpu, SaysHowMuchMemoryTheStateLacks) {
   const auto rest =
       CudaArrays::make(gpu.device, {Type::get(DType::u8, {free - 512})}, "all that is left")
           .value();
-  EXPECT_THAT(trainer.step(), refuses(ErrorCode::limit,
-                                      "of it free...for the state of the training...missing"));
+  EXPECT_THAT(trainer.step(),
+              refuses(ErrorCode::limit, "of it free...for the state of the training...missing"));
 }
 
 TEST(TrainerOnAGpu, HasNoOtherDevices) {
