@@ -66,10 +66,6 @@ Status check_for_gpu(const TileProgram& program, int64_t capability, bool has_al
   if (capability < kMinCapability)
     return unsupported("a GPU of capability {}; hone makes code for {} and later", capability,
                        kMinCapability);
-  const int64_t parameters = 8 * code::parameter_words(program);
-  if (parameters > kMostParameterBytes)
-    return unsupported("its buffers and sizes take {} bytes of a launch, of {} at most", parameters,
-                       kMostParameterBytes);
   for (const tile::Loop& phase : program.phases) {
     if (code::first_product(phase) != nullptr)
       return unsupported("a product on the matrix unit of a CPU cannot run on a GPU");
@@ -79,6 +75,15 @@ Status check_for_gpu(const TileProgram& program, int64_t capability, bool has_al
       return unsupported("it copies pieces of a buffer that begins at any element");
   }
   return {};
+}
+
+// Maps begin at a multiple of their alignment.
+Status check_parameters(const TileProgram& form, const GpuPhase& phase) {
+  int64_t bytes = 8 * code::parameter_words(form);
+  if (!phase.maps.empty()) bytes += kMapAlignment + kMapBytes * std::ssize(phase.maps);
+  if (bytes <= kMostParameterBytes) return {};
+  return unsupported("its buffers and sizes take {} bytes of a launch, of {} at most", bytes,
+                     kMostParameterBytes);
 }
 
 Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability, std::string_view symbol,
@@ -100,6 +105,7 @@ Result<GpuKernel> compile_form(const TileProgram& form, int64_t capability, std:
          .shared_bytes = by_block ? chip_layout(form).bytes : 0,
          .scratch_bytes = scratch > code::kMostLocalBytes ? scratch : 0,
          .maps = HONE_TRY(maps_of(form.phases[i], form))});
+    HONE_TRY(check_parameters(form, kernel.phases.back()));
   }
   code::tell_llvm_how_to_fail();
   code::LlvmObject<mlir::MLIRContext> context(mlir::MLIRContext::Threading::DISABLED);

@@ -90,7 +90,8 @@ class GpuPhaseWriter {
     parameters.push_back(global_);
     parameters.append(made.maps.size(), ml::LLVMPointerType::get(b_.getContext()));
     parameters.append(2, b_.getI64Type());
-    HONE_CHECK(std::ssize(parameters) == parameter_words(program_), "parameters are miscounted");
+    HONE_CHECK(std::ssize(parameters) == parameter_words(program_) + std::ssize(made.maps),
+               "parameters are miscounted");
     b_.setInsertionPointToEnd(module_.getBody());
     const auto type = ml::LLVMFunctionType::get(ml::LLVMVoidType::get(b_.getContext()), parameters);
     auto function = b_.create<ml::LLVMFuncOp>(made.symbol, type, ml::Linkage::External,

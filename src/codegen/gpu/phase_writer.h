@@ -13,7 +13,7 @@ namespace hone::code {
 void emit_gpu_kernel(mlir::ModuleOp module, const TileProgram& program,
                      std::span<const GpuPhase> phases, bool has_aligned_buffers);
 
-// The parameters of each of its functions.
+// The parameters of each of its functions, but for maps.
 int64_t parameter_words(const TileProgram& program);
 
 // The scratch memory of a thread in bytes, a multiple of 64. Unsupported if it may be too large.

@@ -131,6 +131,10 @@ class ShapeDecision : public Decision {
     std::vector<BlockTilesFields> shapes = all(site);
     if (tensor_numbers(site.facts) && rng.chance(0.7))
       std::erase_if(shapes, [](const auto& own) { return own.products == Products::plain; });
+    // Shapes of warpgroups are few, and mostly the fastest.
+    const auto has_groups = [](const auto& own) { return own.groups != 0; };
+    if (std::ranges::any_of(shapes, has_groups) && rng.chance(0.5))
+      std::erase_if(shapes, [&](const auto& own) { return !has_groups(own); });
     so_far = with(so_far, rng.pick(shapes));
   }
   Schedules near(const ScheduleSite& site, const Schedule& schedule) const override {
