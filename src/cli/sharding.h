@@ -21,8 +21,9 @@ Result<System> system_for_mesh(const Mesh& mesh, const Arguments& arguments);
 // The prices that hone knows of its targets.
 std::vector<std::shared_ptr<const Cost>> costs_of(const System& system, Console& console);
 
-// "sum of the parts 1.3 ms, bound 1.3 ms, gap 0.00 %: 12 options of 3 nodes, ...". If options are
-// left out, there is no bound: "sum of the parts 1.3 ms: 384 of 1875 options ..."
+// A line such as "sum of the parts 1.3 ms, bound 1.3 ms, gap 0.00 %: 12 options of 3 nodes, ...".
+// The search has no bound if it leaves options out. The line then says how many it compared:
+// "sum of the parts 1.3 ms: 384 of 1875 options ...".
 std::string search_text(const AutoSharding& chosen);
 
 }  // namespace hone::cli

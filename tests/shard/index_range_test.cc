@@ -14,18 +14,8 @@ namespace hone::HONE_FILE {
 namespace {
 
 using tested::judge_mesh;
-
-Partition cut(const Graph& graph) {
-  Result<Partition> made = partition_graph(graph);
-  EXPECT_TRUE(made.ok()) << made.error().to_string();
-  return made.ok() ? std::move(*made) : Partition();
-}
-
-Graph parsed(std::string_view text) {
-  Result<Graph> graph = parse_graph(text);
-  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
-  return graph.ok() ? *graph : Graph();
-}
+using tested::parsed;
+using tested::partitioned;
 
 int64_t received(const Partition& made) {
   int64_t bytes = 0;
@@ -50,7 +40,7 @@ TEST(IndexRange, GathersFromTheRowsOfDevices) {
       "  %z = div 1, %y\n"
       "  return %z\n"
       "}\n");
-  const Partition made = cut(graph);
+  const Partition made = partitioned(graph);
   EXPECT_TRUE(made.whole.empty());
   EXPECT_EQ(made.graph.input_types()[0].to_string(), "f32[3, 4]");
   ASSERT_EQ(made.messages.size(), 1u);
@@ -78,7 +68,7 @@ TEST(IndexRange, WritesToTheRowsOfDevices) {
         "  return %y\n"
         "}}\n",
         combine));
-    const Partition made = cut(graph);
+    const Partition made = partitioned(graph);
     EXPECT_TRUE(made.whole.empty());
     EXPECT_TRUE(made.messages.empty());
     const Tensor table = reals(DType::f32, {10, 4}, {-0.0, 1, 2, 3, 4, 5, 6});
@@ -102,7 +92,7 @@ TEST(IndexRange, ScattersFullWindowsThatAreMoved) {
       "index_vector_dim = 0, combine = add} : f32[8, 2] on @m [x, -]\n"
       "  return %y\n"
       "}\n");
-  const Partition made = cut(graph);
+  const Partition made = partitioned(graph);
   for (const int64_t at : {0, 3, -3, 9}) {
     const Tensor inputs[] = {reals(DType::f32, {8, 2}, {1, 2, 3}),
                              Tensor::from_integers(Type::make(DType::i32, Dims{1}).value(), {{at}}),
@@ -120,7 +110,7 @@ TEST(IndexRange, AddsUpLookupsOfDevices) {
       "index_vector_dim = 1, combine = add}\n"
       "  return %y\n"
       "}\n");
-  const Partition made = cut(graph);
+  const Partition made = partitioned(graph);
   EXPECT_TRUE(made.whole.empty());
   ASSERT_EQ(made.messages.size(), 1u);
   EXPECT_EQ(made.messages[0].kind, ReshardKind::all_reduce);
@@ -139,7 +129,7 @@ TEST(IndexRange, SlicesAndUpdatesAtPlacesThatAreComputed) {
         "  return %t, %v\n"
         "}}\n",
         window));
-    const Partition made = cut(graph);
+    const Partition made = partitioned(graph);
     EXPECT_TRUE(made.whole.empty());
     for (int64_t at = -2; at < 12; ++at) {
       const Tensor inputs[] = {
@@ -162,7 +152,7 @@ TEST(IndexRange, DividesSeveralDimsOfAnIndex) {
       "index_vector_dim = 0, sizes = [1, 1, 2]}\n"
       "  return %y\n"
       "}\n");
-  const Partition made = cut(graph);
+  const Partition made = partitioned(graph);
   EXPECT_TRUE(made.whole.empty());
   const std::vector<int64_t> at = {0, 1, 2, 3, -1, 7, 4, 3, 2, -1, 0, 9};
   const Tensor inputs[] = {Tensor::from_integers(Type::make(DType::i8, Dims{5, 4, 2}).value(),

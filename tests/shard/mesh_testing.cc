@@ -69,6 +69,18 @@ Tensor without_padding(Tensor part, Type whole, const Mesh& mesh, const ShardLay
   return part;
 }
 
+Graph parsed(std::string_view text) {
+  Result<Graph> graph = parse_graph(text);
+  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
+  return graph.ok() ? *graph : Graph();
+}
+
+Partition partitioned(const Graph& graph) {
+  Result<Partition> made = partition_graph(graph);
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  return made.ok() ? std::move(*made) : Partition();
+}
+
 std::string judge_mesh(const Graph& graph, const Partition& made, uint64_t seed) {
   return judge_mesh(graph, made, random_graph_inputs(graph, seed));
 }

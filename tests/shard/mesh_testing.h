@@ -20,6 +20,10 @@ Tensor padded_part_of(Tensor whole, const Mesh& mesh, const ShardLayout& layout,
 Tensor without_padding(Tensor part, Type whole, const Mesh& mesh, const ShardLayout& layout,
                        int64_t device);
 
+// The graph of a text, and what devices compute of it; empty ones, and a failure, if there is none.
+Graph parsed(std::string_view text);
+Partition partitioned(const Graph& graph);
+
 // Empty: the devices together compute what the graph does, for these inputs or for random ones.
 std::string judge_mesh(const Graph& graph, const Partition& made, uint64_t seed);
 std::string judge_mesh(const Graph& graph, const Partition& made, std::span<const Tensor> inputs);

@@ -13,19 +13,9 @@ namespace hone::HONE_FILE {
 namespace {
 
 using tested::judge_mesh;
+using tested::parsed;
+using tested::partitioned;
 using tested::refuses;
-
-Partition partitioned(const Graph& graph) {
-  Result<Partition> made = partition_graph(graph);
-  EXPECT_TRUE(made.ok()) << made.error().to_string();
-  return made.ok() ? std::move(*made) : Partition();
-}
-
-Graph parsed(std::string_view text) {
-  Result<Graph> graph = parse_graph(text);
-  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
-  return graph.ok() ? *graph : Graph();
-}
 
 TEST(Partition, AddsUpWhatDevicesHaveOfAProduct) {
   const Graph graph = parsed(
