@@ -80,7 +80,11 @@ void fake_cuda_fail(int64_t good, int code) {
   machine.gpu.failing_code = code;
 }
 int64_t fake_cuda_calls() { return Machine::get().counts.calls; }
-void fake_cuda_counts(Counts* counts) { *counts = Machine::get().counts; }
+bool fake_cuda_counts(Counts* counts, int64_t bytes) {
+  if (bytes != sizeof(Counts)) return false;
+  *counts = Machine::get().counts;
+  return true;
+}
 int64_t fake_cuda_live() { return Machine::get().live(); }
 const char* fake_cuda_faults() {
   static std::string text;

@@ -76,7 +76,8 @@ using Register = bool (*)(const char* ptx, const char* function, const Backing* 
 // (Gpu::failing_call).
 using Fail = void (*)(int64_t good, int code);
 using Count = int64_t (*)();  // "fake_cuda_calls"; "fake_cuda_live": what was not given back
-using Counted = void (*)(Counts* counts);  // "fake_cuda_counts"
-using Faults = const char* (*)();          // "fake_cuda_faults"; empty: there are none
+// "fake_cuda_counts". False: the caller's Counts has other bytes.
+using Counted = bool (*)(Counts* counts, int64_t bytes);
+using Faults = const char* (*)();  // "fake_cuda_faults"; empty: there are none
 
 }  // namespace hone::fake

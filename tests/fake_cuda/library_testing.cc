@@ -42,7 +42,8 @@ void FakeCuda::fail(int64_t good, int code) const {
 
 fake::Counts FakeCuda::counts() const {
   fake::Counts counts;
-  found<fake::Counted>("fake_cuda_counts")(&counts);
+  const bool is_known = found<fake::Counted>("fake_cuda_counts")(&counts, sizeof counts);
+  HONE_CHECK(is_known, "the fake driver was built with other Counts");
   return counts;
 }
 int64_t FakeCuda::live() const { return found<fake::Count>("fake_cuda_live")(); }
