@@ -8,7 +8,7 @@
 #include "ir/loop_state.h"
 #include "ir/op_def.h"
 #include "ir/op_facts.h"
-#include "rewrite/expand.h"
+#include "rewrite/passes.h"
 #include "shard/data_flow.h"
 #include "shard/local_op.h"
 #include "shard/mesh_program.h"
@@ -595,7 +595,7 @@ Status check_can_partition(const Graph& graph, const Mesh& mesh) {
 
 Result<Partition> partition_graph(const Graph& graph) {
   HONE_TRY(check_nothing_is_partial(graph));
-  const Graph spelled = HONE_TRY(expand_composites(graph, is_composite));
+  const Graph spelled = HONE_TRY(expand_composites(HONE_TRY(widen_composites(graph))));
   const Propagation propagated = HONE_TRY(propagate_shardings(spelled));
   HONE_TRY(check_can_partition(graph, *propagated.mesh));
   return Partitioner(propagated.graph, propagated.mesh).run();

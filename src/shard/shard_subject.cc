@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "ir/graph_copy.h"
 #include "ir/op_facts.h"
-#include "rewrite/expand.h"
 #include "rewrite/passes.h"
 
 namespace hone {
@@ -12,10 +11,9 @@ Result<ShardSubject> shard_subject(const Graph& given, int64_t least_constant) {
   if (!given.is_static())
     return unsupported("sharding needs sizes: graph '{}' has symbols", excerpt(given.name()))
         .with_hint("bind them");
-  static const Result<std::vector<Pass>> passes = parse_passes("dce,names");
+  static const Result<std::vector<Pass>> passes = parse_passes("widen,expand,dce,names");
   HONE_CHECK(passes.ok(), "{}", passes.error().to_string());
-  const Graph spelled = HONE_TRY(expand_composites(given, is_composite));
-  const Graph graph = HONE_TRY(run_passes(spelled, *passes));
+  const Graph graph = HONE_TRY(run_passes(given, *passes));
   ShardSubject made = {.graph = Graph(), .own_inputs = given.inputs().size()};
   GraphCopy copy(graph);
   for (const ValueId v : graph.inputs()) HONE_TRY(copy.node(graph.producer(v)));

@@ -11,8 +11,8 @@
 namespace hone {
 
 struct ShardSubject {
-  // Composites are spelled out, nothing is dead, every value has a name. Large constants are
-  // inputs behind the others, so that each device needs its part alone.
+  // Composites are spelled out, those of 16-bit reals in f32. Nothing is dead, and every value has
+  // a name. Large constants are inputs behind the others, so that each device needs its part alone.
   Graph graph = Graph();
   size_t own_inputs = 0;  // that the given graph has
   // The other inputs, in order.
