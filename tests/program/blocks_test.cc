@@ -359,5 +359,71 @@ TEST(Blocks, AccessesAreCounted) {
   }
 }
 
+// ---- Votes --------------------------------------------------------------------------------------
+
+// A block adds its numbers if one of them is above 100, and else multiplies them.
+const std::string kVote = R"(tiles @vote(@x: f32[4, 64]) -> (@y: f32[4, 64]) {
+  own @seen: u32[2]
+  blocks i in 4 {
+    threads t in 64 {
+      %x = load @x[i, t]
+      %limit = number 100.0: f32
+      %above = compare %x, %limit {direction = gt}
+      %seen = cast %above {dtype = u32}
+      %none = number 0: u32
+      store @seen[0] = %none
+      store @seen[1] = %seen
+    }
+    vote any = @seen[1]
+    for once in 1 from any to 1 {
+      threads u in 64 {
+        %a = load @x[i, u]
+        %m = mul %a, %a
+        store @y[i, u] = %m
+      }
+    }
+    for twice in 1 from 0 to any {
+      threads v in 64 {
+        %b = load @x[i, v]
+        %s = add %b, %b
+        store @y[i, v] = %s
+      }
+    }
+  }
+}
+)";
+
+TEST(Blocks, VoteForWhatAllThreadsDo) {
+  const TileProgram program = parse_tiles(kVote).value();
+  const Status status = verify(program);
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  EXPECT_EQ(print(parse_tiles(print(program)).value()), print(program));
+  std::vector<double> numbers(256, 3);
+  numbers[64 + 5] = 101;
+  numbers[3 * 64 + 63] = 1000;
+  const Tensor x = Tensor::from_reals(Type::get(DType::f32, {4, 64}), numbers);
+  const Tensor y = interpret(program, {{x}}).value()[0];
+  for (int64_t i = 0; i < 256; ++i) {
+    const double number = numbers[static_cast<size_t>(i)];
+    EXPECT_EQ(y.real_at(i), i / 64 % 2 == 1 ? 2 * number : number * number) << i;
+  }
+  expect_same_in_any_order(program, {{x}});
+}
+
+TEST(Blocks, SayWhatNobodyCanVoteBy) {
+  const auto status = [](const std::string& from, const std::string& to) {
+    return verify(parse_tiles(changed(kVote, from, to)).value());
+  };
+  EXPECT_THAT(status("own @seen", "block @seen"), refuses(ErrorCode::bad_input, "votes by @seen"));
+  EXPECT_THAT(status("@seen[1]\n    for", "@seen[2]\n    for"),
+              refuses(ErrorCode::bad_input, "may lie outside"));
+  EXPECT_THAT(status("      %x = load", "      vote some = @seen[1]\n      %x = load"),
+              refuses(ErrorCode::bad_input, "not between the threads loops"));
+  const Tensor x = Tensor::from_reals(Type::get(DType::f32, {4, 64}), std::vector<double>(256, 1));
+  EXPECT_THAT(
+      interpret(parse_tiles(changed(kVote, "      store @seen[1] = %seen\n", "")).value(), {{x}}),
+      refuses(ErrorCode::bad_input, "votes by @seen before it is written"));
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

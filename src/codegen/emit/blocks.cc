@@ -37,6 +37,13 @@ void Emitter::emit(const WarpCombine& s) {
   store_element(s.buffer, offset, all);
 }
 
+void Emitter::emit(const BlockVote& s) {
+  const Value own = load_element(s.buffer, index(place(s.buffer, s.at, {}, {}).offset, {}));
+  const Value any = intrinsic(code_.i(32), "llvm.nvvm.barrier0.or", {own});
+  const Value is_any = code_.compare(Ints::ne, any, code_.integer(0, any));
+  indices_[static_cast<size_t>(s.index)] = {0, {code_.resized(is_any, code_.i(64), false)}};
+}
+
 // ---- Copies in the background
 // --------------------------------------------------------------------
 

@@ -67,6 +67,7 @@ class Emitter {
   void emit(const tile::Product& s);         // products.cc
   void emit(const tile::Barrier& s);         // blocks.cc
   void emit(const tile::WarpCombine& s);     // blocks.cc
+  void emit(const tile::BlockVote& s);       // blocks.cc
   void emit(const tile::AsyncCopy& s);       // blocks.cc
   void emit(const tile::CopyGroup& s);       // blocks.cc
   void emit(const tile::CopyWait& s);        // blocks.cc
@@ -78,6 +79,7 @@ class Emitter {
   void emit(const tile::TensorCopy& s);      // groups.cc
   void emit(const tile::ProxyFence& s);      // groups.cc
   void emit(const tile::GroupProduct& s);    // groups.cc
+  void emit(const tile::KernelWait& s);      // groups.cc
   void end_barriers(const tile::Loop& phase);
   Value chip_address(tile::BufferId buffer, std::vector<IndexExpr> index, const Trips& trips);
   Value matrix_descriptor(Value address, bool is_across);

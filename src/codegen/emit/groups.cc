@@ -2,6 +2,7 @@
 
 #include "codegen/emit/emitter.h"
 #include "program/tiles/swizzle.h"
+#include "runtime/cuda/gpu_kernel.h"
 
 // Copies of boxes, what waits for them, and products of warpgroups. LLVM has no intrinsics for
 // these, so they are PTX: of operands $0, $1, ...
@@ -142,6 +143,11 @@ void Emitter::emit(const TensorCopy& s) {
 
 void Emitter::emit(const ProxyFence& /*s*/) {
   ptx({}, "fence.proxy.async.shared::cta;", "~{memory}", {});
+}
+
+// Kernels behind this one may begin as soon as all of its blocks have come here.
+void Emitter::emit(const KernelWait& /*s*/) {
+  ptx({}, fmt::format("{};\ngriddepcontrol.launch_dependents;", kWaitsForKernels), "~{memory}", {});
 }
 
 // ---- Products of warpgroups ---------------------------------------------------------------------

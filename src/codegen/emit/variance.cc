@@ -48,6 +48,7 @@ class Spread {
   void visit(const Product&, int) {}
   void visit(const Barrier&, int) {}
   void visit(const WarpCombine&, int) {}
+  void visit(const BlockVote&, int) {}
   void visit(const AsyncCopy&, int) {}
   void visit(const CopyGroup&, int) {}
   void visit(const CopyWait&, int) {}
@@ -59,6 +60,7 @@ class Spread {
   void visit(const TensorCopy&, int) {}
   void visit(const ProxyFence&, int) {}
   void visit(const GroupProduct&, int) {}
+  void visit(const KernelWait&, int) {}
 
   void visit(const Loop& s, int depth) {
     const LoopSet self = is_lockstep(s.exec) ? LoopSet{1} << depth : 0;

@@ -70,6 +70,8 @@ void each_size(AnyLoop& loop, const OnExpr& expr, const OnDim& dim) {
           } else if constexpr (std::is_same_v<S, WarpCombine> || std::is_same_v<S, MbarrierInit> ||
                                std::is_same_v<S, MbarrierExpect>) {
             for (auto& each : s.index) expr(each);
+          } else if constexpr (std::is_same_v<S, BlockVote>) {
+            for (auto& each : s.at) expr(each);
           } else if constexpr (std::is_same_v<S, MbarrierWait>) {
             for (auto& each : s.index) expr(each);
             expr(s.parity);

@@ -59,6 +59,7 @@ class TileParser {
     do {
       const bool is_update = role == BufferRole::output && text_.eat("update");
       HONE_TRY(buffer(is_update ? BufferRole::update : role));
+      if (role == BufferRole::input) program_.buffers.back().is_constant = text_.eat("constant");
       if (role == BufferRole::output && text_.eat("in"))
         program_.buffers.back().donor = HONE_TRY(known_buffer());
     } while (text_.eat(","));
@@ -103,6 +104,7 @@ class TileParser {
     if (text_.peek().is("product")) return product(out);
     if (text_.peek().is("index")) return choose(out);
     if (text_.peek().is("combine")) return combine(out);
+    if (text_.peek().is("vote")) return vote(out);
     if (text_.peek().is("copy")) return copy(out);
     if (text_.peek().is("matrices")) return matrices(out);
     if (text_.peek().is("multiply")) return multiply(out);
@@ -329,6 +331,10 @@ class TileParser {
   }
 
   Status await(Block& out) {
+    if (text_.eat("kernels")) {
+      out.push_back({KernelWait()});
+      return {};
+    }
     MbarrierWait wait;
     HONE_TRY(access(wait.buffer, wait.index));
     HONE_TRY(text_.expect("phase"));
@@ -368,6 +374,19 @@ class TileParser {
     HONE_TRY(text_.expect("="));
     const Scalar value = HONE_TRY(use());
     out.push_back({Choose{HONE_TRY(define_index(label, low, high + 1)), value}});
+    chosen_.push_back(label.text);
+    return {};
+  }
+
+  Status vote(Block& out) {
+    HONE_TRY(text_.expect("vote"));
+    const Token label = text_.peek();
+    HONE_TRY(index_name());
+    HONE_TRY(text_.expect("="));
+    BlockVote vote;
+    HONE_TRY(access(vote.buffer, vote.at));
+    vote.index = HONE_TRY(define_index(label, 0, 2));
+    out.push_back({std::move(vote)});
     chosen_.push_back(label.text);
     return {};
   }

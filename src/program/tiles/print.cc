@@ -65,6 +65,7 @@ class TilePrinter {
       out_ += std::exchange(separator, ", ");
       if (buffer.role == BufferRole::update) out_ += "update ";
       declared(buffer);
+      if (buffer.is_constant) out_ += " constant";
       if (!buffer.donor) continue;
       out_ += " in ";
       append_label(out_, '@', program_.buffers[*buffer.donor].name);
@@ -180,6 +181,11 @@ class TilePrinter {
     out_ += "combine ";
     access(s.buffer, s.index);
     out_ += fmt::format(" by {}", name(s.combine));
+  }
+  void print(const KernelWait& /*s*/) { out_ += "await kernels"; }
+  void print(const BlockVote& s) {
+    out_ += fmt::format("vote {} = ", program_.indices[static_cast<size_t>(s.index)].name);
+    access(s.buffer, s.at);
   }
   void print(const AsyncCopy& s) {
     out_ += fmt::format("copy {} ", s.count);

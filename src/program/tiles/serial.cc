@@ -60,6 +60,10 @@ class Serializer {
         add_combination(*combine, result);
         continue;
       }
+      if (const auto* vote = std::get_if<BlockVote>(&statement.kind)) {
+        add_vote(*vote, result);
+        continue;
+      }
       if (const auto* product = std::get_if<WarpProduct>(&statement.kind)) {
         add_product(*product, result);
         continue;
@@ -88,7 +92,7 @@ class Serializer {
           return std::is_same_v<S, Barrier> || std::is_same_v<S, CopyGroup> ||
                  std::is_same_v<S, CopyWait> || std::is_same_v<S, MbarrierInit> ||
                  std::is_same_v<S, MbarrierExpect> || std::is_same_v<S, MbarrierWait> ||
-                 std::is_same_v<S, ProxyFence>;
+                 std::is_same_v<S, ProxyFence> || std::is_same_v<S, KernelWait>;
         },
         statement.kind);
   }
@@ -185,7 +189,13 @@ class Serializer {
       if (m >= numbers) to.back() = to.back() + IndexExpr(m / numbers);
       to.push_back(m % numbers);
       const Scalar word = scalar(DType::u32);
-      out.push_back({Load{.result = word, .buffer = s.from, .index = from, .is_word = true}});
+      if (elements == 1) {
+        const Scalar number = scalar(DType::f32);
+        out.push_back({Load{number, s.from, from}});
+        out.push_back({Compute{word, Op::get(Opcode::bitcast, {{"dtype", DType::u32}}), {number}}});
+      } else {
+        out.push_back({Load{.result = word, .buffer = s.from, .index = from, .is_word = true}});
+      }
       out.push_back({Store{s.to, to, word}});
     }
   }
@@ -314,6 +324,21 @@ class Serializer {
         return {{Load{moved, between, {t}}}, {Store{s.buffer, of(t, s.index), moved}}};
       });
     }
+  }
+
+  void add_vote(const BlockVote& s, Block& out) {
+    const Index thread = add_index("turn", phase_threads_);
+    const auto word = [&] { return scalar(DType::u32); };
+    const Scalar none = word(), so_far = word(), own = word(), next = word(), any = word();
+    out.push_back({Number{none, int64_t{0}}});
+    Block body;
+    body.push_back({Load{own, s.buffer, of(IndexExpr::iter(thread), s.at)}});
+    body.push_back({Compute{next, Op::get(Opcode::or_), {so_far, own}}});
+    out.push_back({Loop{.index = thread,
+                        .exec = Exec::loop,
+                        .carried = {{none, so_far, next, any, Opcode::or_}},
+                        .body = std::move(body)}});
+    out.push_back({Choose{s.index, any}});
   }
 
   Index add_index(std::string_view name, int64_t extent) {

@@ -184,14 +184,25 @@ void TileBuilder::store(BufferId buffer, Indices index, Scalar value, std::vecto
 
 void TileBuilder::product(Product product) { add({std::move(product)}); }
 
-IndexExpr TileBuilder::choose(std::string_view name, Dim low, Dim high, Scalar value) {
-  // The name is seen from here on, also by what stands already in a loop that was set aside.
+// The name is seen from here on, also by what stands already in a loop that was set aside.
+Index TileBuilder::made_index(std::string_view name, Dim low, Dim high) {
   std::string free(name);
   for (int n = 2; std::ranges::count(program_.indices, free, &TileIndex::name) > 0; ++n)
     free = fmt::format("{}_{}", name, n);
   const Index result = index(free, low, high, depth());
   open_.back().names.push_back(program_.indices[static_cast<size_t>(result)].name);
+  return result;
+}
+
+IndexExpr TileBuilder::choose(std::string_view name, Dim low, Dim high, Scalar value) {
+  const Index result = made_index(name, low, high);
   add({Choose{result, value}});
+  return IndexExpr::iter(result);
+}
+
+IndexExpr TileBuilder::vote(std::string_view name, BufferId buffer, Indices at) {
+  const Index result = made_index(name, 0, 2);
+  add({BlockVote{result, buffer, std::move(at)}});
   return IndexExpr::iter(result);
 }
 

@@ -75,6 +75,7 @@ class TileBuilder {
   void combine(tile::BufferId buffer, Indices index, Opcode combine) {
     add({tile::WarpCombine{buffer, std::move(index), combine}});
   }
+  IndexExpr vote(std::string_view name, tile::BufferId buffer, Indices at);
   void copy(tile::AsyncCopy copy) { add({std::move(copy)}); }
   void group() { add({tile::CopyGroup()}); }
   void wait(int64_t open) { add({tile::CopyWait{open}}); }
@@ -128,6 +129,8 @@ class TileBuilder {
   Scalar scalar(DType dtype);
   // Under the name, or one made from it if it is taken.
   tile::Index index(std::string_view name, Dim low, Dim high, int depth);
+  // One that a statement defines, seen in the rest of the body around it.
+  tile::Index made_index(std::string_view name, Dim low, Dim high);
   bool is_taken(std::string_view name) const;
   void add(tile::Statement statement);
   template <class Fill>

@@ -92,6 +92,8 @@ struct TileBuffer {
   // Only of BufferRole::block: pieces of its rows change places in memory (swizzle.h), so that
   // those of eight rows lie in other banks. Indices are of places as they would be without that.
   bool is_swizzled = false;
+  // Only of BufferRole::input: no kernel ever writes what lies there (tile::KernelWait).
+  bool is_constant = false;
   bool operator==(const TileBuffer&) const = default;
 };
 
@@ -217,6 +219,12 @@ struct Product {
 // All threads of a block come here, and the accesses before and after it are kept apart.
 struct Barrier {};
 
+// A kernel of Hopper may begin before the one ahead of it has ended. Behind this statement all of
+// that has ended, and is seen. It stands in the innermost blocks or threads loop of a phase.
+// Before it the phase reads constants alone, and writes to memory of the block or of the thread.
+// Whoever launches a program without it waits first.
+struct KernelWait {};
+
 // The element of each thread becomes the combination of those of all 32 threads of its warp. First
 // it is combined with that of the thread 16 away, then with that of the one 8 away, and so on. The
 // buffer is BufferRole::own, the index the same for all threads, and a block has whole warps.
@@ -224,6 +232,15 @@ struct WarpCombine {
   BufferId buffer;
   std::vector<IndexExpr> index;
   Opcode combine;
+};
+
+// All threads of a block come here, as to a barrier. The index, in [0, 2), becomes 1 if the element
+// of some thread is not 0. The buffer is BufferRole::own and of u32. So a loop around products and
+// barriers, whose span is about the index, has the same trips for all threads of the block.
+struct BlockVote {
+  Index index;
+  BufferId buffer;
+  std::vector<IndexExpr> at;
 };
 
 // Starts to copy `count` neighbours, along the last dims, from an input to memory of the block: 4,
@@ -249,10 +266,10 @@ struct CopyWait {
 inline constexpr int64_t kMostOpenGroups = 7;
 
 // The threads of each warp load 1, 2 or 4 matrices together, from memory of the block to numbers of
-// their own. A matrix has 8 rows of 16 bytes, four words of u32 each. In the threads loop around
-// the statement, thread 8 * m + r of a warp says where row r of matrix m begins: at a multiple of
-// 16 bytes. Other threads' places do not count. Thread t gets word t mod 4 of row t / 4 of each
-// matrix m, as number m along the last dim; `to_index` has the dims before.
+// their own. A matrix has 8 rows of 16 bytes, four words of u32 each: of bf16, f16 or f32. In the
+// threads loop around the statement, thread 8 * m + r of a warp says where row r of matrix m
+// begins: at a multiple of 16 bytes. Other threads' places do not count. Thread t gets word t mod 4
+// of row t / 4 of each matrix m, as number m along the last dim; `to_index` has the dims before.
 struct MatrixLoad {
   BufferId to;
   std::vector<IndexExpr> to_index;
@@ -384,8 +401,9 @@ struct Loop {
 
 struct Statement {
   std::variant<Number, Position, Compute, Fma, Quad, Pair, Choose, Load, Store, Product, Loop,
-               Barrier, WarpCombine, AsyncCopy, CopyGroup, CopyWait, MatrixLoad, WarpProduct,
-               MbarrierInit, MbarrierExpect, MbarrierWait, TensorCopy, ProxyFence, GroupProduct>
+               Barrier, WarpCombine, BlockVote, AsyncCopy, CopyGroup, CopyWait, MatrixLoad,
+               WarpProduct, MbarrierInit, MbarrierExpect, MbarrierWait, TensorCopy, ProxyFence,
+               GroupProduct, KernelWait>
       kind;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/dtype.h"
@@ -52,6 +53,18 @@ struct GpuKernel {
   std::vector<GpuPhase> phases;
   bool operator==(const GpuKernel&) const = default;
 };
+
+// True if a phase waits for what kernels before it wrote: its text says so. Then the runtime may
+// start it before these have ended.
+inline constexpr std::string_view kWaitsForKernels = "griddepcontrol.wait";
+inline bool waits_for_kernels(const GpuKernel& kernel, const GpuPhase& phase) {
+  constexpr std::string_view kEntry = ".entry ";
+  const std::string_view ptx = kernel.ptx;
+  const size_t begin = ptx.find(std::string(kEntry) + phase.symbol + "(");
+  const std::string_view text =
+      begin == std::string_view::npos ? "" : ptx.substr(begin + kEntry.size());
+  return text.substr(0, text.find(kEntry)).find(kWaitsForKernels) != std::string_view::npos;
+}
 
 inline bool runs_on(const GpuKernel& kernel, int64_t capability) {
   return kernel.is_exact ? kernel.capability == capability : kernel.capability <= capability;
