@@ -17,7 +17,7 @@ models+=" unet"
 chosen=false
 # Types and shapes of products. No tile divides the checked ones. Rivals have the same timed ones
 # (tools/gpu_rivals.py). In bf16 and f16 warpgroups multiply where the GPU is an H100 or the like.
-checked=("bf16 200 136 1000" "f16 129 257 72" "bf16 512 768 4096")
+checked=("bf16 200 136 1000" "f16 129 257 72" "f32 200 320 1000" "bf16 512 768 4096")
 timed=("f32 1024 1024 1024" "f32 4096 4096 4096" "f32 128 768 3072" "f32 1 768 3072")
 timed+=("bf16 1024 1024 1024" "bf16 4096 4096 4096" "bf16 8192 8192 8192" "bf16 128 768 3072")
 while getopts "o:m:t:s:" option; do

@@ -181,6 +181,12 @@ int bytes_of_number(const BlockTile& tile) {
   return bits(tile.numbers.parts > 1 ? DType::f32 : tile.stored) / 8;
 }
 
+// Operations of tensor cores in a second.
+double tensor_peak(const BlockTile& tile, const Target& target) {
+  constexpr double kOfTf32 = 0.5;  // of that of bf16
+  return tile.numbers.are_tf32 ? kOfTf32 * target.peak(DType::bf16) : target.peak(tile.stored);
+}
+
 // The blocks that an SM has in turn, and at a time.
 double turns_of(const BlockWork& work, const Target& target) {
   return std::ceil(work.blocks / real(target.cores));
@@ -206,7 +212,7 @@ GpuTimes group_times(const KernelFacts& facts, const TiledProduct& whole, const 
                      const BlockWork& work, const Target& target) {
   const double points = real(tile.lines[0] * tile.lines[1]);
   double product = 2 * points * real(tile.numbers.products() * tile.depth) /
-                   (kGroupPart * target.peak(tile.stored));
+                   (kGroupPart * tensor_peak(tile, target));
   double fetch = 0;
   for (size_t side = 0; side < 2; ++side) {
     const double numbers = real(tile.lines[side] * tile.depth);
@@ -231,7 +237,7 @@ GpuTimes thread_times(const BlockTile& tile, const BlockWork& work, const Target
   const double copied = real((tile.lines[0] + tile.lines[1]) * tile.depth) / threads;
   const double copy = kCopySlots + (tile.numbers.parts > 1 ? kSplitSlots : 0);
   const double read = real(tile.numbers.parts * (tile.own[0] + tile.own[1]) * tile.depth) /
-                      (tile.by_warps ? 2.0 * kWarpLanes / 4 : 1.0);
+                      (tile.by_warps ? real(tile.numbers.each() * kWarpLanes) / 4 : 1.0);
   double multiplied = tile.by_warps ? 0 : sums * real(tile.depth);
   if (tile.numbers.parts > 1) multiplied = sums * real(tile.depth) / kTogether;
   const double slots = work.steps * (multiplied + read + copy * copied + kStepSlots) +
@@ -241,7 +247,7 @@ GpuTimes thread_times(const BlockTile& tile, const BlockWork& work, const Target
   if (tile.by_warps)
     arithmetic += turns * work.steps * 2 *
                   real(tile.numbers.products() * tile.lines[0] * tile.lines[1] * tile.depth) /
-                  (kTensorPart * target.peak(tile.stored));
+                  (kTensorPart * tensor_peak(tile, target));
   const double step = kFar / real(tile.stages) + (multiplied + read + copy * copied) * kIssue;
   const double bytes = work.blocks * work.steps *
                        real((tile.lines[0] + tile.lines[1]) * tile.depth) * bytes_of_number(tile);

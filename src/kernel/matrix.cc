@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/op_def.h"
+#include "ir/ops/contraction.h"
 
 namespace hone {
 namespace {
@@ -67,8 +68,9 @@ std::optional<MatrixNumbers> matrix_numbers(GraphView graph, NodeId node) {
   if (!graph.op(node).flag("flush")) return std::nullopt;
   if (lhs == DType::bf16 && (sum == DType::bf16 || sum == DType::f32)) return MatrixNumbers{};
   if (lhs == DType::f32 && sum == DType::f32) {
-    const int64_t parts = graph.op(node).integer("parts");
-    return MatrixNumbers{.parts = parts, .are_rounded = parts == 2};
+    const bool are_rounded = graph.op(node).integer("parts") == kRoundedParts;
+    return MatrixNumbers{.parts = are_rounded ? kRoundedParts : kAllParts,
+                         .are_rounded = are_rounded};
   }
   return std::nullopt;
 }

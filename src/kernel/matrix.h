@@ -8,13 +8,15 @@ namespace hone {
 
 // The operands of a matrix unit for the numbers of a contraction. They are words of 32 bits: pairs
 // of bf16 with sums of f32, or quads of bytes with sums of i32. Other numbers are several parts of
-// bf16 that add up to each of them, or to its value when rounded to that many.
+// bf16 that add up to each of them, or to its value when rounded to that many. On a GPU a word may
+// be one number of f32, without its last 13 bits.
 struct MatrixNumbers {
   bool are_quads = false;
   int64_t parts = 1;
   bool are_rounded = false;
+  bool are_tf32 = false;
 
-  int64_t each() const { return are_quads ? 4 : 2; }  // numbers of a word
+  int64_t each() const { return are_quads ? 4 : are_tf32 ? 1 : 2; }  // numbers of a word
   int64_t products() const { return parts * (parts + 1) / 2; }
 };
 

@@ -51,7 +51,10 @@ Products products_of(const Schedule& schedule) {
 double unit_peak(const KernelBody& body, const KernelFacts& facts, Products products,
                  const Target& target) {
   if (!facts.space.has_anchor()) return 0;
-  const auto numbers = matrix_numbers(body.graph, facts.space.anchor);
+  const auto numbers =
+      target.gpu ? tensor_numbers(facts) : matrix_numbers(body.graph, facts.space.anchor);
+  if (numbers && numbers->are_tf32)
+    return products == Products::matrix ? target.peak(DType::bf16) / 2 : 0;
   switch (products) {
     case Products::plain: return 0;
     case Products::quads: return target.peak(DType::i8);

@@ -80,13 +80,14 @@ bool are_long_sums(const Tensor& weights, const Ints& summed) {
 
 // The parts of bf16 that numbers of the contraction have to be cut into.
 int64_t parts_of(const Graph& graph, NodeId n) {
+  if (graph.op(n).integer("parts") == kTf32Parts) return kTf32Parts;
   const std::span<const ValueId> operands = graph.operands(n);
   for (size_t side = 0; side < 2; ++side) {
     const NodeId weights = graph.producer(operands[side]);
     if (is_constant(graph.opcode(weights)) && graph.type(operands[side]).dtype() == DType::f32 &&
         is_dense(graph, operands[1 - side]) &&
         are_long_sums(graph.constant(weights), summed_dims(graph, n, side)))
-      return kLeastParts;
+      return kRoundedParts;
   }
   return kAllParts;
 }

@@ -214,14 +214,21 @@ TEST(BlocksGroups, OfPartsAreAsAccurateAsF32) {
   for (int64_t depth : {1, 200, 600}) {
     SCOPED_TRACE(depth);
     const KernelBody body =
-        product_body(fmt::format("f32[16, {}]", depth), fmt::format("f32[16, {}]", depth),
-                     std::string(kAlong) + ", flush = true");
+        product_body(fmt::format("f32[16, {}]", depth), fmt::format("f32[16, {}]", depth), kAlong);
     const std::string text = print(build_kernel(body, tiles_of(body, kGroups), "k").value());
     for (bool cuts_sums : {false, true}) {
       const Accuracy result = accuracy_of(body, text, cuts_sums);
       EXPECT_TRUE(result.passed()) << cuts_sums << ": " << result.to_string();
     }
   }
+}
+
+TEST(BlocksGroups, OfPartsAreAccurateForAllNumbers) {
+  const KernelBody body = product_body("f32[16, 130]", "f32[20, 130]", kAlong);
+  BlockTilesFields shared = kGroups;
+  shared.shares = 2;
+  for (const BlockTilesFields& own : {kGroups, shared})
+    expect_accurate_for_all_numbers(body, tiles_of(body, own));
 }
 
 TEST(BlocksGroups, AreOfTheDomainOnHopperAlone) {
@@ -309,7 +316,7 @@ TEST(BlocksGroups, EachStatementCounts) {
 
 TEST(BlocksGroups, SayWhatTheyCannotDo) {
   const KernelBody body = product_body("bf16[70, 72]", "bf16[20, 72]", kAlong),
-                   plain = product_body("f32[70, 72]", "f32[20, 72]", kAlong);
+                   plain = product_body("i32[70, 72]", "i32[20, 72]", kAlong);
   const auto refused = [&](const auto& change, ErrorCode code, const char* what,
                            const Target& gpu = hopper()) {
     BlockTilesFields own = kGroups;
@@ -326,15 +333,14 @@ TEST(BlocksGroups, SayWhatTheyCannotDo) {
   refused([](auto& own) { own.depth = 32; }, ErrorCode::bad_input, "32 points, not 64");
   refused([](auto& own) { own.own_rows = 16; }, ErrorCode::bad_input, "own_rows");
   refused([](auto& own) { own.rows = own.columns = 256; }, ErrorCode::limit, "81920 registers");
-  const KernelBody in_parts =
-      product_body("f32[70, 72]", "f32[20, 72]", std::string(kAlong) + ", flush = true");
+  const KernelBody in_parts = product_body("f32[70, 72]", "f32[20, 72]", kAlong);
   BlockTilesFields large = kGroups;
   large.rows = large.columns = 128;
   large.ahead = 2;
   EXPECT_THAT(check_schedule(in_parts, tiles_of(in_parts, large), hopper()),
               refuses(ErrorCode::limit, "bytes of memory"));
   EXPECT_THAT(check_schedule(plain, tiles_of(plain, kGroups), hopper()),
-              refuses(ErrorCode::unsupported, "flush"));
+              refuses(ErrorCode::unsupported, "f32 alone"));
 }
 
 }  // namespace

@@ -60,12 +60,35 @@ inline void check_block_kernel(const KernelBody& body, const Schedule& schedule,
   expect_same_in_any_order(build_kernel(body, schedule, "k").value(), memory_of(body, inputs));
 }
 
+// Multiplies all numbers of an input by a power of two.
+inline void scale(Tensor& input, int exponent) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < input.elements(); ++i)
+    numbers.push_back(std::ldexp(input.real_at(i), exponent));
+  input = Tensor::from_reals(input.type(), numbers);
+}
+
+// Gives each number of an input another exponent, with some chance.
+inline void make_wild(Tensor& input, double chance, Rng& rng) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < input.elements(); ++i) {
+    const double number = input.real_at(i);
+    numbers.push_back(
+        rng.chance(chance) ? std::ldexp(number, static_cast<int>(rng.between(-149, 50))) : number);
+  }
+  input = Tensor::from_reals(input.type(), numbers);
+}
+
+using ChangeInputs = std::function<void(std::vector<Tensor>& inputs, Rng& rng)>;
+
 // Judges the product by the rule for f32, as a kernel with this text computes it.
-inline Accuracy accuracy_of(const KernelBody& body, const std::string& text, bool cuts_sums) {
+inline Accuracy accuracy_of(const KernelBody& body, const std::string& text, bool cuts_sums,
+                            const ChangeInputs& change = {}) {
   std::vector<AccuracyRun> runs;
   for (uint64_t seed : {1, 2}) {
     Rng rng(seed);
-    const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    if (change) change(inputs, rng);
     const auto reference = [&](Numerics numerics) {
       return evaluate(body.graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true})
           .value()[0];
@@ -75,6 +98,36 @@ inline Accuracy accuracy_of(const KernelBody& body, const std::string& text, boo
     runs.push_back({actual, reference(Numerics::wide), reference(Numerics::fp32)});
   }
   return accuracy(runs).value();
+}
+
+// Products of f32 on tensor cores keep the rule for f32 for all numbers.
+inline void expect_accurate_for_all_numbers(const KernelBody& body, const Schedule& schedule) {
+  const std::string text = print(build_kernel(body, schedule, "k").value());
+  const auto judge = [&](const std::string& what, const ChangeInputs& change) {
+    for (bool cuts_sums : {false, true}) {
+      const Accuracy result = accuracy_of(body, text, cuts_sums, change);
+      EXPECT_TRUE(result.passed()) << what << ": " << result.to_string();
+    }
+  };
+  // Results are normal, denormal, and too small; a factor is tame, wild, denormal, or huge.
+  for (const auto& [left, right] : {std::pair(-75, -60),
+                                    {-89, -60},
+                                    {-100, -20},
+                                    {-140, 10},
+                                    {-70, -90},
+                                    {-89, 18},
+                                    {-110, 90},
+                                    {18, 17},
+                                    {60, 50}})
+    judge(fmt::format("2^{} and 2^{}", left, right),
+          [left = left, right = right](std::vector<Tensor>& inputs, Rng&) {
+            scale(inputs[0], left);
+            scale(inputs[1], right);
+          });
+  for (double chance : {0.002, 0.05, 1.0})
+    judge(fmt::format("a share of {}", chance), [&](std::vector<Tensor>& inputs, Rng& rng) {
+      for (Tensor& input : inputs) make_wild(input, chance, rng);
+    });
 }
 
 }  // namespace hone

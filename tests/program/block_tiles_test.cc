@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <set>
 
 #include "ir/functional.h"
@@ -73,7 +74,11 @@ void check_random(uint64_t first, uint64_t count, bool is_plain, Seen& seen) {
     // Drawn schedules are for many more processors than these products have steps for.
     if (rng.chance(0.6)) schedule = with_shares(body, schedule, rng);
     SCOPED_TRACE(print(body.graph));
-    check_block_kernel(body, schedule, random_inputs(body.graph, rng));
+    std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    if (rng.chance(0.3))
+      for (Tensor& input : inputs)
+        if (input.dtype() == DType::f32) make_wild(input, 0.05, rng);
+    check_block_kernel(body, schedule, inputs);
     if (testing::Test::HasFailure()) return;
     const BlockTilesFields& own = schedule.get<BlockTilesFields>();
     ++seen.checked;
@@ -116,13 +121,13 @@ KernelBody product_body(std::string_view dtype, int64_t rows, int64_t columns, i
                               dtype, rows, columns, depth))
           .value());
 }
-// f32, where denormal numbers may count as 0.
+// f32. Two parts are where denormal numbers may count as 0.
 KernelBody split_body(int64_t rows, int64_t columns, int64_t depth, int64_t parts = 3) {
   return body_of_all(
       parse_graph(fmt::format("graph @g(%x: f32[{}, {}], %w: f32[{}, {}]) {{ %y = dot %x, %w "
-                              "{{lhs_contract = [1], rhs_contract = [1], flush = true, "
+                              "{{lhs_contract = [1], rhs_contract = [1], flush = {}, "
                               "parts = {}}} return %y }}",
-                              rows, depth, columns, depth, parts))
+                              rows, depth, columns, depth, parts == 2, parts))
           .value());
 }
 Schedule tiles_of(const BlockTilesFields& own) {
@@ -504,6 +509,139 @@ TEST(BlocksTiles, OfPartsHaveInfinitiesAndNan) {
   }
 }
 
+// Steps with wild numbers are taken as f32, and other steps of the same tile are not.
+TEST(BlocksTiles, OfPartsAreAccurateForAllNumbers) {
+  BlockTilesFields at_once = kInParts, ahead = kInParts, shared = kInParts, splits = kInParts;
+  at_once.ahead = 0;
+  ahead.ahead = 3;
+  shared.shares = 3;
+  splits.splits = 2;
+  for (const BlockTilesFields& own : {at_once, kInParts, ahead, shared, splits}) {
+    SCOPED_TRACE(print(tiles_of(own)));
+    expect_accurate_for_all_numbers(split_body(16, 20, 150), tiles_of(own));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// The block votes by what each fill of a stage left, however far copies run ahead.
+TEST(BlocksTiles, FaultsOfWildNumbersAreFound) {
+  struct Fault {
+    std::string from, to;
+  };
+  for (int ahead : {0, 2}) {
+    BlockTilesFields own = kInParts;
+    own.ahead = ahead;
+    const KernelBody body = split_body(16, 16, 100);
+    const std::string text = print(build_kernel(body, tiles_of(own), "k").value());
+    // The second of four steps has them on the left, and the third one on the right.
+    const ChangeInputs some_steps = [](std::vector<Tensor>& inputs, Rng&) {
+      for (size_t side = 0; side < 2; ++side) {
+        scale(inputs[side], -60);
+        std::vector<double> numbers;
+        for (int64_t i = 0; i < inputs[side].elements(); ++i) {
+          const auto step = static_cast<size_t>(i % 100 / 32);
+          numbers.push_back(std::ldexp(inputs[side].real_at(i), step == side + 1 ? 160 : 0));
+        }
+        inputs[side] = Tensor::from_reals(inputs[side].type(), numbers);
+      }
+    };
+    const auto passes = [&](const std::string& changed_text) {
+      return accuracy_of(body, changed_text, false, some_steps).passed();
+    };
+    EXPECT_TRUE(passes(text));
+    std::vector<Fault> faults = {{"for tame in 1 from wild to 1", "for tame in 1 from 0 to 1"},
+                                 {"for once in 1 from 0 to wild", "for once in 1 from 1 to wild"}};
+    if (ahead > 0) faults.push_back({"vote wild = @wild[1]", "vote wild = @wild[0]"});
+    for (const Fault& fault : faults) {
+      const std::string wrong = changed(text, fault.from, fault.to);
+      ASSERT_NE(wrong, "") << fault.from << text;
+      EXPECT_FALSE(passes(wrong)) << fault.from;
+    }
+    // Either side counts: the left one of the second step, the right one of the third.
+    for (int fill : ahead == 0 ? std::array{0, 1} : std::array{2, 5}) {
+      const std::string wrong = changed(text, "{direction = ne}", "{direction = lt}", fill);
+      ASSERT_NE(wrong, "") << text;
+      EXPECT_FALSE(passes(wrong)) << "fill " << fill;
+    }
+  }
+}
+
+// ---- f32 as tf32, where that is asked for -------------------------------------------------------
+
+KernelBody tf32_body(int64_t rows, int64_t columns, int64_t depth, std::string_view w_dims) {
+  return body_of_all(
+      parse_graph(
+          fmt::format("graph @g(%x: f32[{0}, {2}], %w: f32[{3}]) {{ %y = dot %x, %w "
+                      "{{lhs_contract = [1], rhs_contract = [{4}], parts = 1}} return %y }}",
+                      rows, columns, depth, w_dims,
+                      w_dims == fmt::format("{}, {}", columns, depth) ? 1 : 0))
+          .value());
+}
+
+// Numbers of 11 bits are multiplied exactly. Others lose their last 13 bits.
+TEST(BlocksTiles, OfTf32MultiplyElevenBits) {
+  constexpr uint32_t kBits = 0xffffe000;
+  BlockTilesFields at_once = kOnTensorCores, shared = kOnTensorCores;
+  at_once.ahead = 0;
+  at_once.depth = 16;
+  shared.shares = 3;
+  for (const char* w_dims : {"45, 72", "72, 45", "40, 70"})
+    for (const BlockTilesFields& own : {kOnTensorCores, at_once, shared}) {
+      const bool is_odd = std::string_view(w_dims) == "40, 70";  // no pieces of 16 bytes
+      const KernelBody body = tf32_body(50, is_odd ? 40 : 45, is_odd ? 70 : 72, w_dims);
+      SCOPED_TRACE(print(body.graph));
+      Rng rng(1);
+      std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+      const TileProgram program = build_kernel(body, tiles_of(own), "k").value();
+      const Tensor rough = interpret(program, inputs).value()[0];
+      const Tensor exact = evaluate(body.graph, inputs, {.numerics = Numerics::wide}).value()[0];
+      double most = 0;
+      for (int64_t i = 0; i < exact.elements(); ++i)
+        most = std::max(most, std::abs(rough.real_at(i) - exact.real_at(i)));
+      EXPECT_GT(most, 1e-5);
+      EXPECT_LT(most, 2e-2);
+      for (Tensor& input : inputs) {
+        std::vector<double> cut;
+        for (int64_t i = 0; i < input.elements(); ++i)
+          cut.push_back(std::bit_cast<float>(
+              std::bit_cast<uint32_t>(static_cast<float>(input.real_at(i))) & kBits));
+        input = Tensor::from_reals(input.type(), cut);
+      }
+      check_block_kernel(body, tiles_of(own), inputs);
+      if (testing::Test::HasFailure()) return;
+    }
+}
+
+TEST(BlocksTiles, OfTf32ReadLinesWithoutConflicts) {
+  for (int depth : {16, 32}) {
+    const KernelBody body = tf32_body(64, 64, 96, "64, 96");
+    BlockTilesFields own = kOnTensorCores;
+    own.depth = depth;
+    const TileProgram program = build_kernel(body, tiles_of(own), "k").value();
+    EXPECT_NE(print(program).find("copy 4 @lhs["), std::string::npos) << print(program);
+    Rng rng(1);
+    SimtCounts counts;
+    ASSERT_TRUE(interpret(program, random_inputs(body.graph, rng), {.counts = &counts}).ok());
+    EXPECT_EQ(counts.bank_conflicts, 0) << print(program);
+  }
+}
+
+TEST(BlocksTiles, OfTf32SayWhatTheyCannotDo) {
+  const KernelBody body = tf32_body(64, 64, 96, "64, 96");
+  BlockTilesFields own = kOnTensorCores;
+  own.depth = 64;
+  EXPECT_THAT(check_schedule(body, tiles_of(own), any_gpu()),
+              refuses(ErrorCode::bad_input, "f32 takes 64 points, more than 32"));
+  own = {.rows = 64,
+         .columns = 64,
+         .depth = 64,
+         .products = Products::matrix,
+         .ahead = 1,
+         .groups = 1};
+  EXPECT_THAT(check_schedule(body, tiles_of(own), hopper()),
+              refuses(ErrorCode::unsupported, "no tf32"));
+}
+
 // ---- Layouts ------------------------------------------------------------------------------------
 
 // A warp's rows end within a block of the layout.
@@ -587,7 +725,8 @@ TEST(BlocksTiles, SayWhatTheyCannotDo) {
   EXPECT_TRUE(status(kPlain).ok());
   EXPECT_THAT(check_schedule(body, tiles_of(kPlain), Target{}),
               refuses(ErrorCode::unsupported, "GPU"));
-  EXPECT_THAT(status(kInParts), refuses(ErrorCode::unsupported, "bf16 and f16, and f32 with"));
+  EXPECT_THAT(check_schedule(product_body("i32", 64, 64, 64), tiles_of(kInParts), any_gpu()),
+              refuses(ErrorCode::unsupported, "bf16, f16 and f32 alone"));
   BlockTilesFields own = kPlain;
   own.rows = 48;
   EXPECT_THAT(status(own), refuses(ErrorCode::bad_input, "48 rows"));

@@ -24,6 +24,12 @@ Program serial(Program program) {
   return program;
 }
 
+// Each eighth has special numbers.
+Specials specials_of_graph(uint64_t seed) {
+  Rng rng(seed);
+  return seed % 8 == 5 ? Specials::drawn(rng) : Specials();
+}
+
 // Each eighth is an attention: other random graphs have no chain of products.
 Graph source_of(uint64_t seed) {
   if (seed % 8 == 3) {
@@ -37,17 +43,22 @@ Graph source_of(uint64_t seed) {
                        .min_steps = continuous ? 8 : 2,
                        .max_steps = continuous ? 12 : 4,
                        .max_elements = 64,
-                       .continuous = continuous});
+                       .continuous = continuous,
+                       .specials = specials_of_graph(seed)});
 }
 
 // How many kernels each algorithm made.
 using Made = std::map<Algorithm, int>;
 
 // The program computes what its graph means, and the same bits as one by one.
-void check_program(const Graph& graph, const Program& program, const std::vector<Tensor>& inputs) {
+void check_program(const Graph& graph, const Program& program, const std::vector<Tensor>& inputs,
+                   bool are_special = false) {
   const Result<std::vector<Tensor>> actual = run(program, inputs);
   ASSERT_TRUE(actual.ok()) << actual.error().to_string();
-  expect_same(*actual, evaluated(graph, inputs));
+  if (are_special)
+    expect_specials(graph, inputs, *actual);
+  else
+    expect_same(*actual, evaluated(graph, inputs));
   const Result<std::vector<Tensor>> again = run(serial(program), inputs);
   ASSERT_TRUE(again.ok()) << again.error().to_string();
   for (size_t i = 0; i < actual->size(); ++i)
@@ -63,7 +74,8 @@ void check_random(uint64_t first, uint64_t count, Made& made) {
     const Result<Program> program = lower(graph, random_plan(graph, gpu, seed), gpu);
     ASSERT_TRUE(program.ok()) << program.error().to_string();
     for (const program::Kernel& kernel : program->kernels) ++made[kernel.schedule->algorithm()];
-    check_program(graph, *program, random_graph_inputs(graph, seed));
+    const Specials specials = specials_of_graph(seed);
+    check_program(graph, *program, random_graph_inputs(graph, seed, specials), specials.any());
   }
 }
 

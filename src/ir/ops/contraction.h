@@ -22,23 +22,24 @@ inline constexpr AttrSpec kFlushAttr = {
         "graph says so on request.",
     .came_later = true};
 
-inline constexpr int64_t kLeastParts = 2, kAllParts = 3;
+inline constexpr int64_t kTf32Parts = 1, kRoundedParts = 2, kAllParts = 3;
 inline constexpr AttrSpec kPartsAttr = {
     .name = "parts",
     .kind = AttrKind::integer,
     .default_text = "3",
     .doc =
-        "The parts of bf16, 2 or 3, that a number of f32 is cut into on a matrix unit, if 'flush' "
-        "permits that. 3 parts make up all of it. 2 parts are as accurate as plain sums of f32 if "
-        "these are long. Preparing a graph finds out, where 'flush' is asked for.",
+        "The parts of bf16 that a number of f32 is cut into on a matrix unit. 3 parts make up all "
+        "of it. 2 parts, if 'flush' permits that, are as accurate as plain sums of f32 if these "
+        "are long. Preparing a graph finds out, where 'flush' is asked for. 1 part is for GPUs, "
+        "where somebody asked for it: the 11 bits of tf32. Other machines take that as 3.",
     .came_later = true};
 
 // The result's element type for these operands.
 inline Result<DType> contraction_type(Op op, DType lhs, DType rhs) {
   const std::string& word = op.word("accumulate");
   const int64_t parts = op.integer("parts");
-  if (parts < kLeastParts || parts > kAllParts)
-    return bad_input("parts is {}, not {} or {}", parts, kLeastParts, kAllParts);
+  if (parts < kTf32Parts || parts > kAllParts)
+    return bad_input("parts is {}, not {} to {}", parts, kTf32Parts, kAllParts);
   if (!kNumber.contains(rhs))
     return bad_input("the second operand has element type {}, not a number", name(rhs));
   if (word == "same") {

@@ -5,6 +5,7 @@
 
 #include "base/checked_math.h"
 #include "ir/op_def.h"
+#include "ir/ops/contraction.h"
 #include "kernel/algorithms/loops.h"
 #include "target/gpu.h"
 
@@ -23,6 +24,7 @@ constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
 constexpr int64_t kMostShares = 1024, kMostParts = 32;
 constexpr int64_t kMostSteps = int64_t{1} << 48;                         // of all tiles
 constexpr int64_t kLeastRows = 16, kLeastColumns = 8, kLeastDepth = 16;  // of a warp's product
+constexpr int64_t kMostPieces = 8;  // of a line for warps, in other banks
 
 DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
@@ -38,6 +40,7 @@ Status check_groups(const BlockTile& tile, const BlockTilesFields& own, const Gp
   if (gpu.capability != kGroupCapability)
     return unsupported("warpgroups multiply on GPUs of capability {} alone, not {}",
                        kGroupCapability, gpu.capability);
+  if (tile.numbers.are_tf32) return unsupported("warpgroups multiply no tf32, as warps do");
   if (!tile.by_warps)
     return bad_input("warpgroups multiply on tensor cores alone: products = matrix");
   if (own.own_rows != 1 || own.own_columns != 1)
@@ -73,6 +76,9 @@ Status check_tile(const BlockTile& tile, const BlockTilesFields& own_fields, con
     return bad_input("a step takes {} points, not 8, 16, 32 or 64", tile.depth);
   if (tile.by_warps && tile.depth < kLeastDepth)
     return bad_input("a step of warps takes {} points, fewer than {}", tile.depth, kLeastDepth);
+  if (tile.by_warps && tile.depth > kMostPieces * tile.piece())
+    return bad_input("a step of {} takes {} points, more than {}", name(tile.stored), tile.depth,
+                     kMostPieces * tile.piece());
   if (!is_one_of(kSplits, tile.splits))
     return bad_input("the reduction has {} parts, not 1, 2, 4, 8, 16 or 32", tile.splits);
   if (tile.shares != 0 && (tile.shares < 2 || tile.shares > kMostShares))
@@ -110,7 +116,7 @@ Status check_products(const ScheduleSite& site, Products products) {
   if (products != Products::matrix)
     return unsupported("a GPU does not multiply {}", name(products));
   if (tensor_numbers(site.facts)) return {};
-  return unsupported("tensor cores multiply bf16 and f16, and f32 with 'flush' alone");
+  return unsupported("tensor cores multiply bf16, f16 and f32 alone");
 }
 
 // ---- Decisions ----------------------------------------------------------------------------------
@@ -374,7 +380,13 @@ std::optional<MatrixNumbers> tensor_numbers(const KernelFacts& facts) {
   const bool is_one_type = std::ranges::all_of(
       graph.operands(anchor), [&](ValueId v) { return graph.type(v).dtype() == dtype; });
   if (!is_one_type) return std::nullopt;
-  if (dtype == DType::f32) return matrix_numbers(graph, anchor);
+  if (dtype == DType::f32) {
+    const Op op = graph.op(anchor);
+    if (op.integer("parts") == kTf32Parts) return MatrixNumbers{.are_tf32 = true};
+    const bool are_rounded = op.flag("flush") && op.integer("parts") == kRoundedParts;
+    return MatrixNumbers{.parts = are_rounded ? kRoundedParts : kAllParts,
+                         .are_rounded = are_rounded};
+  }
   if (dtype == DType::bf16 || dtype == DType::f16) return MatrixNumbers();
   return std::nullopt;
 }
@@ -441,10 +453,10 @@ BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own) {
 IndexExpr swizzled(const BlockTile& tile, const IndexExpr& line, const IndexExpr& depth,
                    int64_t whole) {
   constexpr int64_t kPiecesOfBanks = 8;  // all banks have one
-  const int64_t pieces = tile.depth / kSwizzledPiece;
+  const int64_t piece = tile.piece(), pieces = tile.depth / piece;
   const IndexExpr turn = floordiv(mod(line, kPiecesOfBanks), kPiecesOfBanks / pieces);
-  const IndexExpr inside = mod(floordiv(depth, whole), kSwizzledPiece / whole) * whole;
-  return mod(floordiv(depth, kSwizzledPiece) + turn, pieces) * kSwizzledPiece + inside;
+  const IndexExpr inside = mod(floordiv(depth, whole), piece / whole) * whole;
+  return mod(floordiv(depth, piece) + turn, pieces) * piece + inside;
 }
 
 int64_t steps_of_split(const TiledProduct& product, const BlockTile& tile) {

@@ -24,8 +24,8 @@ struct TiledProduct {
 Result<TiledProduct> tiled_product(const KernelFacts& facts);
 
 // The words that tensor cores multiply for the numbers of both operands. bf16 and f16 are taken as
-// they are. f32 becomes parts of bf16, where denormal numbers may count as 0 (kFlushAttr). None:
-// tensor cores do not multiply such numbers.
+// they are. f32 becomes parts of bf16, or tf32 where that was asked for (kPartsAttr). None: tensor
+// cores do not multiply such numbers.
 std::optional<MatrixNumbers> tensor_numbers(const KernelFacts& facts);
 
 // How a block takes its tile.
@@ -47,6 +47,7 @@ struct BlockTile {
   // by the memory itself (TileBuffer::is_swizzled).
   std::array<int64_t, 2> pitch;
 
+  int64_t piece() const { return 128 / bits(stored); }                   // elements of 16 bytes
   int64_t across(size_t side) const { return lines[side] / own[side]; }  // threads or warps
   int64_t threads() const;
   int64_t rows_in_memory(size_t side) const {
@@ -61,7 +62,6 @@ BlockTile block_tile(const KernelFacts& facts, const BlockTilesFields& own);
 // `whole`, which divides a piece: the place is seen to be one, too.
 IndexExpr swizzled(const BlockTile& tile, const IndexExpr& line, const IndexExpr& depth,
                    int64_t whole);
-inline constexpr int64_t kSwizzledPiece = 8;  // elements of 16 bits
 
 // Steps of a part of the reduction: all but the last parts have as many.
 int64_t steps_of_split(const TiledProduct& product, const BlockTile& tile);

@@ -21,7 +21,7 @@ class OperandReader {
     made_.is_along = tile_.by_warps && (!tile_.by_groups || made_.is_depth_next);
     find_input();
     made_.piece = piece();
-    if (tile_.by_groups && made_.piece == kSwizzledPiece) made_.box_axis = box_axis();
+    if (tile_.by_groups && made_.piece == tile_.piece()) made_.box_axis = box_axis();
     return std::move(made_);
   }
 

@@ -15,25 +15,29 @@ class Splitter {
   // The bits of each part, whose low half is zero.
   std::vector<Scalar> parts(Scalar number, const MatrixNumbers& numbers) {
     const Scalar exponent = b_.compute(Opcode::and_, {as(number, DType::u32), word(kExponent)});
-    const Scalar special = compared("eq", exponent, kExponent);
     std::optional<Scalar> half;
     if (numbers.are_rounded)
       half =
           b_.compute(Opcode::select, {compared("ge", exponent, kLargest), word(0), word(0x8000)});
-    std::vector<Scalar> all;
-    for (int64_t part = 0; part < numbers.parts; ++part) {
-      Scalar bits = as(number, DType::u32);
-      if (half) bits = b_.compute(Opcode::add, {bits, *half});
-      bits = b_.compute(Opcode::and_, {bits, word(0xffff0000)});
-      if (part + 1 < numbers.parts) {
-        const Scalar sign = b_.compute(Opcode::and_, {bits, word(0x80000000)});
-        const Scalar one = b_.compute(Opcode::or_, {sign, word(0x3f800000)});
-        bits = b_.compute(Opcode::select, {special, part == 0 ? one : word(0), bits});
-        number = b_.compute(Opcode::sub, {number, as(bits, DType::f32)});
-      }
-      all.push_back(bits);
-    }
-    return all;
+    return parts(number, numbers.parts, half, compared("eq", exponent, kExponent));
+  }
+  std::vector<Scalar> parts_of_tame(Scalar number, const MatrixNumbers& numbers) {
+    std::optional<Scalar> half;
+    if (numbers.are_rounded) half = word(0x8000);
+    return parts(b_.compute(Opcode::mul, {number, b_.real(DType::f32, kTamed)}), numbers.parts,
+                 half, {});
+  }
+
+  Scalar is_wild(Scalar number) {
+    constexpr int64_t kBias = 127, kMantissa = 23;
+    constexpr auto bits_of = [](int64_t exponent) { return (exponent + kBias) << kMantissa; };
+    constexpr int64_t kLeast = bits_of(kTameExponents[0]), kEnd = bits_of(kTameExponents[1]);
+    const Scalar size = b_.compute(Opcode::and_, {as(number, DType::u32), word(0x7fffffff)});
+    // Smaller numbers wrap.
+    const Scalar above = b_.compute(Opcode::sub, {size, word(kLeast)});
+    const Scalar wild =
+        b_.compute(Opcode::and_, {compared("ge", above, kEnd - kLeast), compared("ne", size, 0)});
+    return b_.cast(wild, DType::u32);
   }
 
   Scalar pair(Scalar first, Scalar second) {
@@ -42,6 +46,29 @@ class Splitter {
   }
 
  private:
+  // `half` is added to bits before they are cut. `special`: the number is an infinity or NaN.
+  std::vector<Scalar> parts(Scalar number, int64_t count, std::optional<Scalar> half,
+                            std::optional<Scalar> special) {
+    std::vector<Scalar> all;
+    for (int64_t part = 0; part < count; ++part) {
+      Scalar bits = as(number, DType::u32);
+      if (half) bits = b_.compute(Opcode::add, {bits, *half});
+      bits = b_.compute(Opcode::and_, {bits, word(0xffff0000)});
+      if (part + 1 < count) {
+        if (special) bits = b_.compute(Opcode::select, {*special, instead(part, bits), bits});
+        number = b_.compute(Opcode::sub, {number, as(bits, DType::f32)});
+      }
+      all.push_back(bits);
+    }
+    return all;
+  }
+
+  Scalar instead(int64_t part, Scalar bits) {
+    if (part > 0) return word(0);
+    const Scalar sign = b_.compute(Opcode::and_, {bits, word(0x80000000)});
+    return b_.compute(Opcode::or_, {sign, word(0x3f800000)});
+  }
+
   // Handles infinities and NaN, and the largest numbers, which would become infinite if rounded.
   static constexpr int64_t kExponent = 0x7f800000, kLargest = 0x7f000000;
 
@@ -69,9 +96,11 @@ std::vector<Scalar> split_pair(TileBuilder& tiles, Scalar first, Scalar second,
   return words;
 }
 
-std::vector<Scalar> split_number(TileBuilder& tiles, Scalar number, const MatrixNumbers& numbers) {
+Scalar is_wild(TileBuilder& tiles, Scalar number) { return Splitter(tiles).is_wild(number); }
+
+std::vector<Scalar> split_tame(TileBuilder& tiles, Scalar number, const MatrixNumbers& numbers) {
   std::vector<Scalar> parts;
-  for (Scalar bits : Splitter(tiles).parts(number, numbers)) {
+  for (Scalar bits : Splitter(tiles).parts_of_tame(number, numbers)) {
     const Scalar part = tiles.compute(Opcode::bitcast, {bits}, {{"dtype", DType::f32}});
     parts.push_back(tiles.cast(part, DType::bf16));
   }
