@@ -103,6 +103,32 @@ std::vector<bool> kernels_with_aligned_buffers(const Program& program) {
   return all;
 }
 
+bool is_constant(const program::Frame& frame, program::BufferId id) {
+  const program::Buffer& buffer = frame.buffers[id];
+  if (buffer.role == program::Role::view) return is_constant(frame, buffer.view.of);
+  return buffer.role == program::Role::constant;
+}
+
+// For each kernel: its tiles, whose inputs are constant if all launches give them constants.
+std::vector<TileProgram> with_constants(const Program& program) {
+  std::vector<TileProgram> all;
+  std::vector<bool> is_launched(program.kernels.size());
+  for (const program::Kernel& kernel : program.kernels) all.push_back(kernel.tiles);
+  for (const program::FrameRef& frame : program::all_frames(program.main))
+    for (const program::Command& command : frame->commands) {
+      const auto* launch = std::get_if<program::Launch>(&command.kind);
+      if (launch == nullptr) continue;
+      const bool is_first = !is_launched[launch->kernel];
+      is_launched[launch->kernel] = true;
+      for (size_t i = 0; i < launch->inputs.size(); ++i) {
+        TileBuffer& buffer = all[launch->kernel].buffers[i];
+        const bool may_be = buffer.role == BufferRole::input && (is_first || buffer.is_constant);
+        buffer.is_constant = may_be && is_constant(*frame, launch->inputs[i]);
+      }
+    }
+  return all;
+}
+
 // A kernel whose points have an order has few threads on a GPU. Why it is for the CPU, with copies
 // of what it reads and writes, by prices; empty: it is not.
 std::string why_slower_than_cpu(const program::Kernel& kernel, const Target& target,
@@ -129,12 +155,12 @@ std::string why_slower_than_cpu(const program::Kernel& kernel, const Target& tar
       format_seconds(here), format_seconds(there));
 }
 
-Result<ForGpu> for_gpu(const program::Kernel& kernel, const Target& target, const Target& cpu,
-                       bool has_aligned_buffers) {
+Result<ForGpu> for_gpu(const program::Kernel& kernel, const TileProgram& tiles,
+                       const Target& target, const Target& cpu, bool has_aligned_buffers) {
   if (std::string why = why_slower_than_cpu(kernel, target, cpu); !why.empty())
     return ForGpu{std::nullopt, std::move(why)};
   Result<GpuKernel> made =
-      compile_for_gpu(kernel.tiles, target.gpu->capability, kGpuSymbol, has_aligned_buffers);
+      compile_for_gpu(tiles, target.gpu->capability, kGpuSymbol, has_aligned_buffers);
   if (made.ok()) return ForGpu{*std::move(made), ""};
   if (made.error().code() != ErrorCode::unsupported) return std::move(made).error();
   return ForGpu{std::nullopt, made.error().what()};
@@ -153,6 +179,7 @@ Result<GpuCode> compile_gpu_kernels(const Program& program, const Target& target
                                     const KernelOptions& options) {
   const std::span<const program::Kernel> kernels = program.kernels;
   const std::vector<bool> are_aligned = kernels_with_aligned_buffers(program);
+  const std::vector<TileProgram> tiles = with_constants(program);
   GpuCode made;
   made.code.resize(kernels.size());
   made.gpu.resize(kernels.size());
@@ -162,7 +189,7 @@ Result<GpuCode> compile_gpu_kernels(const Program& program, const Target& target
   const auto compile = [&](size_t i) -> Status {
     if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
     const SpanClock clock;
-    ForGpu one = HONE_TRY(for_gpu(kernels[i], target, cpu, are_aligned[i]));
+    ForGpu one = HONE_TRY(for_gpu(kernels[i], tiles[i], target, cpu, are_aligned[i]));
     made.on_cpu[i] = std::move(one.reason);
     if (!one.kernel) return {};
     made.gpu[i] = *std::move(one.kernel);

@@ -35,7 +35,8 @@ TEST(GpuBlocks, RowsStayInRegistersAndWarpsExchangeThem) {
     EXPECT_THAT(kernel.ptx, HasSubstr("ld.shared.v4.f32"));
     EXPECT_EQ(count(kernel.ptx, "shfl.sync.bfly"), 10U);  // two combinations of five steps
     EXPECT_EQ(count(kernel.ptx, "bar.sync"), 3U);         // and one at the end of a row
-    EXPECT_EQ(count(kernel.ptx, "ld.global.nc.f32"), 8U);
+    // Code for sm_90 may begin before others have written them.
+    EXPECT_EQ(count(kernel.ptx, capability == 80 ? "ld.global.nc.f32" : "ld.global.f32"), 8U);
   }
 }
 

@@ -271,7 +271,7 @@ Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**
   auto* const made = new FakeModule;
   made->hash = std::stoull(std::string(text.substr(kCubin.size(), 16)), nullptr, 16);
   if (const auto known = machine.kernels.find(made->hash); known != machine.kernels.end())
-    for (const auto& [name, backing] : known->second) made->functions[name].backing = backing;
+    made->functions = known->second;
   machine.modules.insert(made);
   *module = reinterpret_cast<Module>(made);
   return kGood;
@@ -333,15 +333,20 @@ Code cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* base, cons
   return kGood;
 }
 
-Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                    Stream stream, void** parameters, void** extra) {
+Code cuLaunchKernelEx(const hone::cuda::LaunchConfig* config, Function function, void** parameters,
+                      void** extra) {
   FAKE_BEGIN(true);
   const auto& kernel = *reinterpret_cast<const FakeFunction*>(function);
-  const int64_t threads = int64_t{block_x} * block_y * block_z;
+  const auto [grid_x, grid_y, grid_z] = config->grid;
+  const int64_t threads = int64_t{config->block[0]} * config->block[1] * config->block[2];
   if (grid_x == 0 || grid_y != 1 || grid_z != 1 || threads == 0 || threads > 1024)
     return machine.fault(kInvalidValue, "a grid that there cannot be");
-  if (shared > kernel.shared_bytes)
+  if (config->attribute_count > 1 ||
+      (config->attribute_count == 1 &&
+       (config->attributes[0].id != hone::cuda::kMayBeginEarly || machine.gpu.capability < 90)))
+    return machine.fault(kInvalidValue, "an attribute that the launch cannot have");
+  const bool begins_early = config->attribute_count == 1 && config->attributes[0].truth == 1;
+  if (config->shared_bytes > kernel.shared_bytes)
     return machine.fault(kInvalidValue, "more shared memory than the function may have");
   if (extra != nullptr) return machine.fault(kInvalidValue, "extra parameters");
   const auto before = static_cast<size_t>(kernel.backing.buffers + kernel.backing.symbols + 1);
@@ -355,9 +360,11 @@ Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigne
                                                words[static_cast<size_t>(maps[m].buffer)]);
         !wrong.empty())
       return machine.fault(kInvalidValue, std::move(wrong));
-  return machine.enqueue(stream, [&machine, kernel, words, all = threads * grid_x] {
+  const Work work = [&machine, kernel, words, all = threads * grid_x] {
     return machine.run(kernel, words, all);
-  });
+  };
+  return begins_early ? machine.enqueue_early(config->stream, kernel, work)
+                      : machine.enqueue(config->stream, work);
 }
 
 Code cuLinkCreate_v2(unsigned options, int* names, void** values, Link* link) {

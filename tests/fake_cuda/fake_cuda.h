@@ -43,6 +43,7 @@ struct Counts {
   int64_t copied = 0, copied_to = 0, copied_from = 0;
   int64_t allocations = 0;
   int64_t graphs = 0;  // that were instantiated
+  int64_t early = 0;   // launches of kernels that may begin before the one ahead has ended
 };
 
 // The fate of a kernel, beside its results.

@@ -41,6 +41,21 @@ Gpu gpu_of_environment() {
   return gpu;
 }
 
+// True if some line of the function, in a kernel's PTX, waits for the kernels before it.
+bool has_wait(std::string_view ptx, std::string_view function) {
+  constexpr std::string_view kEntry = ".entry ";
+  const size_t begin = ptx.find(fmt::format("{}{}(", kEntry, function));
+  if (begin == std::string_view::npos) return false;
+  std::string_view text = ptx.substr(begin + kEntry.size());
+  text = text.substr(0, text.find(kEntry));
+  constexpr std::string_view kWait = "griddepcontrol.wait;";
+  for (size_t at = text.find(kWait); at != std::string_view::npos; at = text.find(kWait, at + 1)) {
+    const size_t before = text.substr(0, at).find_last_not_of(" \t");
+    if (before != std::string_view::npos && text[before] == '\n') return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 thread_local bool Machine::has_context = false;
@@ -69,7 +84,7 @@ void Machine::add(const char* ptx, const char* function, const Backing& backing)
   if (*ptx == '\0')
     any = backing;
   else
-    kernels[hash_string(ptx)][function] = backing;
+    kernels[hash_string(ptx)][function] = {.backing = backing, .waits = has_wait(ptx, function)};
 }
 
 Code Machine::begin(bool needs_context) {
@@ -170,6 +185,20 @@ Code Machine::enqueue(cuda::Stream handle, Work work) {
   return cuda::kGood;
 }
 
+Code Machine::enqueue_early(cuda::Stream handle, const FakeFunction& function, Work work) {
+  ++counts.early;
+  FakeStream* const to = stream(handle);
+  if (to == nullptr || function.waits) return enqueue(handle, std::move(work));
+  const auto put = [&](auto& works) {
+    works.insert(works.empty() ? works.end() : works.end() - 1, std::move(work));
+  };
+  if (to->is_captured)
+    put(to->captured);
+  else
+    put(to->queue);
+  return cuda::kGood;
+}
+
 // Runs streams, one work after another, until this one is empty.
 Code Machine::drain(const FakeStream& until) {
   while (!until.queue.empty()) {
@@ -195,7 +224,7 @@ Code Machine::drain(const FakeStream& until) {
 bool Machine::is_refused(uint64_t hash) const {
   const auto known = kernels.find(hash);
   return known != kernels.end() && std::ranges::any_of(known->second, [](const auto& function) {
-           return function.second.fate.is_refused;
+           return function.second.backing.fate.is_refused;
          });
 }
 

@@ -46,6 +46,7 @@ struct FakeEvent {
 };
 struct FakeFunction {
   Backing backing;
+  bool waits = true;  // for the kernels before it
   int64_t shared_bytes = 48 << 10;
 };
 struct FakeModule {
@@ -80,6 +81,8 @@ class Machine {
   // Streams.
   FakeStream* stream(cuda::Stream handle);  // null: no such one
   Code enqueue(cuda::Stream handle, Work work);
+  // A kernel that does not wait is done before the work ahead of it.
+  Code enqueue_early(cuda::Stream handle, const FakeFunction& function, Work work);
   Code drain(const FakeStream& until);
   bool is_refused(uint64_t hash) const;  // the kernel of a PTX
   void wait_for_links();                 // Gpu::links_together; without the mutex
@@ -94,9 +97,9 @@ class Machine {
   int64_t works = 0;  // that have run
   int64_t contexts = 0;
   bool is_started = false;
-  int process = 0;                                             // that started it
-  std::map<uint64_t, std::map<std::string, Backing>> kernels;  // by hash of the PTX
-  std::optional<Backing> any;                                  // of others
+  int process = 0;                                                  // that started it
+  std::map<uint64_t, std::map<std::string, FakeFunction>> kernels;  // by hash of the PTX
+  std::optional<Backing> any;                                       // of others
   std::set<FakeStream*> streams;
   std::set<FakeEvent*> events;
   std::set<FakeModule*> modules;

@@ -97,6 +97,7 @@ class Counts(ctypes.Structure):
             "copied_from",
             "allocations",
             "graphs",
+            "early",
         )
     ]
 

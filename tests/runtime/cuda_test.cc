@@ -184,6 +184,77 @@ TEST(CudaDriver, SaysWhatTheGpuIs) {
   EXPECT_EQ(cuda_version_text(device->driver().version()), "CUDA 12.4");
 }
 
+// ---- Kernels that begin early -------------------------------------------------------------------
+
+// Both kernels wait for those before them, as their texts say. `line` says it.
+std::string waiting_ptx(const std::string& line) {
+  return fmt::format(".visible .entry add(\n{0}\n}}\n.visible .entry scale(\n{0}\n}}\n", line);
+}
+
+GpuImage waiting_image(const std::string& ptx) {
+  GpuImage made = straight_image();
+  const int64_t bytes = 4 * kNumbers;
+  // No copy between them: y = x + 5, y *= w.
+  made.image.commands = {
+      {"add", image::Launch{0, {input(0, bytes), output(0, bytes)}, {5}}},
+      {"scale", image::Launch{1, {constant(0, 4), output(0, bytes)}}},
+  };
+  for (GpuKernel& kernel : made.kernels) kernel.ptx = ptx, kernel.capability = 90;
+  return made;
+}
+
+void add_waiting(const FakeCuda& cuda, const std::string& ptx) {
+  cuda.add(ptx, "add", {.function = add_symbol, .buffers = 2, .symbols = 1});
+  cuda.add(ptx, "scale",
+           {.function = scale,
+            .buffers = 2,
+            .symbols = 0,
+            .cpu_scratch_bytes = 64,
+            .thread_scratch_bytes = 64});
+}
+
+// The first kernel of a run has none before it.
+TEST(CudaExecutable, KernelsThatWaitBeginEarly) {
+  const std::string ptx = waiting_ptx("griddepcontrol.wait;");
+  const FakeCuda cuda;
+  add_waiting(cuda, ptx);
+  const auto code = CudaExecutable::load(waiting_image(ptx), cuda.device().value()).value();
+  expect_straight(code->run({{x_values()}}));
+  EXPECT_EQ(cuda.counts().early, 1);
+}
+
+// A driver or a GPU that cannot, a copy between them, and a kernel that does not say it.
+TEST(CudaExecutable, OtherKernelsBeginInTurn) {
+  const std::string ptx = waiting_ptx("griddepcontrol.wait;");
+  const auto early = [&](const fake::Gpu& gpu, const GpuImage& image, const std::string& text) {
+    const FakeCuda cuda(gpu);
+    add_waiting(cuda, text);
+    const auto code = CudaExecutable::load(image, cuda.device().value()).value();
+    expect_straight(code->run({{x_values()}}));
+    return cuda.counts().early;
+  };
+  EXPECT_EQ(early({}, waiting_image(ptx), ptx), 1);
+  EXPECT_EQ(early({.version = 12020}, waiting_image(ptx), ptx), 0);
+  GpuImage old = waiting_image(ptx);
+  for (GpuKernel& kernel : old.kernels) kernel.capability = 80;
+  EXPECT_EQ(early({.capability = 80}, old, ptx), 0);
+  const std::string plain = waiting_ptx("ret;");
+  EXPECT_EQ(early({}, waiting_image(plain), plain), 0);
+  GpuImage copies = straight_image();
+  for (GpuKernel& kernel : copies.kernels) kernel.ptx = ptx;
+  EXPECT_EQ(early({}, copies, ptx), 0);
+}
+
+// The planted fault: code that names the wait, but does not carry it out.
+TEST(CudaExecutable, AWaitThatIsDroppedIsFound) {
+  const std::string ptx = waiting_ptx("// griddepcontrol.wait;");
+  const FakeCuda cuda;
+  add_waiting(cuda, ptx);
+  const auto code = CudaExecutable::load(waiting_image(ptx), cuda.device().value()).value();
+  const std::vector<Tensor> outputs = code->run({{x_values()}}).value();
+  EXPECT_NE(outputs[0].as<float>()[1], 18);
+}
+
 // ---- Runs --------------------------------------------------------------------------------------
 
 TEST(CudaExecutable, RunsAStraightProgramAsOneGraph) {

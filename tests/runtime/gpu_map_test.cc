@@ -186,8 +186,8 @@ TEST(PlantedMaps, OfOtherRunsAreFound) {
     MapParameter map = map_parameter(*device, map_of_rows(), words[0]).value();
     void* parameters[] = {&words[0], &words[1], &words[2], &map, &words[3], &words[4]};
     const auto launch = [&] {
-      return device->call().cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, nullptr, parameters,
-                                           nullptr);
+      const cuda::LaunchConfig config = {.grid = {8, 1, 1}, .block = {128, 1, 1}};
+      return device->call().cuLaunchKernelEx(&config, function, parameters, nullptr);
     };
     EXPECT_EQ(launch(), cuda::kGood);
     EXPECT_EQ(device->call().cuStreamSynchronize(nullptr), cuda::kGood);

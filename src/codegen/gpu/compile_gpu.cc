@@ -11,6 +11,7 @@
 #include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
 #include "program/tiles/swizzle.h"
+#include "program/tiles/waiting.h"
 #include "runtime/cuda/gpu_map.h"
 #include "target/gpu.h"
 
@@ -19,6 +20,7 @@ namespace hone {
 namespace {
 
 constexpr int64_t kBlockThreads = 256;
+constexpr int64_t kWaitCapability = 90;  // from here on kernels can wait for others
 // The driver takes no more of a launch. Later drivers do for later PTX, which older ones refuse.
 constexpr int64_t kMostParameterBytes = 4096;
 
@@ -125,7 +127,9 @@ Result<GpuKernel> compile_for_gpu(const TileProgram& program, int64_t capability
                                   std::string_view symbol, bool has_aligned_buffers) {
   Result<GpuKernel> kernel = [&]() -> Result<GpuKernel> {
     HONE_TRY(check_for_gpu(program, capability, has_aligned_buffers));
-    return compile_form(simt_form(program), capability, symbol, has_aligned_buffers);
+    TileProgram form = simt_form(program);
+    if (capability >= kWaitCapability) form = waiting_form(std::move(form));
+    return compile_form(form, capability, symbol, has_aligned_buffers);
   }();
   if (!kernel.ok())
     return std::move(kernel).error().within(fmt::format("kernel '{}'", program.name));

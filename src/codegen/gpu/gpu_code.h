@@ -18,7 +18,8 @@ inline constexpr int64_t kGpuBufferAlignment = 16;  // bytes: what an access tak
 // alone. Verified programs only; `symbol` is the prefix of the names of functions. Trips are those
 // of the phases of simt_form(program) (program/tiles/simt.h), of which trips_of() tells how many
 // there are. Buffers begin at a multiple of 16 bytes; else at any element. Then no access is wider,
-// and copies of pieces and boxes are refused. Unsupported: a kernel that a CPU alone can run.
+// and copies of pieces and boxes are refused. Code for sm_90 waits for kernels before it
+// (program/tiles/waiting.h). Unsupported: a kernel that a CPU alone can run.
 Result<GpuKernel> compile_for_gpu(const TileProgram& program, int64_t capability,
                                   std::string_view symbol, bool has_aligned_buffers = true);
 

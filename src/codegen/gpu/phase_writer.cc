@@ -7,6 +7,7 @@
 #include "program/tiles/bind.h"
 #include "program/tiles/calling.h"
 #include "program/tiles/swizzle.h"
+#include "program/tiles/waiting.h"
 
 namespace hone::code {
 
@@ -47,7 +48,9 @@ class GpuPhaseWriter {
       const BufferRole role = program_.buffers[id].role;
       if (is_passed(role) && has_aligned_buffers_)
         function.setArgAttr(next, "llvm.align", b_.getI64IntegerAttr(kGpuBufferAlignment));
-      if (is_passed(role) && is_apart(id)) {
+      // Kernels ahead of this one may still write it: no access moves before the wait.
+      const bool may_change = has_wait(phase) && !program_.buffers[id].is_constant;
+      if (is_passed(role) && is_apart(id) && !may_change) {
         function.setArgAttr(next, "llvm.noalias", b_.getUnitAttr());
         // Such memory is read by way of another cache.
         if (role == BufferRole::input) function.setArgAttr(next, "llvm.readonly", b_.getUnitAttr());

@@ -118,11 +118,18 @@ class CudaExecutable::Run {
       if (script_.phases[i].trips == 0) continue;
       const Phase& phase = of_.phases_[i];
       HONE_TRY(set_parameters(phase.phase, static_cast<uint64_t>(script_.phases[i].trips)));
+      cuda::LaunchAttribute early = {.id = cuda::kMayBeginEarly, .truth = 1};
+      const bool begins_early = is_behind_kernel_ && phase.waits;
+      const cuda::LaunchConfig config = {
+          .grid = {phase.grid.blocks, 1, 1},
+          .block = {phase.grid.threads, 1, 1},
+          .shared_bytes = static_cast<unsigned>(phase.phase.shared_bytes),
+          .stream = stream_,
+          .attributes = &early,
+          .attribute_count = begins_early ? 1U : 0U};
       HONE_TRY(of_.device_->check(
-          call_.cuLaunchKernel(phase.function, phase.grid.blocks, 1, 1, phase.grid.threads, 1, 1,
-                               static_cast<unsigned>(phase.phase.shared_bytes), stream_,
-                               parameters_.data(), nullptr),
-          what(now)));
+          call_.cuLaunchKernelEx(&config, phase.function, parameters_.data(), nullptr), what(now)));
+      is_behind_kernel_ = true;
     }
     return {};
   }
@@ -142,6 +149,7 @@ class CudaExecutable::Run {
   }
 
   Status launch_on_cpu(const Instruction& now) {
+    is_behind_kernel_ = false;
     std::vector<CudaHostKernels::Buffer> buffers;
     for (uint32_t i = now.pointer; i < now.pointer + now.pointers; ++i) {
       const Script::Pointer& pointer = script_.pointers[i];
@@ -156,11 +164,13 @@ class CudaExecutable::Run {
   Status copy(const Instruction& now) {
     const cuda::Address from = address(now.pointer), to = address(now.pointer + 1);
     if (now.count == 0 || from == to) return {};
+    is_behind_kernel_ = false;
     return of_.device_->check(
         call_.cuMemcpyDtoDAsync_v2(to, from, static_cast<size_t>(now.count), stream_), what(now));
   }
 
   Result<std::byte> byte_at(uint32_t pointer) {
+    is_behind_kernel_ = false;
     std::byte value{};
     const Status begun = of_.device_->check(
         call_.cuMemcpyDtoHAsync_v2(&value, address(pointer), 1, stream_), "read a condition");
@@ -177,7 +187,8 @@ class CudaExecutable::Run {
   const Script& script_;
   const cuda::Functions& call_;
   const RunOptions& options_;
-  std::vector<int64_t> trips_;  // of each loop
+  std::vector<int64_t> trips_;     // of each loop
+  bool is_behind_kernel_ = false;  // the stream's last work of this run is one of the GPU
   // The parameters of a launch, and where they stand.
   std::vector<uint64_t> words_;  // addresses, symbols, scratch
   std::vector<MapParameter> maps_;
@@ -315,6 +326,7 @@ void CudaExecutable::plan_launches(const GpuImage& image) {
       if (kernel.object) continue;
       made.phase = image.kernels[k].phases[p];
       made.alignment = image.kernels[k].alignment;
+      made.waits = device_->may_begin_early() && waits_for_kernels(image.kernels[k], made.phase);
       made.grid = grid_of(made.phase, kernel.phases[p].trips);
     }
   }

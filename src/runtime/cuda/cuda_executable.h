@@ -93,6 +93,7 @@ class CudaExecutable final : public Runnable {
     cuda::Function function = nullptr;
     GpuPhase phase;
     int64_t alignment = 1;  // of its buffers
+    bool waits = false;     // by itself, for kernels before it
     Grid grid;
   };
   // Offsets in one piece of memory.

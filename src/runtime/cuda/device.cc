@@ -62,6 +62,11 @@ CudaDevice::~CudaDevice() {
   (void)call().cuDevicePrimaryCtxRelease_v2(device_);
 }
 
+bool CudaDevice::may_begin_early() const {
+  constexpr int64_t kLeastCapability = 90;
+  return capability() >= kLeastCapability && driver().version() >= cuda::kEarlyVersion;
+}
+
 Status CudaDevice::enter() const {
   return check(call().cuCtxSetCurrent(context_), "entered its context");
 }

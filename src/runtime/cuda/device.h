@@ -52,6 +52,8 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   Status check(cuda::Code code, std::string_view doing) const {
     return driver_->check(code, doing);
   }
+  // True if the driver lets kernels begin before those ahead of them have ended.
+  bool may_begin_early() const;
   Status enter() const;
   // An error: the GPU is lost, and nothing runs on it any more. Waits for the default stream.
   Status answers() const;

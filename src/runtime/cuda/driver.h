@@ -27,6 +27,25 @@ using Graph = struct GraphTag*;
 using GraphRun = struct GraphRunTag*;  // an instantiated graph
 using Link = struct LinkTag*;
 
+// How a kernel is launched. An attribute lets it begin before the kernel ahead of it has ended.
+struct LaunchAttribute {
+  int id = 0;
+  int padding = 0;
+  union {
+    int truth = 0;
+    char bytes[64];
+  };
+};
+inline constexpr int kMayBeginEarly = 6;
+inline constexpr int kEarlyVersion = 12030;  // from here on graphs let kernels begin early
+struct LaunchConfig {
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  Stream stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+
 inline constexpr Code kGood = 0, kNoMemory = 2, kNoDevice = 100;
 
 // Attributes of a device.
@@ -80,9 +99,8 @@ inline constexpr int64_t kFreeShared = 48 << 10;  // more has to be asked for
   X(cuStreamSynchronize, (Stream stream))                                                          \
   X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                            \
   X(cuStreamEndCapture, (Stream stream, Graph * graph))                                            \
-  X(cuLaunchKernel, (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,         \
-                     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,        \
-                     Stream stream, void** parameters, void** extra))                              \
+  X(cuLaunchKernelEx,                                                                              \
+    (const LaunchConfig* config, Function function, void** parameters, void** extra))              \
   X(cuGraphInstantiateWithFlags, (GraphRun * run, Graph graph, unsigned long long flags))          \
   X(cuGraphLaunch, (GraphRun run, Stream stream))                                                  \
   X(cuGraphDestroy, (Graph graph))                                                                 \
