@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "compile/compilation.h"
+#include "compile/gpu_kernels.h"
 #include "ir/op_def.h"
 #include "program/tiles/simt.h"
 #include "program/tiles/tile_builder.h"
+#include "quantize/rewrite.h"
+#include "target/gpu_presets.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
 #include "tests/codegen/ptx_facts.h"
@@ -286,37 +289,62 @@ TEST(Gpu, RandomNodesHaveCode) { check_nodes(0, 6); }
 TEST(Gpu, DISABLED_SweepContractions) { check_contractions(1'000'000, 2'000); }
 TEST(Gpu, DISABLED_SweepNodes) { check_nodes(100'000, 1'000); }
 
-// Kernels take turns among the capabilities, or have all of them.
-void check_model(std::string_view model, bool with_all) {
-  SCOPED_TRACE(model);
-  const Target target = restricted(host_target().value(), Isa::avx2);
-  CompileOptions options;
-  options.plan.threads = 1;
-  Compilation compilation(build_zoo_model(model, {.size = ZooSize::tiny}).value(), target, options);
-  const Result<const Program*> program = compilation.program();
-  ASSERT_TRUE(program.ok()) << program.error().to_string();
-  size_t turn = 0;
-  for (const program::Kernel& kernel : (*program)->kernels) {
-    for (size_t i = 0; i < std::size(kCapabilities); ++i)
-      if (with_all || i == turn % std::size(kCapabilities))
-        expect_compiles(kernel.tiles, kCapabilities[i]);
-    if (testing::Test::HasFailure()) return;
-    ++turn;
-  }
+// Constants come before the wait for other kernels, by way of the cache for what never changes. All
+// else comes behind it, by the usual way.
+TEST(Gpu, CodeForHopperWaitsForKernelsBeforeIt) {
+  constexpr const char* kText =
+      "tiles @f(@w: f32[64] constant, @x: f32[64]) -> (@y: f32[64]) { threads i in 64 { "
+      "%w = load @w[i] %x = load @x[i] %y = add %w, %x store @y[i] = %y } }";
+  const std::string ptx = compiled(kText, 90).ptx;
+  const size_t wait = ptx.find("griddepcontrol.wait;");
+  ASSERT_NE(wait, std::string::npos) << ptx;
+  EXPECT_EQ(count(ptx, "ld.global.nc"), 1U) << ptx;
+  EXPECT_LT(ptx.find("ld.global.nc"), wait) << ptx;
+  EXPECT_EQ(count(ptx, "ld.global"), 2U) << ptx;
+  EXPECT_GT(ptx.rfind("ld.global"), wait) << ptx;
+  EXPECT_GT(ptx.find("st.global"), wait) << ptx;
+  EXPECT_GT(ptx.find("griddepcontrol.launch_dependents;"), wait) << ptx;
+  EXPECT_EQ(count(compiled(kText, 80).ptx, "griddepcontrol"), 0U);
 }
 
+// The graph with its layers in bf16.
+Graph in_bf16(const Graph& graph) {
+  const std::vector<quantize::Layer> layers = quantize::layers_of(graph).value();
+  std::vector<quantize::LayerChoice> choices;
+  for (const quantize::Layer& layer : layers)
+    choices.push_back(
+        {.level = layer.why_not.empty() ? quantize::Precision::bf16 : quantize::Precision::f32});
+  return quantize::quantized(graph, layers, choices, 32).value();
+}
+
+// The kernels of the plan for a GPU, but those for the CPU beside it.
+void check_model(std::string_view model, int64_t capability, DType dtype) {
+  SCOPED_TRACE(fmt::format("{} for sm_{} in {}", model, capability, name(dtype)));
+  const Target target = preset_gpu(fmt::format("sm_{}", capability)).value();
+  Graph graph = build_zoo_model(model, {.size = ZooSize::tiny}).value();
+  if (dtype == DType::bf16) graph = in_bf16(graph);
+  Compilation compilation(graph, target, CompileOptions());
+  const Result<const Program*> program = compilation.program();
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  const Result<GpuCode> code = compile_gpu_kernels(**program, target, default_pool(), {});
+  ASSERT_TRUE(code.ok()) << code.error().to_string();
+  for (size_t k = 0; k < code->gpu.size(); ++k)
+    if (code->on_cpu[k].empty())
+      expect_facts(code->gpu[k], simt_form((*program)->kernels[k].tiles), capability);
+}
+
+// A run has a share of them, and mlp.
 TEST(Gpu, KernelsOfModelsHaveCode) {
-  check_model("mlp", true);
   uint64_t number = 0;
   for (const ZooEntry& entry : zoo_entries())
-    if (tested::in_share(number++, zoo_entries().size())) check_model(entry.name, false);
-}
-TEST(Gpu, DISABLED_SweepModels) {
-  for (const ZooEntry& entry : zoo_entries()) check_model(entry.name, true);
+    for (int64_t capability : {80, 90})
+      for (DType dtype : {DType::f32, DType::bf16})
+        if (tested::in_share(number++, 30) || entry.name == std::string_view("mlp"))
+          check_model(entry.name, capability, dtype);
 }
 
 TEST(Gpu, TheAssemblerTakesTheTextAndNoOther) {
-  if (assembler() == nullptr) GTEST_SKIP() << "HONE_PTXAS names no assembler";
+  if (assembler() == nullptr) GTEST_SKIP() << kNoAssembler;
   const GpuKernel kernel = compiled(
       "tiles @f(@x: f32[4]) -> (@y: f32[4]) { threads i in 4 { %x = load @x[i] store @y[i] = %x } "
       "}",

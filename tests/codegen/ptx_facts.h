@@ -15,11 +15,23 @@
 
 namespace hone {
 
-// NVIDIA's assembler, if somebody names it: the package nvidia-cuda-nvcc-cu12 of PyPI has one.
+// NVIDIA's assembler, if HONE_PTXAS names it, or if python3 finds the package of PyPI that has one,
+// nvidia-cuda-nvcc-cu12.
 inline const char* assembler() {
-  const char* path = std::getenv("HONE_PTXAS");
-  return path == nullptr || *path == 0 ? nullptr : path;
+  static const std::string found = [] {
+    const char* named = std::getenv("HONE_PTXAS");
+    if (named != nullptr) return std::string(named);
+    constexpr const char* kLook =
+        "import os, sys\n"
+        "paths = [os.path.join(p, 'nvidia/cuda_nvcc/bin/ptxas') for p in sys.path]\n"
+        "print(next(filter(os.path.exists, paths), ''), end='')";
+    const Result<ProcessResult> looked = run_process("python3", {"-c", kLook});
+    return looked.ok() && looked->exit_code == 0 ? looked->out : std::string();
+  }();
+  return found.empty() ? nullptr : found.c_str();
 }
+inline constexpr const char* kNoAssembler =
+    "there is no ptxas: HONE_PTXAS names none, and python3 has no package nvidia-cuda-nvcc-cu12";
 
 // How often the text has the word.
 inline size_t count(const std::string& text, std::string_view word) {
