@@ -282,11 +282,12 @@ TEST(PlannerSchedules, BlocksOfAGpuHaveTilesOfProducts) {
                heuristics);
     return all.at(0);
   };
-  const Schedule plain = product("f32"), halves = product("bf16");
-  ASSERT_EQ(plain.algorithm(), Algorithm::block_tiles) << print(plain);
-  EXPECT_EQ(plain.get<BlockTilesFields>().products, Products::plain);
-  ASSERT_EQ(halves.algorithm(), Algorithm::block_tiles) << print(halves);
-  EXPECT_EQ(halves.get<BlockTilesFields>().products, Products::matrix);
+  for (const auto& [dtype, products] :
+       {std::pair("i32", Products::plain), {"f32", Products::matrix}, {"bf16", Products::matrix}}) {
+    const Schedule schedule = product(dtype);
+    ASSERT_EQ(schedule.algorithm(), Algorithm::block_tiles) << print(schedule);
+    EXPECT_EQ(schedule.get<BlockTilesFields>().products, products) << dtype;
+  }
   Heuristics without;
   without.matrix = false;
   EXPECT_EQ(product("bf16", without).get<BlockTilesFields>().products, Products::plain);
@@ -295,7 +296,7 @@ TEST(PlannerSchedules, BlocksOfAGpuHaveTilesOfProducts) {
 }
 
 // Only chips of capability 9.0 have their instructions.
-TEST(PlannerSchedules, WarpgroupsOfHopperMultiplyLargeHalves) {
+TEST(PlannerSchedules, WarpgroupsOfHopperMultiplyLargeProducts) {
   const auto groups = [](int64_t capability, std::string_view dtype) {
     const Schedule schedule =
         on_gpu(fmt::format("graph @g(%x: {0}[2048, 1024], %w: {0}[2048, 1024]) {{ %y = dot %x, %w "
@@ -307,7 +308,8 @@ TEST(PlannerSchedules, WarpgroupsOfHopperMultiplyLargeHalves) {
   };
   EXPECT_EQ(groups(90, "bf16"), 1);
   EXPECT_EQ(groups(90, "f16"), 1);
-  EXPECT_EQ(groups(90, "f32"), 0);
+  EXPECT_EQ(groups(90, "f32"), 1);
+  EXPECT_EQ(groups(90, "i32"), 0);
   for (int64_t capability : {80, 89, 100}) EXPECT_EQ(groups(capability, "bf16"), 0) << capability;
 }
 
