@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/text.h"
 #include "program/tiles/simt.h"
 #include "tests/base/says_testing.h"
 #include "tests/program/block_programs.h"
@@ -50,6 +51,44 @@ TEST(WaitingForm, BlocksWaitBetweenTheirLoops) {
   const std::string text = print(form);
   EXPECT_LT(text.find("store @acc[]"), text.find("await kernels")) << text;
   EXPECT_LT(text.find("await kernels"), text.find("load @a[")) << text;
+}
+
+// The weights of the first steps come before the wait, whichever operand they are.
+TEST(WaitingForm, BlocksFetchWeightsBefore) {
+  const KernelBody body = body_of_all(
+      parse_graph("graph @g(%x: bf16[64, 64], %w: bf16[64, 64]) { %y = dot %x, %w {lhs_contract = "
+                  "[1], rhs_contract = [1]} return %y }")
+          .value());
+  for (int groups : {0, 1}) {
+    Schedule schedule = {.order = {0, 1},
+                         .threads = 2,
+                         .own = BlockTilesFields{.rows = 64,
+                                                 .columns = 64,
+                                                 .depth = 64,
+                                                 .own_rows = groups == 0 ? 32 : 1,
+                                                 .own_columns = groups == 0 ? 32 : 1,
+                                                 .products = Products::matrix,
+                                                 .ahead = 1,
+                                                 .groups = groups}};
+    for (size_t constant : {0U, 1U}) {
+      TileProgram program = build_kernel(body, schedule, "k").value();
+      program.buffers[constant].is_constant = true;
+      const TileProgram form = waiting_form(simt_form(program));
+      const Status status = verify(form);
+      ASSERT_TRUE(status.ok()) << status.error().to_string() << print(form);
+      const std::string text = print(form);
+      const size_t wait = text.find("await kernels");
+      // One thread starts the boxes of both operands.
+      if (groups == 0) EXPECT_LT(text.find(fmt::format("= @x{}[", constant)), wait) << text;
+      EXPECT_GT(text.find(fmt::format("= @x{}[", 1 - constant)), wait) << text;
+      Rng rng(1);
+      const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+      const Result<std::vector<Tensor>> actual = interpret(form, inputs);
+      ASSERT_TRUE(actual.ok()) << actual.error().to_string() << text;
+      EXPECT_TRUE(
+          std::ranges::equal((*actual)[0].bytes(), interpret(program, inputs).value()[0].bytes()));
+    }
+  }
 }
 
 // Whatever plans are like, each phase of a kernel waits, and verifies.
