@@ -166,7 +166,7 @@ Status cmd_quantize(const Arguments& arguments, Console& console) {
   const ExportOptions onnx = HONE_TRY(onnx_options(arguments, path));
   const NativeOptions native =
       HONE_TRY(native_options(arguments, console, DefaultCache::none, LogPlans::left));
-  HONE_TRY(check_runs_here(native.target, Console::labels()));
+  HONE_TRY(check_runs_here(native, Console::labels()));
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const Model model = HONE_TRY(model_to_measure(source, "'hone quantize'", console));
   const Graph* graph = single_graph(model);

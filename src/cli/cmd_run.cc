@@ -12,6 +12,7 @@
 #include "cli/placed_model.h"
 #include "cli/processes.h"
 #include "cli/program_texts.h"
+#include "cli/quantizing.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
 #include "session/denormals.h"
@@ -262,14 +263,20 @@ Status run_on(const Processes& processes, const Arguments& arguments, Console& c
   }
   const bool flushes = arguments.given("flush-denormals");
   if (flushes && !is_native) return usage_error("--flush-denormals is for native code");
+  for (std::string_view option : {"error", "drop"})
+    if (!is_native && arguments.given(option))
+      return usage_error("--{} chooses levels of native code", option);
   Tracer tracer(arguments);
   if (tracer.is_wanted() && !is_native) return usage_error("--trace is for native code");
   tracer.watch(native);
   std::shared_ptr<OnnxChecks> checks;
   if (arguments.given("checked")) checks = std::make_shared<OnnxChecks>();
-  const Source source = HONE_TRY(tracer.timed(
+  const Source read = HONE_TRY(tracer.timed(
       "read",
       [&] { return given_source(arguments.text("MODEL"), arguments, console, {true, checks}); }));
+  const std::optional<Lowered> lowered =
+      HONE_TRY(lowered_source(read, arguments, arguments.integer("seed"), native, console));
+  const Source& source = lowered ? lowered->source : read;
   std::vector<std::string> names = output_names(source.model);
   if (checks && checks->made > 0) names.pop_back();
 

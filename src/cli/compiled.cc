@@ -22,9 +22,9 @@ using Json = nlohmann::ordered_json;
 
 // Options that do not apply to a compiled model.
 constexpr std::string_view kOfModels[] = {
-    "log",      "no-log",   "target",       "prices",    "cost",        "sure",  "no-measure",
-    "plan",     "pipeline", "plan-lenient", "plan-seed", "without",     "cache", "backend",
-    "numerics", "dim",      "dot",          "checked",   "quick-start", "repeat"};
+    "log",      "no-log",       "target",      "prices",  "cost",  "sure",    "no-measure", "plan",
+    "pipeline", "plan-lenient", "plan-seed",   "without", "cache", "backend", "numerics",   "dim",
+    "dot",      "checked",      "quick-start", "repeat",  "error", "drop",    "to"};
 
 // The cache keeps what a GPU's driver makes of a file.
 Status refuse_options_of_models(const Arguments& arguments, bool is_on_gpu = false) {

@@ -14,9 +14,9 @@ namespace hone::cli {
 namespace {
 
 Status check_gpu_command(const Arguments& arguments, std::string_view option) {
-  constexpr std::string_view kCommands[] = {"run",     "check",   "bench",       "compile",
-                                            "explain", "report",  "conformance", "train",
-                                            "tune",    "generate"};
+  constexpr std::string_view kCommands[] = {"run",     "check",    "bench",       "compile",
+                                            "explain", "report",   "conformance", "train",
+                                            "tune",    "generate", "quantize"};
   constexpr std::string_view kMore[] = {"conformance-case", "target probe", "dataset build"};
   const std::string_view command = arguments.command().name;
   if (std::ranges::find(kCommands, command) == std::end(kCommands) &&

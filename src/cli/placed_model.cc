@@ -19,12 +19,29 @@ namespace hone::cli {
 namespace {
 
 // Options that say how each device computes what it has.
-constexpr std::string_view kOfOneDevice[] = {
-    "threads", "plan-seed", "plan-lenient",    "optimize",
-    "without", "trace",     "flush-denormals", "numerics",
-    "backend", "checked",   "verify",          "assume-range",
-    "mesh",    "shard",     "batch",           "quick-start",
-    "isa",     "cost",      "prices",          "sure"};
+constexpr std::string_view kOfOneDevice[] = {"threads",
+                                             "plan-seed",
+                                             "plan-lenient",
+                                             "optimize",
+                                             "without",
+                                             "trace",
+                                             "flush-denormals",
+                                             "numerics",
+                                             "backend",
+                                             "checked",
+                                             "verify",
+                                             "assume-range",
+                                             "mesh",
+                                             "shard",
+                                             "batch",
+                                             "quick-start",
+                                             "isa",
+                                             "cost",
+                                             "prices",
+                                             "sure",
+                                             "error",
+                                             "drop",
+                                             "to"};
 
 std::string how_text(const System& system) {
   return fmt::format("{} {} of '{}'", system.device_count(),

@@ -111,6 +111,11 @@ Result<Levels> chosen_levels(const Graph& graph, const quantize::QuantizeOptions
   levels.samples = HONE_TRY(samples_of(graph, arguments, seed, native, console));
   const std::unique_ptr<Progress> progress = console.progress();
   quantize::QuantizeOptions now = options;
+  const auto is_for_gpus = [](quantize::Precision level) {
+    return level == quantize::Precision::tf32;
+  };
+  if (!native.target.gpu && std::erase_if(now.levels, is_for_gpus) > 0 && now.levels.empty())
+    return usage_error("GPUs alone multiply tf32").with_hint("--device cuda, or another level");
   now.seed = static_cast<uint64_t>(seed);
   now.progress = progress.get();
   now.cancel = &console.cancel();

@@ -103,7 +103,7 @@ inline constexpr Option kLevelOptions[] = {
      .doc = "the level of all layers that bear it; auto: for each layer the level that saves most "
             "time, by price, for its error",
      .fallback = "auto",
-     .words = "auto|int8|w8|w4|w2|bf16|f16"},
+     .words = "auto|int8|w8|w4|w2|bf16|f16|tf32"},
     {.name = "data",
      .take = Take::file,
      .value = "DIR",
@@ -436,7 +436,7 @@ inline constexpr Option kPipeline[] = {
 inline constexpr auto kRun =
     joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kQuickStart, kRepeat,
            kDevices, kMesh, kMeshSearch, kPipeline, kTransport, kSystemOfDevices, kChecked, kVerify,
-           kTraceOption, kHosts, kRunOutput, kExpectations);
+           kTraceOption, kHosts, kRunOutput, kExpectations, kErrorAsked, kLevelOptions);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "a compiled model, its weights checked"},
@@ -448,6 +448,9 @@ inline constexpr Example kRunExamples[] = {
     {"hone run zoo:mlp,batch=8 --devices 2", "each of two parts of the machine computes 4 rows"},
     {"hone run zoo:mlp,batch=8 --devices 2 --transport shared", "the same in two processes"},
     {"hone run zoo:mlp,batch=8 --mesh x=2 --shard auto", "values divided by price"},
+    {"hone run model.onnx --device cuda --error 1e-3",
+     "fewer bits where they save time; says how "
+     "large the error is"},
     {"hone run model.onnx --trace trace.json", "compiling and a run, for ui.perfetto.dev"},
     {"hone run model.honec --hosts my.hosts --secret my.secret", "on a worker"}};
 

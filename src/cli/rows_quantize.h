@@ -20,8 +20,8 @@ inline constexpr Option kQuantizeOwn[] = {
     kOpset,
     kPrimitives,
     kExternalData};
-inline constexpr Option kQuantizeNative[] = {kTargetOption, kIsaOption, kPricesOption, kCostOption,
-                                             kThreadsOption};
+inline constexpr Option kQuantizeNative[] = {kTargetOption, kIsaOption,     kPricesOption,
+                                             kCostOption,   kThreadsOption, kDeviceOption};
 inline constexpr Option kQuantizeMemory[] = {kMemoryLimit};
 inline constexpr auto kQuantize =
     joined(kQuantizeOwn, kLevelOptions, kSizes, kQuantizeMemory, kQuantizeNative);
@@ -29,6 +29,7 @@ inline constexpr Example kQuantizeExamples[] = {
     {"hone quantize model.onnx --to int8 --error 0.1 --data samples -o small.onnx",
      "bytes, calibrated on arrays of a folder"},
     {"hone quantize zoo:mlp,size=tiny --to w8 -o small.hone", "weights of 8 bits, random inputs"},
+    {"hone quantize model.onnx --device cuda --error 1e-3", "measured on the GPU, tf32 and others"},
     {"hone quantize model.onnx --to w8 --keep y", "the table alone, one layer as it is"}};
 
 }  // namespace hone::cli::rows

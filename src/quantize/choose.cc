@@ -15,6 +15,8 @@ namespace {
 
 // A level has to take this share of the time less, as prices are not exact.
 constexpr double kFasterBy = 0.02;
+// Bytes that a layer costs if it stays f32: somebody asked for a level, even one of as many bytes.
+constexpr double kOfStaying = 1e-3;
 // Smoothing and correction stay where they take this share of the error away: they cost time.
 constexpr double kWorthIt = 0.02;
 
@@ -289,7 +291,8 @@ class Chooser {
     Assigned result = {.options = options};
     for (size_t l = 0; l < layers_.size(); ++l)
       result.cost += options_.only_faster ? seconds_of(l, options[l])
-                                          : static_cast<double>(bytes_of(l, options[l]));
+                                          : static_cast<double>(bytes_of(l, options[l])) +
+                                                (options[l] == kStays ? kOfStaying : 0);
     std::vector<Seen> seen(layers_.size());
     const Difference difference = HONE_TRY(measured(choices_of(options), seen));
     result.error = difference.error;

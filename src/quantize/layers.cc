@@ -1,6 +1,7 @@
 #include "quantize/layers.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ir/access.h"
@@ -156,6 +157,19 @@ Counts counts_of(Type type, int axis) {
   return counts;
 }
 
+// Rounded to 11 bits. The largest numbers become no infinity, but the largest of tf32.
+Tensor rounded_to_tf32(const Tensor& tensor) {
+  constexpr uint32_t kHalf = 0x1000, kInfinity = 0x7f800000;
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(tensor.real_at(i)));
+    const uint32_t rounded = (bits + kHalf) & kTf32Bits;
+    const bool is_finite = (rounded & kInfinity) != kInfinity;
+    numbers.push_back(std::bit_cast<float>(is_finite ? rounded : bits & kTf32Bits));
+  }
+  return Tensor::from_reals(tensor.type(), numbers);
+}
+
 }  // namespace
 
 std::string_view name(Precision level) {
@@ -298,6 +312,7 @@ PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group)
 Tensor rounded_weights(const Layer& layer, Precision level, int64_t group) {
   switch (level) {
     case Precision::f32: return layer.weights;
+    case Precision::tf32: return rounded_to_tf32(layer.weights);
     case Precision::f16: return rounded_to(rounded_to(layer.weights, DType::f16), DType::f32);
     case Precision::bf16: return rounded_to(rounded_to(layer.weights, DType::bf16), DType::f32);
     case Precision::w8:
@@ -325,7 +340,8 @@ int64_t weight_bytes(const Layer& layer, Precision level, int64_t group) {
   if (!layer.weights) return 0;
   const int64_t bytes = layer.weights.byte_size();
   switch (level) {
-    case Precision::f32: return bytes;
+    case Precision::f32:
+    case Precision::tf32: return bytes;
     case Precision::f16:
     case Precision::bf16: return bytes / 2;
     case Precision::w8:

@@ -66,6 +66,8 @@ double best_scale(std::span<const double> weights, double highest);
 // For a layer for which check_level() has no objection: w8, w4, w2 or int8. Scales have the least
 // squared error of 16 clips of the largest weight.
 PackedWeights packed_weights(const Layer& layer, Precision level, int64_t group);
+// Tensor cores read these bits of a number of f32, for products of tf32.
+inline constexpr uint32_t kTf32Bits = 0xffffe000;
 // The weights as that level reads them, in f32.
 Tensor rounded_weights(const Layer& layer, Precision level, int64_t group);
 int64_t weight_bytes(const Layer& layer, Precision level, int64_t group);

@@ -6,6 +6,7 @@
 #include "ir/functional.h"
 #include "ir/graph_copy.h"
 #include "ir/op_facts.h"
+#include "ir/ops/contraction.h"
 #include "rewrite/constants.h"
 #include "tensor/filled.h"
 
@@ -13,7 +14,7 @@ namespace hone::quantize {
 namespace {
 
 // How data and result change in a probe.
-constexpr double kAsTheyAre = 0, kOnGrid = 1, kAsF16 = 2, kAsBf16 = 3;
+constexpr double kAsTheyAre = 0, kOnGrid = 1, kAsF16 = 2, kAsBf16 = 3, kAsTf32 = 4;
 
 Value with_operands(Op op, const Layer& layer, Value data, Value weights) {
   const Value operands[] = {layer.side == 0 ? weights : data, layer.side == 0 ? data : weights};
@@ -72,6 +73,12 @@ Value uncorrected(const Graph& graph, const Layer& layer, const LayerChoice& cho
       const Value weights = b.constant(rounded_to(layer.weights, dtype), layer.name + ".weights");
       return cast(with_operands(op, layer, cast(data, dtype), weights), DType::f32);
     }
+    case Precision::tf32: {
+      const Op op = graph.op(layer.node);
+      return with_operands(
+          Op::get(op.opcode(), changed_attrs(op, {{"parts", kTf32Parts}})), layer, data,
+          b.constant(rounded_weights(layer, choice.level, group), layer.name + ".weights"));
+    }
     case Precision::w8:
     case Precision::w4:
     case Precision::w2:
@@ -120,10 +127,21 @@ Value rounded_by(Value x, Value mode) {
   return select(compare("eq", mode, kAsBf16), cast(cast(x, DType::bf16), DType::f32), y);
 }
 
-// The same, or the nearest number of the grid.
-Value rounded_by(Value x, Value mode, Value scale, Value zero) {
+// x as tensor cores read it for products of tf32.
+Value cut_to_tf32(Value x) {
+  const Value bits = x.builder().op(Opcode::bitcast, {x}, {{"dtype", DType::u32}});
+  const Value mask = x.builder().constant(Tensor::scalar(DType::u32, double{kTf32Bits}));
+  const auto dims = x.type().dims();
+  const Value cut =
+      x.builder().op(Opcode::and_, {bits, broadcast(mask, Dims(dims.begin(), dims.end()), {})});
+  return x.builder().op(Opcode::bitcast, {cut}, {{"dtype", DType::f32}});
+}
+
+// The data, rounded as the mode says. The result of tf32 is f32.
+Value rounded_data(Value x, Value mode, Value scale, Value zero) {
   const Value q = maximum(minimum(unary(Opcode::round, x / scale) + zero, 255), 0);
-  return select(compare("eq", mode, kOnGrid), (q - zero) * scale, rounded_by(x, mode));
+  const Value y = select(compare("eq", mode, kAsTf32), cut_to_tf32(x), rounded_by(x, mode));
+  return select(compare("eq", mode, kOnGrid), (q - zero) * scale, y);
 }
 
 // Calls replace(copy, layer) for each layer that may be quantized, in order; other nodes stay.
@@ -219,7 +237,8 @@ Result<Graph> probe(const Graph& graph, std::span<const Layer> layers) {
               to.target().add_parameter(type, fmt::format("{}.probe{}", layer.name, in.size())));
         }
         const Value smooth = x * spread(x, in[4], layer.data_axis);
-        const Value y = with_operands(graph, layer, rounded_by(smooth, in[1], in[2], in[3]), in[0]);
+        const Value y =
+            with_operands(graph, layer, rounded_data(smooth, in[1], in[2], in[3]), in[0]);
         const Graph body = HONE_TRY(b.finish(
             {rounded_by(y, in[1]) + spread(y, in[5], layer.result_axis),
              reduced_but("min", x, layer.data_axis), reduced_but("max", x, layer.data_axis),
@@ -241,6 +260,7 @@ std::vector<Tensor> probe_inputs(const Layer& layer, const LayerChoice& choice, 
   const double mode = choice.level == Precision::int8   ? kOnGrid
                       : choice.level == Precision::f16  ? kAsF16
                       : choice.level == Precision::bf16 ? kAsBf16
+                      : choice.level == Precision::tf32 ? kAsTf32
                                                         : kAsTheyAre;
   // As many numbers as the dim has indices, all the same.
   const auto filled = [](int64_t count, int axis, double number) {

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "base/file.h"
 #include "base/rng.h"
@@ -16,16 +17,21 @@
 #include "compile/compilation.h"
 #include "cost/gpu_cost.h"
 #include "formats/npy.h"
+#include "ir/functional.h"
 #include "ir/text.h"
 #include "kernel/kernel_text.h"
 #include "kernel/schedule_space.h"
 #include "kernel/schedule_text.h"
 #include "learn/data_set.h"
+#include "oracle/conformance.h"
+#include "quantize/rewrite.h"
 #include "rewrite/prepare.h"
 #include "session/gpu.h"
+#include "session/native.h"
 #include "target/fingerprint.h"
 #include "target/gpu_presets.h"
 #include "tests/base/says_testing.h"
+#include "tests/base/share_testing.h"
 #include "tests/fake_cuda/backing_testing.h"
 #include "tests/program/random_kernels.h"
 
@@ -76,6 +82,16 @@ class Gpu : public testing::Test {
     const Graph* const graph = single_graph(source.model);
     Compilation compilation(*graph, options.target,
                             HONE_TRY(compile_options(*graph, source.model, {}, options)));
+    return backing_.add(cuda_, *HONE_TRY(compilation.program()), options.target);
+  }
+
+  // The same for a graph under the default plan for the fake GPU.
+  Status add_kernels_of(const Graph& graph) {
+    NativeOptions options;
+    options.target = HONE_TRY(gpu_target(*HONE_TRY(cuda_.device())));
+    const Model model = model_of(graph);
+    Compilation compilation(*single_graph(model), options.target,
+                            HONE_TRY(compile_options(*single_graph(model), model, {}, options)));
     return backing_.add(cuda_, *HONE_TRY(compilation.program()), options.target);
   }
 
@@ -299,6 +315,86 @@ TEST_F(Gpu, LevelsAreMeasuredOnTheGpuItself) {
   EXPECT_THAT(compile("--device", "cuda"), refuses(ErrorCode::limit, "the GPU failed"));
   EXPECT_THAT(compile("--target", "sm_90"),
               refuses(ErrorCode::unsupported, "--error measures ...--device cuda"));
+}
+
+// tf32, whose error is that of the kernels themselves: the second oracle computes them.
+TEST_F(Gpu, Tf32IsMeasuredAndItsErrorPrinted) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::string model = folder.path() / "layer.hone", small = folder.path() / "small.hone";
+  Rng rng(1);
+  std::vector<double> weights;
+  for (int i = 0; i < 512 * 128; ++i) weights.push_back(rng.normal());
+  Builder b("layer");
+  const Value x = b.parameter("x", DType::f32, {64, 512});
+  const Value w = b.constant(Tensor::from_reals(Type::get(DType::f32, {512, 128}), weights), "w");
+  const Graph graph = b.finish({matmul(x, w).named("y")}).value();
+  Console console(Console::Options{});
+  ASSERT_THAT(write_model(model_of(graph), model, console, {}), says_ok());
+
+  const std::vector<std::string> words = {"--device", "cuda",    "--to", "tf32",       "--error",
+                                          "1e-2",     "--cache", "none", "--progress", "none"};
+  const auto with = [&](std::vector<std::string> command) {
+    command.insert(command.end(), words.begin(), words.end());
+    return command;
+  };
+  cuda_.reset({.capability = 80});
+  const std::vector<quantize::Layer> layers = quantize::layers_of(graph).value();
+  const std::vector<quantize::LayerChoice> choices = {{.level = quantize::Precision::tf32}};
+  for (const Graph& each : {graph, quantize::probe(graph, layers).value(),
+                            quantize::quantized(graph, layers, choices, 32).value()})
+    ASSERT_THAT(add_kernels_of(each), says_ok());
+  ASSERT_THAT(run(with({"run", model})), says_ok());
+  EXPECT_THAT(said_, testing::ContainsRegex("1 of 1 layers have fewer bits \\(1 tf32\\)"));
+  EXPECT_THAT(said_, testing::ContainsRegex("on unseen arrays error 0.000[1-9]"));
+  const Status good = run({"quantize", model, "--device", "cuda", "--to", "tf32", "--error", "1e-2",
+                           "-o", small, "--progress", "none"});
+  ASSERT_THAT(good, says_ok()) << said_;
+  EXPECT_THAT(said_, testing::ContainsRegex("y +tf32 +0.000[1-9]"));
+  EXPECT_THAT(read_file(small, 1 << 20).value(), testing::HasSubstr("parts = 1"));
+  ASSERT_THAT(run({"compile", small, "--target", "sm_80", "--emit", "plan"}), says_ok());
+  EXPECT_THAT(said_, testing::HasSubstr("products = matrix"));
+}
+
+TEST_F(Gpu, Tf32IsForGpus) {
+  for (const char* command : {"run", "quantize"})
+    EXPECT_THAT(run({command, "zoo:mlp,size=tiny", "--to", "tf32", "--error", "1e-2"}),
+                refuses(ErrorCode::usage, "GPUs alone multiply tf32...--device cuda"));
+  EXPECT_THAT(run({"run", "zoo:mlp,size=tiny", "--backend", "reference", "--error", "1e-2"}),
+              refuses(ErrorCode::usage, "--error...native"));
+}
+
+// A share of the standard's own cases: under the plan of a GPU, by the fake driver, kernels as the
+// second oracle computes them. Graphs whose sizes data decide have no kernels before they run.
+TEST_F(Gpu, NodeTestsOfOnnxAgree) {
+  const std::filesystem::path data = "/usr/share/libonnx-testdata/data/node";
+  if (!std::filesystem::is_directory(data))
+    GTEST_SKIP() << "there is no " << data << " (package libonnx-testdata)";
+  const std::filesystem::path folders[] = {data};
+  const std::vector<ConformanceCase> cases = find_conformance_cases(folders).value();
+  std::map<CaseClass, int> counts;
+  uint64_t number = 0;
+  for (const ConformanceCase& one : cases) {
+    if (!tested::in_share(number++, 30) || one.name.find("adam_multiple") != std::string::npos)
+      continue;
+    NativeOptions options;
+    CaseOptions judged;
+    judged.compile = [&](const Model& model) -> Result<std::shared_ptr<const Runnable>> {
+      const Graph* const graph = single_graph(model);
+      if (graph == nullptr || !graph->is_static())
+        return unsupported("its sizes are known when it runs");
+      cuda_.reset({});
+      options.device = HONE_TRY(cuda_.device());
+      options.target = HONE_TRY(gpu_target(*options.device));
+      HONE_TRY(add_kernels_of(*graph));
+      return std::shared_ptr<const Runnable>(HONE_TRY(native_model(model, {}, options)));
+    };
+    const CaseOutcome outcome = run_conformance_case(one.folder, judged);
+    ++counts[outcome.result];
+    EXPECT_TRUE(outcome.result == CaseClass::pass || outcome.result == CaseClass::unsupported)
+        << one.name << ": " << outcome.reason << " " << outcome.where;
+    options.device = nullptr;
+  }
+  EXPECT_GT(counts[CaseClass::pass], 3 * counts[CaseClass::unsupported]);
 }
 
 TEST_F(Gpu, ExplainNeedsNoGpu) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "ir/reference/evaluate.h"
@@ -53,6 +54,35 @@ Batches batches(const Graph& graph, uint64_t seed) {
 
 double error_between(const Graph& a, const Graph& b, const std::vector<Tensor>& inputs) {
   return difference(run(a, inputs).value(), run(b, inputs).value()).value().error;
+}
+
+// The data of the probe lose 13 bits, and the graph asks for as many of GPUs. Weights are rounded.
+TEST(Quantized, Tf32KeepsTypesAndSaysHowManyBitsCount) {
+  const Graph graph = tested::two_products(1);
+  const std::vector<Layer> layers = layers_of(graph).value();
+  const std::vector<LayerChoice> choices(2, {.level = Precision::tf32});
+  const Graph made = quantized(graph, layers, choices, 32).value();
+  int products = 0;
+  for (NodeId n : made.nodes()) {
+    if (made.opcode(n) != Opcode::dot) continue;
+    ++products;
+    EXPECT_EQ(made.op(n).integer("parts"), 1);
+    EXPECT_EQ(made.type(made.result(n)).dtype(), DType::f32);
+    const Tensor& weights = made.constant(made.producer(made.operands(n)[1]));
+    for (const float weight : weights.as<float>())
+      EXPECT_EQ(std::bit_cast<uint32_t>(weight) & ~kTf32Bits, 0U);
+  }
+  EXPECT_EQ(products, 2);
+  Rng rng(2);
+  std::vector<Tensor> inputs = {tested::normal(rng, {6, 48})};
+  for (const Layer& layer : layers)
+    for (Tensor& each : probe_inputs(layer, choices[0], 32)) inputs.push_back(std::move(each));
+  std::vector<Tensor> probed = run(probe(graph, layers).value(), inputs).value();
+  probed.resize(1);
+  const std::vector<Tensor> exact = run(graph, std::span(inputs).first(1)).value();
+  const double error = difference(probed, exact).value().error;
+  EXPECT_GT(error, 5e-5);
+  EXPECT_LT(error, 2e-3);
 }
 
 // ---- Graphs -------------------------------------------------------------------------------------
