@@ -151,11 +151,17 @@ TEST(PermitFlushing, TextKeepsThePermission) {
   EXPECT_EQ(print(parse_graph(print(graph)).value()), print(graph));
   // It is checked anew.
   EXPECT_EQ(print(permit_flushing(graph).value()).find("parts"), std::string::npos);
+  // Whoever asked for tf32 keeps it.
+  const Graph asked = parse_graph(
+                          "graph @g(%x: f32[4, 8], %w: f32[8, 4]) { %y = dot %x, %w "
+                          "{lhs_contract = [1], rhs_contract = [0], parts = 1} return %y }")
+                          .value();
+  EXPECT_NE(print(permit_flushing(asked).value()).find("parts = 1"), std::string::npos);
   const Result<Graph> wrong = parse_graph(
       "graph @g(%x: f32[4, 8], %w: f32[8, 4]) { %y = dot %x, %w {lhs_contract = [1], "
       "rhs_contract = [0], parts = 4} return %y }");
   ASSERT_FALSE(wrong.ok());
-  EXPECT_NE(wrong.error().to_string().find("not 2 or 3"), std::string::npos);
+  EXPECT_NE(wrong.error().to_string().find("not 1 to 3"), std::string::npos);
 }
 
 }  // namespace
