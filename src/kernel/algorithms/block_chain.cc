@@ -11,8 +11,7 @@
 namespace hone {
 namespace {
 
-constexpr int64_t kMostKeptBytes = 48 << 10;  // that every block may have without asking for more
-constexpr int64_t kCombiningSteps = 5;        // of a warp, whose threads combine what they have
+constexpr int64_t kCombiningSteps = 5;  // of a warp, whose threads combine what they have
 
 bool folds(Opcode opcode) { return is_contraction(opcode) || combines_by_kind(opcode); }
 
@@ -143,8 +142,9 @@ class BlockChain : public AlgorithmDef {
       HONE_TRY(check_code({stage.stage.body, KernelFacts(stage.stage.body), site.target},
                           static_cast<double>(KernelFacts(stage.stage.body).work.statements)));
     }
-    if (bytes <= kMostKeptBytes) return {};
-    return over_limit("a block would have {} bytes of memory, more than {}", bytes, kMostKeptBytes);
+    const int64_t most = site.target.gpu->block_shared_bytes;
+    if (bytes <= most) return {};
+    return over_limit("a block would have {} bytes of memory, more than {}", bytes, most);
   }
   bool takes(const ScheduleSite& site) const override {
     return site.target.gpu && !site.is_stage() && !site.body.in_place && all_have_points(site) &&
