@@ -129,13 +129,15 @@ std::vector<TileProgram> with_constants(const Program& program) {
   return all;
 }
 
-// A kernel whose points have an order has few threads on a GPU. Why it is for the CPU, with copies
-// of what it reads and writes, by prices; empty: it is not.
+// A kernel whose points have an order has few threads on a GPU, unless blocks share it. Why it is
+// for the CPU, with copies of what it reads and writes, by prices; empty: it is not.
 std::string why_slower_than_cpu(const program::Kernel& kernel, const Target& target,
                                 const Target& cpu) {
   constexpr double kCopiesStart = 2e-5,
                    kCopied = 1.2e10;  // seconds; bytes per second of a PCIe bus
-  if (kernel.body == nullptr || !kernel.schedule) return "";
+  if (kernel.body == nullptr || !kernel.schedule ||
+      kernel.schedule->if_is<GenericFields>() == nullptr)
+    return "";
   const Graph& graph = kernel.body->graph;
   if (class_of(graph.opcode(graph.producer(graph.outputs()[0]))) != OpClass::ordered) return "";
   double bytes = 0;

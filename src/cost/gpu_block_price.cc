@@ -14,8 +14,6 @@ namespace hone {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kCombining = 30;       // operations in which a warp combines its numbers
-constexpr double kOverlap = 4;          // operations of a thread under way, if none needs the other
 constexpr double kFar = 6e-7;           // seconds of an access to memory
 constexpr double kIssue = 2e-9;         // from an instruction of a thread to the next
 constexpr double kTileSlots = 0.4;      // instructions of a tile per operation of the peak
@@ -29,8 +27,6 @@ constexpr double kOtherRegisters = 40;  // of a thread, beside its sums
 
 double real(int64_t n) { return static_cast<double>(n); }
 double of(const Dim& extent) { return real(std::max<int64_t>(extent.range().high, 1)); }
-
-constexpr double kBarrierSlots = 30;  // in which a block waits for its last thread
 
 double seconds_near(const Target& target, double bytes) {
   return bytes / (target.caches.back().bytes_per_second * real(target.cores));
@@ -62,11 +58,11 @@ class RowsTimes {
     add_part(row);
     for (const BlockRow::Shared& shared : row_.shared) add_reduction(shared.node);
     const double each = std::max(facts_.work.inherent, 1.0) / (blocks * points_);
-    const double combined = real(std::ssize(row_.shared)) * (kCombining + 2 * real(own_.warps));
+    const double combined = real(std::ssize(row_.shared)) * (kGpuCombining + 2 * real(own_.warps));
     const auto sms = real(target_.cores);
     const double resident = sms * real(target_.gpu->warps * kWarpLanes);
     const double waves = std::max(blocks * threads_ / resident, 1.0);
-    const double chain = steps_ * each / (own_.kept > 0 ? kOverlap : 1) + combined / kOverlap;
+    const double chain = steps_ * each / (own_.kept > 0 ? kGpuOverlap : 1) + combined / kGpuOverlap;
     return {.arithmetic = blocks * threads_ * (steps_ * each + combined) /
                           (kGpuSlotsOfPeak * target_.peak(DType::f32) * sms),
             .latency = chain * waves * kGpuStep,
@@ -172,7 +168,7 @@ void add_parts(const PartSums& parts, const BlockTile& tile, const Target& targe
   times.arithmetic +=
       sums * slots / (kGpuSlotsOfPeak * target.peak(DType::f32) * real(target.cores));
   times.latency +=
-      target.gpu->launch + kFar + std::ceil(sums / resident) * slots / kOverlap * kGpuStep;
+      target.gpu->launch + kFar + std::ceil(sums / resident) * slots / kGpuOverlap * kGpuStep;
   times.access += seconds_near(target, 2 * real(parts.stored) * bytes);
 }
 
@@ -306,7 +302,7 @@ class ChainTimes {
     const double turns = std::ceil(blocks_ / sms);
     return {.arithmetic =
                 turns * real(threads_) * slots_ / (kGpuSlotsOfPeak * target_.peak(DType::f32)),
-            .latency = std::ceil(turns / fit) * slots_ / kOverlap * kGpuStep,
+            .latency = std::ceil(turns / fit) * slots_ / kGpuOverlap * kGpuStep,
             .access = seconds_near(target_, accessed_)};
   }
 
@@ -317,7 +313,7 @@ class ChainTimes {
     for (Dim dim : stage.stage.body.graph.type(stage.stage.body.graph.outputs()[0]).dims())
       points *= of(dim);
     const double each = std::max(facts.work.inherent, 1.0) / (points * real(stage.terms));
-    slots_ += real(steps_of_stage(stage, threads_)) * each + kBarrierSlots;
+    slots_ += real(steps_of_stage(stage, threads_)) * each + kGpuBarrierSlots;
     const double again = blocks_ * real(stage.points) / points;
     for (const KernelFacts::Array& array : facts.arrays)
       if (!is_kept(stage, facts, array)) accessed_ += again * bytes_of(facts, array);

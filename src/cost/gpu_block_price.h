@@ -13,7 +13,7 @@ namespace hone {
 // The number of the formulas by which GPUs' kernels are priced, for files of what was learned
 // beside them: a file outlives the hone that made it. Whoever changes one raises it, as a test
 // demands. Plans in a cache do not need it, since their keys know the sources.
-inline constexpr int64_t kGpuFormulas = 3;
+inline constexpr int64_t kGpuFormulas = 4;
 
 // Seconds of a kernel on a GPU.
 struct GpuTimes {
@@ -33,6 +33,9 @@ inline constexpr double kGpuSlotsOfPeak = 0.25;  // instructions per operation o
 inline constexpr double kGpuStep = 2e-8;         // seconds from an operation to the next
 inline constexpr double kGpuSector = 32;         // bytes that an access takes at least
 inline constexpr double kGpuReached = 0.9;       // of the bandwidth of memory
+inline constexpr double kGpuOverlap = 4;  // operations of a thread under way, if none needs another
+inline constexpr double kGpuCombining = 30;     // operations in which a warp combines its numbers
+inline constexpr double kGpuBarrierSlots = 30;  // in which a block waits for its last thread
 
 // Arithmetic, latency and access; infinite, if the algorithm does not take the body.
 GpuTimes block_rows_times(const KernelFacts& facts, const Schedule& schedule, const Target& target);
@@ -40,5 +43,7 @@ GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
                            const Target& target);
 GpuTimes block_chain_times(const KernelFacts& facts, const Schedule& schedule,
                            const Target& target);
+GpuTimes block_sums_times(const KernelFacts& facts, const Schedule& schedule, const Target& target);
+GpuTimes block_copy_times(const KernelFacts& facts, const Schedule& schedule, const Target& target);
 
 }  // namespace hone

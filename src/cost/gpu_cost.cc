@@ -8,6 +8,7 @@
 #include "cost/gpu_block_price.h"
 #include "cost/gpu_ordered_price.h"
 #include "ir/op_def.h"
+#include "kernel/algorithms/block_ordered.h"
 
 namespace hone {
 
@@ -46,9 +47,9 @@ class GpuKernelPrice : public PricedKernel {
       case Algorithm::block_rows: times = block_rows_times(*facts_, schedule, target_); break;
       case Algorithm::block_tiles: times = block_tiles_times(*facts_, schedule, target_); break;
       case Algorithm::block_chain: times = block_chain_times(*facts_, schedule, target_); break;
-      default:
-        times = is_ordered() ? ordered_times(facts_->body, target_) : plain_times(schedule);
-        break;
+      case Algorithm::block_sums: times = block_sums_times(*facts_, schedule, target_); break;
+      case Algorithm::block_copy: times = block_copy_times(*facts_, schedule, target_); break;
+      default: times = is_ordered() ? times_in_order(schedule) : plain_times(schedule); break;
     }
     times.launch = target_.gpu->launch;
     times.memory = bytes_ / (kGpuReached * target_.memory_all_cores);
@@ -65,6 +66,12 @@ class GpuKernelPrice : public PricedKernel {
   bool is_ordered() const {
     const Graph& graph = facts_->body.graph;
     return class_of(graph.opcode(graph.producer(graph.outputs()[0]))) == OpClass::ordered;
+  }
+
+  // Other schedules of such an op are not legal, but may be asked for.
+  GpuTimes times_in_order(const Schedule& schedule) const {
+    const bool is_by_blocks = is_ordered_by_blocks(schedule);
+    return ordered_times(facts_->body, is_by_blocks ? schedule : Schedule(), target_);
   }
 
   double seconds_of(const Schedule& schedule) const {

@@ -6,6 +6,8 @@
 
 #include "base/text.h"
 #include "kernel/algorithms/block_chain.h"
+#include "kernel/algorithms/block_copy.h"
+#include "kernel/algorithms/block_ordered.h"
 #include "kernel/algorithms/block_rows.h"
 #include "kernel/algorithms/block_tiles.h"
 #include "target/gpu.h"
@@ -53,6 +55,17 @@ std::array<double, 3> shape_of(const KernelFacts& facts, const Schedule& schedul
       for (const BlockStage& stage : *stages) bytes += static_cast<double>(stage.bytes);
     for (const Tile& tile : chain->block) divided /= static_cast<double>(tile.count);
     return {std::max(divided, 1.0), static_cast<double>(chain->warps), bytes};
+  }
+  if (const auto* sums = schedule.if_is<BlockSumsFields>())
+    return {divided / sums->columns * sums->splits, static_cast<double>(sums->warps), 0};
+  if (const auto* copy = schedule.if_is<BlockCopyFields>())
+    return {divided / static_cast<double>(kCopySide * kCopySide), static_cast<double>(copy->warps),
+            0};
+  if (is_ordered_by_blocks(schedule)) {
+    const OrderedShape all = ordered_shape(facts.body, schedule);
+    return {static_cast<double>(all.blocks),
+            static_cast<double>(all.threads) / static_cast<double>(kWarpLanes),
+            static_cast<double>(all.bytes)};
   }
   return {std::ceil(divided / (kPlainWarps * static_cast<double>(kWarpLanes))), kPlainWarps, 0};
 }

@@ -4,8 +4,8 @@
 
 namespace hone {
 
-// The terms of a kernel whose op combines points in order, as a sort does: few threads of a GPU
-// take them one after another. Their program tells the instructions of a thread.
-GpuTimes ordered_times(const KernelBody& body, const Target& target);
+// The terms of a kernel whose op combines points in order, as a sort does. Its program tells the
+// instructions of a thread, the barriers of a block and the launches.
+GpuTimes ordered_times(const KernelBody& body, const Schedule& schedule, const Target& target);
 
 }  // namespace hone

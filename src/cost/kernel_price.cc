@@ -532,20 +532,19 @@ KernelTerms KernelPrice::price_chain(const Schedule& /*schedule*/, double /*limi
   HONE_CHECK(false, "a chain is priced as one nest");
 }
 
-KernelTerms KernelPrice::price_block_rows(const Schedule& /*schedule*/, double /*limit*/,
-                                          Features* /*features*/) const {
-  HONE_CHECK(false, "blocks of threads are priced for a CPU");
-}
-
-KernelTerms KernelPrice::price_block_tiles(const Schedule& /*schedule*/, double /*limit*/,
-                                           Features* /*features*/) const {
-  HONE_CHECK(false, "blocks of threads are priced for a CPU");
-}
-
-KernelTerms KernelPrice::price_block_chain(const Schedule& /*schedule*/, double /*limit*/,
-                                           Features* /*features*/) const {
-  HONE_CHECK(false, "blocks of threads are priced for a CPU");
-}
+#define HONE_FOR_GPU_ALONE(algorithm)                                                    \
+  KernelTerms KernelPrice::price_##algorithm(const Schedule&, double, Features*) const { \
+    HONE_CHECK(false, "blocks of threads are priced for a CPU");                         \
+  }
+HONE_FOR_GPU_ALONE(block_rows)
+HONE_FOR_GPU_ALONE(block_tiles)
+HONE_FOR_GPU_ALONE(block_chain)
+HONE_FOR_GPU_ALONE(block_scan)
+HONE_FOR_GPU_ALONE(block_sort)
+HONE_FOR_GPU_ALONE(block_scatter)
+HONE_FOR_GPU_ALONE(block_sums)
+HONE_FOR_GPU_ALONE(block_copy)
+#undef HONE_FOR_GPU_ALONE
 
 // Lanes of a reduction come together once for each result, by halves.
 double KernelPrice::slots_of_folding(const Nest& nest, const Work& work) const {

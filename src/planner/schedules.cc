@@ -16,6 +16,7 @@
 #include "kernel/algorithms/loops.h"
 #include "kernel/algorithms/winograd.h"
 #include "kernel/matrix.h"
+#include "kernel/schedule_space.h"
 #include "planner/chain_schedules.h"
 #include "planner/few_plans.h"
 #include "planner/steps.h"
@@ -91,6 +92,7 @@ class Chooser {
   // A thread of a GPU takes a point, or a row of them: no vectors, no tiles.
   void improve_for_gpu(const Schedule& nest) {
     if (threads_ < 2) return;
+    if (!all_have_points(site_)) return try_all();
     for (int threads = 1; threads <= space_.parallel; ++threads)
       for (int row = 0; row <= space_.parallel; ++row) {
         if (row != 0 && (row < threads || !on_.rows)) continue;
@@ -100,7 +102,17 @@ class Chooser {
         consider(next);
       }
     if (on_.rows && reduces()) try_block_rows(nest);
+    if (on_.rows && def_of(Algorithm::block_sums).takes(site_)) try_block_sums(nest);
+    if (on_.transposed_blocks && def_of(Algorithm::block_copy).takes(site_)) try_block_copy(nest);
     if (on_.gemm && tiled_product(facts_).ok()) try_block_tiles(nest);
+  }
+
+  // Ops whose points have an order have few schedules.
+  void try_all() {
+    ScheduleSpace(body_, facts_, target_).each([&](const Schedule& schedule) {
+      consider(schedule);
+      return true;
+    });
   }
 
   bool reduces() const {
@@ -124,6 +136,67 @@ class Chooser {
           consider(next);
         }
     }
+  }
+
+  // Results side by side along any dim, or points of one sum.
+  void try_block_sums(const Schedule& nest) {
+    Schedule next = nest;
+    next.threads = space_.parallel;
+    consider_sums(next, 1);
+    for (int dim = 0; dim < space_.parallel; ++dim) {
+      if (extent(dim) < kWarpLanes / 2) continue;
+      next.order = with_last(nest.order, {dim});
+      consider_sums(next, static_cast<int>(kWarpLanes));
+    }
+  }
+
+  // With as many blocks for a sum as keep all processors of the chip busy.
+  void consider_sums(Schedule next, int columns) {
+    double blocks = 1.0 / columns;
+    for (int dim = 0; dim < space_.parallel; ++dim) blocks *= static_cast<double>(extent(dim));
+    const auto enough = 2 * static_cast<double>(target_.cores);
+    for (int warps : {2, 8, 32})
+      for (int splits = 1; splits <= 128 && (splits == 1 || blocks * splits / 2 < enough);
+           splits *= 2) {
+        next.own = BlockSumsFields{.warps = warps, .columns = columns, .splits = splits};
+        consider(next);
+      }
+  }
+
+  // For operands whose neighbours lie along another dim than those of the results.
+  void try_block_copy(const Schedule& nest) {
+    Schedule next = nest;
+    next.threads = space_.parallel;
+    for (int along = 0; along < space_.parallel; ++along)
+      for (int across = 0; across < space_.parallel; ++across) {
+        if (!crosses(along, across)) continue;
+        next.order = with_last(nest.order, {across, along});
+        for (int warps : {4, 8, 16}) {
+          next.own = BlockCopyFields{.warps = warps};
+          consider(next);
+        }
+      }
+  }
+
+  bool crosses(int along, int across) const {
+    const auto stride = [](const KernelFacts::Array& array, int dim) {
+      return std::abs(array.stride[static_cast<size_t>(dim)]);
+    };
+    const auto lies = [&](const KernelFacts::Array& array) {
+      return array.is_store ? stride(array, along) == 1
+                            : stride(array, across) == 1 && stride(array, along) > 1;
+    };
+    return along != across && extent(along) > 1 && extent(across) > 1 &&
+           std::ranges::any_of(facts_.arrays,
+                               [&](const auto& array) { return array.is_store && lies(array); }) &&
+           std::ranges::any_of(facts_.arrays,
+                               [&](const auto& array) { return !array.is_store && lies(array); });
+  }
+
+  static std::vector<int> with_last(std::vector<int> order, std::initializer_list<int> last) {
+    for (int dim : last) std::erase(order, dim);
+    order.insert(order.end(), last);
+    return order;
   }
 
   void try_block_tiles(const Schedule& nest) {

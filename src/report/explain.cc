@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "kernel/algorithms/algorithm.h"
 #include "kernel/kernel_name.h"
 #include "kernel/schedule_space.h"
 #include "program/tasks.h"
@@ -67,9 +68,12 @@ class Explainer {
     return found;
   }
 
-  // The search starts from the chosen schedule with its outermost loops divided.
+  // The search starts from the chosen schedule with its outermost loops divided. Blocks of a GPU
+  // have threads of their own.
   std::optional<Undivided> undivided(const PlannedKernel& planned) const {
-    if (threads_ < 2 || planned.schedule->threads > 0) return {};
+    if (threads_ < 2 || planned.schedule->threads > 0 ||
+        def_of(planned.schedule->algorithm()).is_for_gpu())
+      return {};
     const auto facts = std::make_shared<const KernelFacts>(planned.body, planned.hash);
     const std::unique_ptr<PricedKernel> price = cost_.kernel(facts, threads_);
     const ScheduleSpace space(facts->body, *facts, target_);

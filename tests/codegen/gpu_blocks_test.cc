@@ -274,6 +274,42 @@ void check_blocks(uint64_t first, uint64_t count) {
 TEST(GpuBlocks, RandomKernelsHaveCode) { check_blocks(0, tested::share_of(12, 2)); }
 TEST(GpuBlocks, DISABLED_SweepKernels) { check_blocks(1'000'000, 2'000); }
 
+// Ops with an order, sums and copies: PTX for each, and a CPU that takes threads in turns has what
+// the interpreter has.
+TEST(GpuBlocks, SharedWorkHasCode) {
+  const Target host = host_target().value();
+  const std::pair<std::string, Schedule> cases[] = {
+      {"graph @g(%x: f32[2, 500]) { %y = cumulative %x {kind = sum, axis = 1} return %y }",
+       {.own = BlockScanFields{.warps = 2, .points = 2, .parts = 2}}},
+      {"graph @g(%x: bf16[300], %p: i64[300]) { %y, %q = sort %x, %p {axis = 0} return %y, %q }",
+       {.own = BlockSortFields{.warps = 2, .pairs = 1}}},
+      {"graph @g(%x: f32[50, 3], %i: i32[300, 1], %u: f32[300, 3]) { %y = scatter %x, %i, %u "
+       "{window_dims = [1], inserted_dims = [0], index_map = [0], index_vector_dim = 1, "
+       "combine = add} return %y }",
+       {.own = BlockScatterFields{.warps = 1, .pairs = 2}}},
+      {"graph @g(%x: f32[512, 70]) { %y = reduce %x {kind = sum, axes = [0]} return %y }",
+       {.order = {0},
+        .threads = 1,
+        .own = BlockSumsFields{.warps = 4, .columns = 32, .splits = 4}}},
+      {"graph @g(%x: f32[50, 70]) { %t = transpose %x {permutation = [1, 0]} %y = exp %t "
+       "return %y }",
+       {.order = {0, 1}, .threads = 2, .own = BlockCopyFields{.warps = 8}}}};
+  for (const auto& [text, schedule] : cases) {
+    SCOPED_TRACE(print(schedule));
+    const KernelBody body = body_of_text(text);
+    ASSERT_TRUE(check_schedule(body, schedule, any_gpu()).ok());
+    const TileProgram program = build_kernel(body, schedule, "k").value();
+    for (int64_t capability : {80, 90}) {
+      const GpuKernel kernel = compiled(program, capability);
+      EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
+    }
+    Rng rng(1);
+    const std::vector<Tensor> memory = memory_of(body, random_inputs(body.graph, rng));
+    expect_close(run_native(serial_form(simt_form(program)), memory, host, 2).value(),
+                 interpret(program, memory).value(), 16);
+  }
+}
+
 // The second oracle has the bits of the interpreter.
 TEST(GpuBlocks, ACpuTakesThreadsInTurns) {
   const TileProgram program = parse_tiles(kBlockProduct).value();

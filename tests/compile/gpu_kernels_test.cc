@@ -100,7 +100,8 @@ TEST(GpuKernels, WhatDoesNotFitAGpuRunsOnTheCpu) {
   EXPECT_THAT(reason(6'000'000), HasSubstr("24000000 bytes of scratch"));
 }
 
-// Few threads of a GPU can share an op with an order. A large kernel of it is for the CPU.
+// Blocks share a sort, a cumulative sum and a scatter, but not if sizes are open or threads would
+// share bytes. A large kernel of these is for the CPU.
 TEST(GpuKernels, WhatFewThreadsWouldTakeLongForRunsOnTheCpu) {
   const auto reason = [](std::string_view graph) {
     Compilation compilation(parse_graph(graph).value(), *preset_gpu("sm_80"));
@@ -108,16 +109,18 @@ TEST(GpuKernels, WhatFewThreadsWouldTakeLongForRunsOnTheCpu) {
     const auto reasons = compilation.reasons_for_cpu();
     return reasons.empty() ? std::string() : std::string(reasons[0]);
   };
-  for (const char* large :
+  EXPECT_THAT(reason("graph @g(%x: f32[60000], %p: i4[60000]) { %y, %q = sort %x, %p {axis = 0} "
+                     "return %y, %q }"),
+              HasSubstr("few threads of a GPU"));
+  for (const char* shared :
        {"graph @g(%x: f32[1000000]) { %y = cumulative %x {axis = 0, kind = sum} return %y }",
         "graph @g(%x: f32[60000]) { %y = sort %x {axis = 0} return %y }",
-        "graph @g(%x: f32[60000]) { %y = sort %x {axis = 0, descending = true} return %y }"})
-    EXPECT_THAT(reason(large), HasSubstr("few threads of a GPU")) << large;
-  for (const char* small :
-       {"graph @g(%x: f32[8]) { %y = cumulative %x {axis = 0, kind = sum} return %y }",
         "graph @g(%x: f32[100000, 16]) { %y = sort %x {axis = 1} return %y }",
+        "graph @g(%x: f32[1000000], %i: i32[100000, 1], %u: f32[100000]) { %y = scatter %x, %i, %u "
+        "{window_dims = [], inserted_dims = [0], index_map = [0], index_vector_dim = 1, "
+        "combine = add} return %y }",
         "graph @g(%x: f32[1000000]) { %y = exp %x return %y }"})
-    EXPECT_EQ(reason(small), "") << small;
+    EXPECT_EQ(reason(shared), "") << shared;
 }
 
 }  // namespace

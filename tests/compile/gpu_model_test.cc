@@ -83,6 +83,20 @@ TEST(GpuModel, ReducesAndMovesData) {
                    .value());
 }
 
+// Several launches of a kernel pass on what lies in memory of the device.
+TEST(GpuModel, OrdersDataAndAddsItUp) {
+  expect_right(parse_graph(R"(
+    graph @orders(%x: f32[9000], %i: i32[300, 1], %u: f32[300]) {
+      %s = sort %x {axis = 0, descending = true}
+      %c = cumulative %x {kind = sum, axis = 0}
+      %z = scatter %x, %i, %u {window_dims = [], inserted_dims = [0], index_map = [0],
+                               index_vector_dim = 1, combine = add}
+      %r = reduce %x {kind = sum, axes = [0]}
+      return %s, %c, %z, %r
+    })")
+                   .value());
+}
+
 // Products of halves by warpgroups: their maps are made for each launch, and held against what the
 // kernel was made for.
 TEST(GpuModel, WarpgroupsOfHopperMultiply) {

@@ -33,6 +33,11 @@ constexpr std::string_view kGather =
     "return %r }";
 constexpr std::string_view kSum =
     "graph @g(%x: f32[1000000]) { %y = cumulative %x {kind = sum, axis = 0} return %y }";
+constexpr std::string_view kSort = "graph @g(%x: f32[60000]) { %y = sort %x {axis = 0} return %y }";
+constexpr std::string_view kScatter =
+    "graph @g(%x: f32[50257, 768], %i: i64[1024, 1], %u: f32[1024, 768]) { %y = scatter %x, %i, %u "
+    "{window_dims = [1], inserted_dims = [0], index_map = [0], index_vector_dim = 1, "
+    "combine = add} return %y }";
 const Schedule kInOrder = {.own = GenericFields{}};
 
 constexpr BlockTilesFields kByWarps = {.rows = 64,
@@ -76,7 +81,19 @@ TEST(GpuCost, FormulasHaveANumber) {
                {.order = {0}, .threads = 1, .own = BlockChainFields{.warps = 2}}),
       terms_of(product, {.order = {0, 1}, .threads = 2, .own = kByGroups}),
       terms_of(kGather, {.order = {0, 1}, .threads = 2, .own = NestFields{}}),
-      terms_of(kSum, kInOrder)};
+      terms_of(kSum, kInOrder),
+      terms_of(kScatter, kInOrder),
+      terms_of(kScatter, {.own = BlockScatterFields{.warps = 8}}),
+      terms_of(kSum, {.own = BlockScanFields{.warps = 8, .points = 8, .parts = 32}}),
+      terms_of(kSort, {.own = BlockSortFields{.warps = 16, .pairs = 2}}),
+      terms_of(
+          "graph @g(%x: f32[8192, 1024]) { %y = reduce %x {kind = sum, axes = [0]} return %y }",
+          {.order = {0},
+           .threads = 1,
+           .own = BlockSumsFields{.warps = 8, .columns = 32, .splits = 8}}),
+      terms_of("graph @g(%x: f32[4096, 512]) { %t = transpose %x {permutation = [1, 0]} "
+               "%y = exp %t return %y }",
+               {.order = {0, 1}, .threads = 2, .own = BlockCopyFields{.warps = 8}})};
   const std::map<int64_t, std::vector<std::string>> known = {
       {1,
        {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
@@ -96,7 +113,20 @@ TEST(GpuCost, FormulasHaveANumber) {
         "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
         "6e-07 1.386e-05 4.505e-05 9.709e-07 3.625e-06",
         "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10", "6e-07 9.496e-06 0 9.709e-07 0",
-        "6e-07 4.592e-11 2e-08 2.279e-09 1.119e-09", "6e-07 1.794e-07 0.06 2.963e-06 1.164e-05"}}};
+        "6e-07 4.592e-11 2e-08 2.279e-09 1.119e-09", "6e-07 1.794e-07 0.06 2.963e-06 1.164e-05"}},
+      {4,
+       {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
+        "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
+        "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
+        "6e-07 1.386e-05 4.505e-05 9.709e-07 3.625e-06",
+        "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10", "6e-07 9.496e-06 0 9.709e-07 0",
+        "6e-07 4.592e-11 2e-08 2.279e-09 1.119e-09", "6e-07 1.794e-07 0.06 2.963e-06 1.164e-05",
+        "6e-07 4.851e-06 0.07872 0.0001155 0.0004629",
+        "6e-07 5.203e-06 3.027e-05 0.0001155 7.179e-05",
+        "6e-07 1.144e-06 3.92e-05 2.963e-06 2.219e-06",
+        "6e-07 1.174e-05 7.708e-05 1.778e-07 5.258e-05",
+        "6e-07 1.654e-06 9.08e-06 1.243e-05 6.113e-06",
+        "6e-07 2.445e-06 3.025e-06 6.214e-06 3.05e-06"}}};
   EXPECT_EQ(terms, known.rbegin()->second);
   EXPECT_EQ(kGpuFormulas, known.rbegin()->first);
   std::set<std::vector<std::string>> apart;
@@ -135,14 +165,11 @@ TEST(GpuCost, OpsWithAnOrderTakeTheTimeOfTheirLongestThread) {
   const double sum = latency(kSum);
   EXPECT_GE(sum, 1e6 * kGpuStep);
   EXPECT_LT(sum, 10e6 * kGpuStep);
-  const double sort = latency("graph @g(%x: f32[60000]) { %y = sort %x {axis = 0} return %y }");
+  const double sort = latency(kSort);
   EXPECT_GE(sort, 60000 * 16 * kGpuStep);  // passes
   EXPECT_LT(latency("graph @g(%x: f32[1000, 60]) { %y = sort %x {axis = 1} return %y }"),
             sort / 500);
-  EXPECT_GE(latency("graph @g(%x: f32[50257, 768], %i: i64[1024], %u: f32[1024, 768]) { "
-                    "%y = scatter %x, %i, %u {window_dims = [1], inserted_dims = [0], "
-                    "index_map = [0], index_vector_dim = 1, combine = add} return %y }"),
-            1024 * 768 * kGpuStep);
+  EXPECT_GE(latency(kScatter), 1024 * 768 * kGpuStep);
 }
 
 // Factors that were learned are of these. Four warps have a tile, two steps are in memory at a

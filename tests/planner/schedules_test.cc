@@ -273,6 +273,56 @@ TEST(PlannerSchedules, BlocksOfAGpuHaveLongRows) {
   EXPECT_EQ(short_rows.at(0).algorithm(), Algorithm::nest) << print(short_rows[0]);
 }
 
+// The only kernel of a graph on a GPU.
+Schedule one_on_gpu(std::string_view text) {
+  const std::vector<Schedule> all = on_gpu(text);
+  EXPECT_EQ(all.size(), 1U);
+  return all.at(0);
+}
+
+TEST(PlannerSchedules, BlocksOfAGpuShareOpsWithAnOrder) {
+  const Schedule scan = one_on_gpu(
+      "graph @g(%x: f32[1000000]) { %y = cumulative %x {kind = sum, axis = 0} return %y }");
+  ASSERT_EQ(scan.algorithm(), Algorithm::block_scan) << print(scan);
+  EXPECT_GT(scan.get<BlockScanFields>().parts, 1);
+  const Schedule rows = one_on_gpu(
+      "graph @g(%x: f32[4096, 4096]) { %y = cumulative %x {kind = sum, axis = 1} return %y }");
+  ASSERT_EQ(rows.algorithm(), Algorithm::block_scan) << print(rows);
+  const Schedule sort = one_on_gpu(
+      "graph @g(%x: f32[50257], %p: i32[50257]) { %y, %q = sort %x, %p "
+      "{axis = 0, descending = true} return %y, %q }");
+  EXPECT_EQ(sort.algorithm(), Algorithm::block_sort) << print(sort);
+  const Schedule scatter = one_on_gpu(
+      "graph @g(%x: f32[50257, 768], %i: i64[1024, 1], %u: f32[1024, 768]) { %y = scatter %x, %i, "
+      "%u {window_dims = [1], inserted_dims = [0], index_map = [0], index_vector_dim = 1, "
+      "combine = add} return %y }");
+  EXPECT_EQ(scatter.algorithm(), Algorithm::block_scatter) << print(scatter);
+}
+
+TEST(PlannerSchedules, BlocksOfAGpuShareFewSums) {
+  const Schedule all = one_on_gpu(
+      "graph @g(%x: f32[4096, 4096]) { %y = reduce %x {kind = sum, axes = [0, 1]} return %y }");
+  ASSERT_EQ(all.algorithm(), Algorithm::block_sums) << print(all);
+  EXPECT_GT(all.get<BlockSumsFields>().splits, 1);
+  const Schedule columns = one_on_gpu(
+      "graph @g(%x: f32[8192, 1024]) { %y = reduce %x {kind = sum, axes = [0]} return %y }");
+  ASSERT_EQ(columns.algorithm(), Algorithm::block_sums) << print(columns);
+  EXPECT_EQ(columns.get<BlockSumsFields>().columns, 32);
+  const Schedule vector = one_on_gpu(
+      "graph @g(%x: f32[1, 4096], %w: f32[4096, 4096]) { %y = dot %x, %w "
+      "{lhs_contract = [1], rhs_contract = [0]} return %y }");
+  ASSERT_EQ(vector.algorithm(), Algorithm::block_sums) << print(vector);
+  EXPECT_EQ(vector.get<BlockSumsFields>().columns, 32);
+}
+
+TEST(PlannerSchedules, BlocksOfAGpuTransposeInTheirMemory) {
+  const Schedule schedule = one_on_gpu(
+      "graph @g(%x: f32[4096, 4096]) { %t = transpose %x {permutation = [1, 0]} "
+      "%y = exp %t return %y }");
+  ASSERT_EQ(schedule.algorithm(), Algorithm::block_copy) << print(schedule);
+  EXPECT_EQ(schedule.order, (std::vector<int>{0, 1}));
+}
+
 TEST(PlannerSchedules, BlocksOfAGpuHaveTilesOfProducts) {
   const auto product = [](std::string_view dtype, const Heuristics& heuristics = {}) {
     const std::vector<Schedule> all =

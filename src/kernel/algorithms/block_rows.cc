@@ -32,7 +32,10 @@ class RowWalk {
   Result<BlockRow> run() && {
     for (ValueId output : graph_.outputs())
       HONE_TRY(visit(output, identity_index(static_cast<int>(parallel_))));
-    for (const auto& [parameter, reads] : reads_) keep(ValueId{parameter}, reads);
+    for (const auto& [parameter, reads] : reads_) {
+      keep(ValueId{parameter}, reads);
+      for (const Index& read : reads) row_.reads.push_back({ValueId{parameter}, read});
+    }
     return std::move(row_);
   }
 

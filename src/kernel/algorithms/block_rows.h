@@ -20,8 +20,14 @@ struct BlockRow {
     std::vector<IndexExpr> index;  // by the results' dims; the dim behind them is the point
     Dim points;
   };
+  // A place where results need a parameter.
+  struct Read {
+    ValueId parameter;
+    std::vector<IndexExpr> index;  // by the results' dims, then dims of reductions
+  };
   std::vector<Shared> shared;  // those that others need stand before them
   std::vector<Kept> kept;
+  std::vector<Read> reads;  // those of a parameter stand together
 };
 
 // Or why blocks cannot compute rows of the body. Only the schedule's `order` and `threads` count.

@@ -6,6 +6,7 @@
 
 #include "base/planted.h"
 #include "ir/ops/indexed_dims.h"
+#include "program/build/key_order.h"
 #include "program/build/point_builder.h"
 
 namespace hone {
@@ -58,10 +59,6 @@ class OrderedBuilder {
     std::optional<tile::BufferId> order;  // positions, if more than keys is asked for
   };
   void merge_runs(const Rows& rows, const IndexExpr& pass, Scalar width, Dim length);
-  Scalar comes_before(Scalar a, Scalar b);
-  Scalar comes_before(const std::vector<Scalar>& a, const std::vector<Scalar>& b);
-  Scalar equals(Scalar a, Scalar b);
-  Scalar is_nan(Scalar x) { return tiles_.compute(Opcode::is_nan, {x}); }
   Scalar inverse(Scalar x) { return tiles_.compute(Opcode::not_, {x}); }
   Scalar both(Scalar a, Scalar b) { return compute(Opcode::and_, a, b); }
   Scalar either(Scalar a, Scalar b) { return compute(Opcode::or_, a, b); }
@@ -163,32 +160,6 @@ void OrderedBuilder::scatter() {
   });
 }
 
-// NaN is above all numbers and equal to NaN. So the lower of two reals comes before the upper one
-// if it is a number, and the upper one is not at most it.
-tile::Scalar OrderedBuilder::comes_before(Scalar a, Scalar b) {
-  const bool descends = op().flag("descending");
-  const Scalar low = descends ? b : a, high = descends ? a : b;
-  if (!is_real(tiles_.dtype(a))) return points_.compare("lt", low, high);
-  return both(inverse(points_.compare("le", high, low)), inverse(is_nan(low)));
-}
-
-tile::Scalar OrderedBuilder::equals(Scalar a, Scalar b) {
-  const Scalar numbers = points_.compare("eq", a, b);
-  return is_real(tiles_.dtype(a)) ? either(numbers, both(is_nan(a), is_nan(b))) : numbers;
-}
-
-// Compares the keys of two elements, from the last key to the first: before in it, or equal in it
-// and before in the rest.
-tile::Scalar OrderedBuilder::comes_before(const std::vector<Scalar>& a,
-                                          const std::vector<Scalar>& b) {
-  std::optional<Scalar> before;
-  for (size_t k = a.size(); k-- > 0;) {
-    const Scalar here = comes_before(a[k], b[k]);
-    before = before ? either(here, both(equals(a[k], b[k]), *before)) : here;
-  }
-  return *before;
-}
-
 // Sorted runs are merged, two by two, into runs of twice the width: from one row to the other, and
 // back. Keys move along, so that they are read in order; the rest is read once, by its position.
 void OrderedBuilder::sort() {
@@ -272,8 +243,9 @@ void OrderedBuilder::merge_runs(const Rows& rows, const IndexExpr& pass, Scalar 
         const Scalar has_b = points_.compare("lt", b, least(next, end));
         const std::vector<Scalar> first = element(a), second = element(b);
         const auto mine = keys_of(first), theirs = keys_of(second);
-        const Scalar comes_first = HONE_PLANT(sort_stability, comes_before(theirs, mine),
-                                              inverse(comes_before(mine, theirs)));
+        KeyOrder order(tiles_, op().flag("descending"));
+        const Scalar comes_first = HONE_PLANT(sort_stability, order.comes_before(theirs, mine),
+                                              inverse(order.comes_before(mine, theirs)));
         const Scalar takes_b = both(has_b, either(inverse(has_a), comes_first));
         for (size_t k = 0; k < moved.size(); ++k)
           tiles_.store(moved[k], {mod(pass + 1, 2), i}, select(takes_b, second[k], first[k]));

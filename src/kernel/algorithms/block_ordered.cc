@@ -1,0 +1,271 @@
+#include "kernel/algorithms/block_ordered.h"
+
+#include <algorithm>
+
+#include "ir/op_def.h"
+#include "kernel/algorithms/domains.h"
+#include "kernel/algorithms/loops.h"
+#include "target/gpu.h"
+
+namespace hone {
+namespace {
+
+constexpr int64_t kMostOrdered = int64_t{1} << 30;  // whose positions a u32 holds, three times
+constexpr int64_t kPositionBytes = 4;
+constexpr int64_t kBetweenBuffers = 64;  // bytes at most, so that each is aligned
+
+NodeId ordered_node(const KernelBody& body) { return body.graph.producer(body.graph.outputs()[0]); }
+Type ordered_operand(const KernelBody& body, size_t i) {
+  return body.graph.type(body.graph.operands(ordered_node(body))[i]);
+}
+Op ordered_op(const KernelBody& body) { return body.graph.op(ordered_node(body)); }
+int64_t wide_bytes(DType dtype) { return is_real(dtype) ? std::max(bits(dtype), 32) / 8 : 8; }
+
+// The elements of a row, and rows.
+int64_t row_length(const KernelBody& body) {
+  return ordered_operand(body, 0).dim(static_cast<int>(ordered_op(body).integer("axis"))).value();
+}
+int64_t ordered_rows(const KernelBody& body) {
+  return ordered_operand(body, 0).static_elements() / row_length(body);
+}
+
+int64_t scan_bytes(const KernelBody& body, const ScanShape& shape) {
+  const int64_t numbers = shape.threads * (shape.pitch() + 2) + 2 + shape.threads / kWarpLanes;
+  return numbers * wide_bytes(ordered_operand(body, 0).dtype()) + kBetweenBuffers;
+}
+
+int64_t sort_bytes(const KernelBody& body, const SortShape& shape) {
+  int64_t bytes = kPositionBytes;
+  for (int64_t k = 0; k < ordered_op(body).integer("keys"); ++k)
+    bytes += (bits(ordered_operand(body, static_cast<size_t>(k)).dtype()) + 7) / 8;
+  return bytes * shape.piece();
+}
+
+int64_t scatter_bytes(const SortShape& shape) { return 2 * kPositionBytes * shape.piece(); }
+
+// ---- Legality -----------------------------------------------------------------------------------
+
+bool has_open_values(const Graph& graph) {
+  const auto is_open = [&](ValueId value) { return !graph.type(value).is_static(); };
+  return std::ranges::any_of(graph.inputs(), is_open) ||
+         std::ranges::any_of(graph.outputs(), is_open);
+}
+
+Status check_ordered_site(const ScheduleSite& site, Opcode opcode) {
+  if (!site.target.gpu) return unsupported("blocks of threads need a GPU");
+  const std::vector<NodeId>& nodes = site.facts.nodes;
+  if (nodes.size() != 1 || site.is_stage() || site.body.graph.opcode(nodes[0]) != opcode)
+    return unsupported("the kernel is not one {}", name(opcode));
+  if (!site.body.graph.donations().empty())
+    return unsupported("a result cannot lie in memory that other threads read");
+  if (has_sub_byte_output(site)) return unsupported("threads would share bytes of an output");
+  if (has_open_values(site.body.graph)) return unsupported("sizes are not numbers");
+  return {};
+}
+
+Status check_ordered_row(const ScheduleSite& site) {
+  if (ordered_operand(site.body, 0).static_elements() == 0)
+    return unsupported("rows have no elements");
+  if (const int64_t length = row_length(site.body); length > kMostOrdered)
+    return over_limit("a row has {} elements, more than {}", length, kMostOrdered);
+  return {};
+}
+
+Status check_scatter(const ScheduleSite& site) {
+  for (size_t i = 0; i < 3; ++i)
+    if (ordered_operand(site.body, i).static_elements() == 0)
+      return unsupported("nothing is scattered");
+  const ScatterPlaces places(site.body);
+  if (std::max(places.lookups, places.places) > kMostOrdered)
+    return over_limit("{} updates go to {} places, of {} at most", places.lookups, places.places,
+                      kMostOrdered);
+  for (const ScatterPlaces::Chosen& chosen : places.chosen)
+    if (!places.dims.window_size(chosen.dim, places.updates).is(1))
+      return unsupported("windows along dim {}, which is indexed, may overlap", chosen.dim);
+  return {};
+}
+
+Status check_ordered_field(std::string_view what, int number, const std::vector<int>& numbers) {
+  if (std::ranges::find(numbers, number) != numbers.end()) return {};
+  return bad_input("{} is {}, not one of {} to {}", what, number, numbers.front(), numbers.back());
+}
+
+// The least block is legal for any row.
+Status check_ordered_block(int64_t elements, int64_t least, int64_t length) {
+  if (elements <= least || elements < 2 * length) return {};
+  return bad_input("a block has {} elements at a time, but a row {}", elements, length);
+}
+
+std::vector<int> ordered_warps(const ScheduleSite&) { return {1, 2, 4, 8, 16, 32}; }
+std::vector<int> scan_points(const ScheduleSite&) { return {1, 2, 4, 8, 16}; }
+std::vector<int> scan_parts(const ScheduleSite&) { return {1, 2, 4, 8, 16, 32, 64, 128}; }
+std::vector<int> sort_pairs(const ScheduleSite&) { return {1, 2, 4, 8}; }
+
+const NumberDecision kScanWarps("warps", own_field<BlockScanFields, &BlockScanFields::warps>(),
+                                ordered_warps);
+const NumberDecision kScanPoints("points", own_field<BlockScanFields, &BlockScanFields::points>(),
+                                 scan_points);
+const NumberDecision kScanParts("parts", own_field<BlockScanFields, &BlockScanFields::parts>(),
+                                scan_parts);
+const NumberDecision kSortWarps("warps", own_field<BlockSortFields, &BlockSortFields::warps>(),
+                                ordered_warps);
+const NumberDecision kSortPairs("pairs", own_field<BlockSortFields, &BlockSortFields::pairs>(),
+                                sort_pairs);
+const NumberDecision kScatterWarps("warps",
+                                   own_field<BlockScatterFields, &BlockScatterFields::warps>(),
+                                   ordered_warps);
+const NumberDecision kScatterPairs("pairs",
+                                   own_field<BlockScatterFields, &BlockScatterFields::pairs>(),
+                                   sort_pairs);
+
+template <class Fields>
+Status check_sorted(const ScheduleSite& site, const SortShape& shape, const Fields& own) {
+  HONE_TRY(check_ordered_field("warps", own.warps, ordered_warps(site)));
+  HONE_TRY(check_ordered_field("pairs", own.pairs, sort_pairs(site)));
+  return check_ordered_block(shape.piece(), 2 * kWarpLanes, shape.length);
+}
+
+template <class Fields>
+class BlockOrdered : public AlgorithmDef {
+ public:
+  Status check(const ScheduleSite& site, const Schedule& schedule) const override {
+    HONE_TRY(check_body(site));
+    if (schedule != Schedule{.own = schedule.own})
+      return bad_input("an ordered op has no loops that a schedule orders or divides");
+    HONE_TRY(check_fields(site, schedule.get<Fields>()));
+    const int64_t bytes = ordered_shape(site.body, schedule).bytes;
+    if (bytes <= site.target.gpu->block_shared_bytes) return {};
+    return over_limit("a block would have {} bytes of memory, more than {}", bytes,
+                      site.target.gpu->block_shared_bytes);
+  }
+  bool takes(const ScheduleSite& site) const override { return check_body(site).ok(); }
+  Schedule simplest(const ScheduleSite&) const override { return {.own = Fields()}; }
+  bool is_for_gpu() const override { return true; }
+
+ protected:
+  virtual Status check_body(const ScheduleSite& site) const = 0;
+  virtual Status check_fields(const ScheduleSite& site, const Fields& own) const = 0;
+};
+
+class BlockScan : public BlockOrdered<BlockScanFields> {
+ public:
+  std::vector<const Decision*> decisions() const override {
+    return {&kScanWarps, &kScanPoints, &kScanParts};
+  }
+
+ protected:
+  Status check_body(const ScheduleSite& site) const override {
+    HONE_TRY(check_ordered_site(site, Opcode::cumulative));
+    return check_ordered_row(site);
+  }
+  // Fewer parts than asked for are the same as with another number.
+  Status check_fields(const ScheduleSite& site, const BlockScanFields& own) const override {
+    HONE_TRY(check_ordered_field("warps", own.warps, ordered_warps(site)));
+    HONE_TRY(check_ordered_field("points", own.points, scan_points(site)));
+    HONE_TRY(check_ordered_field("parts", own.parts, scan_parts(site)));
+    const int64_t length = row_length(site.body);
+    const ScanShape shape = scan_shape(length, own);
+    HONE_TRY(check_ordered_block(shape.step(), kWarpLanes, length));
+    if (2 * shape.parts > own.parts) return {};
+    return bad_input("a row has {} parts, too few for {}: each has a step of {} elements at least",
+                     shape.parts, own.parts, shape.step());
+  }
+};
+
+class BlockSort : public BlockOrdered<BlockSortFields> {
+ public:
+  std::vector<const Decision*> decisions() const override { return {&kSortWarps, &kSortPairs}; }
+
+ protected:
+  Status check_body(const ScheduleSite& site) const override {
+    HONE_TRY(check_ordered_site(site, Opcode::sort));
+    return check_ordered_row(site);
+  }
+  Status check_fields(const ScheduleSite& site, const BlockSortFields& own) const override {
+    return check_sorted(site, sort_shape(row_length(site.body), own.warps, own.pairs), own);
+  }
+};
+
+class BlockScatter : public BlockOrdered<BlockScatterFields> {
+ public:
+  std::vector<const Decision*> decisions() const override {
+    return {&kScatterWarps, &kScatterPairs};
+  }
+
+ protected:
+  Status check_body(const ScheduleSite& site) const override {
+    HONE_TRY(check_ordered_site(site, Opcode::scatter));
+    return check_scatter(site);
+  }
+  Status check_fields(const ScheduleSite& site, const BlockScatterFields& own) const override {
+    const int64_t lookups = ScatterPlaces(site.body).lookups;
+    return check_sorted(site, sort_shape(lookups, own.warps, own.pairs), own);
+  }
+};
+
+int64_t rounded_up(int64_t all, int64_t each) { return (all + each - 1) / each; }
+
+}  // namespace
+
+ScanShape scan_shape(int64_t length, const BlockScanFields& own) {
+  ScanShape shape{.threads = own.warps * kWarpLanes, .points = own.points};
+  const int64_t steps = rounded_up(length, shape.step());
+  shape.steps = rounded_up(steps, own.parts);
+  shape.parts = rounded_up(steps, shape.steps);
+  return shape;
+}
+
+ScatterPlaces::ScatterPlaces(const KernelBody& body)
+    : x(ordered_operand(body, 0)),
+      indices(ordered_operand(body, 1)),
+      updates(ordered_operand(body, 2)),
+      op(ordered_op(body)),
+      dims(op, op.ints("window_dims"), op.ints("inserted_dims"), x, indices) {
+  for (size_t k = 0; k < dims.index_map.size(); ++k)
+    chosen.push_back(
+        {.dim = static_cast<int>(dims.index_map[k]), .component = static_cast<int>(k)});
+  for (size_t i = 0; i < dims.operand_batch_dims.size(); ++i)
+    chosen.push_back(
+        {.dim = static_cast<int>(dims.operand_batch_dims[i]), .batch = dims.batch_ordinals[i]});
+  for (Chosen& each : chosen) {
+    each.size = x.dim(each.dim).value();
+    each.stride = places;
+    places *= each.size;
+  }
+  for (int dim : dims.batch_dims) lookups *= updates.dim(dim).value();
+}
+
+bool is_ordered_by_blocks(const Schedule& schedule) {
+  return schedule.if_is<BlockScanFields>() != nullptr ||
+         schedule.if_is<BlockSortFields>() != nullptr ||
+         schedule.if_is<BlockScatterFields>() != nullptr;
+}
+
+OrderedShape ordered_shape(const KernelBody& body, const Schedule& schedule) {
+  if (const auto* own = schedule.if_is<BlockScanFields>()) {
+    const ScanShape shape = scan_shape(row_length(body), *own);
+    return {ordered_rows(body) * shape.parts, shape.threads, scan_bytes(body, shape)};
+  }
+  if (const auto* own = schedule.if_is<BlockSortFields>()) {
+    const SortShape shape = sort_shape(row_length(body), own->warps, own->pairs);
+    return {ordered_rows(body) * shape.pieces(), shape.threads, sort_bytes(body, shape)};
+  }
+  const auto& own = schedule.get<BlockScatterFields>();
+  const SortShape shape = sort_shape(ScatterPlaces(body).lookups, own.warps, own.pairs);
+  return {shape.pieces(), shape.threads, scatter_bytes(shape)};
+}
+
+const AlgorithmDef& algorithm_block_scan() {
+  static const BlockScan def;
+  return def;
+}
+const AlgorithmDef& algorithm_block_sort() {
+  static const BlockSort def;
+  return def;
+}
+const AlgorithmDef& algorithm_block_scatter() {
+  static const BlockScatter def;
+  return def;
+}
+
+}  // namespace hone

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ir/ops/indexed_dims.h"
+#include "kernel/kernel_body.h"
+
+// How blocks of a GPU's threads share the work of one ordered op. The schedule is legal.
+
+namespace hone {
+
+// A row of a cumulative op. A block has a part of it, in steps of `threads * points` elements.
+struct ScanShape {
+  int64_t threads = 0, points = 1;
+  int64_t steps = 1;  // of a part
+  int64_t parts = 1;  // of a row, none of them empty
+  int64_t step() const { return threads * points; }
+  int64_t part() const { return step() * steps; }
+  // Between the elements of two threads in memory of the block: odd, so that these meet other
+  // banks.
+  int64_t pitch() const { return points + (points + 1) % 2; }
+};
+ScanShape scan_shape(int64_t length, const BlockScanFields& own);
+
+// A row that is sorted: by pieces of 2 * `threads * pairs` elements.
+struct SortShape {
+  int64_t length = 0;
+  int64_t threads = 0, pairs = 1;
+  int64_t piece() const { return 2 * threads * pairs; }
+  int64_t pieces() const { return (length + piece() - 1) / piece(); }
+};
+inline SortShape sort_shape(int64_t length, int warps, int pairs) {
+  return {length, int64_t{warps} * 32, pairs};
+}
+
+// The dims of the operand that a lookup of a scatter decides, and where it does.
+struct ScatterPlaces {
+  explicit ScatterPlaces(const KernelBody& body);
+
+  Type x, indices, updates;
+  Op op;
+  IndexedDims dims;
+  struct Chosen {
+    int dim = 0;                   // of the operand
+    int component = -1;            // of the index; -1: a batch dim
+    int batch = -1;                // the place of its partner among the dims of lookups
+    int64_t size = 0, stride = 0;  // a place is the sum of index * stride
+  };
+  std::vector<Chosen> chosen;
+  int64_t places = 1;
+  int64_t lookups = 1;
+};
+
+// The blocks of the launch that has blocks, for prices that are learned.
+struct OrderedShape {
+  int64_t blocks = 0, threads = 0, bytes = 0;  // bytes of memory of a block
+};
+bool is_ordered_by_blocks(const Schedule& schedule);  // else it has no such blocks
+OrderedShape ordered_shape(const KernelBody& body, const Schedule& schedule);
+
+}  // namespace hone
