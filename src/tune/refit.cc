@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernel/algorithms/algorithm.h"
 #include "learn/least_squares.h"
 
 namespace hone {
@@ -16,9 +17,10 @@ constexpr double kSame = 1e-4;  // deviations of a feature that says nothing
 Refit::Refit(const std::shared_ptr<const KernelFacts>& facts, const Target& target, int64_t threads)
     : analytic_(facts, target, {}, threads) {}
 
+// Blocks of a GPU have none of these features, so all of them are alike.
 Features Refit::features_of(const Schedule& schedule) {
   Features features;
-  analytic_.describe(schedule, features);
+  if (!def_of(schedule.algorithm()).is_for_gpu()) analytic_.describe(schedule, features);
   return features;
 }
 
