@@ -96,34 +96,58 @@ Status check_ordered_block(int64_t elements, int64_t least, int64_t length) {
   return bad_input("a block has {} elements at a time, but a row {}", elements, length);
 }
 
-std::vector<int> ordered_warps(const ScheduleSite&) { return {1, 2, 4, 8, 16, 32}; }
-std::vector<int> scan_points(const ScheduleSite&) { return {1, 2, 4, 8, 16}; }
-std::vector<int> scan_parts(const ScheduleSite&) { return {1, 2, 4, 8, 16, 32, 64, 128}; }
-std::vector<int> sort_pairs(const ScheduleSite&) { return {1, 2, 4, 8}; }
+Status check_piece(const SortShape& shape) {
+  return check_ordered_block(shape.piece(), 2 * kWarpLanes, shape.length);
+}
+
+// Those with which a block of as many `unit`s is not too large by itself.
+std::vector<int> fitting(std::vector<int> numbers, int64_t unit, int64_t length) {
+  std::erase_if(numbers, [&](int n) { return n > 1 && n * unit >= 2 * length; });
+  return numbers;
+}
+std::vector<int> fitting_scan(const ScheduleSite& site, std::vector<int> numbers) {
+  return fitting(std::move(numbers), kWarpLanes, row_length(site.body));
+}
+std::vector<int> fitting_sort(const ScheduleSite& site, std::vector<int> numbers) {
+  return fitting(std::move(numbers), 2 * kWarpLanes, row_length(site.body));
+}
+std::vector<int> fitting_scatter(const ScheduleSite& site, std::vector<int> numbers) {
+  return fitting(std::move(numbers), 2 * kWarpLanes, ScatterPlaces(site.body).lookups);
+}
+
+constexpr auto kWarpCounts = {1, 2, 4, 8, 16, 32};
+std::vector<int> scan_warps(const ScheduleSite& site) { return fitting_scan(site, kWarpCounts); }
+std::vector<int> scan_points(const ScheduleSite& site) {
+  return fitting_scan(site, {1, 2, 4, 8, 16});
+}
+std::vector<int> scan_parts(const ScheduleSite& site) {
+  return fitting_scan(site, {1, 2, 4, 8, 16, 32, 64, 128});
+}
+std::vector<int> sort_warps(const ScheduleSite& site) { return fitting_sort(site, kWarpCounts); }
+std::vector<int> sort_pairs(const ScheduleSite& site) { return fitting_sort(site, {1, 2, 4, 8}); }
+std::vector<int> scatter_warps(const ScheduleSite& site) {
+  return fitting_scatter(site, kWarpCounts);
+}
+std::vector<int> scatter_pairs(const ScheduleSite& site) {
+  return fitting_scatter(site, {1, 2, 4, 8});
+}
 
 const NumberDecision kScanWarps("warps", own_field<BlockScanFields, &BlockScanFields::warps>(),
-                                ordered_warps);
+                                scan_warps);
 const NumberDecision kScanPoints("points", own_field<BlockScanFields, &BlockScanFields::points>(),
                                  scan_points);
 const NumberDecision kScanParts("parts", own_field<BlockScanFields, &BlockScanFields::parts>(),
                                 scan_parts);
 const NumberDecision kSortWarps("warps", own_field<BlockSortFields, &BlockSortFields::warps>(),
-                                ordered_warps);
+                                sort_warps);
 const NumberDecision kSortPairs("pairs", own_field<BlockSortFields, &BlockSortFields::pairs>(),
                                 sort_pairs);
 const NumberDecision kScatterWarps("warps",
                                    own_field<BlockScatterFields, &BlockScatterFields::warps>(),
-                                   ordered_warps);
+                                   scatter_warps);
 const NumberDecision kScatterPairs("pairs",
                                    own_field<BlockScatterFields, &BlockScatterFields::pairs>(),
-                                   sort_pairs);
-
-template <class Fields>
-Status check_sorted(const ScheduleSite& site, const SortShape& shape, const Fields& own) {
-  HONE_TRY(check_ordered_field("warps", own.warps, ordered_warps(site)));
-  HONE_TRY(check_ordered_field("pairs", own.pairs, sort_pairs(site)));
-  return check_ordered_block(shape.piece(), 2 * kWarpLanes, shape.length);
-}
+                                   scatter_pairs);
 
 template <class Fields>
 class BlockOrdered : public AlgorithmDef {
@@ -160,7 +184,7 @@ class BlockScan : public BlockOrdered<BlockScanFields> {
   }
   // Fewer parts than asked for are the same as with another number.
   Status check_fields(const ScheduleSite& site, const BlockScanFields& own) const override {
-    HONE_TRY(check_ordered_field("warps", own.warps, ordered_warps(site)));
+    HONE_TRY(check_ordered_field("warps", own.warps, scan_warps(site)));
     HONE_TRY(check_ordered_field("points", own.points, scan_points(site)));
     HONE_TRY(check_ordered_field("parts", own.parts, scan_parts(site)));
     const int64_t length = row_length(site.body);
@@ -182,7 +206,9 @@ class BlockSort : public BlockOrdered<BlockSortFields> {
     return check_ordered_row(site);
   }
   Status check_fields(const ScheduleSite& site, const BlockSortFields& own) const override {
-    return check_sorted(site, sort_shape(row_length(site.body), own.warps, own.pairs), own);
+    HONE_TRY(check_ordered_field("warps", own.warps, sort_warps(site)));
+    HONE_TRY(check_ordered_field("pairs", own.pairs, sort_pairs(site)));
+    return check_piece(sort_shape(row_length(site.body), own.warps, own.pairs));
   }
 };
 
@@ -198,8 +224,9 @@ class BlockScatter : public BlockOrdered<BlockScatterFields> {
     return check_scatter(site);
   }
   Status check_fields(const ScheduleSite& site, const BlockScatterFields& own) const override {
-    const int64_t lookups = ScatterPlaces(site.body).lookups;
-    return check_sorted(site, sort_shape(lookups, own.warps, own.pairs), own);
+    HONE_TRY(check_ordered_field("warps", own.warps, scatter_warps(site)));
+    HONE_TRY(check_ordered_field("pairs", own.pairs, scatter_pairs(site)));
+    return check_piece(sort_shape(ScatterPlaces(site.body).lookups, own.warps, own.pairs));
   }
 };
 
