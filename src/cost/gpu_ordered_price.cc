@@ -63,9 +63,18 @@ class Trip {
   double bytes_of_access(tile::BufferId buffer, const std::vector<IndexExpr>& index) const {
     if (is_by_blocks_ && !is_passed(program_.buffers[buffer].role)) return 0;
     const double element = bits(program_.buffers[buffer].type.dtype()) / 8.0;
-    const bool are_neighbours =
-        lane_ >= 0 && !index.empty() && index.back().coefficient(lane_) == 1;
+    const bool are_neighbours = lane_ >= 0 && !index.empty() && moves_by_one(index);
     return are_neighbours ? element : std::max(element, kGpuSector);
+  }
+
+  // From the first thread to the next one.
+  bool moves_by_one(const std::vector<IndexExpr>& index) const {
+    std::vector<int64_t> point(program_.indices.size(), 0), next = point;
+    next[static_cast<size_t>(lane_)] = 1;
+    const auto step = [&](const IndexExpr& expr) { return expr.at(next) - expr.at(point); };
+    return std::abs(step(index.back())) == 1 &&
+           std::all_of(index.begin(), index.end() - 1,
+                       [&](const IndexExpr& expr) { return step(expr) == 0; });
   }
 
   const TileProgram& program_;

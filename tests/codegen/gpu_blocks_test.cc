@@ -281,6 +281,8 @@ TEST(GpuBlocks, SharedWorkHasCode) {
   const std::pair<std::string, Schedule> cases[] = {
       {"graph @g(%x: f32[2, 500]) { %y = cumulative %x {kind = sum, axis = 1} return %y }",
        {.own = BlockScanFields{.warps = 2, .points = 2, .parts = 2}}},
+      {"graph @g(%x: bf16[100, 40]) { %y = cumulative %x {kind = max, axis = 0} return %y }",
+       {.own = BlockScanFields{.warps = 4, .points = 2, .parts = 2}}},
       {"graph @g(%x: bf16[300], %p: i64[300]) { %y, %q = sort %x, %p {axis = 0} return %y, %q }",
        {.own = BlockSortFields{.warps = 2, .pairs = 1}}},
       {"graph @g(%x: f32[50, 3], %i: i32[300, 1], %u: f32[300, 3]) { %y = scatter %x, %i, %u "
@@ -291,6 +293,11 @@ TEST(GpuBlocks, SharedWorkHasCode) {
        {.order = {0},
         .threads = 1,
         .own = BlockSumsFields{.warps = 4, .columns = 32, .splits = 4}}},
+      {"graph @g(%x: f32[5, 300], %w: f32[300, 70]) { %y = dot %x, %w {lhs_contract = [1], "
+       "rhs_contract = [0]} return %y }",
+       {.order = {0, 1},
+        .threads = 2,
+        .own = BlockSumsFields{.warps = 4, .columns = 32, .splits = 2}}},
       {"graph @g(%x: f32[50, 70]) { %t = transpose %x {permutation = [1, 0]} %y = exp %t "
        "return %y }",
        {.order = {0, 1}, .threads = 2, .own = BlockCopyFields{.warps = 8}}}};

@@ -57,7 +57,10 @@ Case random_scan(Rng& rng) {
   constexpr DType kTypes[] = {DType::f32, DType::f64, DType::bf16, DType::i32, DType::u8};
   const DType dtype = rng.pick(kTypes);
   const int rank = static_cast<int>(rng.between(1, 3)), axis = static_cast<int>(rng.below(rank));
-  const Type type = Type::get(dtype, random_dims(rng, axis, rank, 400));
+  Dims dims = random_dims(rng, axis, rank, 400);
+  // Rows side by side.
+  if (axis + 1 < rank && rng.chance(0.5)) dims.back() = rng.between(16, 40);
+  const Type type = Type::get(dtype, dims);
   const std::vector<std::string_view> kinds = {"sum", "product", "max", "min"};
   Graph graph = parsed(
       fmt::format("graph @g(%x: {}) {{ %y = cumulative %x {{kind = {}, axis = {}, exclusive = {}, "
@@ -285,6 +288,9 @@ void expect_all_barriers_matter(const std::string& graph, const Schedule& schedu
 
 TEST(BlockScan, EachBarrierThatIsMissingIsFound) {
   expect_all_barriers_matter(kScan, {.own = kParts}, 1 + 1 + 1 + 6 + 1);
+  expect_all_barriers_matter(
+      "graph @g(%x: f32[100, 40]) { %y = cumulative %x {kind = sum, axis = 0} return %y }",
+      {.own = BlockScanFields{.warps = 4, .points = 2, .parts = 2}}, 1 + 1 + 2 + 1);
 }
 TEST(BlockSort, EachBarrierThatIsMissingIsFound) {
   expect_all_barriers_matter(kSort, {.own = kPieces}, 2);

@@ -29,8 +29,17 @@ int64_t ordered_rows(const KernelBody& body) {
   return ordered_operand(body, 0).static_elements() / row_length(body);
 }
 
+// The last dim, if rows go across it and a warp has enough to do there; else -1.
+int column_dim_of(const KernelBody& body) {
+  const Type type = ordered_operand(body, 0);
+  const int last = type.rank() - 1;
+  const bool is_wide = last >= 0 && type.dim(last).value() >= kWarpLanes / 2;
+  return is_wide && ordered_op(body).integer("axis") != last ? last : -1;
+}
+
 int64_t scan_bytes(const KernelBody& body, const ScanShape& shape) {
-  const int64_t numbers = shape.threads * (shape.pitch() + 2) + 2 + shape.threads / kWarpLanes;
+  const int64_t numbers = shape.slots() * shape.columns * (shape.pitch() + 2) + 2 * shape.columns +
+                          shape.threads / kWarpLanes;
   return numbers * wide_bytes(ordered_operand(body, 0).dtype()) + kBetweenBuffers;
 }
 
@@ -100,13 +109,14 @@ Status check_piece(const SortShape& shape) {
   return check_ordered_block(shape.piece(), 2 * kWarpLanes, shape.length);
 }
 
-// Those with which a block of as many `unit`s is not too large by itself.
+// The numbers with which a block of as many `unit`s is not too large by itself.
 std::vector<int> fitting(std::vector<int> numbers, int64_t unit, int64_t length) {
   std::erase_if(numbers, [&](int n) { return n > 1 && n * unit >= 2 * length; });
   return numbers;
 }
 std::vector<int> fitting_scan(const ScheduleSite& site, std::vector<int> numbers) {
-  return fitting(std::move(numbers), kWarpLanes, row_length(site.body));
+  const int64_t unit = column_dim_of(site.body) < 0 ? kWarpLanes : 1;
+  return fitting(std::move(numbers), unit, row_length(site.body));
 }
 std::vector<int> fitting_sort(const ScheduleSite& site, std::vector<int> numbers) {
   return fitting(std::move(numbers), 2 * kWarpLanes, row_length(site.body));
@@ -188,8 +198,8 @@ class BlockScan : public BlockOrdered<BlockScanFields> {
     HONE_TRY(check_ordered_field("points", own.points, scan_points(site)));
     HONE_TRY(check_ordered_field("parts", own.parts, scan_parts(site)));
     const int64_t length = row_length(site.body);
-    const ScanShape shape = scan_shape(length, own);
-    HONE_TRY(check_ordered_block(shape.step(), kWarpLanes, length));
+    const ScanShape shape = scan_shape(site.body, own);
+    HONE_TRY(check_ordered_block(shape.step(), kWarpLanes / shape.columns, length));
     if (2 * shape.parts > own.parts) return {};
     return bad_input("a row has {} parts, too few for {}: each has a step of {} elements at least",
                      shape.parts, own.parts, shape.step());
@@ -234,9 +244,11 @@ int64_t rounded_up(int64_t all, int64_t each) { return (all + each - 1) / each; 
 
 }  // namespace
 
-ScanShape scan_shape(int64_t length, const BlockScanFields& own) {
+ScanShape scan_shape(const KernelBody& body, const BlockScanFields& own) {
   ScanShape shape{.threads = own.warps * kWarpLanes, .points = own.points};
-  const int64_t steps = rounded_up(length, shape.step());
+  shape.column_dim = column_dim_of(body);
+  if (shape.column_dim >= 0) shape.columns = kWarpLanes;
+  const int64_t steps = rounded_up(row_length(body), shape.step());
   shape.steps = rounded_up(steps, own.parts);
   shape.parts = rounded_up(steps, shape.steps);
   return shape;
@@ -270,8 +282,9 @@ bool is_ordered_by_blocks(const Schedule& schedule) {
 
 OrderedShape ordered_shape(const KernelBody& body, const Schedule& schedule) {
   if (const auto* own = schedule.if_is<BlockScanFields>()) {
-    const ScanShape shape = scan_shape(row_length(body), *own);
-    return {ordered_rows(body) * shape.parts, shape.threads, scan_bytes(body, shape)};
+    const ScanShape shape = scan_shape(body, *own);
+    return {rounded_up(ordered_rows(body), shape.columns) * shape.parts, shape.threads,
+            scan_bytes(body, shape)};
   }
   if (const auto* own = schedule.if_is<BlockSortFields>()) {
     const SortShape shape = sort_shape(row_length(body), own->warps, own->pairs);

@@ -9,18 +9,23 @@
 
 namespace hone {
 
-// A row of a cumulative op. A block has a part of it, in steps of `threads * points` elements.
+// Rows of a cumulative op. A block has a part of a row, in steps of `step` elements. A slot is a
+// thread, which has neighbours in a step. If rows go across memory, a block has 32 of them side by
+// side, and a slot is a warp.
 struct ScanShape {
   int64_t threads = 0, points = 1;
-  int64_t steps = 1;  // of a part
-  int64_t parts = 1;  // of a row, none of them empty
-  int64_t step() const { return threads * points; }
+  int64_t columns = 1;  // rows of a block
+  int column_dim = -1;  // along which they are neighbours; -1: a block has one row
+  int64_t steps = 1;    // of a part
+  int64_t parts = 1;    // of a row, none of them empty
+  int64_t slots() const { return threads / columns; }
+  int64_t step() const { return slots() * points; }
   int64_t part() const { return step() * steps; }
-  // Between the elements of two threads in memory of the block: odd, so that these meet other
+  // Between the elements of two slots in memory of the block: odd, so that threads meet other
   // banks.
-  int64_t pitch() const { return points + (points + 1) % 2; }
+  int64_t pitch() const { return columns > 1 ? points : points + (points + 1) % 2; }
 };
-ScanShape scan_shape(int64_t length, const BlockScanFields& own);
+ScanShape scan_shape(const KernelBody& body, const BlockScanFields& own);
 
 // A row that is sorted: by pieces of 2 * `threads * pairs` elements.
 struct SortShape {
