@@ -11,6 +11,7 @@
 
 #include "ir/op_facts.h"
 #include "kernel/algorithms/block_rows.h"
+#include "kernel/algorithms/block_sums.h"
 #include "kernel/algorithms/block_tiles.h"
 #include "kernel/algorithms/gemm.h"
 #include "kernel/algorithms/loops.h"
@@ -152,7 +153,9 @@ class Chooser {
 
   // With as many blocks for a sum as keep all processors of the chip busy.
   void consider_sums(Schedule next, int columns) {
-    double blocks = 1.0 / columns;
+    next.own = BlockSumsFields{.columns = columns};
+    const int64_t rows = sums_shape(body_, *summed_node(body_, space_), next).rows;
+    double blocks = 1.0 / static_cast<double>(columns * rows);
     for (int dim = 0; dim < space_.parallel; ++dim) blocks *= static_cast<double>(extent(dim));
     const auto enough = 2 * static_cast<double>(target_.cores);
     for (int warps : {2, 8, 32})

@@ -313,6 +313,11 @@ TEST(PlannerSchedules, BlocksOfAGpuShareFewSums) {
       "{lhs_contract = [1], rhs_contract = [0]} return %y }");
   ASSERT_EQ(vector.algorithm(), Algorithm::block_sums) << print(vector);
   EXPECT_EQ(vector.get<BlockSumsFields>().columns, 32);
+  const Schedule rows = one_on_gpu(
+      "graph @g(%x: f32[4, 4096], %w: f32[4096, 4096]) { %y = dot %x, %w "
+      "{lhs_contract = [1], rhs_contract = [0]} return %y }");
+  ASSERT_EQ(rows.algorithm(), Algorithm::block_sums) << print(rows);
+  EXPECT_GT(rows.get<BlockSumsFields>().splits, 1);
 }
 
 TEST(PlannerSchedules, BlocksOfAGpuTransposeInTheirMemory) {
