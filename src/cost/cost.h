@@ -45,6 +45,9 @@ class PricedKernel {
   virtual bool is_surely_cheaper(const Schedule& /*other*/, const Schedule& /*usual*/) {
     return false;
   }
+  // With a baseline: false if is_surely_cheaper() is true of no schedule, as of a kernel that a
+  // learned price does not know. So the planner does not search for one.
+  virtual bool has_choices() const { return true; }
   // The cost of a launch by each voice of the price.
   virtual Votes votes(const Schedule& schedule) { return {.seconds = {seconds(schedule)}}; }
 

@@ -56,6 +56,7 @@ class LearnedCost::Kernel : public PricedKernel {
   }
   std::string_view source(const Schedule& /*schedule*/) override { return "learned"; }
   std::optional<int64_t> worth_measuring() const override { return worth_measuring_; }
+  bool has_choices() const override { return model_->lead < kNoLead; }
   bool is_surely_cheaper(const Schedule& other, const Schedule& usual) override {
     const double lead = is_measured_ && model_->lead < kNoLead
                             ? std::min(kLeadOfMeasured, model_->lead)
@@ -124,6 +125,7 @@ class LearnedCost::Kernel : public PricedKernel {
 class LearnedCost::Unknown : public PricedKernel {
  public:
   explicit Unknown(std::unique_ptr<AnalyticKernel> analytic) : analytic_(std::move(analytic)) {}
+  bool has_choices() const override { return false; }
   void price(std::span<const Schedule> schedules, double limit,
              std::span<double> seconds) override {
     analytic_->price(schedules, limit, seconds);

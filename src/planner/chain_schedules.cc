@@ -94,14 +94,14 @@ std::vector<int64_t> usual_pooled_rows(int64_t extent) {
 
 class ChainChooser {
  public:
-  ChainChooser(const std::shared_ptr<const KernelFacts>& facts, const Schedule& simplest,
+  ChainChooser(const KernelFacts& facts, const Schedule& simplest, PricedKernel& price,
                ScheduleChooser& chooser)
-      : body_(facts->body),
+      : facts_(facts),
         results_(body_.graph.type(body_.graph.outputs()[0])),
         rows_(has_rows(body_, simplest)),
         chooser_(chooser),
         on_(chooser.heuristics()),
-        price_(chooser.cost().kernel(facts, chooser.threads())),
+        price_(price),
         start_(usual_chain(simplest, body_.graph, rows_, chooser)) {}
 
   Result<std::optional<PricedSchedule>> run() {
@@ -117,7 +117,6 @@ class ChainChooser {
     }
     return std::move(best_);
   }
-  double seconds(const Schedule& chain) { return price_->seconds(chain); }
 
  private:
   Status try_blocks() {
@@ -172,37 +171,38 @@ class ChainChooser {
       const PricedSchedule* best_of_stage = HONE_TRY(chooser_.choose(stage.body));
       own.stages.push_back(best_of_stage->schedule);
     }
-    if (!check_schedule(body_, chain, chooser_.target()).ok()) return std::optional<double>();
-    const double seconds = price_->seconds(chain);
+    if (!check_schedule(body_, facts_, chain, chooser_.target()).ok())
+      return std::optional<double>();
+    const double seconds = price_.seconds(chain);
     if (!best_ || seconds < best_->seconds) best_ = {std::move(chain), seconds};
     return std::optional(seconds);
   }
 
-  const KernelBody& body_;
+  const KernelFacts& facts_;
+  const KernelBody& body_ = facts_.body;
   const Type results_;
   const std::vector<bool> rows_;
   ScheduleChooser& chooser_;
   const Heuristics& on_;
-  const std::unique_ptr<PricedKernel> price_;
+  PricedKernel& price_;
   Schedule start_;
   std::optional<PricedSchedule> best_;
 };
 
 // The cheapest chain by blocks of a GPU's threads, with more and more points of one dim. None: no
 // block has memory for it.
-std::optional<PricedSchedule> cheapest_block_chain(const std::shared_ptr<const KernelFacts>& facts,
+std::optional<PricedSchedule> cheapest_block_chain(const KernelFacts& facts, PricedKernel& price,
                                                    const ScheduleChooser& chooser) {
-  const Result<Schedule> simplest = simplest_block_chain(facts->body);
+  const Result<Schedule> simplest = simplest_block_chain(facts.body);
   if (!simplest.ok()) return std::nullopt;
-  const std::unique_ptr<PricedKernel> price = chooser.cost().kernel(facts, chooser.threads());
   std::optional<PricedSchedule> best;
   const auto consider = [&](const Schedule& schedule) {
-    const double seconds = price->seconds(schedule);
+    const double seconds = price.seconds(schedule);
     if (best && seconds >= best->seconds) return;
-    if (check_schedule(facts->body, *facts, schedule, chooser.target()).ok())
+    if (check_schedule(facts.body, facts, schedule, chooser.target()).ok())
       best = {schedule, seconds};
   };
-  const Type results = facts->body.graph.type(facts->body.graph.outputs()[0]);
+  const Type results = facts.body.graph.type(facts.body.graph.outputs()[0]);
   for (int warps : {1, 2, 4, 8, 16}) {
     Schedule next = *simplest;
     BlockChainFields& own = next.get<BlockChainFields>();
@@ -224,17 +224,18 @@ bool is_conv_with_pool(const Graph& graph) {
   return has(graph, Opcode::conv) && has(graph, Opcode::window_reduce);
 }
 
-Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const KernelFacts> facts,
-                                                     ScheduleChooser& chooser) {
+Result<std::optional<PricedSchedule>> cheapest_chain(
+    const std::shared_ptr<const KernelFacts>& facts, PricedKernel& price,
+    ScheduleChooser& chooser) {
   const Result<Schedule> simplest = simplest_chain(facts->body);
   if (!simplest.ok()) return std::optional<PricedSchedule>();
-  ChainChooser chains(facts, *simplest, chooser);
-  std::optional<PricedSchedule> best = HONE_TRY(chains.run());
+  std::optional<PricedSchedule> best =
+      HONE_TRY(ChainChooser(*facts, *simplest, price, chooser).run());
   if (chooser.target().gpu && chooser.heuristics().schedules) {
-    std::optional<PricedSchedule> by_blocks = cheapest_block_chain(facts, chooser);
+    std::optional<PricedSchedule> by_blocks = cheapest_block_chain(*facts, price, chooser);
     if (by_blocks && (!best || by_blocks->seconds < best->seconds)) best = std::move(by_blocks);
   }
-  if (!best) best = {*simplest, chains.seconds(*simplest)};
+  if (!best) best = {*simplest, price.seconds(*simplest)};
   return best;
 }
 

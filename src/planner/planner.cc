@@ -119,14 +119,12 @@ Result<Plan> complete_once(const Graph& graph, Plan partial, const Target& targe
   plan.graph_hash = hash_without_weights(graph);
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
-  const Cost* const baseline = cost.baseline();
-  ScheduleChooser usual(target, baseline != nullptr ? *baseline : cost, *plan.threads, options);
-  std::optional<ScheduleChooser> learned;
+  ScheduleChooser chooser(target, cost, *plan.threads, options);
+  ScheduleChooser* const learned = cost.baseline() != nullptr ? &chooser : nullptr;
   std::optional<AskedCost> sure;
-  if (baseline != nullptr) learned.emplace(target, cost, *plan.threads, options);
-  if (baseline != nullptr && cost.sureness()) sure.emplace(cost, *plan.threads);
+  if (learned != nullptr && cost.sureness()) sure.emplace(cost, *plan.threads);
   HONE_TRY(plan_frame(graph, plan, plan,
-                      {usual, usual, learned ? &*learned : nullptr, sure ? &*sure : nullptr}));
+                      {chooser.usual(), chooser.usual(), learned, sure ? &*sure : nullptr}));
   // The plan's lines may not fit the decisions made here: places that overlap in the order,
   // schedules of kernels that were not formed.
   Plan nothing;

@@ -37,11 +37,11 @@ constexpr int64_t kMatrixBlocks[] = {256, 512, 1024}, kMatrixDepths[] = {128, 25
 // Starts from the simplest schedule and changes one field after another to what costs least.
 class Chooser {
  public:
-  Chooser(std::shared_ptr<const KernelFacts> facts, const Target& target, const Cost& cost,
+  Chooser(std::shared_ptr<const KernelFacts> facts, const Target& target, PricedKernel& price,
           int64_t threads, const Heuristics& heuristics)
       : held_(std::move(facts)),
         target_(target),
-        price_(cost.kernel(held_, threads)),
+        price_(price),
         threads_(threads),
         on_(heuristics) {}
 
@@ -296,12 +296,12 @@ class Chooser {
     return spreads;
   }
 
-  void consider(const Schedule& schedule) { keep(schedule, price_->seconds(schedule, least_)); }
+  void consider(const Schedule& schedule) { keep(schedule, price_.seconds(schedule, least_)); }
 
   // The same as one after another. Networks take several at once in less time.
   void consider_all(std::span<const Schedule> schedules) {
     std::vector<double> seconds(schedules.size());
-    price_->price(schedules, least_, seconds);
+    price_.price(schedules, least_, seconds);
     for (size_t i = 0; i < schedules.size(); ++i) keep(schedules[i], seconds[i]);
   }
 
@@ -517,7 +517,7 @@ class Chooser {
     const std::optional<Schedule> next = with_fields(*best_);
     if (!next || *next == *best_) return;
     best_ = next;
-    least_ = price_->seconds(*next, std::numeric_limits<double>::infinity());
+    least_ = price_.seconds(*next, std::numeric_limits<double>::infinity());
   }
 
   // Several rows read the same weights. A nest with lanes along the bytes of a block unpacks them
@@ -867,7 +867,7 @@ class Chooser {
   const KernelSpace& space_ = facts_.space;
   const Target& target_;
   const ScheduleSite site_ = {body_, facts_, target_};
-  const std::unique_ptr<PricedKernel> price_;
+  PricedKernel& price_;
   const int64_t threads_;
   const Heuristics& on_;
   std::optional<Schedule> best_;
@@ -887,6 +887,10 @@ ScheduleChooser::ScheduleChooser(const Target& target, const Cost& cost, int64_t
   Heuristics of_schedules = options.heuristics;
   for (bool Heuristics::* flag : structure_heuristics()) of_schedules.*flag = true;
   store_.serve(target, left_out(of_schedules));
+  if (cost.baseline() == nullptr) return;
+  PlannerOptions shared = options;
+  shared.known = &store_;
+  usual_ = std::make_unique<ScheduleChooser>(target, *cost.baseline(), threads, shared);
 }
 
 Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
@@ -898,26 +902,37 @@ Result<const PricedSchedule*> ScheduleChooser::choose(
   if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
   if (const auto known = known_.chosen.find(facts->hash); known != known_.chosen.end())
     return &known->second;
+  PricedSchedule chosen = HONE_TRY(this->chosen(facts));
+  if (options_.progress != nullptr) options_.progress->advance();
+  return &known_.chosen.emplace(facts->hash, std::move(chosen)).first->second;
+}
+
+Result<PricedSchedule> ScheduleChooser::chosen(const std::shared_ptr<const KernelFacts>& facts) {
   const bool is_stage = !facts->body.window.empty();
+  const int64_t threads = is_stage ? 1 : threads_;
+  const std::unique_ptr<PricedKernel> price = cost_.kernel(facts, threads);
+  if (usual_ != nullptr && !price->has_choices()) {
+    const Schedule& usual = HONE_TRY(usual_->choose(facts))->schedule;
+    return PricedSchedule{usual, price->seconds(usual)};
+  }
   std::optional<PricedSchedule> best;
-  if (!is_stage) best = HONE_TRY(cheapest_chain(facts, *this));
+  if (!is_stage) best = HONE_TRY(cheapest_chain(facts, *price, *this));
   // A group with too much work in one nest is not even priced as one, nor a conv in the windows of
   // a pool, which has no register tiles there.
   if (check_work(facts->work).ok() && !(best && is_conv_with_pool(facts->body.graph))) {
-    PricedSchedule alone =
-        Chooser(facts, target_, cost_, is_stage ? 1 : threads_, heuristics()).run();
+    PricedSchedule alone = Chooser(facts, target_, *price, threads, heuristics()).run();
     if (!best || alone.seconds <= best->seconds) best = std::move(alone);
   }
   HONE_CHECK(best, "no schedule fits a kernel of {} nodes", facts->body.graph.node_count());
-  if (options_.progress != nullptr) options_.progress->advance();
-  return &known_.chosen.emplace(facts->hash, std::move(*best)).first->second;
+  return *std::move(best);
 }
 
 Result<Schedule> ScheduleChooser::divided(const KernelBody& body, const Schedule& schedule) {
   if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
   const std::shared_ptr<const KernelFacts>& facts =
       store_.facts(kernel_hash(body), [&] { return body; });
-  return Chooser(facts, target_, cost_, threads_, heuristics()).divided(schedule);
+  const std::unique_ptr<PricedKernel> price = cost_.kernel(facts, threads_);
+  return Chooser(facts, target_, *price, threads_, heuristics()).divided(schedule);
 }
 
 ChooseSchedule planner_schedules(const Target& target, const Cost& cost, KernelStore& store) {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
+#include <set>
 
 #include "cost/analytic.h"
 #include "ir/builder.h"
@@ -50,6 +50,7 @@ class Fears : public Cost {
     std::optional<double> sureness = kUsualSureness;
     bool (*of)(const KernelBody& body) = has_several_products;
     bool (*unsure_of)(const KernelBody& body) = nullptr;  // null: of the same
+    bool has_choices = true;                              // of schedules
   };
   explicit Fears(const Says& says) : says_(says), analytic_(target()) {}
 
@@ -60,16 +61,15 @@ class Fears : public Cost {
     const bool is_unsure = says_.unsure_of != nullptr ? says_.unsure_of(facts->body) : is_feared;
     const uint64_t hash = kernel_hash(facts->body);
     ++looked_at_[hash];
-    return std::make_unique<Kernel>(analytic_.kernel(std::move(facts), threads),
-                                    is_feared ? says_.times : 1, is_unsure ? says_.apart : 1,
-                                    [this, hash](const Schedule& schedule) {
-                                      ++asked_[fmt::format("{} {}", hash, print(schedule))];
-                                    });
+    return std::make_unique<Kernel>(*this, hash, analytic_.kernel(std::move(facts), threads),
+                                    is_feared ? says_.times : 1, is_unsure ? says_.apart : 1);
   }
   // How often votes about a kernel with a schedule were asked for.
   const std::map<std::string, int>& asked() const { return asked_; }
   // How often a kernel was looked at, by hash.
   const std::map<uint64_t, int>& looked_at() const { return looked_at_; }
+  // The schedules of a kernel that were priced, by hash.
+  const std::map<uint64_t, std::set<std::string>>& priced() const { return priced_; }
   double copy(double bytes) const override { return analytic_.copy(bytes); }
   double command() const override { return analytic_.command(); }
   const Cost* baseline() const override { return &analytic_; }
@@ -78,29 +78,37 @@ class Fears : public Cost {
  private:
   class Kernel : public PricedKernel {
    public:
-    Kernel(std::unique_ptr<PricedKernel> analytic, double times, double apart,
-           std::function<void(const Schedule&)> asked)
-        : analytic_(std::move(analytic)), times_(times), apart_(apart), asked_(std::move(asked)) {}
+    Kernel(const Fears& fears, uint64_t hash, std::unique_ptr<PricedKernel> analytic, double times,
+           double apart)
+        : fears_(fears),
+          hash_(hash),
+          analytic_(std::move(analytic)),
+          times_(times),
+          apart_(apart) {}
     void price(std::span<const Schedule> schedules, double, std::span<double> seconds) override {
+      for (const Schedule& each : schedules) fears_.priced_[hash_].insert(print(each));
       analytic_->price(schedules, INFINITY, seconds);
       for (double& each : seconds) each *= times_;
     }
+    bool has_choices() const override { return fears_.says_.has_choices; }
     Votes votes(const Schedule& schedule) override {
-      asked_(schedule);
+      ++fears_.asked_[fmt::format("{} {}", hash_, print(schedule))];
       const double price = seconds(schedule);
       return {.seconds = {price / apart_, price * apart_}};
     }
 
    private:
+    const Fears& fears_;
+    const uint64_t hash_;
     const std::unique_ptr<PricedKernel> analytic_;
     const double times_, apart_;
-    const std::function<void(const Schedule&)> asked_;
   };
 
   const Says says_;
   const AnalyticCost analytic_;
   mutable std::map<std::string, int> asked_;
   mutable std::map<uint64_t, int> looked_at_;
+  mutable std::map<uint64_t, std::set<std::string>> priced_;
 };
 
 Plan plan_by(const Cost& cost, const Graph& of = graph()) {
@@ -245,6 +253,18 @@ TEST(SurePlans, LookAtAKernelThreeTimesAtMost) {
       EXPECT_GT(cost.looked_at().size(), 1U);
       for (const auto& [kernel, looked_at] : cost.looked_at()) EXPECT_LE(looked_at, 3) << kernel;
     }
+}
+
+// The search for schedules is most of planning's time. A price that chooses none still decides
+// about groups.
+TEST(SurePlans, SearchForNoScheduleOfAKernelWithoutChoices) {
+  for (const bool has_choices : {true, false}) {
+    const Fears cost({.times = 10, .has_choices = has_choices});
+    EXPECT_EQ(plan_by(cost).fuse.size(), 2U);
+    EXPECT_GT(cost.priced().size(), 2U);
+    for (const auto& [kernel, schedules] : cost.priced())
+      EXPECT_EQ(schedules.size() == 1, !has_choices) << kernel << ' ' << schedules.size();
+  }
 }
 
 TEST(SurePlans, AreTheSameEachTime) {
