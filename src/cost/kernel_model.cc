@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 #include "base/team.h"
 #include "base/text.h"
@@ -51,6 +52,12 @@ class Writer {
     add_trust("", model.reach, model.lead, model.levels, model.bounds);
     if (model.own <= kMaxKernels)
       metadata["own"] = fmt::format("{} {}", model.first_own, model.own);
+    if (!model.abroad.empty()) {
+      std::vector<std::string> parts;
+      for (const ProcessorKernels& each : model.abroad)
+        parts.push_back(fmt::format("{} {}", each.processor, each.count));
+      metadata["abroad"] = join(parts, "\n");
+    }
     metadata["caution"] = fmt::format("{}", model.caution);
     metadata["programs"] = join(model.programs, "\n");
     std::vector<std::string> lines;
@@ -165,6 +172,7 @@ class Reader : private ModelFields {
     model_.levels = std::move(trust.levels);
     model_.bounds = std::move(trust.bounds);
     if (content_.metadata.contains("own")) HONE_TRY(own());
+    if (content_.metadata.contains("abroad")) HONE_TRY(abroad());
     if (format == kFormatOfSeveral) HONE_TRY(processors());
     HONE_TRY(networks());
     HONE_TRY(fill("low", model_.low));
@@ -323,22 +331,42 @@ class Reader : private ModelFields {
 
   // The kernels that were measured on the processor, if not all were.
   Status own() {
-    const std::string both = HONE_TRY(text("own"));
-    const size_t space = both.find(' ');
-    if (space == std::string::npos)
-      return bad_input("'{}' is not a part of kernels", excerpt(both));
-    const int64_t first = HONE_TRY(parse_int(both.substr(0, space)));
-    const int64_t count = HONE_TRY(parse_int(both.substr(space + 1)));
-    constexpr auto kMost = static_cast<int64_t>(kMaxKernels);
-    if (first < 0 || first > kMost || count < 0 || count > kMost)
-      return bad_input("'{}' is not a part of kernels", excerpt(both));
-    model_.first_own = static_cast<size_t>(first);
-    model_.own = static_cast<size_t>(count);
+    std::tie(model_.first_own, model_.own) = HONE_TRY(two_counts(HONE_TRY(text("own"))));
     return {};
   }
 
-  // Kernels of targets are those of the model.
+  Status abroad() {
+    const std::string lines = HONE_TRY(text("abroad"));
+    for (std::string_view line : split(lines, '\n')) {
+      const auto [processor, count] = HONE_TRY(two_counts(line));
+      model_.abroad.push_back({processor, count});
+    }
+    return {};
+  }
+
+  static Result<std::pair<size_t, size_t>> two_counts(std::string_view both) {
+    const size_t space = both.find(' ');
+    if (space == std::string_view::npos)
+      return bad_input("'{}' is not a part of kernels", excerpt(both));
+    const int64_t first = HONE_TRY(parse_int(both.substr(0, space)));
+    const int64_t second = HONE_TRY(parse_int(both.substr(space + 1)));
+    constexpr auto kMost = static_cast<int64_t>(kMaxKernels);
+    if (first < 0 || first > kMost || second < 0 || second > kMost)
+      return bad_input("'{}' is not a part of kernels", excerpt(both));
+    return std::pair(static_cast<size_t>(first), static_cast<size_t>(second));
+  }
+
+  // Kernels of targets, or of other processors, are those of the model.
   Status check_counts() const {
+    size_t abroad = 0;
+    for (const ProcessorKernels& each : model_.abroad) {
+      if (each.processor >= kMaxTargets)
+        return over_limit("processor {} of {}", each.processor, kMaxTargets);
+      abroad += each.count;
+    }
+    if (!model_.abroad.empty() && abroad != model_.kernels.size())
+      return bad_input("other processors do not have the {} kernels of the model",
+                       model_.kernels.size());
     int64_t left = std::ssize(model_.kernels);
     for (const ModelTarget& each : model_.processors.targets) left -= each.kernels;
     if (!model_.is_of_several() || left == 0) return {};
@@ -385,7 +413,21 @@ double KernelModel::level(std::string_view kind) const {
 }
 
 double KernelModel::distance(const Features& of_kernel) const {
-  return least_distance(of_kernel, 0, kernels.size());
+  if (abroad.empty()) return least_distance(of_kernel, 0, kernels.size());
+  std::map<size_t, double> nearest;  // by processor
+  size_t at = 0;
+  for (const ProcessorKernels& each : abroad) {
+    const double least = least_distance(of_kernel, at, at + each.count);
+    const auto [its, is_first] = nearest.try_emplace(each.processor, least);
+    if (!is_first) its->second = std::min(its->second, least);
+    at += each.count;
+  }
+  double least = INFINITY, second = INFINITY;
+  for (const auto& [processor, distance] : nearest) {
+    second = std::min(second, std::max(least, distance));
+    least = std::min(least, distance);
+  }
+  return second;
 }
 
 bool KernelModel::has_learned_from(const Features& of_kernel) const {
@@ -448,6 +490,9 @@ const ModelTarget* KernelModel::find_target(const Target& of) const {
 }
 
 Status check_is_for(const KernelModel& model, const Target& target) {
+  if (target.gpu)
+    return unsupported("the model is of CPUs, and '{}' is a GPU", target.name)
+        .with_hint("the analytic price counts there: --cost analytic");
   if (model.is_of_several()) return {};
   if (model.fingerprint == fingerprint(target)) return {};
   return unsupported("the model is of the target '{}' ({}), not of '{}' ({})", model.target,
@@ -469,6 +514,19 @@ void add_to_biases(KernelModel& model, const TargetFeatures& features) {
     }
     member.target.clear();
   }
+}
+
+// Targets of one processor differ in the last part of their names, the level of instructions.
+std::vector<ProcessorKernels> kernels_of_processors(const ModelProcessors& processors) {
+  std::vector<std::string_view> names;
+  std::vector<ProcessorKernels> all;
+  for (const ModelTarget& each : processors.targets) {
+    const std::string_view name = std::string_view(each.name).substr(0, each.name.rfind(", "));
+    const auto at = std::ranges::find(names, name) - names.begin();
+    if (at == std::ssize(names)) names.push_back(name);
+    all.push_back({static_cast<size_t>(at), static_cast<size_t>(each.kernels)});
+  }
+  return all;
 }
 
 void trust(KernelModel& model, const ModelTrust& trust) {
@@ -494,6 +552,7 @@ Result<KernelModel> model_on(KernelModel model, const Target& target, const Pric
       model.first_own += static_cast<size_t>(at->kernels);
   } else {
     add_to_biases(model, target_features(target));
+    model.abroad = kernels_of_processors(model.processors);
     if (fitted != nullptr) {
       model.prices = *fitted;
       trust(model, model.processors.fitted);

@@ -72,6 +72,13 @@ struct ModelTarget {
   bool operator==(const ModelTarget&) const = default;
 };
 
+// The kernels of a processor that follow each other in KernelModel::kernels.
+struct ProcessorKernels {
+  size_t processor = 0;
+  size_t count = 0;
+  bool operator==(const ProcessorKernels&) const = default;
+};
+
 // The knowledge of a model of several processors about these.
 struct ModelProcessors {
   std::vector<ModelTarget> targets;  // empty: the model is of one target
@@ -81,6 +88,8 @@ struct ModelProcessors {
   ModelTrust fitted;
   bool operator==(const ModelProcessors&) const = default;
 };
+
+inline constexpr double kNoLead = 1;
 
 struct KernelModel {
   // The target that it is for, and its data. A model of several processors is for all; it prices
@@ -109,6 +118,9 @@ struct KernelModel {
   std::vector<float> priced;
   // The kernels that were measured on its own processor: the first one, and how many.
   size_t first_own = 0, own = std::numeric_limits<size_t>::max();
+  // On a processor that it has not seen: the processors whose kernels they are, in order. Else it
+  // is empty.
+  std::vector<ProcessorKernels> abroad = {};
   double reach = 0;
   std::vector<RegretBound> bounds;
   // The lead by which another schedule has to be cheaper than the planner's: a share, with
@@ -130,10 +142,15 @@ struct KernelModel {
   // True if it has seen enough kernels of the kind by the algorithm.
   bool has_seen(std::string_view kind, Algorithm algorithm) const;
   double level(std::string_view kind) const;  // 0: there is none
-  // How far a kernel is from the nearest one; the first kKernelFeatures count.
+  // How far a kernel is from the nearest one; the first kKernelFeatures count. On a processor that
+  // it has not seen, from the nearest one of the second nearest processor: what a single one has
+  // says nothing of how its times are elsewhere.
   double distance(const Features& of_kernel) const;
   // True if some of its kernels were measured on this processor.
   bool knows_processor() const { return own > 0; }
+  // True if it is worth asking: its choices of schedules gained something where it had not seen the
+  // kernels, or it has learned from some of this processor.
+  bool gains() const { return knows_processor() || lead < kNoLead; }
   // True if it has learned from the kernel on this processor.
   bool has_learned_from(const Features& of_kernel) const;
   // The bound of the kind, or of all; null: there is none.
@@ -143,7 +160,6 @@ struct KernelModel {
   double least_distance(const Features& of_kernel, size_t first, size_t last) const;
 };
 inline constexpr int64_t kLeastSeen = 5;  // kernels
-inline constexpr double kNoLead = 1;
 
 uint64_t hash_of(const KernelModel& model);  // of all of it
 

@@ -66,8 +66,10 @@ class LearnedCost::Kernel : public PricedKernel {
     const Gain gain = gain_of({.seconds = a.seconds}, {.seconds = b.seconds});
     // Networks that have seen a kernel are off independently, so that their mean is surer.
     const double voices = is_measured_ ? static_cast<double>(model_->members.size()) : 1;
-    double variance =
-        square(gain.deviation) / voices + square(is_measured_ ? Doubt::learned : Doubt::like);
+    const double doubt = is_measured_                ? Doubt::learned
+                         : model_->knows_processor() ? Doubt::like
+                                                     : Doubt::abroad;
+    double variance = square(gain.deviation) / voices + square(doubt);
     if (other.algorithm() != usual.algorithm()) variance += square(Doubt::algorithms);
     if (seen_ != nullptr) variance += square(Doubt::threads);
     for (const Told* each : {&a, &b})
@@ -191,9 +193,9 @@ Status LearnedCost::check_knows(const KernelFacts& facts, const Features& of_ker
     return unsupported("the model has not seen kernels of the kind '{}'", kind);
   const double distance = model_->distance(of_kernel);
   if (distance > model_->reach)
-    return unsupported(
-        "the kernel is {:.2g} from the nearest that the model has seen, beyond {:.2g}", distance,
-        model_->reach);
+    return unsupported("the kernel is {:.2g} from the nearest that {}, beyond {:.2g}", distance,
+                       model_->abroad.empty() ? "the model has seen" : "two other processors have",
+                       model_->reach);
   return {};
 }
 

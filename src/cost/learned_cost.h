@@ -65,6 +65,7 @@ class LearnedCost : public Cost {
   struct Doubt {
     static constexpr double learned = 0.02;    // of a kernel that the model has learned from
     static constexpr double like = 0.1;        // of another one within its reach
+    static constexpr double abroad = 0.2;      // the same on a processor that it has not seen
     static constexpr double algorithms = 0.5;  // more, if the schedules are by different ones
     static constexpr double threads = 0.1;     // more, by more threads than the model has seen
     static constexpr double outside = 0.5;     // more, for each that lies outside of what was seen

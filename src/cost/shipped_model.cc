@@ -10,8 +10,8 @@ constexpr int64_t kLeastOwnKernels = 100;
 
 }  // namespace
 
-Result<KernelModel> shipped_model_on(const Target& target, const Prices* fitted) {
-  const ShippedModel& file = shipped_model_file();
+Result<KernelModel> shipped_model_on(const Target& target, const Prices* fitted,
+                                     const ShippedModel& file) {
   KernelModel shipped = HONE_TRY(parse_kernel_model(file.file, file.name));
   for (ModelTarget& known : shipped.processors.targets)
     if (known.kernels < kLeastOwnKernels) known.core = 0;  // so it counts as one not seen

@@ -18,7 +18,8 @@ const ShippedModel& shipped_model_file();
 
 // The model on a target (model_on()). An error: it does not fit this build, which is a fault of
 // hone.
-Result<KernelModel> shipped_model_on(const Target& target, const Prices* fitted = nullptr);
+Result<KernelModel> shipped_model_on(const Target& target, const Prices* fitted = nullptr,
+                                     const ShippedModel& file = shipped_model_file());
 // The word for its networks where a file of a model may be named.
 inline constexpr std::string_view kShippedModel = "shipped";
 

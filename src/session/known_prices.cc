@@ -38,7 +38,7 @@ Result<std::string> KnownPrices::data_folder(const Target& target) const {
 
 Result<std::optional<FittedFile>> KnownPrices::fitted(const Target& target) const {
   std::error_code failed;
-  if (!folder_) return std::optional<FittedFile>();
+  if (!folder_ || target.gpu) return std::optional<FittedFile>();
   const std::string file = HONE_TRY(fitted_file(target));
   if (!fs::exists(file, failed)) return std::optional<FittedFile>();
   const std::string text = HONE_TRY(read_file(file, kMaxPricesText));
@@ -57,8 +57,8 @@ Result<std::optional<KnownModel>> KnownPrices::model(const Target& target) const
   const Result<std::optional<FittedFile>> fitted = this->fitted(target);  // a damaged one: none
   const bool has_fitted = fitted.ok() && *fitted;
   KernelModel shipped =
-      HONE_TRY(shipped_model_on(target, has_fitted ? &(*fitted)->prices : nullptr));
-  if (!shipped.knows_processor() && shipped.lead >= kNoLead) return std::optional<KnownModel>();
+      HONE_TRY(shipped_model_on(target, has_fitted ? &(*fitted)->prices : nullptr, shipped_));
+  if (!shipped.gains()) return std::optional<KnownModel>();
   return std::optional(
       KnownModel{.place = "shipped with hone",
                  .is_shipped = true,

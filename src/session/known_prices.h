@@ -12,6 +12,7 @@
 #include "cost/kernel_model.h"
 #include "cost/plan_model.h"
 #include "cost/prices.h"
+#include "cost/shipped_model.h"
 #include "target/system.h"
 #include "target/target.h"
 
@@ -43,8 +44,11 @@ class KnownPrices {
   // shipped model does not.
   // `sureness` is that of learned prices (LearnedCost).
   KnownPrices(std::optional<std::filesystem::path> folder, bool takes_shipped,
-              double sureness = kUsualSureness)
-      : folder_(std::move(folder)), takes_shipped_(takes_shipped), sureness_(sureness) {}
+              double sureness = kUsualSureness, const ShippedModel& shipped = shipped_model_file())
+      : folder_(std::move(folder)),
+        takes_shipped_(takes_shipped),
+        sureness_(sureness),
+        shipped_(shipped) {}
 
   // None: there is no such file. Errors: it is damaged, or of another target.
   Result<std::optional<FittedFile>> fitted(const Target& target) const;
@@ -100,6 +104,7 @@ class KnownPrices {
   const std::optional<std::filesystem::path> folder_;
   const bool takes_shipped_;
   const double sureness_;
+  const ShippedModel& shipped_;
 };
 
 // The model in a file that somebody has named. One of several processors takes the prices that were

@@ -10,6 +10,7 @@
 #include "cost/fast_model.h"
 #include "cost/model_file.h"
 #include "formats/safetensors.h"
+#include "target/gpu_presets.h"
 #include "tests/base/says_testing.h"
 #include "tests/cost/kernel_model_testing.h"
 #include "tests/target/target_testing.h"
@@ -151,6 +152,12 @@ TEST(KernelModel, OfSeveralProcessorsRefusesWhatCannotBe) {
       HasSubstr("processor0/member2/bias2"));
 }
 
+TEST(KernelModel, OfSeveralProcessorsIsForNoGpu) {
+  const Target gpu = *preset_gpu("sm_90");
+  EXPECT_THAT(model_on(random_model_of_several(target(), 1), gpu).error().to_string(),
+              HasSubstr("is a GPU"));
+}
+
 TEST(KernelModel, OfSeveralProcessorsIsForAnyTarget) {
   const KernelModel model = random_model_of_several(target(), 1);
   EXPECT_TRUE(check_is_for(model, target()).ok());
@@ -214,6 +221,38 @@ TEST(KernelModel, HasLearnedFromKernelsOfTheProcessorAlone) {
   KernelModel one = random_model(target(), 1);
   one.kernels = {other, at};
   EXPECT_TRUE(one.has_learned_from(features));
+}
+
+// A kernel that one processor has, by whatever instructions, says nothing of another one.
+TEST(KernelModel, IsNearAKernelAbroadWhereTwoProcessorsHaveSuch) {
+  KernelModel model = random_model_of_several(target(), 1);
+  const Features features = {};
+  const std::array<float, kKernelFeatures> at = {};
+  std::array<float, kKernelFeatures> near = at, far = at;
+  near[0] = 1;
+  far[0] = 5;
+  model.kernels = {at, near, far};
+  model.priced = {0, 0, 0};
+  model.processors.targets[0].kernels = 2;
+  model.processors.targets[1].kernels = 1;
+  Target first = target();
+  first.cpu = "first";
+  EXPECT_NEAR(model_on(model, first).value().distance(features), 0, 1e-3);  // it has seen that
+  const KernelModel abroad = model_on(model, target()).value();
+  EXPECT_NEAR(abroad.distance(features), 5, 1e-3);
+  ASSERT_TRUE(write_kernel_model(file(), abroad).ok());
+  EXPECT_TRUE(read_kernel_model(file()).value() == abroad);
+  model.processors.targets[0].kernels = 1;
+  model.processors.targets[1].kernels = 2;
+  EXPECT_NEAR(model_on(model, target()).value().distance(features), 1, 1e-3);
+  model.processors.targets[1].name = "first, 64 KiB";
+  EXPECT_EQ(model_on(model, target()).value().distance(features), INFINITY);
+
+  KernelModel wrong = abroad;
+  wrong.abroad[0].count = 7;
+  ASSERT_TRUE(write_kernel_model(file(), wrong).ok());
+  EXPECT_THAT(read_kernel_model(file()).error().to_string(),
+              HasSubstr("do not have the 3 kernels"));
 }
 
 // Weights of a processor that it has not seen become part of the biases: times its features less

@@ -244,11 +244,14 @@ TEST(LearnedCost, IsSureOfWhatAllNetworksSay) {
   EXPECT_TRUE(kernel->is_surely_cheaper(least, most));
   EXPECT_FALSE(kernel->is_surely_cheaper(most, least));
   EXPECT_FALSE(kernel->is_surely_cheaper(least, least));
+  EXPECT_TRUE(kernel->has_choices());
   // A lead that it does not have, and a kernel that it does not know.
-  EXPECT_FALSE(
-      LearnedCost(target(), agreeing(kNoLead)).kernel(facts(), 1)->is_surely_cheaper(least, most));
   const auto far = model([](KernelModel& model) { model.reach = 0; });
-  EXPECT_FALSE(LearnedCost(target(), far).kernel(facts(), 1)->is_surely_cheaper(least, most));
+  for (const auto& unsure : {agreeing(kNoLead), far}) {
+    const auto priced = LearnedCost(target(), unsure).kernel(facts(), 1);
+    EXPECT_FALSE(priced->is_surely_cheaper(least, most));
+    EXPECT_FALSE(priced->has_choices());
+  }
 }
 
 // How many pairs of 40 schedules are sure.
@@ -301,6 +304,15 @@ TEST(LearnedCost, DoubtsLessOfKernelsThatItHasSeen) {
   EXPECT_GT(sure_pairs(LearnedCost(target(), seen_with(0))),
             sure_pairs(LearnedCost(target(), agreeing(0))));
   EXPECT_EQ(sure_pairs(LearnedCost(target(), seen_with(kNoLead))), 0);
+}
+
+// On a processor that it has not seen all networks are further off together.
+TEST(LearnedCost, DoubtsMoreOnAProcessorThatItHasNotSeen) {
+  KernelModel abroad = *agreeing(0);
+  abroad.own = 0;
+  const int there = sure_pairs(LearnedCost(target(), std::make_shared<KernelModel>(abroad)));
+  EXPECT_GT(there, 0);
+  EXPECT_LT(there, sure_pairs(LearnedCost(target(), agreeing(0))));
 }
 
 TEST(LearnedCost, VotesAreThoseOfItsNetworks) {

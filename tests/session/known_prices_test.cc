@@ -5,7 +5,10 @@
 
 #include "base/file.h"
 #include "cost/analytic.h"
+#include "cost/gpu_cost.h"
 #include "cost/learned_cost.h"
+#include "cost/model_file.h"
+#include "target/gpu_presets.h"
 #include "target/presets.h"
 #include "tests/cost/kernel_model_testing.h"
 #include "tests/cost/plan_model_testing.h"
@@ -136,6 +139,64 @@ TEST_F(KnownPricesTest, AModelOfSeveralProcessorsTakesFittedPrices) {
   EXPECT_EQ(by()->learned()->model().prices, prices);
   ASSERT_TRUE(known.drop_fitted(target()).ok());
   EXPECT_EQ(by()->learned()->model().prices, random_model_of_several(target(), 1).prices);
+}
+
+// A file in the place of the model that comes with hone.
+class ShippedPricesTest : public KnownPricesTest {
+ protected:
+  std::shared_ptr<const Cost> cost_with(const KernelModel& model, const Target& on) {
+    const std::string file = (folder_ / "shipped.model").native();
+    EXPECT_TRUE(KnownPrices(folder_, true).check_keeps(target()).ok());
+    EXPECT_TRUE(write_kernel_model(file, model).ok());
+    bytes_ = read_file(file, kMaxModelBytes).value();
+    const ShippedModel shipped = {"shipped.model", std::as_bytes(std::span(bytes_))};
+    return KnownPrices(folder_, true, kUsualSureness, shipped).cost(on, [](std::string_view) {});
+  }
+
+ private:
+  std::string bytes_;
+};
+
+TEST_F(ShippedPricesTest, CommonNetworksCountWhereTheirChoicesGained) {
+  KernelModel model = random_model_of_several(target(), 1);
+  const std::shared_ptr<const Cost> gaining = cost_with(model, target());
+  ASSERT_NE(gaining, nullptr);
+  EXPECT_EQ(gaining->learned(), gaining.get());
+  model.lead = kNoLead;  // no choice of theirs gained on processors that they had not seen
+  EXPECT_EQ(cost_with(model, target()), nullptr);
+  Target second = target();  // which has networks of its own
+  second.cpu = "second";
+  model.processors.targets[1].kernels = 100;
+  model.kernels.resize(100);
+  model.priced.resize(100);
+  EXPECT_NE(cost_with(model, second), nullptr);
+  model.processors.fitted.lead = 0.05;  // by coefficients of the machine they did
+  ASSERT_TRUE(KnownPrices(folder_, true).keep(target(), Prices()).ok());
+  EXPECT_EQ(cost_with(model, target())->learned()->model().lead, 0.05);
+}
+
+TEST_F(ShippedPricesTest, NoModelOfCpusPricesAGpu) {
+  const Target gpu = *preset_gpu("sm_90");
+  const KernelModel model = random_model_of_several(target(), 1);
+  ASSERT_NE(cost_with(model, target()), nullptr);
+  EXPECT_EQ(cost_with(model, gpu), nullptr);
+  // Nor does one that somebody names.
+  const std::string file = (folder_ / "shipped.model").native();
+  const auto by = [&](const std::string& word) {
+    return KnownPrices(folder_, true).cost_by(word, gpu, analytic_cost(gpu), [](std::string_view) {
+    });
+  };
+  EXPECT_THAT(by(file).error().to_string(), HasSubstr("is a GPU"));
+  EXPECT_THAT(by("learned").error().to_string(), HasSubstr("no model of the target"));
+  // Nor does one that lies where that of the GPU would.
+  const KnownPrices known(folder_, true);
+  const std::string misplaced = known.model_file(gpu).value();
+  ASSERT_TRUE(write_kernel_model(misplaced, random_model(target(), 1)).ok());
+  EXPECT_THAT(known.model(gpu).error().to_string(), HasSubstr("is a GPU"));
+  EXPECT_EQ(known.cost(gpu, [](std::string_view) {}), nullptr);
+  // Nor do coefficients of CPUs.
+  ASSERT_TRUE(known.keep(gpu, Prices()).ok());
+  EXPECT_EQ(known.cost(gpu, [](std::string_view) {}), nullptr);
 }
 
 // They were measured between two devices, and are those of any number.
