@@ -2,7 +2,9 @@
 // not seen, by kind, beside the analytic price as it is and fitted to the same kernels, how soon a
 // tuner measures the fastest (replay.cc), how many schedules a second are scored; and what the
 // plans of a model gain over those of the analytic price, in turns, for programs that it has not
-// seen (zero_shot.cc).
+// seen (zero_shot.cc). Further, what its parts are worth (ablations.cc), how it is where a
+// processor is left out (held_out.cc), how fast default plans are here (plans.cc), and how long
+// planning takes (planning.cc).
 //   --data=FOLDER     a data set, as of `hone dataset build` (build/bench/kernels)
 //   --splits=N        of programs, at random (5)
 //   --members=N --epochs=N --width1=N --width2=N --rate=X --slate=N --seed=N

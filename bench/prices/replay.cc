@@ -1,6 +1,7 @@
 // How soon a tuner would have measured a schedule within 2 % of the fastest one, by the data:
 // kernels of programs that training has not seen come in batches of 16 schedules, of which the
 // cheapest four by price are measured. "refit": prices are corrected by what was measured before.
+// "random": a search without a price, which measures all of them as they come.
 // `needed` counts measurements, all of the kernel's schedules where none of those was as fast;
 // `missed` is how often that was so; `slower` by how much the best of 16 measured was.
 
@@ -27,21 +28,24 @@ struct Replayed {
   double needed = 0, missed = 0, slower = 0;
 };
 
-Replayed replay(const KernelSample& kernel, const Cost& cost, const KernelData& data, bool refits,
-                uint64_t seed) {
-  const TimedKernel& timed = kernel.timed;
-  const size_t count = timed.seconds.size();
-  const double best = *std::ranges::min_element(timed.seconds);
-  std::vector<size_t> order(count);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::vector<size_t> drawn(order.begin() + 1, order.end());
+// The schedules of a kernel behind the planned one, in random order.
+std::vector<size_t> drawn_order(const TimedKernel& kernel, uint64_t seed) {
+  std::vector<size_t> drawn(kernel.seconds.size() - 1);
+  std::iota(drawn.begin(), drawn.end(), size_t{1});
   Rng(seed).shuffle(drawn);
+  return drawn;
+}
+
+// In the order in which they are measured, the planned one first.
+std::vector<size_t> measured_order(const TimedKernel& timed, const Cost& cost,
+                                   const KernelData& data, bool refits, uint64_t seed) {
+  const std::vector<size_t> drawn = drawn_order(timed, seed);
   const std::unique_ptr<PricedKernel> price = cost.kernel(timed.facts, data.threads);
   Refit refit(timed.facts, data.target, data.threads);
-  std::vector<double> fastest;  // after each measurement
+  std::vector<size_t> measured;
   const auto measure = [&](size_t i, double priced) {
     refit.keep(timed.schedules[i], priced, timed.seconds[i]);
-    fastest.push_back(std::min(timed.seconds[i], fastest.empty() ? INFINITY : fastest.back()));
+    measured.push_back(i);
   };
   measure(0, price->seconds(timed.schedules[0]));
   for (size_t at = 0; at < drawn.size(); at += kBatch) {
@@ -58,6 +62,21 @@ Replayed replay(const KernelSample& kernel, const Cost& cost, const KernelData& 
     by_price.resize(std::min(kMeasured, by_price.size()));
     for (size_t j : by_price) measure(batch[j], prices[j]);
   }
+  return measured;
+}
+
+std::vector<size_t> random_order(const TimedKernel& timed, uint64_t seed) {
+  std::vector<size_t> order = drawn_order(timed, seed);
+  order.insert(order.begin(), size_t{0});
+  return order;
+}
+
+Replayed replayed(const TimedKernel& timed, std::span<const size_t> measured) {
+  const size_t count = timed.seconds.size();
+  const double best = *std::ranges::min_element(timed.seconds);
+  std::vector<double> fastest;  // after each measurement
+  for (size_t i : measured)
+    fastest.push_back(std::min(timed.seconds[i], fastest.empty() ? INFINITY : fastest.back()));
   const auto near = std::ranges::find_if(fastest, [&](double s) { return s <= kNear * best; });
   return {.needed = near == fastest.end() ? static_cast<double>(count)
                                           : static_cast<double>(near - fastest.begin()),
@@ -65,7 +84,11 @@ Replayed replay(const KernelSample& kernel, const Cost& cost, const KernelData& 
           .slower = fastest[std::min(kSome, fastest.size() - 1)] / best - 1};
 }
 
-void report(benchmark::State& state, bool is_learned, bool refits) {
+enum class Order : uint8_t { random, analytic, learned };
+constexpr std::pair<Order, std::string_view> kOrderNames[] = {
+    {Order::random, "random"}, {Order::analytic, "analytic"}, {Order::learned, "learned"}};
+
+void report(benchmark::State& state, Order order, bool refits) {
   if (!trials().ok()) return state.SkipWithError(trials().error().to_string().c_str());
   for (auto _ : state) state.SetIterationTime(0);
   const Trials& all = *trials();
@@ -75,11 +98,14 @@ void report(benchmark::State& state, bool is_learned, bool refits) {
     const AnalyticCost analytic(all.data.target);
     const LearnedCost learned(all.data.target,
                               std::make_shared<const KernelModel>(all.unseen[t].model));
-    const Cost& cost = is_learned ? static_cast<const Cost&>(learned) : analytic;
+    const Cost& cost = order == Order::learned ? static_cast<const Cost&>(learned) : analytic;
     for (const KernelSample& kernel : part(all.data, all.splits[t], Part::test))
       for (uint64_t seed = 1; seed <= kOrders; ++seed) {
         if (kernel.timed.seconds.size() < kLeastOfKernel) continue;
-        const Replayed one = replay(kernel, cost, all.data, refits, seed);
+        const TimedKernel& timed = kernel.timed;
+        const Replayed one = replayed(
+            timed, order == Order::random ? random_order(timed, seed)
+                                          : measured_order(timed, cost, all.data, refits, seed));
         sum.needed += one.needed;
         sum.missed += one.missed;
         sum.slower += one.slower;
@@ -92,12 +118,11 @@ void report(benchmark::State& state, bool is_learned, bool refits) {
 }
 
 const Rows kRows([] {
-  for (bool is_learned : {false, true})
+  for (const auto& [order, name] : kOrderNames)
     for (bool refits : {false, true}) {
-      const std::string name =
-          fmt::format("replay/{}{}", is_learned ? "learned" : "analytic", refits ? "/refit" : "");
-      benchmark::RegisterBenchmark(name.c_str(),
-                                   [=](auto& state) { report(state, is_learned, refits); })
+      if (refits && order == Order::random) continue;
+      benchmark::RegisterBenchmark(fmt::format("replay/{}{}", name, refits ? "/refit" : "").c_str(),
+                                   [order, refits](auto& state) { report(state, order, refits); })
           ->Iterations(1)
           ->UseManualTime();
     }

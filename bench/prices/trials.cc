@@ -18,9 +18,13 @@ const Flag kData("data", "build/bench/kernels"), kSplits("splits", "5"), kMember
     kRate("rate", "0.003"), kSlate("slate", "32"), kSeed("seed", "0"), kLoss("loss", "mixed"),
     kUnit("unit", "0.1"), kSquared("squared", "1"), kDropout("dropout", "0.15"), kFits("fits", "1"),
     kDissimilar("dissimilar", "1"), kCaution("caution", "1"), kShare("share", "1"),
-    kJitter("jitter", "0.15"), kAbsolute("absolute", "1"), kStart("start_data", "");
+    kJitter("jitter", "0.15"), kAbsolute("absolute", "1"), kStart("start_data", ""),
+    kSeconds("seconds", "6"), kTuned("tuned", "0");
 
 }  // namespace
+
+double seconds_of_plans() { return kSeconds.number(); }
+double seconds_of_tuning() { return kTuned.number(); }
 
 ModelTraining training() {
   ModelTraining options;

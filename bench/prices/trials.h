@@ -9,6 +9,8 @@
 namespace hone::bench {
 
 ModelTraining training();          // as flags say
+double seconds_of_plans();         // that race: --seconds
+double seconds_of_tuning();        // of a model: --tuned
 Result<KernelData> kernel_data();  // of --data
 Result<std::vector<ProgramSplit>> splits_of(const KernelData& data);
 // The kernels of the test part, and a share of the others.

@@ -23,8 +23,7 @@ namespace {
 
 const Flag kZeroShot("zero_shot",
                      "efficientnet_b0,resnet50,inception_v3,shufflenet_v2,vit_b16,bert_base,gpt2,"
-                     "lstm,squeezenet,densenet121"),
-    kSeconds("seconds", "6"), kTuned("tuned", "0");
+                     "lstm,squeezenet,densenet121");
 constexpr double kTunedGain = 1.03;  // of models that tuning improves
 
 struct Gains {
@@ -59,7 +58,7 @@ Result<PlanDuel> zero_shot(const Graph& graph, const KernelModel& model, const K
   const Image& first = *HONE_TRY(before.image());
   const Image& second = *HONE_TRY(after.image());
   const std::vector<Tensor> inputs = HONE_TRY(random_inputs(graph, 1));
-  return duel(first, second, inputs, {.seconds = kSeconds.number()});
+  return duel(first, second, inputs, {.seconds = seconds_of_plans()});
 }
 
 Status measure(benchmark::State& state, const std::string& name) {
@@ -77,9 +76,9 @@ Status measure(benchmark::State& state, const std::string& name) {
     state.counters["high"] = 1 / fight.times.interval->low;
   }
   gains().push_back({.zero_shot = fight.gain()});
-  if (kTuned.number() == 0) return {};
+  if (seconds_of_tuning() == 0) return {};
   const Tuned tuned = HONE_TRY(
-      tune(graph, all.data.target, {.seconds = kTuned.number(), .threads = all.data.threads}));
+      tune(graph, all.data.target, {.seconds = seconds_of_tuning(), .threads = all.data.threads}));
   gains().back().tuned = tuned.gain();
   state.counters["tuned"] = tuned.gain();
   return {};
@@ -103,7 +102,7 @@ void add_mean(benchmark::State& state) {
   if (gains().empty()) return;
   state.counters["gain"] = std::exp(sum / static_cast<double>(gains().size()));
   state.counters["least"] = std::ranges::min_element(gains(), {}, &Gains::zero_shot)->zero_shot;
-  if (kTuned.number() != 0) state.counters["share"] = share_of_tuning();
+  if (seconds_of_tuning() != 0) state.counters["share"] = share_of_tuning();
 }
 
 const Rows kRows([] {
