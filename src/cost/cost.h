@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -45,9 +46,14 @@ class PricedKernel {
   virtual bool is_surely_cheaper(const Schedule& /*other*/, const Schedule& /*usual*/) {
     return false;
   }
-  // With a baseline: false if is_surely_cheaper() is true of no schedule, as of a kernel that a
-  // learned price does not know. So the planner does not search for one.
-  virtual bool has_choices() const { return true; }
+  // The part of what the price says of the kernel that Cost::baseline() does not say. Without
+  // choices the planner does not search for a schedule.
+  enum class Knows : uint8_t {
+    nothing,  // its price is that of the baseline
+    price,    // is_surely_cheaper() is true of no schedule
+    choices,
+  };
+  virtual Knows knows() const { return Knows::choices; }
   // The cost of a launch by each voice of the price.
   virtual Votes votes(const Schedule& schedule) { return {.seconds = {seconds(schedule)}}; }
 

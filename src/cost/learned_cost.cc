@@ -56,7 +56,7 @@ class LearnedCost::Kernel : public PricedKernel {
   }
   std::string_view source(const Schedule& /*schedule*/) override { return "learned"; }
   std::optional<int64_t> worth_measuring() const override { return worth_measuring_; }
-  bool has_choices() const override { return model_->lead < kNoLead; }
+  Knows knows() const override { return model_->lead < kNoLead ? Knows::choices : Knows::price; }
   bool is_surely_cheaper(const Schedule& other, const Schedule& usual) override {
     const double lead = is_measured_ && model_->lead < kNoLead
                             ? std::min(kLeadOfMeasured, model_->lead)
@@ -126,8 +126,9 @@ class LearnedCost::Kernel : public PricedKernel {
 // The analytic price, which nobody has checked for such kernels.
 class LearnedCost::Unknown : public PricedKernel {
  public:
-  explicit Unknown(std::unique_ptr<AnalyticKernel> analytic) : analytic_(std::move(analytic)) {}
-  bool has_choices() const override { return false; }
+  Unknown(std::unique_ptr<AnalyticKernel> analytic, bool is_as_baseline)
+      : analytic_(std::move(analytic)), is_as_baseline_(is_as_baseline) {}
+  Knows knows() const override { return is_as_baseline_ ? Knows::nothing : Knows::price; }
   void price(std::span<const Schedule> schedules, double limit,
              std::span<double> seconds) override {
     analytic_->price(schedules, limit, seconds);
@@ -142,6 +143,7 @@ class LearnedCost::Unknown : public PricedKernel {
 
  private:
   const std::unique_ptr<AnalyticKernel> analytic_;
+  const bool is_as_baseline_;
 };
 
 LearnedCost::LearnedCost(const Target& target, std::shared_ptr<const KernelModel> model,
@@ -174,7 +176,8 @@ std::unique_ptr<PricedKernel> LearnedCost::kernel(std::shared_ptr<const KernelFa
                                                   int64_t threads) const {
   auto analytic = std::make_unique<AnalyticKernel>(facts, target_, model_->prices, threads);
   if (!check_knows(*facts, analytic->of_kernel(), threads).ok())
-    return std::make_unique<Unknown>(std::move(analytic));
+    return std::make_unique<Unknown>(
+        std::move(analytic), baseline_ != nullptr && baseline_->version() == analytic_.version());
   std::unique_ptr<AnalyticKernel> seen;
   if (threads != model_->threads)
     seen = std::make_unique<AnalyticKernel>(facts, target_, model_->prices, model_->threads);

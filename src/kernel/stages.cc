@@ -9,6 +9,7 @@
 #include "ir/op_facts.h"
 #include "kernel/back_walk.h"
 #include "kernel/contraction.h"
+#include "kernel/facts.h"
 
 namespace hone {
 
@@ -482,7 +483,10 @@ Result<std::map<int, int64_t>> smallest_blocks(const KernelBody& body,
 
 }  // namespace
 
-Result<Schedule> simplest_chain(const KernelBody& body) {
+namespace {
+
+// Nobody has checked it.
+Result<Schedule> simplest_unchecked(const KernelBody& body) {
   const Graph& graph = body.graph;
   HONE_TRY(check_static(graph));
   const std::set<uint32_t> keep = values_to_keep(graph);
@@ -500,7 +504,20 @@ Result<Schedule> simplest_chain(const KernelBody& body) {
   }
   for (ValueId v : kept) own.stages.push_back(plain_nest(graph.type(v).rank()));
   own.stages.push_back(plain_nest(type.rank()));
+  return chain;
+}
+
+}  // namespace
+
+Result<Schedule> simplest_chain(const KernelBody& body) {
+  Schedule chain = HONE_TRY(simplest_unchecked(body));
   HONE_TRY(check_schedule(body, chain, Target{}));
+  return chain;
+}
+
+Result<Schedule> simplest_chain(const KernelFacts& facts) {
+  Schedule chain = HONE_TRY(simplest_unchecked(facts.body));
+  HONE_TRY(check_schedule(facts.body, facts, chain, Target{}));
   return chain;
 }
 

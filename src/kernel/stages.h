@@ -11,6 +11,8 @@
 
 namespace hone {
 
+struct KernelFacts;
+
 // The points that a block needs of a dim of a value: side by side, so that blocks may overlap. Some
 // may lie outside of the value, where a reader has padding: these are arbitrary.
 struct Along {
@@ -44,6 +46,7 @@ Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& sch
 // windows. Blocks are the smallest, in all dims along which no kept value is computed twice, but
 // for overlaps along one dim.
 Result<Schedule> simplest_chain(const KernelBody& body);
+Result<Schedule> simplest_chain(const KernelFacts& facts);  // of a body that it has looked at
 
 // The points of a dim that a block has at most.
 int64_t block_points(const KernelBody& body, const Schedule& schedule, int dim);

@@ -16,11 +16,12 @@ constexpr int64_t kMostBlockPoints = 64;
 
 // The dims, taken in blocks, along which blocks of several points share what one of them needs:
 // the rows of a product, but not what its both sides have.
-std::vector<bool> has_rows(const KernelBody& body, const Schedule& chain) {
+std::vector<bool> has_rows(const KernelBody& body, const Schedule& chain, KernelStore& store) {
   std::vector<bool> has_rows(static_cast<size_t>(body.graph.type(body.graph.outputs()[0]).rank()));
   const std::vector<Stage> stages = stages_of(body, chain).value();
   for (const Stage& stage : stages) {
-    const Result<Contraction> contraction = KernelFacts(stage.body).contraction;
+    const auto& facts = store.facts(kernel_hash(stage.body), [&] { return stage.body; });
+    const Result<Contraction>& contraction = facts->contraction;
     if (!contraction.ok()) continue;
     for (size_t d = 0; d < stage.along.size(); ++d)
       if (!stage.along[d].is_whole() && contraction->sides[0][d] != contraction->sides[1][d])
@@ -98,7 +99,7 @@ class ChainChooser {
                ScheduleChooser& chooser)
       : facts_(facts),
         results_(body_.graph.type(body_.graph.outputs()[0])),
-        rows_(has_rows(body_, simplest)),
+        rows_(has_rows(body_, simplest, chooser.known())),
         chooser_(chooser),
         on_(chooser.heuristics()),
         price_(price),
@@ -227,7 +228,7 @@ bool is_conv_with_pool(const Graph& graph) {
 Result<std::optional<PricedSchedule>> cheapest_chain(
     const std::shared_ptr<const KernelFacts>& facts, PricedKernel& price,
     ScheduleChooser& chooser) {
-  const Result<Schedule> simplest = simplest_chain(facts->body);
+  const Result<Schedule> simplest = simplest_chain(*facts);
   if (!simplest.ok()) return std::optional<PricedSchedule>();
   std::optional<PricedSchedule> best =
       HONE_TRY(ChainChooser(*facts, *simplest, price, chooser).run());

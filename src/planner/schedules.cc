@@ -911,9 +911,11 @@ Result<PricedSchedule> ScheduleChooser::chosen(const std::shared_ptr<const Kerne
   const bool is_stage = !facts->body.window.empty();
   const int64_t threads = is_stage ? 1 : threads_;
   const std::unique_ptr<PricedKernel> price = cost_.kernel(facts, threads);
-  if (usual_ != nullptr && !price->has_choices()) {
-    const Schedule& usual = HONE_TRY(usual_->choose(facts))->schedule;
-    return PricedSchedule{usual, price->seconds(usual)};
+  using Knows = PricedKernel::Knows;
+  if (const Knows knows = price->knows(); usual_ != nullptr && knows != Knows::choices) {
+    PricedSchedule usual = *HONE_TRY(usual_->choose(facts));
+    if (knows == Knows::price) usual.seconds = price->seconds(usual.schedule);
+    return usual;
   }
   std::optional<PricedSchedule> best;
   if (!is_stage) best = HONE_TRY(cheapest_chain(facts, *price, *this));

@@ -244,14 +244,26 @@ TEST(LearnedCost, IsSureOfWhatAllNetworksSay) {
   EXPECT_TRUE(kernel->is_surely_cheaper(least, most));
   EXPECT_FALSE(kernel->is_surely_cheaper(most, least));
   EXPECT_FALSE(kernel->is_surely_cheaper(least, least));
-  EXPECT_TRUE(kernel->has_choices());
+  using Knows = PricedKernel::Knows;
+  EXPECT_EQ(kernel->knows(), Knows::choices);
   // A lead that it does not have, and a kernel that it does not know.
   const auto far = model([](KernelModel& model) { model.reach = 0; });
   for (const auto& unsure : {agreeing(kNoLead), far}) {
     const auto priced = LearnedCost(target(), unsure).kernel(facts(), 1);
     EXPECT_FALSE(priced->is_surely_cheaper(least, most));
-    EXPECT_FALSE(priced->has_choices());
+    EXPECT_EQ(priced->knows(), Knows::price);
   }
+}
+
+// A kernel that it does not know has the price of the baseline if coefficients are the same.
+TEST(LearnedCost, KnowsNothingOfAKernelThatTheBaselinePricesAlike) {
+  const auto far = model([](KernelModel& model) { model.reach = 0; });
+  const auto knows_beside = [&](const Prices& prices) {
+    const auto baseline = std::make_shared<AnalyticCost>(target(), prices);
+    return LearnedCost(target(), far, baseline).kernel(facts(), 1)->knows();
+  };
+  EXPECT_EQ(knows_beside(far->prices), PricedKernel::Knows::nothing);
+  EXPECT_EQ(knows_beside({}), PricedKernel::Knows::price);
 }
 
 // How many pairs of 40 schedules are sure.

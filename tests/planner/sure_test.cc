@@ -50,7 +50,7 @@ class Fears : public Cost {
     std::optional<double> sureness = kUsualSureness;
     bool (*of)(const KernelBody& body) = has_several_products;
     bool (*unsure_of)(const KernelBody& body) = nullptr;  // null: of the same
-    bool has_choices = true;                              // of schedules
+    PricedKernel::Knows knows = PricedKernel::Knows::choices;
   };
   explicit Fears(const Says& says) : says_(says), analytic_(target()) {}
 
@@ -90,7 +90,7 @@ class Fears : public Cost {
       analytic_->price(schedules, INFINITY, seconds);
       for (double& each : seconds) each *= times_;
     }
-    bool has_choices() const override { return fears_.says_.has_choices; }
+    Knows knows() const override { return fears_.says_.knows; }
     Votes votes(const Schedule& schedule) override {
       ++fears_.asked_[fmt::format("{} {}", hash_, print(schedule))];
       const double price = seconds(schedule);
@@ -258,13 +258,23 @@ TEST(SurePlans, LookAtAKernelThreeTimesAtMost) {
 // The search for schedules is most of planning's time. A price that chooses none still decides
 // about groups.
 TEST(SurePlans, SearchForNoScheduleOfAKernelWithoutChoices) {
-  for (const bool has_choices : {true, false}) {
-    const Fears cost({.times = 10, .has_choices = has_choices});
+  using Knows = PricedKernel::Knows;
+  for (const Knows knows : {Knows::choices, Knows::price}) {
+    const Fears cost({.times = 10, .knows = knows});
     EXPECT_EQ(plan_by(cost).fuse.size(), 2U);
     EXPECT_GT(cost.priced().size(), 2U);
     for (const auto& [kernel, schedules] : cost.priced())
-      EXPECT_EQ(schedules.size() == 1, !has_choices) << kernel << ' ' << schedules.size();
+      EXPECT_EQ(schedules.size() == 1, knows == Knows::price) << kernel << ' ' << schedules.size();
   }
+}
+
+// A kernel that it prices as the baseline does is not even priced to choose its schedule: only
+// where plans are compared.
+TEST(SurePlans, PriceNoKernelOfWhichTheBaselineKnowsAsMuch) {
+  const Fears cost({.knows = PricedKernel::Knows::nothing});
+  EXPECT_TRUE(plan_by(cost) == plan_by(AnalyticCost(target())));
+  EXPECT_GT(cost.looked_at().size(), 1U);
+  EXPECT_EQ(cost.priced().size(), 0U);
 }
 
 TEST(SurePlans, AreTheSameEachTime) {

@@ -378,7 +378,7 @@ class Chain : public AlgorithmDef {
     return {&kKeep, &kBlockedDims, &kBlocks, &kDivided, &kStages};
   }
   Schedule simplest(const ScheduleSite& site) const override {
-    const Result<Schedule> chain = simplest_chain(site.body);
+    const Result<Schedule> chain = simplest_chain(site.facts);
     return chain.ok() ? *chain : Schedule{.own = ChainFields()};
   }
 };
