@@ -197,7 +197,7 @@ Status LearnedCost::check_knows(const KernelFacts& facts, const Features& of_ker
   const double distance = model_->distance(of_kernel);
   if (distance > model_->reach)
     return unsupported("the kernel is {:.2g} from the nearest that {}, beyond {:.2g}", distance,
-                       model_->abroad.empty() ? "the model has seen" : "two other processors have",
+                       model_->abroad.empty() ? "the model has seen" : "two processors have",
                        model_->reach);
   return {};
 }
