@@ -57,8 +57,9 @@ class CutAxes {
 // ones behind them. An end stands behind each list.
 class ReshardSearch {
  public:
-  ReshardSearch(ShardLayout target, const std::vector<int64_t>& sizes, int64_t element_bytes)
-      : target_(std::move(target)), sizes_(sizes), element_bytes_(element_bytes) {}
+  ReshardSearch(ShardLayout target, const std::vector<int64_t>& sizes, int64_t element_bytes,
+                const ReshardPrice& price)
+      : target_(std::move(target)), sizes_(sizes), element_bytes_(element_bytes), price_(price) {}
 
   std::vector<ReshardStep> find(const ShardLayout& from) {
     number_parts(from);
@@ -68,7 +69,7 @@ class ReshardSearch {
     wanted_lists_ = lists_of(wanted_);
     reach(text_of(from), 0, std::nullopt, -1);
     while (!waiting_.empty() && found_.size() < kMostLayouts) {
-      const auto [bytes, depth, number] = waiting_.top();
+      const auto [price, depth, number] = waiting_.top();
       waiting_.pop();
       if (found_[number].is_done) continue;
       found_[number].is_done = true;
@@ -139,7 +140,7 @@ class ReshardSearch {
 
   struct Found {
     std::string layout;
-    int64_t bytes;
+    double price;
     int depth;
     std::optional<ReshardStep> step;
     int before;
@@ -154,17 +155,17 @@ class ReshardSearch {
     return steps;
   }
 
-  void reach(std::string layout, int64_t bytes, std::optional<ReshardStep> step, int before) {
+  void reach(std::string layout, double price, std::optional<ReshardStep> step, int before) {
     const int depth = before < 0 ? 0 : found_[static_cast<size_t>(before)].depth + 1;
     const auto [best, is_new] = best_.try_emplace(layout, found_.size());
     if (!is_new) {
       Found& one = found_[best->second];
-      if (one.is_done || std::pair(one.bytes, one.depth) <= std::pair(bytes, depth)) return;
+      if (one.is_done || std::pair(one.price, one.depth) <= std::pair(price, depth)) return;
       one.is_done = true;  // a dearer way
       best->second = found_.size();
     }
-    found_.push_back({std::move(layout), bytes, depth, step, before});
-    waiting_.emplace(bytes, depth, found_.size() - 1);
+    found_.push_back({std::move(layout), price, depth, step, before});
+    waiting_.emplace(price, depth, found_.size() - 1);
   }
 
   // Where the lists of a layout end, and the parts of each dim.
@@ -219,10 +220,11 @@ class ReshardSearch {
 
   void extend(size_t number) {
     const std::string at = found_[number].layout;
-    const int64_t bytes = found_[number].bytes;
+    const double so_far = found_[number].price;
     const Lists lists = lists_of(at);
     const auto step = [&](std::string layout, const ReshardStep& one) {
-      reach(std::move(layout), bytes + one.bytes, one, static_cast<int>(number));
+      const double own = price_ ? price_(one, element_bytes_) : static_cast<double>(one.bytes);
+      reach(std::move(layout), so_far + own, one, static_cast<int>(number));
     };
     // The innermost part of a list goes; `to` gets it, if there is one.
     const auto moved = [&](size_t from, std::optional<size_t> to) {
@@ -278,12 +280,13 @@ class ReshardSearch {
   const ShardLayout target_;
   const std::vector<int64_t>& sizes_;
   const int64_t element_bytes_;
+  const ReshardPrice& price_;
   MeshParts parts_;
   std::string wanted_;
   Lists wanted_lists_;
   std::vector<Found> found_;
   std::unordered_map<std::string, size_t> best_;  // of those found
-  using Waiting = std::tuple<int64_t, int, size_t>;
+  using Waiting = std::tuple<double, int, size_t>;
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting_;
 };
 
@@ -292,11 +295,12 @@ class ReshardSearch {
 std::string_view name(ReshardKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
 
 std::vector<ReshardStep> reshard_steps(const ShardLayout& from, const ShardLayout& to,
-                                       const std::vector<int64_t>& sizes, int64_t element_bytes) {
+                                       const std::vector<int64_t>& sizes, int64_t element_bytes,
+                                       const ReshardPrice& price) {
   CutAxes axes;
   axes.look(from);
   axes.look(to);
-  return ReshardSearch(axes.cut(to), sizes, element_bytes).find(axes.cut(from));
+  return ReshardSearch(axes.cut(to), sizes, element_bytes, price).find(axes.cut(from));
 }
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -48,10 +49,13 @@ struct ReshardStep {
   std::vector<MeshParts> have = {}, want = {};  // permute: the axes of all dims, before and after
 };
 
-// Between layouts whose axes divide the sizes. Steps are the cheapest by the bytes that a device
-// receives, then the fewest; if there are too many ways to compare, the value becomes whole
-// between.
+// The price of a step; null: the bytes that a device receives.
+using ReshardPrice = std::function<double(const ReshardStep& step, int64_t element_bytes)>;
+
+// Between layouts whose axes divide the sizes. Steps are the cheapest by their prices, then the
+// fewest; if there are too many ways to compare, the value becomes whole between.
 std::vector<ReshardStep> reshard_steps(const ShardLayout& from, const ShardLayout& to,
-                                       const std::vector<int64_t>& sizes, int64_t element_bytes);
+                                       const std::vector<int64_t>& sizes, int64_t element_bytes,
+                                       const ReshardPrice& price = nullptr);
 
 }  // namespace hone

@@ -345,6 +345,26 @@ TEST(Reshard, CutsBeforeItMoves) {
   EXPECT_EQ(steps[1].kind, ReshardKind::all_gather);
 }
 
+// One permute takes the part to the other axis with the fewest bytes. If all that crosses `x` takes
+// long, only the gather along `y` is left.
+TEST(Reshard, KeepsOffAxesThatAreDear) {
+  const ShardLayout from = {.dims = {{{1, 1, 2}}, {}}};
+  const ShardLayout to = {.dims = {{{0, 1, 2}}, {}}};
+  const std::vector<ReshardStep> by_bytes = reshard_steps(from, to, {4, 4}, 4);
+  ASSERT_EQ(by_bytes.size(), 1u);
+  EXPECT_EQ(by_bytes[0].kind, ReshardKind::permute);
+  const ReshardPrice price = [](const ReshardStep& step, int64_t) {
+    const bool crosses = step.kind == ReshardKind::permute ||
+                         (step.kind != ReshardKind::slice && step.part.axis == 0);
+    return static_cast<double>(step.bytes) * (crosses ? 1000 : 1);
+  };
+  const std::vector<ReshardStep> by_price = reshard_steps(from, to, {4, 4}, 4, price);
+  ASSERT_EQ(by_price.size(), 2u);
+  EXPECT_EQ(by_price[0].kind, ReshardKind::all_gather);
+  EXPECT_EQ(by_price[0].part.axis, 1u);
+  EXPECT_EQ(by_price[1].kind, ReshardKind::slice);
+}
+
 // 12 axes over 4 dims have more layouts than can be compared.
 TEST(Reshard, GoesThroughTheWholeValueIfWaysAreTooMany) {
   ShardLayout from = {.dims = std::vector<MeshParts>(4)}, to = from;
