@@ -69,14 +69,17 @@ Status choose(const Graph& graph, const MeshRef& mesh, const ShardRequest& reque
   const AutoShardOptions options = HONE_TRY(auto_shard_options(arguments, console));
   const ShardedModel made = HONE_TRY(sharded_model(graph, mesh, request, system, costs, options));
   const std::string path = arguments.text("output");
-  if (path != "-") tell(made.subject.graph, made.partition, "", arguments, console);
+  // Where a plan says all, nothing of it is left open to conflicts.
+  const std::string conflicts =
+      made.chosen ? HONE_TRY(stated_conflicts_text(graph, mesh, request, system)) : "";
+  if (path != "-") tell(made.subject.graph, made.partition, conflicts, arguments, console);
   tell_sum(made.partition, console);
   if (made.chosen) {
     console.note("{}", step_text(*made.chosen, mesh->device_count()));
     console.note("{}", search_text(*made.chosen));
   } else {
-    const JudgedSharding judged =
-        HONE_TRY(judge_sharding(made.subject.graph, mesh, system, costs, &console.cancel()));
+    const JudgedSharding judged = HONE_TRY(
+        judge_partition(made.subject.graph, made.partition, system, costs, &console.cancel()));
     console.note("a step takes {} on {} devices; {} a device", format_seconds(judged.seconds),
                  mesh->device_count(), format_bytes(judged.memory));
   }

@@ -64,6 +64,8 @@ class Teller {
     if (!is_priced(request, graph_))
       console_.write(HONE_TRY(sharding_conflicts_text(
           HONE_TRY(propagate_shardings(HONE_TRY(stated_graph(graph_, mesh_, request)))), system_)));
+    else if (made.chosen)
+      console_.write(HONE_TRY(stated_conflicts_text(graph_, mesh_, request, system_)));
     console_.write("\n" + HONE_TRY(prices_text(request, made)) + "\n");
     return ToldSharding{system_, made.partition};
   }

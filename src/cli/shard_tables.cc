@@ -73,4 +73,11 @@ Result<std::string> sharding_conflicts_text(const Propagation& propagation, cons
   return table.empty() ? std::string() : "\n" + table.to_string();
 }
 
+Result<std::string> stated_conflicts_text(const Graph& graph, const MeshRef& mesh,
+                                          const ShardRequest& request, const System& system) {
+  const Graph stated = HONE_TRY(stated_graph(HONE_TRY(shard_subject(graph)).graph, mesh, request));
+  if (stated.shardings() == nullptr) return std::string();
+  return sharding_conflicts_text(HONE_TRY(propagate_shardings(stated)), system);
+}
+
 }  // namespace hone::cli

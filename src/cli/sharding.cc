@@ -85,9 +85,13 @@ std::string search_text(const AutoSharding& chosen) {
   const std::string options = chosen.bound
                                   ? std::to_string(chosen.options)
                                   : fmt::format("{} of {}", chosen.options, chosen.all_options);
-  return fmt::format("sum of the parts {}{}: {} options of {} nodes, {} sharding{} judged",
+  const std::string late =
+      chosen.late > 0
+          ? fmt::format("; --budget was over at {} of them, which are computed whole", chosen.late)
+          : "";
+  return fmt::format("sum of the parts {}{}: {} options of {} nodes, {} sharding{} judged{}",
                      format_seconds(chosen.price), bound, options, chosen.nodes, chosen.judged,
-                     chosen.judged == 1 ? "" : "s");
+                     chosen.judged == 1 ? "" : "s", late);
 }
 
 }  // namespace hone::cli

@@ -11,6 +11,7 @@
 #include "program/device_memory.h"
 #include "program/lower/lower.h"
 #include "search/shard_problem.h"
+#include "shard/batch_inputs.h"
 
 namespace hone {
 namespace {
@@ -116,19 +117,23 @@ class AutoSharder {
   Status search() {
     for (const double share : kExchangeShares)
       if (share == kExchangeShares[0] || !best_ || has_time()) HONE_TRY(try_share(share));
-    return try_whole();
+    HONE_TRY(try_whole());
+    return try_batch();
   }
 
   Status try_share(double share) {
     ShardProblem problem = HONE_TRY(
-        shard_problem(graph_, mesh_, prices_, {.exchange_share = share, .progress = progress_}));
+        shard_problem(graph_, mesh_, prices_,
+                      {.exchange_share = share, .is_late = deadline(), .progress = progress_}));
     const std::optional<AssignResult> found = HONE_TRY(solved(problem, std::nullopt));
     if (!found) return {};
     if (share == kExchangeShares[0]) tell_sum(problem, *found);
     if (!HONE_TRY(judge(problem, *found)) || memory_ <= limit_) return {};
-    problem = HONE_TRY(
-        shard_problem(graph_, mesh_, prices_,
-                      {.exchange_share = share, .counts_copies = true, .progress = progress_}));
+    problem = HONE_TRY(shard_problem(graph_, mesh_, prices_,
+                                     {.exchange_share = share,
+                                      .counts_copies = true,
+                                      .is_late = deadline(),
+                                      .progress = progress_}));
     return lower_memory(problem);
   }
 
@@ -201,6 +206,13 @@ class AutoSharder {
   double seconds_so_far() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
+  // One problem takes at most a part of the time.
+  std::function<bool()> deadline() const {
+    if (options_.seconds <= 0) return {};
+    constexpr double kProblem = 0.8;
+    const double end = seconds_so_far() + kProblem * options_.seconds;
+    return [this, end] { return seconds_so_far() > end; };
+  }
   bool has_time() const { return options_.seconds <= 0 || seconds_so_far() < options_.seconds; }
 
   void tell(const AssignBounds& bounds) const {
@@ -215,8 +227,9 @@ class AutoSharder {
     made_.nodes = problem.problem.nodes.size();
     made_.options = 0;
     for (const AssignNode& node : problem.problem.nodes) made_.options += node.costs.size();
-    made_.all_options = problem.all_options;
-    if (made_.options < made_.all_options) return;
+    made_.all_options = problem.all_options + problem.late;
+    made_.late = problem.late;
+    if (made_.options < made_.all_options || made_.late > 0) return;
     made_.bound = static_cast<double>(found.bounds.bound) / kShardTicks;
     made_.is_optimal = found.verdict == AssignVerdict::optimal;
   }
@@ -230,15 +243,26 @@ class AutoSharder {
     if (!best_ || one.seconds < best_->seconds) best_ = std::move(one);
   }
 
+  // True if the graph leaves it open to divide nothing.
+  bool may_be_whole() const {
+    const Shardings* said = graph_.shardings();
+    const auto divides = [](const auto& one) { return is_divided(one.second); };
+    return said == nullptr || (std::ranges::none_of(said->values, divides) &&
+                               std::ranges::none_of(said->outputs, divides));
+  }
+
+  // Devices share the batch, unless the graph says something else.
+  Status try_batch() {
+    if (graph_.shardings() != nullptr) return {};
+    Result<JudgedSharding> one = batch_alone(graph_, mesh_, system_, costs_, options_.cancel);
+    if (one.ok()) take(std::move(*one));
+    if (!one.ok() && one.error().code() == ErrorCode::interrupted) return std::move(one).error();
+    return {};
+  }
+
   // Each device does all of it, unless the graph says otherwise.
   Status try_whole() {
-    const Shardings* said = graph_.shardings();
-    if (said != nullptr &&
-        (std::ranges::any_of(said->values,
-                             [](const auto& one) { return is_divided(one.second); }) ||
-         std::ranges::any_of(said->outputs,
-                             [](const auto& one) { return is_divided(one.second); })))
-      return {};
+    if (!may_be_whole()) return {};
     auto all = std::make_shared<Shardings>();
     for (const NodeId n : graph_.nodes())
       if (!is_constant(graph_.opcode(n)))
@@ -309,6 +333,33 @@ Result<JudgedSharding> judge_partition(Graph graph, Partition partition, const S
   return made;
 }
 
+Result<JudgedSharding> batch_alone(const Graph& graph, const MeshRef& mesh, const System& system,
+                                   std::span<const std::shared_ptr<const Cost>> costs,
+                                   const CancelToken* cancel) {
+  if (graph.shardings() != nullptr)
+    return unsupported("graph '{}' says itself how it is divided", excerpt(graph.name()));
+  const BatchInputs batch = HONE_TRY(batch_inputs(graph, graph.input_types()));
+  auto said = std::make_shared<Shardings>();
+  for (size_t i = 0; i < batch.dims.size(); ++i) {
+    const ValueId input = graph.inputs()[i];
+    ShardLayout layout = undivided(graph.type(input));
+    for (size_t axis = 0; axis < mesh->axes.size() && batch.dims[i] >= 0; ++axis)
+      layout.dims[static_cast<size_t>(batch.dims[i])].push_back({axis, 1, mesh->axes[axis].size});
+    said->add(input, sharding_of(mesh, layout));
+  }
+  // A next state lies as the state before it.
+  for (const Donation& one : graph.donations())
+    said->set_output(one.output, *said->of(graph.inputs()[one.input])[0]);
+  Graph stated = graph;
+  stated.set_shardings(std::move(said));
+  Partition partition = HONE_TRY(partition_graph(stated));
+  // Composites are spelled out already, so it is of this graph.
+  if (partition.values.size() != graph.value_count())
+    return unsupported("graph '{}' has composites", excerpt(graph.name()));
+  Graph divided = with_layouts(graph, partition);
+  return judge_partition(std::move(divided), std::move(partition), system, costs, cancel);
+}
+
 MeshRef mesh_of_system(const System& system) {
   Mesh mesh = {"mesh", {}};
   for (const Axis& axis : system.axes) mesh.axes.push_back({axis.name, axis.size});
@@ -325,6 +376,15 @@ MeshRef mesh_of_system(const System& system) {
   return std::make_shared<const Mesh>(std::move(mesh));
 }
 
+Status check_searched_axes(const Mesh& mesh) {
+  const auto axes = static_cast<size_t>(
+      std::ranges::count_if(mesh.axes, [](const MeshAxis& axis) { return axis.size > 1; }));
+  if (axes <= kMostSearchedAxes) return {};
+  return over_limit("the mesh has {} axes; shardings are searched along at most {}", axes,
+                    kMostSearchedAxes)
+      .with_hint("make one axis of two, as xy=8 of x=2,y=4; or say how values are divided");
+}
+
 Result<AutoSharding> auto_shard(const Graph& graph, const MeshRef& mesh, const System& system,
                                 std::span<const std::shared_ptr<const Cost>> costs,
                                 const AutoShardOptions& options) {
@@ -332,12 +392,7 @@ Result<AutoSharding> auto_shard(const Graph& graph, const MeshRef& mesh, const S
   if (mesh->device_count() != system.device_count())
     return bad_input("the mesh {} has {} devices, and the system '{}' {}", axes_text(*mesh),
                      mesh->device_count(), excerpt(system.name), system.device_count());
-  const auto axes = static_cast<size_t>(
-      std::ranges::count_if(mesh->axes, [](const MeshAxis& axis) { return axis.size > 1; }));
-  if (axes > kMostSearchedAxes)
-    return over_limit("the mesh has {} axes; shardings are searched along at most {}", axes,
-                      kMostSearchedAxes)
-        .with_hint("make one axis of two, as xy=8 of x=2,y=4; or say how values are divided");
+  HONE_TRY(check_searched_axes(*mesh));
   return AutoSharder(graph, mesh, system, costs, options).run();
 }
 

@@ -52,6 +52,7 @@ struct AutoSharding {
   std::optional<double> whole = {};  // seconds of a step if nothing is divided; none: no memory
   size_t nodes = 0, options = 0;     // of the assignment
   size_t all_options = 0;            // that its nodes have (search/shard_options.h)
+  size_t late = 0;                   // that stay whole, since the time for the problem was over
   size_t judged = 0;                 // solutions that the timeline has seen
 };
 
@@ -73,10 +74,17 @@ Result<JudgedSharding> judge_partition(Graph graph, Partition partition, const S
                                        std::span<const std::shared_ptr<const Cost>> costs,
                                        const CancelToken* cancel = nullptr);
 
+// The same for the batch alone: all axes along the dim of the inputs that has its rows, and what
+// follows from that. Error: no input has rows, or the graph says something itself.
+Result<JudgedSharding> batch_alone(const Graph& graph, const MeshRef& mesh, const System& system,
+                                   std::span<const std::shared_ptr<const Cost>> costs,
+                                   const CancelToken* cancel = nullptr);
+
 // The axes or the levels of a system as a mesh; without any, one axis `x`.
 MeshRef mesh_of_system(const System& system);
 
 // Axes of more than one device that a search takes.
 inline constexpr size_t kMostSearchedAxes = 4;
+Status check_searched_axes(const Mesh& mesh);
 
 }  // namespace hone

@@ -229,6 +229,21 @@ Result<ShardOptions> ShardOptionFinder::of_output(uint32_t index) {
   return limited(std::nullopt, std::move(options));
 }
 
+Result<std::optional<NodeDivision>> ShardOptionFinder::whole_node(NodeId n) const {
+  for (const ValueId v : graph_.results(n))
+    if (stated(v) != nullptr) return std::optional<NodeDivision>();
+  if (is_leaf(graph_.opcode(n)))
+    return std::optional(NodeDivision{.results = {undivided(graph_.type(graph_.result(n)))}});
+  const NodeDivider divider = HONE_TRY(NodeDivider::make(graph_, n));
+  return divider.division(std::vector<MeshParts>(divider.rule().factors.size()));
+}
+
+std::optional<NodeDivision> ShardOptionFinder::whole_output(uint32_t index) const {
+  if (graph_.shardings() != nullptr && graph_.shardings()->of_output(index) != nullptr)
+    return std::nullopt;
+  return NodeDivision{.results = {undivided(graph_.type(graph_.outputs()[index]))}};
+}
+
 // Why no option of the node has this result.
 std::string ShardOptionFinder::obstacle(NodeId n, size_t result, const Sharding& said) const {
   const ValueId v = graph_.result(n, result);

@@ -33,6 +33,10 @@ class ShardOptionFinder {
   // Errors: a result cannot be divided as it says, and why.
   Result<ShardOptions> of_node(NodeId n);
   Result<ShardOptions> of_output(uint32_t index);
+  // The undivided one alone, for who has no time to compare; none: something is stated, and these
+  // have to be asked for.
+  Result<std::optional<NodeDivision>> whole_node(NodeId n) const;
+  std::optional<NodeDivision> whole_output(uint32_t index) const;
 
   const Sharding* stated(ValueId v) const;  // where the value is made; null: nothing is said
 

@@ -58,8 +58,35 @@ class ProblemOfShards {
     return std::move(options.kept);
   }
 
+  bool is_late() {
+    is_late_ = is_late_ || (options_.is_late && options_.is_late());
+    return is_late_;
+  }
+
+  Result<std::vector<NodeDivision>> options_of_node(NodeId n) {
+    if (is_late())
+      if (std::optional<NodeDivision> whole = HONE_TRY(finder_.whole_node(n))) {
+        ++made_.late;
+        return std::vector{std::move(*whole)};
+      }
+    return taken(HONE_TRY(finder_.of_node(n)));
+  }
+
+  Result<std::vector<NodeDivision>> options_of_output(uint32_t index) {
+    if (is_late())
+      if (std::optional<NodeDivision> whole = finder_.whole_output(index)) {
+        ++made_.late;
+        return std::vector{std::move(*whole)};
+      }
+    return taken(HONE_TRY(finder_.of_output(index)));
+  }
+
   Status add_node(NodeId n) {
-    std::vector<NodeDivision> options = taken(HONE_TRY(finder_.of_node(n)));
+    std::vector<NodeDivision> options = HONE_TRY(options_of_node(n));
+    if (!options_.exchanges_in_loops && !graph_.regions(n).empty())
+      std::erase_if(options, [](const NodeDivision& one) { return !one.exchanges.empty(); });
+    if (options.empty())
+      return unsupported("devices would exchange data within {}", graph_.describe(n));
     AssignNode& node = made_.problem.nodes.emplace_back();
     node.begin = is_parameter(graph_.opcode(n)) || is_constant(graph_.opcode(n)) ? 0 : n.index;
     node.end = node.begin == 0 ? std::ssize(ends_) + 1 : ends_[n.index];
@@ -85,7 +112,7 @@ class ProblemOfShards {
     const ValueId v = graph_.outputs()[index];
     const bool is_said =
         graph_.shardings() != nullptr && graph_.shardings()->of_output(index) != nullptr;
-    std::vector<NodeDivision> options = taken(HONE_TRY(finder_.of_output(index)));
+    std::vector<NodeDivision> options = HONE_TRY(options_of_output(index));
     AssignNode& node = made_.problem.nodes.emplace_back();
     node.costs.assign(options.size(), 0);
     node.usages.assign(options.size(), 0);
@@ -199,6 +226,7 @@ class ProblemOfShards {
   const ShardProblemOptions options_;
   ShardOptionFinder finder_;
   ShardProblem made_;
+  bool is_late_ = false;
   std::vector<int64_t> ends_;  // the first moment at which a node's results are not needed
   std::map<std::vector<int64_t>, uint32_t> tables_;  // by their contents
   std::map<std::vector<int64_t>, uint32_t> lists_;   // numbers of lists of layouts

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "assign/problem.h"
@@ -19,6 +20,7 @@ struct ShardProblem {
   // The options of each node; of an input or an output, one result.
   std::vector<std::vector<NodeDivision>> options = {};
   size_t all_options = 0;  // that nodes and outputs have; the search compares some of them
+  size_t late = 0;         // nodes and outputs that stay whole, since time was over
 };
 inline constexpr double kShardTicks = 1e12;  // in a second
 
@@ -27,6 +29,9 @@ struct ShardProblemOptions {
   // Operands take memory of their own, as far as they are larger than the least that devices may
   // hold of them. This counts those twice that are held so, but it helps to find what fits.
   bool counts_copies = false;
+  bool exchanges_in_loops = true;  // loops and branches may be divided so that devices exchange
+  // Asked before each node and output: from the first yes on, what nobody states stays whole.
+  std::function<bool()> is_late = {};
   Progress& progress = no_progress();  // advances at each node
 };
 Result<ShardProblem> shard_problem(const Graph& graph, const MeshRef& mesh, ShardPrices& prices,

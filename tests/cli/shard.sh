@@ -79,6 +79,12 @@ contains "^node '%h' \\(dot\\) +%h \\[x open, .* +96 B +[0-9.]+ .?s$"
 "$HONE" explain two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' >out 2>err
 contains "^node '%h' \\(dot\\) +%h \\[x open, .* +96 B +[0-9.]+ .?s$"
 
+# Where prices choose the rest, they are told, too.
+hone two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' --shard auto >out 2>err
+contains "^node '%h' \\(dot\\) +%h \\[x open, .* +96 B +[0-9.]+ .?s$"
+"$HONE" explain two.hone --mesh x=2 --shard 'x=[x, -]' --shard 'v=[-, x]' --shard auto >out 2>err
+contains "^node '%h' \\(dot\\) +%h \\[x open, .* +96 B +[0-9.]+ .?s$"
+
 # Sizes that do not divide have padding, and windows ask neighbours for what they need.
 cat >image.hone <<'END'
 graph @image(%x: f32[2, 1, 7, 5], %k: f32[3, 1, 3, 3]) -> (f32[2, 3, 7, 5], f32[2, 3, 5]) {
@@ -193,6 +199,9 @@ hone four.hone --mesh a=2,b=2,c=2,d=2 --all >out 2>err
 contains ' 16.0 KiB$'
 never contains ' 32.0 KiB$'
 grep -q "sum of the parts [^,]*: 512 of 2500 options of 4 nodes" err
+# The budget is also that of the prices.
+hone four.hone --mesh a=2,b=2,c=2,d=2 --budget 1s >out 2>err
+grep -q "; --budget was over at [1-9] of them, which are computed whole" err
 hone four.hone --mesh a=2,b=2,c=2,d=2 --shard 'x=[a,b,c,d]' --shard auto >out 2>err
 contains '^%x .* \[a, b, c, d\] +16.0 KiB$'
 fails 4 "dim 0 has 16 for 32 devices" four.hone --mesh x=32 --shard 'x=[x,-,-,-]' --shard auto

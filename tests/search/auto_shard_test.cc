@@ -378,6 +378,52 @@ TEST(AutoShard, PricesWhatThePartitionSends) {
   }
 }
 
+// The batch alone is a choice, too.
+TEST(AutoShard, IsPredictedNoSlowerThanTheBatchAlone) {
+  for (const std::string_view model : {"mlp", "vit_b16"}) {
+    const Graph graph =
+        shard_subject(build_zoo_model(model, {.size = ZooSize::tiny, .batch = 16}).value())
+            .value()
+            .graph;
+    System system = ring(4);
+    system.links[0].bytes_per_second = 1e9;
+    system.links[0].latency = 1e-6;
+    const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+    const MeshRef mesh = mesh_of("x=4");
+    const JudgedSharding batch = batch_alone(graph, mesh, system, {{cost}}).value();
+    EXPECT_TRUE(is_all_stated(batch.graph));
+    // The search has next to no time, so its own solutions are not good.
+    const AutoSharding made =
+        auto_shard(graph, mesh, system, {{cost}}, {.seconds = 0, .steps = 1}).value();
+    EXPECT_LE(made.best.seconds, batch.seconds) << model;
+  }
+}
+
+// The problem asks for the time before each node, and stops to compare where it is over.
+TEST(AutoShard, MakesAProblemInTheTimeThatIsGiven) {
+  const Graph graph = subject(layers(512));
+  const System system = ring(4);
+  const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  const MeshRef mesh = mesh_of("x=2,y=2");
+  ShardPrices prices(system, {{cost}}, mesh);
+  for (const size_t in_time : {size_t{0}, size_t{4}, size_t{100}}) {
+    size_t asked = 0;
+    const ShardProblem made =
+        shard_problem(graph, mesh, prices, {.is_late = [&] { return ++asked > in_time; }}).value();
+    ASSERT_TRUE(check(made.problem).ok());
+    const size_t all = graph.node_count() + graph.outputs().size();
+    EXPECT_EQ(asked, std::min(all, in_time + 1));
+    EXPECT_EQ(made.late, all - std::min(all, in_time));
+    for (size_t i = 0; i < all; ++i)
+      EXPECT_EQ(made.problem.nodes[i].costs.size() == 1, i >= in_time) << i;
+  }
+  // Nothing but the undivided way is left, and the sum has no bound.
+  const AutoSharding late =
+      auto_shard(graph, mesh, system, {{cost}}, {.seconds = 1e-9, .steps = 10}).value();
+  EXPECT_GT(late.late, 0u);
+  EXPECT_FALSE(late.bound.has_value());
+}
+
 TEST(AutoShard, TakesTheMeshOfASystem) {
   EXPECT_EQ(mesh_text(*mesh_of_system(preset_system("torus:2x4", sample()).value())), "x=2,y=4");
   EXPECT_EQ(mesh_of_system(preset_system("tree:2x4", sample()).value())->device_count(), 8);
