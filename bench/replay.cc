@@ -1,5 +1,8 @@
 #include "bench/replay.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <barrier>
 #include <chrono>
@@ -15,6 +18,7 @@
 #include "target/topology.h"
 #include "transport/emulated_links.h"
 #include "transport/open_collectives.h"
+#include "transport/shared_memory.h"
 #include "transport/threads.h"
 
 namespace hone::bench {
@@ -23,10 +27,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using program::BufferId;
 
-std::unique_ptr<Transport> emulated(const System& system) {
+ExchangeOptions emulating(const System& system) {
   ExchangeOptions options;
   options.links = std::make_shared<const EmulatedLinks>(emulated_links(Topology(system)));
-  return make_thread_transport(static_cast<int32_t>(system.device_count()), options).value();
+  return options;
+}
+
+std::unique_ptr<Transport> emulated(const System& system) {
+  return make_thread_transport(static_cast<int32_t>(system.device_count()), emulating(system))
+      .value();
 }
 
 // Links on which all takes that many times as long.
@@ -168,6 +177,48 @@ Result<double> computed_seconds(const Graph& given, const SystemPlans& plans, co
                           HONE_TRY(code->run(inputs, {.place = {device, transport.get()}}));
                           return {};
                         });
+}
+
+namespace {
+
+// The median time of the runs of one process, which wait for each other in their exchanges.
+Result<double> seconds_of_process(const Graph& given, const SystemPlans& plans,
+                                  const System& system, const std::string& group, int32_t device,
+                                  int runs) {
+  Compilation compilation(given, system.targets[0], {.plan = plans.plans[0]});
+  const std::shared_ptr<const Executable> code = HONE_TRY(compilation.executable());
+  std::vector<Tensor> inputs;
+  for (const Type type : given.input_types()) inputs.push_back(Tensor::zeros(type));
+  const auto devices = static_cast<size_t>(system.device_count());
+  const std::unique_ptr<Transport> transport = HONE_TRY(join_shared_memory(
+      group, {device, std::vector<int32_t>(devices, 1)}, {.exchange = emulating(system)}));
+  std::vector<double> seconds;
+  for (int i = 0; i <= runs; ++i) {
+    const Clock::time_point begin = Clock::now();
+    HONE_TRY(code->run(inputs, {.place = {device, transport.get()}}));
+    if (i > 0) seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  std::ranges::nth_element(seconds, seconds.begin() + std::ssize(seconds) / 2);
+  return seconds[seconds.size() / 2];
+}
+
+}  // namespace
+
+Result<double> processes_seconds(const Graph& given, const SystemPlans& plans, const System& system,
+                                 int runs) {
+  static int number = 0;
+  const std::string group = fmt::format("hone-bench-{}-{}", getpid(), ++number);
+  std::vector<pid_t> others;
+  for (int32_t device = 1; device < system.device_count(); ++device) {
+    const pid_t process = fork();
+    if (process < 0) return over_limit("the system gives no process");
+    if (process == 0)
+      _exit(seconds_of_process(given, plans, system, group, device, runs).ok() ? 0 : 1);
+    others.push_back(process);
+  }
+  Result<double> seconds = seconds_of_process(given, plans, system, group, 0, runs);
+  for (const pid_t process : others) waitpid(process, nullptr, 0);
+  return seconds;
 }
 
 }  // namespace hone::bench

@@ -23,4 +23,9 @@ Result<double> replayed_seconds(const SystemPlans& plans, const System& system, 
 Result<double> computed_seconds(const Graph& given, const SystemPlans& plans, const System& system,
                                 int runs);
 
+// The same in processes that share memory, one for each device, over the emulated links. Each has
+// code of its own, and as many threads as its target has cores.
+Result<double> processes_seconds(const Graph& given, const SystemPlans& plans, const System& system,
+                                 int runs);
+
 }  // namespace hone::bench

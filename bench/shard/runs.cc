@@ -1,12 +1,13 @@
-// Runs of shardings over emulated links: eight models on 2, 4 and 8 devices. Bytes really move;
-// kernels are sleeps of their priced time (bench/replay.h), in slow motion. "predicted" is the
+// Runs of shardings over emulated links: eight models. Rows code/ are real code in two processes,
+// each with half of the cores. Rows replay/ have 2, 4 and 8 devices: bytes really move, and kernels
+// are sleeps of their priced time (bench/replay.h), in slow motion. "predicted" is the
 // timeline's time by the measured one of the plan by price. The plan by price is beside the batch
 // alone ("over_batch") and random plans ("over_random"): the measured time of the other by its own;
 // above 1 it is better. The five random plans that the timeline finds fastest are measured, and the
 // least time counts. The label says what had no time.
 //
 //   --plans=N    random plans (30)
-//   --slower=N   how much more slowly than predicted all runs are (100)
+//   --slower=N   how much more slowly than predicted replays are (100)
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -54,23 +55,8 @@ class Contest {
     return HONE_TRY(auto_shard(graph_, mesh_, system_, costs_, {.seconds = 5})).best;
   }
 
-  // All devices along dim 0 of the inputs that have the batch.
   Result<JudgedSharding> batch_alone() const {
-    const BatchInputs batch = HONE_TRY(batch_inputs(graph_, graph_.input_types()));
-    auto said = std::make_shared<Shardings>();
-    for (size_t i = 0; i < batch.dims.size(); ++i) {
-      const ValueId input = graph_.inputs()[i];
-      ShardLayout layout = undivided(graph_.type(input));
-      if (batch.dims[i] >= 0)
-        for (size_t axis = 0; axis < mesh_->axes.size(); ++axis)
-          layout.dims[static_cast<size_t>(batch.dims[i])].push_back(
-              {axis, 1, mesh_->axes[axis].size});
-      said->add(input, sharding_of(mesh_, layout));
-    }
-    Graph stated = graph_;
-    stated.set_shardings(std::move(said));
-    Partition partition = HONE_TRY(partition_graph(stated));
-    return judge_partition(std::move(stated), std::move(partition), system_, costs_);
+    return hone::batch_alone(graph_, mesh_, system_, costs_);
   }
 
   // Each node takes any of its options. The fastest few by the timeline, the fastest one first.
@@ -97,7 +83,9 @@ class Contest {
     return made;
   }
 
-  Result<double> measured(const JudgedSharding& one) const {
+  // By real code, or replayed.
+  Result<double> measured(const JudgedSharding& one, bool by_code) const {
+    if (by_code) return bench::processes_seconds(one.partition.graph, one.plans, system_, kRuns);
     return bench::replayed_seconds(one.plans, system_, *costs_[0], kRuns, slower.number());
   }
 
@@ -108,28 +96,28 @@ class Contest {
   const std::vector<std::shared_ptr<const Cost>> costs_;
 };
 
-Status run(benchmark::State& state, std::string_view model, int64_t devices) {
+Status run(benchmark::State& state, std::string_view model, int64_t devices, bool by_code) {
   const Graph graph = HONE_TRY(build_zoo_model(model, {.size = ZooSize::tiny, .batch = 16}));
   const Target host = HONE_TRY(host_target());
-  System system =
-      HONE_TRY(preset_system(fmt::format("ring:{}", devices), part_of(host, host.cores)));
+  System system = HONE_TRY(preset_system(fmt::format("ring:{}", devices),
+                                         part_of(host, by_code ? devices : host.cores)));
   system.links[0].bytes_per_second = 1e9;
   system.links[0].latency = 1e-6;
   const Contest contest(HONE_TRY(shard_subject(graph)).graph, system);
   const JudgedSharding price = HONE_TRY(contest.by_price());
-  const double own = HONE_TRY(contest.measured(price));
+  const double own = HONE_TRY(contest.measured(price, by_code));
   state.counters["measured_s"] = own;
   state.counters["predicted"] = price.seconds / own;
   std::vector<std::string> notes;
   if (const Result<JudgedSharding> batch = contest.batch_alone(); batch.ok())
-    state.counters["over_batch"] = HONE_TRY(contest.measured(*batch)) / own;
+    state.counters["over_batch"] = HONE_TRY(contest.measured(*batch, by_code)) / own;
   else
     notes.push_back(fmt::format("no batch alone: {}", batch.error().to_string()));
   // The timeline may take the second best for the best, so a few are measured.
   const RandomPlans random = HONE_TRY(contest.best_random(static_cast<int64_t>(plans.number())));
   std::optional<double> least;
   for (const JudgedSharding& one : random.best) {
-    const double seconds = HONE_TRY(contest.measured(one));
+    const double seconds = HONE_TRY(contest.measured(one, by_code));
     least = std::min(least.value_or(seconds), seconds);
   }
   if (least) state.counters["over_random"] = *least / own;
@@ -139,18 +127,23 @@ Status run(benchmark::State& state, std::string_view model, int64_t devices) {
   return {};
 }
 
+void add_row(std::string_view kind, std::string_view model, int64_t devices) {
+  benchmark::RegisterBenchmark(
+      fmt::format("{}/{}/{}", kind, model, devices).c_str(),
+      [=](benchmark::State& state) {
+        for (auto _ : state)
+          if (const Status done = run(state, model, devices, kind == "code"); !done.ok())
+            state.SkipWithError(done.error().to_string().c_str());
+      })
+      ->Iterations(1)
+      ->Unit(benchmark::kSecond);
+}
+
 const bench::Rows rows([] {
-  for (const std::string_view model : kModels)
-    for (const int64_t devices : {2, 4, 8})
-      benchmark::RegisterBenchmark(fmt::format("runs/{}/{}", model, devices).c_str(),
-                                   [=](benchmark::State& state) {
-                                     for (auto _ : state)
-                                       if (const Status done = run(state, model, devices);
-                                           !done.ok())
-                                         state.SkipWithError(done.error().to_string().c_str());
-                                   })
-          ->Iterations(1)
-          ->Unit(benchmark::kSecond);
+  for (const std::string_view model : kModels) {
+    add_row("code", model, 2);
+    for (const int64_t devices : {2, 4, 8}) add_row("replay", model, devices);
+  }
 });
 
 }  // namespace
