@@ -30,17 +30,25 @@ Result<PipelineOptions> pipeline_options(const Arguments& arguments, Console& co
     options.micro_batches = static_cast<int32_t>(arguments.integer("micro-batches"));
   if (arguments.given("schedule"))
     options.schedule = schedule_from_name(arguments.text("schedule"));
-  options.memory = HONE_TRY(auto_shard_options(arguments, console)).memory;
+  const AutoShardOptions limits = HONE_TRY(auto_shard_options(arguments, console));
+  options.memory = limits.memory;
+  options.seconds = limits.seconds;
+  if (arguments.given("mesh")) {
+    Result<MeshRef> mesh = parse_mesh(arguments.text("mesh"));
+    if (!mesh.ok()) return std::move(mesh).error().as(ErrorCode::usage).about("--mesh");
+    options.mesh = *std::move(mesh);
+  }
   return options;
 }
 
-// As many parts of this machine as stages, unless a system is said.
-Result<System> system_of_stages(int32_t stages, const Arguments& arguments) {
+// As many parts of this machine as stages have devices, unless a system is said.
+Result<System> system_of_stages(const PipelineOptions& options, const Arguments& arguments) {
+  const int64_t each = options.mesh == nullptr ? 1 : options.mesh->device_count();
   const std::string target = arguments.text("target");
   if (arguments.given("system")) return load_system(arguments.text("system"), target);
-  if (stages == 0)
+  if (options.stages == 0)
     return usage_error("--pipeline auto needs devices").with_hint("add --system local:4");
-  return load_system(fmt::format("local:{}", stages), target);
+  return load_system(fmt::format("local:{}", options.stages * each), target);
 }
 
 std::vector<std::string> words_of(const std::vector<int32_t>& numbers) {
@@ -49,9 +57,14 @@ std::vector<std::string> words_of(const std::vector<int32_t>& numbers) {
   return words;
 }
 
+// "[x = 2]": its devices divide values. Nothing for one device.
+std::string mesh_of_stage(const PipelinePlan::Stage& stage) {
+  return stage.devices.size() == 1 ? "" : axes_text(*stage.mesh());
+}
+
 std::string stages_text(const ChosenPipeline& chosen) {
-  TextTable table("rlrrrrl");
-  table.add_row({"stage", "devices", "nodes", "busy", "memory", "", "first node"});
+  TextTable table("rllrrrrl");
+  table.add_row({"stage", "devices", "mesh", "nodes", "busy", "memory", "", "first node"});
   for (size_t s = 0; s < chosen.plan.stages.size(); ++s) {
     const PipelinePlan::Stage& stage = chosen.plan.stages[s];
     double busy = 0;
@@ -60,7 +73,7 @@ std::string stages_text(const ChosenPipeline& chosen) {
       busy = std::max(busy, chosen.times.busy[static_cast<size_t>(device)]);
       memory = std::max(memory, chosen.times.memory[static_cast<size_t>(device)]);
     }
-    table.add_row({std::to_string(s), join(words_of(stage.devices), " "),
+    table.add_row({std::to_string(s), join(words_of(stage.devices), " "), mesh_of_stage(stage),
                    std::to_string(stage.nodes.size()), format_seconds(busy), format_bytes(memory),
                    "", stage.nodes.empty() ? "" : "%" + escape(stage.nodes.front())});
   }
@@ -98,11 +111,12 @@ std::string candidates_text(const ChosenPipeline& chosen) {
 }  // namespace
 
 Status shard_pipeline(const Graph& graph, const Arguments& arguments, Console& console) {
-  for (const std::string_view option : {"mesh", "shard", "budget", "search", "all"})
+  for (const std::string_view option : {"shard", "search", "all"})
     if (arguments.given(option))
-      return usage_error("--{} is about divided values; --pipeline divides nodes", option);
+      return usage_error("--{} is about values; with --pipeline prices divide them", option)
+          .with_hint("--mesh says the devices of each stage; -o FILE writes a plan to edit");
   const PipelineOptions options = HONE_TRY(pipeline_options(arguments, console));
-  const System system = HONE_TRY(system_of_stages(options.stages, arguments));
+  const System system = HONE_TRY(system_of_stages(options, arguments));
   const ChosenPipeline chosen =
       HONE_TRY(choose_pipeline(graph, system, costs_of(system, console), options));
   const std::string path = arguments.text("output");
@@ -124,15 +138,16 @@ namespace {
 
 std::string stages_text(const PipelinePlan& plan, const JudgedPipeline& judged) {
   TextTable table("rlrrrrrrr");
-  table.add_row({"stage", "devices", "forward", "backward", "update", "sends on", "sends back",
-                 "keeps", "holds"});
+  table.add_row(
+      {"stage", "devices", "forward", "backward", "update", "gets", "gets back", "keeps", "holds"});
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const StageFacts& stage = judged.stages[s];
     const auto bytes = [](double count) { return format_bytes(static_cast<int64_t>(count)); };
     table.add_row({std::to_string(s), join(words_of(plan.stages[s].devices), " "),
                    format_seconds(stage.forward), format_seconds(stage.backward),
-                   format_seconds(stage.update), bytes(stage.sent_forward),
-                   bytes(stage.sent_backward), format_bytes(stage.kept), format_bytes(stage.held)});
+                   format_seconds(stage.update), bytes(stage.received_forward),
+                   bytes(stage.received_backward), format_bytes(stage.kept),
+                   format_bytes(stage.held)});
   }
   return table.to_string();
 }

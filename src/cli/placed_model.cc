@@ -12,6 +12,7 @@
 #include "cli/processes.h"
 #include "cli/sharding.h"
 #include "compile/divided_code.h"
+#include "rewrite/prepare.h"
 #include "session/program_text.h"
 #include "transport/threads.h"
 
@@ -60,30 +61,39 @@ Status check_options_of_placed(const Arguments& arguments, std::string_view exce
 }
 
 PlacedCode::PlacedCode(const Graph& graph, PlacedPrograms programs,
+                       std::shared_ptr<const PipelinePrograms> pipeline,
                        std::shared_ptr<const EachDevice> code)
     : graph_(graph),
       programs_(std::move(programs)),
+      pipeline_(std::move(pipeline)),
       code_(std::move(code)),
       inputs_(ports_of(graph_, graph_.inputs(), "input")),
       outputs_(ports_of(graph_, graph_.outputs(), "output")) {}
 
+std::vector<Tensor> PlacedCode::given(std::span<const Tensor> inputs) const {
+  if (pipeline_ == nullptr) return inputs_of_devices(graph_, programs_.programs, inputs);
+  return inputs_of_devices(pipeline_->graph, programs_.programs, pipeline_->parts(inputs));
+}
+
+std::vector<Tensor> PlacedCode::made(std::span<const Tensor> outputs) const {
+  std::vector<Tensor> all = outputs_of_graph(programs_, outputs);
+  return pipeline_ == nullptr ? all : pipeline_->whole(all);
+}
+
 Result<std::vector<Tensor>> PlacedCode::run(std::span<const Tensor> inputs,
                                             const RunOptions& options,
                                             std::vector<UnitTimes>* times) const {
-  return outputs_of_graph(
-      programs_,
-      HONE_TRY(code_->run(inputs_of_devices(graph_, programs_.programs, inputs), options, times)));
+  return made(HONE_TRY(code_->run(given(inputs), options, times)));
 }
 
 Result<std::vector<std::vector<Tensor>>> PlacedCode::run_all(
     std::span<const std::vector<Tensor>> inputs, const RunOptions& options) const {
-  std::vector<std::vector<Tensor>> given;
-  for (const std::vector<Tensor>& one : inputs)
-    given.push_back(inputs_of_devices(graph_, programs_.programs, one));
-  std::vector<std::vector<Tensor>> made;
-  for (const std::vector<Tensor>& one : HONE_TRY(code_->run_all(given, options)))
-    made.push_back(outputs_of_graph(programs_, one));
-  return made;
+  std::vector<std::vector<Tensor>> all;
+  for (const std::vector<Tensor>& one : inputs) all.push_back(given(one));
+  std::vector<std::vector<Tensor>> outputs;
+  const std::vector<std::vector<Tensor>> ran = HONE_TRY(code_->run_all(all, options));
+  for (const std::vector<Tensor>& one : ran) outputs.push_back(made(one));
+  return outputs;
 }
 
 Result<std::optional<DevicePlan>> given_device_plan(const Arguments& arguments) {
@@ -156,10 +166,10 @@ Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Graph& graph
                                     const Arguments& arguments, Console& console) {
   HONE_TRY(check_options_of_placed(arguments));
   PlacedModel model = {.system = HONE_TRY(system_of_plan(plan.devices(), arguments))};
-  PipelinePrograms made = HONE_TRY(pipeline_programs(
-      graph, plan, model.system, costs_of(model.system, console), &console.cancel()));
-  model.graph = std::move(made.graph);
-  model.programs = std::move(made.programs);
+  model.pipeline = std::make_shared<const PipelinePrograms>(HONE_TRY(pipeline_programs(
+      graph, plan, model.system, costs_of(model.system, console), &console.cancel())));
+  model.graph = HONE_TRY(prepare(graph));
+  model.programs = model.pipeline->programs;
   model.how = fmt::format("{} stages, {} micro-batches, {} on {}", plan.stages.size(),
                           plan.micro_batches, name(plan.schedule), how_text(model.system));
   return model;
@@ -196,7 +206,7 @@ Result<std::shared_ptr<const PlacedCode>> PlacedModel::code(const Processes& pro
     crew = HONE_TRY(
         Crew::lead(HONE_TRY(make_thread_transport(static_cast<int32_t>(devices))), "process", own));
   }
-  return std::make_shared<const PlacedCode>(graph, programs,
+  return std::make_shared<const PlacedCode>(graph, programs, pipeline,
                                             HONE_TRY(crew->load_each(images, of_device)));
 }
 

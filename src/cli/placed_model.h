@@ -31,7 +31,10 @@ Result<std::optional<PipelinePlan>> given_pipeline(const Arguments& arguments);
 // it needs, and outputs come from the devices that have them.
 class PlacedCode final : public Runnable {
  public:
-  PlacedCode(const Graph& graph, PlacedPrograms programs, std::shared_ptr<const EachDevice> code);
+  // `pipeline` has parts of the tensors of the graph; null: devices have whole ones.
+  PlacedCode(const Graph& graph, PlacedPrograms programs,
+             std::shared_ptr<const PipelinePrograms> pipeline,
+             std::shared_ptr<const EachDevice> code);
 
   std::span<const image::Port> inputs() const override { return inputs_; }
   std::span<const image::Port> outputs() const override { return outputs_; }
@@ -44,8 +47,12 @@ class PlacedCode final : public Runnable {
                                                    const RunOptions& options = {}) const;
 
  private:
+  std::vector<Tensor> given(std::span<const Tensor> inputs) const;
+  std::vector<Tensor> made(std::span<const Tensor> outputs) const;
+
   const Graph graph_;
   const PlacedPrograms programs_;
+  const std::shared_ptr<const PipelinePrograms> pipeline_;
   const std::shared_ptr<const EachDevice> code_;
   const std::vector<image::Port> inputs_, outputs_;
 };
@@ -55,7 +62,8 @@ struct PlacedModel {
   System system = {};
   Graph graph = Graph();  // that all devices compute together
   PlacedPrograms programs = {};
-  std::string how = {};  // "2 devices of 'ring:2'"
+  std::shared_ptr<const PipelinePrograms> pipeline = nullptr;  // if devices have parts of tensors
+  std::string how = {};                                        // "2 devices of 'ring:2'"
 
   Result<std::shared_ptr<const PlacedCode>> code(const Processes& processes, int64_t memory_limit,
                                                  const Arguments& arguments,

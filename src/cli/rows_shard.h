@@ -38,7 +38,8 @@ inline constexpr Option kShardOwn[] = {
      .take = Take::text,
      .value = "STAGES",
      .doc = "divide the nodes into this number of stages, which micro-batches pass one behind the "
-            "other; auto: as many as are best"},
+            "other; auto: as many as are best. --mesh is that of each stage, whose devices divide "
+            "its values (default: as many devices as are best)"},
     {.name = "micro-batches",
      .take = Take::integer,
      .value = "N",
@@ -66,6 +67,8 @@ inline constexpr Example kShardExamples[] = {
      "the same for eight devices of a system"},
     {"hone shard model.onnx --train --pipeline auto --system ring:4",
      "stages, micro-batches and schedule of a training step on four devices"},
+    {"hone shard model.onnx --train --pipeline 2 --mesh x=2 --memory 16GiB",
+     "two stages of two devices each, which divide weights where memory asks for it"},
     {"hone shard step.hone --pipeline 2 -o step.pipeline",
      "two stages, for 'hone run step.hone --pipeline step.pipeline'"},
     {"hone shard model.onnx --mesh batch=2 --shard x=[batch,-]",

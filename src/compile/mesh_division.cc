@@ -6,7 +6,6 @@
 #include "shard/mesh_program.h"
 
 namespace hone {
-namespace {
 
 MeshPort port_of(image::Port whole, const ShardLayout& layout, const Mesh& mesh) {
   MeshPort made = {.whole = std::move(whole)};
@@ -17,8 +16,6 @@ MeshPort port_of(image::Port whole, const ShardLayout& layout, const Mesh& mesh)
   }
   return made;
 }
-
-}  // namespace
 
 MeshDivision mesh_division(const Graph& graph, const ShardSubject& subject,
                            const Partition& partition) {

@@ -15,6 +15,9 @@ namespace hone {
 MeshDivision mesh_division(const Graph& graph, const ShardSubject& subject,
                            const Partition& partition);
 
+// How the devices of the mesh divide one tensor.
+MeshPort port_of(image::Port whole, const ShardLayout& layout, const Mesh& mesh);
+
 // The inputs of a partition that differ from device to device, by name.
 std::vector<std::string> divided_inputs(const Partition& partition);
 

@@ -76,6 +76,14 @@ class PartCopy {
     }
   }
 
+  // Calls `run(device)` for the first device that has each part.
+  template <class Run>
+  void each_first(int64_t devices, const Run& run) const {
+    std::set<std::vector<int64_t>> places;
+    for (int64_t device = 0; device < devices; ++device)
+      if (places.insert(begin(device)).second) run(device);
+  }
+
  private:
   const std::vector<std::vector<MeshPort::Part>>& dims_;
   const Ints whole_;
@@ -120,23 +128,26 @@ struct Numbers {
   }
 };
 
-// `each(take)` calls take(place in the result, place in the source, elements).
+// `each(take)` calls take(tensor, place in the result, place in the tensor, elements).
 template <class Each>
-Tensor copied(const Tensor& from, Type to, const Each& each) {
-  const int width = bits(from.dtype());
+Tensor copied(std::span<const Tensor> from, Type to, const Each& each) {
+  const int width = bits(to.dtype());
   if (width % 8 == 0) {
     Tensor made = Tensor::zeros(to);
     const std::span<std::byte> target = made.mutable_bytes();
-    const std::span<const std::byte> source = from.bytes();
     const int64_t bytes = width / 8;
-    each([&](int64_t at, int64_t begin, int64_t count) {
-      std::copy_n(source.begin() + begin * bytes, count * bytes, target.begin() + at * bytes);
+    each([&](size_t tensor, int64_t at, int64_t begin, int64_t count) {
+      std::copy_n(from[tensor].bytes().begin() + begin * bytes, count * bytes,
+                  target.begin() + at * bytes);
     });
     return made;
   }
-  const Numbers source = Numbers::of(from);
+  std::vector<Numbers> sources;
+  for (const Tensor& one : from) sources.push_back(Numbers::of(one));
   Numbers made = Numbers::zeros(to);
-  each([&](int64_t at, int64_t begin, int64_t count) { made.take(source, at, begin, count); });
+  each([&](size_t tensor, int64_t at, int64_t begin, int64_t count) {
+    made.take(sources[tensor], at, begin, count);
+  });
   return made.tensor(to);
 }
 
@@ -244,13 +255,35 @@ std::vector<image::Port> ports_of_all(std::span<const MeshPort> ports, std::span
   return made;
 }
 
+Tensor part_of(const Tensor& whole, const MeshPort& port, int64_t device) {
+  if (!port.is_divided()) return whole;
+  const PartCopy copy(port);
+  return copied({&whole, 1}, port.part(), [&](const auto& take) {
+    copy.each_run(device, [&](int64_t in_whole, int64_t in_part, int64_t count) {
+      take(0, in_part, in_whole, count);
+    });
+  });
+}
+
+Tensor whole_of(std::span<const Tensor> parts, const MeshPort& port) {
+  if (!port.is_divided()) return parts[0];
+  const PartCopy copy(port);
+  return copied(parts, port.whole.type, [&](const auto& take) {
+    copy.each_first(std::ssize(parts), [&](int64_t device) {
+      copy.each_run(device, [&](int64_t in_whole, int64_t in_part, int64_t count) {
+        take(static_cast<size_t>(device), in_whole, in_part, count);
+      });
+    });
+  });
+}
+
 Tensor parts_of_all(const Tensor& whole, const MeshPort& port, int64_t devices) {
   if (whole.type().rank() == 0) return whole;
   const PartCopy copy(port);
-  return copied(whole, type_of_all(port.part(), devices), [&](const auto& take) {
+  return copied({&whole, 1}, type_of_all(port.part(), devices), [&](const auto& take) {
     for (int64_t device = 0; device < devices; ++device)
       copy.each_run(device, [&](int64_t in_whole, int64_t in_part, int64_t count) {
-        take(device * copy.part_elements() + in_part, in_whole, count);
+        take(0, device * copy.part_elements() + in_part, in_whole, count);
       });
   });
 }
@@ -258,14 +291,12 @@ Tensor parts_of_all(const Tensor& whole, const MeshPort& port, int64_t devices) 
 Tensor whole_of_parts(const Tensor& parts, const MeshPort& port, int64_t devices) {
   if (port.whole.type.rank() == 0) return parts;
   const PartCopy copy(port);
-  return copied(parts, port.whole.type, [&](const auto& take) {
-    std::set<std::vector<int64_t>> places;
-    for (int64_t device = 0; device < devices; ++device) {
-      if (!places.insert(copy.begin(device)).second) continue;
+  return copied({&parts, 1}, port.whole.type, [&](const auto& take) {
+    copy.each_first(devices, [&](int64_t device) {
       copy.each_run(device, [&](int64_t in_whole, int64_t in_part, int64_t count) {
-        take(in_whole, device * copy.part_elements() + in_part, count);
+        take(0, in_whole, device * copy.part_elements() + in_part, count);
       });
-    }
+    });
   });
 }
 

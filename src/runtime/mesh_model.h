@@ -57,6 +57,9 @@ Status check(const MeshDivision& division, std::span<const image::Port> inputs,
 std::vector<image::Port> ports_of_all(std::span<const MeshPort> ports, std::span<const int> dims,
                                       int64_t devices);
 
+// The part of a device, and the tensor of the parts of all devices.
+Tensor part_of(const Tensor& whole, const MeshPort& port, int64_t device);
+Tensor whole_of(std::span<const Tensor> parts, const MeshPort& port);
 // The parts of all devices, one behind the other along dim 0. A tensor without a dim is one for
 // all. Padding is 0.
 Tensor parts_of_all(const Tensor& whole, const MeshPort& port, int64_t devices);

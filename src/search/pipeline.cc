@@ -1,25 +1,37 @@
 #include "search/pipeline.h"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "cost/system_timeline.h"
 #include "ir/op_facts.h"
 #include "rewrite/prepare.h"
+#include "search/auto_shard.h"
 #include "search/pipeline_index.h"
 #include "search/pipeline_layers.h"
+#include "search/pipeline_stages.h"
+#include "search/stage_sharding.h"
+#include "search/system_plan.h"
 #include "target/topology.h"
 
 namespace hone {
 namespace {
 
+// Layers of which stages are made. Each interval of them is a search if a stage may have several
+// devices.
 constexpr int kLayersTried = 24;
+constexpr int kLayersSharded = 12;
 constexpr int kChunks = 2;          // stages that a device has, interleaved
 constexpr int32_t kMostTried = 64;  // micro-batches
 
 struct Speed {
   double bytes_per_second = 0;
   double latency = 0;
+
+  double seconds(double bytes) const { return bytes > 0 ? latency + bytes / bytes_per_second : 0; }
 };
 
 // The speed of a message between neighbours.
@@ -37,12 +49,23 @@ Speed speed_of(const System& system) {
 
 // A micro-batch as layers.
 struct Layered {
-  MicroBatch batch = {};
-  std::vector<LayerPart> parts = {};
-  std::vector<double> seconds = {};  // of nodes
-  std::vector<int> layers = {};
-  LayerChain chain = {};
+  StageSource source = {};
+  std::vector<int> layers = {};  // of nodes
   bool has_backward = false;
+  // How stages work out, as the table has them.
+  StageTable table = {};
+  std::map<std::tuple<int, int, int>, std::vector<ShardedStage>> stages = {};
+
+  const ShardedStage& stage(const LayerStage& one) const {
+    return stages.at({one.first, one.end, one.devices})[index_at(one.way)];
+  }
+  std::vector<bool> inside(int first, int end) const {
+    std::vector<bool> made(layers.size(), false);
+    for (const NodeId n : source.graph.nodes())
+      made[n.index] = source.parts[n.index] != LayerPart::leaf && layers[n.index] >= first &&
+                      layers[n.index] < end;
+    return made;
+  }
 };
 
 class Chooser {
@@ -54,7 +77,8 @@ class Chooser {
         costs_(costs),
         options_(options),
         devices_(static_cast<int32_t>(system.device_count())),
-        speed_(speed_of(system)) {
+        speed_(speed_of(system)),
+        sharder_(system, costs, options.cancel) {
     limit_ = options.memory;
     for (const DeviceRun& run : system.devices)
       if (options.memory == 0 && run.memory_bytes > 0)
@@ -96,32 +120,99 @@ class Chooser {
   }
 
   Result<Layered> layered(int32_t count) const {
-    Layered made = {.batch = HONE_TRY(first_micro_batch(graph_, batch_, count))};
+    const MicroBatch batch = HONE_TRY(first_micro_batch(graph_, batch_, count));
     // Some models are refused only by all micro-batches together.
     if (count > 1) HONE_TRY(micro_batches(graph_, batch_, count));
-    const Graph& graph = made.batch.graph;
-    made.parts = parts_of_nodes(made.batch, graph_);
-    made.seconds = HONE_TRY(seconds_of_nodes(graph, system_, costs_, options_.cancel));
-    made.layers = layers_of_nodes(graph, made.parts, made.seconds, kLayersTried);
-    made.chain = chain_of(graph, made.parts, made.layers, made.seconds, speed_.bytes_per_second,
-                          speed_.latency);
-    made.has_backward = std::ranges::find(made.parts, LayerPart::backward) != made.parts.end();
+    Layered made = {.source = HONE_TRY(
+                        StageSource::make(batch, graph_, system_, costs_, options_.cancel))};
+    const StageSource& source = made.source;
+    const bool is_wide = devices_ > 2 && sizes().back() > 1;
+    made.layers = layers_of_nodes(batch.graph, source.parts, source.seconds,
+                                  is_wide ? kLayersSharded : kLayersTried);
+    made.table.layers = made.layers.empty() ? 1 : *std::ranges::max_element(made.layers) + 1;
+    made.has_backward = std::ranges::find(source.parts, LayerPart::backward) != source.parts.end();
     return made;
   }
 
+  // The devices that a stage may have.
+  std::vector<int32_t> sizes() const {
+    if (options_.mesh != nullptr) return {static_cast<int32_t>(options_.mesh->device_count())};
+    std::vector<int32_t> all;
+    const int32_t most = options_.stages > 0 ? devices_ - options_.stages + 1 : devices_;
+    for (int32_t n = 1; n <= std::max(most, 1); n *= 2) all.push_back(n);
+    return all;
+  }
+
+  // All intervals of layers that leave devices for the others, if they need several.
+  Status fill_table(Layered& made) {
+    const int layers = made.table.layers;
+    made.table.memory = limit_;
+    for (const int32_t n : sizes())
+      for (int first = 0; first < layers; ++first)
+        for (int end = first + 1; end <= layers; ++end) {
+          const int32_t others = (first > 0 ? 1 : 0) + (end < layers ? 1 : 0);
+          // One device alone may do all, and interleaved it has several stages.
+          if (n > 1 && (n + others > devices_ || (others == 0 && n < devices_))) continue;
+          HONE_TRY(add_ways(made, first, end, n));
+        }
+    return {};
+  }
+
+  Status add_ways(Layered& made, int first, int end, int32_t n) {
+    if (n > 1 && !made_.plan.stages.empty() && !has_time()) return {};
+    const MeshRef mesh = options_.mesh != nullptr ? options_.mesh : stage_mesh(n);
+    Result<std::vector<ShardedStage>> all =
+        sharder_.ways(made.source, made.inside(first, end), mesh, limit_);
+    // Some stages divide in no way.
+    if (!all.ok() && all.error().code() == ErrorCode::unsupported) return {};
+    if (!all.ok()) return std::move(all).error();
+    std::vector<StageWay>& ways = made.table.ways[{first, end, n}];
+    for (const ShardedStage& one : *all)
+      ways.push_back({one.facts.forward + one.facts.backward +
+                          speed_.seconds(one.facts.received_forward) +
+                          speed_.seconds(one.facts.received_backward),
+                      one.facts.held, one.facts.kept});
+    made.stages[{first, end, n}] = *std::move(all);
+    return {};
+  }
+
+  bool has_time() const {
+    const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - begin_;
+    return options_.seconds <= 0 || so_far.count() < options_.seconds;
+  }
+
+  // Without any that fit, those that need not: an error tells the least.
+  std::vector<StageChoice> choices(StageTable& table, int32_t count) const {
+    std::vector<StageChoice> all = best_stages(table, devices_, count, options_.stages);
+    if (!all.empty() || table.memory == 0) return all;
+    table.memory = 0;
+    return best_stages(table, devices_, count, options_.stages);
+  }
+
   Status try_count(int32_t count) {
-    const Layered layered = HONE_TRY(this->layered(count));
-    std::vector<StageChoice> choices = best_stages(layered.chain, devices_, count, options_.stages);
-    // There all devices have a stage. One of them alone sends nothing.
-    if (options_.stages == 0 && devices_ > 1)
-      choices.push_back({.stages = {{.end = static_cast<int>(layered.chain.seconds.size())}}});
-    for (const StageChoice& choice : choices)
+    Layered layered = HONE_TRY(this->layered(count));
+    HONE_TRY(fill_table(layered));
+    std::vector<StageChoice> all;
+    // One device alone sends nothing, and others have to be faster.
+    if (options_.stages == 0 && options_.mesh == nullptr && devices_ > 1)
+      all.push_back({.stages = {{.end = layered.table.layers}}});
+    std::ranges::move(choices(layered.table, count), std::back_inserter(all));
+    for (const StageChoice& choice : all)
       for (const PipelineSchedule schedule :
            {PipelineSchedule::gpipe, PipelineSchedule::one_forward})
         HONE_TRY(try_stages(layered, count, choice.stages, devices_of(choice.stages), schedule));
-    if (devices_ < 2 || count % devices_ != 0 || options_.stages % devices_ != 0) return {};
+    const bool is_single = options_.mesh == nullptr || options_.mesh->device_count() == 1;
+    if (devices_ < 2 || count % devices_ != 0 || options_.stages % devices_ != 0 || !is_single)
+      return {};
+    return try_interleaved(layered, count);
+  }
+
+  Status try_interleaved(Layered& layered, int32_t count) {
     const int32_t stages = options_.stages > 0 ? options_.stages : kChunks * devices_;
-    for (const StageChoice& choice : best_stages(layered.chain, stages, count, stages)) {
+    // The memory of several stages is for the simulation to tell.
+    layered.table.memory = 0;
+    std::erase_if(layered.table.ways, [](const auto& one) { return std::get<2>(one.first) > 1; });
+    for (const StageChoice& choice : best_stages(layered.table, stages, count, stages)) {
       std::vector<std::vector<int32_t>> devices;
       for (int32_t s = 0; s < stages; ++s) devices.push_back({s % devices_});
       HONE_TRY(try_stages(layered, count, choice.stages, devices, PipelineSchedule::interleaved));
@@ -143,13 +234,8 @@ class Chooser {
                     const std::vector<std::vector<int32_t>>& devices, PipelineSchedule schedule) {
     if (options_.schedule && *options_.schedule != schedule) return {};
     if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
-    const Graph& graph = layered.batch.graph;
-    std::vector<int> stage_of;
-    for (const int layer : layered.layers)
-      stage_of.push_back(static_cast<int>(
-          std::ranges::upper_bound(stages, layer, {}, &LayerStage::end) - stages.begin()));
-    const std::vector<StageFacts> facts = facts_of_stages(
-        graph, layered.parts, stage_of, layered.seconds, static_cast<int>(stages.size()));
+    std::vector<StageFacts> facts;
+    for (const LayerStage& stage : stages) facts.push_back(layered.stage(stage).facts);
     const PipelineShape shape = {devices, count, layered.has_backward};
     PipelineCandidate made = {
         .stages = shape.stages(), .micro_batches = count, .schedule = schedule};
@@ -158,22 +244,34 @@ class Chooser {
     made.fits = limit_ == 0 || most <= limit_;
     least_ = std::min(least_, most);
     made_.candidates.push_back(made);
-    if (!made.fits || (!made_.plan.stages.empty() && made.times.seconds >= made_.times.seconds))
-      return {};
+    if (!made.fits || !is_faster(made.times.seconds)) return {};
     made_.times = made.times;
-    made_.plan = plan_of(layered, stage_of, shape, schedule);
+    made_.plan = plan_of(layered, stages, shape, schedule);
     return {};
   }
 
-  PipelinePlan plan_of(const Layered& layered, const std::vector<int>& stage_of,
+  // Several devices have to gain something over one alone: prices are not exact.
+  bool is_faster(double seconds) const {
+    if (made_.plan.stages.empty()) return true;
+    const double least = made_.plan.devices() == 1 && devices_ > 1 ? 1 - kLeastGain : 1;
+    return seconds < made_.times.seconds * least;
+  }
+
+  PipelinePlan plan_of(const Layered& layered, const std::vector<LayerStage>& stages,
                        const PipelineShape& shape, PipelineSchedule schedule) const {
     PipelinePlan plan = {
         .micro_batches = shape.micro_batches, .schedule = schedule, .batch = options_.batch};
-    for (const auto& devices : shape.devices_of) plan.stages.push_back({.devices = devices});
-    const Graph& graph = layered.batch.graph;
-    for (const NodeId n : graph.nodes())
-      if (layered.parts[n.index] != LayerPart::leaf)
-        plan.stages[index_at(stage_of[n.index])].nodes.emplace_back(graph.name(graph.result(n)));
+    const Graph& graph = layered.source.graph;
+    for (size_t s = 0; s < stages.size(); ++s) {
+      PipelinePlan::Stage& made = plan.stages.emplace_back();
+      made.devices = shape.devices_of[s];
+      const std::vector<bool> is_inside = layered.inside(stages[s].first, stages[s].end);
+      for (const NodeId n : graph.nodes())
+        if (is_inside[n.index]) made.nodes.emplace_back(graph.name(graph.result(n)));
+      const ShardedStage& sharded = layered.stage(stages[s]);
+      if (sharded.mesh->device_count() > 1)
+        made.shards = shard_plan_of(sharded.graph, sharded.mesh);
+    }
     return plan;
   }
 
@@ -197,11 +295,25 @@ class Chooser {
   const PipelineOptions& options_;
   const int32_t devices_;
   const Speed speed_;
+  StageSharder sharder_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   int64_t limit_ = 0;
   int64_t least_ = INT64_MAX;
   BatchInputs batch_;
   ChosenPipeline made_;
 };
+
+// The mesh is one of each stage, and all devices have one.
+Status check_stage_mesh(const PipelineOptions& options, const System& system) {
+  if (options.mesh == nullptr) return {};
+  HONE_TRY(check_searched_axes(*options.mesh));
+  const int64_t each = options.mesh->device_count(), all = system.device_count();
+  if (options.stages > 0 ? options.stages * each == all : all % each == 0) return {};
+  const std::string stages = options.stages > 0 ? std::to_string(options.stages) : "some";
+  return usage_error("{} stages of {} devices are not the {} of '{}'", stages, each, all,
+                     excerpt(system.name))
+      .with_hint("--mesh is the mesh of each stage: stages times its devices are all devices");
+}
 
 }  // namespace
 
@@ -213,6 +325,7 @@ Result<ChosenPipeline> choose_pipeline(const Graph& graph, const System& system,
         .with_hint("bind them");
   if (has_exchanges(graph))
     return unsupported("graph '{}' exchanges data itself", excerpt(graph.name()));
+  HONE_TRY(check_stage_mesh(options, system));
   const Graph ready = HONE_TRY(prepare(graph));
   return Chooser(ready, system, costs, options).run();
 }

@@ -9,13 +9,16 @@
 #include <vector>
 
 #include "cost/cost.h"
+#include "runtime/mesh_model.h"
 #include "search/pipeline_schedule.h"
 #include "search/placed_graph.h"
+#include "shard/shard_plan.h"
 #include "target/system.h"
 
 // A graph as a pipeline: its nodes are divided into stages, each on devices of its own, and the
-// micro-batches of a batch pass them one behind the other. A training step goes forward and back,
-// and adds up its gradients; the result is that of one device.
+// micro-batches of a batch pass them one behind the other. The devices of a stage are a mesh, which
+// divides its values. A training step goes forward and back, and adds up its gradients; the result
+// is that of one device.
 
 namespace hone {
 
@@ -25,13 +28,19 @@ namespace hone {
 //   batch x
 //   stage on 0 = %h %a
 //   stage on 1 2 = %y
+//   mesh x=2
+//   shard %y = [x, -]
 //
 // Nodes are those of a micro-batch (shard/micro_batches.h), by the names of their first results.
+// Behind a stage of several devices may stand a plan of its values (shard/shard_plan.h).
 struct PipelinePlan {
   struct Stage {
-    std::vector<int32_t> devices = {};  // which take turns with the micro-batches
+    std::vector<int32_t> devices = {};  // in the order of the mesh
     std::vector<std::string> nodes = {};
+    ShardPlan shards = {};  // prices choose what it leaves open; no mesh: one axis
     int64_t line = 0;
+
+    MeshRef mesh() const;
   };
   std::string file = {};  // for errors
   int32_t micro_batches = 1;
@@ -53,7 +62,10 @@ struct PipelineOptions {
   int32_t micro_batches = 0;                      // 0: as many as are best
   std::optional<PipelineSchedule> schedule = {};  // none: the best one
   std::vector<std::string> batch = {};            // PipelinePlan::batch
-  int64_t memory = 0;  // bytes that a device may use; 0: those that the System's devices have
+  MeshRef mesh = nullptr;  // of each stage; null: one axis of as many devices as are best
+  int64_t memory = 0;      // bytes that a device may use; 0: those that the System's devices have
+  // After these, no stage of several devices is tried any more, if some pipeline fits; 0: no limit.
+  double seconds = 10;
   const CancelToken* cancel = nullptr;
 };
 
@@ -95,10 +107,23 @@ Result<JudgedPipeline> judged_pipeline(const Graph& graph, const PipelinePlan& p
                                        std::span<const std::shared_ptr<const Cost>> costs,
                                        const CancelToken* cancel = nullptr);
 
-// The graph that all devices compute together, and the programs of all of them.
+// A part that a device takes or gives of a tensor of the whole graph.
+struct PipelinePart {
+  size_t whole = 0;  // number of the input or the output
+  MeshPort port = {};
+  int64_t place = 0;  // of the device in the mesh of its stage
+};
+
+// The graph that all devices compute together, each its parts, and the programs of all of them.
 struct PipelinePrograms {
   Graph graph = Graph();
   PlacedPrograms programs = {};
+  std::vector<PipelinePart> inputs = {};   // by input of the graph
+  std::vector<PipelinePart> outputs = {};  // by output
+
+  // The tensors of the graph, from those of the whole graph; and back.
+  std::vector<Tensor> parts(std::span<const Tensor> inputs) const;
+  std::vector<Tensor> whole(std::span<const Tensor> outputs) const;
 };
 // Error: the plan is not of this graph, or for devices that the system does not have.
 Result<PipelinePrograms> pipeline_programs(const Graph& graph, const PipelinePlan& plan,

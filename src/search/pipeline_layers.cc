@@ -7,6 +7,7 @@
 #include "ir/op_def.h"
 #include "ir/op_facts.h"
 #include "search/pipeline_index.h"
+#include "search/pipeline_stages.h"
 
 namespace hone {
 namespace {
@@ -17,16 +18,6 @@ constexpr int kMostItems = 96;
 
 double held_bytes_of(const Graph& graph, ValueId v) {
   return static_cast<double>(graph.type(v).static_bytes());
-}
-
-// The nodes that read each value.
-std::vector<std::vector<NodeId>> users_of_values(const Graph& graph) {
-  std::vector<std::vector<NodeId>> users(graph.value_count());
-  for (const NodeId n : graph.nodes())
-    for (const ValueId v : graph.operands(n))
-      if (!v.is_none() && (users[v.index].empty() || users[v.index].back() != n))
-        users[v.index].push_back(n);
-  return users;
 }
 
 // Calls fn(user) for the users of all results of a node.
@@ -166,6 +157,15 @@ class Layers {
 
 }  // namespace
 
+std::vector<std::vector<NodeId>> users_of_values(const Graph& graph) {
+  std::vector<std::vector<NodeId>> users(graph.value_count());
+  for (const NodeId n : graph.nodes())
+    for (const ValueId v : graph.operands(n))
+      if (!v.is_none() && (users[v.index].empty() || users[v.index].back() != n))
+        users[v.index].push_back(n);
+  return users;
+}
+
 std::vector<LayerPart> parts_of_nodes(const MicroBatch& batch, const Graph& whole) {
   const Graph& graph = batch.graph;
   std::vector<bool> is_state(graph.outputs().size(), false);
@@ -222,69 +222,6 @@ Result<std::vector<double>> seconds_of_nodes(const Graph& graph, const System& s
 std::vector<int> layers_of_nodes(const Graph& graph, std::span<const LayerPart> parts,
                                  std::span<const double> seconds, int layers) {
   return Layers(graph, parts, seconds).run(layers);
-}
-
-LayerChain chain_of(const Graph& graph, std::span<const LayerPart> parts,
-                    std::span<const int> layers, std::span<const double> seconds,
-                    double bytes_per_second, double latency) {
-  const auto count =
-      static_cast<size_t>(graph.node_count() == 0 ? 1 : *std::ranges::max_element(layers) + 1);
-  LayerChain chain = {std::vector<double>(count, 0), std::vector<double>(count, 0),
-                      std::vector<double>(count, 0)};
-  const std::vector<std::vector<NodeId>> users = users_of_values(graph);
-  for (const NodeId n : graph.nodes()) {
-    const auto own = index_at(layers[n.index]);
-    if (parts[n.index] != LayerPart::late) chain.seconds[own] += seconds[n.index];
-    for (const ValueId v : graph.results(n)) {
-      const double bytes = held_bytes_of(graph, v);
-      if (parts[n.index] == LayerPart::leaf && is_parameter(graph.opcode(n)))
-        chain.sharing[own] += 2 * bytes / bytes_per_second;
-      if (parts[n.index] != LayerPart::forward && parts[n.index] != LayerPart::backward) continue;
-      size_t low = own, high = own;
-      for (const NodeId user : users[v.index]) {
-        low = std::min(low, index_at(layers[user.index]));
-        high = std::max(high, index_at(layers[user.index]));
-      }
-      for (size_t border = low + 1; border <= high; ++border)
-        chain.crossing[border] += bytes / bytes_per_second;
-    }
-  }
-  for (size_t border = 1; border < count; ++border)
-    if (chain.crossing[border] > 0) chain.crossing[border] += latency;
-  return chain;
-}
-
-std::vector<StageFacts> facts_of_stages(const Graph& graph, std::span<const LayerPart> parts,
-                                        std::span<const int> stage_of,
-                                        std::span<const double> seconds, int stages) {
-  std::vector<StageFacts> facts(index_at(stages));
-  const std::vector<std::vector<NodeId>> users = users_of_values(graph);
-  for (const NodeId n : graph.nodes()) {
-    const int stage = stage_of[n.index];
-    StageFacts& own = facts[index_at(stage)];
-    const LayerPart part = parts[n.index];
-    (part == LayerPart::forward    ? own.forward
-     : part == LayerPart::backward ? own.backward
-                                   : own.update) += seconds[n.index];
-    for (const ValueId v : graph.results(n)) {
-      if (part == LayerPart::leaf) {
-        own.held += graph.type(v).static_bytes();
-        continue;
-      }
-      const auto is_used = [&](const auto& which) {
-        return std::ranges::any_of(users[v.index], which);
-      };
-      const bool goes_up = is_used([&](NodeId user) { return stage_of[user.index] > stage; });
-      const bool goes_down = is_used([&](NodeId user) { return stage_of[user.index] < stage; });
-      const double bytes = held_bytes_of(graph, v);
-      if (part == LayerPart::forward && goes_up) own.sent_forward += bytes;
-      if (part == LayerPart::backward && goes_down) own.sent_backward += bytes;
-      if (part == LayerPart::forward &&
-          is_used([&](NodeId user) { return parts[user.index] == LayerPart::backward; }))
-        own.kept += graph.type(v).static_bytes();
-    }
-  }
-  return facts;
 }
 
 }  // namespace hone

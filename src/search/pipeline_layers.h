@@ -3,8 +3,6 @@
 #include <span>
 #include <vector>
 
-#include "search/pipeline_schedule.h"
-#include "search/pipeline_stages.h"
 #include "search/shard_prices.h"
 #include "shard/micro_batches.h"
 
@@ -36,14 +34,7 @@ Result<std::vector<double>> seconds_of_nodes(const Graph& graph, const System& s
 std::vector<int> layers_of_nodes(const Graph& graph, std::span<const LayerPart> parts,
                                  std::span<const double> seconds, int layers);
 
-// The chain that the layers make, with messages at this speed.
-LayerChain chain_of(const Graph& graph, std::span<const LayerPart> parts,
-                    std::span<const int> layers, std::span<const double> seconds,
-                    double bytes_per_second, double latency);
-
-// The work and the memory of that number of stages; `stage_of` has the stage of each node.
-std::vector<StageFacts> facts_of_stages(const Graph& graph, std::span<const LayerPart> parts,
-                                        std::span<const int> stage_of,
-                                        std::span<const double> seconds, int stages);
+// The nodes that read each value.
+std::vector<std::vector<NodeId>> users_of_values(const Graph& graph);
 
 }  // namespace hone

@@ -10,9 +10,12 @@
 #include "program/lower/join.h"
 #include "program/lower/lower.h"
 #include "rewrite/prepare.h"
+#include "search/auto_shard.h"
 #include "search/pipeline.h"
 #include "search/pipeline_index.h"
 #include "search/pipeline_layers.h"
+#include "search/stage_nodes.h"
+#include "search/stage_sharding.h"
 #include "shard/cut.h"
 
 namespace hone {
@@ -41,49 +44,41 @@ Result<std::vector<int32_t>> stages_of_plan(const Graph& graph, const PipelinePl
   return stage_of;
 }
 
-// The merged graph as tasks: steps that a device computes without waiting in between.
+// Nodes that the devices of a stage compute without waiting for other stages in between.
+struct PipelineStep {
+  int32_t stage = 0;
+  std::vector<NodeId> nodes = {};  // of the merged graph
+};
+
+// The nodes of the merged graph as steps.
 class PipelineSteps {
  public:
   PipelineSteps(const MicroBatches& all, std::span<const LayerPart> parts,
-                std::span<const int32_t> stage_of, const PipelineShape& shape)
+                std::span<const int32_t> stage_of)
       : all_(all),
         graph_(all.graph),
         parts_(parts),
         stage_of_(stage_of),
-        shape_(shape),
-        task_(graph_.node_count()) {}
+        task_(graph_.node_count()) {
+    for (const NodeId n : graph_.nodes()) task_[n.index] = own_task(n);
+  }
 
-  // The device of each node of the merged graph.
-  std::vector<int32_t> devices() {
-    const std::vector<bool> live = live_nodes(graph_);
-    std::vector<int32_t> device_of(graph_.node_count(), 0);
-    std::vector<std::optional<Task>> first_user(graph_.node_count());
-    for (size_t i = graph_.node_count(); i-- > 0;) {
-      const NodeId n = {static_cast<uint32_t>(i)};
-      if (!live[i]) continue;
-      task_[i] = own_task(n);
-      // Rows of an input, and what the plan need not name, are made where they are needed.
-      if (!task_[i]) task_[i] = first_user[i];
-      if (!task_[i]) continue;
-      device_of[i] = task_[i]->device;
-      for (const ValueId v : graph_.operands(n))
-        if (!v.is_none()) first_user[graph_.producer(v).index] = task_[i];
-    }
-    return device_of;
+  // None: the node is made where it is needed.
+  std::optional<int32_t> stage(NodeId n) const {
+    return task_[n.index] ? std::optional(task_[n.index]->task.stage) : std::nullopt;
   }
 
   // In an order in which each stands behind those that it waits for.
-  Result<std::vector<std::vector<NodeId>>> steps(
+  Result<std::vector<PipelineStep>> steps(
       const std::vector<std::vector<PipelineTask>>& orders) const {
-    std::vector<std::vector<NodeId>> steps;
+    std::vector<PipelineStep> steps, late;
     std::map<PipelineTask, std::vector<NodeId>, Before> nodes;
-    std::vector<std::vector<NodeId>> late;
     for (const NodeId n : graph_.nodes()) {
-      if (is_leaf(graph_.opcode(n)) || !task_[n.index]) continue;
+      if (!task_[n.index]) continue;
       if (task_[n.index]->is_first)
-        steps.push_back({n});
+        steps.push_back({task_[n.index]->task.stage, {n}});
       else if (task_[n.index]->is_last)
-        late.push_back({n});
+        late.push_back({task_[n.index]->task.stage, {n}});
       else
         nodes[task_[n.index]->task].push_back(n);
     }
@@ -99,7 +94,6 @@ class PipelineSteps {
     }
   };
   struct Task {
-    int32_t device = 0;
     bool is_first = false;  // before all micro-batches
     bool is_last = false;   // behind all of them
     PipelineTask task = {};
@@ -109,20 +103,20 @@ class PipelineSteps {
     const MicroBatches::Origin& origin = all_.origins[n.index];
     const int32_t stage = stage_of_[origin.node.index];
     if (is_leaf(graph_.opcode(n)) || stage == kNoStage) return std::nullopt;
-    const int32_t main = shape_.devices_of[index_at(stage)][0];
     if (origin.batch == MicroBatches::kShared)
-      return Task{main, !origin.is_after_all, origin.is_after_all, {}};
+      return Task{!origin.is_after_all, origin.is_after_all, {.stage = stage}};
     const LayerPart part = parts_[origin.node.index];
-    const PipelineTask task = {
-        part == LayerPart::backward ? PipelineTask::Kind::backward : PipelineTask::Kind::forward,
-        stage, origin.batch};
-    return Task{shape_.device(task), false, false, task};
+    return Task{
+        false,
+        false,
+        {part == LayerPart::backward ? PipelineTask::Kind::backward : PipelineTask::Kind::forward,
+         stage, origin.batch}};
   }
 
   // Tasks, device by device in their orders, as soon as what they need is there.
   Status add_tasks(const std::vector<std::vector<PipelineTask>>& orders,
                    const std::map<PipelineTask, std::vector<NodeId>, Before>& nodes,
-                   std::vector<std::vector<NodeId>>& steps) const {
+                   std::vector<PipelineStep>& steps) const {
     std::vector<size_t> next(orders.size(), 0);
     std::set<PipelineTask, Before> done;
     const auto is_ready = [&](const PipelineTask& task) {
@@ -132,7 +126,7 @@ class PipelineSteps {
         for (const ValueId v : graph_.operands(n)) {
           if (v.is_none()) continue;
           const std::optional<Task>& maker = task_[graph_.producer(v).index];
-          if (is_leaf(graph_.opcode(graph_.producer(v))) || !maker || maker->is_first) continue;
+          if (!maker || maker->is_first) continue;
           if (maker->is_last || (maker->task != task && !done.contains(maker->task))) return false;
         }
       return true;
@@ -142,10 +136,11 @@ class PipelineSteps {
       for (size_t d = 0; d < orders.size(); ++d)
         for (; next[d] < orders[d].size() && is_ready(orders[d][next[d]]); ++next[d]) {
           const PipelineTask& task = orders[d][next[d]];
-          done.insert(task);
-          if (const auto found = nodes.find(task); found != nodes.end())
-            steps.push_back(found->second);
           moves = true;
+          // The devices of a stage have one order.
+          if (!done.insert(task).second) continue;
+          if (const auto found = nodes.find(task); found != nodes.end())
+            steps.push_back({task.stage, found->second});
         }
     }
     for (size_t d = 0; d < orders.size(); ++d)
@@ -159,7 +154,6 @@ class PipelineSteps {
   const Graph& graph_;
   const std::span<const LayerPart> parts_;
   const std::span<const int32_t> stage_of_;
-  const PipelineShape& shape_;
   std::vector<std::optional<Task>> task_;  // by node
 };
 
@@ -178,60 +172,72 @@ Status check_devices_of(const PipelinePlan& plan, const System& system) {
 struct Planned {
   Graph graph;  // prepared
   BatchInputs batch = {};
-  MicroBatch first = {};
-  std::vector<int32_t> stage_of = {};  // of each node of the micro-batch
-  std::vector<LayerPart> parts = {};
+  StageSource source = {};             // a micro-batch
+  std::vector<int32_t> stage_of = {};  // of each of its nodes
   PipelineShape shape = {};
+  std::vector<ShardedStage> stages = {};
+
+  std::vector<StageFacts> facts() const {
+    std::vector<StageFacts> all;
+    for (const ShardedStage& one : stages) all.push_back(one.facts);
+    return all;
+  }
 };
 
-Result<Planned> read_for(const Graph& given, const PipelinePlan& plan, const System& system) {
+// An error of what a stage says of its values names the stage, unless it has a place.
+Result<ShardedStage> stage_of_plan(StageSharder& sharder, const Planned& planned,
+                                   const PipelinePlan& plan, int32_t number) {
+  const PipelinePlan::Stage& stage = plan.stages[index_at(number)];
+  const MeshRef mesh = stage.mesh();
+  std::vector<bool> is_inside;
+  for (const int32_t one : planned.stage_of) is_inside.push_back(one == number);
+  ShardPlan shards = stage.shards;
+  shards.file = plan.file;
+  shards.mesh = mesh;
+  if (mesh->device_count() != std::ssize(stage.devices))
+    return bad_input("the stage has {} devices, and its mesh {} has {}", stage.devices.size(),
+                     mesh_text(*mesh), mesh->device_count())
+        .at(fmt::format("{}:{}", plan.file, stage.line));
+  HONE_TRY(check_searched_axes(*mesh));
+  Result<ShardedStage> made = sharder.planned(planned.source, is_inside, mesh, shards);
+  if (made.ok()) return made;
+  return std::move(made).error().within(fmt::format("stage {}", number));
+}
+
+Result<Planned> read_for(const Graph& given, const PipelinePlan& plan, const System& system,
+                         std::span<const std::shared_ptr<const Cost>> costs,
+                         const CancelToken* cancel) {
   HONE_TRY(check_devices_of(plan, system));
   Planned made = {.graph = HONE_TRY(prepare(given))};
   made.batch = HONE_TRY(batch_inputs(made.graph, made.graph.input_types(), plan.batch));
-  made.first = HONE_TRY(first_micro_batch(made.graph, made.batch, plan.micro_batches));
-  made.stage_of = HONE_TRY(stages_of_plan(made.first.graph, plan));
-  made.parts = parts_of_nodes(made.first, made.graph);
+  const MicroBatch first = HONE_TRY(first_micro_batch(made.graph, made.batch, plan.micro_batches));
+  made.stage_of = HONE_TRY(stages_of_plan(first.graph, plan));
+  made.source = HONE_TRY(StageSource::make(first, made.graph, system, costs, cancel));
   made.shape.micro_batches = plan.micro_batches;
   for (const PipelinePlan::Stage& stage : plan.stages)
     made.shape.devices_of.push_back(stage.devices);
-  made.shape.has_backward = std::ranges::find(made.parts, LayerPart::backward) != made.parts.end();
+  const std::vector<LayerPart>& parts = made.source.parts;
+  made.shape.has_backward = std::ranges::find(parts, LayerPart::backward) != parts.end();
+  StageSharder sharder(system, costs, cancel);
+  for (int32_t s = 0; s < made.shape.stages(); ++s)
+    made.stages.push_back(HONE_TRY(stage_of_plan(sharder, made, plan, s)));
   return made;
 }
 
-// Leaves are where they are needed first.
-std::vector<int> with_leaves(const Graph& graph, std::vector<int32_t> stage_of) {
-  std::vector<int32_t> first(graph.node_count(), INT32_MAX);
-  for (size_t i = graph.node_count(); i-- > 0;) {
-    const NodeId n = {static_cast<uint32_t>(i)};
-    if (stage_of[i] == kNoStage) stage_of[i] = first[i] == INT32_MAX ? 0 : first[i];
-    for (const ValueId v : graph.operands(n)) {
-      if (v.is_none()) continue;
-      int32_t& one = first[graph.producer(v).index];
-      one = std::min(one, stage_of[i]);
-    }
-  }
-  return {stage_of.begin(), stage_of.end()};
-}
-
-// The merged graph, the device of each of its nodes, and an order of them that does not wait for
-// itself.
+// The merged graph, and an order of its nodes that does not wait for itself.
 struct MergedSteps {
   MicroBatches all = {};
-  std::vector<int32_t> device_of = {};
+  std::vector<std::optional<int32_t>> stage_of = {};   // of each of its nodes
   std::vector<std::vector<PipelineTask>> orders = {};  // by device
-  std::vector<std::vector<NodeId>> steps = {};
+  std::vector<PipelineStep> steps = {};
 };
 
 Result<MergedSteps> merged_steps(const Planned& planned, const PipelinePlan& plan,
                                  int32_t devices) {
-  std::vector<int32_t> lanes(planned.first.graph.node_count(), 1);
-  for (size_t i = 0; i < lanes.size(); ++i)
-    if (const int32_t stage = planned.stage_of[i]; stage != kNoStage)
-      lanes[i] = static_cast<int32_t>(planned.shape.devices_of[index_at(stage)].size());
   MergedSteps made;
-  made.all = HONE_TRY(micro_batches(planned.graph, planned.batch, plan.micro_batches, lanes));
-  PipelineSteps steps(made.all, planned.parts, planned.stage_of, planned.shape);
-  made.device_of = steps.devices();
+  made.all = HONE_TRY(micro_batches(planned.graph, planned.batch, plan.micro_batches));
+  const PipelineSteps steps(made.all, planned.source.parts, planned.stage_of);
+  for (const NodeId n : made.all.graph.nodes()) made.stage_of.push_back(steps.stage(n));
   made.orders = HONE_TRY(pipeline_orders(planned.shape, plan.schedule, devices));
   made.steps = HONE_TRY(steps.steps(made.orders));
   return made;
@@ -243,12 +249,8 @@ Result<JudgedPipeline> judged_pipeline(const Graph& given, const PipelinePlan& p
                                        const System& system,
                                        std::span<const std::shared_ptr<const Cost>> costs,
                                        const CancelToken* cancel) {
-  const Planned planned = HONE_TRY(read_for(given, plan, system));
-  const Graph& batch = planned.first.graph;
-  JudgedPipeline made;
-  const std::vector<double> seconds = HONE_TRY(seconds_of_nodes(batch, system, costs, cancel));
-  made.stages = facts_of_stages(batch, planned.parts, with_leaves(batch, planned.stage_of), seconds,
-                                planned.shape.stages());
+  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, cancel));
+  JudgedPipeline made = {.stages = planned.facts()};
   // Times are of stages that wait in a chain; the merged graph tells whether these do.
   const auto devices = static_cast<int32_t>(system.device_count());
   made.orders = HONE_TRY(merged_steps(planned, plan, devices)).orders;
@@ -272,11 +274,16 @@ Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePla
                                            const System& system,
                                            std::span<const std::shared_ptr<const Cost>> costs,
                                            const CancelToken* cancel) {
-  const Planned planned = HONE_TRY(read_for(given, plan, system));
+  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, cancel));
   const auto devices = static_cast<int32_t>(system.device_count());
   const MergedSteps merged = HONE_TRY(merged_steps(planned, plan, devices));
-  const Graph& all = merged.all.graph;
-  const GraphCut cut = HONE_TRY(cut_graph(all, merged.device_of, devices, merged.steps));
+  StageNodes nodes(merged.all, merged.stage_of, planned.source, planned.stages,
+                   planned.shape.devices_of);
+  for (const PipelineStep& step : merged.steps) HONE_TRY(nodes.add(step.stage, step.nodes));
+  PipelinePrograms made;
+  const std::vector<int32_t> device_of =
+      HONE_TRY(nodes.finish(made.graph, made.inputs, made.outputs));
+  const GraphCut cut = HONE_TRY(cut_graph(made.graph, device_of, devices, nodes.steps()));
   std::vector<Program> pieces;
   for (const CutPiece& piece : cut.pieces) {
     const size_t target = system.device(piece.device).target;
@@ -285,9 +292,26 @@ Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePla
         HONE_TRY(complete(ready, {}, system.targets[target], *costs[target], {.cancel = cancel}));
     pieces.push_back(HONE_TRY(lower(ready, kernels, system.targets[target], cancel)));
   }
-  PipelinePrograms made = {.graph = all};
-  made.programs = {HONE_TRY(join_pieces(all, cut, pieces)), cut.output_device};
+  made.programs = {HONE_TRY(join_pieces(made.graph, cut, pieces)), cut.output_device};
   return made;
+}
+
+std::vector<Tensor> PipelinePrograms::parts(std::span<const Tensor> whole) const {
+  std::vector<Tensor> made;
+  for (const PipelinePart& one : inputs)
+    made.push_back(part_of(whole[one.whole], one.port, one.place));
+  return made;
+}
+
+std::vector<Tensor> PipelinePrograms::whole(std::span<const Tensor> made) const {
+  std::vector<Tensor> all;
+  for (size_t i = 0; i < outputs.size();) {
+    size_t end = i;
+    while (end < outputs.size() && outputs[end].whole == outputs[i].whole) ++end;
+    all.push_back(whole_of(made.subspan(i, end - i), outputs[i].port));
+    i = end;
+  }
+  return all;
 }
 
 }  // namespace hone

@@ -97,8 +97,8 @@ Result<Orders> pipeline_orders(const PipelineShape& shape, PipelineSchedule sche
                            name(schedule));
       has_stage[index_at(device)] = true;
     }
-    for (const PipelineTask& task : order_of_stage(shape, schedule, s))
-      orders[index_at(shape.device(task))].push_back(task);
+    for (const int32_t device : shape.devices_of[index_at(s)])
+      orders[index_at(device)] = order_of_stage(shape, schedule, s);
   }
   return orders;
 }
@@ -120,7 +120,7 @@ class Simulation {
 
   Result<PipelineTimes> run() {
     add_tasks();
-    for (const auto& [task, job] : numbers_) add_waits(task, job);
+    for (const auto& [task, jobs] : numbers_) add_waits(task, jobs);
     add_updates();
     add_memory();
     const Timeline timeline = HONE_TRY(Timeline::open(jobs_.jobs()));
@@ -134,7 +134,7 @@ class Simulation {
  private:
   using Key = std::tuple<Kind, int32_t, int32_t>;
 
-  uint32_t job(Kind kind, int32_t stage, int32_t batch) const {
+  const std::vector<uint32_t>& jobs(Kind kind, int32_t stage, int32_t batch) const {
     return numbers_.at({kind, stage, batch});
   }
 
@@ -146,55 +146,62 @@ class Simulation {
         const double seconds = task.kind == Kind::forward ? stage.forward : stage.backward;
         times_.busy[d] += seconds;
         before = {jobs_.compute(static_cast<int64_t>(d), seconds, before)};
-        numbers_[{task.kind, task.stage, task.batch}] = before[0];
+        const auto& devices = shape_.devices_of[index_at(task.stage)];
+        std::vector<uint32_t>& jobs = numbers_[{task.kind, task.stage, task.batch}];
+        jobs.resize(devices.size());
+        jobs[static_cast<size_t>(std::ranges::find(devices, static_cast<int32_t>(d)) -
+                                 devices.begin())] = before[0];
       }
       last_.push_back(before);
     }
   }
 
-  // A task waits for others beside those that its device does before.
-  void add_waits(const Key& key, uint32_t job) {
+  // A task waits for others beside those that its devices do before. Each device gets its bytes of
+  // one of the senders.
+  void add_waits(const Key& key, const std::vector<uint32_t>& jobs) {
     const auto [kind, stage, batch] = key;
     const auto from = [&](Kind other, int32_t neighbour, double bytes) {
-      const int64_t sender = shape_.device({other, neighbour, batch});
-      const int64_t receiver = shape_.device({kind, stage, batch});
-      const uint32_t maker = this->job(other, neighbour, batch);
-      jobs_.wait(job, sender == receiver ? maker : jobs_.send(sender, receiver, bytes, {maker}));
+      const std::vector<uint32_t>& makers = this->jobs(other, neighbour, batch);
+      const auto& senders = shape_.devices_of[index_at(neighbour)];
+      const auto& receivers = shape_.devices_of[index_at(stage)];
+      for (size_t i = 0; i < receivers.size(); ++i) {
+        const size_t j = i % senders.size();
+        jobs_.wait(jobs[i], senders[j] == receivers[i]
+                                ? makers[j]
+                                : jobs_.send(senders[j], receivers[i], bytes, {makers[j]}));
+      }
     };
+    const StageFacts& own = stages_[index_at(stage)];
     if (kind == Kind::forward) {
-      if (stage > 0) from(kind, stage - 1, stages_[index_at(stage - 1)].sent_forward);
+      if (stage > 0) from(kind, stage - 1, own.received_forward);
     } else if (stage + 1 < shape_.stages()) {
-      from(kind, stage + 1, stages_[index_at(stage + 1)].sent_backward);
+      from(kind, stage + 1, own.received_backward);
     }
   }
 
   void add_updates() {
-    for (int32_t s = 0; s < shape_.stages(); ++s) {
-      const auto device = static_cast<size_t>(shape_.devices_of[index_at(s)][0]);
-      std::vector<uint32_t> after = last_[device];
-      for (const int32_t other : shape_.devices_of[index_at(s)])
-        if (static_cast<size_t>(other) != device && !last_[index_at(other)].empty())
-          after.push_back(jobs_.send(other, static_cast<int64_t>(device),
-                                     static_cast<double>(stages_[index_at(s)].held),
-                                     last_[index_at(other)]));
-      last_[device] = {
-          jobs_.compute(static_cast<int64_t>(device), stages_[index_at(s)].update, after)};
-      times_.busy[device] += stages_[index_at(s)].update;
-    }
+    for (int32_t s = 0; s < shape_.stages(); ++s)
+      for (const int32_t device : shape_.devices_of[index_at(s)]) {
+        std::vector<uint32_t>& last = last_[index_at(device)];
+        last = {jobs_.compute(device, stages_[index_at(s)].update, last)};
+        times_.busy[index_at(device)] += stages_[index_at(s)].update;
+      }
   }
 
   void add_memory() {
     for (int32_t s = 0; s < shape_.stages(); ++s)
       for (const int32_t device : shape_.devices_of[index_at(s)])
         buffers_.push_back({static_cast<uint32_t>(device), stages_[index_at(s)].held});
-    for (const auto& [key, number] : numbers_) {
+    for (const auto& [key, makers] : numbers_) {
       const auto [kind, stage, batch] = key;
       if (kind != Kind::forward) continue;
-      const uint32_t user = shape_.has_backward ? job(Kind::backward, stage, batch) : number;
-      buffers_.push_back({static_cast<uint32_t>(shape_.device({kind, stage, batch})),
-                          stages_[index_at(stage)].kept,
-                          number,
-                          {user}});
+      const std::vector<uint32_t>& users =
+          shape_.has_backward ? jobs(Kind::backward, stage, batch) : makers;
+      for (size_t i = 0; i < makers.size(); ++i)
+        buffers_.push_back({static_cast<uint32_t>(shape_.devices_of[index_at(stage)][i]),
+                            stages_[index_at(stage)].kept,
+                            makers[i],
+                            {users[i]}});
     }
   }
 
@@ -202,8 +209,8 @@ class Simulation {
   const Orders& orders_;
   const std::span<const StageFacts> stages_;
   SystemJobs jobs_;
-  std::map<Key, uint32_t> numbers_;
-  std::vector<std::vector<uint32_t>> last_;  // by device: its last job, if it has one
+  std::map<Key, std::vector<uint32_t>> numbers_;  // of the devices of the stage, in their order
+  std::vector<std::vector<uint32_t>> last_;       // by device: its last job, if it has one
   std::vector<HeldBuffer> buffers_;
   PipelineTimes times_;
 };

@@ -32,18 +32,14 @@ struct PipelineTask {
   bool operator==(const PipelineTask&) const = default;
 };
 
-// `devices_of` has the devices of each stage, which take turns with the micro-batches. Without a
-// way back there are forward tasks alone, in the order of the micro-batches.
+// `devices_of` has the devices of each stage, which compute its tasks together. Without a way back
+// there are forward tasks alone, in the order of the micro-batches.
 struct PipelineShape {
   std::vector<std::vector<int32_t>> devices_of = {};
   int32_t micro_batches = 1;
   bool has_backward = true;
 
   int32_t stages() const { return static_cast<int32_t>(devices_of.size()); }
-  int32_t device(const PipelineTask& task) const {
-    const auto& devices = devices_of[static_cast<size_t>(task.stage)];
-    return devices[static_cast<size_t>(task.batch) % devices.size()];
-  }
 };
 
 // The tasks of each device, by device. Interleaved stages lie around the devices: stage i is on
@@ -54,13 +50,13 @@ Result<std::vector<std::vector<PipelineTask>>> pipeline_orders(const PipelineSha
 
 // The work of a stage for a micro-batch, and the memory that it keeps.
 struct StageFacts {
-  double forward = 0;        // seconds
-  double backward = 0;       //
-  double update = 0;         // once in a step
-  double sent_forward = 0;   // bytes to the next stage
-  double sent_backward = 0;  // bytes to the stage before
-  int64_t kept = 0;          // bytes from the way forward to the way back
-  int64_t held = 0;          // bytes of weights and of what the optimizer keeps
+  double forward = 0;            // seconds
+  double backward = 0;           //
+  double update = 0;             // once in a step
+  double received_forward = 0;   // bytes of each device, from the stage before
+  double received_backward = 0;  // and from the next stage
+  int64_t kept = 0;              // bytes of each device from the way forward to the way back
+  int64_t held = 0;              // and of weights and of what the optimizer keeps
 };
 
 struct PipelineTimes {

@@ -15,21 +15,25 @@ constexpr double kUneven = 0.5;
 
 class StageSearch {
  public:
-  StageSearch(const LayerChain& chain, int devices, int micro_batches)
-      : chain_(chain),
-        layers_(static_cast<int>(chain.seconds.size())),
+  StageSearch(const StageTable& table, int devices, int micro_batches)
+      : table_(table),
+        layers_(table.layers),
         devices_(devices),
-        micro_batches_(micro_batches) {
-    for (int n = 1; n <= devices_ && n <= micro_batches_; n *= 2) sizes_.push_back(n);
+        micro_batches_(micro_batches),
+        from_(index_at(layers_)) {
+    for (const auto& [key, ways] : table.ways) {
+      const auto [first, end, count] = key;
+      for (int way = 0; way < std::ssize(ways) && count <= devices_; ++way)
+        from_[index_at(first)].push_back({first, end, count, way});
+    }
   }
 
   // Tries each pace that a stage can set, in ascending order: no stage is slower than it.
   std::vector<StageChoice> run(int most_stages) {
     best_.assign(index_at(most_stages) + 1, {{}, kNever});
     std::vector<double> paces;
-    for (int first = 0; first < layers_; ++first)
-      for (int end = first + 1; end <= layers_; ++end)
-        for (const int n : sizes_) paces.push_back(pace({first, end, n}));
+    for (const std::vector<LayerStage>& stages : from_)
+      for (const LayerStage& stage : stages) paces.push_back(table_.way(stage).seconds);
     std::ranges::sort(paces);
     double last = -1;
     for (const double pace : paces) {
@@ -49,22 +53,6 @@ class StageSearch {
     LayerStage stage = {};
   };
 
-  double alone(const LayerStage& stage) const {
-    double seconds = 0;
-    for (int i = stage.first; i < stage.end; ++i) seconds += chain_.seconds[index_at(i)];
-    return seconds + chain_.crossing[index_at(stage.first)];
-  }
-  // Its devices take turns, so it finishes a micro-batch as often as all of them do.
-  double pace(const LayerStage& stage) const {
-    return alone(stage) / stage.devices + shared(stage) / micro_batches_;
-  }
-  double shared(const LayerStage& stage) const {
-    double seconds = 0;
-    for (int i = stage.first; i < stage.end; ++i)
-      seconds += chain_.sharing[index_at(i)] * (stage.devices - 1);
-    return seconds;
-  }
-
   // The cell of layers from `first` on, in that number of stages and of devices.
   Cell& cell(int stages, int first, int devices) {
     return cells_[index_at((stages * (layers_ + 1) + first) * (devices_ + 1) + devices)];
@@ -82,15 +70,13 @@ class StageSearch {
 
   void fill(int stages, int first, int devices, double most) {
     Cell& made = cell(stages, first, devices);
-    for (int end = first + 1; end <= layers_; ++end)
-      for (const int n : sizes_) {
-        if (n > devices) break;
-        const LayerStage stage = {first, end, n};
-        const double rest = cell(stages - 1, end, devices - n).seconds;
-        if (rest == kNever || pace(stage) > most) continue;
-        const double seconds = alone(stage) + shared(stage) + rest;
-        if (seconds < made.seconds) made = {seconds, stage};
-      }
+    for (const LayerStage& stage : from_[index_at(first)]) {
+      if (stage.devices > devices) continue;
+      const double own = table_.way(stage).seconds;
+      const double rest = cell(stages - 1, stage.end, devices - stage.devices).seconds;
+      if (rest == kNever || own > most || own + rest >= made.seconds) continue;
+      if (table_.fits(stage, stages - 1, micro_batches_)) made = {own + rest, stage};
+    }
   }
 
   void take(int stages) {
@@ -103,42 +89,37 @@ class StageSearch {
       first = stage.end;
       devices -= stage.devices;
     }
-    choice.seconds = step_seconds(chain_, choice.stages, micro_batches_);
+    choice.seconds = step_seconds(table_, choice.stages, micro_batches_);
     if (choice.seconds < best_[index_at(stages)].seconds)
       best_[index_at(stages)] = std::move(choice);
   }
 
-  const LayerChain& chain_;
+  const StageTable& table_;
   const int layers_, devices_, micro_batches_;
-  std::vector<int> sizes_;  // of stages, in devices
+  std::vector<std::vector<LayerStage>> from_;  // by their first layer
   std::vector<Cell> cells_;
   std::vector<StageChoice> best_;
 };
 
 }  // namespace
 
-double step_seconds(const LayerChain& chain, const std::vector<LayerStage>& stages,
+double step_seconds(const StageTable& table, const std::vector<LayerStage>& stages,
                     int micro_batches) {
   double sum = 0, most = 0;
   for (const LayerStage& stage : stages) {
-    double alone = chain.crossing[index_at(stage.first)], shared = 0;
-    for (int i = stage.first; i < stage.end; ++i) {
-      alone += chain.seconds[index_at(i)];
-      shared += chain.sharing[index_at(i)] * (stage.devices - 1);
-    }
-    sum += alone + shared;
-    most = std::max(most, alone / stage.devices + shared / micro_batches);
+    sum += table.way(stage).seconds;
+    most = std::max(most, table.way(stage).seconds);
   }
   return sum + (micro_batches - 1) * most;
 }
 
-std::vector<StageChoice> best_stages(const LayerChain& chain, int devices, int micro_batches,
+std::vector<StageChoice> best_stages(const StageTable& table, int devices, int micro_batches,
                                      int stages) {
-  HONE_CHECK(devices > 0 && micro_batches > 0 && !chain.seconds.empty(), "no pipeline");
-  const int most = std::min(devices, static_cast<int>(chain.seconds.size()));
+  HONE_CHECK(devices > 0 && micro_batches > 0 && table.layers > 0, "no pipeline");
+  const int most = std::min(devices, table.layers);
   if (stages > most) return {};
   std::vector<StageChoice> all =
-      StageSearch(chain, devices, micro_batches).run(stages > 0 ? stages : most);
+      StageSearch(table, devices, micro_batches).run(stages > 0 ? stages : most);
   std::vector<StageChoice> made;
   for (int s = 1; s < std::ssize(all); ++s)
     if (!all[index_at(s)].stages.empty() && (stages == 0 || s == stages))

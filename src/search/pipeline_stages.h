@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
+#include <tuple>
 #include <vector>
 
 // A chain of layers as stages of a pipeline: by dynamic programming, after Alpa (Zheng et al.,
@@ -8,21 +11,38 @@
 
 namespace hone {
 
-// The layers of a model, and their times for one micro-batch, forward and backward together.
-struct LayerChain {
-  std::vector<double> seconds = {};   // of each layer, on one device
-  std::vector<double> crossing = {};  // of messages over the border before each layer; first: 0
-  // To add up the gradients of a stage that has several devices, once in a step: by layer, for each
-  // device more.
-  std::vector<double> sharing = {};
-};
-
-// Layers [first, end) on a number of devices, which take turns with the micro-batches.
+// Layers [first, end) on a number of devices, which divide their values in one of the ways that
+// are known (StageWay).
 struct LayerStage {
   int first = 0;
   int end = 0;
   int devices = 1;
+  int way = 0;
   bool operator==(const LayerStage&) const = default;
+};
+
+// The time and the memory of a stage whose devices divide its values in one way.
+struct StageWay {
+  double seconds = 0;  // of a micro-batch, forward and back, and its message before
+  int64_t held = 0;    // bytes of a device all the time
+  int64_t kept = 0;    // and from the way forward to the way back
+};
+
+// The ways of each interval of layers on each number of devices, the fastest first; none: such a
+// stage there is not. The limit is of a device that keeps some micro-batches at once.
+struct StageTable {
+  int layers = 0;
+  std::map<std::tuple<int, int, int>, std::vector<StageWay>> ways = {};  // by first, end, devices
+  int64_t memory = 0;                                                    // 0: no limit
+
+  const StageWay& way(const LayerStage& stage) const {
+    return ways.at({stage.first, stage.end, stage.devices})[static_cast<size_t>(stage.way)];
+  }
+  // `behind` stages follow. The first one of four keeps four micro-batches, if there are as many.
+  bool fits(const LayerStage& stage, int behind, int micro_batches) const {
+    const StageWay& one = way(stage);
+    return memory == 0 || one.held + std::min(behind + 1, micro_batches) * one.kept <= memory;
+  }
 };
 
 struct StageChoice {
@@ -32,13 +52,12 @@ struct StageChoice {
 
 // The time of a step: the first micro-batch passes all stages, and the others follow at the pace of
 // the slowest one.
-double step_seconds(const LayerChain& chain, const std::vector<LayerStage>& stages,
+double step_seconds(const StageTable& table, const std::vector<LayerStage>& stages,
                     int micro_batches);
 
 // The stages of the least time for each number of stages that the layers and the devices permit, by
-// that number. All devices have a stage, and a stage has a power of two of them. `stages` > 0: for
-// this number alone.
-std::vector<StageChoice> best_stages(const LayerChain& chain, int devices, int micro_batches,
+// that number. All devices have a stage. `stages` > 0: for this number alone.
+std::vector<StageChoice> best_stages(const StageTable& table, int devices, int micro_batches,
                                      int stages = 0);
 
 // Items as layers of about equal time, at most this number, so that the layers receive few bytes:

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "ir/text_printer.h"
 #include "search/pipeline.h"
+#include "search/stage_sharding.h"
 #include "shard/plan_text.h"
 
 namespace hone {
@@ -13,6 +14,10 @@ int32_t PipelinePlan::devices() const {
   for (const Stage& stage : stages)
     for (const int32_t device : stage.devices) count = std::max(count, device + 1);
   return count;
+}
+
+MeshRef PipelinePlan::Stage::mesh() const {
+  return shards.mesh != nullptr ? shards.mesh : stage_mesh(std::ssize(devices));
 }
 
 std::string print(const PipelinePlan& plan) {
@@ -28,6 +33,7 @@ std::string print(const PipelinePlan& plan) {
       append_label(text, '%', node);
     }
     text += "\n";
+    if (stage.shards.mesh != nullptr) text += print(stage.shards);
   }
   return text;
 }
@@ -68,8 +74,13 @@ class PipelineParser {
       return {};
     }
     if (word.is("stage")) return stage(lexer);
+    if (!plan_.stages.empty() &&
+        HONE_TRY(read_shard_line(plan_.stages.back().shards, line, number_)))
+      return {};
     return bad_input("'{}' is no decision", excerpt(word.text))
-        .with_hint("lines begin with pipeline, batch or stage");
+        .with_hint(
+            "lines begin with pipeline, batch or stage; behind a stage with mesh, shard or "
+            "output");
   }
 
   // "4 micro-batches, 1f1b"

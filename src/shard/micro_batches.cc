@@ -56,9 +56,8 @@ Status check_alone(const Graph& graph) {
 
 class Merger {
  public:
-  Merger(const Graph& whole, std::vector<BatchPart> parts, std::vector<BatchShare> shares,
-         std::span<const int32_t> lanes)
-      : whole_(whole), parts_(std::move(parts)), shares_(std::move(shares)), lanes_(lanes) {
+  Merger(const Graph& whole, std::vector<BatchPart> parts, std::vector<BatchShare> shares)
+      : whole_(whole), parts_(std::move(parts)), shares_(std::move(shares)) {
     made_.graph.set_name(whole.name());
     for (const BatchPart& part : parts_) maps_.emplace_back(part.graph.value_count());
     is_late_.assign(parts_[0].graph.value_count(), false);
@@ -148,28 +147,13 @@ class Merger {
     return {};
   }
 
-  // Each chain adds what its micro-batches have; the chains together are the sum.
   Status sum(NodeId n) {
     const Graph& first = parts_[0].graph;
     const ValueId operand = first.operands(n)[0];
     const Op add = Op::get(combine_of(first.op(n).word("kind")));
-    const int32_t lanes = std::clamp(n.index < lanes_.size() ? lanes_[n.index] : 1, 1, count());
-    std::vector<ValueId> chains;
-    for (int32_t b = 0; b < count(); ++b) {
-      const ValueId own = maps_[at(b)][operand.index];
-      if (b < lanes) {
-        chains.push_back(own);
-        continue;
-      }
-      ValueId& chain = chains[at(b % lanes)];
-      const ValueId operands[] = {chain, own};
-      chain = HONE_TRY(append(add, operands, n, b));
-    }
-    ValueId all = chains[0];
-    for (size_t i = 1; i < chains.size(); ++i) {
-      const ValueId operands[] = {all, chains[i]};
-      all = HONE_TRY(append(add, operands, n, MicroBatches::kShared, true));
-    }
+    ValueId all = maps_[0][operand.index];
+    for (int32_t b = 1; b < count(); ++b)
+      all = HONE_TRY(append(add, {{all, maps_[at(b)][operand.index]}}, n, b));
     define(n, all, true);
     return {};
   }
@@ -280,7 +264,6 @@ class Merger {
   const Graph& whole_;
   const std::vector<BatchPart> parts_;
   const std::vector<BatchShare> shares_;
-  const std::span<const int32_t> lanes_;
   MicroBatches made_;
   std::vector<ValueId> inputs_;
   std::vector<std::vector<ValueId>> maps_;  // by micro-batch: its values
@@ -298,13 +281,12 @@ Result<MicroBatch> first_micro_batch(const Graph& graph, const BatchInputs& batc
   return MicroBatch{std::move(part.graph), std::move(part.inputs), std::move(part.outputs)};
 }
 
-Result<MicroBatches> micro_batches(const Graph& graph, const BatchInputs& batch, int64_t count,
-                                   std::span<const int32_t> lanes) {
+Result<MicroBatches> micro_batches(const Graph& graph, const BatchInputs& batch, int64_t count) {
   HONE_TRY(check_alone(graph));
   const std::vector<BatchShare> shares = HONE_TRY(shares_of(batch, count));
   std::vector<BatchPart> parts;
   for (const BatchShare& share : shares) parts.push_back(HONE_TRY(named_part(graph, batch, share)));
-  return Merger(graph, std::move(parts), shares, lanes).run();
+  return Merger(graph, std::move(parts), shares).run();
 }
 
 }  // namespace hone

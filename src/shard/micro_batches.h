@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -38,12 +37,10 @@ struct MicroBatches {
 Result<MicroBatch> first_micro_batch(const Graph& graph, const BatchInputs& batch, int64_t count);
 
 // All parts in one graph. Nodes that are the same for all are computed once. Sums over rows are
-// added up part by part. `lanes` has a number for each node of the micro-batch: a sum is made in as
-// many chains. Chain i adds the micro-batches i, i + lanes, and so on. Empty: there is one chain.
+// added up part by part.
 //
 // Unsupported: a part of a micro-batch needs a sum over all of them, as batch norm does, or a loop
 // has sums inside.
-Result<MicroBatches> micro_batches(const Graph& graph, const BatchInputs& batch, int64_t count,
-                                   std::span<const int32_t> lanes = {});
+Result<MicroBatches> micro_batches(const Graph& graph, const BatchInputs& batch, int64_t count);
 
 }  // namespace hone

@@ -54,84 +54,77 @@ std::string mesh_text(const Mesh& mesh) {
   return join(axes, ",");
 }
 
-std::string print_shard_plan(const Graph& graph, const Mesh& mesh) {
-  std::string text = fmt::format("mesh {}\n", mesh_text(mesh));
+ShardPlan shard_plan_of(const Graph& graph, MeshRef mesh) {
+  ShardPlan plan = {.mesh = std::move(mesh)};
   const Shardings* all = graph.shardings();
-  if (all == nullptr) return text;
+  if (all == nullptr) return plan;
   ValueId last;
   for (const auto& [value, sharding] : all->values) {
     if (value == last) continue;  // the program asks for it later, in its own text
     last = value;
-    text += "shard ";
-    append_label(text, '%', graph.name(value));
-    text += fmt::format(" = {}\n", dims_text(sharding));
+    plan.lines.push_back({.name = std::string(graph.name(value)), .dims = dims_text(sharding)});
   }
   for (const auto& [output, sharding] : all->outputs)
-    text += fmt::format("output {} = {}\n", output, dims_text(sharding));
+    plan.lines.push_back({.output = output, .dims = dims_text(sharding)});
+  return plan;
+}
+
+std::string print(const ShardPlan& plan) {
+  std::string text = fmt::format("mesh {}\n", mesh_text(*plan.mesh));
+  for (const ShardPlan::Line& line : plan.lines) {
+    if (line.name.empty()) {
+      text += fmt::format("output {}", line.output);
+    } else {
+      text += "shard ";
+      append_label(text, '%', line.name);
+    }
+    text += fmt::format(" = {}\n", trim(line.dims));
+  }
   return text;
+}
+
+std::string print_shard_plan(const Graph& graph, const Mesh& mesh) {
+  return print(shard_plan_of(graph, std::make_shared<const Mesh>(mesh)));
 }
 
 namespace {
 
-class ShardPlanParser {
- public:
-  ShardPlanParser(std::string_view text, std::string_view file) : text_(text) {
-    plan_.file = std::string(file);
-  }
+Result<uint32_t> output_of(const Token& token) {
+  const Result<int64_t> number = parse_int(token.text);
+  if (!number.ok() || *number < 0 || *number >= int64_t{UINT32_MAX})
+    return bad_input("'{}' is no number of an output", excerpt(token.text));
+  return static_cast<uint32_t>(*number);
+}
 
-  Result<ShardPlan> run() {
-    HONE_TRY(read_plan_lines(
-        text_, plan_.file,
-        [&](std::string_view line, int64_t number) {
-          number_ = number;
-          return read(line);
-        }));
-    if (plan_.mesh == nullptr)
-      return bad_input("the plan has no mesh").at(plan_.file).with_hint("begin with: mesh x=2,y=4");
-    return std::move(plan_);
-  }
+}  // namespace
 
- private:
-  Status read(std::string_view line) {
-    Lexer lexer(line);
-    const Token word = lexer.take();
-    if (word.kind == TokenKind::end) return {};
-    if (word.is("mesh")) {
-      if (plan_.mesh != nullptr) return bad_input("the plan has two meshes");
-      const size_t begin = word.offset + word.text.size();
-      size_t end = begin;  // behind it are comments
-      for (Token token = lexer.take(); token.kind != TokenKind::end; token = lexer.take())
-        end = token.offset + token.text.size();
-      plan_.mesh = HONE_TRY(parse_mesh(trim(line.substr(begin, end - begin))));
-      return {};
-    }
-    if (!word.is("shard") && !word.is("output"))
-      return bad_input("'{}' is no decision", excerpt(word.text))
-          .with_hint("lines begin with mesh, shard or output");
-    if (plan_.mesh == nullptr) return bad_input("the first line is not that of the mesh");
-    ShardPlan::Line made = {.line = number_};
-    const Token subject = lexer.take();
-    if (word.is("shard"))
-      made.name = HONE_TRY(name_of_value(subject, "value"));
-    else
-      made.output = HONE_TRY(output_of(subject));
-    if (!lexer.peek().is("=")) return bad_input("behind what is divided stands no '='");
-    made.dims = line.substr(lexer.peek().offset + 1);
-    plan_.lines.push_back(std::move(made));
-    return {};
+Result<bool> read_shard_line(ShardPlan& plan, std::string_view line, int64_t number) {
+  Lexer lexer(line);
+  const Token word = lexer.take();
+  if (word.is("mesh")) {
+    if (plan.mesh != nullptr) return bad_input("the plan has two meshes");
+    const size_t begin = word.offset + word.text.size();
+    size_t end = begin;  // behind it are comments
+    for (Token token = lexer.take(); token.kind != TokenKind::end; token = lexer.take())
+      end = token.offset + token.text.size();
+    plan.mesh = HONE_TRY(parse_mesh(trim(line.substr(begin, end - begin))));
+    return true;
   }
+  if (!word.is("shard") && !word.is("output")) return false;
+  if (plan.mesh == nullptr) return bad_input("the first line is not that of the mesh");
+  ShardPlan::Line made = {.line = number};
+  const Token subject = lexer.take();
+  if (word.is("shard"))
+    made.name = HONE_TRY(name_of_value(subject, "value"));
+  else
+    made.output = HONE_TRY(output_of(subject));
+  if (!lexer.peek().is("=")) return bad_input("behind what is divided stands no '='");
+  made.dims = line.substr(lexer.peek().offset + 1);
+  plan.lines.push_back(std::move(made));
+  return true;
+}
 
-  static Result<uint32_t> output_of(const Token& token) {
-    const Result<int64_t> number = parse_int(token.text);
-    if (!number.ok() || *number < 0 || *number >= int64_t{UINT32_MAX})
-      return bad_input("'{}' is no number of an output", excerpt(token.text));
-    return static_cast<uint32_t>(*number);
-  }
-
-  const std::string_view text_;
-  ShardPlan plan_;
-  int64_t number_ = 0;
-};
+namespace {
 
 // The mesh of the graph, if it has one: its shardings and those of the plan are of one mesh.
 Result<MeshRef> mesh_for_plan(const Graph& graph, const ShardPlan& plan) {
@@ -258,7 +251,17 @@ Result<ShardPlan> parse_shard_plan(std::string_view text, std::string_view file)
   if (std::ssize(text) > kMaxShardPlan)
     return over_limit("the plan has more than {}", format_bytes(kMaxShardPlan))
         .at(std::string(file));
-  return ShardPlanParser(text, file).run();
+  ShardPlan plan = {.file = std::string(file)};
+  const auto read = [&](std::string_view line, int64_t number) -> Status {
+    const Token word = Lexer(line).peek();
+    if (word.kind == TokenKind::end || HONE_TRY(read_shard_line(plan, line, number))) return {};
+    return bad_input("'{}' is no decision", excerpt(word.text))
+        .with_hint("lines begin with mesh, shard or output");
+  };
+  HONE_TRY(read_plan_lines(text, plan.file, read));
+  if (plan.mesh == nullptr)
+    return bad_input("the plan has no mesh").at(plan.file).with_hint("begin with: mesh x=2,y=4");
+  return plan;
 }
 
 Result<Graph> with_shard_plan(Graph graph, const ShardPlan& plan) {

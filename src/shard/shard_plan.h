@@ -41,8 +41,12 @@ Result<MeshRef> parse_mesh(std::string_view text);
 std::string mesh_text(const Mesh& mesh);  // "x=2,y=4"
 
 // The decisions about values and outputs of a graph, all on this mesh.
+ShardPlan shard_plan_of(const Graph& graph, MeshRef mesh);
+std::string print(const ShardPlan& plan);
 std::string print_shard_plan(const Graph& graph, const Mesh& mesh);
 Result<ShardPlan> parse_shard_plan(std::string_view text, std::string_view file);
+// Adds what a line of the text says to the plan. False: it begins with another word.
+Result<bool> read_shard_line(ShardPlan& plan, std::string_view line, int64_t number);
 
 // The graph, in which the values say what the plan says beside what the graph says itself. Errors:
 // a value that the graph does not have or divides differently, dims that do not fit it, a decision

@@ -195,7 +195,7 @@ graph @four(%x: f32[16, 16, 16, 16]) -> f32[16, 16, 16, 16] {
 }
 END
 hone four.hone --mesh a=16 >one 2>err
-hone four.hone --mesh a=2,b=2,c=2,d=2 --all >out 2>err
+hone four.hone --mesh a=2,b=2,c=2,d=2 --all --budget 60s >out 2>err
 contains ' 16.0 KiB$'
 never contains ' 32.0 KiB$'
 grep -q "sum of the parts [^,]*: 512 of 2500 options of 4 nodes" err
@@ -292,6 +292,20 @@ grep -q "2 stages, 4 micro-batches, gpipe on 2 devices" err
 hone step.hone --pipeline 2 --micro-batches 4 --schedule 1f1b -o step.pipeline >out 2>err
 "$HONE" check step.hone --pipeline step.pipeline --cache none >out 2>err
 "$HONE" check step.hone --pipeline step.pipeline --cache none --transport tcp >out 2>err
+# Each stage is a mesh, which divides its values. Forward, back, and the update, in 4 processes.
+hone step.hone --pipeline 2 --mesh x=2 --micro-batches 2 -o sharded.pipeline >out 2>err
+grep -q "2 stages on 4 devices, 2 micro-batches, .* on one device" err
+contains '^ +1 +2 3 +\[x = 2\] '
+grep -q "^stage on 2 3 = %" sharded.pipeline
+grep -q "^mesh x=2$" sharded.pipeline
+grep -q "^shard %.* = \[.*x.*\]" sharded.pipeline
+"$HONE" check step.hone --pipeline sharded.pipeline --cache none >out 2>err
+"$HONE" check step.hone --pipeline sharded.pipeline --cache none --transport tcp >out 2>err
+"$HONE" explain step.hone --pipeline sharded.pipeline >out 2>err
+grep -q "2 stages on 4 devices" err
+# Prices choose the rest, if a stage leaves it open.
+sed '/^shard/d; /^output/d' sharded.pipeline >open.pipeline
+"$HONE" check step.hone --pipeline open.pipeline --cache none >out 2>err
 hone zoo:mlp,size=tiny,batch=8 --train --pipeline auto --system local:2 >out 2>err
 grep -q "on 2 devices, .* micro-batches" err
 # A plan is explained: the work of each stage, the order of each device, the other orders.
@@ -303,8 +317,10 @@ contains '^1f1b, the plan '
 contains '^gpipe '
 fails 2 "does not say how many stages" wide.hone --pipeline none
 fails 2 "needs devices" wide.hone --pipeline auto
-fails 2 "divides nodes" wide.hone --pipeline 2 --mesh x=2
-fails 2 "divides nodes" wide.hone --pipeline 2 --search chain
+fails 2 "with --pipeline prices divide them" wide.hone --pipeline 2 --shard 'x=[x, -]'
+fails 2 "with --pipeline prices divide them" wide.hone --pipeline 2 --search chain
+fails 2 "2 stages of 2 devices are not the 3 of 'ring:3'" wide.hone --pipeline 2 --mesh x=2 \
+  --system ring:3
 fails 2 "of 4096 stages and any number of micro-batches" wide.hone --pipeline 4096
 fails 2 "add --pipeline" wide.hone --mesh x=2 --micro-batches 2
 fails 2 "add --train" wide.hone --mesh x=2 --loss mse

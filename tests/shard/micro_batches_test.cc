@@ -33,9 +33,9 @@ constexpr std::string_view kLoss =
     "  return %l\n}\n";
 
 // Empty: the micro-batches together are the whole batch.
-std::string judge_parts(const Graph& graph, const BatchInputs& batch, int64_t count, uint64_t seed,
-                        std::span<const int32_t> lanes = {}) {
-  const Result<MicroBatches> made = micro_batches(graph, batch, count, lanes);
+std::string judge_parts(const Graph& graph, const BatchInputs& batch, int64_t count,
+                        uint64_t seed) {
+  const Result<MicroBatches> made = micro_batches(graph, batch, count);
   if (!made.ok()) return made.error().to_string();
   if (made->origins.size() != made->graph.node_count()) return "an origin is missing";
   const std::vector<Tensor> inputs = random_graph_inputs(graph, seed);
@@ -51,23 +51,6 @@ TEST(MicroBatches, AddUpTheGradientsOfALoss) {
   const Graph step = grad(loss, 0, {false, true, true}).value();
   for (const int64_t count : {1, 2, 3, 4, 8})
     EXPECT_EQ(judge_parts(step, batch_of(step), count, 1), "") << count;
-}
-
-// Two chains of sums: each adds every second micro-batch.
-TEST(MicroBatches, AddInChains) {
-  const Graph step = grad(graph_of(kLoss), 0, {false, true, true}).value();
-  const MicroBatch first = first_micro_batch(step, batch_of(step), 4).value();
-  const std::vector<int32_t> lanes(first.graph.node_count(), 2);
-  EXPECT_EQ(judge_parts(step, batch_of(step), 4, 1, lanes), "");
-  const MicroBatches made = micro_batches(step, batch_of(step), 4, lanes).value();
-  int joins = 0;
-  for (const NodeId n : made.graph.nodes()) {
-    const MicroBatches::Origin& origin = made.origins[n.index];
-    if (first.graph.opcode(origin.node) != Opcode::all_reduce) continue;
-    joins += origin.batch == MicroBatches::kShared ? 1 : 0;
-    if (origin.batch != MicroBatches::kShared) EXPECT_GE(origin.batch, 2);
-  }
-  EXPECT_EQ(joins, 3);  // the loss and two gradients
 }
 
 // A node that is the same for all rows is computed once.
@@ -124,10 +107,7 @@ int judge_random(uint64_t first, uint64_t count) {
           << "seed " << seed << ": " << made.error().to_string();
       continue;
     }
-    std::vector<int32_t> lanes;
-    for (size_t i = 0; i < graph.node_count() * 2; ++i)
-      lanes.push_back(static_cast<int32_t>(rng.between(1, 3)));
-    EXPECT_EQ(judge_parts(graph, *batch, parts, seed, lanes), "")
+    EXPECT_EQ(judge_parts(graph, *batch, parts, seed), "")
         << "seed " << seed << ", " << parts << " parts\n"
         << print(graph);
     ++right;
