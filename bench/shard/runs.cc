@@ -56,7 +56,8 @@ class Contest {
   }
 
   Result<JudgedSharding> batch_alone() const {
-    return hone::batch_alone(graph_, mesh_, system_, costs_);
+    ShardPrices prices(system_, costs_, mesh_);
+    return hone::batch_alone(graph_, mesh_, system_, costs_, prices);
   }
 
   // Each node takes any of its options. The fastest few by the timeline, the fastest one first.
@@ -70,7 +71,7 @@ class Contest {
       for (const AssignNode& node : problem.problem.nodes)
         assignment.push_back(static_cast<uint32_t>(rng.below(node.costs.size())));
       Result<JudgedSharding> one = judge_sharding(
-          with_assignment(graph_, mesh_, problem, assignment), mesh_, system_, costs_);
+          with_assignment(graph_, mesh_, problem, assignment), mesh_, system_, costs_, prices);
       if (!one.ok()) {
         ++made.failed;
         made.error = one.error().to_string();

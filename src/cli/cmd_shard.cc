@@ -49,7 +49,9 @@ Status follow(const Graph& given, const MeshRef& mesh, const ShardRequest& reque
                                   HONE_TRY(auto_shard_options(arguments, console))));
   const Graph graph = HONE_TRY(stated_graph(given, mesh, request));
   const Propagation propagation = HONE_TRY(propagate_shardings(graph));
-  const Partition partition = HONE_TRY(partition_graph(graph));
+  const std::vector<std::shared_ptr<const Cost>> costs = costs_of(system, console);
+  ShardPrices prices(system, costs, mesh, &console.cancel());
+  const Partition partition = HONE_TRY(partition_graph(graph, prices.steps()));
   if (path != "-")
     tell(propagation.graph, partition,
          HONE_TRY(sharding_conflicts_text(propagation, system)), arguments,

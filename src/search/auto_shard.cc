@@ -177,7 +177,7 @@ class AutoSharder {
   // None: the whole program has more messages than a timeline takes, though each exchange has few.
   Result<std::optional<JudgedSharding>> judged(Graph graph) {
     Result<JudgedSharding> made =
-        judge_sharding(std::move(graph), mesh_, system_, costs_, options_.cancel);
+        judge_sharding(std::move(graph), mesh_, system_, costs_, prices_, options_.cancel);
     if (made.ok()) return std::optional(std::move(*made));
     if (made.error().code() != ErrorCode::limit) return std::move(made).error();
     too_large_ = std::move(made).error();
@@ -254,7 +254,8 @@ class AutoSharder {
   // Devices share the batch, unless the graph says something else.
   Status try_batch() {
     if (graph_.shardings() != nullptr) return {};
-    Result<JudgedSharding> one = batch_alone(graph_, mesh_, system_, costs_, options_.cancel);
+    Result<JudgedSharding> one =
+        batch_alone(graph_, mesh_, system_, costs_, prices_, options_.cancel);
     if (one.ok()) take(std::move(*one));
     if (!one.ok() && one.error().code() == ErrorCode::interrupted) return std::move(one).error();
     return {};
@@ -312,8 +313,8 @@ class AutoSharder {
 
 Result<JudgedSharding> judge_sharding(Graph graph, const MeshRef& mesh, const System& system,
                                       std::span<const std::shared_ptr<const Cost>> costs,
-                                      const CancelToken* cancel) {
-  Partition partition = HONE_TRY(partition_exactly(graph, mesh));
+                                      ShardPrices& prices, const CancelToken* cancel) {
+  Partition partition = HONE_TRY(partition_exactly(graph, mesh, prices.steps()));
   return judge_partition(std::move(graph), std::move(partition), system, costs, cancel);
 }
 
@@ -335,7 +336,7 @@ Result<JudgedSharding> judge_partition(Graph graph, Partition partition, const S
 
 Result<JudgedSharding> batch_alone(const Graph& graph, const MeshRef& mesh, const System& system,
                                    std::span<const std::shared_ptr<const Cost>> costs,
-                                   const CancelToken* cancel) {
+                                   ShardPrices& prices, const CancelToken* cancel) {
   if (graph.shardings() != nullptr)
     return unsupported("graph '{}' says itself how it is divided", excerpt(graph.name()));
   const BatchInputs batch = HONE_TRY(batch_inputs(graph, graph.input_types()));
@@ -352,7 +353,7 @@ Result<JudgedSharding> batch_alone(const Graph& graph, const MeshRef& mesh, cons
     said->set_output(one.output, *said->of(graph.inputs()[one.input])[0]);
   Graph stated = graph;
   stated.set_shardings(std::move(said));
-  Partition partition = HONE_TRY(partition_graph(stated));
+  Partition partition = HONE_TRY(partition_graph(stated, prices.steps()));
   // Composites are spelled out already, so it is of this graph.
   if (partition.values.size() != graph.value_count())
     return unsupported("graph '{}' has composites", excerpt(graph.name()));

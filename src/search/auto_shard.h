@@ -10,6 +10,7 @@
 #include "assign/problem.h"
 #include "base/progress.h"
 #include "cost/cost.h"
+#include "search/shard_prices.h"
 #include "search/system_plan.h"
 #include "shard/partition.h"
 #include "shard/shard_subject.h"
@@ -64,10 +65,11 @@ Result<AutoSharding> auto_shard(const Graph& graph, const MeshRef& mesh, const S
                                 std::span<const std::shared_ptr<const Cost>> costs,
                                 const AutoShardOptions& options = {});
 
-// The same for a graph whose values all say how they are divided.
+// The same for a graph whose values all say how they are divided. Ways between layouts are the
+// cheapest by these prices.
 Result<JudgedSharding> judge_sharding(Graph graph, const MeshRef& mesh, const System& system,
                                       std::span<const std::shared_ptr<const Cost>> costs,
-                                      const CancelToken* cancel = nullptr);
+                                      ShardPrices& prices, const CancelToken* cancel = nullptr);
 
 // The same for a partition that is made already.
 Result<JudgedSharding> judge_partition(Graph graph, Partition partition, const System& system,
@@ -78,7 +80,7 @@ Result<JudgedSharding> judge_partition(Graph graph, Partition partition, const S
 // follows from that. Error: no input has rows, or the graph says something itself.
 Result<JudgedSharding> batch_alone(const Graph& graph, const MeshRef& mesh, const System& system,
                                    std::span<const std::shared_ptr<const Cost>> costs,
-                                   const CancelToken* cancel = nullptr);
+                                   ShardPrices& prices, const CancelToken* cancel = nullptr);
 
 // The axes or the levels of a system as a mesh; without any, one axis `x`.
 MeshRef mesh_of_system(const System& system);

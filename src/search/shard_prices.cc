@@ -77,13 +77,6 @@ class AxisNumbers {
   std::vector<size_t> axes_;
 };
 
-int64_t part_bytes(const ShardLayout& layout, const std::vector<int64_t>& sizes,
-                   int64_t element_bytes) {
-  int64_t bytes = element_bytes;
-  for (size_t d = 0; d < sizes.size(); ++d) bytes *= ceil_div(sizes[d], count_of(layout.dims[d]));
-  return bytes;
-}
-
 }  // namespace
 
 void append_layout(const ShardLayout& layout, std::vector<int64_t>& numbers) {
@@ -203,44 +196,49 @@ Result<double> ShardPrices::exchange(const MeshExchange& exchange) {
   return known->second * static_cast<double>(exchange.times);
 }
 
+ReshardPrice ShardPrices::steps() {
+  constexpr std::ptrdiff_t kAxes = 2;
+  const auto axes =
+      std::ranges::count_if(mesh_->axes, [](const MeshAxis& axis) { return axis.size > 1; });
+  if (axes != kAxes) return nullptr;
+  return [this](const ReshardStep& step, int64_t element_bytes) {
+    if (step.kind == ReshardKind::slice) return 0.0;
+    const Result<double> seconds = exchange(exchange_of(*mesh_, step, element_bytes));
+    return seconds.ok() ? *seconds : kTooLong;
+  };
+}
+
 ShardPrices::Way ShardPrices::way(const ShardLayout& from, const ShardLayout& to,
-                                  const std::vector<int64_t>& sizes, int64_t element_bytes) {
-  const PaddedReshard way = padded_reshard(from, to, sizes);
-  Way made;
-  ShardLayout at = from;
-  for (const size_t d : way.gathered)
-    for (; !at.dims[d].empty(); at.dims[d].pop_back()) {
-      const MeshPart part = at.dims[d].back();
-      made.steps.push_back({.kind = ReshardKind::all_gather,
-                            .part = part,
-                            .from = d,
-                            .bytes = part_bytes(at, sizes, element_bytes) * (part.size - 1)});
-    }
-  made.cuts = std::ssize(way.divided);
-  made.cut_bytes = static_cast<double>(part_bytes(to, way.sizes, element_bytes));
-  for (const ReshardStep& step : reshard_steps(way.from, way.to, way.sizes, element_bytes))
-    if (step.kind == ReshardKind::slice)
-      ++made.cuts;
+                                  const std::vector<int64_t>& sizes, int64_t element_bytes,
+                                  const ReshardPrice& price) {
+  Way made = {.cut_bytes = static_cast<double>(part_bytes(to, sizes, element_bytes))};
+  for (PaddedStep& one : padded_steps(from, to, sizes, element_bytes, price)) {
+    if (one.step && one.step->kind != ReshardKind::slice)
+      made.steps.push_back(*std::move(one.step));
     else
-      made.steps.push_back(step);
+      ++made.cuts;
+  }
   return made;
 }
 
 Result<double> ShardPrices::change(const ShardLayout& from, const ShardLayout& to,
                                    const std::vector<int64_t>& sizes, int64_t element_bytes) {
   if (from == to) return 0.0;
+  const ReshardPrice price = steps();
   AxisNumbers axes;
-  const ShardLayout given = axes.numbered(from), wanted = axes.numbered(to);
+  const ShardLayout given = price ? from : axes.numbered(from);
+  const ShardLayout wanted = price ? to : axes.numbered(to);
   std::vector<int64_t> key = sizes;
   key.push_back(element_bytes);
   append_layout(given, key);
   append_layout(wanted, key);
   const auto [known, is_new] = ways_.try_emplace(std::move(key));
-  if (is_new) known->second = way(given, wanted, sizes, element_bytes);
+  if (is_new) known->second = way(given, wanted, sizes, element_bytes, price);
   const Way& found = known->second;
   double seconds = static_cast<double>(found.cuts) * kFusedShare * copied(found.cut_bytes);
   for (const ReshardStep& step : found.steps)
-    seconds += HONE_TRY(exchange(exchange_of(*mesh_, axes.named(step), element_bytes)));
+    seconds +=
+        HONE_TRY(exchange(exchange_of(*mesh_, price ? step : axes.named(step), element_bytes)));
   return seconds;
 }
 

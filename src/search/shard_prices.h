@@ -36,13 +36,17 @@ class ShardPrices {
   // nodes are planned alone.
   Result<double> node(const Graph& graph, NodeId n, const NodeDivision& division);
 
-  // Seconds of the cheapest way by bytes (shard/reshard.h), one exchange after the other, each by
-  // its best schedule.
+  // Seconds of the cheapest way (shard/reshard.h), one exchange after the other, each by its best
+  // schedule.
   Result<double> change(const ShardLayout& from, const ShardLayout& to,
                         const std::vector<int64_t>& sizes, int64_t element_bytes);
 
+  // Prices the steps of ways by which change() goes; this outlives it. Null where bytes decide: all
+  // ways go along one axis, or there are three axes and more, which have too many ways to price.
+  ReshardPrice steps();
+
  private:
-  // Steps whose axes are numbers, and what is cut without an exchange.
+  // Steps, whose axes are numbers where bytes decide, and what is cut without an exchange.
   struct Way {
     std::vector<ReshardStep> steps = {};
     int64_t cuts = 0;
@@ -55,7 +59,7 @@ class ShardPrices {
   };
 
   static Way way(const ShardLayout& from, const ShardLayout& to, const std::vector<int64_t>& sizes,
-                 int64_t element_bytes);
+                 int64_t element_bytes, const ReshardPrice& price);
   Result<double> planned(const Graph& alone) const;
   Result<double> computed(const Graph& graph, NodeId n, const NodeDivision& division);
   Result<double> exchange(const MeshExchange& exchange);
@@ -69,8 +73,8 @@ class ShardPrices {
   CollectiveRates collectives_;
   std::map<uint64_t, double> nodes_;  // by the hash of the node on its parts
   std::map<std::vector<int64_t>, double> exchanges_;
-  // The key is of sizes and layouts, in which axes are numbered as they appear. Bytes decide about
-  // a way, so layouts with other axes of these sizes have the same one.
+  // The key is of sizes and layouts. Where bytes decide about a way, axes are numbered as they
+  // appear: layouts with other axes of these sizes have the same one.
   std::unordered_map<std::vector<int64_t>, Way, HashOfKey> ways_;
 };
 

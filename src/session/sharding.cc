@@ -117,7 +117,9 @@ Result<ShardedModel> sharded_model(const Graph& graph, const MeshRef& mesh,
         .with_hint(is_chosen ? "all values say how they are divided"
                              : fmt::format("add {} auto", request.labels.shard));
   if (!is_searched) {
-    made.partition = HONE_TRY(is_chosen ? partition_exactly(said, mesh) : partition_graph(said));
+    ShardPrices prices(system, costs, mesh, options.cancel);
+    made.partition = HONE_TRY(is_chosen ? partition_exactly(said, mesh, prices.steps())
+                                        : partition_graph(said, prices.steps()));
     if (!is_chosen) said = HONE_TRY(propagate_shardings(said)).graph;
     HONE_TRY(check_memory(made, request, system, costs, options));
     return made;

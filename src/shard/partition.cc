@@ -1,7 +1,6 @@
 #include "shard/partition.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "base/checked_math.h"
 #include "base/text.h"
@@ -45,6 +44,12 @@ class Partitioner {
       : Partitioner(region, std::move(mesh)) {
     given_ = std::move(inputs);
     wanted_ = std::move(outputs);
+  }
+
+  // Ways between layouts are the cheapest by this price.
+  Partitioner& priced(ReshardPrice price) {
+    price_ = std::move(price);
+    return *this;
   }
 
   Result<Partition> run() {
@@ -155,29 +160,17 @@ class Partitioner {
 
   ValueId changed(ValueId v, const Local& have, const ShardLayout& wanted, int64_t element_bytes,
                   const std::string& node) {
-    const PaddedReshard way = padded_reshard(have.layout, wanted, sizes_of(v));
     ValueId value = have.value;
-    const auto step = [&](const ReshardStep& one) {
-      value = program_.changed(value, one, have.kind);
-      if (one.kind != ReshardKind::slice)
-        made_.messages.push_back({exchange_of(*mesh_, one, element_bytes), whole_.label(v), node});
-    };
-    for (const size_t d : way.gathered) {
-      for (const MeshPart& part : have.layout.dims[d] | std::views::reverse)
-        step(
-            {.kind = ReshardKind::all_gather,
-             .part = part,
-             .from = d,
-             .bytes = made_.graph.type(value).static_elements() * element_bytes * (part.size - 1)});
-      value = program_.resized(value, d, way.sizes[d]);
-    }
-    for (const ReshardStep& one : reshard_steps(way.from, way.to, way.sizes, element_bytes))
-      step(one);
-    for (const size_t d : way.divided) {
-      const int64_t count = count_of(wanted.dims[d]);
-      value = program_.resized(value, d, ceil_div(way.sizes[d], count) * count);
-      for (const MeshPart& part : wanted.dims[d])
-        step({.kind = ReshardKind::slice, .part = part, .to = d});
+    for (const PaddedStep& one :
+         padded_steps(have.layout, wanted, sizes_of(v), element_bytes, price_)) {
+      if (!one.step) {
+        value = program_.resized(value, one.dim, one.size);
+        continue;
+      }
+      value = program_.changed(value, *one.step, have.kind);
+      if (one.step->kind != ReshardKind::slice)
+        made_.messages.push_back(
+            {exchange_of(*mesh_, *one.step, element_bytes), whole_.label(v), node});
     }
     return value;
   }
@@ -504,7 +497,9 @@ class Partitioner {
     std::vector<GraphRef> made;
     for (size_t r = 0; r < regions.size(); ++r) {
       Partition part =
-          HONE_TRY(Partitioner(*regions[r], mesh_, layouts.inputs[r], layouts.outputs[r]).run());
+          HONE_TRY(Partitioner(*regions[r], mesh_, layouts.inputs[r], layouts.outputs[r])
+                       .priced(price_)
+                       .run());
       made.push_back(std::make_shared<Graph>(std::move(part.graph)));
       for (ShardMessage& one : part.messages) {
         if (is_loop(whole_.opcode(n))) one.repeat(loop_trips(whole_, n).value());
@@ -556,6 +551,7 @@ class Partitioner {
   MeshProgram program_{made_.graph, *mesh_};
   std::vector<Local> values_;
   bool is_exact_ = false;  // results say all, and operands nothing
+  ReshardPrice price_ = nullptr;
 };
 
 }  // namespace
@@ -593,12 +589,12 @@ Status check_can_partition(const Graph& graph, const Mesh& mesh) {
   return {};
 }
 
-Result<Partition> partition_graph(const Graph& graph) {
+Result<Partition> partition_graph(const Graph& graph, const ReshardPrice& price) {
   HONE_TRY(check_nothing_is_partial(graph));
   const Graph spelled = HONE_TRY(expand_composites(HONE_TRY(widen_composites(graph))));
   const Propagation propagated = HONE_TRY(propagate_shardings(spelled));
   HONE_TRY(check_can_partition(graph, *propagated.mesh));
-  return Partitioner(propagated.graph, propagated.mesh).run();
+  return Partitioner(propagated.graph, propagated.mesh).priced(price).run();
 }
 
 Graph with_layouts(Graph graph, const Partition& partition) {
@@ -617,10 +613,11 @@ Graph with_layouts(Graph graph, const Partition& partition) {
   return graph;
 }
 
-Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh) {
+Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh,
+                                    const ReshardPrice& price) {
   HONE_CHECK(graph.is_static(), "sizes are open");
   HONE_TRY(check_can_partition(graph, *mesh));
-  return Partitioner(graph, mesh, true).run();
+  return Partitioner(graph, mesh, true).priced(price).run();
 }
 
 int64_t first_element(const Mesh& mesh, const MeshParts& axes, int64_t size, int64_t device) {

@@ -51,14 +51,16 @@ inline constexpr int64_t kMostPartitionDevices = 4096;
 // what neighbours have. Values that are not divided are computed on all devices; where the graph
 // says otherwise, `whole` says why.
 //
-// Static graphs that do not talk to devices themselves, on a mesh whose devices are in order.
-Result<Partition> partition_graph(const Graph& graph);
+// Static graphs that do not talk to devices themselves, on a mesh whose devices are in order. Ways
+// between layouts are the cheapest by the price.
+Result<Partition> partition_graph(const Graph& graph, const ReshardPrice& price = nullptr);
 
 // The same by a graph whose values all say how they are divided (search/auto_shard.h): a node is
 // divided as its results say, and its operands say nothing. A result that is partial says that the
 // reduced dims are divided; whoever reads it needs the sum. If an op cannot be divided so,
 // `whole` says why. Composites are spelled out already.
-Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh);
+Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh,
+                                    const ReshardPrice& price = nullptr);
 
 // The graph, which has no composites, with what the partition found of its values: it says all, and
 // partition_exactly() makes the same partition of it.

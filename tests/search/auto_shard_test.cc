@@ -378,6 +378,43 @@ TEST(AutoShard, PricesWhatThePartitionSends) {
   }
 }
 
+// Two hosts of two devices. By bytes the parts change places, and half of them cross hosts. Within
+// a host each device gets all parts in less time, and takes its own. What is sent is what is
+// priced.
+TEST(AutoShard, AvoidsTheSlowAxisOfAMesh) {
+  System system = preset_system("tree:2x2", sample()).value();
+  const MeshRef mesh = mesh_of("hosts=2,in=2");
+  const Graph graph = with_shard_plan(subject("graph @g(%x: f32[64, 64]) -> f32[64, 64] {\n"
+                                              "  %y = tanh %x\n"
+                                              "  return %y\n"
+                                              "}\n"),
+                                      parse_shard_plan("mesh hosts=2,in=2\n"
+                                                       "shard %x = [in, -]\n"
+                                                       "shard %y = [in, -]\n"
+                                                       "output 0 = [hosts, -]\n",
+                                                       "p")
+                                          .value())
+                          .value();
+  const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  ShardPrices prices(system, {{cost}}, mesh);
+  const Partition by_bytes = partition_exactly(graph, mesh).value();
+  ASSERT_EQ(by_bytes.messages.size(), 1u);
+  EXPECT_EQ(by_bytes.messages[0].kind, ReshardKind::permute);
+  const Partition by_price = partition_exactly(graph, mesh, prices.steps()).value();
+  ASSERT_EQ(by_price.messages.size(), 1u);
+  EXPECT_EQ(by_price.messages[0].kind, ReshardKind::all_gather);
+  EXPECT_EQ(judge_mesh(graph, by_price, 1), "");
+  const double seconds =
+      prices.change({.dims = {{{1, 1, 2}}, {}}}, {.dims = {{{0, 1, 2}}, {}}}, {64, 64}, 4).value();
+  const double permute = prices.steps()({.kind = ReshardKind::permute,
+                                         .part = {},
+                                         .bytes = by_bytes.messages[0].bytes,
+                                         .have = {{{1, 1, 2}}, {}},
+                                         .want = {{{0, 1, 2}}, {}}},
+                                        4);
+  EXPECT_LT(seconds, permute);
+}
+
 // The batch alone is a choice, too.
 TEST(AutoShard, IsPredictedNoSlowerThanTheBatchAlone) {
   for (const std::string_view model : {"mlp", "vit_b16"}) {
@@ -390,7 +427,8 @@ TEST(AutoShard, IsPredictedNoSlowerThanTheBatchAlone) {
     system.links[0].latency = 1e-6;
     const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
     const MeshRef mesh = mesh_of("x=4");
-    const JudgedSharding batch = batch_alone(graph, mesh, system, {{cost}}).value();
+    ShardPrices prices(system, {{cost}}, mesh);
+    const JudgedSharding batch = batch_alone(graph, mesh, system, {{cost}}, prices).value();
     EXPECT_TRUE(is_all_stated(batch.graph));
     // The search has next to no time, so its own solutions are not good.
     const AutoSharding made =
