@@ -1,6 +1,9 @@
 #include "shard/data_flow.h"
 
+#include <algorithm>
+
 #include "ir/op_facts.h"
+#include "shard/value_layout.h"
 
 namespace hone {
 namespace {
@@ -49,6 +52,32 @@ std::vector<FlowEdge> data_flow(Op op, size_t operands, size_t results) {
     edges.back().push_back(outer_result(i));
   }
   return edges;
+}
+
+FlowLayouts flow_layouts(const Graph& graph, NodeId n,
+                         const std::function<ShardLayout(const FlowEdge&)>& layout_of) {
+  FlowLayouts made;
+  for (const ValueId v : graph.operands(n))
+    made.operands.push_back(v.is_none() ? ShardLayout() : undivided(graph.type(v)));
+  for (const ValueId v : graph.results(n)) made.results.push_back(undivided(graph.type(v)));
+  for (const GraphRef& region : graph.regions(n)) {
+    for (auto* list : {&made.inputs, &made.outputs}) list->emplace_back();
+    for (const Type type : region->input_types()) made.inputs.back().push_back(undivided(type));
+    for (const Type type : region->output_types()) made.outputs.back().push_back(undivided(type));
+  }
+  for (const FlowEdge& edge :
+       data_flow(graph.op(n), graph.operands(n).size(), graph.results(n).size())) {
+    const ShardLayout layout = layout_of(edge);
+    for (const FlowPlace& place : edge) {
+      const auto r = static_cast<size_t>(std::max(place.region, 0));
+      ShardLayout& own = place.region < 0
+                             ? (place.is_result ? made.results : made.operands)[place.index]
+                             : (place.is_result ? made.outputs : made.inputs)[r][place.index];
+      own = layout;
+      if (place.is_stacked) own.dims.insert(own.dims.begin(), MeshParts());
+    }
+  }
+  return made;
 }
 
 }  // namespace hone

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
-#include "ir/op.h"
+#include "ir/graph.h"
+#include "shard/reshard.h"
 
 // How data flows between a node with regions and these: what enters a loop, the state in its body
 // and what leaves it are one array in several places.
@@ -19,5 +21,14 @@ using FlowEdge = std::vector<FlowPlace>;  // of one array
 
 // Empty for an op without regions.
 std::vector<FlowEdge> data_flow(Op op, size_t operands, size_t results);
+
+// How the values of a node with regions are divided: an array alike wherever it flows.
+struct FlowLayouts {
+  std::vector<ShardLayout> operands, results;
+  std::vector<std::vector<ShardLayout>> inputs, outputs;  // of each region
+};
+// `layout_of` says how an array is divided, without the dim that some of its places lack.
+FlowLayouts flow_layouts(const Graph& graph, NodeId n,
+                         const std::function<ShardLayout(const FlowEdge&)>& layout_of);
 
 }  // namespace hone

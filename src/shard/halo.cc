@@ -6,6 +6,7 @@
 #include "ir/op_facts.h"
 #include "ir/ops/conv_order.h"
 #include "ir/ops/window_axis.h"
+#include "shard/local_op.h"
 
 namespace hone {
 namespace {
@@ -25,6 +26,10 @@ void add_window(std::vector<DimWindow>& found, int result_dim, int operand_dim, 
                    .stride = params.stride,
                    .extent = (window - 1) * params.window_dilation + 1,
                    .low = params.pad_low});
+}
+
+bool reverses_dims(Op op) {
+  return class_of(op.opcode()) == OpClass::movement && has_attr(op, "axes");
 }
 
 std::vector<DimWindow> all_windows(const Application& app) {
@@ -56,6 +61,11 @@ std::vector<DimWindow> all_windows(const Application& app) {
       if (entry(op.ints("interior"), i, 0) == 0)
         found.push_back(
             {.result_dim = i, .operand_dim = i, .low = op.dims("low")[at_place(i)].value()});
+  } else if (reverses_dims(op)) {
+    for (const int64_t axis : op.ints("axes")) {
+      const int i = static_cast<int>(axis);
+      found.push_back({.result_dim = i, .operand_dim = i, .is_mirrored = true});
+    }
   }
   return found;
 }
@@ -72,13 +82,19 @@ std::vector<DimWindow> dim_windows(const Application& application, Type result) 
   std::vector<DimWindow> found = all_windows(application);
   std::erase_if(found, [&](const DimWindow& one) {
     const bool is_alike = application.operand(0).dim(one.operand_dim) == result.dim(one.result_dim);
-    return is_alike && one.stride == 1 && one.extent == 1 && one.low == 0;
+    return is_alike && one.stride == 1 && one.extent == 1 && one.low == 0 && !one.is_mirrored;
   });
   return found;
 }
 
 bool Halo::passes_high() const {
   return (count_of(axes) * results - 1) * window.stride - window.low + window.extent > size;
+}
+
+Ints mirrored_pairs(int64_t count) {
+  Ints pairs;
+  for (int64_t k = 0; k < count; ++k) pairs.insert(pairs.end(), {count - 1 - k, k});
+  return pairs;
 }
 
 std::optional<Halo> halo_of(const DimWindow& window, const MeshParts& axes, int64_t size,
@@ -90,8 +106,13 @@ std::optional<Halo> halo_of(const DimWindow& window, const MeshParts& axes, int6
                .part = ceil_div(size, count),
                .results = ceil_div(results, count)};
   if (size < 1 || results < 1) return std::nullopt;
+  // The padding of the last device comes first.
+  if (window.is_mirrored) {
+    halo.size = count * halo.part;
+    halo.window.low = size - halo.size;
+  }
   // The needs of device k are linear in k: the first or the last device needs most.
-  const auto left_of = [&](int64_t k) { return -(k * halo.step() - window.low); };
+  const auto left_of = [&](int64_t k) { return -(k * halo.step() - halo.window.low); };
   const auto right_of = [&](int64_t k) { return halo.length() - left_of(k) - halo.part; };
   halo.left = std::max({int64_t{0}, left_of(0), left_of(count - 1)});
   halo.right = std::max({int64_t{0}, right_of(0), right_of(count - 1)});
@@ -127,8 +148,10 @@ Op without_borders(Op op, int operand_rank, const std::vector<Halo>& halos) {
       if (order)
         i = static_cast<size_t>(std::ranges::find(order->input_spatial, halo.window.operand_dim) -
                                 order->input_spatial.begin());
-      if (Ints* list = std::get_if<Ints>(&value); list != nullptr && !list->empty())
+      if (Ints* list = std::get_if<Ints>(&value); list != nullptr && !list->empty()) {
         if (name == "pad_low" || name == "pad_high") (*list)[i] = 0;
+        if (halo.window.is_mirrored) std::erase(*list, halo.window.operand_dim);
+      }
       if (Dims* list = std::get_if<Dims>(&value)) {
         if (name == "start" || name == "low" || name == "high") (*list)[i] = 0;
         if (name == "limit") (*list)[i] = halo.length();

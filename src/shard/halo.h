@@ -18,12 +18,15 @@ struct DimWindow {
   int64_t stride = 1;
   int64_t extent = 1;
   int64_t low = 0;
+  // Elements are read from the last one to the first: devices exchange their parts, the first with
+  // the last. All else is said of the elements in that order.
+  bool is_mirrored = false;
 };
 
 // Puts operand 1, a number, around the elements of operand 0: pad.
 bool puts_around(Opcode opcode);
-// The windows of convolutions, pools, slices and pads without holes in their operands. Static types
-// only.
+// The windows of convolutions, pools, slices and pads without holes in their operands, and of dims
+// that are reversed. Static types only.
 std::vector<DimWindow> dim_windows(const Application& application, Type result);
 
 // The elements that device number k along `axes` fetches, for results k * results and on.
@@ -46,6 +49,8 @@ struct Halo {
   bool passes_low() const { return window.low > 0; }
   bool passes_high() const;
 };
+// Who sends and who receives, so that the first device has the part of the last one.
+Ints mirrored_pairs(int64_t count);
 // None: a device would need most of what all others have.
 std::optional<Halo> halo_of(const DimWindow& window, const MeshParts& axes, int64_t size,
                             int64_t results);

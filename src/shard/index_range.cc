@@ -30,7 +30,8 @@ class ByRange {
   ValueId gathered() {
     const IndexedDims dims = gather_dims(op_, type(0), type(1));
     const ValueId own = own_indices(true);
-    const ValueId read = program_.append(op_, {{operands_[0], own}});
+    const ValueId read = program_.append(op_, {{with_margins(), behind_margins(own)}});
+    if (std::ranges::all_of(ranges_, is_wide)) return read;
     const Dims all = dims_of(read);
     const Ints map(dims.batch_dims.begin(), dims.batch_dims.end());
     const ValueId is_own = program_.spread(are_own(own), all, map);
@@ -38,8 +39,15 @@ class ByRange {
                            {{is_own, read, program_.spread(ignored(), all, {})}});
   }
 
+  // Where a window is longer than the part, what falls behind the part is dropped afterwards.
   ValueId scattered() {
-    return program_.append(op_, {{operands_[0], own_indices(false), operands_[2]}});
+    ValueId made = operands_[0];
+    for (const IndexRange& range : ranges_)
+      made = program_.resized(made, at_dim(range.of.dim), std::max(range.part, range.of.window));
+    made = program_.append(op_, {{made, own_indices(false), operands_[2]}});
+    for (const IndexRange& range : ranges_)
+      made = program_.resized(made, at_dim(range.of.dim), range.part);
+    return made;
   }
 
   // A window of what the device has, moved to where it stands in the result.
@@ -175,14 +183,35 @@ class ByRange {
     return v;
   }
 
-  // For each index, true if the device has what it names.
+  // A window of several elements may lie in part on this device, or on none: around the part, sums
+  // ignore what it reads.
+  static bool is_wide(const IndexRange& range) { return range.of.window > 1; }
+
+  ValueId with_margins() {
+    Dims around(at_dim(type(0).rank()), 0);
+    for (const IndexRange& range : ranges_)
+      if (is_wide(range)) around[at_dim(range.of.dim)] = range.of.window;
+    if (std::ranges::none_of(ranges_, is_wide)) return operands_[0];
+    return program_.append(Op::get(Opcode::pad, {{"low", around}, {"high", around}}),
+                           {{operands_[0], ignored()}});
+  }
+
+  ValueId behind_margins(ValueId own) {
+    if (std::ranges::none_of(ranges_, is_wide)) return own;
+    const auto margin = [](const IndexRange& r) { return is_wide(r) ? r.of.window : 0; };
+    return program_.append(Op::get(Opcode::add), {{own, of_components(by_component(0, margin))}});
+  }
+
+  // For each index, true if the device has what it names. Wide windows need not ask.
   ValueId are_own(ValueId own) {
     const auto holds = [&](std::string_view direction, const std::vector<int64_t>& numbers) {
       return program_.append(Op::get(Opcode::compare, {{"direction", std::string(direction)}}),
                              {{own, of_components(numbers)}});
     };
-    const ValueId reached = holds("ge", by_component(-kFar, [](auto&) { return 0; }));
-    const ValueId below = holds("lt", by_component(INT64_MAX, [](auto& r) { return r.part; }));
+    const ValueId reached =
+        holds("ge", by_component(-kFar, [](auto& r) { return is_wide(r) ? -kFar : 0; }));
+    const ValueId below =
+        holds("lt", by_component(INT64_MAX, [](auto& r) { return is_wide(r) ? kFar : r.part; }));
     const ValueId both = program_.append(Op::get(Opcode::and_), {{reached, below}});
     const int64_t vector_dim = op_.integer("index_vector_dim");
     if (vector_dim == program_.type(both).rank()) return both;
@@ -267,13 +296,12 @@ std::vector<AddressedDim> addressed_dims(const Application& application) {
       int64_t window = 1;
       if (reads_by_index(op)) {
         window = op.dims("sizes")[at_dim(d)].value();
-        if (window != 1) continue;  // a window may begin at one device and end at another
       } else {
         const IndexedDims dims(op, op.ints("window_dims"), op.ints("inserted_dims"), x,
                                application.operand(1));
         window = dims.window_size(dim, application.operand(2)).value();
       }
-      if (x.dim(dim).value() > 1) found.push_back({dim, x.dim(dim).value(), window, false});
+      if (x.dim(dim).value() > 1 && window > 0) found.push_back({dim, x.dim(dim).value(), window});
     }
     return found;
   }
@@ -281,7 +309,7 @@ std::vector<AddressedDim> addressed_dims(const Application& application) {
     const int64_t size = x.dim(dim).value();
     const int64_t window = reads_by_index(op) ? op.dims("sizes")[at_dim(dim)].value()
                                               : application.operand(1).dim(dim).value();
-    if (window != size && window > 0) found.push_back({dim, size, window, true});
+    if (window != size && window > 0) found.push_back({dim, size, window});
   }
   return found;
 }

@@ -17,8 +17,7 @@ namespace hone {
 struct AddressedDim {
   int dim = 0;
   int64_t size = 0;
-  int64_t window = 1;        // elements of a window
-  bool is_anywhere = false;  // windows may be of any length, whatever a device has
+  int64_t window = 1;  // elements of a window
 };
 // The dims that devices may divide into ranges; of other ops, none. Static types only.
 std::vector<AddressedDim> addressed_dims(const Application& application);

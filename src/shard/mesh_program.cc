@@ -183,20 +183,32 @@ ValueId MeshProgram::exchanged(const Op& op, ValueId value, int64_t parts) {
   return cast(append(op, {{cast(value, byte_type(type.dtype()))}}), type.dtype());
 }
 
+ValueId MeshProgram::sent(ValueId value, const MeshParts& axes, const Ints& pairs) {
+  return exchanged(Op::get(Opcode::permute, {{"pairs", pairs},
+                                             {"group_size", count_of(axes)},
+                                             {"groups", groups_along(mesh_, axes)}}),
+                   value, 1);
+}
+
 // To the device `hop` places further along the axes; those that nobody sends to get zeros.
 ValueId MeshProgram::sent(ValueId value, const MeshParts& axes, int64_t hop) {
   const int64_t count = count_of(axes);
   Ints pairs;
   for (int64_t from = 0; from < count; ++from)
     if (from + hop >= 0 && from + hop < count) pairs.insert(pairs.end(), {from, from + hop});
-  return exchanged(
-      Op::get(Opcode::permute,
-              {{"pairs", pairs}, {"group_size", count}, {"groups", groups_along(mesh_, axes)}}),
-      value, 1);
+  return sent(value, axes, pairs);
+}
+
+// The elements of all devices along the dim in the opposite order, padding first.
+ValueId MeshProgram::mirrored(ValueId value, size_t dim, const MeshParts& axes) {
+  const ValueId own =
+      append(Op::get(Opcode::reverse, {{"axes", Ints{static_cast<int64_t>(dim)}}}), {{value}});
+  return sent(own, axes, mirrored_pairs(count_of(axes)));
 }
 
 ValueId MeshProgram::with_neighbours(ValueId value, const Halo& halo, std::optional<ValueId> fill) {
   const auto dim = static_cast<size_t>(halo.window.operand_dim);
+  if (halo.window.is_mirrored) value = mirrored(value, dim, halo.axes);
   std::vector<ValueId> parts = {value};
   for (int64_t got = 0, hop = 1; got < halo.left; got += halo.part, ++hop) {
     const int64_t length = std::min(halo.part, halo.left - got);
@@ -259,7 +271,7 @@ ValueId MeshProgram::with_earlier(ValueId running, ValueId operand, size_t dim,
 ValueId MeshProgram::joined(std::span<const ValueId> parts, size_t dim,
                             std::span<const Stretch> stretches) {
   const MeshParts& axes = stretches[0].axes;
-  const int64_t results = stretches[0].results, count = count_of(axes);
+  const int64_t results = stretches[0].results;
   const auto along = static_cast<int64_t>(dim);
   const ValueId first = binary(Opcode::mul, place(axes), results);
   const ValueId places =
@@ -270,12 +282,7 @@ ValueId MeshProgram::joined(std::span<const ValueId> parts, size_t dim,
     std::vector<ValueId> slots;
     for (int64_t slot = 0; slot < one.slots(); ++slot) {
       const Ints pairs = one.pairs(slot);  // none: nobody needs what stands there
-      slots.push_back(pairs.empty() ? parts[i]
-                                    : exchanged(Op::get(Opcode::permute,
-                                                        {{"pairs", pairs},
-                                                         {"group_size", count},
-                                                         {"groups", groups_along(mesh_, axes)}}),
-                                                parts[i], 1));
+      slots.push_back(pairs.empty() ? parts[i] : sent(parts[i], axes, pairs));
     }
     ValueId have = slots[0];
     if (slots.size() > 1) have = append(Op::get(Opcode::concat, {{"axis", along}}), slots);

@@ -59,7 +59,10 @@ class MeshProgram {
   ValueId stretch(ValueId value, size_t dim, ValueId begin, int64_t size);
   ValueId stretch(ValueId value, size_t dim, int64_t begin, int64_t end);
   ValueId exchanged(const Op& op, ValueId value, int64_t parts);
+  // From and to members of the groups along the axes.
+  ValueId sent(ValueId value, const MeshParts& axes, const Ints& pairs);
   ValueId sent(ValueId value, const MeshParts& axes, int64_t hop);
+  ValueId mirrored(ValueId value, size_t dim, const MeshParts& axes);
   ValueId filled(ValueId value, size_t dim, ValueId first, bool at_low, std::optional<int64_t> size,
                  ValueId fill);
   Graph& graph_;

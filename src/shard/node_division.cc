@@ -1,7 +1,6 @@
 #include "shard/node_division.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/checked_math.h"
 #include "ir/op_facts.h"
@@ -86,69 +85,6 @@ Result<ShardingRule> rule_with_regions(const Graph& graph, NodeId n) {
 }
 
 }  // namespace
-
-MeshParts dividing(const MeshParts& axes, int64_t size) {
-  MeshParts made;
-  for (const MeshPart& part : axes) {
-    if (part.size == 1) continue;  // an axis of one device moves nothing
-    if (part.size < 1 || size % (count_of(made) * part.size) != 0 || size == 0) break;
-    made.push_back(part);
-  }
-  return made;
-}
-
-MeshParts covering(const MeshParts& axes, int64_t size) {
-  MeshParts made, found;
-  for (const MeshPart& part : axes) {
-    if (part.size == 1) continue;
-    if (part.size < 1 || part.size > size) break;
-    made.push_back(part);
-    const int64_t count = count_of(made);
-    if (count > size) break;
-    if ((count - 1) * ceil_div(size, count) < size) found = made;
-  }
-  return found;
-}
-
-bool has_padding(const MeshParts& axes, int64_t size) { return size % count_of(axes) != 0; }
-
-MeshParts without_clashes(const MeshParts& wanted, const std::vector<MeshParts>& axes) {
-  MeshParts made;
-  for (const MeshPart& part : wanted) {
-    for (const MeshParts& others : axes)
-      for (const MeshPart& other : others)
-        if (clashes(part, other)) return made;
-    made.push_back(part);
-  }
-  return made;
-}
-
-Type local_type(Type whole, const ShardLayout& layout) {
-  Dims dims(whole.dims().begin(), whole.dims().end());
-  for (size_t d = 0; d < dims.size(); ++d)
-    dims[d] = ceil_div(dims[d].value(), count_of(layout.dims[d]));
-  return whole.with_dims(dims);
-}
-
-Sharding sharding_of(const MeshRef& mesh, const ShardLayout& layout, std::string_view kind) {
-  Sharding made = {.mesh = mesh};
-  for (const MeshParts& parts : layout.dims) made.dims.push_back({axis_parts(*mesh, parts)});
-  made.partial = axis_parts(*mesh, layout.partial);
-  for (const PartialKind one : {PartialKind::sum, PartialKind::max, PartialKind::min})
-    if (kind == name(one)) made.partial_kind = one;
-  return made;
-}
-
-ShardLayout layout_of(const Sharding& said) {
-  ShardLayout layout = {.partial = moving_parts(*said.mesh, said.partial)};
-  for (const DimSharding& dim : said.dims)
-    layout.dims.push_back(moving_parts(*said.mesh, dim.axes));
-  return layout;
-}
-
-ShardLayout undivided(Type type) {
-  return {.dims = std::vector<MeshParts>(static_cast<size_t>(type.rank()))};
-}
 
 Result<NodeDivider> NodeDivider::make(const Graph& graph, NodeId n) {
   NodeDivider made(graph, n);
@@ -308,12 +244,7 @@ MeshParts NodeDivider::fitting(int factor, const MeshParts& wanted, std::string&
       reason = "two elements of one block of random bits would be of two devices";
       return {};
     }
-    const AddressedDim* addressed = addressed_by(factor);
-    if (addressed == nullptr || addressed->is_anywhere ||
-        addressed->window <= ceil_div(size, count_of(axes)))
-      return axes;
-    reason = "data says where windows begin, which are longer than the part of a device";
-    return {};
+    return axes;
   }
   const DimWindow* window = window_of(factor);
   if (window != nullptr) {
@@ -371,6 +302,12 @@ std::vector<MeshExchange> NodeDivider::exchanges(const NodeDivision& division) c
   for (const Halo& halo : division.halos) {
     const int dim = halo.window.operand_dim;
     const int64_t each = local.static_elements() / local.dim(dim).value();
+    if (halo.window.is_mirrored)
+      found.push_back({.kind = ReshardKind::permute,
+                       .axes = halo.axes,
+                       .bytes = each * halo.part * element_bytes,
+                       .element_bytes = element_bytes,
+                       .pairs = mirrored_pairs(count_of(halo.axes))});
     const auto fetch = [&](int64_t all, int64_t direction) {
       for (int64_t got = 0, hop = 1; got < all; got += halo.part, ++hop)
         found.push_back({.kind = ReshardKind::permute,
@@ -545,42 +482,6 @@ std::vector<MeshParts> NodeDivider::axes_of(const std::vector<ShardLayout>& resu
   return axes;
 }
 
-namespace {
-
-// Deals the axes of a mesh out to places, one after the other; each place takes as many as fit.
-class AxisDealer {
- public:
-  using Fits = std::function<bool(size_t place, const MeshParts& axes)>;
-  AxisDealer(const Mesh& mesh, size_t places, Fits fits)
-      : mesh_(mesh), fits_(std::move(fits)), axes_(places) {}
-
-  // `take` gets each choice.
-  template <class Take>
-  void deal(const Take& take) {
-    deal_axis(0, take);
-  }
-
- private:
-  template <class Take>
-  void deal_axis(size_t axis, const Take& take) {
-    if (axis == mesh_.axes.size()) return take(axes_);
-    const int64_t size = mesh_.axes[axis].size;
-    deal_axis(axis + 1, take);
-    if (size == 1) return;
-    for (size_t i = 0; i < axes_.size(); ++i) {
-      axes_[i].push_back({axis, 1, size});
-      if (fits_(i, axes_[i])) deal_axis(axis + 1, take);
-      axes_[i].pop_back();
-    }
-  }
-
-  const Mesh& mesh_;
-  const Fits fits_;
-  std::vector<MeshParts> axes_;
-};
-
-}  // namespace
-
 std::vector<NodeDivision> divisions_of(const NodeDivider& divider, const Mesh& mesh) {
   std::vector<NodeDivision> found;
   const auto fits = [&](size_t place, const MeshParts& axes) {
@@ -593,16 +494,6 @@ std::vector<NodeDivision> divisions_of(const NodeDivider& divider, const Mesh& m
         std::optional<NodeDivision> one = divider.division(axes);
         if (one && divider.axes_of(one->results) == axes) found.push_back(std::move(*one));
       });
-  return found;
-}
-
-std::vector<ShardLayout> layouts_of(Type type, const Mesh& mesh) {
-  std::vector<ShardLayout> found;
-  const auto fits = [&](size_t place, const MeshParts& axes) {
-    return covering(axes, type.dim(static_cast<int>(place)).value()) == axes;
-  };
-  AxisDealer(mesh, static_cast<size_t>(type.rank()), fits)
-      .deal([&](const std::vector<MeshParts>& axes) { found.push_back({.dims = axes}); });
   return found;
 }
 

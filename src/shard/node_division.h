@@ -10,6 +10,7 @@
 #include "shard/index_range.h"
 #include "shard/reshard.h"
 #include "shard/sharding_rule.h"
+#include "shard/value_layout.h"
 
 // The ways to divide one node of a graph among devices.
 
@@ -81,27 +82,8 @@ class NodeDivider {
   std::string_view partial_;  // how results that lack reduced dims combine; empty: they cannot
 };
 
-// A list of axes, as far as they divide the size.
-MeshParts dividing(const MeshParts& axes, int64_t size);
-// The same as far as each device has an element. Parts are of one size: where the last ones have
-// fewer elements, padding stands behind these. Its contents are not known.
-MeshParts covering(const MeshParts& axes, int64_t size);
-bool has_padding(const MeshParts& axes, int64_t size);
-// The axes up to the first one that divides another factor.
-MeshParts without_clashes(const MeshParts& wanted, const std::vector<MeshParts>& axes);
-// The type of the part that a device has, padding included.
-Type local_type(Type whole, const ShardLayout& layout);
-ShardLayout undivided(Type type);
-// A graph says this of a value with this layout: no dim is open.
-Sharding sharding_of(const MeshRef& mesh, const ShardLayout& layout, std::string_view kind = "");
-
-// The layout that a value is said to have, by axes of more than one device.
-ShardLayout layout_of(const Sharding& said);
-
 // All divisions by whole axes of the mesh that the results of the node show, the undivided one
 // first. Axes of one device divide nothing.
 std::vector<NodeDivision> divisions_of(const NodeDivider& divider, const Mesh& mesh);
-// All layouts of a value by whole axes.
-std::vector<ShardLayout> layouts_of(Type type, const Mesh& mesh);
 
 }  // namespace hone

@@ -405,43 +405,10 @@ class Partitioner {
              division.kind);
   }
 
-  // How the values of a node with regions are divided: an array alike wherever it flows.
-  struct FlowLayouts {
-    std::vector<ShardLayout> operands, results;
-    std::vector<std::vector<ShardLayout>> inputs, outputs;  // of each region
-  };
-
-  // `layout_of_edge` says how an array is divided, without the dim that some of its places lack.
-  template <class LayoutOfEdge>
-  FlowLayouts flow_layouts(NodeId n, const LayoutOfEdge& layout_of_edge) const {
-    FlowLayouts made;
-    for (const ValueId v : whole_.operands(n))
-      made.operands.push_back(v.is_none() ? ShardLayout() : whole_layout(v));
-    for (const ValueId v : whole_.results(n)) made.results.push_back(whole_layout(v));
-    for (const GraphRef& region : whole_.regions(n)) {
-      for (auto* list : {&made.inputs, &made.outputs}) list->emplace_back();
-      for (const Type type : region->input_types()) made.inputs.back().push_back(undivided(type));
-      for (const Type type : region->output_types()) made.outputs.back().push_back(undivided(type));
-    }
-    for (const FlowEdge& edge :
-         data_flow(whole_.op(n), whole_.operands(n).size(), whole_.results(n).size())) {
-      const ShardLayout layout = layout_of_edge(edge);
-      for (const FlowPlace& place : edge) {
-        const auto r = static_cast<size_t>(std::max(place.region, 0));
-        ShardLayout& own = place.region < 0
-                               ? (place.is_result ? made.results : made.operands)[place.index]
-                               : (place.is_result ? made.outputs : made.inputs)[r][place.index];
-        own = layout;
-        if (place.is_stacked) own.dims.insert(own.dims.begin(), MeshParts());
-      }
-    }
-    return made;
-  }
-
   // As the first region says.
   Status stated_regions(NodeId n) {
     const std::span<const GraphRef> regions = whole_.regions(n);
-    const FlowLayouts layouts = flow_layouts(n, [&](const FlowEdge& edge) {
+    const FlowLayouts layouts = flow_layouts(whole_, n, [&](const FlowEdge& edge) {
       const auto inner =
           std::ranges::find_if(edge, [](const FlowPlace& p) { return p.region >= 0; });
       const Graph& region = *regions[static_cast<size_t>(inner->region)];
@@ -458,7 +425,7 @@ class Partitioner {
     std::string reason;
     const std::optional<NodeDivision> division = exact_division(n, divider, reason);
     if (!division || !divides(*division)) return undivided_node(n, reason);
-    const FlowLayouts layouts = flow_layouts(n, [&](const FlowEdge& edge) {
+    const FlowLayouts layouts = flow_layouts(whole_, n, [&](const FlowEdge& edge) {
       const auto outer =
           std::ranges::find_if(edge, [](const FlowPlace& p) { return p.region < 0; });
       HONE_CHECK(outer != edge.end(), "an array flows through regions alone");

@@ -162,6 +162,25 @@ TEST(Halo, ShiftsSlicesAndPads) {
   EXPECT_EQ(judge_mesh(graph, made, 1), "");
 }
 
+// The first device has the part of the last one, and what padding shifts comes from a neighbour.
+TEST(Halo, ReversesWhatDevicesHave) {
+  for (const int64_t rows : {8, 10, 11, 12}) {
+    Graph graph;
+    const Partition made = partitioned(
+        fmt::format("graph @g(%x: f32[{0}, 3] on @m [x, -]) -> f32[{0}, 3] mesh @m = [x = 4] {{\n"
+                    "  %y = reverse %x {{axes = [0, 1]}} : f32[{0}, 3]\n"
+                    "  return %y\n"
+                    "}}\n",
+                    rows),
+        graph);
+    EXPECT_TRUE(made.whole.empty());
+    EXPECT_EQ(messages_of(made), "permute ");
+    const int64_t part = (rows + 3) / 4;
+    EXPECT_EQ(made.messages[0].bytes, (part + (4 * part - rows)) * 3 * 4);
+    EXPECT_EQ(judge_mesh(graph, made, 1), "") << rows << print(made.graph);
+  }
+}
+
 // A window over most of the dim: all devices compute all of it.
 TEST(Halo, LeavesWideWindowsWhole) {
   Graph graph;
@@ -194,7 +213,7 @@ Graph random_windows(Rng& rng, const MeshRef& mesh) {
   divide(x);
   for (int64_t steps = rng.between(1, 4); steps > 0; --steps) {
     const int64_t rows = x.dim(0).value();
-    const int64_t kind = rows < 5 ? 4 : rng.between(0, 4);
+    const int64_t kind = rows < 5 ? 4 : rng.between(0, 5);
     if (kind == 0) {
       PoolOptions options = {.window = {rng.between(1, 4), 1}, .stride = {rng.between(1, 2), 1}};
       options.padding = {rng.between(0, 2), 0, rng.between(0, 2), 0};
@@ -216,8 +235,10 @@ Graph random_windows(Rng& rng, const MeshRef& mesh) {
       options.dilation = {rng.between(1, 2), 1};
       const Value y = conv(image, kernel, options);
       x = reshape(y, {y.dim(2), y.dim(3)});
-    } else {
+    } else if (kind == 4) {
       x = exp(x * 0.1);
+    } else {
+      x = reverse(x, rng.chance(0.5) ? Ints{0} : Ints{0, 1});
     }
     if (rng.chance(0.5)) divide(x);
   }

@@ -142,6 +142,39 @@ TEST(IndexRange, SlicesAndUpdatesAtPlacesThatAreComputed) {
   }
 }
 
+// Windows of several rows lie on one device, on two, or on more, and one window may be on top of
+// another.
+TEST(IndexRange, GathersAndScattersWindowsOfSeveralRows) {
+  Rng rng(7);
+  for (const int64_t rows : {2, 3, 4, 7, 9}) {
+    const Graph graph = parsed(fmt::format(
+        "graph @g(%t: f32[10, 3] on @m [x, -], %i: i32[4, 2], %u: f32[4, {0}, 2]) -> "
+        "(f32[4, {0}, 2], f32[10, 3], f32[10, 3]) mesh @m = [x = 4] {{\n"
+        "  %g = gather %t, %i {{offset_dims = [1, 2], collapsed_dims = [], index_map = [0, 1], "
+        "index_vector_dim = 1, sizes = [{0}, 2]}} : f32[4, {0}, 2]\n"
+        "  %h = div 1, %g\n"
+        "  %a = scatter %t, %i, %u {{window_dims = [1, 2], inserted_dims = [], index_map = [0, 1], "
+        "index_vector_dim = 1, combine = add}} : f32[10, 3] on @m [x, -]\n"
+        "  %r = scatter %t, %i, %u {{window_dims = [1, 2], inserted_dims = [], index_map = [0, 1], "
+        "index_vector_dim = 1}} : f32[10, 3] on @m [x, -]\n"
+        "  return %h, %a, %r\n"
+        "}}\n",
+        rows));
+    const Partition made = partitioned(graph);
+    EXPECT_TRUE(made.whole.empty()) << made.whole[0].node << made.whole[0].reason;
+    for (const ShardMessage& one : made.messages) EXPECT_EQ(one.kind, ReshardKind::all_reduce);
+    for (int trial = 0; trial < 8; ++trial) {
+      std::vector<int64_t> at;
+      for (int k = 0; k < 8; ++k) at.push_back(rng.between(-3, 12));
+      const Tensor inputs[] = {
+          reals(DType::f32, {10, 3}, {-0.0, 1, 2, 3, 0.0, 5, 6}),
+          Tensor::from_integers(Type::make(DType::i32, Dims{4, 2}).value(), at),
+          reals(DType::f32, {4, rows, 2}, {5, 7, 11, 13, 17, 19})};
+      EXPECT_EQ(judge_mesh(graph, made, inputs), "") << rows << print(made.graph);
+    }
+  }
+}
+
 // All dims of an index are divided at once, and counted in 64 bits without a sign.
 TEST(IndexRange, DividesSeveralDimsOfAnIndex) {
   const Graph graph = parsed(
