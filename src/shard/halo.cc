@@ -1,6 +1,7 @@
 #include "shard/halo.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/checked_math.h"
 #include "ir/op_facts.h"
@@ -91,6 +92,20 @@ bool Halo::passes_high() const {
   return (count_of(axes) * results - 1) * window.stride - window.low + window.extent > size;
 }
 
+std::vector<HaloPiece> Halo::pieces() const {
+  const int64_t from = step() == 0 ? -window.low : -left;
+  const int64_t to = step() == 0 ? from + length() : part + right;
+  const auto part_of = [&](int64_t place) {
+    return place >= 0 ? place / part : -ceil_div(-place, part);
+  };
+  std::vector<HaloPiece> found;
+  for (int64_t k = part_of(from); k <= part_of(to - 1); ++k)
+    found.push_back({.hop = -k,
+                     .begin = std::max(int64_t{0}, from - k * part),
+                     .end = std::min(part, to - k * part)});
+  return found;
+}
+
 Ints mirrored_pairs(int64_t count) {
   Ints pairs;
   for (int64_t k = 0; k < count; ++k) pairs.insert(pairs.end(), {count - 1 - k, k});
@@ -116,7 +131,12 @@ std::optional<Halo> halo_of(const DimWindow& window, const MeshParts& axes, int6
   const auto right_of = [&](int64_t k) { return halo.length() - left_of(k) - halo.part; };
   halo.left = std::max({int64_t{0}, left_of(0), left_of(count - 1)});
   halo.right = std::max({int64_t{0}, right_of(0), right_of(count - 1)});
-  if (halo.left + halo.right >= (count - 1) * halo.part) return std::nullopt;
+  int64_t elements = 0;
+  for (const HaloPiece& one : halo.pieces()) {
+    if (std::abs(one.hop) >= count) return std::nullopt;
+    elements += one.end - one.begin;
+  }
+  if (elements >= count * halo.part) return std::nullopt;
   return halo;
 }
 

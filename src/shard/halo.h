@@ -29,6 +29,13 @@ bool puts_around(Opcode opcode);
 // that are reversed. Static types only.
 std::vector<DimWindow> dim_windows(const Application& application, Type result);
 
+// Elements of the part of a device that goes to the one `hop` places further; 0: to itself.
+struct HaloPiece {
+  int64_t hop = 0;
+  int64_t begin = 0;  // in the part
+  int64_t end = 0;
+};
+
 // The elements that device number k along `axes` fetches, for results k * results and on.
 struct Halo {
   DimWindow window;
@@ -48,6 +55,9 @@ struct Halo {
   // would send.
   bool passes_low() const { return window.low > 0; }
   bool passes_high() const;
+  // All that is fetched, and its own as far as it is read, in order. If all devices read at the
+  // same distance from their parts, that is what their results need, and no more.
+  std::vector<HaloPiece> pieces() const;
 };
 // Who sends and who receives, so that the first device has the part of the last one.
 Ints mirrored_pairs(int64_t count);

@@ -209,23 +209,16 @@ ValueId MeshProgram::mirrored(ValueId value, size_t dim, const MeshParts& axes) 
 ValueId MeshProgram::with_neighbours(ValueId value, const Halo& halo, std::optional<ValueId> fill) {
   const auto dim = static_cast<size_t>(halo.window.operand_dim);
   if (halo.window.is_mirrored) value = mirrored(value, dim, halo.axes);
-  std::vector<ValueId> parts = {value};
-  for (int64_t got = 0, hop = 1; got < halo.left; got += halo.part, ++hop) {
-    const int64_t length = std::min(halo.part, halo.left - got);
-    const ValueId last = stretch(value, dim, halo.part - length, halo.part);
-    parts.insert(parts.begin(), sent(last, halo.axes, hop));
+  std::vector<ValueId> parts;
+  for (const HaloPiece& one : halo.pieces()) {
+    const ValueId own = stretch(value, dim, one.begin, one.end);
+    parts.push_back(one.hop == 0 ? own : sent(own, halo.axes, one.hop));
   }
-  for (int64_t got = 0, hop = 1; got < halo.right; got += halo.part, ++hop) {
-    const int64_t length = std::min(halo.part, halo.right - got);
-    parts.push_back(sent(stretch(value, dim, 0, length), halo.axes, -hop));
-  }
-  ValueId all = value;
+  ValueId all = parts[0];
   if (parts.size() > 1)
     all = append(Op::get(Opcode::concat, {{"axis", static_cast<int64_t>(dim)}}), parts);
   const ValueId at = place(halo.axes);
-  if (halo.step() == 0) {
-    all = stretch(all, dim, halo.first(), halo.first() + halo.length());
-  } else {
+  if (halo.step() != 0) {
     const ValueId begin = binary(Opcode::add, binary(Opcode::mul, at, halo.step()), halo.first());
     all = stretch(all, dim, begin, halo.length());
   }

@@ -308,16 +308,13 @@ std::vector<MeshExchange> NodeDivider::exchanges(const NodeDivision& division) c
                        .bytes = each * halo.part * element_bytes,
                        .element_bytes = element_bytes,
                        .pairs = mirrored_pairs(count_of(halo.axes))});
-    const auto fetch = [&](int64_t all, int64_t direction) {
-      for (int64_t got = 0, hop = 1; got < all; got += halo.part, ++hop)
+    for (const HaloPiece& one : halo.pieces())
+      if (one.hop != 0)
         found.push_back({.kind = ReshardKind::permute,
                          .axes = halo.axes,
-                         .bytes = each * std::min(halo.part, all - got) * element_bytes,
+                         .bytes = each * (one.end - one.begin) * element_bytes,
                          .element_bytes = element_bytes,
-                         .hop = hop * direction});
-    };
-    fetch(halo.left, 1);
-    fetch(halo.right, -1);
+                         .hop = one.hop});
     Dims dims(local.dims().begin(), local.dims().end());
     dims[static_cast<size_t>(dim)] = halo.length();
     local = local.with_dims(dims);
@@ -410,6 +407,8 @@ std::optional<NodeDivision> NodeDivider::division(std::vector<MeshParts> axes) c
   for (const DimWindow& window : windows_) {
     const DimFactors& dim = rule_.results[0][static_cast<size_t>(window.result_dim)];
     if (dim.size() != 1 || axes[at_factor(dim[0])].empty()) continue;
+    // Windows side by side that fill the dim: each device has its own.
+    if (rule_.factors[at_factor(dim[0])].kind == FactorKind::pass) continue;
     const std::optional<Halo> halo =
         halo_of(window, axes[at_factor(dim[0])],
                 graph_->type(graph_->operands(node_)[0]).dim(window.operand_dim).value(),

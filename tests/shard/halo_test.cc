@@ -181,6 +181,39 @@ TEST(Halo, ReversesWhatDevicesHave) {
   }
 }
 
+// Parts between that nobody reads are not sent.
+TEST(Halo, SendsOnlyWhatAShiftReads) {
+  for (const int64_t by : {-6, -5, 2, 6}) {
+    Graph graph;
+    const Partition made =
+        partitioned(fmt::format("graph @g(%x: f32[8, 3] on @m [x, -], %v: f32[]) -> f32[8, 3] "
+                                "mesh @m = [x = 4] {{\n"
+                                "  %y = pad %x, %v {{low = [{}, 0], high = [{}, 0]}} : f32[8, 3]\n"
+                                "  return %y\n"
+                                "}}\n",
+                                by, -by),
+                    graph);
+    EXPECT_TRUE(made.whole.empty());
+    EXPECT_EQ(messages_of(made), "permute ");
+    EXPECT_EQ(made.messages[0].bytes, 2 * 3 * 4);  // as many rows as a device has
+    EXPECT_EQ(judge_mesh(graph, made, 1), "") << by << print(made.graph);
+  }
+}
+
+// Windows side by side meet no neighbours, and devices may share one.
+TEST(Halo, SharesWindowsThatLieSideBySide) {
+  Graph graph;
+  const Partition made = partitioned(
+      "graph @g(%x: f32[1, 1, 8] on @m [-, -, x y z], %w: f32[1, 1, 2]) -> f32[1, 1, 4] "
+      "mesh @m = [x = 2, y = 2, z = 2] {\n"
+      "  %y = conv %x, %w {stride = [2]} : f32[1, 1, 4] on @m [-, -, x y]\n"
+      "  return %y\n"
+      "}\n",
+      graph);
+  EXPECT_THAT(messages_of(made), Not(HasSubstr("permute")));
+  EXPECT_EQ(judge_mesh(graph, made, 1), "") << print(made.graph);
+}
+
 // A window over most of the dim: all devices compute all of it.
 TEST(Halo, LeavesWideWindowsWhole) {
   Graph graph;
