@@ -38,6 +38,7 @@ struct OrderedOp {
   bool reads_once = true;    // no operand has another reader, scalars aside
   bool is_read_once = true;  // nor has a result
   AxisPassage passage = AxisPassage::both;
+  bool is_group = false;
   const Graph* graph = nullptr;
   NodeId node = {};
 };
@@ -148,7 +149,7 @@ class Propagator {
           return bad_input("values of the group {} have several shapes: {} is {}, {} is {}", number,
                            slots[0]->graph->label(slots[0]->id), type.to_string(),
                            one->graph->label(one->id), other.to_string());
-      link(slots);
+      link(slots).is_group = true;
     }
     return {};
   }
@@ -225,7 +226,7 @@ class Propagator {
   }
 
   // Values that are divided alike. `extra`: some have a dim in front that the others lack.
-  void link(const std::vector<ShardSlot*>& slots, const std::vector<bool>& stacked = {}) {
+  OrderedOp& link(const std::vector<ShardSlot*>& slots, const std::vector<bool>& stacked = {}) {
     std::vector<DividedValue*> values;
     std::vector<int64_t> sizes;
     const bool first_has_more = !stacked.empty() && stacked[0];
@@ -242,6 +243,7 @@ class Propagator {
     made.op.operands = std::move(values);
     made.graph = slots[0]->graph;
     made.node = made.graph->producer(slots[0]->id);
+    return made;
   }
 
   // Each reader of a constant may have a part of its own.
@@ -331,20 +333,28 @@ class Propagator {
     std::vector<bool> waits(ops_.size(), true);
     for (bool any = true; any;) {
       any = false;
-      for (size_t i = 0; i < ops_.size(); ++i) {
-        if (!waits[i]) continue;
-        waits[i] = false;
-        const OrderedOp& one = ops_[i];
-        if (!propagate_through(one.op, directions_of(one, step), options_.is_cautious,
-                               static_cast<int32_t>(i)))
-          continue;
-        any = true;
-        for (const auto* list : {&one.op.operands, &one.op.results})
-          for (const DividedValue* value : *list)
-            if (value != nullptr)
-              for (const size_t reader : readers_[value]) waits[reader] = true;
-      }
+      for (size_t i = 0; i < ops_.size(); ++i)
+        if (waits[i]) any = settle_op(i, step, waits) || any;
     }
+  }
+
+  // True: something has changed, and its readers wait. If an axis comes to one member of a group,
+  // the others have it before other ops bring them anything else.
+  bool settle_op(size_t i, int step, std::vector<bool>& waits) {
+    waits[i] = false;
+    const OrderedOp& one = ops_[i];
+    if (!propagate_through(one.op, directions_of(one, step), options_.is_cautious,
+                           static_cast<int32_t>(i)))
+      return false;
+    std::vector<size_t> woken;
+    for (const auto* list : {&one.op.operands, &one.op.results})
+      for (const DividedValue* value : *list)
+        if (value != nullptr)
+          woken.insert(woken.end(), readers_[value].begin(), readers_[value].end());
+    for (const size_t reader : woken) waits[reader] = true;
+    for (const size_t reader : woken)
+      if (ops_[reader].is_group && waits[reader]) settle_op(reader, step, waits);
+    return true;
   }
 
   static bool says_something(const ShardSlot& one) {

@@ -403,12 +403,9 @@ TEST(Propagate, PutsOpsThatMoveNothingFirstAsShardyDoes) {
 TEST(Propagate, DividesGroupsAlikeAsShardyDoes) {
   expect_as_shardy(
       "sharding_group_propagation.mlir", true,
-      {.equal = 11,
+      {.equal = 14,
        .others = {{"shard_as_applies_across_functionB",
                    "a program is what its function calls: the group has one member here"},
-                  {"shard_as_reflects_user_priority",
-                   "two axes of one priority meet in the group: each member keeps the nearer one, "
-                   "and the conflict is told"},
                   {"add_extra_sharding_constraint_for_incompatible_shardings_with_sharding_"
                    "constraint",
                    "a constraint is of the value itself: it is closed"}},
