@@ -138,16 +138,6 @@ TEST(HloSharding, RefusesGroupsWithoutANumber) {
               refuses(ErrorCode::bad_input, "'UP' is none of NONE"));
 }
 
-TEST(HloSharding, RefusesProgramsOfOneDeviceWithinOneOfAll) {
-  EXPECT_THAT(of_stablehlo("    %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{\"a\"}, {}]>] "
-                           "out_shardings=[<@m, [{\"a\"}, {}]>] manual_axes={\"a\"} "
-                           "(%z: tensor<4x8xf32>) {\n"
-                           "      sdy.return %z : tensor<4x8xf32>\n"
-                           "    } : (tensor<8x8xf32>) -> tensor<8x8xf32>\n"
-                           "    return %0 : tensor<8x8xf32>\n"),
-              refuses(ErrorCode::unsupported, "p:5:10 ... 'sdy.manual_computation' ... --devices"));
-}
-
 // Tiles are of the axes of the mesh that the program declares, if it is the only one.
 TEST(HloSharding, SaysTilesInTheMeshOfTheProgram) {
   constexpr std::string_view kHead =

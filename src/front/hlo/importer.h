@@ -148,6 +148,8 @@ class Importer {
   // The devices that run what is being imported; `devices`: as many as a program of checks needs.
   DeviceGrid grid;
   int64_t devices = 1;
+  // Axes of the mesh along which what is being imported is the program of one device.
+  std::vector<std::string> manual_axes;
   // The values that interpreter.probe has seen, in order.
   struct Probed {
     std::string_view id;
@@ -175,6 +177,9 @@ class Importer {
   // A name that the graph does not have yet.
   std::string fresh(std::string_view wanted);
   const Function& function_named(std::string_view name, size_t offset) const;
+  // The shardings in the text there, of values of these types.
+  std::vector<std::optional<Sharding>> shardings_at(size_t offset, std::span<const Type> types);
+  void say(Value value, Sharding sharding);
   // The graph is complete: it gets what the program says of its values.
   void keep_shardings(Builder& builder);
 

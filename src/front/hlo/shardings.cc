@@ -78,12 +78,21 @@ std::vector<std::optional<Sharding>> Importer::shardings_of(const AttributeList&
                                                             std::span<const Value> values) {
   const std::optional<size_t> at = place_of(attributes, *program_.source);
   if (!at) return {};
+  std::vector<Type> types;
+  for (const Value& one : values) types.push_back(one.type());
+  return shardings_at(*at, types);
+}
+
+std::vector<std::optional<Sharding>> Importer::shardings_at(size_t offset,
+                                                            std::span<const Type> types) {
   if (sharding_reader_ == nullptr)
     sharding_reader_ =
         std::make_unique<ShardingReader>(program_, module_.meshes, module_.grid.devices());
-  std::vector<Type> types;
-  for (const Value& one : values) types.push_back(one.type());
-  return sharding_reader_->read(*at, types);
+  return sharding_reader_->read(offset, types);
+}
+
+void Importer::say(Value value, Sharding sharding) {
+  if (checks == nullptr) shardings_[&value.builder()].add(value.id(), std::move(sharding));
 }
 
 void Importer::annotate(Frame& frame, const Instruction& instruction) {

@@ -55,6 +55,7 @@ class StablehloReader : public MlirReader {
   void pretty_form(Instruction& made);
   bool pretty_part(Instruction& made, std::vector<uint32_t>& inits);
   void loop(Instruction& made, const std::vector<Name>& names);
+  void manual_computation(Instruction& made);
   void reducer(Instruction& made);
   void applied(Instruction& made);
   void types(Instruction& made);
@@ -323,15 +324,7 @@ void StablehloReader::instruction(Region& region) {
   const bool generic = cursor.peek() == '"';
   made.name = generic ? cursor.quoted() : cursor.need_word("the name of an op");
   if (made.name == "func.call" || made.name == "func.return") made.name.remove_prefix(5);
-  if (made.name == "stablehlo.return") made.name = "return";
-  if (made.name == "sdy.manual_computation")
-    cursor.refuse(
-        made.offset,
-        unsupported("'sdy.manual_computation' (shard_map of JAX) is not handled: its body "
-                    "is the program of one device, within one of all")
-            .with_hint("export the body as a program of its own, whose collectives are "
-                       "read, and run it with --devices; or leave shard_map out, and "
-                       "state shardings"));
+  if (made.name == "stablehlo.return" || made.name == "sdy.return") made.name = "return";
   result_names_ = result_names;
   generic ? generic_form(made) : pretty_form(made);
   skip_location();
@@ -418,7 +411,30 @@ bool StablehloReader::pretty_part(Instruction& made, std::vector<uint32_t>& init
   return true;
 }
 
+// "(%x) in_shardings=[...] out_shardings=[...] manual_axes={...} (%a: t) {...} : (t) -> t"
+void StablehloReader::manual_computation(Instruction& made) {
+  cursor.expect("(", made.name);
+  while (!cursor.accept(")")) {
+    made.operands.push_back(value());
+    if (!cursor.accept(",") && cursor.peek() != ')') cursor.expect(")", "the operands");
+  }
+  std::vector<uint32_t> inits;
+  while (cursor.peek() != '(')
+    if (!pretty_part(made, inits)) cursor.expect("(", "the axes of the computation");
+  cursor.accept("(");
+  const size_t names = result_names_;
+  Region body = {.offset = cursor.at()};
+  scopes_.emplace_back();
+  parameters(body, ")");
+  cursor.expect("{", "the parameters of the computation");
+  instructions(body);
+  scopes_.pop_back();
+  made.regions.push_back(std::move(body));
+  result_names_ = names;
+}
+
 void StablehloReader::pretty_form(Instruction& made) {
+  if (made.name == "sdy.manual_computation") manual_computation(made);
   if (made.name == "stablehlo.while") {
     cursor.expect("(", "while");
     loop_names_.clear();
