@@ -14,6 +14,9 @@
 //   all_gather along dim i        joins it with dim i
 //   other ops                     have a dim more, in which they do the same for each element
 // Shardings give each device its own element of the device dims, so that it computes as before.
+//
+// Values and ops are in device_dims.cc, regions in device_control.cc, exchanges in
+// device_exchanges.cc.
 
 namespace hone::hlo {
 
@@ -72,6 +75,7 @@ class DeviceDims {
                   std::optional<int64_t> join);
   Differing first(Differing v, AxisSet axes);  // the elements of the first devices along them
   Sharding with_device_dims(const Sharding& own, AxisSet axes) const;
+  Type with_device_dims(Type local, AxisSet axes) const;
 
   std::vector<Differing> node(Application at);
   std::vector<Differing> regular(Application& at);
