@@ -108,6 +108,7 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
   find_fields();
   for (const Access& access : accesses_) bytes_ += access.is_field ? 0 : access.bytes;
   for (const Work& work : work_) work_slots_ += slots_alone(work);
+  in_order_ = part_in_order(facts);
   of_kernel_ = features_of_kernel(facts);
   for (Algorithm algorithm : kAlgorithms)
     roles_[static_cast<size_t>(algorithm)] = def_of(algorithm).roles(facts);
@@ -172,6 +173,27 @@ double KernelPrice::slots_alone(const Work& work) const {
   for (Loops left = work.loops; left != 0; left &= left - 1)
     slots *= std::max(loops_[static_cast<size_t>(std::countr_zero(left))].extent, 1.0);
   return slots;
+}
+
+// To its access relation each update of a scatter may be any result's. Its code copies the operand,
+// vector by vector, and goes through the updates once.
+double KernelPrice::part_in_order(const KernelFacts& facts) const {
+  const Graph& graph = facts.body.graph;
+  const NodeId anchor = graph.producer(graph.outputs()[0]);
+  if (class_of(graph.opcode(anchor)) != OpClass::ordered) return 1;
+  double points = 1;
+  for (const KernelFacts::Loop& loop : loops_) points *= std::max(loop.extent, 1.0);
+  const auto elements = [&](ValueId value) {
+    double product = 1;
+    for (const Dim& dim : graph.type(value).dims())
+      product *= static_cast<double>(dim.range().high);
+    return product;
+  };
+  const double results = elements(graph.outputs()[0]);
+  double others = 0;
+  for (const ValueId operand : graph.operands(anchor).subspan(1))
+    if (!operand.is_none()) others += elements(operand);
+  return points > 2 * results + others ? (results / vector_ + others) / points : 1;
 }
 
 // The largest arrays decide.
@@ -509,7 +531,12 @@ KernelTerms KernelPrice::terms(const Schedule& schedule, double limit, Features*
 
 KernelTerms KernelPrice::price_generic(const Schedule& schedule, double limit,
                                        Features* features) const {
-  return price_nest(schedule, limit, features);
+  if (in_order_ == 1) return price_nest(schedule, limit, features);
+  KernelTerms terms = price_nest(schedule, std::numeric_limits<double>::infinity(), features);
+  for (double* term : {&terms.arithmetic, &terms.access, &terms.latency, &terms.overhead})
+    *term *= in_order_;
+  terms.memory = memory_seconds();
+  return terms;
 }
 
 KernelTerms KernelPrice::price_nest(const Schedule& schedule, double limit,

@@ -122,6 +122,7 @@ class KernelPrice {
   double slots_in(DType type) const;
   void add_work(const KernelFacts& facts);
   double slots_alone(const Work& work) const;
+  double part_in_order(const KernelFacts& facts) const;
   void add_accesses(const KernelFacts& facts, std::span<const ValueId> held);
   Access access_of(const KernelFacts::Array& array) const;
   double part_in_window(const Access& access) const;
@@ -214,6 +215,7 @@ class KernelPrice {
   std::array<bool, 2> is_packed_ = {};  // and of bytes
   Loops fields_ = 0;  // of the reduction: their points are in the same bytes of packed weights
   std::vector<Access> accesses_;
+  double in_order_ = 1;    // the part of the points that an ordered op comes to
   double work_slots_ = 0;  // of all points, one after another
   double bytes_ = 0;       // of all arrays
   Features of_kernel_ = {};

@@ -429,6 +429,25 @@ TEST(KernelPrice, ThreadsFillASharedCacheTogether) {
   EXPECT_GT(columns_outside(8), 2 * columns_outside(1));
 }
 
+// A scatter copies its operand and goes through the updates once, not once for each result.
+TEST(KernelPrice, AScatterComesToEachUpdateOnce) {
+  const auto seconds = [](int64_t rows, int64_t updates) {
+    const KernelBody scatter = body(fmt::format(
+        "graph @g(%x: f32[{0}, 768], %i: i64[{1}], %u: f32[{1}, 768]) -> f32[{0}, 768] {{ "
+        "%y = scatter %x, %i, %u {{window_dims = [1], inserted_dims = [0], index_map = [0], "
+        "index_vector_dim = 1, combine = add}} return %y }}",
+        rows, updates));
+    return price_of(scatter).seconds({.own = GenericFields()});
+  };
+  const double copied = price_of(body(kTransposed)).memory_seconds() * 50257 * 768 / 1e8;
+  EXPECT_GT(seconds(50257, 1024), copied);
+  EXPECT_LT(seconds(50257, 1024), 4 * copied);
+  // Few results and many updates: their number decides.
+  const double few = seconds(16, 1000), many = seconds(16, 100'000);
+  EXPECT_GT(many, 50 * few);
+  EXPECT_LT(many, 150 * few);
+}
+
 TEST(KernelPrice, EverySchedulePricesToANumber) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = prepare(random_graph({.seed = seed, .symbolic = seed % 3 == 0})).value();
