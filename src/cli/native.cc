@@ -231,6 +231,7 @@ Result<NativeOptions> options_for(Target target, const Arguments& arguments, Con
   options.target = std::move(target);
   options.assumed_decades = HONE_TRY(assumed_decades(arguments));
   options.prepare.flushes_denormals = arguments.given("flush-denormals");
+  options.prepare.is_for_gpu = options.target.gpu.has_value();
   if (arguments.given("plan-lenient") && !arguments.given("plan"))
     return usage_error("--plan-lenient needs --plan");
   options.drops_unfit = arguments.given("plan-lenient");

@@ -38,8 +38,10 @@ Result<Graph> prepare(const Graph& graph, const PrepareOptions& options) {
   const auto add = [&](std::string_view name) {
     passes.push_back(*std::ranges::find(all_passes(), name, &Pass::name));
   };
-  for (std::string_view name : kPreparation)
+  for (std::string_view name : kPreparation) {
+    if (name == "names" && options.is_for_gpu) add("pieces");
     if (std::ranges::find(options.without, name) == options.without.end()) add(name);
+  }
   if (options.flushes_denormals) add("flush");
   return run_passes(graph, passes, options.passes);
 }

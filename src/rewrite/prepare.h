@@ -24,6 +24,7 @@ struct PrepareOptions {
   std::vector<std::string> without = {};  // optional passes; plans are then for another graph
   // Products may take denormal numbers for 0 (the pass `flush`): for another graph, too.
   bool flushes_denormals = false;
+  bool is_for_gpu = false;  // what joins many values does it in pieces (the pass `pieces`)
   PassOptions passes = passes_of_prepare();
 };
 
