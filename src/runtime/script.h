@@ -105,6 +105,21 @@ struct Script {
   int64_t scratch_bytes = 0;  // per thread, of the kernel that needs most
 };
 
+// The parts of the condition that a jump_if_zero reads: ranges of instructions. A loop runs `test`
+// and reads again behind each `then`.
+struct ScriptCondition {
+  struct Range {
+    size_t begin = 0, end = 0;
+  };
+  bool is_loop = false;
+  Range test, then, otherwise;  // of a loop; of both; of a branch
+  size_t end = 0;               // where it goes on
+};
+ScriptCondition condition_at(const Script& script, size_t instruction);
+// Phases and copies of a run whose loops of known counts are unrolled, and in which each condition
+// holds once. INT64_MAX: 64 bits do not count them.
+int64_t unrolled_steps(const Script& script);
+
 // The kernels that must have an object. Some: another device runs those that have none.
 enum class Objects : uint8_t { of_all, of_some };
 

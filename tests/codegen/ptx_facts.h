@@ -45,16 +45,18 @@ inline std::string chip_of(int64_t capability, bool is_exact) {
   return fmt::format("sm_{}{}", capability, is_exact ? "a" : "");
 }
 
-// Says what the assembler has against the text for a GPU; "" if nothing.
-inline std::string assembler_says(const std::string& ptx, int64_t capability,
-                                  bool is_exact = false) {
+// Says what the assembler has against the text for a GPU; "" if nothing. Whoever loads an open one
+// has the functions that it lacks.
+inline std::string assembler_says(const std::string& ptx, int64_t capability, bool is_exact = false,
+                                  bool is_open = false) {
   const std::string chip = chip_of(capability, is_exact);
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / fmt::format("hone_{}_{}.ptx", ::getpid(), chip);
   const std::string cubin = path.native() + ".cubin";
   if (!write_file_atomic(path, ptx).ok()) return "error: its file cannot be written";
-  const Result<ProcessResult> done =
-      run_process(assembler(), {"-arch=" + chip, path.native(), "-o", cubin});
+  std::vector<std::string> arguments = {"-arch=" + chip, path.native(), "-o", cubin};
+  if (is_open) arguments.emplace_back("-c");
+  const Result<ProcessResult> done = run_process(assembler(), arguments);
   std::filesystem::remove(path);
   std::filesystem::remove(cubin);
   if (!done.ok()) return done.error().to_string();

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "runtime/cuda/decide_kernel.h"
 #include "tests/fake_cuda/fake_map.h"
 #include "tests/fake_cuda/machine.h"
 
@@ -44,6 +45,28 @@ std::string cubin_of(uint64_t hash) { return fmt::format("{}{:016x}", kCubin, ha
 template <class Copy>
 Code copy(Machine& machine, Stream stream, const Copy& work) {
   return machine.enqueue(stream, work);
+}
+
+// The kernel of conditions, in a stream that is captured.
+Code decide_later(Machine& machine, Stream stream, void* const* parameters) {
+  uint64_t words[4];
+  for (int i = 0; i < 4; ++i) words[i] = *static_cast<const uint64_t*>(parameters[i]);
+  const std::byte* const byte = machine.memory(words[0], 1);
+  const std::byte* const stop = machine.memory(words[1], sizeof(int32_t));
+  if (byte == nullptr || stop == nullptr)
+    return machine.fault(kIllegalAddress, "a condition that is not of the GPU");
+  if (machine.stream(stream)->captured == nullptr)
+    return machine.fault(kIllegalAddress, "a condition is set outside of a graph");
+  if (!machine.conditions.contains(words[2]))
+    return machine.fault(kIllegalAddress, "no such condition");
+  return machine.enqueue(stream, [=, &machine] {
+    ++machine.counts.decisions;
+    int32_t stops = 0;
+    std::memcpy(&stops, stop, sizeof stops);
+    const bool holds = (*byte != std::byte{0}) != (words[3] != 0);
+    machine.conditions[words[2]] = holds && stops == 0 ? 1U : 0U;
+    return hone::cuda::kGood;
+  });
 }
 
 Code bad_range(Machine& machine) {
@@ -267,6 +290,13 @@ Code cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream stream)
 Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**) {
   FAKE_BEGIN(true);
   const std::string_view text(static_cast<const char*>(code));
+  if (text == hone::kDecidePtx) {
+    auto* const made = new FakeModule;
+    made->functions[hone::kDecideFunction].decides = true;
+    machine.modules.insert(made);
+    *module = reinterpret_cast<Module>(made);
+    return kGood;
+  }
   if (!text.starts_with(kCubin)) return machine.fault(kInvalidImage, "not a cubin of the fake");
   auto* const made = new FakeModule;
   made->hash = std::stoull(std::string(text.substr(kCubin.size(), 16)), nullptr, 16);
@@ -349,6 +379,7 @@ Code cuLaunchKernelEx(const hone::cuda::LaunchConfig* config, Function function,
   if (config->shared_bytes > kernel.shared_bytes)
     return machine.fault(kInvalidValue, "more shared memory than the function may have");
   if (extra != nullptr) return machine.fault(kInvalidValue, "extra parameters");
+  if (kernel.decides) return decide_later(machine, stream, parameters);
   const auto before = static_cast<size_t>(kernel.backing.buffers + kernel.backing.symbols + 1);
   const std::vector<hone::GpuMap>& maps = kernel.backing.maps;
   std::vector<uint64_t> words;
@@ -445,31 +476,121 @@ Code cuStreamSynchronize(Stream stream) {
   FAKE_BEGIN(true);
   FakeStream* const one = machine.stream(stream);
   if (one == nullptr) return machine.fault(kInvalidHandle, "no such stream");
-  if (one->is_captured)
+  if (one->captured != nullptr)
     return machine.fault(kCaptureUnsupported, "a captured stream is waited for");
   return machine.drain(*one);
+}
+
+Code cuStreamQuery(Stream stream) {
+  FAKE_BEGIN(true);
+  FakeStream* const one = machine.stream(stream);
+  if (one == nullptr || one->captured != nullptr)
+    return machine.fault(kInvalidHandle, "a stream that cannot be asked");
+  return machine.poll(*one);
 }
 
 Code cuStreamBeginCapture_v2(Stream stream, int) {
   FAKE_BEGIN(true);
   FakeStream* const one = machine.stream(stream);
-  if (one == nullptr || stream == nullptr || one->is_captured)
+  if (one == nullptr || stream == nullptr || one->captured != nullptr)
     return machine.fault(kInvalidHandle, "a stream that cannot be captured");
-  one->is_captured = true;
+  one->captured = new FakeGraph;
+  return kGood;
+}
+
+Code cuStreamBeginCaptureToGraph(Stream stream, Graph graph, const hone::cuda::Node*, const void*,
+                                 size_t count, int) {
+  FAKE_BEGIN(true);
+  FakeStream* const one = machine.stream(stream);
+  if (one == nullptr || stream == nullptr || one->captured != nullptr)
+    return machine.fault(kInvalidHandle, "a stream that cannot be captured");
+  for (const auto& body : machine.bodies)
+    if (const auto known = body.lock(); reinterpret_cast<Graph>(known.get()) == graph) {
+      if (count != 0 || !known->nodes.empty())
+        return machine.fault(kInvalidValue, "a block is filled again");
+      one->captured = known.get();
+      return kGood;
+    }
+  return machine.fault(kInvalidHandle, "a block that no condition has");
+}
+
+Code cuStreamGetCaptureInfo_v2(Stream stream, int* status, uint64_t* number, Graph* graph,
+                               const hone::cuda::Node** last, size_t* count) {
+  FAKE_BEGIN(true);
+  FakeStream* const one = machine.stream(stream);
+  if (one == nullptr || one->captured == nullptr)
+    return machine.fault(kInvalidHandle, "a stream that is not captured");
+  *status = 1;
+  *number = 1;
+  *graph = reinterpret_cast<Graph>(one->captured);
+  one->captured->last = reinterpret_cast<hone::cuda::Node>(one->captured->nodes.size());
+  *last = &one->captured->last;
+  *count = one->captured->nodes.empty() ? 0 : 1;
+  return kGood;
+}
+
+Code cuStreamUpdateCaptureDependencies(Stream stream, hone::cuda::Node* nodes, size_t count,
+                                       unsigned flags) {
+  FAKE_BEGIN(true);
+  FakeStream* const one = machine.stream(stream);
+  if (one == nullptr || one->captured == nullptr)
+    return machine.fault(kInvalidHandle, "a stream that is not captured");
+  if (count != 1 || reinterpret_cast<size_t>(nodes[0]) != one->captured->nodes.size() ||
+      flags != hone::cuda::kSetDependencies)
+    return machine.fault(kInvalidValue, "a stream that does not go on behind the last node");
+  one->captured->has_aside = false;
   return kGood;
 }
 
 Code cuStreamEndCapture(Stream stream, Graph* graph) {
   FAKE_RELEASE();
   FakeStream* const one = machine.stream(stream);
-  if (one == nullptr || !one->is_captured)
+  if (one == nullptr || one->captured == nullptr)
     return machine.fault(kInvalidHandle, "a stream that is not captured");
-  one->is_captured = false;
-  const std::vector<Work> work = std::exchange(one->captured, {});
+  FakeGraph* const made = std::exchange(one->captured, nullptr);
+  if (!made->is_body && begun != kGood) delete made;
   if (begun != kGood) return begun;
-  auto* const made = new FakeGraph{work};
-  machine.graphs.insert(made);
+  if (!made->is_body) machine.graphs.insert(made);
   *graph = reinterpret_cast<Graph>(made);
+  return kGood;
+}
+
+Code cuGraphConditionalHandleCreate(hone::cuda::Condition* condition, Graph, Context context,
+                                    unsigned, unsigned flags) {
+  FAKE_BEGIN(true);
+  if (flags != 0 || context != reinterpret_cast<Context>(&machine))
+    return machine.fault(kInvalidValue, "a condition of a wrong kind");
+  *condition = machine.conditions.size() + 1;
+  machine.conditions[*condition] = std::nullopt;
+  return kGood;
+}
+
+Code cuGraphAddNode(hone::cuda::Node* node, Graph graph, const hone::cuda::Node* behind,
+                    size_t count, hone::cuda::ConditionalNode* parameters) {
+  FAKE_BEGIN(true);
+  using hone::cuda::ConditionalNode;
+  auto& into = *reinterpret_cast<FakeGraph*>(graph);
+  const bool is_behind_all =
+      into.nodes.empty() ? count == 0
+                         : count == 1 && reinterpret_cast<size_t>(behind[0]) == into.nodes.size();
+  if (!is_behind_all || into.has_aside)
+    return machine.fault(kInvalidValue, "a node that is not behind the last one");
+  if (parameters->type != ConditionalNode::kType || parameters->count != 1 ||
+      parameters->kind < ConditionalNode::kIf || parameters->kind > ConditionalNode::kWhile ||
+      parameters->context != reinterpret_cast<Context>(&machine))
+    return machine.fault(kInvalidValue, "a node of a wrong kind");
+  if (!machine.conditions.contains(parameters->condition))
+    return machine.fault(kInvalidHandle, "no such condition");
+  auto made = std::make_shared<FakeConditional>();
+  made->condition = parameters->condition;
+  made->repeats = parameters->kind == ConditionalNode::kWhile;
+  made->body = std::make_shared<FakeGraph>(FakeGraph{.nodes = {}, .is_body = true});
+  made->given = reinterpret_cast<Graph>(made->body.get());
+  parameters->graphs = &made->given;
+  machine.bodies.push_back(made->body);
+  into.nodes.push_back({.conditional = std::move(made)});
+  into.has_aside = true;
+  *node = reinterpret_cast<hone::cuda::Node>(into.nodes.size());
   return kGood;
 }
 
@@ -488,9 +609,7 @@ Code cuGraphLaunch(GraphRun run, Stream stream) {
   FAKE_BEGIN(true);
   auto* const one = reinterpret_cast<FakeGraph*>(run);
   if (!machine.graph_runs.contains(one)) return machine.fault(kInvalidHandle, "no such graph");
-  for (const Work& work : one->work)
-    if (const Code code = machine.enqueue(stream, work); code != kGood) return code;
-  return kGood;
+  return machine.launch(stream, *one);
 }
 
 Code cuGraphDestroy(Graph graph) {

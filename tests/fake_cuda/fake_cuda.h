@@ -42,8 +42,9 @@ struct Counts {
   // Bytes that were copied: from memory of the GPU to memory of the GPU, to it and from it.
   int64_t copied = 0, copied_to = 0, copied_from = 0;
   int64_t allocations = 0;
-  int64_t graphs = 0;  // that were instantiated
-  int64_t early = 0;   // launches of kernels that may begin before the one ahead has ended
+  int64_t graphs = 0;     // that were instantiated
+  int64_t early = 0;      // launches of kernels that may begin before the one ahead has ended
+  int64_t decisions = 0;  // about conditions of graphs, by the GPU
 };
 
 // The fate of a kernel, beside its results.

@@ -76,6 +76,8 @@ void Machine::reset(const Gpu& with) {
   lost_ = cuda::kGood;
   faults_.clear();
   kernels.clear();
+  bodies.clear();
+  conditions.clear();
   any.reset();
   random_.seed(with.seed);
 }
@@ -111,7 +113,7 @@ Code Machine::fault(Code code, std::string text) {
 std::string Machine::faults() const { return faults_; }
 
 int64_t Machine::live() const {
-  return contexts +
+  return contexts + std::ssize(null_stream_.queue) +
          static_cast<int64_t>(pieces_.size() + streams.size() + events.size() + modules.size() +
                               graphs.size() + graph_runs.size() + links.size());
 }
@@ -178,10 +180,39 @@ FakeStream* Machine::stream(cuda::Stream handle) {
 Code Machine::enqueue(cuda::Stream handle, Work work) {
   FakeStream* const to = stream(handle);
   if (to == nullptr) return fault(kInvalidHandle, "there is no such stream");
-  if (to->is_captured)
-    to->captured.push_back(std::move(work));
-  else
+  if (to->captured == nullptr) {
     to->queue.push_back(std::move(work));
+    return cuda::kGood;
+  }
+  if (to->captured->has_aside)
+    return fault(kInvalidValue, "work is captured beside a condition, not behind it");
+  to->captured->nodes.push_back({std::move(work)});
+  return cuda::kGood;
+}
+
+Code Machine::launch(cuda::Stream handle, const FakeGraph& graph) {
+  FakeStream* const to = stream(handle);
+  if (to == nullptr || to->captured != nullptr)
+    return fault(kInvalidHandle, "a graph is launched in no such stream");
+  for (const FakeNode& node : graph.nodes) to->queue.push_back(work_of(*to, node));
+  return cuda::kGood;
+}
+
+Work Machine::work_of(FakeStream& stream, const FakeNode& node) {
+  if (node.conditional == nullptr) return node.work;
+  return [this, &stream, conditional = node.conditional] { return decide(stream, conditional); };
+}
+
+// Puts what is to be run before all else in the stream.
+Code Machine::decide(FakeStream& stream, const std::shared_ptr<FakeConditional>& node) {
+  const auto known = conditions.find(node->condition);
+  if (known == conditions.end() || !known->second)
+    return fault(kInvalidValue, "a condition of a graph that nobody has set");
+  if (*known->second == 0) return cuda::kGood;
+  std::deque<Work> first;
+  for (const FakeNode& one : node->body->nodes) first.push_back(work_of(stream, one));
+  if (node->repeats) first.push_back([this, &stream, node] { return decide(stream, node); });
+  stream.queue.insert(stream.queue.begin(), first.begin(), first.end());
   return cuda::kGood;
 }
 
@@ -201,24 +232,33 @@ Code Machine::enqueue_early(cuda::Stream handle, const FakeFunction& function, W
 
 // Runs streams, one work after another, until this one is empty.
 Code Machine::drain(const FakeStream& until) {
-  while (!until.queue.empty()) {
-    std::vector<FakeStream*> ready;
-    if (!null_stream_.queue.empty()) ready.push_back(&null_stream_);
-    for (FakeStream* one : streams)
-      if (!one->queue.empty()) ready.push_back(one);
-    FakeStream& next = *ready[random_() % ready.size()];
-    const Work work = std::move(next.queue.front());
-    next.queue.pop_front();
-    ++works;
-    if (const Code code = work(); code != cuda::kGood) {
-      lost_ = code;
-      for (FakeStream* one : streams) one->queue.clear();
-      null_stream_.queue.clear();
-      return code;
-    }
-  }
+  while (!until.queue.empty())
+    if (const Code code = step(); code != cuda::kGood) return code;
   check_canaries();
   return cuda::kGood;
+}
+
+Code Machine::poll(const FakeStream& stream) {
+  if (stream.queue.empty()) return cuda::kGood;
+  const Code code = step();
+  return code == cuda::kGood ? cuda::kNotReady : code;
+}
+
+Code Machine::step() {
+  std::vector<FakeStream*> ready;
+  if (!null_stream_.queue.empty()) ready.push_back(&null_stream_);
+  for (FakeStream* one : streams)
+    if (!one->queue.empty()) ready.push_back(one);
+  FakeStream& next = *ready[random_() % ready.size()];
+  const Work work = std::move(next.queue.front());
+  next.queue.pop_front();
+  ++works;
+  const Code code = work();
+  if (code == cuda::kGood) return code;
+  lost_ = code;
+  for (FakeStream* one : streams) one->queue.clear();
+  null_stream_.queue.clear();
+  return code;
 }
 
 bool Machine::is_refused(uint64_t hash) const {

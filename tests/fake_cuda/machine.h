@@ -31,13 +31,28 @@ inline constexpr Code kInvalidValue = 1, kNotInitialized = 3, kInvalidContext = 
 // Work of a stream.
 using Work = std::function<Code()>;
 
-struct FakeStream {
-  std::deque<Work> queue;
-  bool is_captured = false;
-  std::vector<Work> captured;
+struct FakeGraph;
+// Runs a graph while a condition is not 0, or once.
+struct FakeConditional {
+  cuda::Condition condition = 0;
+  bool repeats = false;
+  std::shared_ptr<FakeGraph> body;
+  cuda::Graph given = nullptr;  // the body, for the program
+};
+// A node of a graph: work, or a condition.
+struct FakeNode {
+  Work work = {};
+  std::shared_ptr<FakeConditional> conditional = nullptr;
 };
 struct FakeGraph {
-  std::vector<Work> work;
+  std::vector<FakeNode> nodes;
+  bool is_body = false;       // of a conditional node
+  bool has_aside = false;     // its last node is not before what is captured next
+  cuda::Node last = nullptr;  // what the program knows the last node by
+};
+struct FakeStream {
+  std::deque<Work> queue;
+  FakeGraph* captured = nullptr;  // what work goes to
 };
 struct FakeEvent {
   FakeStream* stream = nullptr;  // that it was recorded in
@@ -47,6 +62,7 @@ struct FakeEvent {
 struct FakeFunction {
   Backing backing;
   bool waits = true;  // for the kernels before it
+  bool decides = false;  // the kernel of conditions (runtime/cuda/decide_kernel.h)
   int64_t shared_bytes = 48 << 10;
 };
 struct FakeModule {
@@ -83,6 +99,8 @@ class Machine {
   Code enqueue(cuda::Stream handle, Work work);
   // A kernel that does not wait is done before the work ahead of it.
   Code enqueue_early(cuda::Stream handle, const FakeFunction& function, Work work);
+  Code launch(cuda::Stream handle, const FakeGraph& graph);
+  Code poll(const FakeStream& stream);  // runs a little
   Code drain(const FakeStream& until);
   bool is_refused(uint64_t hash) const;  // the kernel of a PTX
   void wait_for_links();                 // Gpu::links_together; without the mutex
@@ -105,11 +123,16 @@ class Machine {
   std::set<FakeModule*> modules;
   std::set<FakeGraph*> graphs;
   std::set<FakeGraph*> graph_runs;
+  std::vector<std::weak_ptr<FakeGraph>> bodies;
+  std::map<cuda::Condition, std::optional<unsigned>> conditions;  // nothing: nobody has set it
   std::set<FakeLink*> links;
 
   static thread_local bool has_context;
 
  private:
+  Code step();  // of any stream that has work
+  Work work_of(FakeStream& stream, const FakeNode& node);
+  Code decide(FakeStream& stream, const std::shared_ptr<FakeConditional>& node);
   struct Piece {
     std::byte* pages = nullptr;  // a guard page is before and behind
     size_t page_bytes = 0;

@@ -98,15 +98,21 @@ class Counts(ctypes.Structure):
             "allocations",
             "graphs",
             "early",
+            "decisions",
         )
     ]
 
 
-def links():
-    """Runs of the driver's compiler so far."""
+def counted():
+    """What the driver has done so far."""
     counts = Counts()
     assert fake.fake_cuda_counts(ctypes.byref(counts), ctypes.sizeof(counts))
-    return counts.links
+    return counts
+
+
+def links():
+    """Runs of the driver's compiler so far."""
+    return counted().links
 
 
 class Tensor(ctypes.Structure):

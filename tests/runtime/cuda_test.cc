@@ -287,8 +287,8 @@ TEST(CudaExecutable, AllocatesNothingInARun) {
   EXPECT_EQ(after.copied_to - before.copied_to, 3 * (4 * kNumbers + 4));
 }
 
-TEST(CudaExecutable, DecidesOnTheHostWhereThereIsALoop) {
-  const FakeCuda cuda;
+TEST(CudaExecutable, DecidesOnTheHostIfTheDriverIsOld) {
+  const FakeCuda cuda({.version = kConditionsVersion - 10});
   add_kernels(cuda);
   const auto code = CudaExecutable::load(looping_image(), cuda.device().value()).value();
   EXPECT_FALSE(code->is_one_graph());
@@ -617,10 +617,12 @@ TEST(CudaExecutable, RefusesWhatDoesNotFit) {
 // The whole way, with call number n failing: for each n the error names the driver's reason,
 // nothing is left behind, and nothing waits.
 void fail_each_call(const std::function<Status(const FakeCuda&)>& work, int code,
-                    std::string_view reason) {
+                    std::string_view reason, fake::Gpu gpu = {}) {
   const FakeCuda cuda;
   const auto go = [&](int64_t n) -> Status {
-    cuda.reset({.failing_call = n, .failing_code = code});
+    gpu.failing_call = n;
+    gpu.failing_code = code;
+    cuda.reset(gpu);
     add_kernels(cuda);
     return work(cuda);
   };
@@ -653,6 +655,8 @@ TEST(CudaExecutable, NamesTheCauseWhicheverCallFails) {
   fail_each_call(two_runs(straight_image(), x_values()), 700, "CUDA_ERROR_ILLEGAL_ADDRESS...lost");
   fail_each_call(two_runs(looping_image(), all_of(2, 1)), 218, "CUDA_ERROR_INVALID_PTX");
   fail_each_call(two_runs(looping_image(), all_of(2, 1)), 718, "CUDA_ERROR_INVALID_PC...lost");
+  const fake::Gpu old = {.version = kConditionsVersion - 10};
+  fail_each_call(two_runs(looping_image(), all_of(2, 1)), 2, "CUDA_ERROR_OUT_OF_MEMORY", old);
 }
 
 TEST(CudaExecutable, NamesTheCauseWhicheverCallFailsBesideArrays) {

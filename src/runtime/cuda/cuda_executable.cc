@@ -4,14 +4,16 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "runtime/cuda/gpu_map.h"
+#include "runtime/cuda/graph_conditions.h"
 #include "runtime/cuda/host_kernels.h"
 #include "runtime/script.h"
 #include "target/gpu.h"
-#include "tensor/memory_pool.h"
+#include "transport/transport.h"
 
 namespace hone {
 
@@ -27,7 +29,15 @@ bool is_written(image::Place::Region region) {
   return region == image::Place::Region::arena || region == image::Place::Region::output;
 }
 
-bool is_collective(InstructionKind kind) {
+// True if data decides what runs.
+bool has_conditions(const Script& script) {
+  return std::ranges::any_of(script.instructions, [](const Instruction& one) {
+    return one.kind == InstructionKind::jump_if_zero;
+  });
+}
+
+// True if it differs from device to device.
+bool is_exchange(InstructionKind kind) {
   using enum Instruction::Kind;
   return kind == start || kind == send || kind == receive || kind == wait || kind == device_index;
 }
@@ -36,8 +46,8 @@ bool is_collective(InstructionKind kind) {
 
 // ---- Runs --------------------------------------------------------------------------------------
 
-// Goes through the script's instructions once. Work of the GPU comes to the stream; while that is
-// captured, it becomes a graph. `bases` are addresses of Script::bases.
+// Goes through the script's instructions once. Work of the GPU comes to the stream. `bases` are
+// addresses of Script::bases.
 class CudaExecutable::Run {
  public:
   Run(const CudaExecutable& of, const RunOptions& options, cuda::Stream stream,
@@ -51,7 +61,21 @@ class CudaExecutable::Run {
         trips_(script_.loops) {}
 
   Status execute() {
-    for (size_t next = 0; next < script_.instructions.size();) {
+    if (is_recorded_ || script_.collectives.empty()) return go(0, script_.instructions.size());
+    of_.collectives_.enter(options_.place);
+    Status good = go(0, script_.instructions.size());
+    if (!good.ok()) of_.collectives_.give_up(good.error());
+    return good;
+  }
+  // While the stream is captured: the work becomes a graph, in which the GPU decides.
+  Status record() {
+    is_recorded_ = true;
+    return execute();
+  }
+
+ private:
+  Status go(size_t begin, size_t end) {
+    for (size_t next = begin; next < end;) {
       if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
       const Instruction& now = script_.instructions[next++];
       const bool is_timed = options_.profile != nullptr && now.origin != Script::kNoOrigin;
@@ -59,7 +83,10 @@ class CudaExecutable::Run {
       switch (now.kind) {
         case InstructionKind::jump: next = now.target; break;
         case InstructionKind::jump_if_zero:
-          if (HONE_TRY(byte_at(now.pointer)) == std::byte{0}) next = now.target;
+          if (is_recorded_)
+            next = HONE_TRY(record_condition(next - 1));
+          else if (HONE_TRY(byte_at(now.pointer)) == std::byte{0})
+            next = now.target;
           break;
         case InstructionKind::enter: trips_[now.first] = now.count; break;
         case InstructionKind::next:
@@ -70,15 +97,82 @@ class CudaExecutable::Run {
           break;
         default: break;
       }
+      if (!is_recorded_ && !of_.collectives_.is_idle()) HONE_TRY(of_.collectives_.poll());
     }
     return {};
   }
 
- private:
+  // Returns where it goes on.
+  Result<size_t> record_condition(size_t at) {
+    const ScriptCondition condition = condition_at(script_, at);
+    const cuda::Address byte = address(script_.instructions[at].pointer);
+    const auto block = [this](std::initializer_list<ScriptCondition::Range> ranges) {
+      return [this, ranges = std::vector(ranges)](cuda::Stream stream) -> Status {
+        const cuda::Stream outer = std::exchange(stream_, stream);
+        Status good;
+        for (const ScriptCondition::Range& one : ranges)
+          if (good.ok()) good = go(one.begin, one.end);
+        stream_ = outer;
+        return good;
+      };
+    };
+    const auto& [is_loop, test, then, otherwise, end] = condition;
+    if (is_loop)
+      HONE_TRY(of_.conditions_->loop(stream_, byte, block({then, test})));
+    else
+      HONE_TRY(of_.conditions_->branch(
+          stream_, byte, block({then}),
+          otherwise.begin == otherwise.end ? GraphConditions::Record() : block({otherwise})));
+    return end;
+  }
+
   Status work(const Instruction& now) {
     if (now.kind == InstructionKind::launch) return launch(now);
     if (now.kind == InstructionKind::copy) return copy(now);
-    return {};
+    return is_exchange(now.kind) ? exchange(now) : Status();
+  }
+
+  Status exchange(const Instruction& now) {
+    if (now.kind == InstructionKind::device_index) {
+      const auto device = static_cast<int64_t>(options_.place.device);
+      return write(address(now.pointer), &device, sizeof device);
+    }
+    const Script::Collective& one = script_.collectives[now.first];
+    Exchanged& own = of_.exchanged_[now.first];
+    const auto from_bytes = static_cast<size_t>(one.from_bytes),
+               to_bytes = static_cast<size_t>(one.to_bytes);
+    const std::span<const std::byte> from(own.from.data(), from_bytes);
+    const std::span<std::byte> to(own.to.data(), to_bytes);
+    if (now.kind == InstructionKind::wait) {
+      HONE_TRY(of_.collectives_.wait(&one, options_.cancel));
+      return write(own.written, own.to.data(), to_bytes);
+    }
+    const bool is_start = now.kind == InstructionKind::start;
+    if (now.kind != InstructionKind::receive)
+      HONE_TRY(read(own.from.data(), address(now.pointer), from_bytes));
+    own.written = address(is_start ? now.pointer + 1 : now.pointer);
+    if (is_start)
+      return of_.collectives_.start(&one, one.collective, one.dtype, from, to, one.result);
+    if (now.kind == InstructionKind::send)
+      return of_.collectives_.send(&one, *one.message, from, one.result);
+    return of_.collectives_.receive(&one, *one.message, to, one.result);
+  }
+
+  // These wait: a copy must not outlive memory of the machine.
+  Status read(void* to, cuda::Address from, size_t bytes) {
+    if (bytes == 0) return {};
+    return waited(call_.cuMemcpyDtoHAsync_v2(to, from, bytes, stream_),
+                  "copied what devices exchange");
+  }
+  Status write(cuda::Address to, const void* from, size_t bytes) {
+    if (bytes == 0) return {};
+    return waited(call_.cuMemcpyHtoDAsync_v2(to, from, bytes, stream_),
+                  "copied what devices have exchanged");
+  }
+  Status waited(cuda::Code begun, std::string_view what) {
+    const cuda::Code ended = call_.cuStreamSynchronize(stream_);
+    HONE_TRY(of_.device_->check(begun, what));
+    return of_.device_->check(ended, what);
   }
 
   // Waits for its end.
@@ -172,17 +266,14 @@ class CudaExecutable::Run {
   Result<std::byte> byte_at(uint32_t pointer) {
     is_behind_kernel_ = false;
     std::byte value{};
-    const Status begun = of_.device_->check(
-        call_.cuMemcpyDtoHAsync_v2(&value, address(pointer), 1, stream_), "read a condition");
-    // The copy must not outlive the byte.
-    const cuda::Code waited = call_.cuStreamSynchronize(stream_);
-    HONE_TRY(begun);
-    HONE_TRY(of_.device_->check(waited, "waited for a condition"));
+    HONE_TRY(waited(call_.cuMemcpyDtoHAsync_v2(&value, address(pointer), 1, stream_),
+                    "read a condition"));
     return value;
   }
 
   const CudaExecutable& of_;
-  const cuda::Stream stream_;
+  cuda::Stream stream_;  // where work goes
+  bool is_recorded_ = false;
   const std::span<const cuda::Address> bases_;
   const Script& script_;
   const cuda::Functions& call_;
@@ -241,7 +332,6 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
   script_ =
       std::make_unique<const Script>(
           HONE_TRY(resolve(image.image, default_imports(), Objects::of_some)));
-  HONE_TRY(check_script());
   inputs_ = image.image.inputs;
   outputs_ = image.image.outputs;
   find_residents(options.resident);
@@ -257,6 +347,9 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
     const int64_t threads = image.image.threads;
     host_ = HONE_TRY(CudaHostKernels::make(*script_, threads, options.team));
   }
+  for (const Script::Collective& one : script_->collectives)
+    exchanged_.push_back({AlignedBytes(static_cast<size_t>(one.from_bytes), false),
+                          AlignedBytes(static_cast<size_t>(one.to_bytes), false)});
   const cuda::Functions& call = device_->call();
   HONE_TRY(device_->check(call.cuStreamCreate(&stream_, cuda::kNotWithNull), "made a stream"));
   for (cuda::Event& event : events_)
@@ -266,7 +359,10 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
     if (!resident_of_[inputs_.size() + i])
       output_bytes += static_cast<size_t>(outputs_[i].type.static_bytes());
   output_memory_ = std::make_shared<MemoryPool>(output_bytes);
-  is_one_graph_ = is_straight();
+  is_one_graph_ = fits_a_graph();
+  if (is_one_graph_ && has_conditions(*script_)) {
+    conditions_ = HONE_TRY(GraphConditions::make(device_));
+  }
   if (is_one_graph_ && residents_.empty()) (void)HONE_TRY(graph_of(bases_));
   return {};
 }
@@ -307,14 +403,6 @@ Status CudaExecutable::check_kernels(const GpuImage& image) const {
       if (good.ok()) good = check_block(phase, most_shared);
     if (!good.ok()) return std::move(good).error().within(place);
   }
-  return {};
-}
-
-Status CudaExecutable::check_script() const {
-  for (const Instruction& one : script_->instructions)
-    if (is_collective(one.kind))
-      return unsupported("a model for several devices does not run on a GPU")
-          .with_hint("--devices cpu,cpu runs it on this machine");
   return {};
 }
 
@@ -464,11 +552,12 @@ Status CudaExecutable::allocate(const GpuImage& image, const MemoryLayout& layou
 }
 
 // The CPU has nothing to decide and nothing to compute.
-bool CudaExecutable::is_straight() const {
+bool CudaExecutable::fits_a_graph() const {
+  const auto exchanges = [](const Instruction& one) { return is_exchange(one.kind); };
   return host_ == nullptr && !script_->instructions.empty() &&
-         std::ranges::all_of(script_->instructions, [](const Instruction& one) {
-           return one.kind == InstructionKind::launch || one.kind == InstructionKind::copy;
-         });
+         std::ranges::none_of(script_->instructions, exchanges) &&
+         unrolled_steps(*script_) <= kMostSteps &&
+         (device_->driver().has_conditions() || !has_conditions(*script_));
 }
 
 Result<cuda::GraphRun> CudaExecutable::made_graph(const Addresses& bases) const {
@@ -476,7 +565,7 @@ Result<cuda::GraphRun> CudaExecutable::made_graph(const Addresses& bases) const 
   const cuda::Functions& call = device_->call();
   HONE_TRY(device_->check(call.cuStreamBeginCapture_v2(stream_, cuda::kCaptureOfThread),
                           "began a graph"));
-  const Status recorded = Run(*this, RunOptions(), stream_, bases).execute();
+  const Status recorded = Run(*this, RunOptions(), stream_, bases).record();
   cuda::Graph graph = nullptr;
   cuda::GraphRun made = nullptr;
   Status ended = device_->check(call.cuStreamEndCapture(stream_, &graph), "ended a graph");
@@ -511,6 +600,17 @@ std::span<const std::optional<uint32_t>> CudaExecutable::donors() const { return
 int64_t CudaExecutable::device_bytes() const {
   return std::accumulate(constants_.begin(), constants_.end(), memory_->bytes(),
                          [](int64_t sum, const auto& one) { return sum + one->bytes(); });
+}
+
+// The commands are for as many devices as there are.
+Status CudaExecutable::check_place(const DevicePlace& place) const {
+  HONE_TRY(hone::check(place));
+  for (const Script::Collective& one : script_->collectives) {
+    Status good = one.message ? hone::check(*one.message, place)
+                              : check_devices(one.collective, devices_of(place));
+    if (!good.ok()) return std::move(good).error().within(fmt::format("command '{}'", one.result));
+  }
+  return {};
 }
 
 Status CudaExecutable::check_inputs(std::span<const Tensor> inputs) const {
@@ -550,8 +650,6 @@ Result<std::vector<Tensor>> CudaExecutable::run_beside(std::span<const Tensor> i
                                                        const RunOptions& options) const {
   HONE_TRY(check_inputs(inputs));
   HONE_TRY(check_resident(resident));
-  if (devices_of(options.place) > 1)
-    return unsupported("a GPU is one device; {} are asked for", devices_of(options.place));
   if (options.profile != nullptr && options.profile->empty())
     for (const Script::Origin& origin : script_->origins)
       options.profile->push_back({.command = origin.command, .kernel = origin.kernel});
@@ -579,8 +677,7 @@ Status CudaExecutable::run_on_device(std::span<const cuda::Address> inputs,
   HONE_TRY(device_->enter());
   Status good = run_in_place(inputs, outputs, stream, options);
   // Whatever was put into the stream uses memory of the caller.
-  const Status ended =
-      device_->check(device_->call().cuStreamSynchronize(stream), "waited for a run");
+  const Status ended = wait(stream, options);
   if (good.ok()) good = ended;
   return good.ok() ? Status() : Status(std::move(good).error().within(place_));
 }
@@ -655,48 +752,81 @@ Status CudaExecutable::run_in_place(std::span<const cuda::Address> inputs,
   return {};
 }
 
+Status CudaExecutable::run_between(std::span<const void* const> inputs,
+                                   std::span<void* const> outputs,
+                                   const RunOptions& options) const {
+  HONE_CHECK(
+      inputs.size() == inputs_.size() && outputs.size() == outputs_.size() && residents_.empty(),
+      "{} inputs and {} outputs of '{}'", inputs.size(), outputs.size(), place_);
+  Status good = copied_run(inputs, outputs, bases_, options);
+  return good.ok() ? Status() : Status(std::move(good).error().within(place_));
+}
+
 Result<std::vector<Tensor>> CudaExecutable::run_once(std::span<const Tensor> inputs,
                                                      const Addresses& bases,
                                                      const RunOptions& options) const {
-  const std::scoped_lock lock(mutex_);
-  if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
-  HONE_TRY(device_->enter());
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < outputs_.size(); ++i)
     if (!resident_of_[inputs_.size() + i])
       outputs.push_back(Tensor::uninitialized(outputs_[i].type, output_memory_));
-  const Status good = start_and_wait(inputs, outputs, bases, options);
-  // Copies that are under way would outlive the tensors.
-  if (!good.ok()) (void)device_->call().cuStreamSynchronize(stream_);
-  HONE_TRY(good);
-  // Equal tensors have equal bytes, so the unused bits of the last byte become 0.
-  for (Tensor& output : outputs)
-    if (output.elements() > 0) output.mutable_bytes().back() &= output.type().bits_of_last_byte();
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  for (const Tensor& input : inputs) from.push_back(input.bytes().data());
+  for (Tensor& output : outputs) to.push_back(output.mutable_bytes().data());
+  HONE_TRY(copied_run(from, to, bases, options));
   return outputs;
 }
 
 // Inputs and outputs are those that are not resident.
-Status CudaExecutable::start_and_wait(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                                      const Addresses& bases, const RunOptions& options) const {
+Status CudaExecutable::copied_run(std::span<const void* const> inputs,
+                                  std::span<void* const> outputs, const Addresses& bases,
+                                  const RunOptions& options) const {
+  HONE_TRY(check_place(options.place));
+  const std::scoped_lock lock(mutex_);
+  if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
+  HONE_TRY(device_->enter());
+  const Status good = start_and_wait(inputs, outputs, bases, options);
+  // Copies that are under way would outlive the memory.
+  if (!good.ok()) (void)device_->call().cuStreamSynchronize(stream_);
+  // The other devices must not wait for this one.
+  if (!good.ok() && options.place.transport != nullptr)
+    options.place.transport->cancel(good.error());
+  HONE_TRY(good);
+  // Equal tensors have equal bytes, so the unused bits of the last byte become 0.
+  void* const* output = outputs.data();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (resident_of_[inputs_.size() + i]) continue;
+    auto* const bytes = static_cast<std::byte*>(*output++);
+    const Type type = outputs_[i].type;
+    if (type.static_bytes() > 0) bytes[type.static_bytes() - 1] &= type.bits_of_last_byte();
+  }
+  return {};
+}
+
+Status CudaExecutable::start_and_wait(std::span<const void* const> inputs,
+                                      std::span<void* const> outputs, const Addresses& bases,
+                                      const RunOptions& options) const {
   const cuda::Functions& call = device_->call();
   const cuda::Address* base = bases.data() + script_->first_port;
-  const Tensor* input = inputs.data();
+  const void* const* input = inputs.data();
   for (size_t i = 0; i < inputs_.size(); ++i, ++base) {
     if (resident_of_[i]) continue;
-    const std::span<const std::byte> bytes = (input++)->bytes();
-    if (!bytes.empty())
-      HONE_TRY(device_->check(call.cuMemcpyHtoDAsync_v2(*base, bytes.data(), bytes.size(), stream_),
+    const void* const from = *input++;
+    if (const auto bytes = static_cast<size_t>(inputs_[i].type.static_bytes()); bytes > 0)
+      HONE_TRY(device_->check(call.cuMemcpyHtoDAsync_v2(*base, from, bytes, stream_),
                               fmt::format("copied input '{}' to it", excerpt(inputs_[i].name))));
   }
   has_inputs_ = true;
   HONE_TRY(start(bases, stream_, options));
-  Tensor* output = outputs.data();
+  // The driver may wait in a copy to memory of the machine, where nothing could end a loop.
+  if (conditions_ != nullptr) HONE_TRY(wait(stream_, options));
+  void* const* output = outputs.data();
   for (size_t i = 0; i < outputs_.size(); ++i, ++base) {
     if (resident_of_[inputs_.size() + i]) continue;
-    const std::span<std::byte> bytes = (output++)->mutable_bytes();
-    if (!bytes.empty())
+    void* const to = *output++;
+    if (const auto bytes = static_cast<size_t>(outputs_[i].type.static_bytes()); bytes > 0)
       HONE_TRY(
-          device_->check(call.cuMemcpyDtoHAsync_v2(bytes.data(), *base, bytes.size(), stream_),
+          device_->check(call.cuMemcpyDtoHAsync_v2(to, *base, bytes, stream_),
                          fmt::format("copied output '{}' from it", excerpt(outputs_[i].name))));
   }
   return device_->check(call.cuStreamSynchronize(stream_), "waited for a run");
@@ -708,6 +838,23 @@ Status CudaExecutable::start(const Addresses& bases, cuda::Stream stream,
     return Run(*this, options, stream, bases).execute();
   const cuda::GraphRun graph = HONE_TRY(graph_of(bases));
   return device_->check(device_->call().cuGraphLaunch(graph, stream), "launched a graph");
+}
+
+// Loops that the GPU decides about end, if the run is cancelled.
+Status CudaExecutable::wait(cuda::Stream stream, const RunOptions& options) const {
+  const cuda::Functions& call = device_->call();
+  constexpr std::string_view kWaited = "waited for a run";
+  if (conditions_ == nullptr || options.cancel == nullptr)
+    return device_->check(call.cuStreamSynchronize(stream), kWaited);
+  for (;;) {
+    const cuda::Code code = call.cuStreamQuery(stream);
+    if (code != cuda::kNotReady) return device_->check(code, kWaited);
+    if (options.cancel->cancelled()) {
+      HONE_TRY(conditions_->end_loops(stream));
+      return options.cancel->check();
+    }
+    std::this_thread::yield();
+  }
 }
 
 // ---- Times -------------------------------------------------------------------------------------

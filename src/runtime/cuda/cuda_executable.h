@@ -15,12 +15,14 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/gpu_image.h"
 #include "runtime/runnable.h"
+#include "tensor/memory_pool.h"
+#include "transport/open_collectives.h"
 
 namespace hone {
 
 struct Script;
 class CudaHostKernels;
-class MemoryPool;
+class GraphConditions;
 
 struct CudaLoadOptions {
   CubinStore cubins = {};
@@ -31,14 +33,20 @@ struct CudaLoadOptions {
 };
 
 // A compiled graph on a GPU. Loading puts its constants there, and allocates all that a run needs;
-// runs take turns. A graph without control flow, of which each kernel has code for the GPU, is one
-// launch of a CUDA graph. Otherwise the CPU decides as it goes. A CUDA graph has fixed addresses,
-// so each set of resident inputs has its own; the last ones are kept.
+// runs take turns. A graph of which each kernel has code for the GPU is one launch of a CUDA graph.
+// Loops of known counts are unrolled in it, if they have no more than kMostSteps together. The GPU
+// decides in branches and other loops, if its driver has conditional nodes. Otherwise the CPU
+// decides as it goes. A CUDA graph has fixed addresses, so each set of resident inputs has its own;
+// the last ones are kept.
+//
+// Data that devices exchange crosses memory of the machine, which the CPU copies it to and from.
 //
 // An error of the driver says what hone did at that moment. Errors of kernels show when hone waits
 // for them. A device that is lost stays so: every later run fails, too.
 class CudaExecutable final : public Runnable {
  public:
+  static constexpr int64_t kMostSteps = 4096;  // phases and copies of a CUDA graph
+
   // Limit: the GPU has too little free memory, which is known before kernels are compiled.
   static Result<std::shared_ptr<const CudaExecutable>> load(
       const GpuImage& image, std::shared_ptr<const CudaDevice> device,
@@ -59,6 +67,10 @@ class CudaExecutable final : public Runnable {
   Result<std::vector<Tensor>> run_beside(std::span<const Tensor> inputs,
                                          std::span<const CudaArray> resident,
                                          const RunOptions& options = {}) const;
+
+  // A run on memory of the machine, of the ports' sizes.
+  Status run_between(std::span<const void* const> inputs, std::span<void* const> outputs,
+                     const RunOptions& options = {}) const;
 
   // A run on arrays in memory of the GPU, of the ports' types, row by row. It is put into the
   // caller's stream behind what is there; null: the default stream. It has ended on return.
@@ -102,6 +114,11 @@ class CudaExecutable final : public Runnable {
     int64_t scratch = 0;
     int64_t bytes = 0;
   };
+  // Memory of the machine that a collective or a message of the script reads and writes.
+  struct Exchanged {
+    AlignedBytes from, to;
+    cuda::Address written = 0;  // where `to` belongs
+  };
   class Run;
   using Addresses = std::vector<cuda::Address>;
   // The launch of a graph, for some addresses of Script::bases.
@@ -113,9 +130,8 @@ class CudaExecutable final : public Runnable {
   CudaExecutable();
   Status set_up(const GpuImage& image, const CudaLoadOptions& options);
   Status check_kernels(const GpuImage& image) const;
-  Status check_script() const;
   void find_residents(std::span<const uint32_t> resident);
-  bool is_straight() const;
+  bool fits_a_graph() const;
   static Grid grid_of(const GpuPhase& phase, int64_t trips);
   void plan_launches(const GpuImage& image);
   Result<MemoryLayout> lay_out(const GpuImage& image) const;
@@ -127,6 +143,7 @@ class CudaExecutable final : public Runnable {
   Status allocate(const GpuImage& image, const MemoryLayout& layout);
   Result<cuda::GraphRun> graph_of(const Addresses& bases) const;
   Result<cuda::GraphRun> made_graph(const Addresses& bases) const;
+  Status check_place(const DevicePlace& place) const;
   Status check_inputs(std::span<const Tensor> inputs) const;
   Status check_resident(std::span<const CudaArray> resident) const;
   Addresses bases_beside(std::span<const CudaArray> resident) const;
@@ -136,9 +153,12 @@ class CudaExecutable final : public Runnable {
                       std::span<const cuda::Address> outputs) const;
   Status run_in_place(std::span<const cuda::Address> inputs, std::span<const cuda::Address> outputs,
                       cuda::Stream stream, const RunOptions& options) const;
-  Status start_and_wait(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+  Status copied_run(std::span<const void* const> inputs, std::span<void* const> outputs,
+                    const Addresses& bases, const RunOptions& options) const;
+  Status start_and_wait(std::span<const void* const> inputs, std::span<void* const> outputs,
                         const Addresses& bases, const RunOptions& options) const;
   Status start(const Addresses& bases, cuda::Stream stream, const RunOptions& options) const;
+  Status wait(cuda::Stream stream, const RunOptions& options) const;
   Result<double> seconds_of(const std::function<Status()>& work, cuda::Stream stream,
                             std::string_view what) const;
 
@@ -159,12 +179,15 @@ class CudaExecutable final : public Runnable {
   std::unique_ptr<CudaHostKernels> host_;
   cuda::Stream stream_ = nullptr;
   cuda::Event events_[2] = {};
+  std::unique_ptr<GraphConditions> conditions_;  // of graphs; null: they have none
   bool is_one_graph_ = false;
   std::shared_ptr<MemoryPool> output_memory_;
 
   mutable std::mutex mutex_;              // a run has it
   mutable std::list<BoundGraph> graphs_;  // the last used ones, the last one first
   mutable Addresses last_bases_;          // of run_on_device()
+  mutable OpenCollectives collectives_;
+  mutable std::vector<Exchanged> exchanged_;  // by collective of the script
   mutable bool has_inputs_ = false;
 };
 

@@ -61,6 +61,7 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   // what it had is gone with it.
   void enter_to_give_back() const { (void)call().cuCtxSetCurrent(context_); }
 
+  cuda::Context context() const { return context_; }
   int number() const { return number_; }
   const std::string& name() const { return name_; }
   int64_t capability() const { return capability_; }  // 90

@@ -45,6 +45,13 @@ Status CudaDriver::find_functions(void* library, const std::string& name) {
     return unsupported("the NVIDIA driver is too old: {} has no function {}", name, #function);
   HONE_CUDA_FUNCTIONS(HONE_CUDA_FIND)
 #undef HONE_CUDA_FIND
+  has_conditions_ = true;
+#define HONE_CUDA_FIND(function, parameters)                                      \
+  functions_.function =                                                           \
+      reinterpret_cast<decltype(functions_.function)>(dlsym(library, #function)); \
+  has_conditions_ = has_conditions_ && functions_.function != nullptr;
+  HONE_CUDA_CONDITION_FUNCTIONS(HONE_CUDA_FIND)
+#undef HONE_CUDA_FIND
   return {};
 }
 
@@ -57,6 +64,7 @@ Status CudaDriver::start() {
   if (version_ < kMinCudaVersion)
     return unsupported("the NVIDIA driver is too old: it is for {}; hone needs {} or later",
                        cuda_version_text(version_), cuda_version_text(kMinCudaVersion));
+  has_conditions_ = has_conditions_ && version_ >= kConditionsVersion;
   HONE_TRY(check(functions_.cuDeviceGetCount(&devices_), "counted the GPUs"));
   if (devices_ < 1) return unsupported("the NVIDIA driver finds no GPU in this machine");
   return {};

@@ -25,6 +25,8 @@ using Stream = struct StreamTag*;
 using Event = struct EventTag*;
 using Graph = struct GraphTag*;
 using GraphRun = struct GraphRunTag*;  // an instantiated graph
+using Node = struct NodeTag*;          // of a graph
+using Condition = uint64_t;            // a number that a conditional node looks at
 using Link = struct LinkTag*;
 
 // How a kernel is launched. An attribute lets it begin before the kernel ahead of it has ended.
@@ -46,7 +48,7 @@ struct LaunchConfig {
   unsigned attribute_count = 0;
 };
 
-inline constexpr Code kGood = 0, kNoMemory = 2, kNoDevice = 100;
+inline constexpr Code kGood = 0, kNoMemory = 2, kNoDevice = 100, kNotReady = 600;
 
 // Attributes of a device.
 inline constexpr int kSmCount = 16, kL2Bytes = 38, kThreadsOfSm = 39, kMajor = 75, kMinor = 76,
@@ -60,6 +62,25 @@ inline constexpr int kLinkPtx = 1;
 // what a box takes from memory to 128 bytes.
 inline constexpr int kMapF16 = 6, kMapF32 = 7, kMapBf16 = 9;
 inline constexpr int kNotInterleaved = 0, kSwizzle128 = 3, kPromote128 = 2, kFillZeros = 0;
+// In a captured stream work that follows comes behind these nodes alone.
+inline constexpr unsigned kSetDependencies = 1;
+
+// A node that runs another graph once, or again and again, while a condition is not 0. The driver
+// gives the graph to be filled.
+struct ConditionalNode {
+  static constexpr int kType = 13, kIf = 0, kWhile = 1;
+
+  int type = kType;
+  int zeros[3] = {};
+  Condition condition = 0;
+  int kind = kIf;
+  unsigned count = 1;  // of graphs
+  Graph* graphs = nullptr;
+  Context context = nullptr;
+  uint64_t more_zeros[26] = {};
+};
+static_assert(sizeof(ConditionalNode) == 256);
+
 // Options of the driver's compiler: where its errors go, how many bytes there are, and the chip.
 inline constexpr int kErrorLog = 5, kErrorLogBytes = 6, kTarget = 9;
 inline constexpr int64_t kExactTarget = 1 << 16;  // and ten times the capability
@@ -97,6 +118,7 @@ inline constexpr int64_t kFreeShared = 48 << 10;  // more has to be asked for
   X(cuStreamCreate, (Stream * stream, unsigned flags))                                             \
   X(cuStreamDestroy_v2, (Stream stream))                                                           \
   X(cuStreamSynchronize, (Stream stream))                                                          \
+  X(cuStreamQuery, (Stream stream))                                                                \
   X(cuStreamBeginCapture_v2, (Stream stream, int mode))                                            \
   X(cuStreamEndCapture, (Stream stream, Graph * graph))                                            \
   X(cuLaunchKernelEx,                                                                              \
@@ -116,9 +138,23 @@ inline constexpr int64_t kFreeShared = 48 << 10;  // more has to be asked for
   X(cuLinkComplete, (Link link, void** cubin, size_t* bytes))                                      \
   X(cuLinkDestroy, (Link link))
 
+// Functions of conditional nodes, which older drivers lack.
+#define HONE_CUDA_CONDITION_FUNCTIONS(X)                                                       \
+  X(cuGraphConditionalHandleCreate,                                                            \
+    (Condition * condition, Graph graph, Context context, unsigned value, unsigned flags))     \
+  X(cuGraphAddNode,                                                                            \
+    (Node * node, Graph graph, const Node* behind, size_t count, ConditionalNode* parameters)) \
+  X(cuStreamGetCaptureInfo_v2, (Stream stream, int* status, uint64_t* number, Graph* graph,    \
+                                const Node** last, size_t* count))                             \
+  X(cuStreamUpdateCaptureDependencies,                                                         \
+    (Stream stream, Node * nodes, size_t count, unsigned flags))                               \
+  X(cuStreamBeginCaptureToGraph,                                                               \
+    (Stream stream, Graph graph, const Node* behind, const void* edges, size_t count, int mode))
+
 struct Functions {
 #define HONE_CUDA_FUNCTION(name, parameters) Code(*name) parameters = nullptr;
   HONE_CUDA_FUNCTIONS(HONE_CUDA_FUNCTION)
+  HONE_CUDA_CONDITION_FUNCTIONS(HONE_CUDA_FUNCTION)
 #undef HONE_CUDA_FUNCTION
 };
 
@@ -127,7 +163,8 @@ struct Functions {
 inline constexpr std::string_view kCudaLibrary = "libcuda.so.1";
 // The way out of all that a GPU cannot do, for every face.
 inline constexpr std::string_view kCpuRunsIt = "if no GPU is asked for, the CPU runs it";
-inline constexpr int kMinCudaVersion = 12000;  // the first one whose compiler takes PTX 8.0
+inline constexpr int kMinCudaVersion = 12000;     // the first one whose compiler takes PTX 8.0
+inline constexpr int kConditionsVersion = 12040;  // whose conditional nodes may have copies
 
 // The driver. Its library stays open for the rest of the process: it has threads of its own.
 class CudaDriver {
@@ -143,6 +180,7 @@ class CudaDriver {
   const cuda::Functions& call() const { return functions_; }
   int version() const { return version_; }  // 13000 is CUDA 13.0
   int devices() const { return devices_; }
+  bool has_conditions() const { return has_conditions_; }  // conditional nodes of graphs
 
  private:
   CudaDriver() = default;
@@ -153,6 +191,7 @@ class CudaDriver {
   cuda::Functions functions_;
   int version_ = 0;
   int devices_ = 0;
+  bool has_conditions_ = false;
 };
 
 std::string cuda_version_text(int version);  // "CUDA 13.0"
