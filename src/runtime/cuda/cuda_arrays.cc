@@ -43,6 +43,7 @@ Result<std::unique_ptr<CudaArrays>> CudaArrays::make(std::shared_ptr<const CudaD
 // Whatever was begun uses memory of the caller.
 Status CudaArrays::wait(Status begun, std::string_view doing) const {
   const Status ended = device_->check(device_->call().cuStreamSynchronize(nullptr), doing);
+  if (!ended.ok()) (void)device_->call().cuStreamSynchronize(nullptr);
   return begun.ok() ? ended : begun;
 }
 

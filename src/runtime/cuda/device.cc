@@ -114,7 +114,11 @@ Result<std::shared_ptr<const CudaMemory>> CudaDevice::resident(const Tensor& ten
       HONE_TRY(check(
           call().cuMemcpyHtoDAsync_v2(made->memory->address(), bytes.data(), bytes.size(), nullptr),
           "copied a constant to it"));
-      HONE_TRY(check(call().cuStreamSynchronize(nullptr), "waited for the copy of a constant"));
+      const Status waited =
+          check(call().cuStreamSynchronize(nullptr), "waited for the copy of a constant");
+      // A copy that is under way would outlive the memory.
+      if (!waited.ok()) (void)call().cuStreamSynchronize(nullptr);
+      HONE_TRY(waited);
     }
     one = std::move(made);
     std::erase_if(residents_, [](const auto& entry) { return entry.second.expired(); });
