@@ -31,6 +31,13 @@ std::shared_ptr<MemoryPool> memory_for(std::span<const Port> outputs) {
   return std::make_shared<MemoryPool>(bytes);
 }
 
+// The same on a GPU. Who reads a result while the next run makes another has two of each.
+std::shared_ptr<CudaMemoryPool> gpu_memory_for(const CudaExecutable& code) {
+  int64_t bytes = 0;
+  for (const image::Port& port : code.outputs()) bytes += 2 * port.type.static_bytes();
+  return std::make_shared<CudaMemoryPool>(code.device(), bytes);
+}
+
 }  // namespace
 
 py::object text_of(std::string_view name) {
@@ -46,7 +53,8 @@ Core::Core(std::vector<Port> inputs, std::vector<Port> outputs,
       outputs_(side("output", std::move(outputs))),
       model_(std::move(model)),
       gpu_(gpu),
-      output_memory_(memory_for(outputs_.ports)) {}
+      output_memory_(memory_for(outputs_.ports)),
+      gpu_memory_(gpu == nullptr ? nullptr : gpu_memory_for(*gpu)) {}
 
 Core::Side Core::side(std::string_view what, std::vector<Port> ports) {
   Side side = {what, std::move(ports), {}, {}};
@@ -202,11 +210,7 @@ py::tuple Core::run(py::handle inputs, py::handle out, py::handle donate,
   const std::vector<py::handle> order =
       gpu_ == nullptr ? std::vector<py::handle>() : arranged(inputs_, inputs);
   if (std::ranges::any_of(order, is_on_gpu)) {
-    if (!out.is_none())
-      raise(usage_error("out is for arrays in memory of the machine")
-                .with_hint("results of inputs on a GPU are new arrays there, or lie in inputs "
-                           "that donate names"));
-    return run_on_gpu(order, given_up(gpu_->donors(), donate), stream.value_or(0));
+    return run_on_gpu(order, out, given_up(gpu_->donors(), donate), stream.value_or(0));
   }
   if (stream)
     raise(usage_error("stream is for inputs in memory of a GPU that the model was loaded for"));
@@ -220,34 +224,45 @@ py::tuple Core::run(py::handle inputs, py::handle out, py::handle donate,
   return arrays.results;
 }
 
-py::tuple Core::run_on_gpu(const std::vector<py::handle>& inputs, const std::vector<bool>& donated,
-                           uint64_t stream) const {
+py::tuple Core::run_on_gpu(const std::vector<py::handle>& inputs, py::handle out,
+                           const std::vector<bool>& donated, uint64_t stream) const {
   constexpr uint64_t kDefaultStream = 1;  // DLPack's number of the one whose handle is 0
   const auto number = static_cast<int64_t>(stream == 0 ? kDefaultStream : stream);
   const int device = gpu_->device()->number();
+  const std::vector<py::handle> given_out =
+      out.is_none() ? std::vector<py::handle>(outputs_.ports.size(), py::none())
+                    : arranged(outputs_, out);
   std::vector<GivenArray> lent;
   std::vector<cuda::Address> from, to;
-  lent.reserve(inputs.size());
+  lent.reserve(inputs.size() + given_out.size());
+  const auto borrow = [&](py::handle array, const Port& port, const std::string& label,
+                          GivenArray::Use use) {
+    const GivenArray& given =
+        lent.emplace_back(borrow_dlpack_on_gpu(array, label, device, number), label, use);
+    const Type type = given.fit(port, label);
+    return reinterpret_cast<cuda::Address>(given.place(type, label));
+  };
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const std::string& label = inputs_.labels[i];
     const bool is_donated = !donated.empty() && donated[i];
-    const GivenArray& array =
-        lent.emplace_back(borrow_dlpack_on_gpu(inputs[i], label, device, number), label,
-                          is_donated ? GivenArray::Use::write : GivenArray::Use::read);
-    const Type type = array.fit(inputs_.ports[i], label);
-    from.push_back(reinterpret_cast<cuda::Address>(array.place(type, label)));
+    from.push_back(borrow(inputs[i], inputs_.ports[i], inputs_.labels[i],
+                          is_donated ? GivenArray::Use::write : GivenArray::Use::read));
   }
   py::tuple results(outputs_.ports.size());
+  const auto handle = reinterpret_cast<cuda::Stream>(stream == kDefaultStream ? 0 : stream);
   for (size_t i = 0; i < outputs_.ports.size(); ++i) {
     const std::optional<uint32_t> donor = gpu_->donors()[i];
-    if (donor && !donated.empty() && donated[*donor]) {
+    if (!given_out[i].is_none()) {
+      to.push_back(
+          borrow(given_out[i], outputs_.ports[i], outputs_.labels[i], GivenArray::Use::write));
+      results[i] = py::reinterpret_borrow<py::object>(given_out[i]);
+    } else if (donor && !donated.empty() && donated[*donor]) {
       to.push_back(from[*donor]);
       results[i] = py::reinterpret_borrow<py::object>(inputs[*donor]);
-      continue;
+    } else {
+      GpuArray made = take(GpuArray::make(*gpu_memory_, device, outputs_.ports[i].type, handle));
+      to.push_back(made.address());
+      results[i] = py::cast(std::move(made));
     }
-    GpuArray made = take(GpuArray::make(gpu_->device(), outputs_.ports[i].type));
-    to.push_back(made.address());
-    results[i] = py::cast(std::move(made));
   }
   take(without_gil(
       [&] { return gpu_->run_on_device(from, to, reinterpret_cast<cuda::Stream>(stream)); }));

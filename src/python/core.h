@@ -11,6 +11,7 @@
 
 #include "python/array.h"
 #include "runtime/cuda/cuda_executable.h"
+#include "runtime/cuda/cuda_memory_pool.h"
 #include "runtime/executable.h"
 
 // A model as Python calls it. Both modules have it, each for models of its own: the compiler's
@@ -63,8 +64,8 @@ class Core {
   // are returned in the same arrays.
   //
   // A model on a GPU takes arrays there, too, all of them at once. They are used where they lie,
-  // behind what is in the caller's stream; results are new arrays there, or donated ones. `stream`
-  // is its handle; none or 0: the default stream.
+  // behind what is in the caller's stream; results are new arrays there, those of `out`, or donated
+  // ones. `stream` is its handle; none or 0: the default stream.
   pybind11::tuple run(pybind11::handle inputs, pybind11::handle out, pybind11::handle donate,
                       std::optional<uint64_t> stream) const;
   // The same for any number of runs; nothing is copied in them.
@@ -89,7 +90,7 @@ class Core {
   RunArrays arrays_of(const Executable& code, GivenArray::Use use, pybind11::handle inputs,
                       pybind11::handle out, pybind11::handle donate) const;
   pybind11::tuple run_open(pybind11::handle inputs, pybind11::handle out) const;
-  pybind11::tuple run_on_gpu(const std::vector<pybind11::handle>& inputs,
+  pybind11::tuple run_on_gpu(const std::vector<pybind11::handle>& inputs, pybind11::handle out,
                              const std::vector<bool>& donated, uint64_t stream) const;
   void write_to(const std::vector<pybind11::handle>& out, std::span<Tensor> computed) const;
 
@@ -98,6 +99,7 @@ class Core {
   const std::shared_ptr<const Runnable> model_;
   const CudaExecutable* const gpu_;
   const std::shared_ptr<MemoryPool> output_memory_;
+  const std::shared_ptr<CudaMemoryPool> gpu_memory_;  // of results; null: it is of no GPU
 };
 
 // A name of a model as Python has it: names are any bytes.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/cuda/cuda_executable.h"
+#include "runtime/cuda/cuda_memory_pool.h"
 #include "tensor/type.h"
 
 // Arrays in memory of a GPU: those of frameworks come by DLPack, and results go the same way.
@@ -18,6 +19,7 @@ namespace hone::python {
 // variable HONE_CUDA_LIBRARY, or of the system. Errors name the option.
 Result<std::shared_ptr<const CudaDevice>> gpu_of(const std::optional<std::string>& devices,
                                                  std::string_view option);
+std::string cuda_library();  // that the environment names, else the usual one
 
 // True if the array says that it lies in memory of a GPU of NVIDIA's.
 bool is_on_gpu(pybind11::handle array);
@@ -25,21 +27,22 @@ bool is_on_gpu(pybind11::handle array);
 // A result, which Python holds: it speaks DLPack.
 class GpuArray {
  public:
-  // Memory for a result.
-  static Result<GpuArray> make(const std::shared_ptr<const CudaDevice>& device, Type type);
+  // Memory of the pool for a result of a run in this stream.
+  static Result<GpuArray> make(CudaMemoryPool& pool, int device, Type type, cuda::Stream stream);
 
   Type type() const { return type_; }
   cuda::Address address() const { return memory_->address(); }
 
-  // As DLPack says. Its elements are there when it is made, for every stream.
-  pybind11::object capsule(pybind11::handle copy) const;
+  // As DLPack says. Its elements are there when it is made, for every stream; that of who takes it
+  // is for its memory.
+  pybind11::object capsule(pybind11::handle stream, pybind11::handle copy) const;
   pybind11::tuple dlpack_device() const;
 
  private:
-  GpuArray(std::shared_ptr<const CudaMemory> memory, Type type, int device)
+  GpuArray(std::shared_ptr<const PooledMemory> memory, Type type, int device)
       : memory_(std::move(memory)), type_(type), device_(device) {}
 
-  std::shared_ptr<const CudaMemory> memory_;
+  std::shared_ptr<const PooledMemory> memory_;
   Type type_;
   int device_;
 };

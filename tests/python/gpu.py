@@ -307,8 +307,6 @@ class OnAGpu(unittest.TestCase):
         self.assertEqual(x.given_back, 1)
         x.free()
         x = OnGpu(self.x)
-        with self.assertRaisesRegex(hone.UsageError, "out is for arrays in memory of the machine"):
-            self.model(x, out=np.empty_like(self.x))
         with self.assertRaisesRegex(hone.UsageError, "stream"):
             self.model(self.x, stream=1)
         with self.assertRaisesRegex(BufferError, "never as a copy"):
@@ -358,6 +356,52 @@ class OnAGpu(unittest.TestCase):
             hone.load("double.honec", device="cuda", cache=None)
             self.assertEqual(links() - before, 2)
         x.free()
+
+    def test_results_take_the_memory_of_those_that_are_gone(self):
+        x = OnGpu(self.x)
+        y = self.model(x)
+        first = counted().allocations
+        for _ in range(5):
+            y = self.model(x)
+        # One is read while the next is made.
+        self.assertLessEqual(counted().allocations - first, 1)
+        np.testing.assert_array_equal(taken(y), 2 * self.x)
+        kept = [self.model(x) for _ in range(4)]
+        for one in kept:
+            np.testing.assert_array_equal(taken(one), 2 * self.x)
+        # The pool keeps two results at most.
+        live = fake.fake_cuda_live()
+        del kept, one, y
+        self.assertEqual(live - fake.fake_cuda_live(), 3)
+        x.free()
+
+    def test_memory_that_another_stream_reads_does_not_come_back(self):
+        x = OnGpu(self.x)
+        y = self.model(x)
+        y = None
+        first = counted().allocations
+        y = self.model(x)
+        self.assertEqual(counted().allocations, first)
+        y.__dlpack__(stream=-1)
+        y = None
+        y = self.model(x)
+        self.assertEqual(counted().allocations, first + 1)
+        x.free()
+
+    def test_writes_to_arrays_of_the_caller(self):
+        x, out = OnGpu(self.x), OnGpu(np.zeros_like(self.x))
+        self.model(x, out=out)
+        first = counted().allocations
+        for _ in range(3):
+            self.assertIs(self.model(x, out=out), out)
+        self.assertEqual(counted().allocations, first)
+        np.testing.assert_array_equal(floats_at(out.address), 2 * self.x.ravel())
+        with self.assertRaisesRegex(hone.BadInput, "overlaps"):
+            self.model(x, out=x)
+        with self.assertRaisesRegex(hone.BadInput, "output 'y'.*cuda:0"):
+            self.model(x, out=np.empty_like(self.x))
+        x.free()
+        out.free()
 
     def test_gives_all_memory_back(self):
         del self.model
