@@ -94,6 +94,9 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
                                 {"prices", program.prices},
                                 {"plan", program.plan}});
   }
+  for (const HonecCubin& one : file.cubins())
+    json["cubins"].push_back(
+        {{"gpu", one.capability}, {"cuda", one.maker}, {"bytes", one.bytes.size()}});
   // Names are any bytes.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -118,6 +121,15 @@ std::string arena_text(const HonecFile::Program& program) {
   constexpr int64_t kMost = int64_t{1} << 48;
   if (program.arena_bytes >= kMost) return "for all sizes";
   return fmt::format("for all sizes, an arena of at most {}", format_bytes(program.arena_bytes));
+}
+
+// "sm_90, by CUDA 12.4", and the number of kernels.
+std::map<std::string, int64_t> cubins_of(const HonecFile& file) {
+  std::map<std::string, int64_t> counts;
+  for (const HonecCubin& one : file.cubins())
+    ++counts[fmt::format("sm_{}, by {}", one.capability,
+                         cuda_version_text(static_cast<int>(one.maker)))];
+  return counts;
 }
 
 Result<std::string> file_text(const HonecFile& file, bool is_verified) {
@@ -155,6 +167,8 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
     if (program.flushes_denormals) table.add_row({"denormals", "taken for 0"});
     if (!program.prices.empty()) table.add_row({"prices", escape(program.prices)});
   }
+  for (const auto& [gpus, count] : cubins_of(file))
+    table.add_row({"machine code", fmt::format("{} kernels for {}", count, gpus)});
   table.add_row({"code", format_bytes(file.code_bytes())});
   table.add_row({"weights", fmt::format("{}, {}", format_bytes(file.weight_bytes()),
                                         is_verified ? "as they were written"

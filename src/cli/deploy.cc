@@ -15,6 +15,7 @@
 #include "report/pass_times.h"
 #include "session/build_library.h"
 #include "session/deployed.h"
+#include "session/file_cubins.h"
 #include "session/sizes.h"
 #include "session/stages.h"
 
@@ -245,6 +246,39 @@ Result<std::optional<Lowered>> lowered_levels(const Source& source,
   return lowered;
 }
 
+// NVIDIA's assembler, if it is at hand; empty: it is not.
+std::string assembler_at_hand() {
+  if (const char* const named = std::getenv("HONE_PTXAS"); named != nullptr && *named != '\0')
+    return std::string_view(named) == "none" ? "" : named;
+  const char* const folders = std::getenv("PATH");
+  for (std::string_view folder : split(folders == nullptr ? "" : folders, ':')) {
+    const fs::path found = fs::path(folder) / "ptxas";
+    std::error_code failed;
+    if (!folder.empty() && fs::exists(found, failed)) return found;
+  }
+  return "";
+}
+
+// Machine code of what is for GPUs, by the driver or the assembler that is at hand. The file is as
+// good without, but for the time of its first load.
+Result<std::vector<PtxCubin>> cubins_of(std::span<const HonecProgram> programs,
+                                        std::span<const NativeOptions> levels, Console& console) {
+  if (std::ranges::none_of(programs, [](const HonecProgram& one) { return one.capability != 0; }))
+    return std::vector<PtxCubin>();
+  for (const NativeOptions& level : levels)
+    if (level.device != nullptr)
+      return cubins_by(*level.device, programs, cubin_store(level.cache.get()));
+  const std::string path = assembler_at_hand();
+  if (path.empty()) return std::vector<PtxCubin>();
+  const auto made = [&]() -> Result<std::vector<PtxCubin>> {
+    return cubins_by(HONE_TRY(ptx_assembler(path)), programs, fs::temp_directory_path());
+  };
+  Result<std::vector<PtxCubin>> cubins = made();
+  if (cubins.ok()) return cubins;
+  console.note("the file has no machine code of GPUs: {}", cubins.error().to_string());
+  return std::vector<PtxCubin>();
+}
+
 }  // namespace
 
 Status deploy(const Arguments& arguments, const std::string& path, Console& console) {
@@ -283,6 +317,7 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
       one.plan = with_levels(lowered->said, std::move(one.plan));
   std::vector<HonecProgram> programs;
   for (const DeployedGraph& one : made.graphs) programs.push_back(one.program());
+  if (!is_library) made.model.cubins = HONE_TRY(cubins_of(programs, levels, console));
   HONE_TRY(console.cancel().check());
   HONE_TRY(tracer.timed(
       "write",

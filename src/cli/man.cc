@@ -46,6 +46,10 @@ constexpr Variable kEnvironment[] = {
     {"HONE_PRICES",
      "the folder of fitted and learned prices; those that hone ships then do not count (default: "
      "hone/prices in XDG_DATA_HOME)"},
+    {"HONE_PTXAS",
+     "NVIDIA's assembler, for machine code of GPUs in compiled files; none: there is none "
+     "(default: "
+     "ptxas in PATH)"},
     {"HONE_PYTHON", "the Python that has the engines of bench --vs (default: python3)"},
     {"NO_COLOR", "if set, there are no colours by default"},
     {"TERM", "if it is dumb, there are no colours by default"},

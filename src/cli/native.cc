@@ -191,6 +191,10 @@ Status take_plans(NativeOptions& options, const std::string& file, std::string_v
 
 namespace {
 
+bool wants_no_cpu(const Arguments& arguments) {
+  return arguments.given("isa") && arguments.text("isa") == "none";
+}
+
 bool wants_all_levels(const Arguments& arguments) {
   return arguments.given("isa") && arguments.text("isa") == "all";
 }
@@ -299,6 +303,8 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
     return usage_error("--threads is about CPUs, and --target names a GPU");
   if (wants_all_levels(arguments))
     return usage_error("--isa all is for files that several machines run: -o FILE.honec");
+  if (wants_no_cpu(arguments))
+    return usage_error("--isa none is for files: -o FILE.honec, with GPUs that --target names");
   if (arguments.given("isa"))
     target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
   return options_for(std::move(target), arguments, console, cache, plans);
@@ -384,7 +390,10 @@ Result<std::vector<NativeOptions>> native_levels(const Arguments& arguments, Con
     levels.back().device = std::move(gpu.device);
   }
   const bool has_gpu = !levels.empty();
-  if (has_gpu && arguments.given("plan")) return levels;
+  if (!has_gpu && wants_no_cpu(arguments))
+    return usage_error("--isa none leaves code for CPUs out, and no GPU is named")
+        .with_hint("--target sm_90, or --device cuda");
+  if (has_gpu && (arguments.given("plan") || wants_no_cpu(arguments))) return levels;
   HONE_TRY(add_levels_of_cpu(HONE_TRY(has_gpu ? host_target() : given_target(arguments, console)),
                              arguments, console, levels));
   return levels;

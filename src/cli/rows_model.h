@@ -261,7 +261,7 @@ inline constexpr Option kDevicesOption = {
     .take = Take::text,
     .value = "N",
     .doc =
-        "divide the batch among N devices, parts of this machine; or a list of them: cpu,cpu "
+        "divide the batch among N devices, parts of this machine; or a list: cpu,cpu or cuda:0,cpu "
         "(docs/devices.md)"};
 inline constexpr Option kDeviceOption = {
     .name = "device",
@@ -489,8 +489,8 @@ inline constexpr Option kIsaOfFiles = {
     .value = "LEVEL",
     .doc =
         "use no instructions above this level; all: a compiled model gets code for the target, for "
-        "the target without extensions, and for each level below",
-    .words = "x86-64-v2|avx2|avx512|all"};
+        "the target without extensions, and for each level below; none: code for GPUs alone",
+    .words = "x86-64-v2|avx2|avx512|all|none"};
 inline constexpr Option kNativeOfFiles[] = {
     kLogOption,         kNoLogOption,         kTargetOption,     kIsaOfFiles,        kPricesOption,
     kCostOption,        kSureOption,          kNoMeasureOption,  kThreadsOption,     kPlanOption,

@@ -55,12 +55,14 @@ class HonecWriter {
   Result<HonecBytes> write(const HonecModel& model, std::span<const HonecProgram> programs,
                            std::string_view version) {
     HONE_CHECK(!programs.empty(), "no programs");
-    if (programs.size() + 4 > honec::kMaxSections)
+    constexpr uint32_t kOthers = 5;  // sections beside those of programs
+    if (programs.size() + kOthers > honec::kMaxSections)
       return unsupported("the model has {} programs, but a compiled file holds at most {}",
-                         programs.size(), honec::kMaxSections - 4);
+                         programs.size(), honec::kMaxSections - kOthers);
     std::vector<std::string> texts;
     for (const HonecProgram& program : programs) texts.push_back(HONE_TRY(text_of(program)));
-    // Before the metadata, which lists all weights.
+    // Before the metadata, which lists all objects and weights.
+    const std::string cubins = text_of(model.cubins);
     const std::string mesh = model.mesh ? text_of(*model.mesh, model.constants) : "";
     Values metadata;
     metadata.text(model.name);
@@ -77,6 +79,7 @@ class HonecWriter {
       sections_.push_back({Kind::division, {keep(text_of(*model.division) + mesh)}});
     for (size_t i = 0; i < programs.size(); ++i)
       sections_.push_back({kind_of(programs[i]), {keep(std::move(texts[i]))}});
+    if (!model.cubins.empty()) sections_.push_back({Kind::cubins, {keep(cubins)}});
     sections_.push_back({Kind::code, padded(objects_)});
     sections_.push_back({Kind::weights, padded(weights_)});
     HONE_TRY(lay_out(model.mesh.has_value()));
@@ -133,6 +136,7 @@ class HonecWriter {
       return std::ranges::find(sections_, kind, &Part::kind) != sections_.end();
     };
     honec::Header header = {.version = has_mesh                       ? honec::kMeshVersion
+                                       : has(Kind::cubins)            ? honec::kCubinVersion
                                        : has(Kind::exact_gpu_program) ? honec::kExactGpuVersion
                                        : has(Kind::gpu_program)       ? honec::kGpuVersion
                                                                       : honec::kVersion,
@@ -151,6 +155,18 @@ class HonecWriter {
     std::string whole;
     for (std::string_view piece : pieces) whole += piece;
     return hash_string(whole);
+  }
+
+  std::string text_of(std::span<const PtxCubin> cubins) {
+    Values out;
+    out.count(cubins.size());
+    for (const PtxCubin& one : cubins) {
+      out.count(object(one.ptx));
+      out.number(one.capability);
+      out.number(one.maker);
+      out.text(one.bytes);
+    }
+    return out.take();
   }
 
   static std::string text_of(const BatchDivision& division) {

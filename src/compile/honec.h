@@ -35,6 +35,14 @@ struct HonecProgram {
   const Image& pattern() const { return open != nullptr ? open->image : *image; }
 };
 
+// Machine code of a text of PTX, for GPUs of this capability; `maker` is that of a HonecCubin.
+struct PtxCubin {
+  std::string ptx;
+  int64_t capability = 0;
+  int64_t maker = 0;
+  std::string bytes;
+};
+
 // The facts that all programs share.
 struct HonecModel {
   std::string name;
@@ -48,6 +56,7 @@ struct HonecModel {
   // inputs, and outlive the bytes.
   std::optional<MeshDivision> mesh = {};
   std::vector<Tensor> constants = {};
+  std::vector<PtxCubin> cubins = {};  // of PTX of the programs
 };
 // The programs are of one graph. Names are those of the first.
 HonecModel honec_model(std::span<const HonecProgram> programs);

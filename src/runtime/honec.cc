@@ -40,7 +40,7 @@ Kind kind_of(uint32_t i, uint32_t sections, std::optional<Kind> second) {
 
 // Kinds that not all versions have.
 bool has_kind(uint32_t version, Kind for_gpu) {
-  return version == honec::kExactGpuVersion || version == honec::kMeshVersion ||
+  return version >= honec::kExactGpuVersion || version == honec::kMeshVersion ||
          (version == honec::kGpuVersion && for_gpu == Kind::gpu_program);
 }
 
@@ -154,7 +154,7 @@ Status HonecFile::read_sections() {
     return unsupported(
                "it is a compiled model of version {}, but this hone reads versions {}, and {} to "
                "{}",
-               header.version, honec::kVersion, honec::kMeshVersion, honec::kExactGpuVersion)
+               header.version, honec::kVersion, honec::kMeshVersion, honec::kCubinVersion)
         .with_hint("compile the model again with this hone");
   version_ = header.version;
   if (header.file_bytes != bytes_.size())
@@ -185,6 +185,9 @@ Status HonecFile::read_sections() {
       if (kind == Kind::program && section_at(i).kind == static_cast<uint32_t>(for_gpu) &&
           has_kind(header.version, for_gpu))
         kind = for_gpu;
+    if (kind == Kind::program && header.version == honec::kCubinVersion &&
+        i + 3 == header.sections && section_at(i).kind == static_cast<uint32_t>(Kind::cubins))
+      kind = Kind::cubins;
     Status good = read_section(section_at(i), kind, end);
     if (!good.ok()) return std::move(good).error().within(fmt::format("section {}", i));
   }
@@ -218,6 +221,7 @@ Status HonecFile::read_section(const Section& section, Kind kind, int64_t& end) 
     case Kind::program: return read_head(content, honec::ProgramFor::cpu);
     case Kind::gpu_program: return read_head(content, honec::ProgramFor::gpu);
     case Kind::exact_gpu_program: return read_head(content, honec::ProgramFor::exact_gpu);
+    case Kind::cubins: return read_cubins(content);
     case Kind::code: code_ = content; return {};
     case Kind::weights: weights_ = content; return {};
   }
@@ -286,6 +290,21 @@ Status HonecFile::read_division(std::span<const std::byte> bytes) {
   if (version_ == honec::kMeshVersion) HONE_TRY(read_mesh(in));
   HONE_TRY(in.end());
   return check(division, divided_inputs(), divided_outputs());
+}
+
+Status HonecFile::read_cubins(std::span<const std::byte> bytes) {
+  Cursor in(bytes, "cubins");
+  const int64_t count = HONE_TRY(in.count("cubins", 4 * Cursor::kNumber));
+  for (int64_t i = 0; i < count; ++i) {
+    HonecCubin& cubin = cubins_.emplace_back();
+    cubin.object = HONE_TRY(in.index("an object"));
+    if (cubin.object >= objects_.size())
+      return in.at(fmt::format("object {} of {}", cubin.object, objects_.size()));
+    cubin.capability = HONE_TRY(in.number("a capability", 0, INT32_MAX));
+    cubin.maker = HONE_TRY(in.number("a version of CUDA", 0, INT32_MAX));
+    cubin.bytes = HONE_TRY(in.view("machine code"));
+  }
+  return in.end();
 }
 
 // The axes, the constants, and the parts that divide each dim of each input and output.
@@ -486,6 +505,12 @@ Result<GpuImage> HonecFile::gpu_image(size_t program) const {
   return GpuImage{std::move(content.open.image), std::move(content.gpu)};
 }
 
+std::string_view HonecFile::object(uint32_t number) const {
+  HONE_CHECK(number < objects_.size(), "object {} of {}", number, objects_.size());
+  return {reinterpret_cast<const char*>(code_.data()) + objects_[number].offset,
+          static_cast<size_t>(objects_[number].bytes)};
+}
+
 Result<honec::ProgramContent> HonecFile::content(size_t program) const {
   HONE_CHECK(program < programs_.size(), "program {} of {}", program, programs_.size());
   honec::ProgramContent content;
@@ -494,11 +519,9 @@ Result<honec::ProgramContent> HonecFile::content(size_t program) const {
   open.image.inputs = programs_[program].inputs;
   open.image.outputs = programs_[program].outputs;
   std::vector<std::shared_ptr<const std::string>> objects(objects_.size());
-  const auto object = [&](size_t i) {
+  const auto shared = [&](size_t i) {
     if (objects[i] == nullptr)
-      objects[i] = std::make_shared<const std::string>(
-          reinterpret_cast<const char*>(code_.data()) + objects_[i].offset,
-          static_cast<size_t>(objects_[i].bytes));
+      objects[i] = std::make_shared<const std::string>(object(static_cast<uint32_t>(i)));
     return objects[i];
   };
   const auto weight = [&](uint32_t i, Type type) { return this->weight(i, type); };
@@ -506,7 +529,7 @@ Result<honec::ProgramContent> HonecFile::content(size_t program) const {
   const auto device = programs_[program].capability == 0 ? honec::ProgramFor::cpu
                       : programs_[program].is_exact      ? honec::ProgramFor::exact_gpu
                                                          : honec::ProgramFor::gpu;
-  Status good = honec::read_program(in, {static_cast<int64_t>(objects_.size()), object, weight},
+  Status good = honec::read_program(in, {static_cast<int64_t>(objects_.size()), shared, weight},
                                     device, content);
   if (!good.ok()) return placed(std::move(good).error());
   return content;
@@ -565,6 +588,26 @@ Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
   return std::move(loaded).error().within(file.path());
 }
 
+namespace {
+
+// The file's machine code for the device before that of the store.
+CubinStore store_of(const HonecFile& file, const CudaDevice& device, CubinStore otherwise) {
+  std::map<std::string, std::string_view, std::less<>> own;
+  for (const HonecCubin& one : file.cubins())
+    if (one.capability == device.capability() && one.maker <= device.driver().version())
+      own.emplace(cubin_key(device, file.object(one.object)), one.bytes);
+  if (own.empty()) return otherwise;
+  return {.find = [own = std::move(own), find = std::move(otherwise.find)](
+                      std::string_view key) -> std::optional<std::string> {
+            if (const auto found = own.find(key); found != own.end())
+              return std::string(found->second);
+            return find ? find(key) : std::nullopt;
+          },
+          .put = std::move(otherwise.put)};
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const CudaExecutable>> load_honec_on_gpu(const HonecFile& file,
                                                                 const HonecOptions& options) {
   const Instructions machine = options.machine ? *options.machine : HONE_TRY(host_instructions());
@@ -572,8 +615,9 @@ Result<std::shared_ptr<const CudaExecutable>> load_honec_on_gpu(const HonecFile&
       HONE_TRY(file.choose_for_gpu(options.device->capability(), machine, options.sizes));
   GpuImage image = HONE_TRY(file.gpu_image(program));
   image.image.threads = threads_of(image.image.threads, options);
-  Result<std::shared_ptr<const CudaExecutable>> loaded =
-      CudaExecutable::load(image, options.device, {.cubins = options.cubins, .team = options.team});
+  Result<std::shared_ptr<const CudaExecutable>> loaded = CudaExecutable::load(
+      image, options.device,
+      {.cubins = store_of(file, *options.device, options.cubins), .team = options.team});
   if (loaded.ok() || file.path().empty()) return loaded;
   return std::move(loaded).error().within(file.path());
 }

@@ -36,6 +36,14 @@ bool is_honec_path(const std::filesystem::path& path);  // ends in .honec
 // True if bytes begin as those of a compiled model do.
 bool begins_like_honec(std::string_view bytes);
 
+// Machine code that a compiler made of a text of PTX.
+struct HonecCubin {
+  uint32_t object = 0;     // the text, by its number in the file
+  int64_t capability = 0;  // of the GPUs that it is for
+  int64_t maker = 0;       // the version of CUDA of its compiler: older drivers do not take it
+  std::string_view bytes = {};
+};
+
 // The file, mapped. Opening it checks the format, and by checksums all but the weights, which are
 // read when a run needs them. Safe for any bytes; to run its code needs trust in who made it.
 class HonecFile {
@@ -98,6 +106,8 @@ class HonecFile {
   bool is_single() const {
     return !segments_ && !division_ && sizes_.size() == 1 && !programs_[0].is_open;
   }
+  // Machine code of PTX in the file.
+  std::span<const HonecCubin> cubins() const { return cubins_; }
   int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
   int64_t code_bytes() const { return static_cast<int64_t>(code_.size()); }
   int64_t weight_bytes() const { return static_cast<int64_t>(weights_.size()); }
@@ -113,6 +123,7 @@ class HonecFile {
   // the symbols of a program for all sizes. Kernels for a GPU have no objects.
   Result<Image> image(size_t program, const Bindings& sizes = {}) const;
   Result<GpuImage> gpu_image(size_t program) const;  // of a program for a GPU
+  std::string_view object(uint32_t number) const;    // machine code, or a text of PTX
   // The open image of a program for all sizes; the image of others is whole.
   Result<OpenImage> open_image(size_t program) const;
   // Reads all weights: an error names one that is damaged.
@@ -136,6 +147,7 @@ class HonecFile {
   Status read_metadata(std::span<const std::byte> bytes);
   Status read_segments(std::span<const std::byte> bytes);
   Status read_division(std::span<const std::byte> bytes);
+  Status read_cubins(std::span<const std::byte> bytes);
   Status read_mesh(honec::Cursor& in);
   static Status read_parts(honec::Cursor& in, MeshPort& port);
   Result<Tensor> weight(uint32_t number, Type type) const;
@@ -166,6 +178,7 @@ class HonecFile {
   std::span<const std::byte> weights_;
   std::vector<Piece> objects_;
   std::vector<Piece> tensors_;
+  std::vector<HonecCubin> cubins_;
 };
 
 struct HonecOptions {

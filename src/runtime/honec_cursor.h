@@ -47,6 +47,13 @@ class Cursor {
     next_ += static_cast<int64_t>(size);
     return text;
   }
+  // The same bytes where they lie.
+  Result<std::string_view> view(std::string_view what) {
+    const auto size = static_cast<size_t>(HONE_TRY(count(what, 1)));
+    const std::string_view found(reinterpret_cast<const char*>(bytes_.data()) + next_, size);
+    next_ += static_cast<int64_t>(size);
+    return found;
+  }
   bool is_at_end() const { return left() == 0; }
   Status end() const {
     if (left() == 0) return {};

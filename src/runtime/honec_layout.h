@@ -16,18 +16,21 @@ namespace hone::honec {
 inline constexpr char kMagic[8] = {0x7f, 'h', 'o', 'n', 'e', 'c', '\r', '\n'};
 // The version of the format, and of the calls of its code (kernel_abi.h). A file with code for GPUs
 // has a version of its own, and one with a mesh, too: an older hone refuses both by their numbers.
-// Version 6 was code for GPUs that does not say how its buffers lie. With code that GPUs of one
-// capability alone run, a file has a version above that of other code for GPUs.
+// Version 6 was code for GPUs that does not say how its buffers lie. Code for GPUs of one
+// capability alone gives a file a higher version than other code for GPUs has. With machine code
+// for GPUs beside PTX it is higher again.
 inline constexpr uint32_t kVersion = 5;
 inline constexpr uint32_t kMeshVersion = 7;
 inline constexpr uint32_t kGpuVersion = 8;
 inline constexpr uint32_t kExactGpuVersion = 9;
+inline constexpr uint32_t kCubinVersion = 10;
 constexpr bool has_version(uint32_t version) {
-  return version == kVersion || (version >= kMeshVersion && version <= kExactGpuVersion);
+  return version == kVersion || (version >= kMeshVersion && version <= kCubinVersion);
 }
 
-// In the order metadata, segments or division, program, code, weights. `segments` are there if the
-// model has several, `division` if several devices divide its batch. There is one `program` for
+// In the order metadata, segments or division, program, cubins, code, weights. `segments` are there
+// if the model has several, `division` if several devices divide its batch, `cubins` if some PTX
+// has machine code, too. There is one `program` for
 // each unit, choice of sizes and level of instructions, the best level first; of all others just
 // one. A `gpu_program` is one for a GPU and later ones, an `exact_gpu_program` for GPUs of its
 // capability alone.
@@ -39,7 +42,8 @@ enum class Kind : uint32_t {
   segments,
   division,
   gpu_program,
-  exact_gpu_program
+  exact_gpu_program,
+  cubins
 };
 
 struct Header {

@@ -78,8 +78,8 @@ fails 3 "checksum" bench changed.honec
 says "" run weight.honec
 fails 3 "is damaged (weight.honec)" run weight.honec --verify
 fails 3 "is damaged (weight.honec)" inspect weight.honec --verify
-{ head -c 8 mlp.honec; printf '\x0a'; tail -c +10 mlp.honec; } >later.honec
-fails 4 "version 10" run later.honec
+{ head -c 8 mlp.honec; printf '\x0b'; tail -c +10 mlp.honec; } >later.honec
+fails 4 "version 11" run later.honec
 [[ $(find . -name '*.tmp-*') == "" ]]
 
 # Code for several levels of instructions: the best is taken, or what --isa says.

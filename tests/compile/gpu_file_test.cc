@@ -518,7 +518,7 @@ TEST(GpuFile, DamageIsFound) {
     Table table = good;  // whose code did not say how its buffers lie
     table.header.version = 6;
     EXPECT_THAT(parse(table.sealed()),
-                refuses(ErrorCode::unsupported, "version 6...9...compile the model again"));
+                refuses(ErrorCode::unsupported, "version 6...10...compile the model again"));
   }
   {
     Table table = good;  // whose kernels say nothing of maps
@@ -532,6 +532,38 @@ TEST(GpuFile, DamageIsFound) {
     std::memcpy(table.bytes.data() + table.sections[1].offset, &capability, sizeof capability);
     EXPECT_THAT(parse(table.sealed()), refuses(ErrorCode::bad_input, "capability of a GPU"));
   }
+}
+
+TEST(GpuFile, CubinsComeBackAndTheirDamageIsFound) {
+  Code code(mlp(), "sm_80");
+  const std::vector<HonecProgram> programs = {code.program()};
+  HonecModel model = honec_model(programs);
+  const std::string& ptx = programs[0].gpu[0].ptx;
+  model.cubins = {{ptx, 86, 12040, "machine code"}};
+  const Table good(honec_bytes(model, programs, "test").value().joined());
+  const Result<HonecFile> file = parse(good.bytes);
+  ASSERT_TRUE(file.ok()) << file.error().to_string();
+  ASSERT_EQ(file->cubins().size(), 1U);
+  const HonecCubin& cubin = file->cubins()[0];
+  EXPECT_EQ(cubin.bytes, "machine code");
+  EXPECT_EQ(cubin.capability, 86);
+  EXPECT_EQ(cubin.maker, 12040);
+  EXPECT_EQ(file->object(cubin.object), ptx);
+  EXPECT_EQ(file->version(), honec::kCubinVersion);
+
+  ASSERT_EQ(good.sections[2].kind, static_cast<uint32_t>(honec::Kind::cubins));
+  const auto with = [&](size_t number, int64_t value) {
+    Table table = good;
+    std::memcpy(table.bytes.data() + good.sections[2].offset + 8 * number, &value, sizeof value);
+    return parse(table.sealed());
+  };
+  EXPECT_THAT(with(0, 2), refuses(ErrorCode::bad_input, "cubins"));
+  EXPECT_THAT(with(1, 1000), refuses(ErrorCode::bad_input, "cubins...object 1000"));
+  EXPECT_THAT(with(2, -1), refuses(ErrorCode::bad_input, "a capability is -1"));
+  EXPECT_THAT(with(4, 1 << 30), refuses(ErrorCode::bad_input, "machine code"));
+  Table table = good;  // which has no such section
+  table.header.version = honec::kExactGpuVersion;
+  EXPECT_THAT(parse(table.sealed()), refuses(ErrorCode::bad_input, "section 2"));
 }
 
 TEST(GpuFile, HostileProgramsAreRefusedOrCheckedWhenLoaded) {
