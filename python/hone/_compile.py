@@ -157,7 +157,7 @@ def compile(
     shapes   the same by input: {"x": (4, 3, 224, 224)}
     threads  that work on a kernel; by default all cores, or each device's share of them
     devices  that divide the batch: a number of parts of this machine, or ["cpu", "cpu"];
-             or one GPU: "cuda" or "cuda:1" (docs/gpu.md)
+             or one GPU: "cuda" or "cuda:1"; or both: ["cuda:0", "cpu"] (docs/gpu.md)
     batch    the inputs that have the batch, along dim 0, or "x:1": along dim 1; by default the
              first one that has a dim, and those with the same dim 0
     mesh     devices as a grid that divides values, and not the batch alone: hone.mesh(x=2, y=2).

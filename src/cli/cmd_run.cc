@@ -101,7 +101,7 @@ Status run_compiled(const Arguments& arguments, Console& console) {
   console.note("compiled before, loaded and run in {}", format_seconds(elapsed.count()));
   if (const MeshDivision* mesh = model.file.mesh())
     console.note("mesh {}: {}", mesh->mesh_text(),
-                 meeting_text(static_cast<size_t>(mesh->devices()), model.runnable->threads(),
+                 meeting_text(mesh->devices(), model.runnable->threads(),
                               int64_t{std::thread::hardware_concurrency()}));
   else if (const BatchDivision* division = model.file.division())
     console.note("{}", division_text(*division, model.runnable->threads(),

@@ -55,13 +55,16 @@ Result<std::vector<std::string>> given_devices(const Arguments& arguments) {
     return usage_error("--device is short for --devices with one device; only one can be given");
   if (HONE_TRY(given_gpu(arguments))) return std::vector<std::string>();
   if (is_one) return parse_device(arguments.text("device"), "--device");
-  if (are_several) return parse_devices(arguments.text("devices"), "--devices");
-  return std::vector<std::string>();
+  if (!are_several) return std::vector<std::string>();
+  std::vector<std::string> names = HONE_TRY(parse_devices(arguments.text("devices"), "--devices"));
+  HONE_TRY(check_gpus_among(names, arguments));
+  return names;
 }
 
 Status check_devices(const Arguments& arguments) {
   HONE_TRY(check_mesh_search(arguments));
   if (HONE_TRY(given_gpu(arguments))) return {};
+  HONE_TRY(given_devices(arguments));
   const std::string_view division = division_of(arguments);
   if (division.empty()) {
     if (arguments.given("batch")) return usage_error("--batch needs --devices");
@@ -104,6 +107,16 @@ Result<std::vector<std::string>> devices_of_mesh(ShardRequest& request,
   return devices;
 }
 
+// Devices of which the user has but said how many are those of his system.
+Status name_by_system(std::vector<std::string>& names, const Arguments& arguments) {
+  if (!arguments.given("system") || names.empty()) return {};
+  const bool are_listed = arguments.given("devices") && !parse_int(arguments.text("devices")).ok();
+  const System system = HONE_TRY(load_system(arguments.text("system"), ""));
+  if (are_listed || system.device_count() != std::ssize(names)) return {};
+  names = names_of(system);
+  return check_gpus_among(names, arguments);
+}
+
 // The names of the devices, and the threads of each.
 Result<DeviceOptions> named_devices(const Arguments& arguments, const Processes& processes) {
   DeviceOptions options = {.names = {}, .batch = arguments.list("batch")};
@@ -111,6 +124,7 @@ Result<DeviceOptions> named_devices(const Arguments& arguments, const Processes&
   if (processes.crew == nullptr) {
     options.names = HONE_TRY(given_devices(arguments));
     if (options.shards) options.names = HONE_TRY(devices_of_mesh(*options.shards, options.names));
+    HONE_TRY(name_by_system(options.names, arguments));
     return options;
   }
   const std::span<const std::string> names = processes.crew->names();
@@ -139,6 +153,7 @@ Result<std::optional<DeviceOptions>> device_options(const Arguments& arguments,
   else
     options.system = std::make_shared<const System>(
         HONE_TRY(own_system(std::ssize(options.names), console)));
+  HONE_TRY(take_gpus(options, cuda_library()));
   return std::optional(std::move(options));
 }
 
@@ -158,6 +173,13 @@ Result<std::shared_ptr<const ManyDevices>> loaded_on(const Processes& processes,
                                                      const DividedCode& code, int64_t memory,
                                                      const NativeOptions& options,
                                                      const DeviceOptions& devices) {
+  if (!devices.gpus.empty())
+    return ManyDevices::load(code.division, code.inputs, code.outputs, code.images,
+                             load_options(code, devices.gpus,
+                                          {.names = devices.names,
+                                           .threads = threads_per_device(options, devices),
+                                           .memory_limit = memory,
+                                           .cubins = cubin_store(options.cache.get())}));
   std::shared_ptr<Crew> crew = processes.crew;
   if (crew == nullptr) {
     CrewOptions own = {.version = HONE_VERSION, .threads = options.threads};
@@ -217,8 +239,7 @@ Result<DividedModel> divided_model(const Model& model, const RunInputs& inputs,
         HONE_TRY(collective_code(model, inputs.bindings, options, devices, memory, console.face()));
     divided.devices = HONE_TRY(loaded_on(processes, code, memory, options, devices));
     divided.runnable = divided.devices;
-    console.note("{}", meeting_text(devices.names.size(), divided.devices->threads(),
-                                    cores_of(processes, options.target)));
+    console.note("{}", meeting_text(*divided.devices, cores_of(processes, options.target)));
     return divided;
   }
   divided.model =

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "cli/compiled.h"
 #include "cli/console.h"
 #include "cli/prices.h"
 #include "session/gpu_prices.h"
@@ -58,6 +59,25 @@ Result<std::optional<int>> given_gpu(const Arguments& arguments) {
     return number;
   }
   return std::optional<int>();
+}
+
+Status check_gpus_among(std::span<const std::string> devices, const Arguments& arguments) {
+  const auto gpu = std::ranges::find_if(
+      devices, [](const std::string& name) { return name.starts_with("cuda"); });
+  if (gpu == devices.end()) return {};
+  constexpr std::string_view kCommands[] = {"run", "check", "bench"};
+  if (std::ranges::find(kCommands, arguments.command().name) == std::end(kCommands))
+    return usage_error("--devices: 'hone {}' takes one GPU, or CPUs, and '{}' is among {} devices",
+                       arguments.command().name, *gpu, devices.size())
+        .with_hint("'hone run', 'hone check' and 'hone bench' divide a model among CPUs and GPUs");
+  for (std::string_view other : {"hosts", "transport"})
+    if (arguments.given(other))
+      return usage_error("--{} is of processes, and '{}' of this one", other, *gpu)
+          .with_hint("without it all devices are of this process");
+  if (names_compiled(arguments))
+    return unsupported("a compiled file runs on one GPU, or on CPUs")
+        .with_hint("name the model that it was made of");
+  return {};
 }
 
 std::string cuda_library() {

@@ -17,6 +17,9 @@ class Console;
 // GPU. Errors: several devices of which one is a GPU, a command that does not run on one, and
 // options that are of CPUs.
 Result<std::optional<int>> given_gpu(const Arguments& arguments);
+// An error if a GPU is among several devices, and the command, or an option, is for CPUs or for one
+// device.
+Status check_gpus_among(std::span<const std::string> devices, const Arguments& arguments);
 
 // The library of this machine's driver, or the one that HONE_CUDA_LIBRARY names.
 std::string cuda_library();

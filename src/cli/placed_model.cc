@@ -1,6 +1,7 @@
 #include "cli/placed_model.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -175,6 +176,42 @@ Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Graph& graph
   return model;
 }
 
+namespace {
+
+// The devices of a plan on this machine: their options and code.
+struct PlacedCodes {
+  LoadDivided load = {};
+  std::vector<Image> images = {};
+  bool has_gpus = false;
+};
+
+Result<PlacedCodes> codes_of(const PlacedModel& model, NativeOptions& native,
+                             const Arguments& arguments, Console& console) {
+  PlacedCodes made = {
+      .load = {.names = names_of(model.system), .cubins = cubin_store(native.cache.get())}};
+  std::vector<std::string> said = HONE_TRY(given_devices(arguments));
+  if (!arguments.text("devices").empty() && !parse_int(arguments.text("devices")).ok())
+    made.load.names = std::move(said);
+  for (size_t d = 0; d < made.load.names.size(); ++d) {
+    native.target = model.system.targets[model.system.device(static_cast<int64_t>(d)).target];
+    std::shared_ptr<const GpuPart> gpu;
+    if (native.target.gpu) {
+      gpu = HONE_TRY(gpu_part(made.load.names[d], cuda_library(), &native.target));
+    }
+    made.has_gpus |= gpu != nullptr;
+    DevicePrograms one;
+    one.programs.push_back(model.programs.programs.programs[model.programs.programs.of_device[d]]);
+    native.device = gpu == nullptr ? nullptr : gpu->device;
+    std::vector<ProgramCode> code = HONE_TRY(codes_of(one, native, console.face()));
+    made.images.push_back(std::move(code[0].image));
+    made.load.gpu_kernels.push_back(std::move(code[0].gpu));
+    made.load.gpus.push_back(native.device);
+  }
+  return made;
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const PlacedCode>> PlacedModel::code(const Processes& processes,
                                                             int64_t memory_limit,
                                                             const Arguments& arguments,
@@ -187,17 +224,21 @@ Result<std::shared_ptr<const PlacedCode>> PlacedModel::code(const Processes& pro
     if (opened.ok()) native.cache = *std::move(opened);
   }
   const auto devices = static_cast<size_t>(system.device_count());
-  std::vector<Image> images;
-  for (size_t d = 0; d < devices; ++d) {
-    native.target = system.targets[system.device(static_cast<int64_t>(d)).target];
-    DevicePrograms one;
-    one.programs.push_back(programs.programs.programs[programs.programs.of_device[d]]);
-    std::vector<Image> image = HONE_TRY(images_of(one, native, console.face()));
-    images.push_back(std::move(image[0]));
-  }
-  std::vector<uint32_t> of_device(devices);
-  for (size_t d = 0; d < devices; ++d) of_device[d] = static_cast<uint32_t>(d);
+  PlacedCodes codes = HONE_TRY(codes_of(*this, native, arguments, console));
+  const auto with = [&](std::shared_ptr<const EachDevice> each) {
+    return std::make_shared<const PlacedCode>(graph, programs, pipeline, std::move(each));
+  };
   std::shared_ptr<Crew> crew = processes.crew;
+  if (codes.has_gpus && crew != nullptr)
+    return usage_error("the plan has GPUs, which other processes do not run")
+        .with_hint("without --hosts and --transport all devices are of this process");
+  if (codes.has_gpus) {
+    codes.load.memory_limit = memory_limit;
+    std::vector<DeviceShare> shares;
+    for (size_t d = 0; d < devices; ++d)
+      shares.push_back(HONE_TRY(load_here(d, devices, codes.images, d, codes.load)));
+    return with(std::make_shared<const EachDevice>(std::move(shares), EachDevice::Meeting::here));
+  }
   if (crew != nullptr && crew->devices() != static_cast<int32_t>(devices))
     return usage_error("the plan is for {} devices, and the processes have {}", devices,
                        crew->devices());
@@ -206,8 +247,9 @@ Result<std::shared_ptr<const PlacedCode>> PlacedModel::code(const Processes& pro
     crew = HONE_TRY(
         Crew::lead(HONE_TRY(make_thread_transport(static_cast<int32_t>(devices))), "process", own));
   }
-  return std::make_shared<const PlacedCode>(graph, programs, pipeline,
-                                            HONE_TRY(crew->load_each(images, of_device)));
+  std::vector<uint32_t> of_device(devices);
+  std::iota(of_device.begin(), of_device.end(), 0U);
+  return with(HONE_TRY(crew->load_each(codes.images, of_device)));
 }
 
 }  // namespace hone::cli

@@ -20,14 +20,17 @@ Result<DividedCode> BatchModel::code_for(std::span<const Type> types) const {
   CompileOptions options = options_;
   options.plan.threads = batch_.threads;
   return divided_code(whole, batch, std::ssize(batch_.devices), target_, options,
-                      batch_.system.get());
+                      batch_.system.get(), batch_.gpus);
 }
 
 Result<std::shared_ptr<const ManyDevices>> BatchModel::make(std::span<const Type> types) const {
   const DividedCode code = HONE_TRY(code_for(types));
-  return ManyDevices::load(
-      code.division, code.inputs, code.outputs, code.images,
-      {.names = batch_.devices, .threads = batch_.threads, .memory_limit = options_.memory_limit});
+  return ManyDevices::load(code.division, code.inputs, code.outputs, code.images,
+                           load_options(code, batch_.gpus,
+                                        {.names = batch_.devices,
+                                         .threads = batch_.threads,
+                                         .memory_limit = options_.memory_limit,
+                                         .cubins = cubin_store(options_.cache)}));
 }
 
 Result<std::shared_ptr<const ManyDevices>> BatchModel::devices_for(

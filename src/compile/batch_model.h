@@ -17,6 +17,7 @@ struct BatchOptions {
   std::vector<std::string> inputs;   // with the batch (batch_inputs.h); empty: as it finds
   int64_t threads = 1;               // of each device
   std::shared_ptr<const System> system = nullptr;  // divided_code()
+  GpuParts gpus = {};                              // divided_code()
 };
 
 // A graph whose batch is divided among devices of this machine (divided_code.h). Code is made for

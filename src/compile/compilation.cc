@@ -36,12 +36,6 @@ CompileOptions with_cost(CompileOptions options, const Target& target) {
   return options;
 }
 
-Result<Image> image_of(const Program& program, std::span<const GpuKernel> on_gpu,
-                       const Bindings& sizes, std::span<const KernelCode> code) {
-  return on_gpu.empty() ? instantiate(program, sizes, code)
-                        : instantiate(as_on_gpu(program, on_gpu), sizes, code);
-}
-
 }  // namespace
 
 Compilation::Compilation(Graph graph, Target target, CompileOptions options)

@@ -10,9 +10,6 @@
 
 namespace hone {
 
-namespace {
-
-// Whatever exchanges data, in the order of the graph.
 void keep_order(const Graph& graph, Plan& plan) {
   std::vector<std::string> order;
   for (NodeId n : graph.nodes())
@@ -25,6 +22,27 @@ void keep_order(const Graph& graph, Plan& plan) {
   }
 }
 
+CompileOptions options_of(const CompileOptions& options, const GpuPart* gpu) {
+  CompileOptions made = options;
+  if (gpu == nullptr) return made;
+  made.device = gpu->device;
+  made.prepare.is_for_gpu = true;
+  made.plan.threads = Plan().threads;
+  made.cost = gpu->cost;
+  made.known = nullptr;  // kernels of the CPU
+  made.revise = {};
+  return made;
+}
+
+LoadDivided load_options(const DividedCode& code, const GpuParts& gpus, LoadDivided options) {
+  for (const std::shared_ptr<const GpuPart>& one : gpus)
+    options.gpus.push_back(one == nullptr ? nullptr : one->device);
+  options.gpu_kernels = code.gpu_kernels;
+  return options;
+}
+
+namespace {
+
 Status add_code(BatchPart part, const Target& target, CompileOptions options, const System* system,
                 DividedCode& made) {
   Graph graph = std::move(part.graph);
@@ -36,6 +54,8 @@ Status add_code(BatchPart part, const Target& target, CompileOptions options, co
   }
   Compilation compilation(std::move(graph), target, std::move(options));
   made.images.push_back(*HONE_TRY(compilation.image()));
+  const std::span<const GpuKernel> kernels = compilation.gpu_kernels();
+  made.gpu_kernels.emplace_back(kernels.begin(), kernels.end());
   made.plans.push_back(print(*HONE_TRY(compilation.plan())));
   made.prices = compilation.cost().name();
   return {};
@@ -56,25 +76,38 @@ std::vector<image::Port> ports_of(const Graph& graph, std::span<const ValueId> v
 
 Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, int64_t devices,
                                  const Target& target, const CompileOptions& options,
-                                 const System* system) {
+                                 const System* system, const GpuParts& gpus) {
   DividedCode made = {.division = {.rows = batch.rows},
                       .inputs = ports_of(whole, whole.inputs(), "input"),
                       .outputs = ports_of(whole, whole.outputs(), "output")};
   made.division.inputs.assign(made.inputs.size(), kWhole);
   made.division.outputs.assign(made.outputs.size(), kWhole);
   const std::vector<BatchShare> shares = batch_shares(batch.rows, devices);
-  if (system != nullptr && system->device_count() != std::ssize(shares)) system = nullptr;
+  if (system != nullptr && (system->device_count() != std::ssize(shares) || !gpus.empty()))
+    system = nullptr;
   const auto add = [&](const BatchShare& share, uint32_t code) {
     made.division.shares.push_back({share.first, share.count, code});
   };
+  const auto gpu_of = [&](size_t device) {
+    return device < gpus.size() ? gpus[device].get() : nullptr;
+  };
+  const auto add_part = [&](BatchPart part, const GpuPart* gpu) {
+    return add_code(std::move(part), gpu == nullptr ? target : gpu->target,
+                    options_of(options, gpu), system, made);
+  };
   if (shares.size() == 1) {
-    HONE_TRY(add_code({.graph = whole}, target, options, nullptr, made));
+    system = nullptr;
+    HONE_TRY(add_part({.graph = whole}, gpu_of(0)));
     add(shares[0], 0);
     return made;
   }
-  std::map<int64_t, uint32_t> known;  // by rows, where the place does not matter
-  for (const BatchShare& share : shares) {
-    if (const auto found = known.find(share.count); found != known.end()) {
+  // Where the place does not matter: by rows and the name of the GPU.
+  std::map<std::pair<int64_t, std::string>, uint32_t> known;
+  for (size_t device = 0; device < shares.size(); ++device) {
+    const BatchShare& share = shares[device];
+    const GpuPart* const gpu = gpu_of(device);
+    const std::pair key(share.count, gpu == nullptr ? std::string() : gpu->target.name);
+    if (const auto found = known.find(key); found != known.end()) {
       add(share, found->second);
       continue;
     }
@@ -82,8 +115,8 @@ Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, i
     made.division.inputs = part.inputs;
     made.division.outputs = part.outputs;
     const auto code = static_cast<uint32_t>(made.images.size());
-    if (!part.depends_on_first) known.emplace(share.count, code);
-    HONE_TRY(add_code(std::move(part), target, options, system, made));
+    if (!part.depends_on_first) known.emplace(key, code);
+    HONE_TRY(add_part(std::move(part), gpu));
     add(share, code);
   }
   return made;

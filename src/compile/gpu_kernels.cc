@@ -226,4 +226,10 @@ Program as_on_gpu(Program program, std::span<const GpuKernel> kernels) {
   return program;
 }
 
+Result<Image> image_of(const Program& program, std::span<const GpuKernel> on_gpu,
+                       const Bindings& sizes, std::span<const KernelCode> code) {
+  return on_gpu.empty() ? instantiate(program, sizes, code)
+                        : instantiate(as_on_gpu(program, on_gpu), sizes, code);
+}
+
 }  // namespace hone

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/kernels.h"
+#include "program/instantiate.h"
 #include "program/program.h"
 #include "runtime/cuda/gpu_kernel.h"
 
@@ -26,5 +27,9 @@ inline constexpr std::string_view kGpuSymbol = "kernel";  // of compile_for_gpu(
 // The program with the kernels as the GPU runs them: without vectors, and each trip a thread's. In
 // one that is for the CPU a block is a thread.
 Program as_on_gpu(Program program, std::span<const GpuKernel> kernels);
+
+// The image of a program for these sizes; `on_gpu` is that of GpuCode, and empty for a CPU.
+Result<Image> image_of(const Program& program, std::span<const GpuKernel> on_gpu,
+                       const Bindings& sizes, std::span<const KernelCode> code);
 
 }  // namespace hone

@@ -1,13 +1,16 @@
 #include "compile/spmd_programs.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "cost/gpu_cost.h"
 #include "cost/system_timeline.h"
 #include "plan/collectives.h"
+#include "plan/planned.h"
 #include "planner/planner.h"
 #include "program/devices.h"
+#include "rewrite/passes.h"
 
 namespace hone {
 namespace {
@@ -146,24 +149,46 @@ decltype(CompileOptions::best_plan) scheduled_on(const System& system,
   };
 }
 
+Status add_program(const Graph& graph, const Target& target, CompileOptions options,
+                   int64_t devices, DividedCode& made) {
+  Compilation compilation(graph, target, std::move(options));
+  HONE_TRY(check_no_deadlock(*HONE_TRY(compilation.program()), static_cast<int32_t>(devices)));
+  made.images.push_back(*HONE_TRY(compilation.image()));
+  const std::span<const GpuKernel> kernels = compilation.gpu_kernels();
+  made.gpu_kernels.emplace_back(kernels.begin(), kernels.end());
+  made.plans.push_back(print(*HONE_TRY(compilation.plan())));
+  made.prices = compilation.cost().name();
+  return {};
+}
+
 }  // namespace
 
 Result<DividedCode> spmd_programs(const Graph& graph, const Target& target, CompileOptions options,
                                   int64_t devices, std::span<const std::string> divided,
-                                  const System* system) {
+                                  const System* system, const GpuParts& gpus) {
   HONE_TRY(check_devices(graph, static_cast<int32_t>(devices)));
   HONE_TRY(check_names(graph, divided));
-  if (system != nullptr && !options.find_rewrites)
-    options.best_plan = scheduled_on(*system, options);
   DividedCode made = {.division = {.rows = devices}};
-  for (int64_t i = 0; i < devices; ++i) made.division.shares.push_back({i, 1, 0});
   std::vector<bool> differ;
   for (const ValueId input : graph.inputs()) differ.push_back(is_divided(graph, input, divided));
-  Compilation compilation(graph, target, std::move(options));
-  HONE_TRY(check_no_deadlock(*HONE_TRY(compilation.program()), static_cast<int32_t>(devices)));
-  made.images.push_back(*HONE_TRY(compilation.image()));
-  made.plans.push_back(print(*HONE_TRY(compilation.plan())));
-  made.prices = compilation.cost().name();
+  if (gpus.empty() && system != nullptr && !options.find_rewrites)
+    options.best_plan = scheduled_on(*system, options);
+  const Graph named = gpus.empty() ? graph : HONE_TRY(name_values(graph));
+  if (!gpus.empty()) {  // each sort has a plan of its own
+    keep_order(named, options.plan);
+    options.drops_unfit = true;
+    options.best_plan = {};
+  }
+  std::map<std::string, uint32_t> known;  // by the name of the GPU
+  for (int64_t i = 0; i < devices; ++i) {
+    const GpuPart* const gpu = i < std::ssize(gpus) ? gpus[static_cast<size_t>(i)].get() : nullptr;
+    const auto [at, is_new] = known.try_emplace(gpu == nullptr ? "" : gpu->target.name,
+                                                static_cast<uint32_t>(made.images.size()));
+    if (is_new)
+      HONE_TRY(add_program(named, gpu == nullptr ? target : gpu->target, options_of(options, gpu),
+                           devices, made));
+    made.division.shares.push_back({i, 1, at->second});
+  }
   const Image& image = made.images.front();
   for (size_t i = 0; i < image.inputs.size(); ++i) {
     const image::Port& port = image.inputs[i];

@@ -23,13 +23,13 @@ Result<Graph> spmd_signature(const Graph& graph, int64_t devices,
 std::vector<std::vector<Tensor>> tensors_of_each(std::span<const Tensor> all, const Graph& graph,
                                                  int64_t devices);
 std::vector<Tensor> tensors_of_all(std::span<const std::vector<Tensor>> each);
-// One program for all devices, of which each has one row of as many. Static graphs only. Error: it
-// is for another number of devices, or its devices would wait for each other for ever.
+// One program for all devices of a sort, of which each has one row of as many. Static graphs only.
+// Error: it is for another number of devices, or its devices would wait for each other for ever.
 //
 // The system has the devices. Its timeline schedules collectives where neither a plan nor rewrites
 // are known; null: their sizes do.
 Result<DividedCode> spmd_programs(const Graph& graph, const Target& target, CompileOptions options,
                                   int64_t devices, std::span<const std::string> divided,
-                                  const System* system = nullptr);
+                                  const System* system = nullptr, const GpuParts& gpus = {});
 
 }  // namespace hone

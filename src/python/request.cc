@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/text.h"
 #include "cache/compile_cache.h"
 #include "learn/memory_budget.h"
 #include "log/log.h"
@@ -83,6 +84,7 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
   NativeOptions options;
   options.device = HONE_TRY(gpu_of(words.devices, "devices"));
   options.target = HONE_TRY(options.device ? gpu_target(*options.device) : host_target());
+  options.prepare.is_for_gpu = options.device != nullptr;
   if (options.device)
     for (const auto& [option, is_given] :
          {std::pair("isa", words.isa.has_value()), std::pair("threads", words.threads.has_value()),
@@ -110,8 +112,10 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
 // How values of the model are divided; none: they are not.
 Result<std::optional<ShardRequest>> shards_of(const Words& words, const Model& model) {
   if (!words.mesh && !words.shard) return std::optional<ShardRequest>();
-  if (!words.batch.empty() || words.devices)
-    return usage_error("devices and batch divide the batch alone; they do not go with a mesh");
+  const bool names_gpus = words.devices && words.devices->find("cuda") != std::string::npos;
+  if (!words.batch.empty() || (words.devices && !names_gpus))
+    return usage_error("devices and batch divide the batch alone; they do not go with a mesh")
+        .with_hint("a mesh has parts of this machine, unless devices names GPUs");
   if (words.plan) return usage_error("a plan is of one device; a mesh has several");
   const Graph* graph = single_graph(model);
   if (graph == nullptr)
@@ -153,21 +157,24 @@ Result<DeviceOptions> device_options(const Words& words, const Model& model, con
   const AutoShardOptions search = HONE_TRY(search_of(words, shards ? &*shards : nullptr, model));
   if (!words.devices && !shards) return DeviceOptions();
   if (!shards && HONE_TRY(named_gpu_number(*words.devices, "devices"))) return DeviceOptions();
-  const std::string devices =
-      shards ? std::to_string(
-                   HONE_TRY(mesh_of_request(*shards, *single_graph(model)))->device_count())
-             : *words.devices;
+  const int64_t of_mesh =
+      shards ? HONE_TRY(mesh_of_request(*shards, *single_graph(model)))->device_count() : 0;
   const std::vector<std::string> names =
-      HONE_TRY(parse_devices(devices, shards ? "mesh" : "devices"));
+      HONE_TRY(words.devices ? parse_devices(*words.devices, "devices")
+                             : parse_devices(std::to_string(of_mesh), "mesh"));
+  if (shards && std::ssize(names) != of_mesh)
+    return usage_error("{} devices are given, and the mesh has {}", names.size(), of_mesh);
   const System system = HONE_TRY(KnownPrices(words.prices, words.takes_shipped)
                                      .system(
                                          std::ssize(names), HONE_TRY(host_target()),
                                          [&](std::string_view line) { face.note(line); }));
-  return DeviceOptions{.names = names,
-                       .batch = words.batch,
-                       .shards = std::move(shards),
-                       .search = search,
-                       .system = std::make_shared<const System>(system)};
+  DeviceOptions made = {.names = names,
+                        .batch = words.batch,
+                        .shards = std::move(shards),
+                        .search = search,
+                        .system = std::make_shared<const System>(system)};
+  HONE_TRY(take_gpus(made, cuda_library()));
+  return made;
 }
 
 Result<Source> source_of(const Words& words, const SourceOptions& how) {

@@ -6,7 +6,7 @@
 
 namespace hone {
 
-// Code that another process runs, for one choice of sizes. One run at a time.
+// Code for one choice of sizes that another process runs, or a GPU. One run at a time.
 class FarCode {
  public:
   virtual ~FarCode() = default;

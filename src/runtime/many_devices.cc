@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/device_runs.h"
 #include "tensor/memory_pool.h"
 #include "transport/threads.h"
@@ -57,6 +58,55 @@ std::vector<DividedPort> divided_ports(std::span<const image::Port> ports,
   return all;
 }
 
+std::string LoadDivided::name_of(size_t device) const {
+  return device < names.size() ? names[device] : fmt::format("device {}", device);
+}
+
+namespace {
+
+class CodeOnGpu final : public FarCode {
+ public:
+  explicit CodeOnGpu(std::shared_ptr<const CudaExecutable> code) : code_(std::move(code)) {}
+
+  std::span<const image::Port> inputs() const override { return code_->inputs(); }
+  std::span<const image::Port> outputs() const override { return code_->outputs(); }
+  int64_t threads() const override { return code_->threads(); }
+  Status run(std::span<const void* const> inputs, std::span<void* const> outputs,
+             const RunOptions& options) const override {
+    return code_->run_between(inputs, outputs, options);
+  }
+
+ private:
+  const std::shared_ptr<const CudaExecutable> code_;
+};
+
+}  // namespace
+
+Result<DeviceShare> load_here(size_t device, size_t devices, std::span<const Image> images,
+                              size_t image, const LoadDivided& options) {
+  DeviceShare made;
+  made.name = options.name_of(device);
+  if (image >= images.size()) return bad_input("a device has code {} of {}", image, images.size());
+  const std::shared_ptr<const CudaDevice> gpu =
+      device < options.gpus.size() ? options.gpus[device] : nullptr;
+  const bool is_for_gpu = image < options.gpu_kernels.size() && !options.gpu_kernels[image].empty();
+  if (is_for_gpu != (gpu != nullptr) && !images[image].kernels.empty())
+    return bad_input("code {} is for a {}, and '{}' is a {}", image, is_for_gpu ? "GPU" : "CPU",
+                     made.name, gpu != nullptr ? "GPU" : "CPU");
+  if (gpu != nullptr) {
+    std::vector<GpuKernel> kernels;
+    if (is_for_gpu) kernels = options.gpu_kernels[image];
+    made.far = std::make_shared<const CodeOnGpu>( HONE_TRY(CudaExecutable::load(
+        {images[image], std::move(kernels)}, gpu, {.cubins = options.cubins})));
+    return made;
+  }
+  made.code = HONE_TRY(Executable::load(
+      images[image], {.team = HONE_TRY(Team::create({.threads = options.threads})),
+                      .machine = options.machine,
+                      .memory_limit = options.memory_limit / static_cast<int64_t>(devices)}));
+  return made;
+}
+
 // Runs at a time each have one. It is used again, unless the run failed.
 struct ManyDevices::Meeting {
   std::unique_ptr<JobThreads> threads;
@@ -94,20 +144,13 @@ Result<std::shared_ptr<const ManyDevices>> ManyDevices::load(const BatchDivision
                                                              const LoadDivided& options) {
   HONE_TRY(hone::check(division, inputs, outputs));
   HONE_TRY(check_meetings(images));
-  const auto count = std::max<int64_t>(std::ssize(division.shares), std::ssize(options.names));
+  const size_t count = std::max(division.shares.size(), options.names.size());
   std::vector<DeviceShare> devices;
   for (size_t i = 0; i < division.shares.size(); ++i) {
     const BatchDivision::Share& share = division.shares[i];
-    if (share.code >= images.size())
-      return bad_input("a device has code {} of {}", share.code, images.size());
-    devices.push_back(
-        {.name = i < options.names.size() ? options.names[i] : fmt::format("device {}", i),
-         .first = share.first,
-         .count = share.count,
-         .code = HONE_TRY(Executable::load(
-             images[share.code], {.team = HONE_TRY(Team::create({.threads = options.threads})),
-                                  .machine = options.machine,
-                                  .memory_limit = options.memory_limit / count}))});
+    devices.push_back(HONE_TRY(load_here(i, count, images, share.code, options)));
+    devices.back().first = share.first;
+    devices.back().count = share.count;
   }
   return make(divided_ports(inputs, division.inputs), divided_ports(outputs, division.outputs),
               division.rows, std::move(devices));

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cuda/cubins.h"
+#include "runtime/cuda/gpu_kernel.h"
 #include "runtime/division.h"
 #include "runtime/executable.h"
 #include "runtime/far_code.h"
@@ -32,7 +34,7 @@ struct DeviceShare {
   int64_t first = 0;
   int64_t count = 0;
   std::shared_ptr<const Executable> code;
-  std::shared_ptr<const FarCode> far = nullptr;  // in place of the code: of another process
+  std::shared_ptr<const FarCode> far = nullptr;  // in place of the code: elsewhere
 
   std::span<const image::Port> inputs() const { return far ? far->inputs() : code->inputs(); }
   std::span<const image::Port> outputs() const { return far ? far->outputs() : code->outputs(); }
@@ -52,7 +54,19 @@ struct LoadDivided {
   int64_t threads = 1;                                 // of each device
   int64_t memory_limit = INT64_MAX;                    // LoadOptions, of all devices together
   std::optional<Instructions> machine = std::nullopt;  // LoadOptions
+  // The GPUs by device; null, or none: it is a part of this machine's CPU.
+  std::vector<std::shared_ptr<const CudaDevice>> gpus = {};
+  // Code of kernels for GPUs by image (GpuImage). Empty, or none: it is for CPUs.
+  std::vector<std::vector<GpuKernel>> gpu_kernels = {};
+  CubinStore cubins = {};  // CudaLoadOptions
+
+  std::string name_of(size_t device) const;
 };
+
+// A device of this machine with the code of the image of this number, for its memory's share of
+// `devices`. It has no rows yet.
+Result<DeviceShare> load_here(size_t device, size_t devices, std::span<const Image> images,
+                              size_t image, const LoadDivided& options);
 
 // One graph, of whose batch each device computes some rows. It takes and gives whole tensors. Each
 // device runs on a thread of its own, and its code on a team of its own. The threads live as long

@@ -6,6 +6,7 @@
 #include "compile/spmd_programs.h"
 #include "cost/gpu_cost.h"
 #include "plan/collectives.h"
+#include "session/gpu.h"
 #include "session/source.h"
 
 namespace hone {
@@ -15,11 +16,16 @@ namespace {
 constexpr int64_t kMostDevices = 256;
 constexpr std::string_view kPart = "cpu";
 
+std::string part_name(int64_t number) { return fmt::format("{} {}", kPart, number); }
+std::string gpu_name(int64_t number) { return fmt::format("cuda:{}", number); }
+
 std::vector<std::string> parts_of_this_machine(int64_t count) {
   std::vector<std::string> names;
-  for (int64_t i = 0; i < count; ++i) names.push_back(fmt::format("{} {}", kPart, i));
+  for (int64_t i = 0; i < count; ++i) names.push_back(part_name(i));
   return names;
 }
+
+bool is_gpu(std::string_view name) { return name.starts_with("cuda"); }
 
 // "2 devices of 1 thread".
 std::string devices_text(int64_t devices, int64_t threads) {
@@ -49,7 +55,24 @@ Status check_device(std::string_view name, std::string_view label) {
   if (name == kPart) return {};
   return usage_error("{}: there is no device '{}'", label, excerpt(name))
       .with_hint(
-          fmt::format("'{}' is a part of this machine; --devices N means as many of them", kPart));
+          fmt::format("'{}' is a part of this machine, and 'cuda:0' a GPU; --devices N means as "
+                      "many parts",
+                      kPart));
+}
+
+// "cpu", "cuda:1".
+Result<std::vector<std::string>> listed_devices(std::string_view text, std::string_view label) {
+  std::vector<std::string> names;
+  int64_t parts = 0;
+  for (std::string_view word : split(text, ',')) {
+    const std::optional<int> gpu = HONE_TRY(named_gpu_number(word, label));
+    if (!gpu) HONE_TRY(check_device(trim(word), label));
+    names.push_back(gpu ? gpu_name(*gpu) : part_name(parts++));
+    if (gpu && std::ranges::count(names, names.back()) > 1)
+      return usage_error("{}: '{}' is named twice", label, names.back())
+          .with_hint("each device runs its part at the same time");
+  }
+  return names;
 }
 
 }  // namespace
@@ -60,24 +83,20 @@ Result<std::vector<std::string>> parse_device(std::string_view text, std::string
 }
 
 Result<std::vector<std::string>> parse_devices(std::string_view text, std::string_view label) {
-  int64_t count = 0;
-  if (const Result<int64_t> number = parse_int(text); number.ok()) {
-    count = *number;
-  } else {
-    for (std::string_view name : split(text, ',')) {
-      HONE_TRY(check_device(trim(name), label));
-      ++count;
-    }
-  }
+  const Result<int64_t> number = parse_int(text);
+  std::vector<std::string> names;
+  if (!number.ok()) names = HONE_TRY(listed_devices(text, label));
+  const int64_t count = number.ok() ? *number : std::ssize(names);
   if (count < 1 || count > kMostDevices)
     return usage_error("{}: {} is outside of 1..{}", label, count, kMostDevices);
-  return parts_of_this_machine(count);
+  return number.ok() ? parts_of_this_machine(count) : names;
 }
 
 int64_t threads_per_device(const NativeOptions& options, const DeviceOptions& devices) {
   if (options.threads) return *options.threads;
   if (devices.threads > 0) return devices.threads;
-  const int64_t sharing = devices.sharing > 0 ? devices.sharing : std::ssize(devices.names);
+  const int64_t parts = std::ssize(devices.names) - std::ranges::count_if(devices.names, is_gpu);
+  const int64_t sharing = devices.sharing > 0 ? devices.sharing : std::max<int64_t>(1, parts);
   return std::max<int64_t>(1, options.target.cores / sharing);
 }
 
@@ -100,30 +119,82 @@ Result<std::shared_ptr<const BatchModel>> batch_model(const Model& model,
       BatchOptions{.devices = devices.names,
                    .inputs = devices.batch,
                    .threads = threads_per_device(options, devices),
-                   .system = devices.system});
+                   .system = devices.system,
+                   .gpus = devices.gpus});
 }
 
 Status check_has_no_gpu(const System& system) {
   const auto gpu = std::ranges::find_if(
       system.targets, [](const Target& target) { return target.gpu.has_value(); });
   if (gpu == system.targets.end()) return {};
-  return unsupported("system '{}' has the GPU '{}', and CPUs alone run a model together",
+  return unsupported("system '{}' has the GPU '{}', and CPUs run a text of programs",
                      excerpt(system.name), excerpt(gpu->name))
-      .with_hint(
-          "'hone explain', 'hone place' and 'hone shard' say how long a model takes on it; a GPU "
-          "runs a model alone");
+      .with_hint("a model, or a plan of 'hone place', runs on it");
+}
+
+std::vector<std::string> names_of(const System& system) {
+  std::vector<std::string> names;
+  int64_t parts = 0, gpus = 0;
+  for (int64_t i = 0; i < system.device_count(); ++i)
+    names.push_back(system.targets[system.device(i).target].gpu ? gpu_name(gpus++)
+                                                                : part_name(parts++));
+  return names;
+}
+
+Result<std::shared_ptr<const GpuPart>> gpu_part(std::string_view name, const std::string& library,
+                                                const Target* target) {
+  const std::optional<int> number = HONE_TRY(named_gpu_number(name, "devices"));
+  HONE_CHECK(number.has_value(), "'{}' is no GPU", name);
+  GpuPart part = {.device = HONE_TRY(open_cuda_device(library, *number))};
+  part.target = target != nullptr ? *target : HONE_TRY(gpu_target(*part.device));
+  return std::make_shared<const GpuPart>(std::move(part));
+}
+
+Status take_gpus(DeviceOptions& options, const std::string& library) {
+  if (std::ranges::none_of(options.names, is_gpu)) return {};
+  System system = options.system == nullptr ? System() : *options.system;
+  std::vector<DeviceRun> runs;
+  for (size_t i = 0; i < options.names.size(); ++i) {
+    if (options.system != nullptr) {
+      runs.push_back(system.device(static_cast<int64_t>(i)));
+      runs.back().count = 1;
+    }
+    if (!is_gpu(options.names[i])) {
+      options.gpus.push_back(nullptr);
+      continue;
+    }
+    options.gpus.push_back(HONE_TRY(gpu_part(options.names[i], library)));
+    if (options.system == nullptr || options.is_system_said) continue;
+    const Target& target = options.gpus.back()->target;
+    const auto known = std::ranges::find(system.targets, target.name, &Target::name);
+    runs.back().target = static_cast<size_t>(known - system.targets.begin());
+    runs.back().memory_bytes = target.memory_bytes;
+    if (known == system.targets.end()) system.targets.push_back(target);
+  }
+  if (options.system == nullptr) return {};
+  system.devices = std::move(runs);
+  HONE_TRY(check(system));
+  options.system = std::make_shared<const System>(std::move(system));
+  return {};
 }
 
 Status take_system(DeviceOptions& options, System system) {
-  HONE_TRY(check_has_no_gpu(system));
   const auto count = std::ssize(options.names);
   if (system.device_count() != count)
     return usage_error("{} devices: '{}' has {} devices", count, excerpt(system.name),
                        system.device_count());
-  if (system.targets.size() != 1)
+  for (int64_t i = 0; i < count; ++i) {
+    const Target& target = system.targets[system.device(i).target];
+    if (const std::string& name = options.names[static_cast<size_t>(i)];
+        is_gpu(name) != target.gpu.has_value())
+      return usage_error("device {} is '{}', and '{}' of '{}' is a {}", i, name,
+                         excerpt(target.name), excerpt(system.name), target.gpu ? "GPU" : "CPU")
+          .with_hint(fmt::format("--devices {}", join(names_of(system), ",")));
+  }
+  if (std::ranges::count_if(system.targets, [](const Target& one) { return !one.gpu; }) > 1)
     return unsupported("the devices of system '{}' are of {} sorts", excerpt(system.name),
                        system.targets.size())
-        .with_hint("code is for devices of one sort; 'hone explain --system' takes them all");
+        .with_hint("its CPUs are of one sort; 'hone explain --system' takes them all");
   options.system = std::make_shared<const System>(std::move(system));
   options.is_system_said = true;
   return {};
@@ -183,15 +254,22 @@ Result<DividedCode> collective_code(const Model& model, const Bindings& sizes,
   compile.memory_limit = memory_limit;
   compile.plan.threads = threads_per_device(options, devices);
   const Graph& graph = *single_graph(sized);
-  if (devices.is_system_said)
+  if (devices.is_system_said && devices.gpus.empty())
     HONE_TRY(plan_by_system(compile, *devices.system, graph, options.target, face));
   return spmd_programs(graph, options.target, std::move(compile), std::ssize(devices.names),
-                       devices.batch, devices.system.get());
+                       devices.batch, devices.system.get(), devices.gpus);
 }
 
 std::string division_text(const BatchModel& model, const ManyDevices& made, int64_t cores) {
   std::vector<int64_t> rows;
-  for (const DeviceShare& device : made.devices()) rows.push_back(device.count);
+  std::vector<std::string> shown;
+  bool has_gpu = false;
+  for (const DeviceShare& device : made.devices()) {
+    rows.push_back(device.count);
+    shown.push_back(fmt::format("{} with {}", device.name, device.count));
+    has_gpu |= is_gpu(device.name);
+  }
+  if (has_gpu) return fmt::format("{} rows of the batch", join(shown, ", "));
   rows.resize(model.devices(), 0);
   return rows_text(rows, model.threads(),
                    turns_text(std::ssize(made.devices()) * model.threads(), cores));
@@ -217,8 +295,21 @@ std::string training_text(size_t devices, int64_t threads, int64_t cores) {
   return doing_text(devices, threads, "which share the samples of each batch", cores);
 }
 
-std::string meeting_text(size_t devices, int64_t threads, int64_t cores) {
-  return doing_text(devices, threads, "which meet in collectives", cores);
+namespace {
+
+constexpr std::string_view kMeet = "which meet in collectives";
+
+}  // namespace
+
+std::string meeting_text(int64_t devices, int64_t threads, int64_t cores) {
+  return doing_text(static_cast<size_t>(devices), threads, kMeet, cores);
+}
+
+std::string meeting_text(const ManyDevices& made, int64_t cores) {
+  std::vector<std::string> names;
+  for (const DeviceShare& device : made.devices()) names.push_back(device.name);
+  if (std::ranges::any_of(names, is_gpu)) return fmt::format("{}, {}", join(names, ", "), kMeet);
+  return meeting_text(std::ssize(names), made.threads(), cores);
 }
 
 }  // namespace hone

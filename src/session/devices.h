@@ -30,15 +30,25 @@ struct DeviceOptions {
   // the user has said also decides which products move while they compute.
   std::shared_ptr<const System> system = nullptr;
   bool is_system_said = false;
+  GpuParts gpus = {};  // take_gpus()
 };
 
-// The system of a user, for these devices. Error: it has other devices, or several sorts.
+// The system of a user, for these devices. Error: it has other devices, or CPUs of several sorts.
 Status take_system(DeviceOptions& options, System system);
-// Or a refusal: the devices of a run are parts of CPUs.
+// Or a refusal: the devices of a text of programs are parts of CPUs.
 Status check_has_no_gpu(const System& system);
+// The devices of a system, where the user has but said how many: its GPUs are those of this machine
+// in their order.
+std::vector<std::string> names_of(const System& system);
+// Opens the GPUs that the names name, by the driver of this library. The system of the options has
+// them, too.
+Status take_gpus(DeviceOptions& options, const std::string& library);
+// Opens one. Its target is the system's, if that is given.
+Result<std::shared_ptr<const GpuPart>> gpu_part(std::string_view name, const std::string& library,
+                                                const Target* target = nullptr);
 
-// "4" means as many parts of this machine. A list names each device: "cpu,cpu" are two parts.
-// `label` is what the user wrote it for.
+// "4" means as many parts of this machine. A list names each device: "cpu,cpu" are two parts, and
+// "cuda:0,cpu" a GPU and a part. `label` is what the user wrote it for.
 Result<std::vector<std::string>> parse_devices(std::string_view text, std::string_view label);
 
 // The same for the name of one device.
@@ -80,6 +90,7 @@ std::string division_text(const BatchDivision& division, int64_t threads, int64_
 std::string training_text(size_t devices, int64_t threads, int64_t cores);
 
 // For collectives of a model: "2 devices of 1 thread, which meet in collectives".
-std::string meeting_text(size_t devices, int64_t threads, int64_t cores);
+std::string meeting_text(int64_t devices, int64_t threads, int64_t cores);
+std::string meeting_text(const ManyDevices& made, int64_t cores);
 
 }  // namespace hone

@@ -37,9 +37,7 @@ Result<MeshCode> mesh_code(const Graph& graph, const ShardRequest& request,
 
 std::string mesh_code_text(const MeshCode& code, int64_t cores) {
   const Mesh& mesh = *code.model.partition.mesh;
-  return fmt::format(
-      "mesh {}: {}", mesh_text(mesh),
-      meeting_text(static_cast<size_t>(mesh.device_count()), code.devices->threads(), cores));
+  return fmt::format("mesh {}: {}", mesh_text(mesh), meeting_text(*code.devices, cores));
 }
 
 }  // namespace hone

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "compile/gpu_kernels.h"
 #include "ir/text_parser.h"
 #include "program/device_memory.h"
 #include "program/devices.h"
@@ -117,18 +118,33 @@ Result<std::string> proofs(const DevicePrograms& programs, int32_t devices, cons
 
 // ---- Running ------------------------------------------------------------------------------------
 
+Result<std::vector<ProgramCode>> codes_of(const DevicePrograms& programs,
+                                          const NativeOptions& options, const Face& face) {
+  HONE_TRY(check_runs_here(options, face.labels));
+  const KernelOptions kernels = {.cache = options.cache.get(),
+                                 .progress = face.progress,
+                                 .cancel = face.cancel,
+                                 .observer = options.kernel_observer};
+  std::vector<ProgramCode> made;
+  for (const Program& program : programs.programs) {
+    GpuCode code;
+    if (options.target.gpu)
+      code = HONE_TRY(compile_gpu_kernels(program, options.target, default_pool(), kernels));
+    else
+      code.code =
+          HONE_TRY(compile_kernels(program.kernels, options.target, default_pool(), kernels));
+    Image image = HONE_TRY(image_of(program, code.gpu, {}, code.code));
+    made.push_back({std::move(image), std::move(code.gpu)});
+  }
+  return made;
+}
+
 Result<std::vector<Image>> images_of(const DevicePrograms& programs, const NativeOptions& options,
                                      const Face& face) {
   HONE_TRY(check_runs_here(options.target, face.labels));
   std::vector<Image> images;
-  for (const Program& program : programs.programs) {
-    const std::vector<KernelCode> code =
-        HONE_TRY(compile_kernels(program.kernels, options.target, default_pool(),
-                                 {.cache = options.cache.get(),
-                                  .progress = face.progress,
-                                  .cancel = face.cancel,
-                                  .observer = options.kernel_observer}));
-    images.push_back(HONE_TRY(instantiate(program, {}, code)));
+  for (ProgramCode& one : HONE_TRY(codes_of(programs, options, face))) {
+    images.push_back(std::move(one.image));
   }
   return images;
 }

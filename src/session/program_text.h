@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "program/device_programs.h"
+#include "runtime/cuda/gpu_kernel.h"
 #include "session/face.h"
 #include "session/native.h"
 #include "target/system.h"
@@ -37,7 +38,15 @@ std::vector<uint32_t> program_of_each(const DevicePrograms& programs, int32_t de
 // devices has the memory that it needs. The text is a table with the memory of each program.
 Result<std::string> proofs(const DevicePrograms& programs, int32_t devices, const System* system);
 
-// An image of each program, by the target and the cache of the options.
+// The code of a program; `gpu` is that of a GpuImage, and empty if the target is a CPU.
+struct ProgramCode {
+  Image image;
+  std::vector<GpuKernel> gpu = {};
+};
+// The code of each program, by the target, the device and the cache of the options.
+Result<std::vector<ProgramCode>> codes_of(const DevicePrograms& programs,
+                                          const NativeOptions& options, const Face& face = {});
+// An image of each program. The target is a CPU.
 Result<std::vector<Image>> images_of(const DevicePrograms& programs, const NativeOptions& options,
                                      const Face& face = {});
 

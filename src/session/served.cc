@@ -82,16 +82,20 @@ Status ServedModel::shard(const DeviceOptions& devices, const Face& face) {
   if (graph == nullptr || !graph->is_static()) return is_open("a mesh");
   devices_ = devices;
   System system = *devices.system;
-  system.targets.assign(1, options_.target);
+  if (devices_.gpus.empty()) system.targets.assign(1, options_.target);
+  ShardCosts prices = {.costs = {}, .options = devices_.search};
+  for (const Target& target : system.targets)
+    prices.costs.push_back(target.gpu || options_.cost == nullptr ? analytic_cost(target)
+                                                                  : options_.cost);
   devices_.system = std::make_shared<const System>(std::move(system));
-  ShardCosts prices = {.costs = {options_.cost}, .options = devices_.search};
   prices.options.cancel = face.cancel;
-  if (options_.cost == nullptr) prices.costs[0] = analytic_cost(options_.target);
   const int64_t memory = memory_limit(face);
   const LoadParts load = [&](const DividedCode& code) {
-    return ManyDevices::load(
-        code.division, code.inputs, code.outputs, code.images,
-        {.threads = threads_per_device(options_, devices_), .memory_limit = memory});
+    return ManyDevices::load(code.division, code.inputs, code.outputs, code.images,
+                             load_options(code, devices_.gpus,
+                                          {.names = devices_.names,
+                                           .threads = threads_per_device(options_, devices_),
+                                           .memory_limit = memory}));
   };
   const MeshCode made =
       HONE_TRY(mesh_code(*graph, *devices_.shards, prices, options_, devices_, memory, face, load));
@@ -124,6 +128,10 @@ Status ServedModel::save(const std::filesystem::path& path, std::string_view ver
   if (!is_honec_path(path))
     return usage_error("{} does not say what to write", excerpt(path.string()))
         .with_hint("a name that ends in .honec is a compiled model, .onnx and .hone are the model");
+  if (!devices_.gpus.empty())
+    return unsupported("a file is for one GPU, or for CPUs; the model is on {}",
+                       join(devices_.names, ", "))
+        .with_hint("a model that is compiled for one device can be written");
   if (devices_.shards)
     return unsupported("a model on a mesh is written by 'hone compile MODEL --mesh ... -o {}'",
                        excerpt(path.string()));

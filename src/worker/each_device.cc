@@ -8,6 +8,7 @@
 
 #include "runtime/device_runs.h"
 #include "session/program_text.h"
+#include "transport/threads.h"
 
 namespace hone {
 namespace {
@@ -48,7 +49,8 @@ struct EachDevice::Arrays {
   std::vector<void*> to;
 };
 
-EachDevice::EachDevice(std::vector<DeviceShare> devices) : devices_(std::move(devices)) {
+EachDevice::EachDevice(std::vector<DeviceShare> devices, Meeting meeting)
+    : devices_(std::move(devices)), meeting_(meeting) {
   for (size_t i = 0; i < devices_.size(); ++i) {
     first_input_.push_back(inputs_.size());
     first_output_.push_back(outputs_.size());
@@ -102,8 +104,11 @@ Result<std::vector<Tensor>> EachDevice::run(std::span<const Tensor> inputs,
                        devices_.size());
   Arrays arrays = HONE_TRY(arrays_of(inputs));
   const std::unique_ptr<JobThreads> threads = HONE_TRY(JobThreads::make(devices_.size()));
+  std::unique_ptr<Transport> transport;
+  if (meeting_ == Meeting::here && devices_.size() > 1)
+    transport = HONE_TRY(make_thread_transport(static_cast<int32_t>(devices_.size())));
   HONE_TRY(run_devices(
-      devices_, *threads, nullptr, options,
+      devices_, *threads, transport.get(), options,
       [&](size_t i, const RunOptions& own) { return run_device(i, arrays, own); }));
   return std::move(arrays.outputs);
 }
@@ -112,6 +117,15 @@ Result<std::vector<std::vector<Tensor>>> EachDevice::run_all(
     std::span<const std::vector<Tensor>> inputs, const RunOptions& options) const {
   if (options.profile != nullptr || options.trace != nullptr)
     return unsupported("a profile and a trace are of one device; there are {}", devices_.size());
+  std::vector<std::vector<Tensor>> outputs;
+  if (meeting_ == Meeting::here) {
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      Result<std::vector<Tensor>> made = run(inputs[k], options, nullptr);
+      if (!made.ok()) return std::move(made).error().within(fmt::format("run {}", k + 1));
+      outputs.push_back(*std::move(made));
+    }
+    return outputs;
+  }
   std::vector<Arrays> arrays;
   for (size_t k = 0; k < inputs.size(); ++k) {
     Result<Arrays> made = arrays_of(inputs[k]);
@@ -131,7 +145,6 @@ Result<std::vector<std::vector<Tensor>>> EachDevice::run_all(
         }
         return {};
       }));
-  std::vector<std::vector<Tensor>> outputs;
   for (Arrays& one : arrays) outputs.push_back(std::move(one.outputs));
   return outputs;
 }

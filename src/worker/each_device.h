@@ -12,8 +12,12 @@ namespace hone {
 // (session/program_text.h). One run at a time.
 class EachDevice final : public Runnable {
  public:
+  // Where devices exchange data: they do it themselves, as those of other processes, or in the
+  // memory of this process.
+  enum class Meeting : uint8_t { elsewhere, here };
+
   // The rows of the devices mean nothing.
-  explicit EachDevice(std::vector<DeviceShare> devices);
+  explicit EachDevice(std::vector<DeviceShare> devices, Meeting meeting = Meeting::elsewhere);
 
   std::span<const image::Port> inputs() const override { return inputs_; }
   std::span<const image::Port> outputs() const override { return outputs_; }
@@ -23,9 +27,10 @@ class EachDevice final : public Runnable {
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
                                   std::vector<UnitTimes>* times = nullptr) const override;
   // Runs for several inputs, and their outputs in this order. Each device goes on to the next input
-  // when it is done with one, while others still compute that. A device is at most as many inputs
-  // ahead of the slowest as there are devices, so no more messages of a channel are on their way.
-  // The first failure ends all runs, and its error says which input it was.
+  // when it is done with one, while others still compute that; devices that meet here do not. A
+  // device is at most as many inputs ahead of the slowest as there are devices, so no more messages
+  // of a channel are on their way. The first failure ends all runs, and its error says which input
+  // it was.
   Result<std::vector<std::vector<Tensor>>> run_all(std::span<const std::vector<Tensor>> inputs,
                                                    const RunOptions& options = {}) const;
 
@@ -35,6 +40,7 @@ class EachDevice final : public Runnable {
   Status run_device(size_t device, Arrays& arrays, const RunOptions& options) const;
 
   const std::vector<DeviceShare> devices_;
+  const Meeting meeting_;
   std::vector<image::Port> inputs_, outputs_;
   std::vector<size_t> first_input_, first_output_;  // of each device
 };

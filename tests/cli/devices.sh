@@ -20,8 +20,11 @@ fails 4 "--batch INPUT" run zoo:lstm,size=tiny,batch=3 --devices 2
 
 # No CPU runs in place of a GPU without a word.
 system_with_gpu gpus.system 2 0
-fails 4 "has the GPU 'sm_90'" run rows.hone --dim N=5 --devices 2 --system gpus.system
-fails 4 "has the GPU 'sm_90'" run rows.hone --dim N=4 --mesh x=2 --system gpus.system
+export HONE_CUDA_LIBRARY=$PWD/none
+fails 4 "there is no NVIDIA driver" run rows.hone --dim N=5 --devices 2 --system gpus.system
+fails 4 "there is no NVIDIA driver" run rows.hone --dim N=4 --mesh x=2 --system gpus.system
+fails 2 "device 0 is 'cpu 0'" run rows.hone --dim N=4 --devices cpu,cpu --system gpus.system
+unset HONE_CUDA_LIBRARY
 
 "$HONE" bench rows.hone --dim N=4 --devices 2 --runs 5 --json figures.json >report
 grep -q "^cpu 1 .* 2 " report
@@ -95,7 +98,9 @@ fails 2 "only one can be given" run rows.hone --device cpu --devices 2
 fails 2 "no input is called 'y'" run mean.hone --devices 2 --batch y
 fails 2 "no dim 2" run mean.hone --devices 2 --batch x:2
 fails 2 "--batch needs --devices" run mean.hone --batch x
-fails 2 "a GPU runs a model alone" run mean.hone --devices cpu,cuda:0
+HONE_CUDA_LIBRARY=$PWD/none fails 4 "there is no NVIDIA driver" run mean.hone --devices cpu,cuda:0
+fails 2 "named twice" run mean.hone --devices cuda:0,cuda
+fails 2 "takes one GPU, or CPUs" explain mean.hone --devices cuda:0,cpu
 fails 2 "outside of 1..256" run mean.hone --devices 0
 fails 2 "does not go with --devices" run mean.hone --devices 2 --plan-seed 1
 fails 2 "does not go with --devices" bench mean.hone --devices 2 --profile

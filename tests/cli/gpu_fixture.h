@@ -12,6 +12,7 @@
 #include "cli/native.h"
 #include "cli/source.h"
 #include "compile/compilation.h"
+#include "session/native.h"
 #include "tests/fake_cuda/backing_testing.h"
 
 // Commands on the fake GPU.
@@ -56,6 +57,16 @@ class GpuFixture : public testing::Test {
     const Graph* const graph = single_graph(source.model);
     Compilation compilation(*graph, options.target,
                             HONE_TRY(compile_options(*graph, source.model, {}, options)));
+    return backing_.add(cuda_, *HONE_TRY(compilation.program()), options.target);
+  }
+
+  // The same for a graph under the default plan for the fake GPU.
+  Status add_kernels_of(const Graph& graph) {
+    NativeOptions options;
+    options.target = HONE_TRY(gpu_target(*HONE_TRY(cuda_.device())));
+    const Model model = model_of(graph);
+    Compilation compilation(*single_graph(model), options.target,
+                            HONE_TRY(compile_options(*single_graph(model), model, {}, options)));
     return backing_.add(cuda_, *HONE_TRY(compilation.program()), options.target);
   }
 

@@ -32,6 +32,7 @@
 #include "target/gpu_presets.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
+#include "tests/cli/gpu_fixture.h"
 #include "tests/fake_cuda/backing_testing.h"
 #include "tests/program/random_kernels.h"
 
@@ -50,66 +51,7 @@ MATCHER(says_ok, "is good") {
   return arg.ok();
 }
 
-class Gpu : public testing::Test {
- protected:
-  void SetUp() override { ::setenv("HONE_CUDA_LIBRARY", FakeCuda::library().c_str(), 1); }
-  void TearDown() override { ::unsetenv("HONE_CUDA_LIBRARY"); }
-
-  // The command, with all that it says in `said_`.
-  Status run(std::vector<std::string> words) {
-    std::FILE* const file = std::tmpfile();
-    Status status;
-    {
-      Console console(Console::Options{.out = file, .err = file});
-      const Result<Arguments> arguments = parse_arguments(words);
-      status = arguments.ok() ? arguments->command().run(*arguments, console)
-                              : Status(arguments.error());
-    }
-    said_.resize(static_cast<size_t>(std::ftell(file)));
-    std::rewind(file);
-    said_.resize(std::fread(said_.data(), 1, said_.size(), file));
-    std::fclose(file);
-    return status;
-  }
-
-  // Gives the fake GPU the kernels that this command will launch.
-  Status add_kernels(std::vector<std::string> words) {
-    Console console(Console::Options{});
-    const Arguments arguments = HONE_TRY(parse_arguments(words));
-    const NativeOptions options = HONE_TRY(native_options(arguments, console));
-    const Source source =
-        HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
-    const Graph* const graph = single_graph(source.model);
-    Compilation compilation(*graph, options.target,
-                            HONE_TRY(compile_options(*graph, source.model, {}, options)));
-    return backing_.add(cuda_, *HONE_TRY(compilation.program()), options.target);
-  }
-
-  // The same for a graph under the default plan for the fake GPU.
-  Status add_kernels_of(const Graph& graph) {
-    NativeOptions options;
-    options.target = HONE_TRY(gpu_target(*HONE_TRY(cuda_.device())));
-    const Model model = model_of(graph);
-    Compilation compilation(*single_graph(model), options.target,
-                            HONE_TRY(compile_options(*single_graph(model), model, {}, options)));
-    return backing_.add(cuda_, *HONE_TRY(compilation.program()), options.target);
-  }
-
-  void expect_right(const std::string& model) {
-    SCOPED_TRACE(model);
-    const std::vector<std::string> words = {"check",   model,  "--device",   "cuda",
-                                            "--cache", "none", "--progress", "none"};
-    cuda_.reset({});
-    const Status added = add_kernels(words);
-    ASSERT_TRUE(added.ok()) << added.error().to_string();
-    const Status good = run(words);
-    EXPECT_TRUE(good.ok()) << good.error().to_string() << "\n" << said_;
-  }
-
-  FakeCuda cuda_;
-  GpuBacking backing_;
-  std::string said_;
-};
+class Gpu : public GpuFixture {};
 
 TEST_F(Gpu, CheckFindsModelsRight) {
   for (const char* model : {"zoo:mlp,size=tiny", "zoo:lstm,size=tiny", "zoo:bert_base,size=tiny",
@@ -153,7 +95,8 @@ TEST_F(Gpu, WordsThatDoNotFitAreRefused) {
   };
   refused({"--device", "cudax"}, "cudax...cuda:0");
   refused({"--device", "cuda:"}, "cuda:...cuda:0");
-  refused({"--devices", "cuda:0,cpu"}, "a GPU runs a model alone");
+  refused({"--devices", "cuda:0,cuda:0"}, "named twice");
+  refused({"--device", "cuda:0,cpu"}, "no device...cuda:0");
   refused({"--device", "cuda", "--threads", "2"}, "--threads...GPU");
   refused({"--device", "cuda", "--isa", "avx2"}, "--isa...GPU");
   refused({"--device", "cuda", "--cost", "measured"}, "--cost measured...CPUs");

@@ -28,6 +28,7 @@ fake.fake_cuda_counts.argtypes = [ctypes.c_void_p, ctypes.c_int64]
 fake.fake_cuda_register.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64]
 
 ROWS, COLUMNS = 3, 5
+PART = 2  # rows of the first of two devices
 F32 = f"f32[{ROWS}, {COLUMNS}]"
 DOUBLE = f"graph @double(%x: {F32}) -> {F32} {{ %y = add %x, %x return %y }}"
 CARRIED = f"""graph @carried(%x: {F32}, %s: {F32} donate 1) -> ({F32}, {F32}) {{
@@ -53,6 +54,11 @@ def floats_at(address, count=ROWS * COLUMNS):
 @KERNEL
 def double(buffers, _symbols, _scratch, _begin, _end):
     floats_at(buffers[1])[:] = 2 * floats_at(buffers[0])
+
+
+@KERNEL
+def double_part(buffers, _symbols, _scratch, _begin, _end):
+    floats_at(buffers[1], PART * COLUMNS)[:] = 2 * floats_at(buffers[0], PART * COLUMNS)
 
 
 @KERNEL
@@ -299,6 +305,22 @@ class OnAGpu(unittest.TestCase):
         for options in ({"isa": "avx2"}, {"batch": ["x"]}, {"threads": 2}):
             with self.assertRaisesRegex(hone.UsageError, "about CPUs"):
                 hone.compile("double.hone", devices="cuda", **options)
+
+    def test_divides_a_batch_with_the_cpu(self):
+        # Its code is that of the whole, since it does not say how many elements there are.
+        compiled("part", DOUBLE.replace(F32, f"f32[{PART}, {COLUMNS}]"), double_part, 2)
+        before = counted().launches
+        for devices in (["cuda:0", "cpu"], "cuda:0,cpu"):
+            model = hone.compile("double.hone", devices=devices, cache=None)
+            np.testing.assert_array_equal(model(self.x), 2 * self.x)
+        compiled("double", DOUBLE, double, 2)
+        self.assertEqual(counted().launches - before, 2)
+        with self.assertRaisesRegex(hone.UsageError, "named twice"):
+            hone.compile("double.hone", devices="cuda:0,cuda")
+        with self.assertRaisesRegex(hone.Unsupported, "cuda:7"):
+            hone.compile("double.hone", devices=["cpu", "cuda:7"])
+        with self.assertRaisesRegex(hone.Unsupported, "one GPU, or for CPUs"):
+            model.save("divided.honec")
 
     def test_refuses_what_does_not_fit(self):
         x = OnGpu(self.x.astype(np.float64))

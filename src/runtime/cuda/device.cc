@@ -143,20 +143,15 @@ constexpr std::string_view kGpuName = "cuda";
 
 }  // namespace
 
-Result<std::optional<int>> named_gpu_number(std::string_view devices, std::string_view option) {
-  const std::vector<std::string_view> names = split(devices, ',');
-  const auto is_gpu = [](std::string_view name) { return trim(name).starts_with(kGpuName); };
-  if (std::ranges::none_of(names, is_gpu)) return std::optional<int>();
-  if (names.size() > 1)
-    return usage_error("{} {}: a GPU runs a model alone", option, excerpt(devices))
-        .with_hint("name one device, such as cuda:0");
-  std::string_view rest = trim(names[0]);
-  consume_prefix(rest, kGpuName);
+Result<std::optional<int>> named_gpu_number(std::string_view word, std::string_view option) {
+  std::string_view rest = trim(word);
+  if (!consume_prefix(rest, kGpuName) || rest.find(',') != std::string_view::npos)
+    return std::optional<int>();
   if (rest.empty()) return std::optional(0);
   const bool has_colon = consume_prefix(rest, ":");
   const Result<int64_t> read = parse_int(rest);
   if (!has_colon || !read.ok() || *read < 0 || *read > INT32_MAX)
-    return usage_error("{}: there is no device '{}'", option, excerpt(devices))
+    return usage_error("{}: there is no device '{}'", option, excerpt(word))
         .with_hint("GPUs are cuda:0, cuda:1, ...; cuda is the first one");
   return std::optional(static_cast<int>(*read));
 }

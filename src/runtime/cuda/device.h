@@ -99,9 +99,9 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   mutable std::map<const std::byte*, std::weak_ptr<const Resident>> residents_;
 };
 
-// The number of the GPU that a list of devices names: "cuda" or "cuda:1"; none: it names no GPU.
-// Errors name the option: several devices of which one is a GPU, and names that are none.
-Result<std::optional<int>> named_gpu_number(std::string_view devices, std::string_view option);
+// The number of the GPU that a word names: "cuda" or "cuda:1"; none: it names no GPU, or several
+// devices. Errors name the option.
+Result<std::optional<int>> named_gpu_number(std::string_view word, std::string_view option);
 
 // The device of this number, by the driver of this library.
 Result<std::shared_ptr<const CudaDevice>> open_cuda_device(const std::string& library, int number);
