@@ -12,6 +12,7 @@
 #include "cli/native.h"
 #include "cli/source.h"
 #include "compile/compilation.h"
+#include "session/gpu.h"
 #include "session/native.h"
 #include "tests/fake_cuda/backing_testing.h"
 
