@@ -379,7 +379,7 @@ Code cuLaunchKernelEx(const hone::cuda::LaunchConfig* config, Function function,
   if (config->shared_bytes > kernel.shared_bytes)
     return machine.fault(kInvalidValue, "more shared memory than the function may have");
   if (extra != nullptr) return machine.fault(kInvalidValue, "extra parameters");
-  if (kernel.decides) return decide_later(machine, stream, parameters);
+  if (kernel.decides) return decide_later(machine, config->stream, parameters);
   const auto before = static_cast<size_t>(kernel.backing.buffers + kernel.backing.symbols + 1);
   const std::vector<hone::GpuMap>& maps = kernel.backing.maps;
   std::vector<uint64_t> words;

@@ -220,13 +220,13 @@ Code Machine::enqueue_early(cuda::Stream handle, const FakeFunction& function, W
   ++counts.early;
   FakeStream* const to = stream(handle);
   if (to == nullptr || function.waits) return enqueue(handle, std::move(work));
-  const auto put = [&](auto& works) {
-    works.insert(works.empty() ? works.end() : works.end() - 1, std::move(work));
+  const auto put = [](auto& works, auto one) {
+    works.insert(works.empty() ? works.end() : works.end() - 1, std::move(one));
   };
-  if (to->is_captured)
-    put(to->captured);
+  if (to->captured != nullptr)
+    put(to->captured->nodes, FakeNode{std::move(work)});
   else
-    put(to->queue);
+    put(to->queue, std::move(work));
   return cuda::kGood;
 }
 

@@ -109,10 +109,12 @@ class CudaExecutable::Run {
     const auto block = [this](std::initializer_list<ScriptCondition::Range> ranges) {
       return [this, ranges = std::vector(ranges)](cuda::Stream stream) -> Status {
         const cuda::Stream outer = std::exchange(stream_, stream);
+        is_behind_kernel_ = false;
         Status good;
         for (const ScriptCondition::Range& one : ranges)
           if (good.ok()) good = go(one.begin, one.end);
         stream_ = outer;
+        is_behind_kernel_ = false;
         return good;
       };
     };
@@ -133,6 +135,7 @@ class CudaExecutable::Run {
   }
 
   Status exchange(const Instruction& now) {
+    is_behind_kernel_ = false;
     if (now.kind == InstructionKind::device_index) {
       const auto device = static_cast<int64_t>(options_.place.device);
       return write(address(now.pointer), &device, sizeof device);

@@ -81,9 +81,9 @@ Status GraphConditions::decide(cuda::Stream stream, cuda::Address byte, cuda::Co
                                bool opposite) const {
   uint64_t words[] = {byte, stop_->address(), condition, opposite ? 1U : 0U};
   void* parameters[] = {&words[0], &words[1], &words[2], &words[3]};
-  return device_->check(
-      device_->call().cuLaunchKernel(decide_, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr),
-      "put a condition into a graph");
+  const cuda::LaunchConfig config = {.stream = stream};
+  return device_->check(device_->call().cuLaunchKernelEx(&config, decide_, parameters, nullptr),
+                        "put a condition into a graph");
 }
 
 // The graph that runs if the condition says so.
