@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
+#include "program/tiles/index_parser.h"
 #include "program/tiles/parser.h"
 
 // Recursive descent. verify() checks the form; here only names and types are found.
@@ -13,7 +14,7 @@ using namespace tile;
 
 class TileParser {
  public:
-  explicit TileParser(TextParser& text) : text_(text) {}
+  explicit TileParser(TextParser& text) : text_(text), indices_(text) {}
 
   Result<TileProgram> program() {
     HONE_TRY(text_.expect("tiles"));
@@ -94,7 +95,7 @@ class TileParser {
     const size_t chosen = chosen_.size();
     Block statements;
     while (!text_.peek().is("}") && !text_.peek().is("yield")) HONE_TRY(statement(statements));
-    for (; chosen_.size() > chosen; chosen_.pop_back()) indices_.erase(chosen_.back());
+    for (; chosen_.size() > chosen; chosen_.pop_back()) indices_.leave(chosen_.back());
     return statements;
   }
 
@@ -177,7 +178,7 @@ class TileParser {
   }
 
   Status position(Block& out, const TextParser::Label& label) {
-    IndexExpr value = HONE_TRY(expr());
+    IndexExpr value = HONE_TRY(indices_.expr());
     HONE_TRY(text_.expect(":"));
     const DType dtype = HONE_TRY(element_type());
     out.push_back({Position{HONE_TRY(define(label, dtype)), std::move(value)}});
@@ -338,7 +339,7 @@ class TileParser {
     MbarrierWait wait;
     HONE_TRY(access(wait.buffer, wait.index));
     HONE_TRY(text_.expect("phase"));
-    wait.parity = HONE_TRY(expr());
+    wait.parity = HONE_TRY(indices_.expr());
     out.push_back({std::move(wait)});
     return {};
   }
@@ -368,9 +369,9 @@ class TileParser {
     const Token label = text_.peek();
     HONE_TRY(index_name());
     HONE_TRY(text_.expect("in"));
-    const Dim low = HONE_TRY(dim());
+    const Dim low = HONE_TRY(indices_.dim());
     HONE_TRY(text_.expect(".."));
-    const Dim high = HONE_TRY(dim());
+    const Dim high = HONE_TRY(indices_.dim());
     HONE_TRY(text_.expect("="));
     const Scalar value = HONE_TRY(use());
     out.push_back({Choose{HONE_TRY(define_index(label, low, high + 1)), value}});
@@ -401,14 +402,14 @@ class TileParser {
     const Token label = text_.peek();
     HONE_TRY(index_name());
     HONE_TRY(text_.expect("in"));
-    const Dim extent = HONE_TRY(dim());
+    const Dim extent = HONE_TRY(indices_.dim());
     Loop loop;
     loop.exec = exec;
     std::optional<Span> span;
     if (text_.eat("from")) {
-      IndexExpr first = HONE_TRY(expr());
+      IndexExpr first = HONE_TRY(indices_.expr());
       HONE_TRY(text_.expect("to"));
-      span = Span{std::move(first), HONE_TRY(expr())};
+      span = Span{std::move(first), HONE_TRY(indices_.expr())};
     }
     if (text_.eat("carry")) HONE_TRY(carried(loop));
     if (loop.carried.size() != labels.size())
@@ -420,7 +421,7 @@ class TileParser {
     loop.body = HONE_TRY(body());
     if (!loop.carried.empty()) HONE_TRY(yield(loop));
     HONE_TRY(text_.expect("}"));
-    indices_.erase(label.text);
+    indices_.leave(label.text);
     for (size_t i = 0; i < labels.size(); ++i)
       loop.carried[i].result =
           HONE_TRY(define(labels[i], program_.scalars[loop.carried[i].initial]));
@@ -471,7 +472,7 @@ class TileParser {
     buffer = HONE_TRY(known_buffer());
     HONE_TRY(text_.expect("["));
     if (text_.eat("]")) return {};
-    do index.push_back(HONE_TRY(expr()));
+    do index.push_back(HONE_TRY(indices_.expr()));
     while (text_.eat(","));
     return text_.expect("]");
   }
@@ -479,7 +480,7 @@ class TileParser {
   Status block(BufferId& buffer, IndexExpr& index) {
     buffer = HONE_TRY(known_buffer());
     HONE_TRY(text_.expect("["));
-    index = HONE_TRY(expr());
+    index = HONE_TRY(indices_.expr());
     return text_.expect("]");
   }
 
@@ -487,12 +488,12 @@ class TileParser {
     std::vector<Guard> list;
     if (!text_.eat("if")) return list;
     do {
-      const Dim lower = HONE_TRY(dim());
+      const Dim lower = HONE_TRY(indices_.dim());
       HONE_TRY(text_.expect("<"));
       HONE_TRY(text_.expect("="));
-      IndexExpr value = HONE_TRY(expr());
+      IndexExpr value = HONE_TRY(indices_.expr());
       HONE_TRY(text_.expect("<"));
-      list.push_back({std::move(value), lower, HONE_TRY(dim())});
+      list.push_back({std::move(value), lower, HONE_TRY(indices_.dim())});
     } while (text_.eat("and"));
     return list;
   }
@@ -521,97 +522,18 @@ class TileParser {
 
   Result<Index> define_index(const Token& label, Dim low, Dim high) {
     const auto id = static_cast<Index>(program_.indices.size());
-    if (!indices_.emplace(label.text, id).second)
+    if (!indices_.define(label.text, id))
       return text_.at(label, bad_input("index '{}' is defined twice", label.text));
     program_.indices.push_back({std::string(label.text), low, high});
     return id;
-  }
-
-  // ---- Index expressions -----------------------------------------------------------------------
-
-  Result<Dim> dim() {
-    const size_t offset = text_.peek().offset;
-    const IndexExpr value = HONE_TRY(expr());
-    if (std::optional<Dim> dim = value.as_constant()) return *dim;
-    return text_.at(offset, bad_input("an index may not be written here"));
-  }
-
-  Result<IndexExpr> expr() {
-    TextParser::Nesting nesting(text_);
-    HONE_TRY(text_.check_depth("brackets"));
-    const bool is_negative = text_.eat("-");
-    IndexExpr sum = HONE_TRY(product());
-    if (is_negative) sum = std::move(sum) * -1;
-    for (;;) {
-      if (text_.eat("+"))
-        sum = std::move(sum) + HONE_TRY(product());
-      else if (text_.eat("-"))
-        sum = std::move(sum) - HONE_TRY(product());
-      else
-        return sum;
-    }
-  }
-
-  Result<IndexExpr> product() {
-    IndexExpr value = HONE_TRY(atom());
-    for (;;) {
-      const Token sign = text_.peek();
-      if (text_.eat("*")) {
-        IndexExpr factor = HONE_TRY(atom());
-        if (!value.as_constant()) std::swap(value, factor);
-        const std::optional<Dim> dim = value.as_constant();
-        if (!dim) return text_.at(sign, bad_input("a product of two indices"));
-        value = std::move(factor) * *dim;
-      } else if (text_.eat("/")) {
-        const int64_t divisor = HONE_TRY(text_.integer("a divisor"));
-        if (divisor < 1 || !value.as_constant())
-          return text_.at(sign, bad_input("dims are divided by positive numbers"));
-        value = floordiv(*value.as_constant(), divisor);
-      } else {
-        return value;
-      }
-    }
-  }
-
-  Result<IndexExpr> atom() {
-    if (text_.peek().kind == TokenKind::number) {
-      const int64_t number = HONE_TRY(text_.integer("a number"));
-      return IndexExpr(number);
-    }
-    if (text_.eat("(")) {
-      IndexExpr value = HONE_TRY(expr());
-      HONE_TRY(text_.expect(")"));
-      return value;
-    }
-    if (text_.peek().kind != TokenKind::word) return text_.expected("an index");
-    const Token word = text_.take();
-    if (word.is("floordiv") || word.is("mod")) return quotient(word);
-    if (auto found = indices_.find(word.text); found != indices_.end())
-      return IndexExpr::iter(found->second);
-    for (Symbol symbol : text_.symbols())
-      if (symbol.name() == word.text) return IndexExpr(Dim(symbol));
-    return text_.at(word, bad_input("there is no index '{}' here", excerpt(word.text)));
-  }
-
-  Result<IndexExpr> quotient(const Token& word) {
-    HONE_TRY(text_.expect("("));
-    IndexExpr dividend = HONE_TRY(expr());
-    HONE_TRY(text_.expect(","));
-    const Dim divisor = HONE_TRY(dim());
-    HONE_TRY(text_.expect(")"));
-    if (divisor.range().low < 1)
-      return text_.at(word,
-                      bad_input("{} by {}, which can be below 1", word.text, divisor.to_string()));
-    return word.is("mod") ? mod(std::move(dividend), divisor)
-                          : floordiv(std::move(dividend), divisor);
   }
 
   TextParser& text_;
   TileProgram program_;
   std::vector<TextParser::TypeText> types_;  // of the buffers
   LabelTable buffers_, scalars_;
-  std::unordered_map<std::string_view, Index> indices_;  // in scope
-  std::vector<std::string_view> chosen_;                 // those that leave it with their body
+  IndexParser indices_;                   // those in scope
+  std::vector<std::string_view> chosen_;  // those that leave it with their body
 };
 
 }  // namespace
