@@ -22,7 +22,7 @@ std::vector<PaddedStep> padded_steps(const ShardLayout& from, const ShardLayout&
                                      const std::vector<int64_t>& sizes, int64_t element_bytes,
                                      const ReshardPrice& price = nullptr);
 
-// That a device has, padding included.
+// The bytes that a device has, padding included.
 int64_t part_bytes(const ShardLayout& layout, const std::vector<int64_t>& sizes,
                    int64_t element_bytes);
 

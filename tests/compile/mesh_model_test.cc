@@ -258,8 +258,8 @@ std::vector<RandomCase> random_cases(uint64_t& seed, size_t count) {
   return cases;
 }
 
-// The most by which an output changes, over its largest number and over 1, if each node is rounded
-// to its type: where numbers cancel, their last digits are all that is left.
+// The most by which an output changes if each node is rounded to its type, over its largest number
+// and over 1. Where numbers cancel, their last digits are all that is left.
 double change_by_rounding(const Tensor& wide, const Tensor& rounded) {
   double most = 0, scale = 1;
   for (int64_t e = 0; is_real(wide.dtype()) && e < wide.elements(); ++e) {

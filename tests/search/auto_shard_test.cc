@@ -378,9 +378,9 @@ TEST(AutoShard, PricesWhatThePartitionSends) {
   }
 }
 
-// Two hosts of two devices. By bytes the parts change places, and half of them cross hosts. Within
-// a host each device gets all parts in less time, and takes its own. What is sent is what is
-// priced.
+// Two hosts of two devices. The way of least bytes lets parts change places, and half of them cross
+// hosts. Within a host each device gets all parts in less time, and takes its own. The program
+// sends what was priced.
 TEST(AutoShard, AvoidsTheSlowAxisOfAMesh) {
   System system = preset_system("tree:2x2", sample()).value();
   const MeshRef mesh = mesh_of("hosts=2,in=2");
