@@ -61,7 +61,7 @@ struct FakeEvent {
 };
 struct FakeFunction {
   Backing backing;
-  bool waits = true;  // for the kernels before it
+  bool waits = true;     // for the kernels before it
   bool decides = false;  // the kernel of conditions (runtime/cuda/decide_kernel.h)
   int64_t shared_bytes = 48 << 10;
 };
