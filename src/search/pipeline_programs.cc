@@ -61,6 +61,10 @@ class PipelineSteps {
         stage_of_(stage_of),
         task_(graph_.node_count()) {
     for (const NodeId n : graph_.nodes()) task_[n.index] = own_task(n);
+    // Rows of an input that the graph gives out belong to no stage: the first one joins them.
+    for (const ValueId v : graph_.outputs())
+      if (const NodeId n = graph_.producer(v); !task_[n.index] && !is_leaf(graph_.opcode(n)))
+        task_[n.index] = Task{.is_first = true};
   }
 
   // None: the node is made where it is needed.

@@ -326,9 +326,13 @@ Graph random_layers(Rng& rng) {
     early = last;
     width = next;
   }
-  text += fmt::format("  return %{}\n}}\n", last);
-  return parse_graph(
-             fmt::format("graph @layers({}) -> f32[{}, {}] {{\n{}", inputs, rows, width, text))
+  // Some give out their rows, too.
+  const std::string made = fmt::format("f32[{}, {}]", rows, width);
+  const std::string given = inputs.substr(4, inputs.find(']') - 3);
+  const bool both = rng.below(3) == 0;
+  text += fmt::format("  return %{}{}\n}}\n", last, both ? ", %x" : "");
+  return parse_graph(fmt::format("graph @layers({}) -> {} {{\n{}", inputs,
+                                 both ? fmt::format("({}, {})", made, given) : made, text))
       .value();
 }
 
@@ -356,6 +360,26 @@ void judge_random_layers(uint64_t first, uint64_t count) {
 
 TEST(Pipeline, DividesRandomLayers) { judge_random_layers(0, 12); }
 TEST(Pipeline, DISABLED_SweepOfDividedLayers) { judge_random_layers(100, 500); }
+
+// No stage makes the rows that a graph takes and gives out; the first one joins them again.
+TEST(Pipeline, GivesOutTheRowsThatItTakes) {
+  const Graph graph = parse_graph(R"(
+graph @outs(%x: f32[8, 16], %w: f32[16, 16]) -> (f32[8, 16], f32[8, 16], f32[16, 16]) {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %y = tanh %h
+  return %y, %x, %w
+})")
+                          .value();
+  for (const int64_t devices : {1, 2})
+    for (const int32_t batches : {1, 2, 3}) {
+      const System system = fast_ring(2 * devices);
+      const Result<ChosenPipeline> made = choose_pipeline(
+          graph, system, costs_of(system),
+          {.stages = 2, .micro_batches = batches, .batch = {"x"}, .mesh = stage_mesh(devices)});
+      ASSERT_TRUE(made.ok()) << made.error().to_string();
+      EXPECT_EQ(judge_pipeline(graph, made->plan, system, 1), "") << print(made->plan);
+    }
+}
 
 // The step of a transformer, whose stages have two devices each.
 TEST(Pipeline, DividesTheStepOfATransformer) {
