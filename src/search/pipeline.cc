@@ -317,14 +317,27 @@ Status check_stage_mesh(const PipelineOptions& options, const System& system) {
 
 }  // namespace
 
-Result<ChosenPipeline> choose_pipeline(const Graph& graph, const System& system,
-                                       std::span<const std::shared_ptr<const Cost>> costs,
-                                       const PipelineOptions& options) {
+Status check_can_pipeline(const Graph& graph) {
   if (!graph.is_static())
     return unsupported("a pipeline needs sizes: graph '{}' has symbols", excerpt(graph.name()))
         .with_hint("bind them");
   if (has_exchanges(graph))
     return unsupported("graph '{}' exchanges data itself", excerpt(graph.name()));
+  const Shardings* said = graph.shardings();
+  if (said == nullptr || said->empty()) return {};
+  const bool is_value = !said->values.empty();
+  const Sharding& first = is_value ? said->values[0].second : said->outputs[0].second;
+  const ValueId v = is_value ? said->values[0].first : graph.outputs()[said->outputs[0].first];
+  return unsupported("the graph says itself how devices divide {}: {}", graph.label(v),
+                     dims_text(first))
+      .at(fmt::format("graph '{}'", excerpt(graph.name())))
+      .with_hint("leave it out of the graph, and write it behind a stage of the pipeline's plan");
+}
+
+Result<ChosenPipeline> choose_pipeline(const Graph& graph, const System& system,
+                                       std::span<const std::shared_ptr<const Cost>> costs,
+                                       const PipelineOptions& options) {
+  HONE_TRY(check_can_pipeline(graph));
   HONE_TRY(check_stage_mesh(options, system));
   const Graph ready = HONE_TRY(prepare(graph));
   return Chooser(ready, system, costs, options).run();

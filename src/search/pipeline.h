@@ -57,6 +57,10 @@ inline constexpr int32_t kMostMicroBatches = 256;
 std::string print(const PipelinePlan& plan);
 Result<PipelinePlan> parse_pipeline_plan(std::string_view text, std::string_view file);
 
+// Unsupported: sizes are symbols, or the graph itself says what devices exchange, or how they
+// divide its values.
+Status check_can_pipeline(const Graph& graph);
+
 struct PipelineOptions {
   int32_t stages = 0;                             // 0: as many as are best
   int32_t micro_batches = 0;                      // 0: as many as are best

@@ -211,6 +211,7 @@ Result<ShardedStage> stage_of_plan(StageSharder& sharder, const Planned& planned
 Result<Planned> read_for(const Graph& given, const PipelinePlan& plan, const System& system,
                          std::span<const std::shared_ptr<const Cost>> costs,
                          const CancelToken* cancel) {
+  HONE_TRY(check_can_pipeline(given));
   HONE_TRY(check_devices_of(plan, system));
   Planned made = {.graph = HONE_TRY(prepare(given))};
   made.batch = HONE_TRY(batch_inputs(made.graph, made.graph.input_types(), plan.batch));

@@ -381,6 +381,38 @@ graph @outs(%x: f32[8, 16], %w: f32[16, 16]) -> (f32[8, 16], f32[8, 16], f32[16,
     }
 }
 
+Type type_of(const Dims& dims) { return Type::make(DType::f32, dims).value(); }
+
+// Micro-batches do not keep the division that a graph says, so nobody says that they do.
+TEST(Pipeline, RefusesAGraphThatDividesItsValues) {
+  const System system = ring(2);
+  const PipelinePlan plan = parse_pipeline_plan(
+                                "pipeline 1 micro-batches, gpipe\n"
+                                "stage on 0 1 = %y\n",
+                                "p")
+                                .value();
+  Graph graph = parse_graph(R"(
+graph @own(%x: f32[8, 16], %w: f32[16, 16]) -> f32[8, 16] {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})")
+                    .value();
+  Shardings of_value, of_output;
+  of_value.add(graph.inputs()[1],
+               parse_sharding("[x, -]", stage_mesh(2), type_of({16, 16})).value());
+  of_output.set_output(0, parse_sharding("[-, x]", stage_mesh(2), type_of({8, 16})).value());
+  for (const auto& [said, text] :
+       {std::pair(of_value, "%w: [x, -]"), std::pair(of_output, "%y: [-, x]")}) {
+    graph.set_shardings(std::make_shared<const Shardings>(said));
+    const auto refused =
+        refuses(ErrorCode::unsupported,
+                fmt::format("graph 'own' ... says itself ... {} ... behind a stage", text));
+    EXPECT_THAT(choose_pipeline(graph, system, costs_of(system), {.mesh = stage_mesh(2)}), refused);
+    EXPECT_THAT(pipeline_programs(graph, plan, system, costs_of(system)), refused);
+    EXPECT_THAT(judged_pipeline(graph, plan, system, costs_of(system)), refused);
+  }
+}
+
 // The step of a transformer, whose stages have two devices each.
 TEST(Pipeline, DividesTheStepOfATransformer) {
   const Graph step = step_of("gpt2", 4, "momentum");
@@ -395,8 +427,6 @@ TEST(Pipeline, DividesTheStepOfATransformer) {
   EXPECT_TRUE(divides);
   EXPECT_EQ(judge_pipeline(step, made->plan, system, 1), "");
 }
-
-Type type_of(const Dims& dims) { return Type::make(DType::f32, dims).value(); }
 
 // The devices of a stage exchange nothing within a loop, whatever else they divide.
 TEST(Pipeline, ExchangesNothingInALoop) {
