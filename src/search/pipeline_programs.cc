@@ -209,7 +209,7 @@ Result<ShardedStage> stage_of_plan(StageSharder& sharder, const Planned& planned
 }
 
 Result<Planned> read_for(const Graph& given, const PipelinePlan& plan, const System& system,
-                         std::span<const std::shared_ptr<const Cost>> costs,
+                         std::span<const std::shared_ptr<const Cost>> costs, StageSharder& sharder,
                          const CancelToken* cancel) {
   HONE_TRY(check_can_pipeline(given));
   HONE_TRY(check_devices_of(plan, system));
@@ -223,7 +223,6 @@ Result<Planned> read_for(const Graph& given, const PipelinePlan& plan, const Sys
     made.shape.devices_of.push_back(stage.devices);
   const std::vector<LayerPart>& parts = made.source.parts;
   made.shape.has_backward = std::ranges::find(parts, LayerPart::backward) != parts.end();
-  StageSharder sharder(system, costs, cancel);
   for (int32_t s = 0; s < made.shape.stages(); ++s)
     made.stages.push_back(HONE_TRY(stage_of_plan(sharder, made, plan, s)));
   return made;
@@ -254,7 +253,8 @@ Result<JudgedPipeline> judged_pipeline(const Graph& given, const PipelinePlan& p
                                        const System& system,
                                        std::span<const std::shared_ptr<const Cost>> costs,
                                        const CancelToken* cancel) {
-  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, cancel));
+  StageSharder sharder(system, costs, cancel);
+  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, sharder, cancel));
   JudgedPipeline made = {.stages = planned.facts()};
   // Times are of stages that wait in a chain; the merged graph tells whether these do.
   const auto devices = static_cast<int32_t>(system.device_count());
@@ -279,11 +279,12 @@ Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePla
                                            const System& system,
                                            std::span<const std::shared_ptr<const Cost>> costs,
                                            const CancelToken* cancel) {
-  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, cancel));
+  StageSharder sharder(system, costs, cancel);
+  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, sharder, cancel));
   const auto devices = static_cast<int32_t>(system.device_count());
   const MergedSteps merged = HONE_TRY(merged_steps(planned, plan, devices));
   StageNodes nodes(merged.all, merged.stage_of, planned.source, planned.stages,
-                   planned.shape.devices_of);
+                   planned.shape.devices_of, sharder);
   for (const PipelineStep& step : merged.steps) HONE_TRY(nodes.add(step.stage, step.nodes));
   PipelinePrograms made;
   const std::vector<int32_t> device_of =

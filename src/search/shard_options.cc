@@ -13,7 +13,8 @@ namespace {
 // The exchanges within the loop or the branch that is divided so. None: it cannot be.
 Result<std::optional<std::vector<MeshExchange>>> exchanges_within(const Graph& graph, NodeId n,
                                                                   const NodeDivision& division,
-                                                                  const MeshRef& mesh) {
+                                                                  const MeshRef& mesh,
+                                                                  const ReshardPrice& price) {
   Graph alone;
   auto stated = std::make_shared<Shardings>();
   std::vector<ValueId> operands;
@@ -32,7 +33,7 @@ Result<std::optional<std::vector<MeshExchange>>> exchanges_within(const Graph& g
   }
   alone.set_outputs(std::move(outputs));
   alone.set_shardings(std::move(stated));
-  const Partition part = HONE_TRY(partition_exactly(alone, mesh));
+  const Partition part = HONE_TRY(partition_exactly(alone, mesh, price));
   if (part.outputs != division.results) return std::optional<std::vector<MeshExchange>>();
   return std::optional(std::vector<MeshExchange>(part.messages.begin(), part.messages.end()));
 }
@@ -185,7 +186,7 @@ Result<std::vector<NodeDivision>> ShardOptionFinder::divided(NodeId n) const {
   std::vector<NodeDivision> possible;
   for (NodeDivision& one : options) {
     std::optional<std::vector<MeshExchange>> within =
-        HONE_TRY(exchanges_within(graph_, n, one, mesh_));
+        HONE_TRY(exchanges_within(graph_, n, one, mesh_, prices_.steps()));
     if (!within && !possible.empty()) continue;
     if (within) one.exchanges = std::move(*within);
     possible.push_back(std::move(one));

@@ -110,13 +110,14 @@ Error not_there(std::string_view name) {
 
 StageNodes::StageNodes(const MicroBatches& all, std::span<const std::optional<int32_t>> stage_of,
                        const StageSource& source, std::span<const ShardedStage> stages,
-                       std::span<const std::vector<int32_t>> devices_of)
+                       std::span<const std::vector<int32_t>> devices_of, StageSharder& sharder)
     : all_(all),
       merged_(all.graph),
       stage_of_(stage_of),
       source_(source),
       sharded_(stages),
       devices_of_(devices_of),
+      sharder_(sharder),
       stages_(stages.size()) {
   made_.graph.set_name(merged_.name());
   for (uint32_t i = 0; i < merged_.value_count(); ++i)
@@ -217,7 +218,7 @@ Result<StageNodes::Stage> StageNodes::made_stage(int32_t number) {
   made.subject =
       HONE_TRY(shard_subject(own, mesh->device_count() > 1 ? kLeastShardedConstant : INT64_MAX));
   made.subject.graph = divided(std::move(made.subject.graph), number, made.outputs);
-  made.part = HONE_TRY(partition_exactly(made.subject.graph, mesh));
+  made.part = HONE_TRY(partition_exactly(made.subject.graph, mesh, sharder_.steps(mesh)));
   return made;
 }
 

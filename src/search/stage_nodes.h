@@ -24,7 +24,7 @@ class StageNodes {
   // All outlive it. `stage_of` is of nodes of the merged graph; none: made where it is needed.
   StageNodes(const MicroBatches& all, std::span<const std::optional<int32_t>> stage_of,
              const StageSource& source, std::span<const ShardedStage> stages,
-             std::span<const std::vector<int32_t>> devices_of);
+             std::span<const std::vector<int32_t>> devices_of, StageSharder& sharder);
 
   // The next nodes of the merged graph, which one stage computes; the nodes that they need are
   // there.
@@ -71,6 +71,7 @@ class StageNodes {
   const StageSource& source_;
   const std::span<const ShardedStage> sharded_;
   const std::span<const std::vector<int32_t>> devices_of_;
+  StageSharder& sharder_;
   std::map<std::string, ValueId, std::less<>> values_;  // of the merged graph, by name
   std::vector<std::unique_ptr<Stage>> stages_;
   NodesOnDevices made_;

@@ -58,6 +58,9 @@ class StageSharder {
   Result<ShardedStage> planned(const StageSource& source, const std::vector<bool>& is_inside,
                                const MeshRef& mesh, const ShardPlan& plan);
 
+  // The prices of the steps by which the devices of a mesh change a layout; this outlives them.
+  ReshardPrice steps(const MeshRef& mesh) { return prices(mesh).steps(); }
+
   size_t searched() const { return known_.size(); }  // different stages
 
  private:

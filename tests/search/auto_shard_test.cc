@@ -378,6 +378,42 @@ TEST(AutoShard, PricesWhatThePartitionSends) {
   }
 }
 
+// In a loop devices send what its price is of, as they do outside.
+TEST(AutoShard, PricesWhatALoopSends) {
+  const Graph graph = subject(R"(
+graph @loop(%x: f32[64, 64], %w: f32[4, 64, 64]) -> f32[64, 64] {
+  %y = scan %x, %w {carried = 1} body (%a: f32[64, 64], %b: f32[64, 64]) {
+    %d = dot %a, %b {lhs_contract = [1], rhs_contract = [0]}
+    %r = sort %d {axis = 0}
+    %t = tanh %r
+    return %t
+  } : f32[64, 64]
+  return %y
+})");
+  const System system = preset_system("tree:2x2", sample()).value();
+  const MeshRef mesh = mesh_of("hosts=2,in=2");
+  const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  ShardPrices prices(system, {{cost}}, mesh);
+  const ShardProblem made = shard_problem(graph, mesh, prices).value();
+  const uint32_t loop = graph.producer(graph.outputs()[0]).index;
+  int sent = 0;
+  for (uint32_t option = 0; option < made.options[loop].size(); ++option) {
+    Assignment assignment(made.problem.nodes.size(), 0);
+    assignment[loop] = option;
+    const Partition part =
+        partition_exactly(with_assignment(graph, mesh, made, assignment), mesh, prices.steps())
+            .value();
+    std::vector<std::pair<ReshardKind, int64_t>> priced, inside;
+    for (const MeshExchange& one : made.options[loop][option].exchanges)
+      priced.emplace_back(one.kind, one.bytes);
+    for (const MeshExchange& one : part.messages)
+      if (one.times > 1) inside.emplace_back(one.kind, one.bytes);
+    EXPECT_EQ(inside, priced) << option;
+    sent += static_cast<int>(inside.size());
+  }
+  EXPECT_GT(sent, 0);
+}
+
 // Two hosts of two devices. The way of least bytes lets parts change places, and half of them cross
 // hosts. Within a host each device gets all parts in less time, and takes its own. The program
 // sends what was priced.

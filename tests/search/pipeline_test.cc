@@ -413,6 +413,40 @@ graph @own(%x: f32[8, 16], %w: f32[16, 16]) -> f32[8, 16] {
   }
 }
 
+// Two hosts of two devices. The way of least bytes lets parts change places, and half of them cross
+// hosts. Within a host each device gets all parts in less time, and takes its own.
+TEST(Pipeline, SendsWithinAStageAsItIsPriced) {
+  Target target = two_cores();
+  for (CacheLevel& cache : target.caches) cache.cores = std::min(cache.cores, target.cores);
+  const System system = preset_system("tree:2x2", target).value();
+  const Graph graph = parse_graph(
+                          "graph @g(%x: f32[64, 64]) -> f32[64, 64] {\n"
+                          "  %y = tanh %x\n"
+                          "  return %y\n"
+                          "}\n")
+                          .value();
+  const PipelinePlan plan = parse_pipeline_plan(
+                                "pipeline 1 micro-batches, gpipe\n"
+                                "stage on 0 1 2 3 = %y\n"
+                                "mesh hosts=2,in=2\n"
+                                "shard %x = [in, -]\n"
+                                "shard %y = [in, -]\n"
+                                "output 0 = [hosts, -]\n",
+                                "p")
+                                .value();
+  EXPECT_EQ(judge_pipeline(graph, plan, system, 1), "");
+  const DevicePrograms programs =
+      pipeline_programs(graph, plan, system, costs_of(system)).value().programs.programs;
+  int sends = 0;
+  for (int32_t device = 0; device < 4; ++device)
+    for (const program::Command& command : programs.of(device).main->commands)
+      if (const auto* send = std::get_if<program::Send>(&command.kind)) {
+        EXPECT_EQ(send->message.peer / 2, device / 2);
+        ++sends;
+      }
+  EXPECT_GT(sends, 0);
+}
+
 // The step of a transformer, whose stages have two devices each.
 TEST(Pipeline, DividesTheStepOfATransformer) {
   const Graph step = step_of("gpt2", 4, "momentum");
