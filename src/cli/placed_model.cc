@@ -52,12 +52,12 @@ std::string how_text(const System& system) {
 
 }  // namespace
 
-Status check_options_of_placed(const Arguments& arguments, std::string_view except) {
+Status check_options_of_placed(const Arguments& arguments, std::string_view except,
+                               std::string_view plan) {
   for (const Option& option : arguments.command().options)
     if (option.name != except && arguments.given(option.name) &&
         std::ranges::find(kOfOneDevice, option.name) != std::end(kOfOneDevice))
-      return usage_error("--{} does not go with a plan that places kernels on devices",
-                         option.name);
+      return usage_error("--{} does not go with {}", option.name, plan);
   return {};
 }
 
@@ -165,7 +165,7 @@ Result<PlacedModel> placed_model(const DevicePlan& plan, const Graph& graph,
 
 Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Graph& graph,
                                     const Arguments& arguments, Console& console) {
-  HONE_TRY(check_options_of_placed(arguments));
+  HONE_TRY(check_options_of_placed(arguments, {}, "--pipeline, whose plan says it"));
   PlacedModel model = {.system = HONE_TRY(system_of_plan(plan.devices(), arguments))};
   model.pipeline = std::make_shared<const PipelinePrograms>(HONE_TRY(pipeline_programs(
       graph, plan, model.system, costs_of(model.system, console), &console.cancel())));

@@ -18,8 +18,10 @@ namespace hone::cli {
 class Console;
 struct Processes;
 
-// An error if an option is given that says how one device computes; `except`: it may be.
-Status check_options_of_placed(const Arguments& arguments, std::string_view except = {});
+// An error if an option is given that says how one device computes; `except`: it may be. `plan`
+// says who computes what.
+Status check_options_of_placed(const Arguments& arguments, std::string_view except = {},
+                               std::string_view plan = "a plan that places kernels on devices");
 
 // The plan of --plan, if it says who computes what: it is for one graph.
 Result<std::optional<DevicePlan>> given_device_plan(const Arguments& arguments);

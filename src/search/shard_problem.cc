@@ -8,6 +8,7 @@
 
 #include "ir/op_facts.h"
 #include "search/shard_options.h"
+#include "shard/device_nodes.h"
 #include "shard/whole_bytes.h"
 
 namespace hone {
@@ -85,8 +86,7 @@ class ProblemOfShards {
     std::vector<NodeDivision> options = HONE_TRY(options_of_node(n));
     if (!options_.exchanges_in_loops && !graph_.regions(n).empty())
       std::erase_if(options, [](const NodeDivision& one) { return !one.exchanges.empty(); });
-    if (options.empty())
-      return unsupported("devices would exchange data within {}", graph_.describe(n));
+    if (options.empty()) return inner_exchange(graph_, n);
     AssignNode& node = made_.problem.nodes.emplace_back();
     node.begin = is_parameter(graph_.opcode(n)) || is_constant(graph_.opcode(n)) ? 0 : n.index;
     node.end = node.begin == 0 ? std::ssize(ends_) + 1 : ends_[n.index];

@@ -103,10 +103,13 @@ void DeviceNodes::exchange(NodeId n, const Members& group, std::vector<ValueId>&
   }
 }
 
+Error inner_exchange(const Graph& graph, NodeId n) {
+  return unsupported("devices of a stage would exchange data within {}", graph.describe(n))
+      .with_hint("divide it otherwise, or give the stage one device");
+}
+
 Status DeviceNodes::copy(NodeId n) {
-  if (exchanges_inside(program_, n))
-    return unsupported("devices of a stage would exchange data within {}", program_.describe(n))
-        .with_hint("divide it otherwise, or give the stage one device");
+  if (exchanges_inside(program_, n)) return inner_exchange(program_, n);
   std::vector<std::vector<ValueId>> made(program_.results(n).size());
   for (size_t place = 0; place < devices_.size(); ++place) {
     if (is_constant(program_.opcode(n))) {

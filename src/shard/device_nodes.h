@@ -26,6 +26,9 @@ struct NodesOnDevices {
   ValueId joined(int32_t device, std::span<const ValueId> values, size_t dim);
 };
 
+// Devices of a stage exchange nothing within a loop or a branch.
+Error inner_exchange(const Graph& graph, NodeId n);
+
 class DeviceNodes {
  public:
   // `devices` are those of the mesh, by their place in it.
@@ -40,7 +43,7 @@ class DeviceNodes {
   void define(ValueId v, std::vector<ValueId> by_place) { values_[v.index] = std::move(by_place); }
 
   // Adds a node of the program for each device; its operands are there. Parameters are defined by
-  // others. Unsupported: devices exchange data within a loop or a branch.
+  // others. Unsupported: inner_exchange().
   Status add(NodeId n);
 
  private:

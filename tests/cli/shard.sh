@@ -329,6 +329,7 @@ fails 5 "no pipeline keeps a device within 1.0 KiB" wide.hone --pipeline 2 --mem
 hone() { "$HONE" run "$@"; }
 fails 3 "first line" wide.hone --pipeline wide.shard
 fails 3 "called '" zoo:mlp,size=tiny,batch=8 --pipeline wide.pipeline
+fails 2 "mesh does not go with --pipeline" wide.hone --pipeline wide.pipeline --mesh x=2
 fails 2 "both say" wide.hone --pipeline wide.pipeline --plan wide.pipeline
 fails 2 "pipeline is for models that are not compiled yet" wide.honec --pipeline wide.pipeline
 fails 2 "pipeline is for native code" wide.hone --pipeline wide.pipeline --backend reference

@@ -484,6 +484,16 @@ graph @loop(%x: f32[8, 64], %w: f32[4, 64, 64], %v: f32[64, 64]) -> f32[8, 64] {
     ASSERT_TRUE(made.ok()) << made.error().to_string();
     EXPECT_EQ(judge_pipeline(graph, made->plan, system, 1), "") << print(made->plan);
   }
+  const PipelinePlan inner = parse_pipeline_plan(
+                                 "pipeline 1 micro-batches, gpipe\n"
+                                 "stage on 0 1 = %h %y\n"
+                                 "mesh x=2\n"
+                                 "shard %h = [-, x]\n",
+                                 "p")
+                                 .value();
+  EXPECT_THAT(pipeline_programs(graph, inner, system, costs_of(system)),
+              refuses(ErrorCode::unsupported,
+                      "stage 0 ... exchange data within node '%h' (scan) ... one device"));
 }
 
 // The second layer alone has more weights than a device may hold, and the optimizer keeps twice
