@@ -26,6 +26,8 @@ constexpr int kLayersTried = 24;
 constexpr int kLayersSharded = 12;
 constexpr int kChunks = 2;          // stages that a device has, interleaved
 constexpr int32_t kMostTried = 64;  // micro-batches
+constexpr size_t kMostJudged = 4;   // pipelines whose programs are made, of a round
+constexpr int kPipelineRounds = 4;
 
 struct Speed {
   double bytes_per_second = 0;
@@ -83,23 +85,77 @@ class Chooser {
     for (const DeviceRun& run : system.devices)
       if (options.memory == 0 && run.memory_bytes > 0)
         limit_ = limit_ == 0 ? run.memory_bytes : std::min(limit_, run.memory_bytes);
+    wanted_ = limit_;
   }
 
   Result<ChosenPipeline> run() {
     batch_ = HONE_TRY(batch_inputs(graph_, graph_.input_types(), options_.batch));
     HONE_TRY(time_one_device());
-    std::optional<Error> refused;
-    for (const int32_t count : counts()) {
-      Status good = try_count(count);
-      if (!good.ok() && good.error().code() != ErrorCode::unsupported)
-        return std::move(good).error();
-      if (!good.ok() && !refused) refused = std::move(good).error();
+    // Stages are known by sums of their parts; programs need more. So the next round wants less.
+    for (int round = 0; round < kPipelineRounds; ++round) {
+      HONE_TRY(search());
+      const int64_t least = HONE_TRY(judge());
+      if (!made_.plan.stages.empty()) return std::move(made_);
+      if (!seems_to_fit() || least == INT64_MAX) break;
+      const double share = 0.97 * static_cast<double>(limit_) / static_cast<double>(least);
+      wanted_ = std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(wanted_)));
     }
-    if (made_.plan.stages.empty()) return nothing_fits(std::move(refused));
-    return std::move(made_);
+    return nothing_fits();
   }
 
  private:
+  // A pipeline that was simulated.
+  struct Tried {
+    // The shortest step first; behind those that seem to fit, the least memory.
+    std::pair<bool, double> rank;
+    size_t candidate = 0;
+    PipelinePlan plan = {};
+  };
+
+  // The best ones of all numbers of micro-batches.
+  Status search() {
+    made_.candidates.clear();
+    tried_.clear();
+    for (const int32_t count : counts()) {
+      Status good = try_count(count);
+      if (!good.ok() && good.error().code() != ErrorCode::unsupported) return good;
+      if (!good.ok() && !refused_) refused_ = std::move(good).error();
+    }
+    return {};
+  }
+
+  // Takes the best one whose programs fit. The least bytes that others need.
+  Result<int64_t> judge() {
+    int64_t least = INT64_MAX;
+    for (const Tried& one : tried_) {
+      const Result<PipelinePrograms> programs =
+          pipeline_programs(graph_, one.plan, system_, costs_, options_.cancel);
+      if (!programs.ok()) {
+        const ErrorCode code = programs.error().code();
+        if (code == ErrorCode::interrupted || code == ErrorCode::internal) return programs.error();
+        if (!refused_) refused_ = programs.error();
+        continue;
+      }
+      const std::vector<DeviceMemory> memory = HONE_TRY(programs->memory());
+      PipelineCandidate& candidate = made_.candidates[one.candidate];
+      candidate.times.memory = totals(memory);
+      const auto most = std::ranges::max_element(candidate.times.memory);
+      candidate.fits = limit_ == 0 || *most <= limit_;
+      if (candidate.fits) {
+        made_.times = candidate.times;
+        made_.plan = one.plan;
+        return *most;
+      }
+      least = std::min(least, *most);
+      if (*most >= least_) continue;
+      least_ = *most;
+      largest_ = memory[static_cast<size_t>(most - candidate.times.memory.begin())].largest;
+    }
+    return least;
+  }
+
+  bool seems_to_fit() const { return !tried_.empty() && !tried_.front().rank.first; }
+
   std::vector<int32_t> counts() const {
     if (options_.micro_batches > 0) return {options_.micro_batches};
     std::vector<int32_t> all;
@@ -146,7 +202,7 @@ class Chooser {
   // All intervals of layers that leave devices for the others, if they need several.
   Status fill_table(Layered& made) {
     const int layers = made.table.layers;
-    made.table.memory = limit_;
+    made.table.memory = wanted_;
     for (const int32_t n : sizes())
       for (int first = 0; first < layers; ++first)
         for (int end = first + 1; end <= layers; ++end) {
@@ -159,10 +215,10 @@ class Chooser {
   }
 
   Status add_ways(Layered& made, int first, int end, int32_t n) {
-    if (n > 1 && !made_.plan.stages.empty() && !has_time()) return {};
+    if (n > 1 && seems_to_fit() && !has_time()) return {};
     const MeshRef mesh = options_.mesh != nullptr ? options_.mesh : stage_mesh(n);
     Result<std::vector<ShardedStage>> all =
-        sharder_.ways(made.source, made.inside(first, end), mesh, limit_);
+        sharder_.ways(made.source, made.inside(first, end), mesh, wanted_);
     // Some stages divide in no way.
     if (!all.ok() && all.error().code() == ErrorCode::unsupported) return {};
     if (!all.ok()) return std::move(all).error();
@@ -241,20 +297,19 @@ class Chooser {
         .stages = shape.stages(), .micro_batches = count, .schedule = schedule};
     made.times = HONE_TRY(simulate_pipeline(shape, schedule, facts, system_));
     const int64_t most = *std::ranges::max_element(made.times.memory);
-    made.fits = limit_ == 0 || most <= limit_;
-    least_ = std::min(least_, most);
+    made.fits = wanted_ == 0 || most <= wanted_;
     made_.candidates.push_back(made);
-    if (!made.fits || !is_faster(made.times.seconds)) return {};
-    made_.times = made.times;
-    made_.plan = plan_of(layered, stages, shape, schedule);
+    // Several devices have to gain something over one alone: prices are not exact.
+    const bool is_alone = devices_ > 1 && shape.stages() == 1 && devices[0].size() == 1;
+    Tried one = {.rank = {!made.fits, made.fits ? made.times.seconds : static_cast<double>(most)},
+                 .candidate = made_.candidates.size() - 1};
+    if (made.fits && is_alone) one.rank.second *= 1 - kLeastGain;
+    const auto place = std::ranges::upper_bound(tried_, one.rank, {}, &Tried::rank);
+    if (place == tried_.end() && tried_.size() == kMostJudged) return {};
+    one.plan = plan_of(layered, stages, shape, schedule);
+    tried_.insert(place, std::move(one));
+    if (tried_.size() > kMostJudged) tried_.pop_back();
     return {};
-  }
-
-  // Several devices have to gain something over one alone: prices are not exact.
-  bool is_faster(double seconds) const {
-    if (made_.plan.stages.empty()) return true;
-    const double least = made_.plan.devices() == 1 && devices_ > 1 ? 1 - kLeastGain : 1;
-    return seconds < made_.times.seconds * least;
   }
 
   PipelinePlan plan_of(const Layered& layered, const std::vector<LayerStage>& stages,
@@ -275,8 +330,8 @@ class Chooser {
     return plan;
   }
 
-  Error nothing_fits(std::optional<Error> refused) const {
-    if (refused && made_.candidates.empty()) return std::move(*refused);
+  Error nothing_fits() const {
+    if (refused_ && least_ == INT64_MAX) return *refused_;
     if (made_.candidates.empty())
       return usage_error("{} devices have no pipeline of {} stages and {} micro-batches", devices_,
                          options_.stages > 0 ? std::to_string(options_.stages) : "any number of",
@@ -284,9 +339,14 @@ class Chooser {
                                                     : "any number of")
           .with_hint(
               "a stage needs a device and a layer; interleaved ones a multiple of the devices");
-    return over_limit("no pipeline keeps a device within {}: the least is {}", format_bytes(limit_),
-                      format_bytes(least_))
-        .with_hint("more devices, more micro-batches or --schedule 1f1b take less");
+    std::vector<std::string> largest;
+    for (const DeviceMemory::Value& one : largest_)
+      largest.push_back(fmt::format("{} {}", one.name, format_bytes(one.bytes)));
+    return over_limit("no pipeline keeps a device within {}: the least is {}, {} too much",
+                      format_bytes(limit_), format_bytes(least_), format_bytes(least_ - limit_))
+        .with_hint(fmt::format("its largest are {}; more devices, more micro-batches or --schedule "
+                               "1f1b take less",
+                               join(largest, ", ")));
   }
 
   const Graph& graph_;
@@ -298,7 +358,11 @@ class Chooser {
   StageSharder sharder_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   int64_t limit_ = 0;
-  int64_t least_ = INT64_MAX;
+  int64_t wanted_ = 0;        // of the sums of parts
+  std::vector<Tried> tried_;  // the best first
+  std::optional<Error> refused_;
+  int64_t least_ = INT64_MAX;                 // that programs need
+  std::vector<DeviceMemory::Value> largest_;  // of these
   BatchInputs batch_;
   ChosenPipeline made_;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cost/cost.h"
+#include "program/device_memory.h"
 #include "runtime/mesh_model.h"
 #include "search/pipeline_schedule.h"
 #include "search/placed_graph.h"
@@ -79,7 +80,7 @@ struct PipelineCandidate {
   int32_t micro_batches = 1;
   PipelineSchedule schedule = PipelineSchedule::gpipe;
   PipelineTimes times = {};
-  bool fits = true;  // the memory of a device
+  bool fits = true;  // the memory of a device; it is a sum of parts, unless its programs are known
 };
 
 struct ChosenPipeline {
@@ -89,9 +90,10 @@ struct ChosenPipeline {
   std::vector<PipelineCandidate> candidates = {};
 };
 
-// The stages, micro-batches and schedule of the shortest step that fits, on all devices of the
-// system. Where nobody asks for a number of stages, one device alone is a choice, too. `costs` are
-// of its targets. Static graphs. Errors: nothing fits the memory, or the batch cannot be divided.
+// The stages, micro-batches and schedule of the shortest step whose programs fit, on all devices of
+// the system. Where nobody asks for a number of stages, one device alone is a choice, too. `costs`
+// are of its targets. Static graphs. Errors: nothing fits the memory, or the batch cannot be
+// divided.
 Result<ChosenPipeline> choose_pipeline(const Graph& graph, const System& system,
                                        std::span<const std::shared_ptr<const Cost>> costs,
                                        const PipelineOptions& options = {});
@@ -128,7 +130,11 @@ struct PipelinePrograms {
   // The tensors of the graph, from those of the whole graph; and back.
   std::vector<Tensor> parts(std::span<const Tensor> inputs) const;
   std::vector<Tensor> whole(std::span<const Tensor> outputs) const;
+
+  Result<std::vector<DeviceMemory>> memory() const;  // by device
 };
+// The bytes that each device needs.
+std::vector<int64_t> totals(std::span<const DeviceMemory> devices);
 // Error: the plan is not of this graph, or for devices that the system does not have.
 Result<PipelinePrograms> pipeline_programs(const Graph& graph, const PipelinePlan& plan,
                                            const System& system,

@@ -236,53 +236,22 @@ struct MergedSteps {
   std::vector<PipelineStep> steps = {};
 };
 
-Result<MergedSteps> merged_steps(const Planned& planned, const PipelinePlan& plan,
+Result<MergedSteps> merged_steps(const Planned& planned, PipelineSchedule schedule,
                                  int32_t devices) {
   MergedSteps made;
-  made.all = HONE_TRY(micro_batches(planned.graph, planned.batch, plan.micro_batches));
+  made.all = HONE_TRY(micro_batches(planned.graph, planned.batch, planned.shape.micro_batches));
   const PipelineSteps steps(made.all, planned.source.parts, planned.stage_of);
   for (const NodeId n : made.all.graph.nodes()) made.stage_of.push_back(steps.stage(n));
-  made.orders = HONE_TRY(pipeline_orders(planned.shape, plan.schedule, devices));
+  made.orders = HONE_TRY(pipeline_orders(planned.shape, schedule, devices));
   made.steps = HONE_TRY(steps.steps(made.orders));
   return made;
 }
 
-}  // namespace
-
-Result<JudgedPipeline> judged_pipeline(const Graph& given, const PipelinePlan& plan,
-                                       const System& system,
-                                       std::span<const std::shared_ptr<const Cost>> costs,
-                                       const CancelToken* cancel) {
-  StageSharder sharder(system, costs, cancel);
-  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, sharder, cancel));
-  JudgedPipeline made = {.stages = planned.facts()};
-  // Times are of stages that wait in a chain; the merged graph tells whether these do.
+Result<PipelinePrograms> programs_of(const Planned& planned, const MergedSteps& merged,
+                                     const System& system,
+                                     std::span<const std::shared_ptr<const Cost>> costs,
+                                     StageSharder& sharder, const CancelToken* cancel) {
   const auto devices = static_cast<int32_t>(system.device_count());
-  made.orders = HONE_TRY(merged_steps(planned, plan, devices)).orders;
-  made.times = HONE_TRY(simulate_pipeline(planned.shape, plan.schedule, made.stages, system));
-  for (const double one : HONE_TRY(seconds_of_nodes(planned.graph, system, costs, cancel)))
-    made.one_device += one;
-  for (const PipelineSchedule schedule : kPipelineSchedules) {
-    if (schedule == plan.schedule) continue;
-    // Not all stages go in all orders.
-    Result<PipelineTimes> times = simulate_pipeline(planned.shape, schedule, made.stages, system);
-    if (times.ok())
-      made.others.push_back({.stages = planned.shape.stages(),
-                             .micro_batches = plan.micro_batches,
-                             .schedule = schedule,
-                             .times = *std::move(times)});
-  }
-  return made;
-}
-
-Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePlan& plan,
-                                           const System& system,
-                                           std::span<const std::shared_ptr<const Cost>> costs,
-                                           const CancelToken* cancel) {
-  StageSharder sharder(system, costs, cancel);
-  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, sharder, cancel));
-  const auto devices = static_cast<int32_t>(system.device_count());
-  const MergedSteps merged = HONE_TRY(merged_steps(planned, plan, devices));
   StageNodes nodes(merged.all, merged.stage_of, planned.source, planned.stages,
                    planned.shape.devices_of, sharder);
   for (const PipelineStep& step : merged.steps) HONE_TRY(nodes.add(step.stage, step.nodes));
@@ -300,6 +269,70 @@ Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePla
   }
   made.programs = {HONE_TRY(join_pieces(made.graph, cut, pieces)), cut.output_device};
   return made;
+}
+
+}  // namespace
+
+std::vector<int64_t> totals(std::span<const DeviceMemory> devices) {
+  std::vector<int64_t> all;
+  for (const DeviceMemory& one : devices) all.push_back(one.total());
+  return all;
+}
+
+Result<JudgedPipeline> judged_pipeline(const Graph& given, const PipelinePlan& plan,
+                                       const System& system,
+                                       std::span<const std::shared_ptr<const Cost>> costs,
+                                       const CancelToken* cancel) {
+  StageSharder sharder(system, costs, cancel);
+  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, sharder, cancel));
+  JudgedPipeline made = {.stages = planned.facts()};
+  const auto devices = static_cast<int32_t>(system.device_count());
+  // Times are of stages that wait in a chain; the merged graph tells whether these do.
+  const auto judged = [&](PipelineSchedule schedule) -> Result<PipelineTimes> {
+    const MergedSteps merged = HONE_TRY(merged_steps(planned, schedule, devices));
+    if (schedule == plan.schedule) made.orders = merged.orders;
+    PipelineTimes times = HONE_TRY(simulate_pipeline(planned.shape, schedule, made.stages, system));
+    const PipelinePrograms programs =
+        HONE_TRY(programs_of(planned, merged, system, costs, sharder, cancel));
+    times.memory = totals(HONE_TRY(programs.memory()));
+    return times;
+  };
+  made.times = HONE_TRY(judged(plan.schedule));
+  for (const double one : HONE_TRY(seconds_of_nodes(planned.graph, system, costs, cancel)))
+    made.one_device += one;
+  for (const PipelineSchedule schedule : kPipelineSchedules) {
+    if (schedule == plan.schedule) continue;
+    // Not all stages go in all orders.
+    Result<PipelineTimes> times = judged(schedule);
+    if (times.ok())
+      made.others.push_back({.stages = planned.shape.stages(),
+                             .micro_batches = plan.micro_batches,
+                             .schedule = schedule,
+                             .times = *std::move(times)});
+    else if (times.error().code() == ErrorCode::interrupted)
+      return std::move(times).error();
+  }
+  return made;
+}
+
+Result<PipelinePrograms> pipeline_programs(const Graph& given, const PipelinePlan& plan,
+                                           const System& system,
+                                           std::span<const std::shared_ptr<const Cost>> costs,
+                                           const CancelToken* cancel) {
+  StageSharder sharder(system, costs, cancel);
+  const Planned planned = HONE_TRY(read_for(given, plan, system, costs, sharder, cancel));
+  const auto devices = static_cast<int32_t>(system.device_count());
+  const MergedSteps merged = HONE_TRY(merged_steps(planned, plan.schedule, devices));
+  return programs_of(planned, merged, system, costs, sharder, cancel);
+}
+
+Result<std::vector<DeviceMemory>> PipelinePrograms::memory() const {
+  const std::vector<uint32_t>& numbers = programs.programs.of_device;
+  std::vector<DeviceMemory> all;
+  for (const uint32_t number : numbers)
+    all.push_back(HONE_TRY(
+        device_memory(programs.programs.programs[number], static_cast<int32_t>(numbers.size()))));
+  return all;
 }
 
 std::vector<Tensor> PipelinePrograms::parts(std::span<const Tensor> whole) const {

@@ -160,8 +160,8 @@ ShardedStage StageSharder::sharded(const StageSource& source, const std::vector<
 Result<std::vector<StageSharder::Division>> StageSharder::divisions(const Graph& graph,
                                                                     const MeshRef& mesh,
                                                                     int64_t memory) {
-  ShardProblem problem =
-      HONE_TRY(shard_problem(graph, mesh, prices(mesh), {.exchanges_in_loops = false}));
+  ShardProblem problem = HONE_TRY(shard_problem(
+      graph, mesh, prices(mesh), {.counts_copies = memory > 0, .exchanges_in_loops = false}));
   std::vector<Division> all;
   // The peak of the solution; none: there is no solution within the limit.
   const auto add = [&](std::optional<int64_t> limit) -> Result<std::optional<int64_t>> {
