@@ -108,6 +108,15 @@ std::string candidates_text(const ChosenPipeline& chosen) {
   return table.to_string();
 }
 
+// "2 stages on 4 devices", "1 stage on 1 of 6 devices"
+std::string stages_and_devices(const PipelinePlan& plan, const System& system) {
+  const int64_t all = system.device_count();
+  const std::string part = plan.devices() < all ? fmt::format("{} of ", plan.devices()) : "";
+  return fmt::format("{} {} on {}{} {}", plan.stages.size(),
+                     plan.stages.size() == 1 ? "stage" : "stages", part, all,
+                     all == 1 ? "device" : "devices");
+}
+
 }  // namespace
 
 Status shard_pipeline(const Graph& graph, const Arguments& arguments, Console& console) {
@@ -125,12 +134,10 @@ Status shard_pipeline(const Graph& graph, const Arguments& arguments, Console& c
     console.print("\n");
     console.write(candidates_text(chosen));
   }
-  console.note(
-      "{} stages on {} devices, {} micro-batches, {}: a step takes {}, and {} on one "
-      "device",
-      chosen.plan.stages.size(), system.device_count(), chosen.plan.micro_batches,
-      name(chosen.plan.schedule), format_seconds(chosen.times.seconds),
-      format_seconds(chosen.one_device));
+  console.note("{}, {} micro-batches, {}: a step takes {}, and {} on one device",
+               stages_and_devices(chosen.plan, system), chosen.plan.micro_batches,
+               name(chosen.plan.schedule), format_seconds(chosen.times.seconds),
+               format_seconds(chosen.one_device));
   return path.empty() ? Status() : write_text(path, print(chosen.plan), console);
 }
 
@@ -198,10 +205,9 @@ Status tell_pipeline(const Graph& graph, const Arguments& arguments, Console& co
   console.write(stages_text(plan, judged));
   console.write("\n" + devices_text(judged));
   console.write("\n" + schedules_text(plan, judged));
-  console.note(
-      "{} stages on {} devices, {} micro-batches, {}: a step takes {}, and {} on one device",
-      plan.stages.size(), system.device_count(), plan.micro_batches, name(plan.schedule),
-      format_seconds(judged.times.seconds), format_seconds(judged.one_device));
+  console.note("{}, {} micro-batches, {}: a step takes {}, and {} on one device",
+               stages_and_devices(plan, system), plan.micro_batches, name(plan.schedule),
+               format_seconds(judged.times.seconds), format_seconds(judged.one_device));
   return {};
 }
 

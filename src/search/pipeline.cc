@@ -1,6 +1,7 @@
 #include "search/pipeline.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <map>
 #include <tuple>
@@ -190,12 +191,13 @@ class Chooser {
     return made;
   }
 
-  // The devices that a stage may have.
+  // The devices that a stage may have: not all numbers, since each takes a search of each interval.
   std::vector<int32_t> sizes() const {
     if (options_.mesh != nullptr) return {static_cast<int32_t>(options_.mesh->device_count())};
     std::vector<int32_t> all;
     const int32_t most = options_.stages > 0 ? devices_ - options_.stages + 1 : devices_;
-    for (int32_t n = 1; n <= std::max(most, 1); n *= 2) all.push_back(n);
+    for (int32_t n = 1; n <= std::max(most, 1); ++n)
+      if (std::has_single_bit(static_cast<uint32_t>(n)) || devices_ % n == 0) all.push_back(n);
     return all;
   }
 

@@ -307,7 +307,7 @@ grep -q "2 stages on 4 devices" err
 sed '/^shard/d; /^output/d' sharded.pipeline >open.pipeline
 "$HONE" check step.hone --pipeline open.pipeline --cache none >out 2>err
 hone zoo:mlp,size=tiny,batch=8 --train --pipeline auto --system local:2 >out 2>err
-grep -q "on 2 devices, .* micro-batches" err
+grep -qE "(on|of) 2 devices, .* micro-batches" err
 # A plan is explained: the work of each stage, the order of each device, the other orders.
 "$HONE" explain step.hone --pipeline step.pipeline >out 2>err
 grep -q "2 stages on 2 devices, 4 micro-batches, 1f1b: a step takes .* on one device" err

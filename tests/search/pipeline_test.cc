@@ -576,6 +576,23 @@ TEST(Pipeline, KeepsToOneDeviceWhereOthersTakeLonger) {
   EXPECT_GT(two.times.seconds, 1);
 }
 
+// Three devices are no power of two, and one layer is one stage: all of them divide it.
+TEST(Pipeline, TakesAsManyDevicesAsThereAre) {
+  const Graph graph = parse_graph(R"(
+graph @wide(%x: f32[96, 768], %w: f32[768, 768]) -> f32[96, 768] {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})")
+                          .value();
+  for (const int32_t devices : {3, 6}) {
+    const System system = fast_ring(devices);
+    const ChosenPipeline made =
+        choose_pipeline(graph, system, costs_of(system), {.micro_batches = 1}).value();
+    EXPECT_EQ(made.plan.devices(), devices);
+    EXPECT_LT(made.times.seconds, 0.6 * made.one_device);
+  }
+}
+
 // A plan works out as it did where it was chosen.
 TEST(Pipeline, JudgesAPlanAsItWasChosen) {
   const Graph step = step_of("mlp", 8);
