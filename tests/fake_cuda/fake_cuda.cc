@@ -41,6 +41,12 @@ constexpr std::string_view kCubin = "a cubin of the fake GPU: ";
 
 std::string cubin_of(uint64_t hash) { return fmt::format("{}{:016x}", kCubin, hash); }
 
+// The shared memory that a block may ask for.
+int block_bytes(int capability) {
+  const bool is_small = (capability > 80 && capability < 90) || capability >= 120;
+  return (is_small ? 99 : capability < 90 ? 163 : 227) << 10;
+}
+
 // A copy of these bytes, later. Sizes and places are checked now.
 template <class Copy>
 Code copy(Machine& machine, Stream stream, const Copy& work) {
@@ -184,7 +190,7 @@ Code cuDeviceGetAttribute(int* value, int attribute, Device) {
     case hone::cuda::kMinor: *value = machine.gpu.capability % 10; return kGood;
     case hone::cuda::kSharedOfSm: *value = 228 << 10; return kGood;
     case hone::cuda::kRegistersOfSm: *value = 65536; return kGood;
-    case hone::cuda::kSharedOfBlock: *value = 227 << 10; return kGood;
+    case hone::cuda::kSharedOfBlock: *value = block_bytes(machine.gpu.capability); return kGood;
     case hone::cuda::kClockKhz: *value = 1980000; return kGood;
     case hone::cuda::kMemoryClockKhz: *value = 2619000; return kGood;
     case hone::cuda::kMemoryBusBits: *value = 5120; return kGood;
@@ -331,7 +337,8 @@ Code cuModuleGetFunction(Function* function, Module module, const char* name) {
 
 Code cuFuncSetAttribute(Function function, int attribute, int value) {
   FAKE_BEGIN(true);
-  if (attribute != hone::cuda::kMaxDynamicShared || value < 0 || value > 227 << 10)
+  if (attribute != hone::cuda::kMaxDynamicShared || value < 0 ||
+      value > block_bytes(machine.gpu.capability))
     return machine.fault(kInvalidValue, "a wrong attribute of a function");
   reinterpret_cast<FakeFunction*>(function)->shared_bytes = value;
   return kGood;

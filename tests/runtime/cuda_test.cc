@@ -598,7 +598,7 @@ TEST(CudaExecutable, RefusesWhatDoesNotFit) {
   EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].phases[0].block_threads = 2048; }),
               refuses(ErrorCode::bad_input, "2048 threads"));
   EXPECT_THAT(load([](GpuImage& one) { one.kernels[0].phases[0].shared_bytes = 1 << 20; }),
-              refuses(ErrorCode::bad_input, "1048576 bytes of shared"));
+              refuses(ErrorCode::unsupported, "1048576 bytes of shared...232448...CPU"));
   EXPECT_THAT(load([](GpuImage& one) { one.image.arena_bytes = 8; }),
               refuses(ErrorCode::bad_input, "beyond"));
   // A leave, which kernels may use.
@@ -612,6 +612,24 @@ TEST(CudaExecutable, RefusesWhatDoesNotFit) {
   EXPECT_THAT(code->run({{x_values(3)}}),
               refuses(ErrorCode::bad_input, "'x'...f32[3]...f32[1000]"));
   EXPECT_THAT(code->run({}), refuses(ErrorCode::bad_input, "0 inputs...1"));
+}
+
+TEST(CudaExecutable, RefusesMoreSharedMemoryThanTheGpuHas) {
+  const auto load = [](int capability, int64_t kib) -> Status {
+    const FakeCuda cuda({.capability = capability});
+    add_kernels(cuda);
+    GpuImage image = straight_image();
+    image.kernels[1].phases[0].shared_bytes = kib << 10;
+    HONE_TRY(CudaExecutable::load(image, HONE_TRY(cuda.device())));
+    return {};
+  };
+  for (const auto& [capability, most] :
+       {std::pair{80, 163}, {86, 99}, {89, 99}, {90, 227}, {100, 227}, {120, 99}}) {
+    EXPECT_TRUE(load(capability, most).ok()) << capability;
+    EXPECT_THAT(load(capability, most + 1),
+                refuses(ErrorCode::unsupported, "'scale'...bytes of shared memory...CPU"))
+        << capability;
+  }
 }
 
 // The whole way, with call number n failing: for each n the error names the driver's reason,

@@ -142,9 +142,7 @@ class BlockChain : public AlgorithmDef {
       HONE_TRY(check_code({stage.stage.body, KernelFacts(stage.stage.body), site.target},
                           static_cast<double>(KernelFacts(stage.stage.body).work.statements)));
     }
-    const int64_t most = site.target.gpu->block_shared_bytes;
-    if (bytes <= most) return {};
-    return over_limit("a block would have {} bytes of memory, more than {}", bytes, most);
+    return check_block_memory(site, bytes);
   }
   bool takes(const ScheduleSite& site) const override {
     return site.target.gpu && !site.is_stage() && !site.body.in_place && all_have_points(site) &&

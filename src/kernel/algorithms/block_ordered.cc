@@ -167,10 +167,7 @@ class BlockOrdered : public AlgorithmDef {
     if (schedule != Schedule{.own = schedule.own})
       return bad_input("an ordered op has no loops that a schedule orders or divides");
     HONE_TRY(check_fields(site, schedule.get<Fields>()));
-    const int64_t bytes = ordered_shape(site.body, schedule).bytes;
-    if (bytes <= site.target.gpu->block_shared_bytes) return {};
-    return over_limit("a block would have {} bytes of memory, more than {}", bytes,
-                      site.target.gpu->block_shared_bytes);
+    return check_block_memory(site, ordered_shape(site.body, schedule).bytes);
   }
   bool takes(const ScheduleSite& site) const override { return check_body(site).ok(); }
   Schedule simplest(const ScheduleSite&) const override { return {.own = Fields()}; }

@@ -8,6 +8,8 @@ namespace hone {
 namespace {
 
 constexpr double kMinScratch = 1 << 20;  // bytes that every machine has
+// GPUs of sm_86, sm_89 and sm_120 give a block no more.
+constexpr int64_t kBlockBytesOfAll = 99 << 10;
 
 Status check_order(const ScheduleSite& site, const Schedule& schedule) {
   const int parallel = site.parallel();
@@ -118,6 +120,12 @@ Status check_scratch(const ScheduleSite& site, double bytes, std::string_view wh
                           : std::max(static_cast<double>(caches.back().bytes), kMinScratch);
   if (bytes <= most) return {};
   return over_limit("the {:.3g} bytes of {} do not fit into the largest cache", bytes, what);
+}
+
+Status check_block_memory(const ScheduleSite& site, int64_t bytes) {
+  const int64_t most = std::min(site.target.gpu->block_shared_bytes, kBlockBytesOfAll);
+  if (bytes <= most) return {};
+  return over_limit("a block would have {} bytes of memory, more than {}", bytes, most);
 }
 
 bool all_have_points(const ScheduleSite& site) {

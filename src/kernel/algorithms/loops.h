@@ -24,6 +24,8 @@ Status check_tile(const ScheduleSite& site, const Tile& tile, std::string_view w
 double unrolled_statements(const ScheduleSite& site, const Schedule& schedule, size_t blocks = 0);
 Status check_code(const ScheduleSite& site, double statements);
 Status check_scratch(const ScheduleSite& site, double bytes, std::string_view what);
+// Memory of a block of a GPU, in code that later GPUs run, too.
+Status check_block_memory(const ScheduleSite& site, int64_t bytes);
 
 bool all_have_points(const ScheduleSite& site);
 // True if lanes, or threads, would share bytes that they write. Operands of the anchor may be

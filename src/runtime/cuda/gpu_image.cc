@@ -14,8 +14,12 @@ constexpr int64_t kMaxBlockThreads = 1024;
 }  // namespace
 
 Status check_block(const GpuPhase& phase, int64_t most_shared) {
+  if (phase.shared_bytes > most_shared)
+    return unsupported("a block of it has {} bytes of shared memory, and the GPU has {} for one",
+                       phase.shared_bytes, most_shared)
+        .with_hint(kCpuRunsIt);
   if (phase.block_threads >= 1 && phase.block_threads <= kMaxBlockThreads &&
-      phase.shared_bytes >= 0 && phase.shared_bytes <= most_shared && phase.scratch_bytes >= 0 &&
+      phase.shared_bytes >= 0 && phase.scratch_bytes >= 0 &&
       phase.scratch_bytes % kBufferAlignment == 0 && phase.scratch_bytes <= kMaxGpuScratch)
     return {};
   return bad_input(
