@@ -75,6 +75,11 @@ Code decide_later(Machine& machine, Stream stream, void* const* parameters) {
   });
 }
 
+bool is_in_block(Machine& machine, Stream stream) {
+  const FakeStream* const one = machine.stream(stream);
+  return one != nullptr && one->captured != nullptr && one->captured->is_body;
+}
+
 Code bad_range(Machine& machine) {
   return machine.fault(kInvalidValue, "a copy goes beyond a piece of memory");
 }
@@ -383,6 +388,8 @@ Code cuLaunchKernelEx(const hone::cuda::LaunchConfig* config, Function function,
        (config->attributes[0].id != hone::cuda::kMayBeginEarly || machine.gpu.capability < 90)))
     return machine.fault(kInvalidValue, "an attribute that the launch cannot have");
   const bool begins_early = config->attribute_count == 1 && config->attributes[0].truth == 1;
+  if (begins_early && is_in_block(machine, config->stream))
+    return machine.fault(kInvalidValue, "a kernel begins early in the block of a condition");
   if (config->shared_bytes > kernel.shared_bytes)
     return machine.fault(kInvalidValue, "more shared memory than the function may have");
   if (extra != nullptr) return machine.fault(kInvalidValue, "extra parameters");
@@ -605,6 +612,9 @@ Code cuGraphInstantiateWithFlags(GraphRun* run, Graph graph, unsigned long long)
   FAKE_BEGIN(true);
   auto* const from = reinterpret_cast<FakeGraph*>(graph);
   if (!machine.graphs.contains(from)) return machine.fault(kInvalidHandle, "no such graph");
+  const auto is_conditional = [](const FakeNode& node) { return node.conditional != nullptr; };
+  if (machine.gpu.refuses_conditions && std::ranges::any_of(from->nodes, is_conditional))
+    return kNotSupported;
   auto* const made = new FakeGraph(*from);
   machine.graph_runs.insert(made);
   ++machine.counts.graphs;

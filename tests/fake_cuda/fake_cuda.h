@@ -31,6 +31,8 @@ struct Gpu {
   int64_t slow_after = std::numeric_limits<int64_t>::max();
   // A run of the compiler waits for half a second until this many are under way at once.
   int links_together = 1;
+  bool refuses_conditions = false;  // a graph that has them is not instantiated
+  bool refuses_cubins = false;      // until its compiler has run
 };
 
 // The work of the library since it was set up.

@@ -26,7 +26,7 @@ using cuda::Code;
 // Codes of the driver.
 inline constexpr Code kInvalidValue = 1, kNotInitialized = 3, kInvalidContext = 201,
                       kInvalidImage = 200, kInvalidPtx = 218, kInvalidHandle = 400, kNotFound = 500,
-                      kIllegalAddress = 700, kCaptureUnsupported = 900;
+                      kIllegalAddress = 700, kNotSupported = 801, kCaptureUnsupported = 900;
 
 // Work of a stream.
 using Work = std::function<Code()>;

@@ -170,18 +170,19 @@ TEST(CudaFlow, ALoopOfAKnownCountIsUnrolledInAGraph) {
 
 // ---- Conditions --------------------------------------------------------------------------------
 
+GpuImage five_trips() {
+  GpuImage made =
+      image_of({{"trips", image::Copy{{Place::Region::constant, 0, 0, 4, {}}, arena(0, 4)}},
+                repeated(0, {mixing(7)})},
+               64, 0);
+  made.image.constants = {number(5)};
+  return made;
+}
+
 TEST(CudaFlow, TheGpuDecides) {
   const FakeCuda cuda;
   add_kernels(cuda);
-  const GpuImage image = [] {
-    GpuImage made =
-        image_of({{"trips", image::Copy{{Place::Region::constant, 0, 0, 4, {}}, arena(0, 4)}},
-                  repeated(0, {mixing(7)})},
-                 64, 0);
-    made.image.constants = {number(5)};
-    return made;
-  }();
-  const auto code = CudaExecutable::load(image, cuda.device().value()).value();
+  const auto code = CudaExecutable::load(five_trips(), cuda.device().value()).value();
   EXPECT_TRUE(code->is_one_graph());
   for (int run = 0; run < 2; ++run) {
     const fake::Counts before = cuda.counts();
@@ -192,6 +193,59 @@ TEST(CudaFlow, TheGpuDecides) {
     EXPECT_EQ(after.copied_from - before.copied_from, 4) << "the result alone";
     EXPECT_LE(after.calls - before.calls, 6) << "one launch for all of it";
     EXPECT_EQ(after.allocations, before.allocations);
+  }
+}
+
+TEST(CudaFlow, TheCpuDecidesIfTheDriverRefusesConditions) {
+  const auto run = [](const fake::Gpu& gpu, bool is_resident) {
+    const FakeCuda cuda(gpu);
+    add_kernels(cuda);
+    const auto device = cuda.device().value();
+    CudaLoadOptions options;
+    if (is_resident) options.resident = {0};
+    const auto code = CudaExecutable::load(five_trips(), device, options).value();
+    const auto arrays = CudaArrays::make(device, {number(1).type()}, "arrays").value();
+    EXPECT_TRUE(arrays->write({{number(1)}}).ok());
+    const CudaArray at[] = {arrays->at(0)};
+    CancelToken cancel;
+    Tensor made;
+    for (int time = 0; time < 2; ++time) {
+      const RunOptions with = {.cancel = &cancel};
+      made = (is_resident ? code->run_beside({}, at, with) : code->run({{number(1)}}, with))
+                 .value()[0];
+      EXPECT_EQ(code->is_one_graph(), !gpu.refuses_conditions);
+    }
+    EXPECT_EQ(cuda.counts().decisions == 0, gpu.refuses_conditions);
+    return made;
+  };
+  for (const bool is_resident : {false, true})
+    EXPECT_TRUE(run({}, is_resident).same_bytes(run({.refuses_conditions = true}, is_resident)));
+}
+
+// The planted fault would be one of the fake driver.
+TEST(CudaFlow, KernelsInBlocksOfConditionsBeginInTurn) {
+  std::string ptx;
+  for (const char* name : {"mix", "count", "ask"})
+    ptx += fmt::format(".visible .entry {}(\ngriddepcontrol.wait;\n}}\n", name);
+  const FakeCuda cuda;
+  cuda.add(ptx, "mix", {.function = mix, .buffers = 1, .symbols = 1});
+  cuda.add(ptx, "ask", {.function = ask, .buffers = 2});
+  cuda.add(ptx, "count", {.function = count, .buffers = 2});
+  GpuImage image =
+      image_of({mixing(1),
+                mixing(2),
+                {"ask", image::Launch{kAsk, {result(), arena(0, 1)}}},
+                {"if", image::Branch{arena(0, 1), {mixing(3), mixing(4)}, {mixing(5), mixing(6)}}}},
+               64, 0);
+  for (GpuKernel& kernel : image.kernels) kernel.ptx = ptx, kernel.capability = 90;
+  const auto code = CudaExecutable::load(image, cuda.device().value()).value();
+  EXPECT_TRUE(code->is_one_graph());
+  EXPECT_EQ(cuda.counts().early, 2) << "the second one, and the one that asks";
+  for (const int64_t x : {1, 2}) {
+    int64_t y = 3 * (3 * x + 1) + 2;
+    const int64_t first = y % 2 != 0 ? 3 : 5;
+    y = 3 * (3 * y + first) + first + 1;
+    EXPECT_EQ(code->run({{number(x)}}).value()[0].as<int32_t>()[0], y);
   }
 }
 

@@ -56,7 +56,12 @@ Result<cuda::GraphRun> CudaExecutable::graph_of(const Addresses& bases) const {
     graphs_.splice(graphs_.begin(), graphs_, known);
     return graphs_.front().run;
   }
-  graphs_.push_front({bases, HONE_TRY(made_graph(bases))});
+  Result<cuda::GraphRun> made = made_graph(bases);
+  if (!made.ok() && conditions_ != nullptr && device_->answers().ok()) {
+    is_one_graph_ = false;
+    return cuda::GraphRun();
+  }
+  graphs_.push_front({bases, HONE_TRY(std::move(made))});
   if (graphs_.size() > kMostGraphs) {
     (void)device_->call().cuGraphExecDestroy(graphs_.back().run);
     graphs_.pop_back();
@@ -307,9 +312,9 @@ Status CudaExecutable::start_and_wait(std::span<const void* const> inputs,
 
 Status CudaExecutable::start(const Addresses& bases, cuda::Stream stream,
                              const RunOptions& options) const {
-  if (!is_one_graph_ || options.profile != nullptr)
-    return Run(*this, options, stream, bases).execute();
-  const cuda::GraphRun graph = HONE_TRY(graph_of(bases));
+  cuda::GraphRun graph = nullptr;
+  if (is_one_graph_ && options.profile == nullptr) graph = HONE_TRY(graph_of(bases));
+  if (graph == nullptr) return Run(*this, options, stream, bases).execute();
   return device_->check(device_->call().cuGraphLaunch(graph, stream), "launched a graph");
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <list>
 #include <memory>
@@ -36,8 +37,8 @@ struct CudaLoadOptions {
 // runs take turns. A graph of which each kernel has code for the GPU is one launch of a CUDA graph.
 // Loops of known counts are unrolled in it, if they have no more than kMostSteps together. The GPU
 // decides in branches and other loops, if its driver has conditional nodes. Otherwise the CPU
-// decides as it goes. A CUDA graph has fixed addresses, so each set of resident inputs has its own;
-// the last ones are kept.
+// decides as it goes, also where a driver has such nodes and refuses them. A CUDA graph has fixed
+// addresses, so each set of resident inputs has its own; the last ones are kept.
 //
 // Data that devices exchange crosses memory of the machine, which the CPU copies it to and from.
 //
@@ -91,7 +92,7 @@ class CudaExecutable final : public Runnable {
   std::span<const std::optional<uint32_t>> donors() const;
 
   const std::shared_ptr<const CudaDevice>& device() const { return device_; }
-  bool is_one_graph() const { return is_one_graph_; }
+  bool is_one_graph() const { return is_one_graph_; }  // until the driver refuses it
   int64_t device_bytes() const;  // of all that it has allocated, constants with it
 
  private:
@@ -141,6 +142,8 @@ class CudaExecutable final : public Runnable {
   Status check_alignment() const;
   Status check_maps() const;
   Status allocate(const GpuImage& image, const MemoryLayout& layout);
+  Status make_conditions();
+  // Null: the CPU decides from now on, since the driver refuses conditions.
   Result<cuda::GraphRun> graph_of(const Addresses& bases) const;
   Result<cuda::GraphRun> made_graph(const Addresses& bases) const;
   Status check_place(const DevicePlace& place) const;
@@ -180,7 +183,7 @@ class CudaExecutable final : public Runnable {
   cuda::Stream stream_ = nullptr;
   cuda::Event events_[2] = {};
   std::unique_ptr<GraphConditions> conditions_;  // of graphs; null: they have none
-  bool is_one_graph_ = false;
+  mutable std::atomic<bool> is_one_graph_ = false;
   std::shared_ptr<MemoryPool> output_memory_;
 
   mutable std::mutex mutex_;              // a run has it

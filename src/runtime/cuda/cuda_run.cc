@@ -71,11 +71,13 @@ Result<size_t> CudaExecutable::Run::record_condition(size_t at) {
   const auto block = [this](std::initializer_list<ScriptCondition::Range> ranges) {
     return [this, ranges = std::vector(ranges)](cuda::Stream stream) -> Status {
       const cuda::Stream outer = std::exchange(stream_, stream);
+      const bool was_in_block = std::exchange(is_in_block_, true);
       is_behind_kernel_ = false;
       Status good;
       for (const ScriptCondition::Range& one : ranges)
         if (good.ok()) good = go(one.begin, one.end);
       stream_ = outer;
+      is_in_block_ = was_in_block;
       is_behind_kernel_ = false;
       return good;
     };
@@ -180,7 +182,8 @@ Status CudaExecutable::Run::launch(const Instruction& now) {
     const Phase& phase = of_.phases_[i];
     HONE_TRY(set_parameters(phase.phase, static_cast<uint64_t>(script_.phases[i].trips)));
     cuda::LaunchAttribute early = {.id = cuda::kMayBeginEarly, .truth = 1};
-    const bool begins_early = is_behind_kernel_ && phase.waits;
+    // NVIDIA's manual does not list such edges among what blocks of conditions may have.
+    const bool begins_early = is_behind_kernel_ && phase.waits && !is_in_block_;
     const cuda::LaunchConfig config = {
         .grid = {phase.grid.blocks, 1, 1},
         .block = {phase.grid.threads, 1, 1},

@@ -60,6 +60,7 @@ class CudaExecutable::Run {
   const RunOptions& options_;
   std::vector<int64_t> trips_;     // of each loop
   bool is_behind_kernel_ = false;  // the stream's last work of this run is one of the GPU
+  bool is_in_block_ = false;       // of a condition that the GPU reads
   // The parameters of a launch, and where they stand.
   std::vector<uint64_t> words_;  // addresses, symbols, scratch
   std::vector<MapParameter> maps_;
