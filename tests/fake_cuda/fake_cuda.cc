@@ -537,6 +537,9 @@ Code cuStreamGetCaptureInfo_v2(Stream stream, int* status, uint64_t* number, Gra
   *status = 1;
   *number = 1;
   *graph = reinterpret_cast<Graph>(one->captured);
+  if (last == nullptr && count == nullptr) return kGood;
+  if (one->captured->is_behind_early)
+    return machine.fault(kInvalidValue, "what is asked for does not tell all of a node's edges");
   one->captured->last = reinterpret_cast<hone::cuda::Node>(one->captured->nodes.size());
   *last = &one->captured->last;
   *count = one->captured->nodes.empty() ? 0 : 1;

@@ -187,6 +187,7 @@ Code Machine::enqueue(cuda::Stream handle, Work work) {
   if (to->captured->has_aside)
     return fault(kInvalidValue, "work is captured beside a condition, not behind it");
   to->captured->nodes.push_back({std::move(work)});
+  to->captured->is_behind_early = false;
   return cuda::kGood;
 }
 
@@ -219,7 +220,11 @@ Code Machine::decide(FakeStream& stream, const std::shared_ptr<FakeConditional>&
 Code Machine::enqueue_early(cuda::Stream handle, const FakeFunction& function, Work work) {
   ++counts.early;
   FakeStream* const to = stream(handle);
-  if (to == nullptr || function.waits) return enqueue(handle, std::move(work));
+  if (to == nullptr || function.waits) {
+    const Code code = enqueue(handle, std::move(work));
+    if (to != nullptr && to->captured != nullptr) to->captured->is_behind_early = true;
+    return code;
+  }
   const auto put = [](auto& works, auto one) {
     works.insert(works.empty() ? works.end() : works.end() - 1, std::move(one));
   };

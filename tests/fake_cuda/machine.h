@@ -46,9 +46,10 @@ struct FakeNode {
 };
 struct FakeGraph {
   std::vector<FakeNode> nodes;
-  bool is_body = false;       // of a conditional node
-  bool has_aside = false;     // its last node is not before what is captured next
-  cuda::Node last = nullptr;  // what the program knows the last node by
+  bool is_body = false;          // of a conditional node
+  bool is_behind_early = false;  // its last node is a kernel that may begin early
+  bool has_aside = false;        // its last node is not before what is captured next
+  cuda::Node last = nullptr;     // what the program knows the last node by
 };
 struct FakeStream {
   std::deque<Work> queue;

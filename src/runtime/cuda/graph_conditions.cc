@@ -50,18 +50,21 @@ Status GraphConditions::loop(cuda::Stream stream, cuda::Address byte, const Reco
 
 namespace {
 
-struct Capture {
-  cuda::Graph graph = nullptr;
-  const cuda::Node* last = nullptr;  // what comes next is behind these
+// Nodes of a graph that is captured: what comes next is behind these.
+struct LastNodes {
+  const cuda::Node* nodes = nullptr;
   size_t count = 0;
 };
 
-Result<Capture> capture_of(const CudaDevice& device, cuda::Stream stream) {
-  Capture made;
+// The graph that the stream captures. The driver refuses to tell the last nodes where one of them
+// is a kernel behind which others may begin early; null does not ask for them.
+Result<cuda::Graph> captured_graph(const CudaDevice& device, cuda::Stream stream, LastNodes* last) {
+  cuda::Graph made = nullptr;
   int status = 0;
   uint64_t number = 0;
-  HONE_TRY(device.check(device.call().cuStreamGetCaptureInfo_v2(
-                            stream, &status, &number, &made.graph, &made.last, &made.count),
+  HONE_TRY(device.check(device.call().cuStreamGetCaptureInfo_v2(stream, &status, &number, &made,
+                                                                last ? &last->nodes : nullptr,
+                                                                last ? &last->count : nullptr),
                         "looked at a graph that it makes"));
   return made;
 }
@@ -69,11 +72,11 @@ Result<Capture> capture_of(const CudaDevice& device, cuda::Stream stream) {
 }  // namespace
 
 Result<cuda::Condition> GraphConditions::new_condition(cuda::Stream stream) const {
-  const Capture capture = HONE_TRY(capture_of(*device_, stream));
+  const cuda::Graph graph = HONE_TRY(captured_graph(*device_, stream, nullptr));
   cuda::Condition made = 0;
-  HONE_TRY(device_->check(device_->call().cuGraphConditionalHandleCreate(&made, capture.graph,
-                                                                         device_->context(), 0, 0),
-                          "made a condition of a graph"));
+  HONE_TRY(device_->check(
+      device_->call().cuGraphConditionalHandleCreate(&made, graph, device_->context(), 0, 0),
+      "made a condition of a graph"));
   return made;
 }
 
@@ -89,16 +92,16 @@ Status GraphConditions::decide(cuda::Stream stream, cuda::Address byte, cuda::Co
 // The graph that runs if the condition says so.
 Result<cuda::Graph> GraphConditions::add_node(cuda::Stream stream, cuda::Condition condition,
                                               int kind) const {
-  const Capture capture = HONE_TRY(capture_of(*device_, stream));
+  LastNodes last;
+  const cuda::Graph graph = HONE_TRY(captured_graph(*device_, stream, &last));
   cuda::ConditionalNode parameters;
   parameters.condition = condition;
   parameters.kind = kind;
   parameters.context = device_->context();
   cuda::Node node = nullptr;
   const cuda::Functions& call = device_->call();
-  HONE_TRY(device_->check(
-      call.cuGraphAddNode(&node, capture.graph, capture.last, capture.count, &parameters),
-      "put a block into a graph"));
+  HONE_TRY(device_->check(call.cuGraphAddNode(&node, graph, last.nodes, last.count, &parameters),
+                          "put a block into a graph"));
   HONE_TRY(device_->check(
       call.cuStreamUpdateCaptureDependencies(stream, &node, 1, cuda::kSetDependencies),
       "went on behind a block of a graph"));
