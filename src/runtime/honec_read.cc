@@ -268,6 +268,8 @@ Status HonecFile::read_cubins(std::span<const std::byte> bytes) {
     cubin.capability = HONE_TRY(in.number("a capability", 0, INT32_MAX));
     cubin.maker = HONE_TRY(in.number("a version of CUDA", 0, INT32_MAX));
     cubin.bytes = HONE_TRY(in.view("machine code"));
+    if (!may_be_cubin(cubin.bytes))
+      return in.at(fmt::format("machine code of {} bytes that is no ELF", cubin.bytes.size()));
   }
   return in.end();
 }

@@ -71,7 +71,7 @@ TEST_F(GpuCubins, AreMadeByTheDriverAndCompiledNoMore) {
 TEST_F(GpuCubins, AreMadeByTheAssembler) {
   use_assembler(R"(#!/bin/sh
 if [ "$1" = --version ]; then echo "Cuda compilation tools, release 12.9, V12.9.86"; exit 0; fi
-grep -q "\.entry" "$2" && echo "code for $1" > "$4"
+grep -q "\.entry" "$2" && printf '\177ELF code for %-64s' "$1" > "$4"
 )");
   ASSERT_TRUE(compile({"--target", "sm_90"}).ok()) << said_;
   ASSERT_TRUE(run({"inspect", path("m.honec")}).ok());

@@ -539,13 +539,17 @@ TEST(GpuFile, CubinsComeBackAndTheirDamageIsFound) {
   const std::vector<HonecProgram> programs = {code.program()};
   HonecModel model = honec_model(programs);
   const std::string& ptx = programs[0].gpu[0].ptx;
-  model.cubins = {{ptx, 86, 12040, "machine code"}};
+  const std::string code_of_it =
+      "\x7f"
+      "ELF" +
+      std::string(60, 'c');
+  model.cubins = {{ptx, 86, 12040, code_of_it}};
   const Table good(honec_bytes(model, programs, "test").value().joined());
   const Result<HonecFile> file = parse(good.bytes);
   ASSERT_TRUE(file.ok()) << file.error().to_string();
   ASSERT_EQ(file->cubins().size(), 1U);
   const HonecCubin& cubin = file->cubins()[0];
-  EXPECT_EQ(cubin.bytes, "machine code");
+  EXPECT_EQ(cubin.bytes, code_of_it);
   EXPECT_EQ(cubin.capability, 86);
   EXPECT_EQ(cubin.maker, 12040);
   EXPECT_EQ(file->object(cubin.object), ptx);
@@ -561,6 +565,11 @@ TEST(GpuFile, CubinsComeBackAndTheirDamageIsFound) {
   EXPECT_THAT(with(1, 1000), refuses(ErrorCode::bad_input, "cubins...object 1000"));
   EXPECT_THAT(with(2, -1), refuses(ErrorCode::bad_input, "a capability is -1"));
   EXPECT_THAT(with(4, 1 << 30), refuses(ErrorCode::bad_input, "machine code"));
+  for (const std::string& wrong : {code_of_it.substr(0, 63), std::string(64, 'c'), std::string()}) {
+    model.cubins[0].bytes = wrong;
+    EXPECT_THAT(parse(honec_bytes(model, programs, "test").value().joined()),
+                refuses(ErrorCode::bad_input, "no ELF"));
+  }
   Table table = good;  // which has no such section
   table.header.version = honec::kExactGpuVersion;
   EXPECT_THAT(parse(table.sealed()), refuses(ErrorCode::bad_input, "section 2"));

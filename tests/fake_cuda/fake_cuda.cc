@@ -37,7 +37,9 @@ using cuda::Stream;
   const std::scoped_lock lock(machine.mutex); \
   const Code begun = machine.begin()
 
-constexpr std::string_view kCubin = "a cubin of the fake GPU: ";
+constexpr std::string_view kCubin =
+    "\x7f"
+    "ELF: a cubin of the fake GPU, for a kernel with the hash ";
 
 std::string cubin_of(uint64_t hash) { return fmt::format("{}{:016x}", kCubin, hash); }
 
@@ -309,6 +311,7 @@ Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**
     return kGood;
   }
   if (!text.starts_with(kCubin)) return machine.fault(kInvalidImage, "not a cubin of the fake");
+  if (machine.gpu.refuses_cubins && machine.counts.links == 0) return kInvalidImage;
   auto* const made = new FakeModule;
   made->hash = std::stoull(std::string(text.substr(kCubin.size(), 16)), nullptr, 16);
   if (const auto known = machine.kernels.find(made->hash); known != machine.kernels.end())

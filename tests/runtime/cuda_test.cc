@@ -730,5 +730,25 @@ TEST(Cubins, AreMadeOnceAndKept) {
     for (size_t j = 0; j < i; ++j) EXPECT_NE(cubins[i], cubins[j]);
 }
 
+// Another driver made them, or they are cut off.
+TEST(Cubins, AreMadeAgainIfTheDriverRefusesThem) {
+  for (const bool is_elf : {true, false}) {
+    const FakeCuda cuda({.refuses_cubins = is_elf});
+    add_kernels(cuda);
+    const auto device = cuda.device().value();
+    const std::string made = make_cubin(*device, {.text = kPtx}, {}).value();
+    cuda.reset({.refuses_cubins = is_elf});
+    add_kernels(cuda);
+    std::string put;
+    const CubinStore store = {
+        .find = [&](std::string_view) { return std::optional(is_elf ? made : "cut off"); },
+        .put = [&](std::string_view, std::string_view cubin) { put = cubin; }};
+    const auto code = CudaExecutable::load(straight_image(), device, {.cubins = store}).value();
+    expect_straight(code->run({{x_values()}}));
+    EXPECT_EQ(cuda.counts().links, 1);
+    EXPECT_EQ(put, made) << "the next load finds a good one";
+  }
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

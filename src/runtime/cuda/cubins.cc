@@ -65,6 +65,13 @@ CubinStore cubin_store(std::shared_ptr<CompileCache> cache) {
                          std::string_view cubin) { (void)cache->put(key, cubin).ok(); }};
 }
 
+bool may_be_cubin(std::string_view bytes) {
+  constexpr size_t kHeader = 64;
+  return bytes.size() >= kHeader && bytes.starts_with(
+                                        "\x7f"
+                                        "ELF");
+}
+
 std::string cubin_key(const CudaDevice& device, std::string_view ptx) {
   return fmt::format("cubin of a kernel\nsm_{}, driver {}\n{}", device.capability(),
                      device.driver().version(), ptx);
@@ -74,7 +81,8 @@ Result<std::string> make_cubin(const CudaDevice& device, const PtxText& ptx,
                                const CubinStore& store) {
   const std::string key = cubin_key(device, ptx.text);
   if (store.find)
-    if (std::optional<std::string> kept = store.find(key)) return *std::move(kept);
+    if (std::optional<std::string> kept = store.find(key); kept && may_be_cubin(*kept))
+      return *std::move(kept);
   HONE_TRY(device.enter());
   std::string cubin = HONE_TRY(Linking(device).cubin(ptx));
   if (store.put) store.put(key, cubin);

@@ -23,6 +23,10 @@ struct CubinStore {
 CubinStore cubin_store(std::shared_ptr<CompileCache> cache);
 CubinStore cubin_store(CompileCache* cache);
 
+// False: no driver takes the bytes, and it reads what lies behind them. They are those of ELF,
+// whose header has 64 bytes.
+bool may_be_cubin(std::string_view bytes);
+
 // All that the machine code of a PTX text depends on. Its first line is for people.
 std::string cubin_key(const CudaDevice& device, std::string_view ptx);
 
@@ -32,8 +36,8 @@ struct PtxText {
   bool is_exact = false;
 };
 
-// The machine code of a text, from the store or by the driver's compiler. The error of a text that
-// the driver refuses has the driver's log.
+// The machine code of a text, from the store, if that may be a cubin, or by the driver's compiler.
+// The error of a text that the driver refuses has the driver's log.
 Result<std::string> make_cubin(const CudaDevice& device, const PtxText& ptx,
                                const CubinStore& store);
 // The same of each text, on several threads. The first error ends it.

@@ -139,6 +139,8 @@ class CudaExecutable final : public Runnable {
   bool is_elsewhere(size_t base) const;
   std::string what_would_fit(int64_t bytes, int64_t free) const;
   Status load_code(const GpuImage& image, const CubinStore& store);
+  Result<std::unique_ptr<CudaModule>> load_module(const std::string& cubin, const PtxText& ptx,
+                                                  const CubinStore& store) const;
   Status check_alignment() const;
   Status check_maps() const;
   Status allocate(const GpuImage& image, const MemoryLayout& layout);

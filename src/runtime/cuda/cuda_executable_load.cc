@@ -160,6 +160,15 @@ void CudaExecutable::plan_launches(const GpuImage& image) {
   }
 }
 
+// The driver may refuse what another one made, or an earlier version of it. The text is good then.
+Result<std::unique_ptr<CudaModule>> CudaExecutable::load_module(const std::string& cubin,
+                                                                const PtxText& ptx,
+                                                                const CubinStore& store) const {
+  Result<std::unique_ptr<CudaModule>> kept = CudaModule::load(device_, cubin);
+  if (kept.ok() || !store.find || !device_->answers().ok()) return kept;
+  return CudaModule::load(device_, HONE_TRY(make_cubin(*device_, ptx, {.put = store.put})));
+}
+
 Status CudaExecutable::load_code(const GpuImage& image, const CubinStore& store) {
   std::map<std::string_view, size_t> known;  // texts
   std::vector<PtxText> texts;
@@ -167,8 +176,9 @@ Status CudaExecutable::load_code(const GpuImage& image, const CubinStore& store)
     if (!image.image.kernels[k].object &&
         known.try_emplace(image.kernels[k].ptx, texts.size()).second)
       texts.push_back({image.kernels[k].ptx, image.kernels[k].is_exact});
-  for (const std::string& cubin : HONE_TRY(make_cubins(*device_, texts, store)))
-    modules_.push_back(HONE_TRY(CudaModule::load(device_, cubin)));
+  const std::vector<std::string> cubins = HONE_TRY(make_cubins(*device_, texts, store));
+  for (size_t i = 0; i < texts.size(); ++i)
+    modules_.push_back(HONE_TRY(load_module(cubins[i], texts[i], store)));
   size_t next = 0;
   for (size_t k = 0; k < image.kernels.size(); ++k) {
     const image::Kernel& kernel = image.image.kernels[k];
