@@ -324,6 +324,9 @@ class ManyDevices::Run {
 };
 
 Status ManyDevices::Run::execute(const RunOptions& options) {
+  std::unique_lock turn(all_.turn_, std::defer_lock);
+  if (std::ranges::any_of(all_.devices_, [](const DeviceShare& one) { return one.far != nullptr; }))
+    turn.lock();
   std::unique_ptr<Meeting> meeting = HONE_TRY(all_.meeting());
   Status ran = run_devices(all_.devices_, *meeting->threads, meeting->transport.get(), options,
                            [&](size_t i, const RunOptions& own) { return devices_[i].run(own); });

@@ -130,6 +130,9 @@ class ManyDevices final : public Runnable {
   std::vector<DeviceShare> devices_;
   std::shared_ptr<MemoryPool> output_memory_;
 
+  // A run has it if code of devices is far: that has one run at a time. Two runs at once, each with
+  // one of two devices, would wait for each other in their exchanges.
+  mutable std::mutex turn_;
   mutable std::mutex mutex_;  // guards what follows
   mutable std::vector<std::unique_ptr<Meeting>> idle_;
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "runtime/job_threads.h"
@@ -93,6 +94,47 @@ TEST(ManyDevices, RunForSeveralThreadsAtOnce) {
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&, t] {
       for (int i = 0; i < 30; ++i) expect_right(*devices, static_cast<float>(t * 100 + i));
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Code of a GPU, say: a run waits for the other devices while it has the device.
+class OneRunAtATime final : public FarCode {
+ public:
+  explicit OneRunAtATime(std::shared_ptr<const Executable> code) : code_(std::move(code)) {}
+  std::span<const image::Port> inputs() const override { return code_->inputs(); }
+  std::span<const image::Port> outputs() const override { return code_->outputs(); }
+  int64_t threads() const override { return 1; }
+  Status run(std::span<const void* const> inputs, std::span<void* const> outputs,
+             const RunOptions& options) const override {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return fault("another run has the device");
+    return code_->run(inputs, outputs, options);
+  }
+
+ private:
+  const std::shared_ptr<const Executable> code_;
+  mutable std::mutex mutex_;
+};
+
+TEST(ManyDevices, RunsOfFarCodeTakeTurns) {
+  const std::vector<Image> images = {part(2, 3), part(1, 3)};
+  std::vector<DeviceShare> shares;
+  for (const auto& [first, count, code] : division().shares) {
+    DeviceShare share = load_here(shares.size(), 3, images, code, {}).value();
+    share.first = first;
+    share.count = count;
+    share.far = std::make_shared<const OneRunAtATime>(std::move(share.code));
+    shares.push_back(std::move(share));
+  }
+  const auto devices =
+      ManyDevices::make({{{"x", f32({kRows})}, 0}},
+                        {{{"y", f32({kRows})}, 0}, {{"s", f32({1})}, -1}}, kRows, std::move(shares))
+          .value();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) expect_right(*devices, static_cast<float>(t * 100 + i));
     });
   for (std::thread& thread : threads) thread.join();
 }
