@@ -80,6 +80,7 @@ Result<Target> probed_gpu(std::shared_ptr<const CudaDevice> device) {
   Target target = HONE_TRY(gpu_target(*device));
   const int64_t bytes = std::min(kCopiedBytes, HONE_TRY(device->free_bytes()) / 4);
   const std::unique_ptr<CudaMemory> memory = HONE_TRY(CudaMemory::make(device, 2 * bytes));
+  const CudaEntry entered = HONE_TRY(device->enter());
   cuda::Event events[2] = {};
   Status good;
   for (cuda::Event& event : events)

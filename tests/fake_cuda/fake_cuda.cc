@@ -229,7 +229,12 @@ Code cuDevicePrimaryCtxRelease_v2(Device) {
 
 Code cuCtxSetCurrent(Context context) {
   FAKE_BEGIN(false);
-  Machine::has_context = context != nullptr;
+  Machine::context = context;
+  return kGood;
+}
+
+Code cuCtxGetCurrent(Context* context) {
+  *context = Machine::context;
   return kGood;
 }
 

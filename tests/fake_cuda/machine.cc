@@ -58,7 +58,7 @@ bool has_wait(std::string_view ptx, std::string_view function) {
 
 }  // namespace
 
-thread_local bool Machine::has_context = false;
+thread_local cuda::Context Machine::context = nullptr;
 
 Machine& Machine::get() {
   static Machine& machine = *[] {
@@ -101,7 +101,8 @@ Code Machine::begin(bool needs_context) {
   if (lost_ != cuda::kGood) return lost_;
   if (!is_started) return fault(kNotInitialized, "a call before cuInit");
   if (process != ::getpid()) return kNotInitialized;  // a copy of a process has no GPU
-  if (needs_context && !has_context) return fault(kInvalidContext, "a call without a context");
+  if (needs_context && context != reinterpret_cast<cuda::Context>(this))
+    return fault(kInvalidContext, "a call without a context");
   return cuda::kGood;
 }
 

@@ -128,7 +128,7 @@ class Machine {
   std::map<cuda::Condition, std::optional<unsigned>> conditions;  // nothing: nobody has set it
   std::set<FakeLink*> links;
 
-  static thread_local bool has_context;
+  static thread_local cuda::Context context;  // of a device, or of somebody else
 
  private:
   Code step();  // of any stream that has work

@@ -182,7 +182,9 @@ GpuImage five_trips() {
 TEST(CudaFlow, TheGpuDecides) {
   const FakeCuda cuda;
   add_kernels(cuda);
-  const auto code = CudaExecutable::load(five_trips(), cuda.device().value()).value();
+  const auto device = cuda.device().value();
+  const auto code = CudaExecutable::load(five_trips(), device).value();
+  const CudaEntry entered = device->enter().value();  // so a run has no way to go, nor back
   EXPECT_TRUE(code->is_one_graph());
   for (int run = 0; run < 2; ++run) {
     const fake::Counts before = cuda.counts();

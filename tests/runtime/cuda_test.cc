@@ -693,6 +693,38 @@ TEST(CudaExecutable, NamesTheCauseWhicheverCallFailsBesideArrays) {
   fail_each_call(runs, 700, "CUDA_ERROR_ILLEGAL_ADDRESS...lost");
 }
 
+// A caller may use another GPU, by a context of its own.
+TEST(CudaExecutable, CallersKeepTheirContext) {
+  const FakeCuda cuda;
+  add_kernels(cuda);
+  auto device = cuda.device().value();
+  const cuda::Functions call = device->call();
+  int other = 0;
+  const auto own = reinterpret_cast<cuda::Context>(&other);
+  ASSERT_EQ(call.cuCtxSetCurrent(own), cuda::kGood);
+  const auto is_own = [&] {
+    cuda::Context now = nullptr;
+    return call.cuCtxGetCurrent(&now) == cuda::kGood && now == own;
+  };
+  auto memory = CudaMemory::make(device, 16 << 10).value();
+  EXPECT_TRUE(is_own());
+  auto arrays = CudaArrays::make(device, {numbers()}, "arrays").value();
+  EXPECT_TRUE(arrays->write({{x_values()}}).ok() && arrays->read().ok() && is_own());
+  EXPECT_TRUE(device->free_bytes().ok() && device->answers().ok() && is_own());
+  auto code = CudaExecutable::load(straight_image(), device).value();
+  EXPECT_TRUE(is_own());
+  expect_straight(code->run({{x_values()}}));
+  EXPECT_TRUE(code->seconds(1).ok() && is_own());
+  const cuda::Address inputs[] = {memory->address()}, outputs[] = {memory->address() + (8 << 10)};
+  EXPECT_TRUE(code->run_on_device(inputs, outputs, nullptr).ok() && is_own());
+  code.reset();
+  memory.reset();
+  arrays.reset();
+  device.reset();
+  EXPECT_TRUE(is_own());
+  ASSERT_EQ(call.cuCtxSetCurrent(nullptr), cuda::kGood);
+}
+
 // ---- Machine code ------------------------------------------------------------------------------
 
 TEST(Cubins, AreMadeOnceAndKept) {

@@ -100,7 +100,7 @@ TEST(GpuMaps, AreOfArraysOfTheCaller) {
   const cuda::Address from = memory->address(), to = from + (8 << 10);
   for (int run = 0; run < 2; ++run) {
     expect_sums(code->run({{x}}).value()[0].as<float>(), 2);
-    ASSERT_TRUE(device->enter().ok());
+    const CudaEntry entered = device->enter().value();
     ASSERT_EQ(device->call().cuMemcpyHtoDAsync_v2(from, x.bytes().data(), kBytes, nullptr), 0);
     const cuda::Address inputs[] = {from}, outputs[] = {to};
     ASSERT_TRUE(code->run_on_device(inputs, outputs, nullptr).ok());
@@ -181,6 +181,7 @@ TEST(PlantedMaps, OfOtherRunsAreFound) {
     const auto memory = CudaMemory::make(device, 16 << 10).value();
     const auto module =
         CudaModule::load(device, make_cubin(*device, {kPtx, true}, {}).value()).value();
+    const CudaEntry entered = device->enter().value();
     const cuda::Function function = module->function("add", 0).value();
     uint64_t words[] = {memory->address(), memory->address() + (8 << 10), 0, 0, kRows * kColumns};
     MapParameter map = map_parameter(*device, map_of_rows(), words[0]).value();

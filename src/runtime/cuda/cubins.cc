@@ -83,7 +83,7 @@ Result<std::string> make_cubin(const CudaDevice& device, const PtxText& ptx,
   if (store.find)
     if (std::optional<std::string> kept = store.find(key); kept && may_be_cubin(*kept))
       return *std::move(kept);
-  HONE_TRY(device.enter());
+  const CudaEntry entered = HONE_TRY(device.enter());
   std::string cubin = HONE_TRY(Linking(device).cubin(ptx));
   if (store.put) store.put(key, cubin);
   return cubin;
@@ -113,7 +113,7 @@ Result<std::unique_ptr<CudaModule>> CudaModule::load(std::shared_ptr<const CudaD
                                                      const std::string& cubin) {
   std::unique_ptr<CudaModule> made(new CudaModule(std::move(device)));
   const CudaDevice& on = *made->device_;
-  HONE_TRY(on.enter());
+  const CudaEntry entered = HONE_TRY(on.enter());
   HONE_TRY(on.check(on.call().cuModuleLoadDataEx(&made->module_, cubin.data(), 0, nullptr, nullptr),
                     "loaded machine code"));
   return made;
@@ -121,7 +121,7 @@ Result<std::unique_ptr<CudaModule>> CudaModule::load(std::shared_ptr<const CudaD
 
 CudaModule::~CudaModule() {
   if (module_ == nullptr) return;
-  device_->enter_to_give_back();
+  const CudaEntry entered = device_->enter_to_give_back();
   (void)device_->call().cuModuleUnload(module_);
 }
 

@@ -32,7 +32,7 @@ Result<std::unique_ptr<CudaArrays>> CudaArrays::make(std::shared_ptr<const CudaD
   made->memory_ = HONE_TRY(CudaMemory::make(made->device_, bytes));
   for (cuda::Address& address : made->addresses_) address += made->memory_->address();
   if (bytes == 0) return made;
-  HONE_TRY(on.enter());
+  const CudaEntry entered = HONE_TRY(on.enter());
   const Status begun = on.check(
       on.call().cuMemsetD8Async(made->memory_->address(), 0, static_cast<size_t>(bytes), nullptr),
       fmt::format("cleared {}", what));
@@ -49,7 +49,7 @@ Status CudaArrays::wait(Status begun, std::string_view doing) const {
 
 Status CudaArrays::write(std::span<const Tensor> tensors) {
   HONE_CHECK(tensors.size() == size(), "{} tensors for {} arrays", tensors.size(), size());
-  HONE_TRY(device_->enter());
+  const CudaEntry entered = HONE_TRY(device_->enter());
   Status good;
   for (size_t i = 0; i < size() && good.ok(); ++i) {
     HONE_CHECK(tensors[i].type() == types_[i], "{} for an array of {}",
@@ -64,7 +64,7 @@ Status CudaArrays::write(std::span<const Tensor> tensors) {
 }
 
 Result<std::vector<Tensor>> CudaArrays::read() const {
-  HONE_TRY(device_->enter());
+  const CudaEntry entered = HONE_TRY(device_->enter());
   std::vector<Tensor> tensors;
   Status good;
   for (size_t i = 0; i < size() && good.ok(); ++i) {

@@ -23,7 +23,7 @@ CudaExecutable::CudaExecutable() = default;
 
 CudaExecutable::~CudaExecutable() {
   if (device_ == nullptr) return;
-  device_->enter_to_give_back();
+  const CudaEntry entered = device_->enter_to_give_back();
   const cuda::Functions& call = device_->call();
   for (const BoundGraph& graph : graphs_) (void)call.cuGraphExecDestroy(graph.run);
   for (cuda::Event event : events_)
@@ -34,7 +34,7 @@ CudaExecutable::~CudaExecutable() {
 // ---- Graphs -------------------------------------------------------------------------------------
 
 Result<cuda::GraphRun> CudaExecutable::made_graph(const Addresses& bases) const {
-  HONE_TRY(device_->enter());
+  const CudaEntry entered = HONE_TRY(device_->enter());
   const cuda::Functions& call = device_->call();
   HONE_TRY(device_->check(call.cuStreamBeginCapture_v2(stream_, cuda::kCaptureOfThread),
                           "began a graph"));
@@ -152,7 +152,7 @@ Status CudaExecutable::run_on_device(std::span<const cuda::Address> inputs,
       "{} inputs and {} outputs of '{}'", inputs.size(), outputs.size(), place_);
   HONE_TRY(check_arrays(inputs, outputs));
   const std::scoped_lock lock(mutex_);
-  HONE_TRY(device_->enter());
+  const CudaEntry entered = HONE_TRY(device_->enter());
   Status good = run_in_place(inputs, outputs, stream, options);
   // Whatever was put into the stream uses memory of the caller.
   const Status ended = wait(stream, options);
@@ -262,7 +262,7 @@ Status CudaExecutable::copied_run(std::span<const void* const> inputs,
   HONE_TRY(check_place(options.place));
   const std::scoped_lock lock(mutex_);
   if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
-  HONE_TRY(device_->enter());
+  const CudaEntry entered = HONE_TRY(device_->enter());
   const Status good = start_and_wait(inputs, outputs, bases, options);
   // Copies that are under way would outlive the memory.
   if (!good.ok()) (void)device_->call().cuStreamSynchronize(stream_);
@@ -356,7 +356,7 @@ Result<double> CudaExecutable::seconds(int64_t runs,
   const std::scoped_lock lock(mutex_);
   HONE_CHECK(has_inputs_ && residents_.empty() && runs >= 1, "{} runs of '{}' without inputs", runs,
              place_);
-  HONE_TRY(device_->enter());
+  const CudaEntry entered = HONE_TRY(device_->enter());
   const auto work = [&]() -> Status {
     for (int64_t i = 0; i < runs; ++i) HONE_TRY(start(bases_, stream_, {}));
     return {};

@@ -59,6 +59,7 @@ Result<std::shared_ptr<const CudaExecutable>> CudaExecutable::load(
 }
 
 Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& options) {
+  const CudaEntry entered = HONE_TRY(device_->enter());
   HONE_TRY(check_kernels(image));
   script_ =
       std::make_unique<const Script>(

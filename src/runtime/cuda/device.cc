@@ -14,7 +14,7 @@ Result<std::unique_ptr<CudaMemory>> CudaMemory::make(std::shared_ptr<const CudaD
   std::unique_ptr<CudaMemory> memory(new CudaMemory(std::move(device), bytes));
   if (bytes == 0) return memory;
   const CudaDevice& on = *memory->device_;
-  HONE_TRY(on.enter());
+  const CudaEntry entered = HONE_TRY(on.enter());
   HONE_TRY(on.check(on.call().cuMemAlloc_v2(&memory->address_, static_cast<size_t>(bytes)),
                     fmt::format("allocated {}", format_bytes(bytes))));
   return memory;
@@ -22,7 +22,7 @@ Result<std::unique_ptr<CudaMemory>> CudaMemory::make(std::shared_ptr<const CudaD
 
 CudaMemory::~CudaMemory() {
   if (address_ == 0) return;
-  device_->enter_to_give_back();
+  const CudaEntry entered = device_->enter_to_give_back();
   (void)device_->call().cuMemFree_v2(address_);
 }
 
@@ -58,7 +58,6 @@ Status CudaDevice::set_up() {
 
 CudaDevice::~CudaDevice() {
   if (context_ == nullptr) return;
-  (void)call().cuCtxSetCurrent(nullptr);
   (void)call().cuDevicePrimaryCtxRelease_v2(device_);
 }
 
@@ -67,12 +66,29 @@ bool CudaDevice::may_begin_early() const {
   return capability() >= kLeastCapability && driver().version() >= cuda::kEarlyVersion;
 }
 
-Status CudaDevice::enter() const {
-  return check(call().cuCtxSetCurrent(context_), "entered its context");
+CudaEntry::CudaEntry(const CudaDevice& device) : call_(&device.call()) {
+  (void)call_->cuCtxGetCurrent(&before_);
+  if (before_ == device.context()) call_ = nullptr;
+}
+
+CudaEntry::~CudaEntry() {
+  if (call_ != nullptr) (void)call_->cuCtxSetCurrent(before_);
+}
+
+Result<CudaEntry> CudaDevice::enter() const {
+  CudaEntry entry(*this);
+  HONE_TRY(check(call().cuCtxSetCurrent(context_), "entered its context"));
+  return entry;
+}
+
+CudaEntry CudaDevice::enter_to_give_back() const {
+  CudaEntry entry(*this);
+  (void)call().cuCtxSetCurrent(context_);
+  return entry;
 }
 
 Status CudaDevice::answers() const {
-  HONE_TRY(enter());
+  const CudaEntry entered = HONE_TRY(enter());
   return check(call().cuStreamSynchronize(nullptr), "asked whether it is lost");
 }
 
@@ -84,7 +100,7 @@ Result<int64_t> CudaDevice::attribute(int which) const {
 }
 
 Result<int64_t> CudaDevice::free_bytes() const {
-  HONE_TRY(enter());
+  const CudaEntry entered = HONE_TRY(enter());
   size_t free = 0, all = 0;
   HONE_TRY(check(call().cuMemGetInfo_v2(&free, &all), "asked for free memory"));
   return static_cast<int64_t>(free);
@@ -110,7 +126,7 @@ Result<std::shared_ptr<const CudaMemory>> CudaDevice::resident(const Tensor& ten
     made->tensor = tensor;
     made->memory = HONE_TRY(CudaMemory::make(shared_from_this(), tensor.byte_size()));
     if (!bytes.empty()) {
-      HONE_TRY(enter());
+      const CudaEntry entered = HONE_TRY(enter());
       HONE_TRY(check(
           call().cuMemcpyHtoDAsync_v2(made->memory->address(), bytes.data(), bytes.size(), nullptr),
           "copied a constant to it"));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "runtime/cuda/driver.h"
 #include "tensor/tensor.h"
@@ -37,8 +38,24 @@ class CudaMemory {
   cuda::Address address_ = 0;
 };
 
-// One GPU: its context, and what it can. Any number of threads may use it at once; each makes the
-// context its own with enter() before it calls the driver.
+// A thread in the context of a GPU. It goes back at the end: the context that a thread has says
+// which GPU its own code uses.
+class [[nodiscard]] CudaEntry {
+ public:
+  CudaEntry(CudaEntry&& from) noexcept
+      : call_(std::exchange(from.call_, nullptr)), before_(from.before_) {}
+  ~CudaEntry();
+
+ private:
+  friend class CudaDevice;
+  explicit CudaEntry(const CudaDevice& device);
+
+  const cuda::Functions* call_;  // null: there is nothing to go back from
+  cuda::Context before_ = nullptr;
+};
+
+// One GPU: its context, and what it can. Any number of threads may use it at once; each is in the
+// context, by enter(), while it calls the driver.
 class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
  public:
   // Unsupported if the machine has fewer GPUs, or if this one is below sm_80.
@@ -54,12 +71,12 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   }
   // True if the driver lets kernels begin before those ahead of them have ended.
   bool may_begin_early() const;
-  Status enter() const;
+  Result<CudaEntry> enter() const;
   // An error: the GPU is lost, and nothing runs on it any more. Waits for the default stream.
   Status answers() const;
   // Before something is given back, which is tried in any case: a lost device refuses both, and
   // what it had is gone with it.
-  void enter_to_give_back() const { (void)call().cuCtxSetCurrent(context_); }
+  CudaEntry enter_to_give_back() const;
 
   cuda::Context context() const { return context_; }
   int number() const { return number_; }

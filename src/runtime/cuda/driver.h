@@ -99,6 +99,7 @@ inline constexpr int64_t kFreeShared = 48 << 10;  // more has to be asked for
   X(cuDeviceTotalMem_v2, (size_t* bytes, Device device))                                           \
   X(cuDevicePrimaryCtxRetain, (Context * context, Device device))                                  \
   X(cuDevicePrimaryCtxRelease_v2, (Device device))                                                 \
+  X(cuCtxGetCurrent, (Context * context))                                                          \
   X(cuCtxSetCurrent, (Context context))                                                            \
   X(cuMemGetInfo_v2, (size_t* free, size_t* all))                                                  \
   X(cuMemAlloc_v2, (Address * memory, size_t bytes))                                               \

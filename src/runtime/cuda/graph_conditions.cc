@@ -9,7 +9,7 @@ Result<std::unique_ptr<GraphConditions>> GraphConditions::make(
   std::unique_ptr<GraphConditions> made(new GraphConditions(std::move(device)));
   const CudaDevice& on = *made->device_;
   const cuda::Functions& call = on.call();
-  HONE_TRY(on.enter());
+  const CudaEntry entered = HONE_TRY(on.enter());
   // The driver's compiler knows the function that the kernel calls if it loads the text itself.
   HONE_TRY(on.check(call.cuModuleLoadDataEx(&made->module_, kDecidePtx, 0, nullptr, nullptr),
                     "compiled the kernel of conditions"));
@@ -22,7 +22,7 @@ Result<std::unique_ptr<GraphConditions>> GraphConditions::make(
 
 GraphConditions::~GraphConditions() {
   if (module_ == nullptr) return;
-  device_->enter_to_give_back();
+  const CudaEntry entered = device_->enter_to_give_back();
   (void)device_->call().cuModuleUnload(module_);
 }
 
