@@ -405,7 +405,11 @@ class Propagator {
       if (value != nullptr) tensors.push_back(value);
     const size_t operands = tensors.size();
     for (const DividedValue* value : one.op.results) tensors.push_back(value);
-    const std::vector<std::vector<MeshParts>> axes = axes_of_factors(one.op);
+    std::vector<std::vector<MeshParts>> axes = axes_of_factors(one.op);
+    // Nothing moves along an axis of one device.
+    for (std::vector<MeshParts>& of_tensor : axes)
+      for (MeshParts& parts : of_tensor)
+        std::erase_if(parts, [](const MeshPart& part) { return part.size == 1; });
     std::vector<TensorFactors> factors;
     for (size_t i = 0; i < one.op.operands.size(); ++i)
       if (one.op.operands[i] != nullptr) factors.push_back(one.op.rule.operands[i]);

@@ -136,6 +136,18 @@ TEST(Propagate, TellsConflicts) {
   EXPECT_EQ(one.bytes, 8 * 6 * 4);
 }
 
+TEST(Propagate, FindsNoConflictAlongAxesOfOneDevice) {
+  const Graph graph =
+      parse_graph(
+          "graph @g(%x: f32[8, 6] on @m [x one, -], %y: f32[8, 6] on @m [x, two]) -> f32[8, 6] "
+          "mesh @m = [x = 2, one = 1, two = 1] {\n"
+          "  %z = add %x, %y : f32[8, 6] on @m [x, -]\n"
+          "  return %z\n"
+          "}\n")
+          .value();
+  EXPECT_TRUE(propagate_shardings(graph).value().conflicts.empty());
+}
+
 // Devices along `x` alone exchange the value: the other axis is in no conflict.
 TEST(Propagate, TellsTheAxesOfAConflict) {
   const Graph graph =
