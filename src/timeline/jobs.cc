@@ -6,9 +6,15 @@
 namespace hone {
 namespace {
 
+Error too_long(std::string_view what, double seconds) {
+  return over_limit("{} {} s, more than {}", what, seconds, kMaxTimeline)
+      .with_hint("take faster devices, by --target or --system, or less work");
+}
+
 Status check_job(const Jobs& all, size_t number) {
   const Job& job = all.jobs[number];
-  if (!(job.seconds >= 0 && job.seconds <= kMaxTimeline))
+  if (job.seconds > kMaxTimeline) return too_long(fmt::format("job {} takes", number), job.seconds);
+  if (!(job.seconds >= 0))
     return bad_input("job {} takes {} s; it must be 0 to {}", number, job.seconds, kMaxTimeline);
   if (!(job.bytes >= 0 && job.bytes <= kMaxMessage))
     return bad_input("job {} moves {} bytes; it must be 0 to {}", number, job.bytes, kMaxMessage);
@@ -86,8 +92,7 @@ Status check(const Jobs& all) {
     HONE_TRY(check_job(all, job));
     seconds += most_seconds(all.jobs[job], all.links);
   }
-  if (!(seconds < kMaxTimeline))
-    return over_limit("the jobs take {} s one after another, more than {}", seconds, kMaxTimeline);
+  if (!(seconds < kMaxTimeline)) return too_long("one after another the jobs take", seconds);
   return check_order(all);
 }
 

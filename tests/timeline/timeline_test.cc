@@ -100,6 +100,8 @@ TEST(Timeline, RefusesJobsThatMakeNoSense) {
   EXPECT_THAT(refused({computing(0, 1), computing(0, 1, {0, 2}), computing(0, 1, {1})}),
               says("waits for job ... which waits for job"));
   EXPECT_THAT(refused({message(100000, {{0}})}), refuses(ErrorCode::limit, "10000 s"));
+  EXPECT_THAT(refused({computing(0, 10000)}),
+              refuses(ErrorCode::limit, "job 0 takes 10000 s ... faster devices"));
   Job both = computing(0, 1);
   both.bytes = 1;
   EXPECT_THAT(refused({both}), says("job 0 ... queue ... bytes"));
