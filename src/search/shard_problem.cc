@@ -95,7 +95,7 @@ class ProblemOfShards {
       node.costs.push_back(ticks_of_price(seconds));
       int64_t bytes = 0;
       for (size_t i = 0; i < one.results.size(); ++i)
-        bytes += local_type(graph_.type(graph_.result(n, i)), one.results[i]).static_bytes();
+        bytes += part_of_result(n, i, one).static_bytes();
       node.usages.push_back(bytes);
     }
     made_.options.push_back(std::move(options));
@@ -146,11 +146,14 @@ class ProblemOfShards {
       return {};
     const Type type = graph_.type(v);
     std::vector<const ShardLayout*> held;
-    for (const NodeDivision& one : made_.options[maker.index])
+    std::vector<int64_t> element_bytes;  // of each of them: sums may be wider
+    for (const NodeDivision& one : made_.options[maker.index]) {
       held.push_back(&one.results[graph_.result_index(v)]);
+      element_bytes.push_back(exchanged_bytes(one.made_as(type)));
+    }
     const auto [table, is_new] = changes_.try_emplace(
-        {sizes_of_type(type), exchanged_bytes(type), number_of(held), number_of(wanted)});
-    if (is_new) table->second = HONE_TRY(table_of(held, wanted, type));
+        {sizes_of_type(type), element_bytes, number_of(held), number_of(wanted)});
+    if (is_new) table->second = HONE_TRY(table_of(held, element_bytes, wanted, type));
     if (table->second) join_last(maker.index, *table->second);
     return {};
   }
@@ -164,15 +167,16 @@ class ProblemOfShards {
 
   // None: no pair costs anything.
   Result<std::optional<uint32_t>> table_of(const std::vector<const ShardLayout*>& held,
+                                           const std::vector<int64_t>& element_bytes,
                                            const std::vector<const ShardLayout*>& wanted,
                                            Type type) {
     const std::vector<int64_t> sizes = sizes_of_type(type);
     std::vector<int64_t> costs;
-    for (const ShardLayout* from : held)
+    for (size_t i = 0; i < held.size(); ++i)
       for (const ShardLayout* to : wanted)
         costs.push_back(ticks_of_price(options_.exchange_share *
-                                       HONE_TRY(prices_.change(*from, *to, sizes,
-                                                               exchanged_bytes(type)))));
+                                       HONE_TRY(prices_.change(*held[i], *to, sizes,
+                                                               element_bytes[i]))));
     if (std::ranges::all_of(costs, [](int64_t cost) { return cost == 0; }))
       return std::optional<uint32_t>();
     return std::optional(table_with(std::move(costs)));
@@ -190,11 +194,15 @@ class ProblemOfShards {
         {node, static_cast<uint32_t>(made_.problem.nodes.size() - 1), table});
   }
 
+  Type part_of_result(NodeId n, size_t index, const NodeDivision& one) const {
+    return local_type(one.made_as(graph_.type(graph_.result(n, index))), one.results[index]);
+  }
+
   int64_t least_bytes(ValueId v) const {
     int64_t least = INT64_MAX;
     const size_t index = graph_.result_index(v);
     for (const NodeDivision& one : made_.options[graph_.producer(v).index])
-      least = std::min(least, local_type(graph_.type(v), one.results[index]).static_bytes());
+      least = std::min(least, part_of_result(graph_.producer(v), index, one).static_bytes());
     return least;
   }
 
@@ -230,8 +238,9 @@ class ProblemOfShards {
   std::vector<int64_t> ends_;  // the first moment at which a node's results are not needed
   std::map<std::vector<int64_t>, uint32_t> tables_;  // by their contents
   std::map<std::vector<int64_t>, uint32_t> lists_;   // numbers of lists of layouts
-  // The table of a change, by the value's sizes, the bytes of an element, and both lists.
-  using ChangeKey = std::tuple<std::vector<int64_t>, int64_t, uint32_t, uint32_t>;
+  // The table of a change, by the value's sizes, the bytes of an element in each layout that it may
+  // be made in, and both lists.
+  using ChangeKey = std::tuple<std::vector<int64_t>, std::vector<int64_t>, uint32_t, uint32_t>;
   std::map<ChangeKey, std::optional<uint32_t>> changes_;
 };
 

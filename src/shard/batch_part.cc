@@ -56,10 +56,11 @@ Result<NodeId> BatchWalk::append(NodeId n, std::span<const ValueId> operands,
   std::vector<Type> wanted;
   for (size_t i = 0; i < result_dims.size(); ++i)
     wanted.push_back(local_type(whole_.type(whole_.result(n, i)), result_dims[i]));
-  return append_as(n, operands, operand_dims, result_dims, std::move(regions), wanted);
+  return append_as(n, whole_.op(n), operands, operand_dims, result_dims, std::move(regions),
+                   wanted);
 }
 
-Result<NodeId> BatchWalk::append_as(NodeId n, std::span<const ValueId> operands,
+Result<NodeId> BatchWalk::append_as(NodeId n, Op as, std::span<const ValueId> operands,
                                     std::span<const int> operand_dims,
                                     std::span<const int> result_dims, std::vector<GraphRef> regions,
                                     std::span<const Type> wanted) {
@@ -68,11 +69,11 @@ Result<NodeId> BatchWalk::append_as(NodeId n, std::span<const ValueId> operands,
   sized.insert(sized.end(), results.begin(), results.end());
   std::vector<int> dims(operand_dims.begin(), operand_dims.end());
   dims.insert(dims.end(), result_dims.begin(), result_dims.end());
-  const std::vector<SizeEntry> entries = size_entries(whole_.op(n), sized, dims, share_);
+  const std::vector<SizeEntry> entries = size_entries(as, sized, dims, share_);
 
   std::vector<Type> types;
   for (ValueId v : operands) types.push_back(v.is_none() ? Type() : part_.type(v));
-  const std::optional<Op> op = local_op({whole_.op(n), types, pointers(regions)}, entries, wanted);
+  const std::optional<Op> op = local_op({as, types, pointers(regions)}, entries, wanted);
   if (!op)
     return mixes_rows(whole_.op(n).name(), "it has no form for fewer rows").at(whole_.describe(n));
   return part_.append(*op, operands, std::move(regions));

@@ -3,6 +3,7 @@
 
 #include "ir/op_facts.h"
 #include "shard/batch_walk.h"
+#include "shard/local_op.h"
 
 // The values of a part of a batch: whole ones that meet rows are cut, and partial sums are added
 // up.
@@ -122,11 +123,6 @@ Result<ValueId> BatchWalk::sliced(ValueId v, int dim) {
 
 // ---- Partial sums -------------------------------------------------------------------------------
 
-DType sum_type(DType dtype) {
-  if (is_real(dtype)) return bits(dtype) <= 16 ? DType::f32 : dtype;
-  return is_storage_only(dtype) ? DType::i32 : dtype;
-}
-
 Result<ValueId> BatchWalk::cast_to(ValueId local, DType dtype) {
   if (part_.type(local).dtype() == dtype) return local;
   const ValueId operands[] = {local};
@@ -174,13 +170,16 @@ Result<ValueId> BatchWalk::counted_once(ValueId v) {
 Status BatchWalk::sum_of_rows(NodeId n, const RowRule& rule) {
   std::vector<ValueId> local = HONE_TRY(operands_at(n, rule.operands));
   std::vector<Type> wanted;
+  SumForm form = {.op = whole_.op(n), .operands = {}};
+  for (const ValueId v : local) form.operands.push_back(v.is_none() ? Type() : part_.type(v));
   for (const Type& type : whole_.result_types(n)) {
-    const DType wide = sum_type(type.dtype());
-    wanted.push_back(Type::get(wide, type.dims()));
-    for (ValueId& v : local)
-      if (!v.is_none() && part_.type(v).dtype() == type.dtype()) v = HONE_TRY(cast_to(v, wide));
+    wanted.push_back(Type::get(sum_type(type.dtype()), type.dims()));
+    form = sum_form(form.op, std::move(form.operands), type.dtype());
   }
-  const NodeId made = HONE_TRY(append_as(n, local, rule.operands, rule.results, {}, wanted));
+  for (size_t i = 0; i < local.size(); ++i)
+    if (!local[i].is_none()) local[i] = HONE_TRY(cast_to(local[i], form.operands[i].dtype()));
+  const NodeId made =
+      HONE_TRY(append_as(n, form.op, local, rule.operands, rule.results, {}, wanted));
   for (size_t i = 0; i < wanted.size(); ++i) define(n, i, part_.result(made, i), kPartialSum);
   return finish_sums(n);
 }

@@ -80,7 +80,7 @@ class BatchWalk {
                         std::span<const int> operand_dims, std::span<const int> result_dims,
                         std::vector<GraphRef> regions);
   // The dims of sizes and results are as above; types of operands as they are, and of results.
-  Result<NodeId> append_as(NodeId n, std::span<const ValueId> operands,
+  Result<NodeId> append_as(NodeId n, Op as, std::span<const ValueId> operands,
                            std::span<const int> operand_dims, std::span<const int> result_dims,
                            std::vector<GraphRef> regions, std::span<const Type> wanted);
   std::vector<ValueId> inlined(const Graph& body, std::span<const ValueId> arguments);
@@ -115,9 +115,5 @@ Result<WalkedRows> walk_rows(const Graph& graph, std::vector<int>& parameters,
 
 // The op is refused, and why.
 Error mixes_rows(std::string_view op, std::string_view why);
-
-// The type in which parts of a sum are added up. Rounded once, as on one device. Types that are for
-// storage alone cannot be added up.
-DType sum_type(DType dtype);
 
 }  // namespace hone

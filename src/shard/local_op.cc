@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/op_facts.h"
+#include "rewrite/constants.h"
+
 namespace hone {
 
 std::vector<SizeEntry> size_entries(Op op, std::span<const Type> types, std::span<const int> dims,
@@ -67,6 +70,23 @@ std::optional<Op> local_op(const Application& local, std::span<const SizeEntry> 
     if (results.ok() && std::ranges::equal(*results, wanted)) return one.op;
   }
   return std::nullopt;
+}
+
+DType sum_type(DType dtype) {
+  if (is_real(dtype)) return bits(dtype) <= 16 ? DType::f32 : dtype;
+  return is_storage_only(dtype) ? DType::i32 : dtype;
+}
+
+SumForm sum_form(Op op, std::vector<Type> operands, DType result) {
+  const DType wide = sum_type(result);
+  if (wide == result) return {op, std::move(operands)};
+  if (is_contraction(op.opcode())) {
+    const Attrs changes = {{"accumulate", std::string(name(wide))}};
+    return {Op::get(op.opcode(), changed_attrs(op, changes)), std::move(operands)};
+  }
+  for (Type& type : operands)
+    if (type && type.dtype() == result) type = Type::get(wide, type.dims());
+  return {op, std::move(operands)};
 }
 
 }  // namespace hone

@@ -32,4 +32,18 @@ void add_size_entries(Op op, size_t dim, Dim whole, Dim local, std::vector<SizeE
 std::optional<Op> local_op(const Application& local, std::span<const SizeEntry> entries,
                            std::span<const Type> wanted);
 
+// The type in which parts of a sum are added up. Rounded once, as on one device. Types that are for
+// storage alone cannot be added up.
+DType sum_type(DType dtype);
+
+// An op that adds up, and the operands that it takes; absent: null.
+struct SumForm {
+  Op op;
+  std::vector<Type> operands;
+};
+
+// The form whose results of this type are sums in its sum_type(). Products are summed up in that
+// type; another op takes elements of it.
+SumForm sum_form(Op op, std::vector<Type> operands, DType result);
+
 }  // namespace hone

@@ -57,6 +57,11 @@ ValueId MeshProgram::place(const MeshParts& parts) {
   return at;
 }
 
+ValueId MeshProgram::cast(ValueId value, DType dtype) {
+  if (graph_.type(value).dtype() == dtype) return value;
+  return append(Op::get(Opcode::cast, {{"dtype", dtype}}), {{value}});
+}
+
 ValueId MeshProgram::number(DType dtype, std::variant<int64_t, double> value) {
   const Type type = Type::scalar(dtype);
   if (const auto* integer = std::get_if<int64_t>(&value))

@@ -39,6 +39,7 @@ class MeshProgram {
   ValueId generated(Op local, std::span<const ValueId> operands, const ShardLayout& layout);
 
   ValueId append(Op op, std::span<const ValueId> operands);
+  ValueId cast(ValueId value, DType dtype);  // the value itself, if it has the type
   ValueId number(DType dtype, std::variant<int64_t, double> value);  // of rank 0
   // Combined with any number of the type, -0 among them, it changes nothing: of sum, max or min.
   ValueId neutral(std::string_view kind, DType dtype);

@@ -34,11 +34,8 @@ MeshParts taken(MeshParts& left, int64_t size) {
 
 // How results that lack the reduced dims combine, if devices can: "" if they cannot.
 std::string_view kind_of_partial(Op op, Type result) {
-  // Only one of the summands is an element; the others change nothing.
-  if (reads_by_index(op)) return kNumber.contains(result.dtype()) ? "sum" : "";
-  // Sums of narrow reals would be rounded once more.
-  if (!DTypeSet{DType::f32, DType::f64, DType::i32, DType::i64}.contains(result.dtype())) return "";
-  if (is_contraction(op.opcode())) return "sum";
+  if (!kNumber.contains(result.dtype())) return "";
+  if (reads_by_index(op) || is_contraction(op.opcode())) return "sum";
   if (writes_by_index(op)) return written_kind(op);
   if (class_of(op.opcode()) != OpClass::reduction || !combines_by_kind(op.opcode())) return "";
   const std::string& kind = op.word("kind");
@@ -95,6 +92,10 @@ Result<NodeDivider> NodeDivider::make(const Graph& graph, NodeId n) {
   const std::vector<Type> operands = graph.operand_types(n), results = graph.result_types(n);
   made.rule_ = HONE_TRY(sharding_rule(Application{graph.op(n), operands}, results));
   if (!results.empty()) made.partial_ = kind_of_partial(graph.op(n), results[0]);
+  // Where data addresses the operand, one of the summands is an element; others change nothing.
+  if (made.partial_ == "sum" && !reads_by_index(graph.op(n)))
+    if (const DType sums = sum_type(results[0].dtype()); sums != results[0].dtype())
+      made.sums_ = sums;
   made.addressed_ = addressed_dims({graph.op(n), operands});
   if (results.size() == 1) made.windows_ = dim_windows({graph.op(n), operands}, results[0]);
   return made;
@@ -350,7 +351,7 @@ std::vector<Type> NodeDivider::operand_types(const NodeDivision& division) const
 }
 
 std::optional<Op> NodeDivider::local_op(const NodeDivision& division) const {
-  const Op op = graph_->op(node_);
+  const Op op = division.op;
   std::vector<Type> wanted;
   std::vector<SizeEntry> entries;
   const auto add = [&](ValueId v, const ShardLayout& layout) {
@@ -363,7 +364,7 @@ std::optional<Op> NodeDivider::local_op(const NodeDivision& division) const {
   for (size_t i = 0; i < division.operands.size(); ++i)
     if (const ValueId v = graph_->operands(node_)[i]; !v.is_none()) add(v, division.operands[i]);
   for (size_t i = 0; i < division.results.size(); ++i)
-    wanted.push_back(add(graph_->result(node_, i), division.results[i]));
+    wanted.push_back(division.made_as(add(graph_->result(node_, i), division.results[i])));
   std::vector<Type> types = division.types;
   // Parts of what is joined have other sizes than the part of the result; all else must fit.
   if (joins_operands(op.opcode())) {
@@ -390,6 +391,18 @@ std::optional<Op> NodeDivider::local_op(const NodeDivision& division) const {
       {without_borders(op, division.types.empty() ? 0 : division.types[0].rank(), division.halos),
        types},
       entries, wanted);
+}
+
+// The devices along the axes have parts of the results.
+void NodeDivider::combine(const MeshParts& partial, NodeDivision& division) const {
+  division.kind = partial_;
+  for (ShardLayout& result : division.results) result.partial = partial;
+  if (!sums_) return;
+  division.sums = sums_;
+  SumForm form =
+      sum_form(division.op, std::move(division.types), graph_->type(graph_->result(node_)).dtype());
+  division.op = form.op;
+  division.types = std::move(form.operands);
 }
 
 std::optional<NodeDivision> NodeDivider::division(std::vector<MeshParts> axes) const {
@@ -424,6 +437,11 @@ std::optional<NodeDivision> NodeDivider::division(std::vector<MeshParts> axes) c
   made.axes = std::move(axes);
   made.exchanges = exchanges(made);
   made.op = graph_->op(node_);
+  MeshParts partial;
+  for (size_t f = 0; f < made.axes.size(); ++f)
+    if (is_combined(static_cast<int>(f)))
+      partial.insert(partial.end(), made.axes[f].begin(), made.axes[f].end());
+  if (!partial.empty()) combine(partial, made);
   const bool is_whole =
       std::ranges::all_of(made.axes, [](const MeshParts& parts) { return parts.empty(); });
   if (!is_whole && graph_->regions(node_).empty()) {
@@ -431,12 +449,6 @@ std::optional<NodeDivision> NodeDivider::division(std::vector<MeshParts> axes) c
     if (!op) return std::nullopt;
     made.op = *op;
   }
-  MeshParts partial;
-  for (size_t f = 0; f < made.axes.size(); ++f)
-    if (is_combined(static_cast<int>(f)))
-      partial.insert(partial.end(), made.axes[f].begin(), made.axes[f].end());
-  if (!partial.empty()) made.kind = partial_;
-  for (ShardLayout& result : made.results) result.partial = partial;
   return made;
 }
 

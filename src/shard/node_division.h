@@ -26,6 +26,10 @@ struct NodeDivision {
   std::vector<MeshExchange> exchanges = {};  // within the node
   std::vector<Type> types = {};              // of the operands that `op` takes; absent: null
   Op op = {};                                // for these parts, and what is fetched
+  std::optional<DType> sums = {};            // the type of partial sums that need a wider one
+
+  // The type in which a result is where it is made.
+  Type made_as(Type result) const { return sums ? Type::get(*sums, result.dims()) : result; }
 };
 
 class NodeDivider {
@@ -72,6 +76,7 @@ class NodeDivider {
                                        const std::vector<MeshParts>& axes) const;
   std::vector<MeshExchange> exchanges(const NodeDivision& division) const;
   std::vector<Type> operand_types(const NodeDivision& division) const;
+  void combine(const MeshParts& partial, NodeDivision& division) const;
   std::optional<Op> local_op(const NodeDivision& division) const;
 
   const Graph* graph_;
@@ -79,7 +84,8 @@ class NodeDivider {
   ShardingRule rule_;
   std::vector<DimWindow> windows_;
   std::vector<AddressedDim> addressed_;
-  std::string_view partial_;  // how results that lack reduced dims combine; empty: they cannot
+  std::string_view partial_;   // how results that lack reduced dims combine; empty: they cannot
+  std::optional<DType> sums_;  // the type of such results, if they are added up in a wider one
 };
 
 // All divisions by whole axes of the mesh that the results of the node show, the undivided one

@@ -149,8 +149,11 @@ class Partitioner {
     if (have.layout == wanted) return have.value;
     for (const auto& [layout, moved] : have.moved)
       if (layout == wanted) return moved;
-    const Type type = whole_.type(v);
-    const ValueId value = changed(v, have, wanted, exchanged_bytes(type), node);
+    const DType dtype = whole_.type(v).dtype();
+    // Sums of narrow reals are rounded when they are whole.
+    const Type held = Type::get(made_.graph.type(have.value).dtype(), whole_.type(v).dims());
+    const ValueId value =
+        program_.cast(changed(v, have, wanted, exchanged_bytes(held), node), dtype);
     HONE_CHECK(made_.graph.type(value) == part_type(v, wanted), "{} has the type {}, not {}",
                whole_.label(v), made_.graph.type(value).to_string(),
                part_type(v, wanted).to_string());
@@ -390,6 +393,8 @@ class Partitioner {
     tell(n, division);
     drop_padding(n, divider, division, locals);
     fetch(n, division.halos, locals);
+    for (size_t i = 0; i < locals.size(); ++i)
+      if (!locals[i].is_none()) locals[i] = program_.cast(locals[i], division.types[i].dtype());
     // The operand that updates are added to counts once.
     if (const MeshParts& parts = division.results[0].partial;
         writes_by_index(division.op) && !parts.empty())

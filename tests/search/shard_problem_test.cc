@@ -4,6 +4,9 @@
 #include "cost/analytic.h"
 #include "ir/text.h"
 #include "search/auto_shard.h"
+#include "search/shard_problem.h"
+#include "shard/node_division.h"
+#include "shard/partition.h"
 #include "shard/shard_subject.h"
 #include "target/presets.h"
 #include "tests/base/says_testing.h"
@@ -54,6 +57,48 @@ TEST(ShardProblem, TakesPartialValuesOfTheStatedKindAlone) {
   EXPECT_TRUE(made.ok()) << made.error().to_string();
   EXPECT_THAT(sharded(product("max"), along_x(2), system),
               refuses(ErrorCode::unsupported, "%y ... cannot be divided as it says"));
+}
+
+// The devices add up numbers of f32, twice as many bytes as the result has.
+TEST(ShardProblem, PricesSumsOf16BitsAsTheyAreSent) {
+  const Graph graph = shard_subject(parse_graph("graph @g(%x: bf16[64, 16], %y: bf16[64, 32]) -> "
+                                                "bf16[16, 32] {\n"
+                                                "  %g = dot %x, %y {lhs_contract = [0], "
+                                                "rhs_contract = [0]}\n"
+                                                "  return %g\n}\n")
+                                        .value())
+                          .value()
+                          .graph;
+  const System system = preset_of("ring:2");
+  const std::vector<std::shared_ptr<const Cost>> costs = {
+      std::make_shared<AnalyticCost>(system.targets[0])};
+  const MeshRef mesh = along_x(2);
+  ShardPrices prices(system, costs, mesh);
+  const ShardProblem made = shard_problem(graph, mesh, prices).value();
+  const NodeId product = graph.producer(graph.outputs()[0]);
+  const std::vector<NodeDivision>& options = made.options[product.index];
+  const auto summed = std::ranges::find_if(
+      options, [](const NodeDivision& one) { return !one.results[0].partial.empty(); });
+  ASSERT_NE(summed, options.end());
+  Assignment assignment(made.options.size(), 0);  // the output is whole
+  assignment[product.index] = static_cast<uint32_t>(summed - options.begin());
+  for (size_t i = 0; i < 2; ++i) {
+    const uint32_t input = graph.producer(graph.inputs()[i]).index;
+    const auto same = std::ranges::find_if(made.options[input], [&](const NodeDivision& one) {
+      return one.results[0] == summed->operands[i];
+    });
+    assignment[input] = static_cast<uint32_t>(same - made.options[input].begin());
+  }
+  const Partition part =
+      partition_exactly(with_assignment(graph, mesh, made, assignment), mesh).value();
+  ASSERT_EQ(part.messages.size(), 1u);
+  EXPECT_EQ(part.messages[0].element_bytes, 4);
+  Int128 sent = evaluate(made.problem, assignment).value().cost;
+  for (size_t n = 0; n < assignment.size(); ++n) sent -= made.problem.nodes[n].costs[assignment[n]];
+  const ShardLayout whole = undivided(graph.type(graph.outputs()[0]));
+  EXPECT_NEAR(static_cast<double>(sent) / kShardTicks,
+              prices.change(summed->results[0], whole, {16, 32}, 4).value(), 1e-12);
+  EXPECT_EQ(made.problem.nodes[product.index].usages[assignment[product.index]], 16 * 32 * 4);
 }
 
 // Products whose results each device needs whole: each is one gather among all.

@@ -89,6 +89,63 @@ TEST(ExactPartition, AddsUpPartsOfUnevenSize) {
   EXPECT_EQ(judge_mesh(graph, made, 1), "");
 }
 
+// The bytes that each device receives if two devices divide the rows of an operand, and its one
+// result is combined from their parts.
+int64_t received_bytes(std::string_view text, std::string_view kind) {
+  const Graph graph = planned(text, fmt::format("mesh m=2\nshard %x = [m, -]\n"
+                                                "shard %y = [-] partial {} [m]\noutput 0 = [-]\n",
+                                                kind));
+  const Partition made = cut(graph);
+  EXPECT_TRUE(made.whole.empty());
+  EXPECT_EQ(judge_mesh(graph, made, 1), "") << print(made.graph);
+  EXPECT_EQ(made.messages.size(), 1u) << text;
+  if (made.messages.size() != 1) return 0;
+  EXPECT_EQ(made.messages[0].kind, ReshardKind::all_reduce);
+  return made.messages[0].bytes;
+}
+
+// Sums of 16 bits are exchanged as f32, so that they are rounded once; max and min as they are.
+TEST(ExactPartition, CombinesNumbersOfAllWidths) {
+  const std::vector<std::pair<std::string_view, int64_t>> types = {
+      {"bf16", 2}, {"f16", 2}, {"f64", 8}, {"i8", 1}, {"i16", 2}, {"u32", 4}, {"u64", 8}};
+  for (const auto& [type, width] : types)
+    for (const std::string_view kind : {"sum", "max", "min"}) {
+      const bool is_wider = kind == "sum" && type.ends_with("f16");
+      EXPECT_EQ(received_bytes(fmt::format("graph @g(%x: {0}[6, 4]) -> {0}[4] {{\n"
+                                           "  %y = reduce %x {{kind = {1}, axes = [0]}}\n"
+                                           "  return %y\n"
+                                           "}}\n",
+                                           type, kind),
+                               kind),
+                4 * (is_wider ? 4 : width))
+          << type << " " << kind;
+    }
+}
+
+// Halves of 256 and 1 in bf16: rounded on each device, and then once more, 514 would be 512.
+TEST(ExactPartition, RoundsSumsOf16BitsOnce) {
+  const std::vector<std::string_view> sums = {
+      "reduce %x {kind = sum, axes = [0]}",
+      "dot %x, %ones {lhs_contract = [0], rhs_contract = [0]}"};
+  for (const std::string_view sum : sums) {
+    const Graph graph =
+        planned(fmt::format("graph @g(%x: bf16[4, 1], %ones: bf16[4]) -> bf16[1] {{\n"
+                            "  %y = {}\n"
+                            "  return %y\n"
+                            "}}\n",
+                            sum),
+                "mesh m=2\nshard %x = [m, -]\nshard %ones = [m]\n"
+                "shard %y = [-] partial sum [m]\noutput 0 = [-]\n");
+    const Partition made = cut(graph);
+    const std::vector<Tensor> inputs = {
+        Tensor::from_reals(graph.input_types()[0], std::vector<double>{256, 1, 256, 1}),
+        Tensor::from_reals(graph.input_types()[1], std::vector<double>{1, 1, 1, 1})};
+    EXPECT_EQ(judge_mesh(graph, made, inputs), "") << print(made.graph);
+    ASSERT_EQ(made.messages.size(), 1u);
+    EXPECT_EQ(made.messages[0].bytes, 4);
+  }
+}
+
 // An element below a byte counts as a byte, where parts have padding and where they have none.
 TEST(ExactPartition, CountsWholeBytesOfNarrowElements) {
   for (const int64_t size : {8, 7}) {
