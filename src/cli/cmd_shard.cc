@@ -47,7 +47,7 @@ Status follow(const Graph& given, const MeshRef& mesh, const ShardRequest& reque
   if (writes_plan || arguments.given("memory") || !request.search_word.empty())
     made = HONE_TRY(sharded_model(given, mesh, request, system, costs_of(system, console),
                                   HONE_TRY(auto_shard_options(arguments, console))));
-  const Graph graph = HONE_TRY(stated_graph(given, mesh, request));
+  const Graph graph = HONE_TRY(spelled_out(HONE_TRY(stated_graph(given, mesh, request))));
   const Propagation propagation = HONE_TRY(propagate_shardings(graph));
   const std::vector<std::shared_ptr<const Cost>> costs = costs_of(system, console);
   ShardPrices prices(system, costs, mesh, &console.cancel());

@@ -12,15 +12,6 @@
 namespace hone {
 namespace {
 
-// The bytes of the part that a device has.
-int64_t bytes_of_part(Type type, const Sharding& sharding) {
-  ShardLayout layout;
-  for (size_t d = 0; d < sharding.dims.size(); ++d)
-    layout.dims.push_back(covering(mesh_parts(*sharding.mesh, sharding.dims[d].axes),
-                                   type.dim(static_cast<int>(d)).value()));
-  return local_type(type, layout).static_bytes();
-}
-
 // "[x, -]", or "whole" if nothing divides it: that a dim could take more axes is of no interest any
 // more.
 std::string dims_that_are(Sharding sharding) {
@@ -60,21 +51,23 @@ ShardingPicture sharding_picture(const Graph& graph, const Partition& partition,
                           .whole = partition.whole};
   const Shardings none;
   const Shardings& shardings = graph.shardings() == nullptr ? none : *graph.shardings();
+  HONE_CHECK(partition.values.size() == graph.value_count(), "the partition is of another graph");
   std::vector<bool> is_output(graph.value_count(), false);
   for (const ValueId v : graph.outputs()) is_output[v.index] = true;
   for (const NodeId n : graph.nodes())
     for (const ValueId v : graph.results(n)) {
       const Type type = graph.type(v);
+      const Partition::MadeValue& own = partition.values[v.index];
+      if (!own.part) continue;
       const bool is_number = is_constant(graph.opcode(n)) && type.static_elements() == 1;
       if (!all && !is_output[v.index] && (is_number || !is_leaf(graph.opcode(n)))) continue;
       const std::vector<const Sharding*> said = shardings.of(v);
-      const int64_t bytes = type.static_bytes();
-      const bool is_whole = said.empty() || partition.made_whole.contains(graph.label(v));
+      const bool is_lost = !said.empty() && partition.made_whole.contains(graph.label(v));
       made.values.push_back({graph.label(v), type.to_string(),
-                             said.empty() ? "whole"
-                             : is_whole   ? dims_that_are(*said[0]) + ", made whole"
-                                          : dims_that_are(*said[0]),
-                             bytes, is_whole ? bytes : bytes_of_part(type, *said[0])});
+                             is_lost
+                                 ? dims_that_are(*said[0]) + ", made whole"
+                                 : dims_that_are(sharding_of(partition.mesh, own.layout, own.kind)),
+                             type.static_bytes(), own.part.static_bytes()});
     }
   for (const ShardMessage& one : partition.messages) {
     made.received += one.bytes;

@@ -71,7 +71,11 @@ class Partitioner {
     }
     made_.graph.set_outputs(std::move(outputs));
     note_axes();
-    for (Local& local : values_) made_.values.emplace_back(std::move(local.layout), local.kind);
+    for (Local& local : values_)
+      made_.values.push_back(
+          {.layout = std::move(local.layout),
+           .kind = local.kind,
+           .part = local.value.is_none() ? Type() : made_.graph.type(local.value)});
     return std::move(made_);
   }
 
@@ -561,10 +565,14 @@ Status check_can_partition(const Graph& graph, const Mesh& mesh) {
   return {};
 }
 
+Result<Graph> spelled_out(const Graph& graph) {
+  const Graph wide = HONE_TRY(widen_composites(graph));
+  return expand_composites(wide);
+}
+
 Result<Partition> partition_graph(const Graph& graph, const ReshardPrice& price) {
   HONE_TRY(check_nothing_is_partial(graph));
-  const Graph spelled = HONE_TRY(expand_composites(HONE_TRY(widen_composites(graph))));
-  const Propagation propagated = HONE_TRY(propagate_shardings(spelled));
+  const Propagation propagated = HONE_TRY(propagate_shardings(HONE_TRY(spelled_out(graph))));
   HONE_TRY(check_can_partition(graph, *propagated.mesh));
   return Partitioner(propagated.graph, propagated.mesh).priced(price).run();
 }
@@ -575,8 +583,8 @@ Graph with_layouts(Graph graph, const Partition& partition) {
   for (const NodeId n : graph.nodes()) {
     if (is_constant(graph.opcode(n))) continue;
     for (const ValueId v : graph.results(n)) {
-      const auto& [layout, kind] = partition.values[v.index];
-      all->add(v, sharding_of(partition.mesh, layout, kind));
+      const Partition::MadeValue& made = partition.values[v.index];
+      all->add(v, sharding_of(partition.mesh, made.layout, made.kind));
     }
   }
   for (uint32_t i = 0; i < partition.outputs.size(); ++i)

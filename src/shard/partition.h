@@ -35,8 +35,13 @@ struct Partition {
   MeshRef mesh = {};
   std::vector<ShardLayout> inputs = {};
   std::vector<ShardLayout> outputs = {};
-  // The layout of each value of the whole graph where it is made, and what combines partial ones.
-  std::vector<std::pair<ShardLayout, std::string_view>> values = {};
+  // Each value of the whole graph where it is made.
+  struct MadeValue {
+    ShardLayout layout = {};
+    std::string_view kind = "";  // what combines a partial one
+    Type part = {};              // what a device has; null: nobody needs the value
+  };
+  std::vector<MadeValue> values = {};
   std::vector<ShardMessage> messages = {};
   std::vector<WholeNode> whole = {};
   // Values that are divided by the graph's word, and that each device makes whole.
@@ -44,6 +49,9 @@ struct Partition {
 };
 
 inline constexpr int64_t kMostPartitionDevices = 4096;
+
+// The graph that partition_graph() divides: composites are spelled out.
+Result<Graph> spelled_out(const Graph& graph);
 
 // Composites are spelled out first, and shardings propagated. Where axes do not divide the size of
 // a dim, the last devices have padding behind their elements. Each device has at least one element:

@@ -36,7 +36,10 @@ ShardingPicture picture(size_t most) {
   partition.messages.push_back(
       {{.kind = ReshardKind::all_gather, .axes = {}, .bytes = 16}, "%d", "output 0"});
   partition.whole = {{"%a", "one"}, {"%b", "two"}, {"%c", "three"}};
-  return sharding_picture(parse_graph(kFour).value(), partition, false, most);
+  const Graph graph = parse_graph(kFour).value();
+  for (uint32_t i = 0; i < graph.value_count(); ++i)
+    partition.values.push_back({.layout = {.dims = {{}}}, .part = graph.type({i})});
+  return sharding_picture(graph, partition, false, most);
 }
 
 TEST(ShardingPicture, HasAllRowsThatThereIsRoomFor) {
@@ -61,6 +64,23 @@ TEST(ShardingPicture, KeepsTheLargestAndCountsTheOthers) {
   const ShardingPicture none = picture(0);
   EXPECT_TRUE(none.values.empty());
   EXPECT_EQ(none.left_out_values, 5u);
+}
+
+// The propagation divides no result of the product: the program has summands of 16 bits as f32.
+TEST(ShardingPicture, SaysWhatTheProgramHolds) {
+  const Graph graph =
+      parse_graph(
+          "graph @g(%x: bf16[8, 6] on @m [-, x], %w: bf16[6, 4] on @m [x, -]) -> bf16[8, 4] "
+          "mesh @m = [x = 2] {\n"
+          "  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+          "  return %y\n"
+          "}\n")
+          .value();
+  const ShardingPicture made = sharding_picture(graph, partition_graph(graph).value(), false);
+  ASSERT_EQ(made.values.size(), 3u);
+  EXPECT_EQ(made.values[0].divided, "[-, x]");
+  EXPECT_EQ(made.values[2].divided, "[-, -] partial sum [x]");
+  EXPECT_EQ(made.values[2].part, 8 * 4 * 4);
 }
 
 }  // namespace
