@@ -26,7 +26,7 @@ class ShardPrices {
   ShardPrices(const System& system, std::span<const std::shared_ptr<const Cost>> costs,
               MeshRef mesh, const CancelToken* cancel = nullptr)
       : system_(system),
-        costs_(costs),
+        costs_(costs.begin(), costs.end()),
         mesh_(std::move(mesh)),
         cancel_(cancel),
         collectives_(system) {}
@@ -67,7 +67,7 @@ class ShardPrices {
   double copied(double bytes) const;
 
   const System& system_;
-  const std::span<const std::shared_ptr<const Cost>> costs_;
+  const std::vector<std::shared_ptr<const Cost>> costs_;
   const MeshRef mesh_;
   const CancelToken* cancel_;
   CollectiveRates collectives_;
