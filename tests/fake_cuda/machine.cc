@@ -292,7 +292,8 @@ Code Machine::run(const FakeFunction& function, std::vector<uint64_t> words, int
   if (of.fate.fails != cuda::kGood) return of.fate.fails;
   std::vector<void*> buffers;
   for (int i = 0; i < of.buffers; ++i) {
-    if (memory(words[static_cast<size_t>(i)], 0) == nullptr)
+    const uint64_t word = words[static_cast<size_t>(i)];
+    if (word != 0 && memory(word, 0) == nullptr)  // an empty array has no memory
       return fault(kIllegalAddress, "a kernel gets an address that is not of the GPU");
     buffers.push_back(reinterpret_cast<void*>(words[static_cast<size_t>(i)]));
   }
