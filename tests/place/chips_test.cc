@@ -223,7 +223,7 @@ TEST(ChipSearch, TellsWhatCannotBeAddedUpAndStopsWhereItIsCancelled) {
               refuses(ErrorCode::interrupted, "stopped"));
   for (PlaceNode& node : problem.nodes) node.seconds = {5000};
   EXPECT_THAT(search_chips(PlaceJudge(problem), ChipSearch::random, 10, 1),
-              refuses(ErrorCode::limit, "one after another, more than 9000"));
+              refuses(ErrorCode::limit, "one after another ... more than 9000"));
 }
 
 // Tensors so large that some placements do not fit at first.
