@@ -10,6 +10,15 @@
 
 namespace hone {
 
+Status DividedCode::add(Compilation& compilation) {
+  images.push_back(*HONE_TRY(compilation.image()));
+  const std::span<const GpuKernel> kernels = compilation.gpu_kernels();
+  gpu_kernels.emplace_back(kernels.begin(), kernels.end());
+  plans.push_back(print(*HONE_TRY(compilation.plan())));
+  prices = compilation.cost().name();
+  return {};
+}
+
 void keep_order(const Graph& graph, Plan& plan) {
   std::vector<std::string> order;
   for (NodeId n : graph.nodes())
@@ -53,12 +62,7 @@ Status add_code(BatchPart part, const Target& target, CompileOptions options, co
     options.drops_unfit = true;  // passes may have moved a loop; the order is checked below
   }
   Compilation compilation(std::move(graph), target, std::move(options));
-  made.images.push_back(*HONE_TRY(compilation.image()));
-  const std::span<const GpuKernel> kernels = compilation.gpu_kernels();
-  made.gpu_kernels.emplace_back(kernels.begin(), kernels.end());
-  made.plans.push_back(print(*HONE_TRY(compilation.plan())));
-  made.prices = compilation.cost().name();
-  return {};
+  return made.add(compilation);
 }
 
 }  // namespace

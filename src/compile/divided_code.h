@@ -31,6 +31,9 @@ struct DividedCode {
   std::vector<std::string> plans = {};                   // of each image, as text
   std::vector<std::vector<GpuKernel>> gpu_kernels = {};  // of each image; empty: it is for CPUs
   std::string prices = {};                               // that the plans were made by
+
+  // Compiles one more image.
+  Status add(Compilation& compilation);
 };
 
 // The graph is static. Code is made once for each number of rows that a device has, or for each

@@ -153,12 +153,7 @@ Status add_program(const Graph& graph, const Target& target, CompileOptions opti
                    int64_t devices, DividedCode& made) {
   Compilation compilation(graph, target, std::move(options));
   HONE_TRY(check_no_deadlock(*HONE_TRY(compilation.program()), static_cast<int32_t>(devices)));
-  made.images.push_back(*HONE_TRY(compilation.image()));
-  const std::span<const GpuKernel> kernels = compilation.gpu_kernels();
-  made.gpu_kernels.emplace_back(kernels.begin(), kernels.end());
-  made.plans.push_back(print(*HONE_TRY(compilation.plan())));
-  made.prices = compilation.cost().name();
-  return {};
+  return made.add(compilation);
 }
 
 }  // namespace
