@@ -186,6 +186,7 @@ Status eval_plans(const Arguments& arguments, Console& console, Findings& to) {
     const NamedProgram program = program_of(model, console);
     models.push_back(
         {program.name, [program]() -> Result<Graph> { return prepare(HONE_TRY(program.load())); }});
+    HONE_TRY(models.back().load());  // a race leaves out what cannot be read
   }
   const PriceRaceOptions options = {.seconds = static_cast<double>(arguments.integer("seconds")),
                                     .cancel = &console.cancel()};

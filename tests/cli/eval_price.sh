@@ -2,6 +2,7 @@
 source "$ROOT/tests/cli/expect.bash"
 export HONE_LOG=$PWD/log.db HONE_PRICES=$PWD/prices
 fails 2 "name data sets, or models with --plans" eval price
+fails 2 "there is no model 'nothing'" eval price --tuned 0 --plans zoo:nothing
 fails 2 "of trials on data sets" eval price --plans zoo:mlp,size=tiny --on some.set
 
 # Prices of this machine by which trips cost much more, so that some plans differ.
