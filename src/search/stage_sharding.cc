@@ -163,7 +163,7 @@ Result<std::vector<StageSharder::Division>> StageSharder::divisions(const Graph&
   ShardProblem problem = HONE_TRY(shard_problem(
       graph, mesh, prices(mesh), {.counts_copies = memory > 0, .exchanges_in_loops = false}));
   std::vector<Division> all;
-  // The peak of the solution; none: there is no solution within the limit.
+  // Returns the peak of the solution, or none where the limit leaves no solution.
   const auto add = [&](std::optional<int64_t> limit) -> Result<std::optional<int64_t>> {
     problem.problem.usage_limit = limit;
     const Result<AssignResult> found =

@@ -144,7 +144,7 @@ std::vector<std::string> names_of(const System& system) {
 Result<std::shared_ptr<const GpuPart>> gpu_part(std::string_view name, const std::string& library,
                                                 const Target* target) {
   const std::optional<int> number = HONE_TRY(named_gpu_number(name, "devices"));
-  HONE_CHECK(number.has_value(), "'{}' is no GPU", name);
+  HONE_CHECK(number.has_value(), "a GPU is expected, not '{}'", name);
   GpuPart part = {.device = HONE_TRY(open_cuda_device(library, *number))};
   part.target = target != nullptr ? *target : HONE_TRY(gpu_target(*part.device));
   return std::make_shared<const GpuPart>(std::move(part));
