@@ -355,7 +355,7 @@ Status Executable::run_here(std::span<const void* const> inputs, std::span<void*
                             const RunOptions& options) const {
   HONE_TRY(check("input", inputs_, inputs));
   HONE_TRY(check("output", outputs_, outputs));
-  if (Status good = check_place(options.place); !good.ok())
+  if (Status good = check_place(*script_, options.place); !good.ok())
     return std::move(good).error().within(place_);
   if (options.profile != nullptr) HONE_TRY(prepare(*options.profile));
   Result<Lease> lease = Lease::take(*this);
@@ -372,16 +372,6 @@ Status Executable::run_here(std::span<const void* const> inputs, std::span<void*
   for (uint32_t i : partly_used_) {
     const Type type = outputs_[i].type;
     static_cast<std::byte*>(outputs[i])[type.static_bytes() - 1] &= type.bits_of_last_byte();
-  }
-  return {};
-}
-
-Status Executable::check_place(const DevicePlace& place) const {
-  HONE_TRY(hone::check(place));
-  for (const Script::Collective& one : script_->collectives) {
-    Status good = one.message ? hone::check(*one.message, place)
-                              : check_devices(one.collective, devices_of(place));
-    if (!good.ok()) return std::move(good).error().within(fmt::format("command '{}'", one.result));
   }
   return {};
 }

@@ -82,7 +82,6 @@ class Executable final : public Runnable {
   Result<std::unique_ptr<Frame>> make_frame() const;
   Status run_here(std::span<const void* const> inputs, std::span<void* const> outputs,
                   const RunOptions& options) const;
-  Status check_place(const DevicePlace& place) const;
   Status check_types(std::span<const Tensor> inputs) const;
   // Uses the given outputs, and makes those that are missing.
   Result<std::vector<Tensor>> run_to_tensors(std::span<const void* const> inputs,

@@ -11,6 +11,7 @@
 #include "runtime/image.h"
 #include "runtime/kernel_abi.h"
 #include "runtime/object_code.h"
+#include "transport/spmd.h"
 
 namespace hone {
 
@@ -119,6 +120,9 @@ ScriptCondition condition_at(const Script& script, size_t instruction);
 // Phases and copies of a run whose loops of known counts are unrolled, and in which each condition
 // holds once. INT64_MAX: 64 bits do not count them.
 int64_t unrolled_steps(const Script& script);
+
+// The commands are for as many devices as the place has.
+Status check_place(const Script& script, const DevicePlace& place);
 
 // The kernels that must have an object. Some: another device runs those that have none.
 enum class Objects : uint8_t { of_all, of_some };

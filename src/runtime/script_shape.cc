@@ -1,7 +1,8 @@
 #include "base/checked_math.h"
 #include "runtime/script.h"
 
-// Blocks of a script, which resolve() has made jumps of.
+// Facts about scripts: blocks, which resolve() has made jumps of, and the devices that commands are
+// for.
 
 namespace hone {
 
@@ -78,6 +79,16 @@ ScriptCondition condition_at(const Script& script, size_t instruction) {
 
 int64_t unrolled_steps(const Script& script) {
   return Steps(script).of(0, script.instructions.size());
+}
+
+Status check_place(const Script& script, const DevicePlace& place) {
+  HONE_TRY(check(place));
+  for (const Script::Collective& one : script.collectives) {
+    Status good =
+        one.message ? check(*one.message, place) : check_devices(one.collective, devices_of(place));
+    if (!good.ok()) return std::move(good).error().within(fmt::format("command '{}'", one.result));
+  }
+  return {};
 }
 
 }  // namespace hone

@@ -80,17 +80,6 @@ int64_t CudaExecutable::device_bytes() const {
                          [](int64_t sum, const auto& one) { return sum + one->bytes(); });
 }
 
-// The commands are for as many devices as there are.
-Status CudaExecutable::check_place(const DevicePlace& place) const {
-  HONE_TRY(hone::check(place));
-  for (const Script::Collective& one : script_->collectives) {
-    Status good = one.message ? hone::check(*one.message, place)
-                              : check_devices(one.collective, devices_of(place));
-    if (!good.ok()) return std::move(good).error().within(fmt::format("command '{}'", one.result));
-  }
-  return {};
-}
-
 Status CudaExecutable::check_inputs(std::span<const Tensor> inputs) const {
   const size_t needed = inputs_.size() - residents_.size();
   if (inputs.size() != needed)
@@ -259,7 +248,7 @@ Result<std::vector<Tensor>> CudaExecutable::run_once(std::span<const Tensor> inp
 Status CudaExecutable::copied_run(std::span<const void* const> inputs,
                                   std::span<void* const> outputs, const Addresses& bases,
                                   const RunOptions& options) const {
-  HONE_TRY(check_place(options.place));
+  HONE_TRY(check_place(*script_, options.place));
   const std::scoped_lock lock(mutex_);
   if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
   const CudaEntry entered = HONE_TRY(device_->enter());

@@ -148,7 +148,6 @@ class CudaExecutable final : public Runnable {
   // Null: the CPU decides from now on, since the driver refuses conditions.
   Result<cuda::GraphRun> graph_of(const Addresses& bases) const;
   Result<cuda::GraphRun> made_graph(const Addresses& bases) const;
-  Status check_place(const DevicePlace& place) const;
   Status check_inputs(std::span<const Tensor> inputs) const;
   Status check_resident(std::span<const CudaArray> resident) const;
   Addresses bases_beside(std::span<const CudaArray> resident) const;
