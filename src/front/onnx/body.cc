@@ -229,4 +229,17 @@ std::vector<std::string> define_results(Node& n, const std::vector<Type>& types)
   return names;
 }
 
+Value as_flag(Node& n, Value value, std::string_view what) {
+  if (value.dtype() != DType::boolean || !value.type().is_static() ||
+      value.type().static_elements() != 1)
+    n.bad("{} is {}, must be one bool", what, value.type().to_string());
+  return value.rank() == 0 ? value : reshape(value, {});
+}
+
+std::optional<bool> known_flag(Node& n, Value flag) {
+  std::optional<Dims> known = n.flow().contents().of(flag.id());
+  if (!known || !known->front().is_static()) return {};
+  return known->front().value() != 0;
+}
+
 }  // namespace hone::onnx_io

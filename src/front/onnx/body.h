@@ -70,4 +70,9 @@ Type wider_type(Node& n, Type type, Type next, std::string_view what);
 // The node's results as values between segments; their names.
 std::vector<std::string> define_results(Node& n, const std::vector<Type>& types);
 
+// A condition: a bool scalar of a value that must hold one bool.
+Value as_flag(Node& n, Value value, std::string_view what);
+// It, if it does not depend on data.
+std::optional<bool> known_flag(Node& n, Value flag);
+
 }  // namespace hone::onnx_io

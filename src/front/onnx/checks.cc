@@ -19,6 +19,13 @@ void lift_found(Node& n, std::vector<Value>& results, std::span<const int64_t> c
   results.pop_back();
 }
 
+void keep_found(std::span<const Value> before, std::vector<Value>& results,
+                std::vector<Value>& out) {
+  if (before.empty()) return;
+  out.push_back(first_found(before.front(), results.back()));
+  results.pop_back();
+}
+
 // ---- Flows --------------------------------------------------------------------------------------
 
 void Flow::add_check(Slot* found, std::span<const int64_t> numbers) {

@@ -17,4 +17,9 @@ Value first_found(Value first, Value second);
 // Takes the last result, which a checked import has beyond those of the subgraph.
 void lift_found(Node& n, std::vector<Value>& results, std::span<const int64_t> checks);
 
+// In a loop: the last result is what an iteration has found, which goes to `out` after what the
+// iterations before have found. `before` is empty where nothing is checked.
+void keep_found(std::span<const Value> before, std::vector<Value>& results,
+                std::vector<Value>& out);
+
 }  // namespace hone::onnx_io
