@@ -10,7 +10,8 @@
 #include <vector>
 
 // The command line as a table. Parsing, help, completions, the man page and docs/cli.md all read
-// the rows of commands.cc; nothing about a command or an option is said anywhere else.
+// the rows of commands.cc and of its rows_*.h; nothing about a command or an option is said
+// anywhere else.
 
 namespace hone::cli {
 
@@ -47,13 +48,13 @@ struct Option {
   bool repeats = false;
 };
 
-// Several lists as one.
-template <size_t... counts>
-constexpr std::array<Option, (counts + ...)> joined(const Option (&... lists)[counts]) {
-  std::array<Option, (counts + ...)> all;
+// Several lists of options or commands as one.
+template <class Row, size_t... counts>
+constexpr std::array<Row, (counts + ...)> joined(const Row (&... lists)[counts]) {
+  std::array<Row, (counts + ...)> all;
   size_t next = 0;
   const auto add = [&](const auto& list) {
-    for (const Option& option : list) all[next++] = option;
+    for (const Row& row : list) all[next++] = row;
   };
   (add(lists), ...);
   return all;

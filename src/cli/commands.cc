@@ -5,22 +5,22 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/rows_assign.h"
+#include "cli/rows_bench.h"
+#include "cli/rows_convert.h"
 #include "cli/rows_dataset.h"
 #include "cli/rows_language.h"
+#include "cli/rows_learn.h"
 #include "cli/rows_log.h"
 #include "cli/rows_machine.h"
 #include "cli/rows_memory.h"
 #include "cli/rows_model.h"
 #include "cli/rows_place.h"
-#include "cli/rows_plans.h"
-#include "cli/rows_price.h"
 #include "cli/rows_quantize.h"
 #include "cli/rows_rules.h"
 #include "cli/rows_shard.h"
 #include "cli/rows_tests.h"
-#include "cli/rows_train.h"
 #include "cli/rows_tune.h"
-#include "cli/rules.h"
+#include "cli/rows_zoo.h"
 #include "ir/op.h"
 #include "rewrite/passes.h"
 #include "session/echo.h"
@@ -48,76 +48,6 @@ constexpr Option kCommon[] = {
      .words = "auto|plain|json|none"},
     {.name = "help", .letter = 'h', .doc = "show the command's help"},
 };
-
-// ---- zoo ---------------------------------------------------------------------------------------
-
-constexpr Positional kZooName[] = {
-    {.name = "NAME", .take = Take::zoo_name, .doc = "a model of 'hone zoo list'"}};
-
-constexpr Option kZooFile[] = {
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::output,
-     .value = "FILE",
-     .doc = "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz "
-            "(default: NAME.hone)"},
-    kOpset,
-    kPrimitives,
-    kExternalData,
-};
-
-// The options of the model come first.
-constexpr auto kZooExport = [] {
-  std::array<Option, std::size(kZooOptions) + std::size(kZooFile)> all;
-  size_t next = 0;
-  for (const ZooOption& one : kZooOptions) {
-    const bool is_flag = one.kind == ZooOption::Kind::flag;
-    const bool is_word = one.kind == ZooOption::Kind::word;
-    all[next++] = {.name = one.name,
-                   .take = is_flag   ? Take::nothing
-                           : is_word ? Take::word
-                                     : Take::integer,
-                   .value = is_flag ? "" : one.value,
-                   .doc = one.doc,
-                   .fallback = one.fallback,
-                   .words = one.words,
-                   .low = one.low,
-                   .high = one.high};
-  }
-  for (const Option& one : kZooFile) all[next++] = one;
-  return all;
-}();
-
-constexpr Option kZooDigits[] = {
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::output_path,
-     .value = "FOLDER",
-     .doc = "where the files go (default: digits)"},
-    {.name = "samples",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "images to learn from",
-     .fallback = "4000",
-     .low = 1,
-     .high = 1'000'000},
-    {.name = "seed",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "seed of the drawings",
-     .fallback = "0",
-     .low = 0},
-};
-
-constexpr Example kZooListExamples[] = {{"hone zoo list", "all models"}};
-constexpr Example kZooExportExamples[] = {
-    {"hone zoo export resnet18 -o resnet18.hone", "writes resnet18.hone and resnet18.npz"},
-    {"hone zoo export resnet18 --opset 17 -o resnet18.onnx", "the same as an ONNX file"},
-    {"hone zoo export lstm --unroll --length 64 -o lstm.hone", "a recurrence, written out"}};
-
-constexpr Example kZooDigitsExamples[] = {
-    {"hone zoo digits -o digits", "digits/train.npz, digits/test.npz and digits/runs"},
-    {"hone zoo digits -o others --seed 1 --samples 500", "other drawings of the same task"}};
 
 // ---- opt, ops and the rest ---------------------------------------------------------------------
 
@@ -187,7 +117,9 @@ constexpr Example kHoneExamples[] = {
     {"hone bench model.onnx", "measure its speed"},
     {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"}};
 
-constexpr Command kCommands[] = {
+// The commands that stand alone, in the order of help; families such as 'hone log' are in rows_*.h.
+
+constexpr Command kDemoCommands[] = {
     {.name = "",
      .summary = "Describe, compile, check and measure a small model",
      .examples = kHoneExamples,
@@ -201,30 +133,9 @@ constexpr Command kCommands[] = {
      .options = kDemo,
      .examples = kDemoExamples,
      .run = &cmd_demo},
-    {.name = "zoo list",
-     .summary = "List the built-in models",
-     .text = "Parameters and multiply-adds are those of the full size at batch 1.",
-     .examples = kZooListExamples,
-     .run = &cmd_zoo_list},
-    {.name = "zoo export",
-     .summary = "Write a built-in model to files",
-     .text = "The weights are random numbers of a sensible scale, and depend only on the seed. A "
-             "size that is not given is the model's own.",
-     .positionals = kZooName,
-     .options = kZooExport,
-     .examples = kZooExportExamples,
-     .run = &cmd_zoo_export},
-    {.name = "zoo digits",
-     .summary = "Draw a labelled set of digits, to train and judge small models",
-     .text =
-         "Each image is a digit of a few strokes. Its points, size, slope and width are random, "
-         "and it has noise. The arrays are image f32[N, 256], 16 by 16 pixels, and label "
-         "i64[N]. "
-         "train.npz and test.npz are for 'hone train'. The folder runs has 16 files of 128 "
-         "other images each, for --data of 'hone quantize' (docs/quantize.md).",
-     .options = kZooDigits,
-     .examples = kZooDigitsExamples,
-     .run = &cmd_zoo_digits},
+};
+
+constexpr Command kDoctorCommand[] = {
     {.name = "doctor",
      .summary = "Say what this machine has, what hone would use, and what is missing",
      .text = "Looks at the processor, the memory, the folders where hone keeps compiled code and "
@@ -233,115 +144,9 @@ constexpr Command kCommands[] = {
      .options = kDoctor,
      .examples = kDoctorExamples,
      .run = &cmd_doctor},
-    {.name = "target show",
-     .summary = "Print a machine as text",
-     .text = kTargetText,
-     .positionals = kTargetFile,
-     .options = kTargetShow,
-     .examples = kTargetShowExamples,
-     .run = &cmd_target_show},
-    {.name = "target list",
-     .summary = "List the levels of instructions that this machine can be compiled for",
-     .text = "Prints one line for each level; 'hone target show --isa LEVEL' shows one.",
-     .examples = kTargetListExamples,
-     .run = &cmd_target_list},
-    {.name = "target prices",
-     .summary = "Print the coefficients of the analytic price as text",
-     .text = kTargetPricesText,
-     .positionals = kTargetFile,
-     .options = kTargetPrices,
-     .examples = kTargetPricesExamples,
-     .run = &cmd_target_prices},
-    {.name = "target probe",
-     .summary = "Measure this machine",
-     .text = "Measures operations per second by element type, the rate at which a core reads from "
-             "each cache and from memory, and the time to start work on all cores. Each figure is "
-             "the one that one sample of ten reaches, so other work on the machine matters little. "
-             "It is still best to leave the machine alone.",
-     .options = kTargetProbe,
-     .examples = kTargetProbeExamples,
-     .run = &cmd_target_probe},
-    {.name = "system show",
-     .summary = "Print several devices and the links between them as text, or their routes",
-     .text = kSystemText,
-     .positionals = kSystemWhat,
-     .options = kSystemShow,
-     .examples = kSystemShowExamples,
-     .run = &cmd_system_show},
-    {.name = "system presets",
-     .summary = "List the systems that have a name",
-     .text = "The rates of their links are plausible ones. Print a system as text to change them.",
-     .examples = kSystemPresetsExamples,
-     .run = &cmd_system_presets},
-    {.name = "system calibrate",
-     .summary = "Measure the messages of this machine",
-     .text = kSystemCalibrateText,
-     .options = kSystemCalibrate,
-     .examples = kSystemCalibrateExamples,
-     .run = &cmd_system_calibrate},
-    {.name = "cache ls",
-     .summary = "List the kernels, plans and programs in the cache",
-     .text = kCacheText,
-     .options = kCacheOptions,
-     .examples = kCacheLsExamples,
-     .run = &cmd_cache_ls},
-    {.name = "cache verify",
-     .summary = "Check the entries of the cache, and remove damaged ones",
-     .text = kCacheText,
-     .options = kCacheOptions,
-     .examples = kCacheVerifyExamples,
-     .run = &cmd_cache_verify},
-    {.name = "cache gc",
-     .summary = "Remove the entries of the cache that were unused for longest",
-     .text = kCacheText,
-     .options = kCacheGc,
-     .examples = kCacheGcExamples,
-     .run = &cmd_cache_gc},
-    {.name = "log ls",
-     .summary = "List the records of the log",
-     .text = kLogText,
-     .options = kLogLs,
-     .examples = kLogLsExamples,
-     .run = &cmd_log_ls},
-    {.name = "log show",
-     .summary = "Print a record, or all that the log knows about a kernel, graph or target",
-     .text = kLogText,
-     .positionals = kLogWhat,
-     .options = kLogShow,
-     .examples = kLogShowExamples,
-     .run = &cmd_log_show},
-    {.name = "log export",
-     .summary = "Write the records of the log as JSON lines or as arrays",
-     .text = kLogText,
-     .options = kLogExport,
-     .examples = kLogExportExamples,
-     .run = &cmd_log_export},
-    {.name = "log import",
-     .summary = "Add records from JSON lines to the log",
-     .text = kLogText,
-     .positionals = kLogLines,
-     .options = kLogOnly,
-     .examples = kLogImportExamples,
-     .run = &cmd_log_import},
-    {.name = "log merge",
-     .summary = "Add the records of other logs to the log",
-     .text = kLogText,
-     .positionals = kLogFiles,
-     .options = kLogOnly,
-     .examples = kLogMergeExamples,
-     .run = &cmd_log_merge},
-    {.name = "log verify",
-     .summary = "Check the log, or repair a damaged one",
-     .text = kLogText,
-     .options = kLogVerify,
-     .examples = kLogVerifyExamples,
-     .run = &cmd_log_verify},
-    {.name = "log gc",
-     .summary = "Remove records by age, size, or version",
-     .text = kLogText,
-     .options = kLogGc,
-     .examples = kLogGcExamples,
-     .run = &cmd_log_gc},
+};
+
+constexpr Command kInspectAndRun[] = {
     {.name = "inspect",
      .summary = "Describe a model",
      .text = kModelText,
@@ -356,49 +161,9 @@ constexpr Command kCommands[] = {
      .options = kRun,
      .examples = kRunExamples,
      .run = &cmd_run},
-    {.name = "generate",
-     .summary = "Go on with a text by a language model",
-     .text = "Reads the prompt, then makes one token after another. The text goes to the standard "
-             "output while it comes; speed and memory follow on the standard error. Ctrl-C ends it "
-             "with the text so far. docs/language_models.md says which files it takes.",
-     .positionals = kLanguageModel,
-     .options = kGenerate,
-     .examples = kGenerateExamples,
-     .run = &cmd_generate},
-    {.name = "chat",
-     .summary = "Talk with a language model",
-     .text = "Reads a line, and answers it. The chat template of the model says how it reads a "
-             "conversation. Ctrl-C ends an answer with the text so far. /exit, the end of the "
-             "input, or Ctrl-C while no answer comes ends the conversation. /new begins another "
-             "one. Messages that no longer fit in the context are left out, the oldest first.",
-     .positionals = kLanguageModel,
-     .options = kChat,
-     .examples = kChatExamples,
-     .run = &cmd_chat},
-    {.name = "tokens",
-     .summary = "Show the tokens of a text, as a language model reads it",
-     .text = "Prints a line for each token: its number and the text that it stands for, escaped.",
-     .positionals = kLanguageModel,
-     .options = kPromptOptions,
-     .examples = kTokensExamples,
-     .run = &cmd_tokens},
-    {.name = "evaluate",
-     .summary = "Tell how well a language model foresees a text",
-     .text = "Cuts the text into windows, scores the second half of each, and prints the "
-             "perplexity: e to the mean negative logarithm of the probabilities. Lower is better.",
-     .positionals = kLanguageModel,
-     .options = kEvaluate,
-     .examples = kEvaluateExamples,
-     .run = &cmd_evaluate},
-    {.name = "embed",
-     .summary = "Give texts vectors by a language model",
-     .text =
-         "Prints a line of numbers for each text. Texts that mean alike have vectors that point "
-         "alike. docs/language_models.md says which models it takes.",
-     .positionals = kEncoder,
-     .options = kEmbed,
-     .examples = kEmbedExamples,
-     .run = &cmd_embed},
+};
+
+constexpr Command kWorkerToCalibrate[] = {
     {.name = "worker",
      .summary = "Run models for callers on other hosts",
      .text = kWorkerText,
@@ -475,51 +240,9 @@ constexpr Command kCommands[] = {
      .options = kCalibrate,
      .examples = kCalibrateExamples,
      .run = &cmd_calibrate},
-    {.name = "dataset build",
-     .summary = "Measure many schedules of the kernels of some programs",
-     .text = "Plans each program as 'hone compile' does, and takes its different kernels of 5 us "
-             "(on a GPU 1 us) "
-             "and more. For each kernel it measures schedules that searches visit: half are "
-             "random, half come from an evolution by times. Each measurement is on disk at once, "
-             "so an interrupted build goes on where it was, and a later build adds to the set. A "
-             "set is for one target and one number of threads (docs/datasets.md).",
-     .positionals = kBuildModels,
-     .options = kBuildOwn,
-     .examples = kBuildExamples,
-     .run = &cmd_dataset_build},
-    {.name = "dataset inspect",
-     .summary = "Count the kernels of a data set, by kind and by program",
-     .text = kDataSetText,
-     .positionals = kDataSet,
-     .options = kInspectSet,
-     .examples = kInspectSetExamples,
-     .run = &cmd_dataset_inspect},
-    {.name = "dataset merge",
-     .summary = "Add data sets of one target and number of threads to another one",
-     .text = kDataSetText,
-     .positionals = kMergeSets,
-     .options = kMergeOutput,
-     .examples = kMergeExamples,
-     .run = &cmd_dataset_merge},
-    {.name = "dataset export",
-     .summary = "Write a data set, or measurements of TpuGraphs, as arrays in its schema",
-     .text = "Writes one .npz file for each kernel with its schedules, or for each module with its "
-             "layouts. Names, types, axes and numbers of opcodes are those of TpuGraphs. Columns "
-             "of hone stand behind the published ones; files that have them say their names and a "
-             "version. 'hone dataset export --schema tpu' says which are lost (docs/datasets.md).",
-     .positionals = kExportWhat,
-     .options = kExportOptions,
-     .examples = kExportExamples,
-     .run = &cmd_dataset_export},
-    {.name = "dataset split",
-     .summary = "Divide the programs of a data set into train, validation and test",
-     .text = "A split is a text with a line for each program, such as 'test zoo:resnet50'. Each "
-             "program is in one part. A kernel that programs of several parts have counts only for "
-             "the first of test, validation and train (docs/datasets.md).",
-     .positionals = kDataSet,
-     .options = kSplitOptions,
-     .examples = kSplitExamples,
-     .run = &cmd_dataset_split},
+};
+
+constexpr Command kCompareToGrad[] = {
     {.name = "compare",
      .summary = "Run a model under two plans in turns, and say which is faster",
      .text = "Runs both plans on the same inputs in a process of its own. It compares the outputs "
@@ -614,95 +337,9 @@ constexpr Command kCommands[] = {
      .options = kGrad,
      .examples = kGradExamples,
      .run = &cmd_grad},
-    {.name = "train",
-     .summary = "Train a small network",
-     .text =
-         "TRAIN is a text: data, layers, loss and optimizer, a line for each (docs/learning.md). "
-         "The folder gets checkpoints, events for TensorBoard, and the network with the weights of "
-         "the best epoch as model.hone. Interrupted training goes on where it was.",
-     .positionals = kTrainText,
-     .options = kTrain,
-     .examples = kTrainExamples,
-     .run = &cmd_train},
-    {.name = "train cost",
-     .summary = "Make a model that prices kernels, from measurements of this machine",
-     .text = "DATA is a folder of 'hone dataset build'. The networks learn the error of the "
-             "analytic price of a schedule. Each network leaves out the programs of a part of the "
-             "data; these programs show how far the model is to be trusted. Commands that plan for "
-             "the target use the model from then on, and say so. Interrupted training goes on "
-             "where it was. With --from, networks begin with those of another target's model. A "
-             "model of several sets counts on all processors, and says less on one that it has "
-             "not seen (docs/learned-prices.md). With --budget the machine is measured first, by "
-             "programs "
-             "on one thread; a second call adds to the measurements of the first.",
-     .positionals = kTrainCostData,
-     .options = kTrainCost,
-     .examples = kTrainCostExamples,
-     .run = &cmd_train_cost},
-    {.name = "train plans",
-     .summary = "Make a model of whole plans, from plans that ran in turns",
-     .text = kTrainPlansText,
-     .positionals = kPlansOfSets,
-     .options = kTrainPlans,
-     .examples = kTrainPlansExamples,
-     .run = &cmd_train_plans},
-    {.name = "train layout",
-     .summary = "Make a model that orders layouts of whole programs",
-     .text = "A network on the graph of a program learns which of two assignments of layouts is "
-             "the faster one. Equal assignments count once, with their mean time. -o names the "
-             "model, and 'hone eval DATA --model' judges it by programs that it has not learned "
-             "from. No plan is made with it (docs/graph-models.md).",
-     .positionals = kTrainLayoutData,
-     .options = kTrainLayout,
-     .examples = kTrainLayoutExamples,
-     .run = &cmd_train_layout},
-    {.name = "train placement",
-     .summary = "Make a policy that places nodes on devices",
-     .text = "A network looks at the graph and the System, and scores the devices of each node. It "
-             "first copies the best placement that quick rivals and a short annealing find of "
-             "drawn problems. Then it draws placements, and makes those more likely that the "
-             "timeline finds better than the others. Interrupted training goes on where it was, "
-             "with the same bits (docs/placement.md).",
-     .options = kTrainPlacement,
-     .examples = kTrainPlacementExamples,
-     .run = &cmd_train_placement},
-    {.name = "eval",
-     .summary = "Judge prices by kernels that were measured",
-     .text = "Prints three figures for each kind of kernel. The first says how well prices order "
-             "its schedules (tau). The second says how much slower the first by price, or the best "
-             "of the first five, is than the best of all. The third says how far prices are from "
-             "times. It judges the analytic price as it is, with fitted coefficients, and learned. "
-             "--model judges a model by the kernels of programs that it has not learned from. "
-             "Without it, a model is trained for each of several splits of the programs, and means "
-             "have intervals of 95 % over the splits. --task fusion judges absolute times, of all "
-             "kernels of 5 us and more by the planner's schedule: means and medians of the error. "
-             "For graphs with configurations, it judges networks on graphs. Each kernel is left "
-             "out in turn; of several programs some are left out, and of one program a third of "
-             "its different configurations.",
-     .positionals = kEvalData,
-     .options = kEval,
-     .examples = kEvalExamples,
-     .run = &cmd_eval},
-    {.name = "eval price",
-     .summary = "Judge the learned price by processors and programs that it has not seen",
-     .text = kEvalPriceText,
-     .positionals = kEvalPriceData,
-     .options = kEvalPrice,
-     .examples = kEvalPriceExamples,
-     .run = &cmd_eval_price},
-    {.name = "eval plans",
-     .summary = "Judge models of whole plans by programs that they have not seen",
-     .text = kEvalPlansText,
-     .positionals = kPlansOfSets,
-     .options = kEvalPlans,
-     .examples = kEvalPlansExamples,
-     .run = &cmd_eval_plans},
-    {.name = "eval placement",
-     .summary = "Judge the policy of placement by its rivals, on drawn problems",
-     .text = kEvalPlacementText,
-     .options = kEvalPlacement,
-     .examples = kEvalPlacementExamples,
-     .run = &cmd_eval_placement},
+};
+
+constexpr Command kConformanceToOptimize[] = {
     {.name = "conformance",
      .summary = "Run test cases in the ONNX standard's form",
      .text = "A case is a folder with model.onnx and test_data_set_N/input_M.pb and output_M.pb. "
@@ -755,82 +392,9 @@ constexpr Command kCommands[] = {
      .options = kOptimize,
      .examples = kOptimizeExamples,
      .run = &cmd_optimize},
-    {.name = "rules list",
-     .summary = "List rewrite rules",
-     .text = kRulesText,
-     .positionals = kListedRules,
-     .examples = kRulesListExamples,
-     .run = &cmd_rules_list},
-    {.name = "rules show",
-     .summary = "Print a rewrite rule",
-     .text = kRulesText,
-     .positionals = kNamedRule,
-     .examples = kRulesShowExamples,
-     .run = &cmd_rules_show},
-    {.name = "rules explain",
-     .summary = "Explain how far a rewrite rule is shown to be true, and why no further",
-     .text = "Verifies the rule as 'hone rules verify' does. For each rung it says what was seen, "
-             "or why the rung was not reached. Then it says what floats do, and whether hone uses "
-             "such a rule by default. Fails if the rule is refuted (docs/rules.md).",
-     .positionals = kNamedRule,
-     .examples = kRulesExplainExamples,
-     .run = &cmd_rules_explain},
-    {.name = "rules generate",
-     .summary = "Find rewrite rules by trying all small terms",
-     .text = "Makes all terms over the ops of a family, from small to large, and evaluates them in "
-             "a prime field. Two terms that compute the same are a candidate. Candidates that add "
-             "nothing new are pruned, and the others verified as by 'hone rules verify' "
-             "(docs/rules.md).",
-     .positionals = kRuleFamily,
-     .options = kRulesGenerate,
-     .examples = kRulesGenerateExamples,
-     .run = &cmd_rules_generate},
-    {.name = "rules verify",
-     .summary = "Show that rewrite rules are true, or refute them",
-     .text = "Tests each rule on random numbers of a prime field and on polynomials at small "
-             "sizes. Then it proves the rule for all sizes if it can, and compares the floats of "
-             "both sides. Fails if a rule is refuted, cannot be tested, or claims more than was "
-             "shown (docs/rules.md).",
-     .positionals = kRuleFiles,
-     .options = kRulesVerify,
-     .examples = kRulesVerifyExamples,
-     .run = &cmd_rules_verify},
-    {.name = "rules check",
-     .summary = "Check proofs of rewrite rules",
-     .text =
-         "Follows the steps of certificates that 'hone rules verify --proofs' wrote, and compares "
-         "the results of both sides of a rule. It shares no code with the search for proofs. Fails "
-         "if a certificate is refused, or a rule that claims all sizes has none (docs/rules.md).",
-     .positionals = kRuleProofs,
-     .examples = kRulesCheckExamples,
-     .run = &cmd_rules_check},
-    {.name = "rules import",
-     .summary = "Verify rewrite rules of other systems, and keep those that are true",
-     .text = "Reads TASO's file of substitutions (FILE.pb), or one rule a line as Tensat writes "
-             "them: (matmul 0 ?a ?b). It trusts nothing: each rule gets sizes as general as its "
-             "ops allow, is verified as by 'hone rules verify', and gets a guard if it is false in "
-             "general. Prints the outcome for each rule (docs/rules.md).",
-     .positionals = kForeignFile,
-     .options = kRulesImport,
-     .examples = kRulesImportExamples,
-     .run = &cmd_rules_import},
-    {.name = "rules export",
-     .summary = "Write rewrite rules for other systems",
-     .text = "Writes one rule a line, as Tensat reads them. The format has no sizes and no guards: "
-             "a rule that it cannot say, or that is not true without them, is left out "
-             "(docs/rules.md).",
-     .positionals = kRuleFiles,
-     .options = kRulesExport,
-     .examples = kRulesExportExamples,
-     .run = &cmd_rules_export},
-    {.name = "rules needed",
-     .summary = "Find the rewrite rules that do not follow from the others",
-     .text = "Leaves out rules one by one, the largest first, if an e-graph derives them by the "
-             "rest. It uses sizes of which no two are equal. Lists both sets (docs/rules.md).",
-     .positionals = kRuleFiles,
-     .options = kRulesNeeded,
-     .examples = kRulesNeededExamples,
-     .run = &cmd_rules_needed},
+};
+
+constexpr Command kAllocToHelp[] = {
     {.name = "alloc",
      .summary = "Place buffers in memory",
      .text = "Reads a table of buffers, each with a size and the time that it is in use. Gives "
@@ -896,6 +460,13 @@ constexpr Command kCommands[] = {
      .examples = kHelpExamples,
      .run = &cmd_help},
 };
+
+// In the order of help.
+constexpr auto kCommands =
+    joined(kDemoCommands, kZooCommands, kDoctorCommand, kTargetCommands, kSystemCommands,
+           kCacheCommands, kLogCommands, kInspectAndRun, kLanguageCommands, kWorkerToCalibrate,
+           kDataSetCommands, kCompareToGrad, kTrainCommands, kEvalCommands, kConformanceToOptimize,
+           kRulesCommands, kAllocToHelp);
 
 // Commands that hone calls in child processes. Help does not list them.
 constexpr Command kHiddenCommands[] = {

@@ -1,10 +1,11 @@
 #pragma once
 
 #include "base/team.h"
+#include "cli/commands.h"
 #include "cli/rows_model.h"
 
-// Rows of the table of commands (commands.cc), which alone includes this: options of the commands
-// about data sets.
+// Rows of the table of commands (commands.cc), which alone includes this: the commands
+// 'hone dataset'.
 
 namespace hone::cli::rows {
 
@@ -182,5 +183,53 @@ inline constexpr Example kExportExamples[] = {
      "a file for each kernel, and each file of layouts"},
     {"hone dataset export zoo.set -o tpu --schema tpu", "for programs that know only TpuGraphs"},
     {"hone dataset export op_tuning_data.pb -o tiles", "measurements of TpuGraphs"}};
+
+inline constexpr Command kDataSetCommands[] = {
+    {.name = "dataset build",
+     .summary = "Measure many schedules of the kernels of some programs",
+     .text = "Plans each program as 'hone compile' does, and takes its different kernels of 5 us "
+             "(on a GPU 1 us) "
+             "and more. For each kernel it measures schedules that searches visit: half are "
+             "random, half come from an evolution by times. Each measurement is on disk at once, "
+             "so an interrupted build goes on where it was, and a later build adds to the set. A "
+             "set is for one target and one number of threads (docs/datasets.md).",
+     .positionals = kBuildModels,
+     .options = kBuildOwn,
+     .examples = kBuildExamples,
+     .run = &cmd_dataset_build},
+    {.name = "dataset inspect",
+     .summary = "Count the kernels of a data set, by kind and by program",
+     .text = kDataSetText,
+     .positionals = kDataSet,
+     .options = kInspectSet,
+     .examples = kInspectSetExamples,
+     .run = &cmd_dataset_inspect},
+    {.name = "dataset merge",
+     .summary = "Add data sets of one target and number of threads to another one",
+     .text = kDataSetText,
+     .positionals = kMergeSets,
+     .options = kMergeOutput,
+     .examples = kMergeExamples,
+     .run = &cmd_dataset_merge},
+    {.name = "dataset export",
+     .summary = "Write a data set, or measurements of TpuGraphs, as arrays in its schema",
+     .text = "Writes one .npz file for each kernel with its schedules, or for each module with its "
+             "layouts. Names, types, axes and numbers of opcodes are those of TpuGraphs. Columns "
+             "of hone stand behind the published ones; files that have them say their names and a "
+             "version. 'hone dataset export --schema tpu' says which are lost (docs/datasets.md).",
+     .positionals = kExportWhat,
+     .options = kExportOptions,
+     .examples = kExportExamples,
+     .run = &cmd_dataset_export},
+    {.name = "dataset split",
+     .summary = "Divide the programs of a data set into train, validation and test",
+     .text = "A split is a text with a line for each program, such as 'test zoo:resnet50'. Each "
+             "program is in one part. A kernel that programs of several parts have counts only for "
+             "the first of test, validation and train (docs/datasets.md).",
+     .positionals = kDataSet,
+     .options = kSplitOptions,
+     .examples = kSplitExamples,
+     .run = &cmd_dataset_split},
+};
 
 }  // namespace hone::cli::rows

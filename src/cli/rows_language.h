@@ -1,9 +1,10 @@
 #pragma once
 
+#include "cli/commands.h"
 #include "cli/rows_model.h"
 
-// Rows of the table of commands (commands.cc), which alone includes this: options of the commands
-// that run language models.
+// Rows of the table of commands (commands.cc), which alone includes this: the commands that run
+// language models.
 
 namespace hone::cli::rows {
 
@@ -197,5 +198,51 @@ inline constexpr Example kEmbedExamples[] = {
     {"hone embed encoder.gguf -p Once", "the numbers of a text"},
     {"hone embed encoder.gguf --prompts words.txt -o vectors.npy",
      "a row of numbers for each line"}};
+
+inline constexpr Command kLanguageCommands[] = {
+    {.name = "generate",
+     .summary = "Go on with a text by a language model",
+     .text = "Reads the prompt, then makes one token after another. The text goes to the standard "
+             "output while it comes; speed and memory follow on the standard error. Ctrl-C ends it "
+             "with the text so far. docs/language_models.md says which files it takes.",
+     .positionals = kLanguageModel,
+     .options = kGenerate,
+     .examples = kGenerateExamples,
+     .run = &cmd_generate},
+    {.name = "chat",
+     .summary = "Talk with a language model",
+     .text = "Reads a line, and answers it. The chat template of the model says how it reads a "
+             "conversation. Ctrl-C ends an answer with the text so far. /exit, the end of the "
+             "input, or Ctrl-C while no answer comes ends the conversation. /new begins another "
+             "one. Messages that no longer fit in the context are left out, the oldest first.",
+     .positionals = kLanguageModel,
+     .options = kChat,
+     .examples = kChatExamples,
+     .run = &cmd_chat},
+    {.name = "tokens",
+     .summary = "Show the tokens of a text, as a language model reads it",
+     .text = "Prints a line for each token: its number and the text that it stands for, escaped.",
+     .positionals = kLanguageModel,
+     .options = kPromptOptions,
+     .examples = kTokensExamples,
+     .run = &cmd_tokens},
+    {.name = "evaluate",
+     .summary = "Tell how well a language model foresees a text",
+     .text = "Cuts the text into windows, scores the second half of each, and prints the "
+             "perplexity: e to the mean negative logarithm of the probabilities. Lower is better.",
+     .positionals = kLanguageModel,
+     .options = kEvaluate,
+     .examples = kEvaluateExamples,
+     .run = &cmd_evaluate},
+    {.name = "embed",
+     .summary = "Give texts vectors by a language model",
+     .text =
+         "Prints a line of numbers for each text. Texts that mean alike have vectors that point "
+         "alike. docs/language_models.md says which models it takes.",
+     .positionals = kEncoder,
+     .options = kEmbed,
+     .examples = kEmbedExamples,
+     .run = &cmd_embed},
+};
 
 }  // namespace hone::cli::rows

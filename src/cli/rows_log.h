@@ -1,9 +1,10 @@
 #pragma once
 
+#include "cli/commands.h"
 #include "cli/rows_shared.h"
 
-// Rows of the table of commands (commands.cc), which alone includes this: options of the commands
-// about the log of measurements.
+// Rows of the table of commands (commands.cc), which alone includes this: the commands 'hone log',
+// about measurements.
 
 namespace hone::cli::rows {
 
@@ -96,5 +97,53 @@ inline constexpr Option kLogGc[] = {
 inline constexpr Example kLogGcExamples[] = {
     {"hone log gc --days 365 --dry-run", "the records that would be removed"},
     {"hone log gc --limit 500", "keeps 500 MiB of records"}};
+
+inline constexpr Command kLogCommands[] = {
+    {.name = "log ls",
+     .summary = "List the records of the log",
+     .text = kLogText,
+     .options = kLogLs,
+     .examples = kLogLsExamples,
+     .run = &cmd_log_ls},
+    {.name = "log show",
+     .summary = "Print a record, or all that the log knows about a kernel, graph or target",
+     .text = kLogText,
+     .positionals = kLogWhat,
+     .options = kLogShow,
+     .examples = kLogShowExamples,
+     .run = &cmd_log_show},
+    {.name = "log export",
+     .summary = "Write the records of the log as JSON lines or as arrays",
+     .text = kLogText,
+     .options = kLogExport,
+     .examples = kLogExportExamples,
+     .run = &cmd_log_export},
+    {.name = "log import",
+     .summary = "Add records from JSON lines to the log",
+     .text = kLogText,
+     .positionals = kLogLines,
+     .options = kLogOnly,
+     .examples = kLogImportExamples,
+     .run = &cmd_log_import},
+    {.name = "log merge",
+     .summary = "Add the records of other logs to the log",
+     .text = kLogText,
+     .positionals = kLogFiles,
+     .options = kLogOnly,
+     .examples = kLogMergeExamples,
+     .run = &cmd_log_merge},
+    {.name = "log verify",
+     .summary = "Check the log, or repair a damaged one",
+     .text = kLogText,
+     .options = kLogVerify,
+     .examples = kLogVerifyExamples,
+     .run = &cmd_log_verify},
+    {.name = "log gc",
+     .summary = "Remove records by age, size, or version",
+     .text = kLogText,
+     .options = kLogGc,
+     .examples = kLogGcExamples,
+     .run = &cmd_log_gc},
+};
 
 }  // namespace hone::cli::rows

@@ -1,11 +1,12 @@
 #pragma once
 
+#include "cli/commands.h"
 #include "cli/rows_shared.h"
 #include "target/system.h"
 #include "target/target.h"
 
-// Rows of the table of commands (commands.cc), which alone includes this: options of
-// commands about machines and what was compiled.
+// Rows of the table of commands (commands.cc), which alone includes this: the commands
+// about machines and what was compiled.
 
 namespace hone::cli::rows {
 
@@ -157,5 +158,78 @@ inline constexpr Example kCacheLsExamples[] = {{"hone cache ls", "the entries, l
 inline constexpr Example kCacheVerifyExamples[] = {
     {"hone cache verify", "exit code 1 if some were damaged"}};
 inline constexpr Example kCacheGcExamples[] = {{"hone cache gc --limit 100", "keeps 100 MiB"}};
+
+inline constexpr Command kTargetCommands[] = {
+    {.name = "target show",
+     .summary = "Print a machine as text",
+     .text = kTargetText,
+     .positionals = kTargetFile,
+     .options = kTargetShow,
+     .examples = kTargetShowExamples,
+     .run = &cmd_target_show},
+    {.name = "target list",
+     .summary = "List the levels of instructions that this machine can be compiled for",
+     .text = "Prints one line for each level; 'hone target show --isa LEVEL' shows one.",
+     .examples = kTargetListExamples,
+     .run = &cmd_target_list},
+    {.name = "target prices",
+     .summary = "Print the coefficients of the analytic price as text",
+     .text = kTargetPricesText,
+     .positionals = kTargetFile,
+     .options = kTargetPrices,
+     .examples = kTargetPricesExamples,
+     .run = &cmd_target_prices},
+    {.name = "target probe",
+     .summary = "Measure this machine",
+     .text = "Measures operations per second by element type, the rate at which a core reads from "
+             "each cache and from memory, and the time to start work on all cores. Each figure is "
+             "the one that one sample of ten reaches, so other work on the machine matters little. "
+             "It is still best to leave the machine alone.",
+     .options = kTargetProbe,
+     .examples = kTargetProbeExamples,
+     .run = &cmd_target_probe},
+};
+
+inline constexpr Command kSystemCommands[] = {
+    {.name = "system show",
+     .summary = "Print several devices and the links between them as text, or their routes",
+     .text = kSystemText,
+     .positionals = kSystemWhat,
+     .options = kSystemShow,
+     .examples = kSystemShowExamples,
+     .run = &cmd_system_show},
+    {.name = "system presets",
+     .summary = "List the systems that have a name",
+     .text = "The rates of their links are plausible ones. Print a system as text to change them.",
+     .examples = kSystemPresetsExamples,
+     .run = &cmd_system_presets},
+    {.name = "system calibrate",
+     .summary = "Measure the messages of this machine",
+     .text = kSystemCalibrateText,
+     .options = kSystemCalibrate,
+     .examples = kSystemCalibrateExamples,
+     .run = &cmd_system_calibrate},
+};
+
+inline constexpr Command kCacheCommands[] = {
+    {.name = "cache ls",
+     .summary = "List the kernels, plans and programs in the cache",
+     .text = kCacheText,
+     .options = kCacheOptions,
+     .examples = kCacheLsExamples,
+     .run = &cmd_cache_ls},
+    {.name = "cache verify",
+     .summary = "Check the entries of the cache, and remove damaged ones",
+     .text = kCacheText,
+     .options = kCacheOptions,
+     .examples = kCacheVerifyExamples,
+     .run = &cmd_cache_verify},
+    {.name = "cache gc",
+     .summary = "Remove the entries of the cache that were unused for longest",
+     .text = kCacheText,
+     .options = kCacheGc,
+     .examples = kCacheGcExamples,
+     .run = &cmd_cache_gc},
+};
 
 }  // namespace hone::cli::rows

@@ -84,8 +84,7 @@ inline constexpr Option kExternalData = {.name = "external-data",
                                              "put the weights of an ONNX file next to it, in "
                                              "FILE.onnx.data; a file above 2 GB always does"};
 
-// ---- Levels of precision
-// -------------------------------------------------------------------------
+// ---- Levels of precision -----------------------------------------------------------------------
 
 constexpr Option error_option(std::string_view fallback) {
   return {.name = "error",
@@ -548,108 +547,7 @@ inline constexpr Example kSpaceExamples[] = {
     {"hone space zoo:mlp", "schedules of each kernel, edits of the plan"},
     {"hone space model.onnx --plan model.plan --threads 1", "the edits that are open in a plan"}};
 
-// ---- bench -------------------------------------------------------------------------------------
-
-inline constexpr Positional kBenchModel[] = {
-    {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc, .optional = true}};
-inline constexpr Option kBenchOwn[] = {
-    {.name = "seconds",
-     .take = Take::real,
-     .value = "S",
-     .doc = "seconds to measure; at least three runs",
-     .fallback = "3"},
-    {.name = "runs",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "measure this many runs instead",
-     .low = 1,
-     .high = int64_t{1} << 30},
-    {.name = "warmup",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "runs before these, which do not count, after the one that compiles",
-     .fallback = "3",
-     .high = int64_t{1} << 30},
-    {.name = "vs",
-     .take = Take::file,
-     .value = "PLAN",
-     .doc = "also measure the model under this plan, in turns, and print the ratio; a compiled "
-            "model: another FILE.honec; or an engine of Python: onnxruntime, openvino, torch, "
-            "inductor, best"},
-    {.name = "python",
-     .take = Take::text,
-     .value = "PROGRAM",
-     .doc = "the Python that has the engines of --vs; default: $HONE_PYTHON, or python3"},
-    json_option("write the figures as data; - is the standard output, without the report"),
-    {.name = "donate",
-     .doc = "donate the inputs that the model may change in place: caches of a decoder, states of "
-            "an optimizer; an output in their memory is the next run's input"},
-    {.name = "profile", .doc = "measure as long again, and print the layers that take longest"},
-    {.name = "record",
-     .take = Take::output,
-     .value = "FILE",
-     .doc = "add sessions of this model to a baseline, which is made if it is missing"},
-    {.name = "sessions",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "sessions that --record adds; they share the seconds",
-     .fallback = "5",
-     .low = 1,
-     .high = 1000},
-    {.name = "baseline",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "measure the models of a baseline again, and fail if one of them has become slower"},
-    {.name = "fail-below",
-     .take = Take::real,
-     .value = "SPEED",
-     .doc = "the least share of the recorded speed that is not an alarm",
-     .fallback = "0.95"}};
-inline constexpr auto kBench =
-    joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kMeshSearch, kTransport,
-           kSystemOfDevices, kHosts, kBenchOwn, kTraceOption, kVerify);
-inline constexpr Example kBenchExamples[] = {
-    {"hone bench zoo:resnet50", "random inputs, all cores"},
-    {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
-    {"hone bench zoo:bert_base --trace trace.json", "compiling, and ten runs, for ui.perfetto.dev"},
-    {"hone bench zoo:gpt2_decode --donate", "a step that adds to its caches in place"},
-    {"hone bench zoo:mlp,symbolic-batch --dim N=16", "sizes that are open have to be chosen"},
-    {"hone bench model.onnx --vs onnxruntime", "both in turns, and the ratio with its interval"},
-    {"hone bench model.onnx --vs best", "the engines that are installed, in turns"},
-    {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"},
-    {"hone bench zoo:mlp --threads 1 --record speed.json", "five sessions, for later"},
-    {"hone bench --baseline speed.json --fail-below 0.9", "exit code 1 if a model is slower"},
-    {"hone bench zoo:mlp,batch=8 --devices 2", "and what each device does in a run"},
-    {"hone bench new.honec --vs old.honec", "two compiled models in turns"}};
-
-// ---- report ------------------------------------------------------------------------------------
-
-inline constexpr Option kReportOwn[] = {
-    output_option("where the page goes; - is the standard output", "report.html"),
-    {.name = "seconds",
-     .take = Take::real,
-     .value = "S",
-     .doc = "seconds to measure for each comparison; at least three runs",
-     .fallback = "2"},
-    {.name = "alone", .doc = "leave ONNX Runtime out"},
-    {.name = "system",
-     .take = Take::file,
-     .value = "SYSTEM",
-     .doc = "draw a run on the devices of this system, by price, and measure nothing: a system "
-            "file, or a name and sizes such as ring:8"},
-    json_option("also write the page's figures as data; - is the standard output")};
-inline constexpr auto kReport =
-    joined(kReportOwn, kInputOptions, kSizes, kNative, kDevices, kMesh, kMeshSearch);
-inline constexpr Example kReportExamples[] = {
-    {"hone report model.onnx -o report.html", "one file for a browser, which needs nothing else"},
-    {"hone report zoo:mlp --threads 1 --seconds 0.5 --alone", "a quick one of a built-in model"},
-    {"hone report model.onnx --plan model.plan", "this plan, and how much faster it is"},
-    {"hone report model.onnx --device cuda", "on a GPU, and what the CPU beside it runs"},
-    {"hone report zoo:mlp,batch=8 --devices 2", "two devices divide the batch, by price"},
-    {"hone report zoo:mlp,batch=8 --mesh x=2 --shard auto",
-     "two devices divide all values: who holds what, and what moves"}};
-
-// ---- check, convert and conformance ------------------------------------------------------------
+// ---- check -------------------------------------------------------------------------------------
 
 inline constexpr Option kOrigin[] = {
     {.name = "model",
@@ -665,95 +563,5 @@ inline constexpr Example kCheckExamples[] = {
      "exit code 1 if one of them is not within the tolerance"},
     {"hone check zoo:mlp,batch=3 --devices 2", "two devices, with 2 rows and 1 row"},
     {"hone check model.honec --model model.onnx", "a compiled file against its source"}};
-
-inline constexpr Positional kConvertModel[] = {
-    {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};
-inline constexpr Option kConvertOwn[] = {
-    output_option(
-        "where the graph goes: FILE.onnx, FILE.mlir, FILE.hlo, or FILE.hone with its weights next "
-        "to it in FILE.npz; - is the standard output, without large constants"),
-    kOpset,
-    kPrimitives,
-    kExternalData,
-};
-inline constexpr auto kConvert = joined(kConvertOwn, kSizesOfInputs);
-inline constexpr Example kConvertExamples[] = {
-    {"hone convert model.onnx -o model.hone", "writes model.hone and model.npz"},
-    {"hone convert model.hone --opset 17 -o model.onnx", "a file for other runtimes"},
-    {"hone convert model.onnx --shape x=1x3x224x224 -o -", "show the graph"}};
-
-// ---- shrink ------------------------------------------------------------------------------------
-
-inline constexpr Option kShrinkOwn[] = {
-    output_option("where the smaller model goes, as for 'hone convert'; none: it is not written"),
-    {.name = "to",
-     .take = Take::real,
-     .value = "OPERATIONS",
-     .doc = "divide the largest sizes until a run takes at most this; 1e9 without --divide"},
-    {.name = "divide",
-     .take = Take::text,
-     .value = "WHAT=FACTOR",
-     .doc = "divide these sizes, and those that go with them, by the number",
-     .repeats = true},
-    {.name = "keep",
-     .take = Take::text,
-     .value = "WHAT",
-     .doc = "leave these sizes as they are",
-     .repeats = true},
-    {.name = "least",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "the smallest size that a division may give",
-     .fallback = "2",
-     .low = 1,
-     .high = 1 << 20},
-    kOpset,
-    kPrimitives,
-    kExternalData,
-};
-inline constexpr auto kShrink = joined(kShrinkOwn, kSizesOfInputs);
-inline constexpr Example kShrinkExamples[] = {
-    {"hone shrink model.onnx", "the sizes that can be divided"},
-    {"hone shrink zoo:bert_base,size=tiny --to 1e6 -o small.hone", "a model of less work"},
-    {"hone shrink mlp.hone --divide x:1=2 -o small.hone", "half of each row of an input"}};
-
-// ---- grad --------------------------------------------------------------------------------------
-
-inline constexpr Option kGradOwn[] = {
-    {.name = "loss",
-     .take = Take::text,
-     .value = "LOSS",
-     .doc = "mse or cross-entropy of the model's first real output (of the input of a last "
-            "softmax), or the name of an output that is one number",
-     .fallback = "mse"},
-    {.name = "optimizer",
-     .take = Take::word,
-     .value = "NAME",
-     .doc = "rule that updates weights by their gradients; none: gradients are outputs, and "
-            "nothing is updated",
-     .fallback = "sgd",
-     .words = "sgd|momentum|adam|adamw|none"},
-    {.name = "freeze",
-     .take = Take::text,
-     .value = "NAME",
-     .doc = "a weight that is not trained; a * at the end stands for any rest",
-     .repeats = true},
-    {.name = "memory",
-     .take = Take::text,
-     .value = "SIZE",
-     .doc = "largest memory for temporaries of a step: 64MiB, or 50% of the memory that it needs; "
-            "some values are then computed again; cheap: only those that cost little",
-     .fallback = "all"},
-    output_option("where the step goes: STEP.hone or STEP.onnx; - is the standard output, without "
-                  "large constants")};
-inline constexpr Option kGradFile[] = {kOpset, kPrimitives, kExternalData};
-inline constexpr auto kGrad = joined(kGradOwn, kSizesOfInputs, kGradFile);
-inline constexpr Example kGradExamples[] = {
-    {"hone grad zoo:mlp --loss cross-entropy --optimizer adam -o step.hone",
-     "writes step.hone, and step.state.npz: 'hone bench step.hone --inputs step.state.npz'"},
-    {"hone grad zoo:mlp --optimizer none -o -", "shows the graph of the gradients"},
-    {"hone grad model.onnx --freeze 'encoder*' -o step.hone", "trains the rest of the model"},
-    {"hone grad zoo:resnet18,batch=8,image=64 --memory 60% -o step.hone",
-     "a step that takes less memory, and a little longer"}};
 
 }  // namespace hone::cli::rows

@@ -1,8 +1,11 @@
 #pragma once
 
+#include "cli/commands.h"
 #include "cli/rows_model.h"
+#include "cli/rules.h"
 
-// Rows of the table of commands (commands.cc), which alone includes this: rewrite rules.
+// Rows of the table of commands (commands.cc), which alone includes this: the commands
+// 'hone rules', and options of 'hone optimize'.
 
 namespace hone::cli::rows {
 
@@ -207,5 +210,84 @@ inline constexpr Example kOptimizeExamples[] = {
     {"hone optimize zoo:squeezenet -o squeezenet.hone --budget 20s --check",
      "and check that both compute the same"},
     {"hone optimize model.onnx -o faster.onnx --rules my.rules", "your own rules"}};
+
+inline constexpr Command kRulesCommands[] = {
+    {.name = "rules list",
+     .summary = "List rewrite rules",
+     .text = kRulesText,
+     .positionals = kListedRules,
+     .examples = kRulesListExamples,
+     .run = &cmd_rules_list},
+    {.name = "rules show",
+     .summary = "Print a rewrite rule",
+     .text = kRulesText,
+     .positionals = kNamedRule,
+     .examples = kRulesShowExamples,
+     .run = &cmd_rules_show},
+    {.name = "rules explain",
+     .summary = "Explain how far a rewrite rule is shown to be true, and why no further",
+     .text = "Verifies the rule as 'hone rules verify' does. For each rung it says what was seen, "
+             "or why the rung was not reached. Then it says what floats do, and whether hone uses "
+             "such a rule by default. Fails if the rule is refuted (docs/rules.md).",
+     .positionals = kNamedRule,
+     .examples = kRulesExplainExamples,
+     .run = &cmd_rules_explain},
+    {.name = "rules generate",
+     .summary = "Find rewrite rules by trying all small terms",
+     .text = "Makes all terms over the ops of a family, from small to large, and evaluates them in "
+             "a prime field. Two terms that compute the same are a candidate. Candidates that add "
+             "nothing new are pruned, and the others verified as by 'hone rules verify' "
+             "(docs/rules.md).",
+     .positionals = kRuleFamily,
+     .options = kRulesGenerate,
+     .examples = kRulesGenerateExamples,
+     .run = &cmd_rules_generate},
+    {.name = "rules verify",
+     .summary = "Show that rewrite rules are true, or refute them",
+     .text = "Tests each rule on random numbers of a prime field and on polynomials at small "
+             "sizes. Then it proves the rule for all sizes if it can, and compares the floats of "
+             "both sides. Fails if a rule is refuted, cannot be tested, or claims more than was "
+             "shown (docs/rules.md).",
+     .positionals = kRuleFiles,
+     .options = kRulesVerify,
+     .examples = kRulesVerifyExamples,
+     .run = &cmd_rules_verify},
+    {.name = "rules check",
+     .summary = "Check proofs of rewrite rules",
+     .text =
+         "Follows the steps of certificates that 'hone rules verify --proofs' wrote, and compares "
+         "the results of both sides of a rule. It shares no code with the search for proofs. Fails "
+         "if a certificate is refused, or a rule that claims all sizes has none (docs/rules.md).",
+     .positionals = kRuleProofs,
+     .examples = kRulesCheckExamples,
+     .run = &cmd_rules_check},
+    {.name = "rules import",
+     .summary = "Verify rewrite rules of other systems, and keep those that are true",
+     .text = "Reads TASO's file of substitutions (FILE.pb), or one rule a line as Tensat writes "
+             "them: (matmul 0 ?a ?b). It trusts nothing: each rule gets sizes as general as its "
+             "ops allow, is verified as by 'hone rules verify', and gets a guard if it is false in "
+             "general. Prints the outcome for each rule (docs/rules.md).",
+     .positionals = kForeignFile,
+     .options = kRulesImport,
+     .examples = kRulesImportExamples,
+     .run = &cmd_rules_import},
+    {.name = "rules export",
+     .summary = "Write rewrite rules for other systems",
+     .text = "Writes one rule a line, as Tensat reads them. The format has no sizes and no guards: "
+             "a rule that it cannot say, or that is not true without them, is left out "
+             "(docs/rules.md).",
+     .positionals = kRuleFiles,
+     .options = kRulesExport,
+     .examples = kRulesExportExamples,
+     .run = &cmd_rules_export},
+    {.name = "rules needed",
+     .summary = "Find the rewrite rules that do not follow from the others",
+     .text = "Leaves out rules one by one, the largest first, if an e-graph derives them by the "
+             "rest. It uses sizes of which no two are equal. Lists both sets (docs/rules.md).",
+     .positionals = kRuleFiles,
+     .options = kRulesNeeded,
+     .examples = kRulesNeededExamples,
+     .run = &cmd_rules_needed},
+};
 
 }  // namespace hone::cli::rows
