@@ -2,6 +2,7 @@
 
 #include "alloc/uses.h"
 #include "base/text.h"
+#include "report/page_text.h"
 
 #include <algorithm>
 #include <array>
@@ -28,19 +29,6 @@ struct Rectangle {
 
 // Neighbours in number are far apart in hue.
 int64_t hue_of(size_t buffer) { return static_cast<int64_t>(buffer * 137 % 360); }
-
-std::string xml(std::string_view text) {
-  std::string safe;
-  for (char c : escape(text)) {
-    switch (c) {
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '&': safe += "&amp;"; break;
-      default: safe += c;
-    }
-  }
-  return safe;
-}
 
 // One space, in its own part of the drawing.
 class Panel {
@@ -77,7 +65,7 @@ class Panel {
     if (rectangles_.size() <= kMostTitles)
       for (const Rectangle& one : rectangles_)
         text += titled(one, top, problem.buffers[one.buffer], offsets[one.buffer],
-                       ids.empty() ? std::to_string(one.buffer) : xml(ids[one.buffer]));
+                       ids.empty() ? std::to_string(one.buffer) : html(escape(ids[one.buffer])));
     else
       text += by_color(top);
     if (shows_capacity())

@@ -11,7 +11,7 @@ namespace hone {
 // characters and those that change the direction of the text around them, as \u{HHHH}.
 std::string page_text(std::string_view text, size_t most = 300);
 
-// For use in HTML, in an element or between double quotes.
+// For use in HTML or SVG, in an element or between quotes.
 std::string html(std::string_view text);
 
 }  // namespace hone

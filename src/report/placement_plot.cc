@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "place/sort_by.h"
+#include "report/page_text.h"
 #include "report/placement_text.h"
 #include "timeline/time_use.h"
 
@@ -16,19 +17,6 @@ constexpr double kBarHeight = 22, kCurveHeight = 40, kTrackGap = 10, kTop = 40;
 
 constexpr size_t kMostTracks = 64;  // of devices, and of links
 constexpr size_t kMostBars = 8000;  // of all tracks, the longest
-
-std::string xml_text(std::string_view text) {
-  std::string safe;
-  for (const char c : escape(text)) {
-    switch (c) {
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '&': safe += "&amp;"; break;
-      default: safe += c;
-    }
-  }
-  return safe;
-}
 
 class PlacementPlot {
  public:
@@ -82,7 +70,7 @@ class PlacementPlot {
 
   void add_label(std::string_view text, double height) {
     body_ += fmt::format("<text x=\"4\" y=\"{:.1f}\">{}</text>\n", next_ + height / 2 + 4,
-                         xml_text(text));
+                         html(escape(text)));
     body_ +=
         fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"#f4f4f4\"/>\n",
                     kLeft, next_, kTimeWidth, height);
@@ -101,7 +89,7 @@ class PlacementPlot {
           "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" "
           "fill=\"hsl({},60%,70%)\" stroke=\"#333\" stroke-width=\".5\">"
           "<title>{}: {} to {}</title></rect>\n",
-          x(begin), next_, x(end) - x(begin), kBarHeight, number * 137 % 360, xml_text(told),
+          x(begin), next_, x(end) - x(begin), kBarHeight, number * 137 % 360, html(escape(told)),
           format_seconds(seconds_of(begin)), format_seconds(seconds_of(end)));
     }
     next_ += kBarHeight + kTrackGap / 2;
