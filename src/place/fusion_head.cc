@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/hash.h"
-#include "base/text.h"
-#include "formats/safetensors.h"
 #include "place/shipped_policies.h"
 
 namespace hone {
 namespace {
 
-constexpr std::string_view kHeadFormat = "format", kIsHead = "hone placement fusions 1",
-                           kHeadChecksum = "content", kOfPolicy = "policy";
+constexpr const char* kOfPolicy = "policy";
 
-std::string hash_of(std::span<const NamedTensor> weights) {
-  Hasher hasher;
-  for (const NamedTensor& each : weights) hasher.add(each.name).add(each.tensor.bytes());
-  return fmt::format("{:016x}", hasher.value());
+const WeightsFormat& head_format() {
+  static const WeightsFormat format = {"hone placement fusions 1", "head of fusions",
+                                       "hone train placement --fusions", FusionHead::shapes()};
+  return format;
 }
 
 float more(double x) { return static_cast<float>(std::log1p(std::max(x, 0.0))); }
@@ -101,7 +97,7 @@ class FusionViewer {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::vector<int64_t>>> FusionHead::shapes() {
+WeightShapes FusionHead::shapes() {
   constexpr auto kIn = static_cast<int64_t>(kFeatures), kWide = static_cast<int64_t>(kHidden);
   return {{"fusion/weight", {kIn, kWide}},
           {"fusion/bias", {kWide}},
@@ -110,61 +106,24 @@ std::vector<std::pair<std::string, std::vector<int64_t>>> FusionHead::shapes() {
 }
 
 Result<FusionHead> FusionHead::make(std::span<const NamedTensor> weights) {
+  std::vector<std::vector<float>> numbers = HONE_TRY(numbers_of(weights, head_format()));
   FusionHead head;
-  const auto all = shapes();
-  if (weights.size() != all.size())
-    return bad_input("a head of fusions has {} weights, not {}", all.size(), weights.size());
-  for (size_t i = 0; i < all.size(); ++i) {
-    const auto& [name, dims] = all[i];
-    const auto found = std::ranges::find(weights, name, &NamedTensor::name);
-    if (found == weights.end()) return bad_input("a head of fusions has a weight '{}'", name);
-    Dims wanted;
-    for (const int64_t dim : dims) wanted.push_back(dim);
-    const Type type = Type::get(DType::f32, wanted);
-    if (found->tensor.type() != type)
-      return bad_input("weight '{}' is {}, not {}", name, found->tensor.type().to_string(),
-                       type.to_string());
-    const Tensor own = Tensor::copy_of(type, found->tensor.bytes());
-    for (const float one : own.as<float>()) {
-      if (!std::isfinite(one)) return bad_input("weight '{}' has {}", name, one);
-      head.weights_[i].push_back(one);
-    }
-  }
+  std::ranges::move(numbers, head.weights_.begin());
   return head;
 }
 
 Result<FusionHead> FusionHead::parse(std::span<const std::byte> file, std::string_view where,
                                      const PlacePolicy& policy) {
-  const Safetensors read = HONE_TRY(parse_safetensors(file, where));
-  const auto text = [&](std::string_view key) {
-    const auto found = read.metadata.find(std::string(key));
-    return found == read.metadata.end() ? std::string() : found->second;
-  };
-  if (text(kHeadFormat) != kIsHead)
-    return bad_input("this is not a head of fusions of this version: its format is '{}'",
-                     excerpt(text(kHeadFormat)))
-        .within(std::string(where))
-        .with_hint("'hone train placement --fusions' makes one");
-  Result<FusionHead> head = make(read.tensors);
-  if (!head.ok()) return Error(head.error()).within(std::string(where));
-  std::vector<NamedTensor> sorted;
-  for (const auto& [name, dims] : shapes()) sorted.push_back({name, *read.find(name)});
-  if (text(kHeadChecksum) != hash_of(sorted))
-    return bad_input("its checksum does not fit: the file is damaged").within(std::string(where));
-  if (text(kOfPolicy) != hash_of(policy.weights()))
+  Safetensors read = HONE_TRY(parse_weights(file, where, head_format()));
+  if (read.metadata[kOfPolicy] != checksum_of(policy.weights()))
     return bad_input("this head of fusions is for another policy").within(std::string(where));
-  return head;
+  return make(read.tensors);
 }
 
 Status FusionHead::write(const std::filesystem::path& path, std::span<const NamedTensor> weights,
                          const PlacePolicy& policy) {
-  HONE_TRY(make(weights));
-  Safetensors file;
-  for (const auto& [name, dims] : shapes())
-    file.tensors.push_back(*std::ranges::find(weights, name, &NamedTensor::name));
-  file.metadata = {{std::string(kHeadFormat), std::string(kIsHead)},
-                   {std::string(kHeadChecksum), hash_of(file.tensors)},
-                   {std::string(kOfPolicy), hash_of(policy.weights())}};
+  Safetensors file = HONE_TRY(weights_file(weights, head_format()));
+  file.metadata[kOfPolicy] = checksum_of(policy.weights());
   return write_safetensors(path, file);
 }
 

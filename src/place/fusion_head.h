@@ -28,7 +28,7 @@ class FusionHead {
                                   const PlacePolicy& policy);
   static Status write(const std::filesystem::path& path, std::span<const NamedTensor> weights,
                       const PlacePolicy& policy);
-  static std::vector<std::pair<std::string, std::vector<int64_t>>> shapes();
+  static WeightShapes shapes();
 
   // The logarithm of how much likelier each fusion is to pay than not.
   std::vector<float> logits(std::span<const float> features) const;

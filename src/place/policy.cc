@@ -4,9 +4,7 @@
 #include <cmath>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/text.h"
-#include "formats/safetensors.h"
 #include "place/shipped_policies.h"
 
 namespace hone {
@@ -15,13 +13,10 @@ namespace {
 using S = PolicyShape;
 using Matrix = std::vector<float>;
 
-constexpr std::string_view kFormat = "format", kIsPolicy = "hone placement policy 1",
-                           kChecksum = "content";
-
-std::string checksum_of(std::span<const NamedTensor> weights) {
-  Hasher hasher;
-  for (const NamedTensor& each : weights) hasher.add(each.name).add(each.tensor.bytes());
-  return fmt::format("{:016x}", hasher.value());
+const WeightsFormat& policy_format() {
+  static const WeightsFormat format = {"hone placement policy 1", "policy of placement",
+                                       "hone train placement", PlacePolicy::shapes()};
+  return format;
 }
 
 void relu_all(Matrix& x) {
@@ -62,8 +57,8 @@ void log_softmax_rows(Matrix& x, size_t columns) {
 
 // ---- Weights -----------------------------------------------------------------------------------
 
-std::vector<std::pair<std::string, std::vector<int64_t>>> PlacePolicy::shapes() {
-  std::vector<std::pair<std::string, std::vector<int64_t>>> all;
+WeightShapes PlacePolicy::shapes() {
+  WeightShapes all;
   const auto dense = [&](const std::string& name, size_t inputs, size_t outputs, bool bias) {
     all.push_back(
         {name + "/weight", {static_cast<int64_t>(inputs), static_cast<int64_t>(outputs)}});
@@ -107,60 +102,26 @@ std::vector<std::pair<std::string, std::vector<int64_t>>> PlacePolicy::shapes() 
 }
 
 Result<PlacePolicy> PlacePolicy::make(std::span<const NamedTensor> weights) {
+  std::vector<std::vector<float>> numbers = HONE_TRY(numbers_of(weights, policy_format()));
   PlacePolicy policy;
-  for (const auto& [name, dims] : shapes()) {
-    const auto found = std::ranges::find(weights, name, &NamedTensor::name);
-    if (found == weights.end()) return bad_input("a policy of placement has a weight '{}'", name);
-    Dims wanted;
-    for (const int64_t dim : dims) wanted.push_back(dim);
-    const Type type = Type::get(DType::f32, wanted);
-    if (found->tensor.type() != type)
-      return bad_input("weight '{}' is {}, not {}", name, found->tensor.type().to_string(),
-                       type.to_string());
-    Weight weight = {1, static_cast<size_t>(dims.back()), {}};
-    if (dims.size() > 1) weight.rows = static_cast<size_t>(dims[0]);
-    const Tensor own = Tensor::copy_of(type, found->tensor.bytes());
-    for (const float one : own.as<float>()) {
-      if (!std::isfinite(one)) return bad_input("weight '{}' has {}", name, one);
-      weight.values.push_back(one);
-    }
-    policy.weights_.emplace(name, std::move(weight));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const auto& [name, dims] = policy_format().shapes[i];
+    policy.weights_[name] = {dims.size() > 1 ? static_cast<size_t>(dims[0]) : 1,
+                             static_cast<size_t>(dims.back()), std::move(numbers[i])};
   }
-  if (weights.size() != policy.weights_.size())
-    return bad_input("a policy of placement has {} weights, not {}", policy.weights_.size(),
-                     weights.size());
   return policy;
 }
 
 std::vector<NamedTensor> PlacePolicy::weights() const {
   std::vector<NamedTensor> all;
-  for (const auto& [name, dims] : shapes()) {
-    Dims wanted;
-    for (const int64_t dim : dims) wanted.push_back(dim);
-    all.push_back(
-        {name, Tensor::of(Type::get(DType::f32, wanted), std::span<const float>(at(name).values))});
-  }
+  for (const auto& [name, dims] : shapes())
+    all.push_back({name, Tensor::of(Type::get(DType::f32, Dims(dims.begin(), dims.end())),
+                                    std::span<const float>(at(name).values))});
   return all;
 }
 
 Result<PlacePolicy> PlacePolicy::parse(std::span<const std::byte> file, std::string_view where) {
-  const Safetensors read = HONE_TRY(parse_safetensors(file, where));
-  const auto text = [&](std::string_view key) {
-    const auto found = read.metadata.find(std::string(key));
-    return found == read.metadata.end() ? std::string() : found->second;
-  };
-  if (text(kFormat) != kIsPolicy)
-    return bad_input("this is not a policy of placement of this version: its format is '{}'",
-                     excerpt(text(kFormat)))
-        .within(std::string(where))
-        .with_hint("'hone train placement' makes one");
-  Result<PlacePolicy> policy = make(read.tensors);
-  if (!policy.ok()) return Error(policy.error()).within(std::string(where));
-  std::vector<NamedTensor> sorted;
-  for (const auto& [name, dims] : shapes()) sorted.push_back({name, *read.find(name)});
-  if (text(kChecksum) != checksum_of(sorted))
-    return bad_input("its checksum does not fit: the file is damaged").within(std::string(where));
-  return policy;
+  return make(HONE_TRY(parse_weights(file, where, policy_format())).tensors);
 }
 
 Result<PlacePolicy> PlacePolicy::read(const std::filesystem::path& path) {
@@ -170,13 +131,7 @@ Result<PlacePolicy> PlacePolicy::read(const std::filesystem::path& path) {
 }
 
 Status PlacePolicy::write(const std::filesystem::path& path, std::span<const NamedTensor> weights) {
-  HONE_TRY(make(weights));
-  Safetensors file;
-  for (const auto& [name, dims] : shapes())
-    file.tensors.push_back(*std::ranges::find(weights, name, &NamedTensor::name));
-  file.metadata = {{std::string(kFormat), std::string(kIsPolicy)},
-                   {std::string(kChecksum), checksum_of(file.tensors)}};
-  return write_safetensors(path, file);
+  return write_safetensors(path, HONE_TRY(weights_file(weights, policy_format())));
 }
 
 const PlacePolicy* shipped_policy() {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/npz.h"
 #include "place/policy_view.h"
+#include "place/weights_file.h"
 
 // The learned policy of placement, in plain C++: nothing needs to be compiled to ask it. Its
 // network hears of neighbours in both directions (GraphSAGE), then of segments of the order, each
@@ -42,7 +42,7 @@ class PlacePolicy {
   static Status write(const std::filesystem::path& path, std::span<const NamedTensor> weights);
 
   // The names of the weights with their dims, in order.
-  static std::vector<std::pair<std::string, std::vector<int64_t>>> shapes();
+  static WeightShapes shapes();
 
   // For make(), which gives the same policy.
   std::vector<NamedTensor> weights() const;
