@@ -29,13 +29,6 @@ struct Subject {
   std::unordered_map<uint64_t, size_t> by_code;
 };
 
-Result<Schedule> schedule_of(const std::string& choice) {
-  TextParser text(choice, {.file = "schedule"});
-  Schedule schedule = HONE_TRY(parse_schedule(text));
-  if (text.peek().kind != TokenKind::end) return text.expected("the end of the schedule");
-  return schedule;
-}
-
 // The mean of their logarithms: a time that is twice another is as far from it as one half of it.
 double merged(std::span<const double> seconds) {
   if (seconds.size() == 1) return seconds[0];  // to the last bit
@@ -208,6 +201,13 @@ class KernelLoader {
 };
 
 }  // namespace
+
+Result<Schedule> schedule_of(const std::string& choice) {
+  TextParser text(choice, {.file = "schedule"});
+  Schedule schedule = HONE_TRY(parse_schedule(text));
+  if (text.peek().kind != TokenKind::end) return text.expected("the end of the schedule");
+  return schedule;
+}
 
 Result<KernelData> load_kernel_data(const std::string& folder) {
   return load_kernel_data(HONE_TRY(DataSet::open(folder)));

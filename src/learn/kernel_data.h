@@ -50,6 +50,9 @@ inline constexpr double kMostNoise = 0.3;
 inline constexpr double kMostSlowdown = 1.25;
 inline constexpr size_t kLeastSchedules = 4;  // of a kernel, to say something about their order
 
+// The schedule that a record of a kernel is of (Record::choice).
+Result<Schedule> schedule_of(const std::string& choice);
+
 // Reads the data set in a folder. Errors name damaged files, a text that is not the kernel that it
 // stands for, and a record of another target or of other conditions. Records without any program
 // are an error, too.

@@ -3,11 +3,11 @@
 #include <unordered_map>
 
 #include "kernel/kernel_name.h"
+#include "learn/kernel_data.h"
 #include "measure/samples.h"
 #include "program/tasks.h"
 #include "report/plan_picture.h"
 #include "target/fingerprint.h"
-#include "tune/measured_cost.h"
 
 namespace hone {
 namespace {

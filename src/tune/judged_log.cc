@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "kernel/kernel_text.h"
+#include "learn/kernel_data.h"
 #include "learn/ranking.h"
 #include "measure/samples.h"
 #include "target/fingerprint.h"
 #include "tune/kernel_meter.h"
-#include "tune/measured_cost.h"
 
 namespace hone {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "kernel/schedule_text.h"
+#include "learn/kernel_data.h"
 #include "measure/samples.h"
 #include "target/fingerprint.h"
 
@@ -117,13 +117,6 @@ class MeasuredCost : public Cost {
 };
 
 }  // namespace
-
-Result<Schedule> schedule_of(const std::string& choice) {
-  TextParser text(choice, {.file = "schedule"});
-  Schedule schedule = HONE_TRY(parse_schedule(text));
-  if (text.peek().kind != TokenKind::end) return text.expected("the end of the schedule");
-  return schedule;
-}
 
 Result<std::shared_ptr<const Cost>> measured_cost(const Log& log, const Target& target,
                                                   std::shared_ptr<const Cost> otherwise) {

@@ -9,9 +9,6 @@
 
 namespace hone {
 
-// The schedule that a record of a kernel is of (Record::choice).
-Result<Schedule> schedule_of(const std::string& choice);
-
 // The times of launches in the log. A launch has the last measurement of its schedule and kernel,
 // on this target, by the threads that are asked about, and under the conditions of the kernel's
 // last measurement. Times of weights in a cache and in memory do not compare. A launch that was not

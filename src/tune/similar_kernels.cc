@@ -8,10 +8,10 @@
 #include "cost/kernel_price.h"
 #include "kernel/kernel_kind.h"
 #include "kernel/kernel_text.h"
+#include "learn/kernel_data.h"
 #include "measure/samples.h"
 #include "target/fingerprint.h"
 #include "tune/kernel_meter.h"
-#include "tune/measured_cost.h"
 
 namespace hone {
 namespace {
