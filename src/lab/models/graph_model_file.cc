@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/hash.h"
 #include "base/text.h"
+#include "cost/model_file.h"
 #include "formats/safetensors.h"
 #include "lab/models/graph_model.h"
 #include "log/hash_text.h"
@@ -14,16 +14,6 @@ namespace {
 
 constexpr int64_t kMostWidth = 4096, kMostLayers = 64, kMostHops = 1000;
 constexpr int64_t kMostColumns = 1 << 16;
-
-// The hash of all but itself.
-std::string checksum(const Safetensors& content) {
-  Hasher hasher;
-  for (const auto& [key, text] : content.metadata)
-    if (key != "checksum") hasher.add(std::string_view(key)).add(std::string_view(text));
-  for (const NamedTensor& each : content.tensors)
-    hasher.add(std::string_view(each.name)).add(each.tensor.bytes());
-  return fmt::format("{:016x}", hasher.value());
-}
 
 // A row of three numbers for each column: which one, mean, factor.
 NamedTensor tensor_of(std::string name, std::span<const ScaledColumn> columns) {
@@ -42,7 +32,7 @@ class Reader {
     const std::string format = HONE_TRY(text("format"));
     if (format != kGraphModelFormat)
       return bad_input("the format is '{}', not '{}'", excerpt(format), kGraphModelFormat);
-    if (HONE_TRY(text("checksum")) != checksum(content_))
+    if (HONE_TRY(text("checksum")) != hex_text(checksum_of(content_)))
       return bad_input("the checksum does not fit: the file is damaged");
     const int64_t version = HONE_TRY(number("features", 0, INT32_MAX));
     if (version != tpu::kFeatureVersion)
@@ -152,7 +142,7 @@ Status write_graph_model(const std::filesystem::path& path, const GraphModel& mo
   content.tensors = model.weights;
   content.tensors.push_back(tensor_of("scale/nodes", model.scale.nodes));
   content.tensors.push_back(tensor_of("scale/configs", model.scale.configs));
-  content.metadata["checksum"] = checksum(content);
+  content.metadata["checksum"] = hex_text(checksum_of(content));
   return write_safetensors(path, content);
 }
 
