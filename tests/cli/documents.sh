@@ -138,6 +138,21 @@ while IFS=: read -r page link; do
   [[ -e $ROOT/$(dirname "$page")/${link#*(} ]] || { echo "$page: no file ${link#*(}"; exit 1; }
 done <links
 
+# So do those to a heading of a page, or to a place with a name in it.
+anchors_of() {
+  awk '/^```/ { is_code = !is_code } !is_code && /^(#+ |<a id=)/' "$1" |
+    sed -E 's/^#+ //; s/^<a id="(.*)".*/\1/; s/\[([^]]*)\]\([^)]*\)/\1/g' |
+    sed -E 's/.*/\L&/; s/[^a-z0-9 _-]//g; s/ /-/g'
+}
+(cd "$ROOT" && grep -oE ']\([^)#: ]*#[^) ]+' ./*.md docs/*.md docs/formats/*.md) | sort -u >links
+while IFS=: read -r page link; do
+  file=${link#*(} heading=${link#*#}
+  file=${file%%#*}
+  file=${file:+$(dirname "$page")/$file}
+  anchors_of "$ROOT/${file:-$page}" >anchors
+  grep -qxF -- "$heading" anchors || { echo "$page: no place ${link#*(}"; exit 1; }
+done <links
+
 # The glossary is in alphabetical order.
 sed -nE "s/^\| \*\*([a-zA-Z']+).*/\1/p" "$ROOT/docs/glossary.md" | LC_ALL=C sort -fc
 
