@@ -16,7 +16,7 @@ namespace {
 
 Result<std::string> given_prompt(const Arguments& arguments) {
   if (arguments.given("prompt") == arguments.given("prompt-file"))
-    return usage_error("one of --prompt and --prompt-file says what is gone on with")
+    return usage_error("one of --prompt and --prompt-file says what to continue")
         .with_hint("hone generate model.gguf -p Once");
   return arguments.given("prompt") ? arguments.text("prompt")
                                    : language_text_at(arguments.text("prompt-file"));

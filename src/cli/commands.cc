@@ -53,7 +53,7 @@ constexpr Option kCommon[] = {
 
 constexpr Positional kOptModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc, .optional = true}};
-constexpr Option kOpt[] = {
+constexpr Option kOptOwn[] = {
     {.name = "pass",
      .letter = 'p',
      .take = Take::passes,
@@ -67,14 +67,11 @@ constexpr Option kOpt[] = {
      .doc = "where the graph goes: FILE.hone or FILE.onnx; - is the standard output, without large "
             "constants",
      .fallback = "-"},
-    kOpset,
-    kPrimitives,
-    kExternalData,
     {.name = "print-changed", .doc = "show the graph after each pass that changed it"},
     {.name = "time-passes", .doc = "show the time of each pass"},
     {.name = "verify-each", .doc = "check the graph after every pass, not only at the end"},
-    {.name = "list", .doc = "list the passes"},
-};
+    {.name = "list", .doc = "list the passes"}};
+constexpr auto kOpt = joined(kOptOwn, kOnnxFile);
 constexpr Example kOptExamples[] = {
     {"hone opt --list", "list the passes"},
     {"hone opt model.hone --pass fold,cse,dce -o small.hone --time-passes", "run three"}};
@@ -155,7 +152,7 @@ constexpr Command kInspectAndRun[] = {
      .examples = kInspectExamples,
      .run = &cmd_inspect},
     {.name = "run",
-     .summary = "Run a model, and compare the outputs with given ones",
+     .summary = "Run a model, and compare its outputs with given ones",
      .text = kModelText,
      .positionals = kModel,
      .options = kRun,
@@ -184,7 +181,7 @@ constexpr Command kWorkerToCalibrate[] = {
      .examples = kCompileExamples,
      .run = &cmd_compile},
     {.name = "space",
-     .summary = "Count the choices in a model's plan that searches have",
+     .summary = "Count the choices that searches have in a model's plan",
      .text = "Prints for each different kernel how many schedules each algorithm has, and how many "
              "values each decision has at most. Then it prints for each kind of edit of the plan "
              "how many edits are open, and how many values they have. The plan is that of --plan, "
@@ -200,12 +197,12 @@ constexpr Command kWorkerToCalibrate[] = {
              "what it measured (threads, target, sizes), the shortest run, the median, and the "
              "times that 90 % and 99 % of the runs do not exceed. Open sizes have to be chosen. "
              "--vs runs two sides in turns, and gives the ratio with an interval of 99 % "
-             "confidence. --record and --baseline compare with other times: in 1 of 100 series in "
-             "which nothing changed there is an alarm, at most (docs/measuring.md). --profile "
-             "names the layers that take longest, by the nodes of an ONNX "
-             "file. For each it prints the command of the plan that computes it (see 'hone compile "
-             "--emit plan'), its price, and its share of the target's f32 peak. The peak is an "
-             "estimate unless --target gives a measured one.",
+             "confidence. --record and --baseline compare with other times. Where nothing "
+             "changed, at most 1 of 100 series is an alarm (docs/measuring.md). --profile names "
+             "the layers that take longest, by the nodes of an ONNX file. For each it prints the "
+             "command of the plan that computes it (see 'hone compile --emit plan'), its price, "
+             "and its share of the target's f32 peak. The peak is an estimate unless --target "
+             "gives a measured one.",
      .positionals = kBenchModel,
      .options = kBench,
      .examples = kBenchExamples,

@@ -11,15 +11,10 @@ namespace hone::cli::rows {
 
 inline constexpr Positional kConvertModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};
-inline constexpr Option kConvertOwn[] = {
-    output_option(
-        "where the graph goes: FILE.onnx, FILE.mlir, FILE.hlo, or FILE.hone with its weights next "
-        "to it in FILE.npz; - is the standard output, without large constants"),
-    kOpset,
-    kPrimitives,
-    kExternalData,
-};
-inline constexpr auto kConvert = joined(kConvertOwn, kSizesOfInputs);
+inline constexpr Option kConvertOwn[] = {output_option(
+    "where the graph goes: FILE.onnx, FILE.mlir, FILE.hlo, or FILE.hone with its weights next "
+    "to it in FILE.npz; - is the standard output, without large constants")};
+inline constexpr auto kConvert = joined(kConvertOwn, kOnnxFile, kSizesOfInputs);
 inline constexpr Example kConvertExamples[] = {
     {"hone convert model.onnx -o model.hone", "writes model.hone and model.npz"},
     {"hone convert model.hone --opset 17 -o model.onnx", "a file for other runtimes"},
@@ -49,12 +44,8 @@ inline constexpr Option kShrinkOwn[] = {
      .doc = "the smallest size that a division may give",
      .fallback = "2",
      .low = 1,
-     .high = 1 << 20},
-    kOpset,
-    kPrimitives,
-    kExternalData,
-};
-inline constexpr auto kShrink = joined(kShrinkOwn, kSizesOfInputs);
+     .high = 1 << 20}};
+inline constexpr auto kShrink = joined(kShrinkOwn, kOnnxFile, kSizesOfInputs);
 inline constexpr Example kShrinkExamples[] = {
     {"hone shrink model.onnx", "the sizes that can be divided"},
     {"hone shrink zoo:bert_base,size=tiny --to 1e6 -o small.hone", "a model of less work"},
@@ -89,8 +80,7 @@ inline constexpr Option kGradOwn[] = {
      .fallback = "all"},
     output_option("where the step goes: STEP.hone or STEP.onnx; - is the standard output, without "
                   "large constants")};
-inline constexpr Option kGradFile[] = {kOpset, kPrimitives, kExternalData};
-inline constexpr auto kGrad = joined(kGradOwn, kSizesOfInputs, kGradFile);
+inline constexpr auto kGrad = joined(kGradOwn, kSizesOfInputs, kOnnxFile);
 inline constexpr Example kGradExamples[] = {
     {"hone grad zoo:mlp --loss cross-entropy --optimizer adam -o step.hone",
      "writes step.hone, and step.state.npz: 'hone bench step.hone --inputs step.state.npz'"},

@@ -30,13 +30,13 @@ inline constexpr Option kBuildOwn[] = {
      .doc = "how long to measure: 90s, 30m, 2h (default: until all is measured)"},
     {.name = "small",
      .doc = "several small sets below the folder, 20 minutes in all and 2 MB as an archive; "
-            "programs of the "
-            "command line come first, then random graphs and the zoo"},
+            "programs of the command line come first, then random graphs and the zoo"},
     {.name = "each",
      .take = Take::text,
      .value = "TIME",
-     .doc = "longest time for one kernel of task tile, where slow ones have fewer schedules; for "
-            "plans, for a pair, which has a second at most",
+     .doc =
+         "longest time for one kernel (tile), where slow ones get fewer schedules, or for one pair "
+         "of plans (plans), at most a second",
      .fallback = "20s"},
     {.name = "kernels",
      .take = Take::integer,

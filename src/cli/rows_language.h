@@ -32,7 +32,7 @@ inline constexpr Option kPromptOptions[] = {
      .letter = 'p',
      .take = Take::text,
      .value = "TEXT",
-     .doc = "the text that is gone on with"},
+     .doc = "the text of the prompt"},
     {.name = "prompt-file",
      .take = Take::file,
      .value = "FILE",
@@ -201,7 +201,7 @@ inline constexpr Example kEmbedExamples[] = {
 
 inline constexpr Command kLanguageCommands[] = {
     {.name = "generate",
-     .summary = "Go on with a text by a language model",
+     .summary = "Continue a text by a language model",
      .text = "Reads the prompt, then makes one token after another. The text goes to the standard "
              "output while it comes; speed and memory follow on the standard error. Ctrl-C ends it "
              "with the text so far. docs/language_models.md says which files it takes.",
@@ -235,7 +235,7 @@ inline constexpr Command kLanguageCommands[] = {
      .examples = kEvaluateExamples,
      .run = &cmd_evaluate},
     {.name = "embed",
-     .summary = "Give texts vectors by a language model",
+     .summary = "Turn texts into vectors by a language model",
      .text =
          "Prints a line of numbers for each text. Texts that mean alike have vectors that point "
          "alike. docs/language_models.md says which models it takes.",

@@ -90,8 +90,8 @@ inline constexpr Option kSystemShow[] = {
     {.name = "all-reduce",
      .take = Take::integer,
      .value = "BYTES",
-     .doc = "print what a sum of this size over all devices takes by each schedule instead, by "
-            "the timeline",
+     .doc = "print instead how long a sum of this size over all devices takes, by each schedule "
+            "and the timeline",
      .low = 1,
      .high = int64_t{1} << 40}};
 inline constexpr Example kSystemShowExamples[] = {

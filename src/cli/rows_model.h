@@ -19,12 +19,12 @@ inline constexpr Positional kModel[] = {
 inline constexpr Option kDim = {.name = "dim",
                                 .take = Take::text,
                                 .value = "NAME=N",
-                                .doc = "let the symbol NAME be N",
+                                .doc = "the size of an open dim, by its symbol: batch=8",
                                 .repeats = true};
 inline constexpr Option kShape = {.name = "shape",
                                   .take = Take::text,
                                   .value = "NAME=DIMS",
-                                  .doc = "the shape of an input with symbols: x=1x3x224x224",
+                                  .doc = "the shape of an input with open dims: x=1x3x224x224",
                                   .repeats = true};
 
 inline constexpr Option kSizes[] = {kDim, kShape};
@@ -65,42 +65,40 @@ inline constexpr std::string_view kModelText =
 
 // ---- ONNX files that are written ---------------------------------------------------------------
 
-inline constexpr Option kOpset = {
-    .name = "opset",
-    .take = Take::integer,
-    .value = "N",
-    .doc =
-        "version of the ops of an ONNX file: 17 to 21, with --primitives from 13 on; the "
-        "highest if none is given",
-    .low = 13,
-    .high = 21};
-inline constexpr Option kPrimitives = {
-    .name = "primitives",
-    .doc =
-        "write primitive ops in place of composites to an ONNX file, for old readers; products "
-        "read all weights, in place of MatMulNBits"};
-inline constexpr Option kExternalData = {.name = "external-data",
-                                         .doc =
-                                             "put the weights of an ONNX file next to it, in "
-                                             "FILE.onnx.data; a file above 2 GB always does"};
+inline constexpr Option kOnnxFile[] = {
+    {.name = "opset",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "version of the ops of an ONNX file: 17 to 21, with --primitives from 13 on; the "
+            "highest if none is given",
+     .low = 13,
+     .high = 21},
+    {.name = "primitives",
+     .doc = "write primitive ops in place of composites to an ONNX file, for old readers; products "
+            "read all weights, in place of MatMulNBits"},
+    {.name = "external-data",
+     .doc = "put the weights of an ONNX file next to it, in FILE.onnx.data; a file above 2 GB "
+            "always does"}};
 
 // ---- Levels of precision -----------------------------------------------------------------------
 
 constexpr Option error_option(std::string_view fallback) {
-  return {.name = "error",
-          .take = Take::real,
-          .value = "E",
-          .doc =
-              "largest error of a model with fewer bits: the root mean square of the difference "
-              "over that of the f32 output; the worst output and run count (docs/quantize.md)",
-          .fallback = fallback};
+  return {
+      .name = "error",
+      .take = Take::real,
+      .value = "E",
+      .doc =
+          "largest error of a model with fewer bits: the root mean square of the difference "
+          "over that of the f32 output, of the worst output of the worst run (docs/quantize.md)",
+      .fallback = fallback};
 }
 inline constexpr Option kLevelOptions[] = {
     {.name = "to",
      .take = Take::word,
      .value = "LEVEL",
-     .doc = "the level of all layers that bear it; auto: for each layer the level that saves most "
-            "time, by price, for its error",
+     .doc =
+         "the level of all layers that can have it; auto: for each layer the level that saves most "
+         "time, by price, for its error",
      .fallback = "auto",
      .words = "auto|int8|w8|w4|w2|bf16|f16|tf32"},
     {.name = "data",
@@ -112,7 +110,7 @@ inline constexpr Option kLevelOptions[] = {
     {.name = "drop",
      .take = Take::text,
      .value = "P%",
-     .doc = "in the place of --error: the share of right answers that may be lost, by --labels; "
+     .doc = "in place of --error: the share of right answers that may be lost, by --labels; "
             "without labels the share of rows whose largest element may be at another place"},
     {.name = "labels",
      .take = Take::text,
@@ -226,7 +224,7 @@ inline constexpr Option kFlushOption = {
         "and long sums of f32 may leave out 2^-18 of each part. 'run' and 'bench' print how far "
         "outputs change"};
 inline constexpr Option kLogOption =
-    log_option("the log; commands use the best plan that it has (default: see 'hone log')");
+    log_option("the log; commands use the best plan that it has (default: see 'hone help log ls')");
 inline constexpr Option kNoLogOption = {.name = "no-log", .doc = "ignore the log, and plan again"};
 inline constexpr Option kLevelOption = {.name = "optimize",
                                         .letter = 'O',
@@ -266,7 +264,7 @@ inline constexpr Option kDeviceOption = {
     .name = "device",
     .take = Take::text,
     .value = "NAME",
-    .doc = "a list of one device: cpu, or cuda or cuda:N, a GPU (docs/gpu.md)"};
+    .doc = "the only device: cpu; or a GPU, cuda or cuda:N (docs/gpu.md)"};
 inline constexpr Option kDevices[] = {
     kDevicesOption,
     kDeviceOption,
@@ -499,7 +497,7 @@ inline constexpr Option kCompileOwn[] = {
     {.name = "sizes",
      .take = Take::text,
      .value = "NAME=N[,NAME=N]",
-     .doc = "sizes that get code of their own in a compiled model; may be given several times",
+     .doc = "sizes that get code of their own in a compiled model",
      .repeats = true},
     {.name = "emit",
      .take = Take::word,

@@ -16,15 +16,12 @@ inline constexpr Option kQuantizeOwn[] = {
      .take = Take::output,
      .value = "FILE.html",
      .doc = "write a page for a browser: the front of all choices and a row for each layer"},
-    json_option("write the table as data; - is the standard output"),
-    kOpset,
-    kPrimitives,
-    kExternalData};
+    json_option("write the table as data; - is the standard output")};
 inline constexpr Option kQuantizeNative[] = {kTargetOption, kIsaOption,     kPricesOption,
                                              kCostOption,   kThreadsOption, kDeviceOption};
 inline constexpr Option kQuantizeMemory[] = {kMemoryLimit};
 inline constexpr auto kQuantize =
-    joined(kQuantizeOwn, kLevelOptions, kSizes, kQuantizeMemory, kQuantizeNative);
+    joined(kQuantizeOwn, kOnnxFile, kLevelOptions, kSizes, kQuantizeMemory, kQuantizeNative);
 inline constexpr Example kQuantizeExamples[] = {
     {"hone quantize model.onnx --to int8 --error 0.1 --data samples -o small.onnx",
      "bytes, calibrated on arrays of a folder"},

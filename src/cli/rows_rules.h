@@ -196,15 +196,13 @@ inline constexpr Option kOptimizeOwn[] = {
     {.name = "rewrites",
      .take = Take::output,
      .value = "FILE",
-     .doc = "write the rewrites as a plan, for --plan of other commands; - is the standard output"},
-    kOpset,
-    kPrimitives,
-    kExternalData};
+     .doc =
+         "write the rewrites as a plan, for --plan of other commands; - is the standard output"}};
 inline constexpr Option kOptimizeNative[] = {kTargetOption, kIsaOption,     kPricesOption,
                                              kCostOption,   kThreadsOption, kAssumeRangeOption};
 inline constexpr Option kOptimizeMemory[] = {kMemoryLimit};
 inline constexpr auto kOptimize =
-    joined(kOptimizeOwn, kSizesOfInputs, kOptimizeMemory, kOptimizeNative);
+    joined(kOptimizeOwn, kOnnxFile, kSizesOfInputs, kOptimizeMemory, kOptimizeNative);
 inline constexpr Example kOptimizeExamples[] = {
     {"hone optimize model.onnx -o faster.onnx", "a minute at most"},
     {"hone optimize zoo:squeezenet -o squeezenet.hone --budget 20s --check",

@@ -146,11 +146,11 @@ inline constexpr Example kFuzzExamples[] = {
     {"hone fuzz --seed 1234 --count 1", "one case again"}};
 
 inline constexpr Positional kCase[] = {
-    {.name = "CASE", .take = Take::file, .doc = "a case as hone fuzz saves it"}};
+    {.name = "CASE", .take = Take::file, .doc = "a case as 'hone fuzz' saves it"}};
 inline constexpr Positional kCaseOrModel[] = {
     {.name = "CASE",
      .take = Take::model,
-     .doc = "a case as hone fuzz saves it; or a model: FILE.hone, FILE.onnx, FILE.mlir or "
+     .doc = "a case as 'hone fuzz' saves it; or a model: FILE.hone, FILE.onnx, FILE.mlir or "
             "zoo:NAME"}};
 inline constexpr Option kReduceOwn[] = {output_option("where the smaller case goes", "-"),
                                         kCaseTime};

@@ -287,8 +287,9 @@ inline constexpr Option kEvalOwn[] = {
     {.name = "split",
      .take = Take::file,
      .value = "FILE",
-     .doc = "in place of these: learn from its other parts, and judge by its part test; separate "
-            "several by commas. Not for graphs that are left out in turn, nor for one graph"},
+     .doc = "in place of --splits: learn from the other parts of this split, and judge by its part "
+            "test; separate several by commas. Not for graphs that are left out in turn, nor for "
+            "one graph"},
     json_option("write what was found as data; - is the standard output, without the table")};
 inline constexpr auto kEval = joined(kEvalOwn, kTrainCostNetworks, kGraphNetwork, kTrainCostNative);
 inline constexpr Example kEvalExamples[] = {

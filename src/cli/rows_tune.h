@@ -22,8 +22,9 @@ inline constexpr Option kTuneOwn[] = {
      .doc = "change only these decisions: schedules, layouts, groups (and chains) or threads; "
             "separate several by commas"},
     json_option("write the result as data; - is the standard output, without the report")};
-inline constexpr Option kTuneLog[] = {log_option("the log of measurements (see 'hone log')"),
-                                      {.name = "no-log", .doc = "neither read nor write the log"}};
+inline constexpr Option kTuneLog[] = {
+    log_option("the log of measurements (see 'hone help log ls')"),
+    {.name = "no-log", .doc = "neither read nor write the log"}};
 inline constexpr Option kTuneMemory[] = {kMemoryLimit};
 inline constexpr Option kTuneNative[] = {
     kIsaOption,     kPricesOption,      kCostOption,          kSureOption,       kThreadsOption,

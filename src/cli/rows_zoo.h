@@ -11,17 +11,10 @@ namespace hone::cli::rows {
 inline constexpr Positional kZooName[] = {
     {.name = "NAME", .take = Take::zoo_name, .doc = "a model of 'hone zoo list'"}};
 
-inline constexpr Option kZooFile[] = {
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::output,
-     .value = "FILE",
-     .doc = "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz "
-            "(default: NAME.hone)"},
-    kOpset,
-    kPrimitives,
-    kExternalData,
-};
+inline constexpr Option kZooOutput[] = {
+    output_option("where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in "
+                  "FILE.npz (default: NAME.hone)")};
+inline constexpr auto kZooFile = joined(kZooOutput, kOnnxFile);
 
 // The options of the model come first.
 inline constexpr auto kZooExport = [] {
