@@ -262,8 +262,12 @@ class ProblemParser {
 
   Status interval() {
     HONE_TRY(count(intervals_.size(), kMaxAssignNodes, "nodes"));
+    const size_t at = walk_.offset();
     intervals_.push_back(HONE_TRY(pair()));
-    return {};
+    const auto [begin, end] = intervals_.back();
+    if (end >= begin) return {};
+    return walk_.wrong(at, "intervals: node {} is alive from {} up to {}, which is before",
+                       intervals_.size() - 1, begin, end);
   }
 
   Status ends() {
