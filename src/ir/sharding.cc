@@ -109,6 +109,10 @@ const MeshAxis* Mesh::find(std::string_view axis) const {
   return found == axes.end() ? nullptr : &*found;
 }
 
+std::optional<int64_t> Mesh::single_device() const {
+  return devices.size() == 1 ? std::optional(devices[0]) : std::nullopt;
+}
+
 std::string_view name(PartialKind kind) {
   switch (kind) {
     case PartialKind::sum: return "sum";

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,9 @@
 //   on @m [open, -] group 1         divided like all other values of this group
 //   on @m [open, -] passes forward  no axes go from the value to the operands of its node
 // Where the size of a dim does not divide, the last devices have less.
+//
+// A mesh may be one device of several: mesh @second = [] devices [1]. A value on it is whole, and
+// so it is for all who read it.
 
 namespace hone {
 
@@ -42,6 +46,8 @@ struct Mesh {
 
   int64_t device_count() const;
   const MeshAxis* find(std::string_view axis) const;  // null: there is none
+  // The number of the device, if the mesh is one device of several.
+  std::optional<int64_t> single_device() const;
   bool operator==(const Mesh&) const = default;
 };
 using MeshRef = std::shared_ptr<const Mesh>;

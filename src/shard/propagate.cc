@@ -100,6 +100,14 @@ ShardingRule rule_of_link(std::span<const DividedValue* const> values, std::span
   return rule;
 }
 
+// A value on one device of several is whole, and stays so.
+Sharding of_single_device(const MeshRef& mesh, const Sharding& stated) {
+  return {.mesh = mesh,
+          .dims = std::vector<DimSharding>(stated.dims.size()),
+          .group = stated.group,
+          .passage = stated.passage};
+}
+
 class Propagator {
  public:
   Propagator(MeshRef mesh, const PropagateOptions& options)
@@ -202,6 +210,8 @@ class Propagator {
 
  private:
   ShardSlot& slot(const Graph& graph, ValueId v, const Sharding* stated) {
+    if (stated != nullptr && stated->mesh->single_device())
+      stated = &of_single_devices_.emplace_back(of_single_device(mesh_, *stated));
     const Type type = graph.type(v);
     ShardSlot& made = slots_.emplace_back();
     made.graph = &graph;
@@ -447,6 +457,7 @@ class Propagator {
   MeshRef mesh_;
   PropagateOptions options_;
   std::deque<ShardSlot> slots_;
+  std::deque<Sharding> of_single_devices_;
   std::map<const Graph*, std::vector<ShardSlot*>> values_;
   std::map<std::tuple<const Graph*, uint32_t, size_t>, ShardSlot*> later_;
   std::map<std::pair<const Graph*, uint32_t>, ShardSlot*> outputs_;
@@ -462,7 +473,7 @@ class Propagator {
 Result<MeshRef> mesh_of_graph(const Graph& graph) {
   MeshRef mesh;
   for (const MeshRef& one : meshes_of(graph)) {
-    if (one->axes.empty() && one->devices.empty()) continue;
+    if ((one->axes.empty() && one->devices.empty()) || one->single_device()) continue;
     if (mesh == nullptr) mesh = one;
     if (one->axes != mesh->axes || one->devices != mesh->devices)
       return unsupported("the shardings of graph '{}' are of two meshes: '{}' = {}, '{}' = {}",

@@ -105,10 +105,9 @@ void expect_pass(std::string main, const std::string& programs) {
 TEST(ShardyPrograms, ComputeWhatOneDeviceDoes) {
   const std::optional<std::vector<ShardyCase>> cases = tested::shardy_programs();
   if (!cases) GTEST_SKIP() << "../shared/data/shardy is not here";
-  // Refused by name: an op that hone does not have, and values that are on one device of several.
+  // Refused by name: an op that hone does not have.
   const std::map<std::string, std::string> refused = {
-      {"stablehlo_fft.parallel_fft", "stablehlo.fft"},
-      {"single_device_switch.single_device_switch", "two meshes"}};
+      {"stablehlo_fft.parallel_fft", "stablehlo.fft"}};
   int right = 0, with_parts = 0;
   std::set<std::string> found, refused_files;
   std::map<std::string, std::string> mains, programs, undivided;  // of each file
@@ -148,7 +147,7 @@ TEST(ShardyPrograms, ComputeWhatOneDeviceDoes) {
     ++right;
     with_parts += divides_something(*made) ? 1 : 0;
   }
-  EXPECT_EQ(right, 35);
+  EXPECT_EQ(right, 36);
   EXPECT_EQ(found.size(), refused.size());
   EXPECT_GT(with_parts, right / 2);
   // The inputs and the answers of their authors.

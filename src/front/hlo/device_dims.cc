@@ -14,7 +14,7 @@ namespace {
 int64_t count_of(AxisSet axes) { return std::popcount(axes); }
 bool has(AxisSet axes, size_t axis) { return (axes >> axis & 1) != 0; }
 // The device dim of an axis, among those of all.
-int64_t place_of(AxisSet axes, size_t axis) {
+int64_t dim_of(AxisSet axes, size_t axis) {
   return std::popcount(axes & ((AxisSet{1} << axis) - 1));
 }
 
@@ -122,6 +122,22 @@ Attrs shifted(Op op, const Dims& sizes) {
   return made;
 }
 
+// All rows along the dim are equal.
+bool is_alike_along(const Tensor& tensor, size_t dim) {
+  const int64_t elements = tensor.elements();
+  if (elements == 0 || tensor.byte_size() % elements != 0) return false;
+  size_t inner = static_cast<size_t>(tensor.byte_size() / elements);
+  const Ints& dims = tensor.type().static_dims();
+  for (size_t i = dim + 1; i < dims.size(); ++i) inner *= static_cast<size_t>(dims[i]);
+  const auto size = static_cast<size_t>(dims[dim]);
+  const std::span<const std::byte> bytes = tensor.bytes();
+  for (size_t at = 0; at < bytes.size(); at += inner) {
+    const size_t first = at - at / inner % size * inner;
+    if (!std::ranges::equal(bytes.subspan(at, inner), bytes.subspan(first, inner))) return false;
+  }
+  return true;
+}
+
 std::vector<Differing> all_of(std::span<const Value> values, AxisSet axes) {
   std::vector<Differing> made;
   for (const Value& one : values) made.push_back({one, axes});
@@ -132,6 +148,10 @@ std::vector<Differing> all_of(std::span<const Value> values, AxisSet axes) {
 
 // ---- Values -------------------------------------------------------------------------------------
 
+void Teller::refuse(Error error) const {
+  importer.refuse(offset, op.empty() ? std::move(error) : std::move(error).about(op));
+}
+
 AxisSet DeviceDims::Application::axes() const {
   AxisSet all = 0;
   for (const Differing& one : operands) all |= one.axes;
@@ -139,7 +159,7 @@ AxisSet DeviceDims::Application::axes() const {
 }
 
 void DeviceDims::refuse(const Application& at, Error error) const {
-  node_.refuse(std::move(error).within(at.graph.describe(at.n)));
+  teller_.refuse(std::move(error).within(at.graph.describe(at.n)));
 }
 
 Dims DeviceDims::sizes(AxisSet axes) const {
@@ -167,8 +187,8 @@ Members DeviceDims::manual_members(const DimSharding& dim) const {
       continue;
     }
     if (part.size != 0 || is_behind)
-      node_.refuse(bad_input("the manual axis '{}' must divide a dim as a whole, and before others",
-                             part.axis));
+      teller_.refuse(bad_input(
+          "the manual axis '{}' must divide a dim as a whole, and before others", part.axis));
     if (mesh_->axes[axis].size == 1) continue;
     made.axes |= AxisSet{1} << axis;
     made.order.push_back(axis);
@@ -193,7 +213,7 @@ Differing DeviceDims::aligned(Differing v, AxisSet axes) {
   const int64_t n = count_of(axes), own = count_of(v.axes);
   Ints map;
   for (size_t i = 0; i < mesh_->axes.size(); ++i)
-    if (has(v.axes, i)) map.push_back(place_of(axes, i));
+    if (has(v.axes, i)) map.push_back(dim_of(axes, i));
   for (int64_t i = own; i < v.value.rank(); ++i) map.push_back(n + i - own);
   const Type wanted = with_device_dims(local_type(v), axes);
   return {broadcast(v.value, {wanted.dims().begin(), wanted.dims().end()}, map), axes};
@@ -217,9 +237,9 @@ Differing DeviceDims::moved(Differing v, const Members& members, std::optional<i
     for (const size_t axis : members.order) {
       const std::optional<Dim> rest = cut.divided_by(size_of(axis));
       if (!rest)
-        node_.refuse(unsupported("dim {} of a value of {} does not divide by the axis '{}' of {}",
-                                 *split, local_type(v).to_string(), mesh_->axes[axis].name,
-                                 size_of(axis)));
+        teller_.refuse(unsupported("dim {} of a value of {} does not divide by the axis '{}' of {}",
+                                   *split, local_type(v).to_string(), mesh_->axes[axis].name,
+                                   size_of(axis)));
       cut = *rest;
     }
     Dims parts;
@@ -234,7 +254,7 @@ Differing DeviceDims::moved(Differing v, const Members& members, std::optional<i
     if (!has(axes, i)) continue;
     const auto part = std::ranges::find(members.order, i);
     const bool is_new = split && part != members.order.end();
-    order.push_back(is_new ? own + *split + (part - members.order.begin()) : place_of(v.axes, i));
+    order.push_back(is_new ? own + *split + (part - members.order.begin()) : dim_of(v.axes, i));
   }
   Dims dims = sizes(axes);
   for (int64_t i = 0; i < rank; ++i) {
@@ -242,7 +262,7 @@ Differing DeviceDims::moved(Differing v, const Members& members, std::optional<i
     Dim size = v.value.dim(static_cast<int>(at));
     for (const size_t axis : members.order) {
       if (join != i) break;
-      order.push_back(place_of(v.axes, axis));
+      order.push_back(dim_of(v.axes, axis));
       size *= size_of(axis);
     }
     order.push_back(at);
@@ -252,13 +272,57 @@ Differing DeviceDims::moved(Differing v, const Members& members, std::optional<i
   return {join ? reshape(v.value, dims) : v.value, axes};
 }
 
-Differing DeviceDims::first(Differing v, AxisSet axes) {
+Differing DeviceDims::of_place(Differing v, AxisSet axes, int64_t place) {
   for (size_t i = mesh_->axes.size(); i-- > 0;) {
+    const int64_t own = place % mesh_->axes[i].size;
+    place /= mesh_->axes[i].size;
     if (!has(axes & v.axes, i)) continue;
-    const auto at = static_cast<int>(place_of(v.axes, i));
-    v = {squeeze(slice(v.value, at, 0, 1), at), v.axes & ~(AxisSet{1} << i)};
+    const auto at = static_cast<int>(dim_of(v.axes, i));
+    v = {squeeze(slice(v.value, at, own, own + 1), at), v.axes & ~(AxisSet{1} << i)};
   }
   return v;
+}
+
+int64_t DeviceDims::place_of(const Mesh& single) const {
+  const int64_t device = *single.single_device();
+  const std::vector<int64_t>& devices = mesh_->devices;
+  const int64_t place =
+      devices.empty() ? device : std::ranges::find(devices, device) - devices.begin();
+  if (place >= mesh_->device_count())
+    teller_.refuse(bad_input("the device {} of the mesh '{}' is none of the mesh '{}' {}", device,
+                             single.name, mesh_->name, axes_text(*mesh_)));
+  return place;
+}
+
+std::optional<int64_t> DeviceDims::place_of(const Graph& program, NodeId n) const {
+  std::optional<int64_t> place;
+  for (const ValueId v : program.results(n)) {
+    const std::optional<int64_t> own = place_of(program, v);
+    if (!own || (place && *place != *own)) return std::nullopt;
+    place = own;
+  }
+  return place;
+}
+
+std::optional<int64_t> DeviceDims::place_of(const Graph& program, ValueId v) const {
+  if (program.shardings() == nullptr) return std::nullopt;
+  for (const Sharding* one : program.shardings()->of(v))
+    if (one->mesh->single_device()) return place_of(*one->mesh);
+  return std::nullopt;
+}
+
+// Along axes that are not manual a value differs until it is that of one device, or is found to
+// be alike. The index of a device along a manual axis is: it follows from its number along all.
+Differing DeviceDims::without_open_axes(Differing v, std::optional<int64_t> place,
+                                        Contents& contents) {
+  AxisSet open = v.axes & ~manual_;
+  if (open == 0) return v;
+  if (place) return of_place(v, open, *place);
+  const std::optional<Tensor> known = contents.constant(v.value.id());
+  for (size_t i = 0; i < mesh_->axes.size(); ++i)
+    if (has(open, i) && (!known || !is_alike_along(*known, static_cast<size_t>(dim_of(v.axes, i)))))
+      open &= ~(AxisSet{1} << i);
+  return of_place(v, open, 0);
 }
 
 Differing DeviceDims::parts_of(Value whole, const Sharding& divided) {
@@ -272,7 +336,14 @@ Differing DeviceDims::parts_of(Value whole, const Sharding& divided) {
 Value DeviceDims::whole_of(Differing part, const Sharding& divided) {
   AxisSet kept = 0;
   for (const DimSharding& dim : divided.dims) kept |= manual_members(dim).axes;
-  part = first(part, ~kept);
+  for (size_t i = 0; i < mesh_->axes.size(); ++i)
+    if (has(part.axes & ~manual_, i))
+      teller_.refuse(unsupported("a result depends on the number of a device along the axis '{}', "
+                                 "which is not manual here",
+                                 mesh_->axes[i].name)
+                         .with_hint("make the axis manual, or state which device has the value: a "
+                                    "mesh with device_ids=[0]"));
+  part = of_place(part, ~kept, 0);
   for (size_t i = 0; i < divided.dims.size(); ++i)
     if (const Members along = manual_members(divided.dims[i]); !along.order.empty())
       part = moved(part, along, std::nullopt, static_cast<int64_t>(i));
@@ -284,8 +355,11 @@ Value DeviceDims::whole_of(Differing part, const Sharding& divided) {
 Sharding DeviceDims::with_device_dims(const Sharding& own, AxisSet axes) const {
   Sharding made = own;
   std::vector<DimSharding> front;
-  for (const size_t axis : members(axes).order)
-    front.push_back({.axes = {{.axis = mesh_->axes[axis].name}}});
+  for (const size_t axis : members(axes).order) {
+    DimSharding& dim = front.emplace_back();
+    if (has(manual_, axis)) dim.axes = {{.axis = mesh_->axes[axis].name}};
+    dim.is_open = !has(manual_, axis);
+  }
   made.dims.insert(made.dims.begin(), front.begin(), front.end());
   return made;
 }
@@ -308,20 +382,30 @@ std::vector<Differing> DeviceDims::run(Builder& to, const Graph& program,
                                        std::span<const Differing> arguments, Shardings& said) {
   std::vector<Differing> values(program.value_count());
   for (size_t i = 0; i < arguments.size(); ++i) values[program.inputs()[i].index] = arguments[i];
+  Contents contents(to.graph());
   for (const NodeId n : program.nodes()) {
     if (is_parameter(program.opcode(n))) continue;
     Application at = {to, program, n, {}};
-    for (const ValueId v : program.operands(n))
-      at.operands.push_back(v.is_none() ? Differing() : values[v.index]);
+    const std::optional<int64_t> place = place_of(program, n);
+    for (const ValueId v : program.operands(n)) {
+      Differing& own = at.operands.emplace_back(v.is_none() ? Differing() : values[v.index]);
+      if (place) own = of_place(own, ~manual_, *place);  // one device computes it
+    }
     const std::vector<Differing> results = node(std::move(at));
-    for (size_t i = 0; i < results.size(); ++i) values[program.result(n, i).index] = results[i];
+    for (size_t i = 0; i < results.size(); ++i) {
+      const ValueId v = program.result(n, i);
+      values[v.index] = without_open_axes(results[i], place_of(program, v), contents);
+    }
   }
   if (program.shardings() != nullptr)
     for (const auto& [v, sharding] : program.shardings()->values) {
+      if (manual_ != 0 && sharding.mesh->single_device())
+        teller_.refuse(unsupported("{} is on a single device, within a program of each device",
+                                   program.label(v)));
       for (const DimSharding& dim : sharding.dims)
         if (!manual_members(dim).order.empty())
-          node_.refuse(bad_input("{} is divided by an axis that is manual here: {}",
-                                 program.label(v), dims_text(sharding)));
+          teller_.refuse(bad_input("{} is divided by an axis that is manual here: {}",
+                                   program.label(v), dims_text(sharding)));
       said.add(values[v.index].value.id(), with_device_dims(sharding, values[v.index].axes));
     }
   std::vector<Differing> results;
@@ -333,7 +417,7 @@ std::vector<Differing> DeviceDims::node(Application at) {
   const Opcode opcode = at.op().opcode();
   if (is_constant(opcode)) return {{at.to.constant(at.graph.constant(at.n))}};
   if (class_of(opcode) == OpClass::collective) return collective(at);
-  if (is_composite(opcode)) {
+  if (is_composite(opcode) && at.axes() != 0) {
     std::vector<Differing> present;
     for (const Differing& one : at.operands)
       if (one.value) present.push_back(one);

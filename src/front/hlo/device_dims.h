@@ -16,7 +16,7 @@
 // Shardings give each device its own element of the device dims, so that it computes as before.
 //
 // Values and ops are in device_dims.cc, regions in device_control.cc, exchanges in
-// device_exchanges.cc.
+// device_exchanges.cc. The program that states values on single devices is in single_devices.cc.
 
 namespace hone::hlo {
 
@@ -35,11 +35,21 @@ struct Members {
   std::vector<size_t> order = {};  // the outermost first
 };
 
+// Where errors are told.
+struct Teller {
+  const Importer& importer;
+  size_t offset = 0;
+  std::string_view op = {};  // "": none
+
+  [[noreturn]] void refuse(Error error) const;
+};
+
 class DeviceDims {
  public:
-  // `manual`: the axes along which the program is that of one device. Errors are told by the node.
-  DeviceDims(Node& node, MeshRef mesh, AxisSet manual)
-      : node_(node), mesh_(std::move(mesh)), manual_(manual) {}
+  // `manual`: the axes along which the program is that of one device. Along others its values may
+  // differ only where they depend on the number of a device, and their results may not.
+  DeviceDims(Teller teller, MeshRef mesh, AxisSet manual)
+      : teller_(teller), mesh_(std::move(mesh)), manual_(manual) {}
 
   // The part of each device, as a sharding divides the value along manual axes; and back.
   Differing parts_of(Value whole, const Sharding& divided);
@@ -73,7 +83,15 @@ class DeviceDims {
   // Cuts dim `split` into a part for each member, and joins those of all along dim `join`.
   Differing moved(Differing v, const Members& members, std::optional<int64_t> split,
                   std::optional<int64_t> join);
-  Differing first(Differing v, AxisSet axes);  // the elements of the first devices along them
+  // The elements of the devices that stand along these axes where the one of this place stands.
+  Differing of_place(Differing v, AxisSet axes, int64_t place);
+  // The place in the mesh of the device that has all results of the node, or the value. None: the
+  // program names no such device.
+  std::optional<int64_t> place_of(const Graph& program, NodeId n) const;
+  std::optional<int64_t> place_of(const Graph& program, ValueId v) const;
+  int64_t place_of(const Mesh& single) const;
+  // `place`: of the device that has the value.
+  Differing without_open_axes(Differing v, std::optional<int64_t> place, Contents& contents);
   Sharding with_device_dims(const Sharding& own, AxisSet axes) const;
   Type with_device_dims(Type local, AxisSet axes) const;
 
@@ -98,9 +116,13 @@ class DeviceDims {
   Differing permute(Application& at);
   std::vector<Differing> collective(Application& at);
 
-  Node& node_;
+  const Teller teller_;
   MeshRef mesh_;
   AxisSet manual_;
 };
+
+// A program of several devices that states values on single ones. A value that depends on the
+// number of its device is what the device that has it computes. Other programs stay as they are.
+Graph with_single_devices(Graph graph, const Teller& teller);
 
 }  // namespace hone::hlo

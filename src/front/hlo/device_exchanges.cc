@@ -121,16 +121,15 @@ Members DeviceDims::members_of(Application& at) {
 
 Differing DeviceDims::device_index(Application& at) {
   AxisSet axes = 0;
-  for (size_t i = 0; i < mesh_->axes.size(); ++i) {
-    if (mesh_->axes[i].size == 1) continue;
-    if ((manual_ >> i & 1) == 0)
-      refuse(at, unsupported("the number of a device depends on the axis '{}', which is not manual "
-                             "here",
-                             mesh_->axes[i].name));
-    axes |= AxisSet{1} << i;
+  for (size_t i = 0; i < mesh_->axes.size(); ++i)
+    if (mesh_->axes[i].size > 1) axes |= AxisSet{1} << i;
+  Ints numbers = mesh_->devices;
+  if (numbers.empty()) {
+    numbers.resize(static_cast<size_t>(mesh_->device_count()));
+    std::iota(numbers.begin(), numbers.end(), 0);
   }
-  const Value all = iota(at.to, DType::i64, {mesh_->device_count()}, 0);
-  return {reshape(all, sizes(axes)), axes};
+  const Type type = Type::get(DType::i64, {std::ssize(numbers)});
+  return {reshape(at.to.constant(Tensor::from_integers(type, numbers)), sizes(axes)), axes};
 }
 
 // Parts of the operand in another order, along the axes along which values move.

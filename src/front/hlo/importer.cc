@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/text_lexer.h"
 #include "front/front_end.h"
+#include "front/hlo/device_dims.h"
 #include "front/hlo/literal.h"
 
 namespace hone::hlo {
@@ -170,7 +171,12 @@ Graph Importer::built(const Function& entry) {
   keep_shardings(builder);
   Result<Graph> graph = builder.finish(outputs);
   if (!graph.ok()) refuse(entry.offset, std::move(graph).error());
-  return std::move(*graph);
+  if (checks != nullptr) return std::move(*graph);
+  try {
+    return with_single_devices(std::move(*graph), {*this, entry.offset});
+  } catch (BuildFailure& failure) {
+    refuse(entry.offset, std::move(failure.error));
+  }
 }
 
 // As JAX writes them: tf.aliasing_output = 0 says that the first output may lie in the input's

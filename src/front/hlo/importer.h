@@ -206,6 +206,7 @@ class Importer {
                                                     std::span<const Value> values);
   std::optional<Sharding> all_open(Value value) const;
   void annotate(Frame& frame, const Instruction& instruction);
+  static Value own_value(Frame& frame, const Instruction& instruction, Value value);
   void annotate_parameters(Frame& frame);
   void keep_output_shardings(Builder& builder, const Function& entry,
                              std::span<const Value> outputs);

@@ -191,7 +191,8 @@ MeshRef ShardingReader::mesh_of(std::vector<MeshAxis> axes, std::vector<int64_t>
 MeshRef ShardingReader::only_mesh(int64_t devices) const {
   MeshRef only;
   for (size_t i = 0; i < declared_; ++i) {
-    if (meshes_[i]->axes.empty() && meshes_[i]->devices.empty()) continue;  // says nothing
+    const bool says_nothing = meshes_[i]->axes.empty() && meshes_[i]->devices.empty();
+    if (says_nothing || meshes_[i]->single_device()) continue;
     if (only != nullptr) return nullptr;
     only = meshes_[i];
   }

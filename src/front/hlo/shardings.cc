@@ -95,6 +95,18 @@ void Importer::say(Value value, Sharding sharding) {
   if (checks == nullptr) shardings_[&value.builder()].add(value.id(), std::move(sharding));
 }
 
+// On one device an operand is a value of its own: others read what the operand was.
+Value Importer::own_value(Frame& frame, const Instruction& instruction, Value value) {
+  Held& own = (*frame.held)[instruction.first_result];
+  const bool is_operand = std::ranges::any_of(instruction.operands, [&](uint32_t operand) {
+    const Held& one = (*frame.held)[operand];
+    return one.value && one.value.id() == value.id();
+  });
+  if (!is_operand || !own.value || !value.type().is_static()) return value;
+  own.value = frame.builder->op(Opcode::reshape, {value}, {{"dims", value.dims()}});
+  return own.value;
+}
+
 void Importer::annotate(Frame& frame, const Instruction& instruction) {
   if (instruction.attributes.empty() || checks != nullptr || frame.lifted != nullptr) return;
   std::vector<Value> values;
@@ -116,6 +128,8 @@ void Importer::annotate(Frame& frame, const Instruction& instruction) {
              bad_input("'{}' is none of NONE, FORWARD, BACKWARD, BOTH", excerpt(way->text)));
     if (all[0]) all[0]->passage = *passage;
   }
+  if (all.size() == 1 && all[0] && all[0]->mesh->single_device())
+    values[0] = own_value(frame, instruction, values[0]);
   const Attribute* target = listed_attribute(instruction.attributes, "custom_call_target");
   const bool is_result = target != nullptr && target->text == kResult && frame.builder == top_;
   for (size_t i = 0; i < all.size(); ++i) {

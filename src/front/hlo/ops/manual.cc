@@ -118,7 +118,8 @@ std::vector<Value> map_manual_computation(Node& n) {
   if (in.empty() && out.empty()) return {};
   const MeshRef mesh = mesh_of(n, in, out);
   const AxisSet manual = manual_axes(n, *mesh);
-  DeviceDims device_dims(n, mesh, manual);
+  DeviceDims device_dims({n.importer(), n.instruction().offset, n.instruction().name}, mesh,
+                         manual);
   std::vector<Differing> parts;
   std::vector<Type> part_types;
   for (size_t i = 0; i < in.size(); ++i) {
