@@ -61,22 +61,81 @@ std::vector<double> computed(const Result<Model>& model) {
 }
 
 TEST(ManualComputation, SumsOverTheDevices) {
-  // Rows i and i + 4 are those of two devices; both get the sum.
-  const std::vector<double> made = computed(region_of(
-      "[{\"a\"}, {}]", "[{\"a\"}, {}]", "{\"a\", \"b\"}", "4x4",
-      fmt::format("    %1 = \"stablehlo.all_reduce\"(%z) ({{\n"
-                  "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
-                  "        %2 = stablehlo.add %p, %q : tensor<f32>\n"
-                  "        stablehlo.return %2 : tensor<f32>\n"
-                  "    }}) {{replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>, {}}} : "
-                  "(tensor<4x4xf32>) -> tensor<4x4xf32>\n"
-                  "    sdy.return %1 : tensor<4x4xf32>\n",
-                  kAll)));
-  ASSERT_EQ(made.size(), 32u);
-  for (size_t i = 0; i < 16; ++i) {
-    EXPECT_EQ(made[i], static_cast<double>(2 * i + 16));
-    EXPECT_EQ(made[i + 16], made[i]);
+  // The order of summands has no meaning.
+  for (const std::string_view groups : {"[[0, 2], [1, 3]]", "[[2, 0], [1, 3]]"}) {
+    // Rows i and i + 4 are those of two devices; both get the sum.
+    const std::vector<double> made = computed(
+        region_of("[{\"a\"}, {}]", "[{\"a\"}, {}]", "{\"a\", \"b\"}", "4x4",
+                  fmt::format("    %1 = \"stablehlo.all_reduce\"(%z) ({{\n"
+                              "      ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+                              "        %2 = stablehlo.add %p, %q : tensor<f32>\n"
+                              "        stablehlo.return %2 : tensor<f32>\n"
+                              "    }}) {{replica_groups = dense<{}> : tensor<2x2xi64>, {}}} : "
+                              "(tensor<4x4xf32>) -> tensor<4x4xf32>\n"
+                              "    sdy.return %1 : tensor<4x4xf32>\n",
+                              groups, kAll)));
+    ASSERT_EQ(made.size(), 32u);
+    for (size_t i = 0; i < 16; ++i) {
+      EXPECT_EQ(made[i], static_cast<double>(2 * i + 16));
+      EXPECT_EQ(made[i + 16], made[i]);
+    }
   }
+}
+
+// Each group lies along `a` alone, so that `b` need not be manual.
+TEST(ManualComputation, BroadcastsAmongManualAxesAlone) {
+  const auto broadcast = [](std::string_view groups) {
+    return region_of(
+        "[{\"a\"}, {}]", "[{\"a\"}, {}]", "{\"a\"}", "4x4",
+        fmt::format("    %1 = \"stablehlo.collective_broadcast\"(%z) {{replica_groups = "
+                    "dense<{}> : tensor<2x2xi64>, channel_handle = "
+                    "#stablehlo.channel_handle<handle = 1, type = 0>}} : "
+                    "(tensor<4x4xf32>) -> tensor<4x4xf32>\n"
+                    "    sdy.return %1 : tensor<4x4xf32>\n",
+                    groups));
+  };
+  const std::vector<double> of_first = computed(broadcast("[[0, 2], [1, 3]]"));
+  const std::vector<double> of_second = computed(broadcast("[[2, 0], [3, 1]]"));
+  ASSERT_EQ(of_first.size(), 32u);
+  ASSERT_EQ(of_second.size(), 32u);
+  for (size_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(of_first[i], static_cast<double>(i % 16));
+    EXPECT_EQ(of_second[i], static_cast<double>(i % 16 + 16));
+  }
+}
+
+// JAX computes the index along an axis from the number of the device. It is one for all devices
+// along the others, as long as nothing but this index is used.
+TEST(ManualComputation, FindsTheIndexAlongAManualAxis) {
+  const auto index = [](std::string_view manual, std::string_view of_number) {
+    return region_of("[{\"a\"}, {}]", "[{\"a\"}, {}]", manual, "4x4",
+                     fmt::format("    %1 = stablehlo.partition_id : tensor<ui32>\n"
+                                 "    %2 = stablehlo.constant dense<2> : tensor<ui32>\n"
+                                 "    %3 = stablehlo.{} %1, %2 : tensor<ui32>\n"
+                                 "    %4 = stablehlo.convert %3 : (tensor<ui32>) -> tensor<f32>\n"
+                                 "    %5 = stablehlo.broadcast_in_dim %4, dims = [] : "
+                                 "(tensor<f32>) -> tensor<4x4xf32>\n"
+                                 "    %6 = stablehlo.add %5, %z : tensor<4x4xf32>\n"
+                                 "    sdy.return %6 : tensor<4x4xf32>\n",
+                                 of_number));
+  };
+  const std::vector<double> made = computed(index("{\"a\"}", "divide"));
+  ASSERT_EQ(made.size(), 32u);
+  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(made[i], static_cast<double>(i + i / 16));
+  EXPECT_THAT(index("{\"a\"}", "remainder"),
+              refuses(ErrorCode::unsupported, "p:3:8 ... the axis 'b', which is not manual"));
+}
+
+TEST(ManualComputation, NamesOtherWordsOfAShardMap) {
+  for (const std::string_view edge : {"SPMDFullToShardShape", "SPMDShardToFullShape",
+                                      "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"})
+    EXPECT_THAT(parse_hlo(fmt::format("func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {{\n"
+                                      "  %0 = stablehlo.custom_call @{}(%x) : (tensor<8xf32>) -> "
+                                      "tensor<4xf32>\n"
+                                      "  return %0 : tensor<4xf32>\n}}\n",
+                                      edge),
+                          "p"),
+                refuses(ErrorCode::unsupported, fmt::format("p:2:8 ... '{}' ... shard_map", edge)));
 }
 
 TEST(ManualComputation, LeavesAxesThatAreNotManualToThePropagation) {
@@ -206,13 +265,54 @@ TEST(ManualComputation, RefusesWhatContradictsItself) {
 // How a value of the region lies among all devices: [2, -1] is axis 0 in dim 2, axis 1 in none.
 using AxisDims = Ints;
 
+// Axes along which the region is the program of one device, and those of them along which groups of
+// devices exchange values, the outermost first.
+struct RegionAxes {
+  std::vector<size_t> manual, grouped;
+
+  bool is_manual(size_t axis) const { return std::ranges::find(manual, axis) != manual.end(); }
+};
+
+// In half of the cases all are manual.
+RegionAxes random_axes(Rng& rng, size_t axes) {
+  RegionAxes made;
+  made.manual.resize(axes);
+  std::iota(made.manual.begin(), made.manual.end(), size_t{0});
+  rng.shuffle(made.manual);
+  if (rng.below(2) == 0) made.manual.resize(1 + rng.below(axes));
+  made.grouped = made.manual;
+  made.grouped.resize(1 + rng.below(made.manual.size()));
+  return made;
+}
+
+int64_t coordinate(const Mesh& mesh, int64_t device, size_t axis) {
+  for (size_t i = mesh.axes.size(); i-- > axis + 1;) device /= mesh.axes[i].size;
+  return device % mesh.axes[axis].size;
+}
+
+// The devices of each group, one group behind the other.
+Ints groups_along(const Mesh& mesh, const std::vector<size_t>& axes) {
+  std::vector<std::pair<Ints, int64_t>> devices;
+  for (int64_t d = 0; d < mesh.device_count(); ++d) {
+    Ints key;
+    for (size_t axis = 0; axis < mesh.axes.size(); ++axis)
+      if (std::ranges::find(axes, axis) == axes.end()) key.push_back(coordinate(mesh, d, axis));
+    for (const size_t axis : axes) key.push_back(coordinate(mesh, d, axis));
+    devices.emplace_back(std::move(key), d);
+  }
+  std::ranges::sort(devices);
+  Ints made;
+  for (const auto& [key, device] : devices) made.push_back(device);
+  return made;
+}
+
 // A dim without elements is not divided.
-AxisDims random_dims(Rng& rng, Type type, size_t axes) {
+AxisDims random_dims(Rng& rng, Type type, size_t axes, const RegionAxes& drawn_axes) {
   AxisDims made(axes, -1);
-  for (int64_t& dim : made) {
-    if (type.rank() == 0 || rng.below(3) == 0) continue;
+  for (size_t axis = 0; axis < axes; ++axis) {
+    if (type.rank() == 0 || rng.below(3) == 0 || !drawn_axes.is_manual(axis)) continue;
     const auto drawn = static_cast<int>(rng.below(static_cast<uint64_t>(type.rank())));
-    if (!type.dim(drawn).is(0)) dim = drawn;
+    if (!type.dim(drawn).is(0)) made[axis] = drawn;
   }
   return made;
 }
@@ -244,34 +344,42 @@ struct DrawnRegion {
   std::string text;
 };
 
-std::string sharding_text(const MeshRef& mesh, const ShardLayout& layout) {
+// Axes that are not manual may divide dims further.
+std::string sharding_text(Rng& rng, const MeshRef& mesh, const ShardLayout& layout,
+                          const RegionAxes& drawn_axes) {
+  std::vector<std::vector<std::string>> axes(layout.dims.size());
+  for (size_t d = 0; d < axes.size(); ++d)
+    for (const MeshPart& part : layout.dims[d])
+      axes[d].push_back(fmt::format("\"{}\"", mesh->axes[part.axis].name));
+  for (size_t axis = 0; axis < mesh->axes.size() && !axes.empty(); ++axis)
+    if (!drawn_axes.is_manual(axis) && rng.below(2) == 0)
+      axes[rng.below(axes.size())].push_back(fmt::format("\"{}\"", mesh->axes[axis].name));
   std::vector<std::string> dims;
-  for (const MeshParts& parts : layout.dims) {
-    std::vector<std::string> axes;
-    for (const MeshPart& part : parts)
-      axes.push_back(fmt::format("\"{}\"", mesh->axes[part.axis].name));
-    dims.push_back(fmt::format("{{{}}}", join(axes, ", ")));
-  }
+  for (const std::vector<std::string>& one : axes)
+    dims.push_back(fmt::format("{{{}}}", join(one, ", ")));
   return fmt::format("<@m, [{}]>", join(dims, ", "));
 }
 
-// The text names the devices of each group: all, one after the other.
-Graph with_named_groups(const Graph& graph, int64_t devices) {
+// The text names the devices of each group. Summands come in any order.
+Graph with_named_groups(const Graph& graph, const Ints& groups, int64_t size, Rng& rng) {
   GraphCopy copy(graph);
-  Ints all(static_cast<size_t>(devices));
-  std::iota(all.begin(), all.end(), 0);
   for (const NodeId n : graph.nodes()) {
     const Op op = graph.op(n);
+    Ints own = groups;
+    if (op.opcode() == Opcode::all_reduce)
+      for (auto at = own.begin(); at != own.end(); at += size)
+        rng.shuffle(std::span(at, at + size));
     Attrs attrs;
     for (size_t i = 0; i < op.attrs().size(); ++i) {
       const std::string_view name = op.def().attrs[i].name;
-      const bool is_unnamed = name == "groups" && class_of(op.opcode()) == OpClass::collective &&
-                              op.integer("group_size") > 0;
-      attrs.emplace_back(name, is_unnamed ? AttrValue(all) : op.attrs()[i]);
+      const bool is_exchange = class_of(op.opcode()) == OpClass::collective;
+      attrs.emplace_back(name, is_exchange && name == "groups"       ? AttrValue(own)
+                               : is_exchange && name == "group_size" ? AttrValue(size)
+                                                                     : op.attrs()[i]);
     }
     std::vector<GraphRef> regions =
         transform_regions(graph, n, [&](const Graph& region) -> Result<Graph> {
-          return with_named_groups(region, devices);
+          return with_named_groups(region, groups, size, rng);
         }).value();
     EXPECT_TRUE(copy.node(n, Op::get(op.opcode(), std::move(attrs)), std::move(regions)).ok());
   }
@@ -284,8 +392,9 @@ std::optional<DrawnRegion> draw(uint64_t seed) {
   DrawnRegion made = {
       .mesh = tested::random_mesh(rng), .body = Graph(), .inputs = {}, .outputs = {}, .text = {}};
   const std::vector<MeshAxis>& axes = made.mesh->axes;
-  // Devices of a group follow each other: they lie along the last axis.
-  const int64_t group = axes.back().size;
+  const RegionAxes drawn_axes = random_axes(rng, axes.size());
+  int64_t group = 1;
+  for (const size_t axis : drawn_axes.grouped) group *= axes[axis].size;
   made.body = with_named_groups(random_graph({.seed = seed,
                                               .min_steps = 3,
                                               .max_steps = 9,
@@ -293,7 +402,7 @@ std::optional<DrawnRegion> draw(uint64_t seed) {
                                               .max_dim = 4,
                                               .continuous = true,
                                               .devices = static_cast<int>(group)}),
-                                made.mesh->device_count());
+                                groups_along(*made.mesh, drawn_axes.grouped), group, rng);
   const Result<std::string> printed = print_stablehlo(model_of(made.body));
   if (!printed.ok()) return std::nullopt;
   std::string functions = *printed;
@@ -303,26 +412,28 @@ std::optional<DrawnRegion> draw(uint64_t seed) {
   std::vector<std::string> in, out, wholes, results, parameters, names, locals, local_results;
   for (const ValueId v : made.body.inputs()) {
     const Type local = made.body.type(v);
-    made.inputs.push_back(layout_of(local, *made.mesh, random_dims(rng, local, axes.size())));
+    made.inputs.push_back(
+        layout_of(local, *made.mesh, random_dims(rng, local, axes.size(), drawn_axes)));
     const std::string whole = tensor_text(whole_type(local, made.inputs.back()));
     names.push_back(fmt::format("%z{}", names.size()));
     wholes.push_back(fmt::format("%x{}: {}", wholes.size(), whole));
     parameters.push_back(fmt::format("{}: {}", names.back(), tensor_text(local)));
     locals.push_back(tensor_text(local));
-    in.push_back(sharding_text(made.mesh, made.inputs.back()));
+    in.push_back(sharding_text(rng, made.mesh, made.inputs.back(), drawn_axes));
   }
   for (const ValueId v : made.body.outputs()) {
     const Type local = made.body.type(v);
-    made.outputs.push_back(layout_of(local, *made.mesh, random_dims(rng, local, axes.size())));
+    made.outputs.push_back(
+        layout_of(local, *made.mesh, random_dims(rng, local, axes.size(), drawn_axes)));
     results.push_back(tensor_text(whole_type(local, made.outputs.back())));
     local_results.push_back(tensor_text(local));
-    out.push_back(sharding_text(made.mesh, made.outputs.back()));
+    out.push_back(sharding_text(rng, made.mesh, made.outputs.back(), drawn_axes));
   }
   std::vector<std::string> mesh_axes, manual, given, types;
-  for (const MeshAxis& axis : axes) {
+  for (const MeshAxis& axis : axes)
     mesh_axes.push_back(fmt::format("\"{}\"={}", axis.name, axis.size));
-    manual.push_back(fmt::format("\"{}\"", axis.name));
-  }
+  for (const size_t axis : drawn_axes.manual)
+    manual.push_back(fmt::format("\"{}\"", axes[axis].name));
   for (size_t i = 0; i < wholes.size(); ++i) {
     given.push_back(fmt::format("%x{}", i));
     types.push_back(wholes[i].substr(wholes[i].find(':') + 2));

@@ -104,6 +104,10 @@ Members DeviceDims::members_of(Application& at) {
   };
   const auto count = static_cast<size_t>(size);
   if (std::ssize(all) != devices || devices % size != 0) refuse(at, no_axes());
+  // The order of summands has no meaning.
+  if (at.op().opcode() == Opcode::all_reduce)
+    for (size_t i = 0; i < all.size(); i += count)
+      std::ranges::sort(std::span(all).subspan(i, count));
   const std::optional<Members> made = along(*mesh_, std::span(all).first(count));
   if (!made) refuse(at, no_axes());
   for (size_t i = 0; i < all.size(); i += count) {

@@ -56,6 +56,20 @@ std::vector<Value> asserted(Node& n) {
   n.refuse(bad_input("the sizes do not fit the program: {}", excerpt(text)));
 }
 
+// A shard_map in other words than Shardy's region: its body has the shapes of a device, between
+// calls that change shapes.
+constexpr std::string_view kEdgesOfShardMaps[] = {"SPMDFullToShardShape", "SPMDShardToFullShape",
+                                                  "sdy.GlobalToLocalShape",
+                                                  "sdy.LocalToGlobalShape"};
+
+void refuse_shard_map(const Node& n, std::string_view target) {
+  for (const std::string_view edge : kEdgesOfShardMaps)
+    if (target.ends_with(edge))
+      n.refuse(unsupported("'{}', the edge of a shard_map, is not handled", excerpt(target))
+                   .with_hint("take the text of jax.jit(f).lower(...).as_text(), with "
+                              "jax_use_shardy_partitioner on: it has sdy.manual_computation"));
+}
+
 // A call of another library. The model can be looked at, but not run: zeros stand for the results.
 std::vector<Value> foreign_call(Node& n, std::string_view target) {
   const auto refusal = [&] {
@@ -99,6 +113,7 @@ std::vector<Value> map_custom_call(Node& n) {
   if (target == "check.expect_almost_eq") return expect(n, CheckRule::almost, 1e-3);
   if (std::ranges::find(kIdentities, target) != std::ranges::end(kIdentities)) return n.operands();
   if (target == "shape_assertion") return asserted(n);
+  refuse_shard_map(n, target);
   if (target == "stablehlo.dynamic_reduce_window") return dynamic_reduce_window(n);
   if (target == "lapack_spotrf_ffi" || target == "lapack_dpotrf_ffi") return lapack_cholesky(n);
   if (target == "lapack_strsm_ffi" || target == "lapack_dtrsm_ffi") return lapack_triangle(n);

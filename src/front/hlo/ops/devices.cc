@@ -149,6 +149,23 @@ Value combined(Node& n, const Body& body, Value x, const EqualGroups& groups) {
   return total;
 }
 
+// The place of the first device of a group among its devices in order, if it is the same in all
+// groups, and they are all devices.
+std::optional<int64_t> common_root(const std::vector<Ints>& groups, int64_t devices) {
+  Ints all;
+  std::optional<int64_t> place;
+  for (const Ints& group : groups) {
+    const int64_t own = std::ranges::count_if(group, [&](int64_t d) { return d < group[0]; });
+    if (group.size() != groups[0].size() || own != place.value_or(own)) return std::nullopt;
+    place = own;
+    all.insert(all.end(), group.begin(), group.end());
+  }
+  Ints wanted(static_cast<size_t>(devices));
+  std::iota(wanted.begin(), wanted.end(), 0);
+  std::ranges::sort(all);
+  return all == wanted ? place : std::nullopt;
+}
+
 int64_t axis_of_one(Node& n, std::string_view names, Value x) {
   const Ints axes = n.ints(names);
   if (axes.size() != 1 || axes[0] < 0 || axes[0] >= x.rank())
@@ -256,9 +273,16 @@ std::vector<Value> map_all_to_all(Node& n) {
 // Each group gets the value of its first device, or of the one that the last operand names. Devices
 // of no group get zeros.
 std::vector<Value> map_collective_broadcast(Node& n) {
-  const std::vector<Ints> groups =
-      groups_of(n, has_channel(n) ? Members::partitions : Members::replicas);
+  std::vector<Ints> groups = groups_of(n, has_channel(n) ? Members::partitions : Members::replicas);
   int64_t devices = n.importer().grid.devices();
+  const bool has_roots = has_flag(n, "has_dynamic_root");
+  if (const std::optional<int64_t> place = common_root(groups, devices); place && !has_roots) {
+    for (Ints& group : groups) std::ranges::sort(group);
+    const EqualGroups all = equal_groups(n, groups);
+    std::vector<Value> results;
+    for (const Value& x : n.operands()) results.push_back(member(gathered(n, x, all), *place));
+    return results;
+  }
   size_t width = 1;
   for (const Ints& group : groups) {
     width = std::max(width, group.size());
@@ -274,7 +298,7 @@ std::vector<Value> map_collective_broadcast(Node& n) {
   const Value own = take(n.builder().constant(Tensor::from_integers(type, table)), device_index(n));
   std::vector<Value> sources = n.operands();
   Value roots;
-  if (has_flag(n, "has_dynamic_root") && !sources.empty()) {
+  if (has_roots && !sources.empty()) {
     roots = sources.back();
     sources.pop_back();
     if (roots.rank() != 1 || !is_integer(roots.dtype()) ||
