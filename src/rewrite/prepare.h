@@ -12,10 +12,10 @@ namespace hone {
 // The passes of prepare(), in order. Names are given twice, so that what `unshare` adds is called
 // after its readers.
 inline constexpr std::string_view kPreparation[] = {
-    "widen",  "integers", "expand",  "phases",  "bytes",   "fold",      "sink",
-    "fold",   "splats",   "cse",     "spelled", "late",    "between",   "fold",
-    "splats", "cse",      "spelled", "late",    "between", "fold",      "splats",
-    "cse",    "names",    "unshare", "names",   "donate",  "transforms"};
+    "widen",  "integers", "expand",  "phases",  "bytes",   "fold",    "sink",
+    "fold",   "splats",   "cse",     "spelled", "late",    "between", "fold",
+    "splats", "cse",      "spelled", "late",    "between", "fold",    "splats",
+    "cse",    "first",    "names",   "unshare", "names",   "donate",  "transforms"};
 
 // Graphs are verified in debug builds of hone alone: it takes as long as preparing them.
 PassOptions passes_of_prepare();
@@ -36,9 +36,9 @@ struct PrepareOptions {
 // "ln1.sub", "ln1.mul_2". Small constants of equal elements are broadcasts of one element, which
 // kernels have in their code. Masks, logistics and scales that are spelled out have the form of
 // one op. Elementwise ops stand in front of broadcasts, and not between a reshape and its inverse.
-// Each reader of a broadcast has its own. Bodies of loops may store each new state where the old
-// one is. Convs say by how many points their products may be transformed (ir/winograd.h). Preparing
-// twice changes nothing but names of such elements.
+// Each reader of a broadcast has its own. A sort has the elements alone that slices read. Bodies of
+// loops may store each new state where the old one is. Convs say by how many points their products
+// may be transformed (ir/winograd.h). Preparing twice changes nothing but names of such elements.
 Result<Graph> prepare(const Graph& graph, const PrepareOptions& options = {});
 
 // Optional passes can be left out; an error lists them.

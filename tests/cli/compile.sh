@@ -21,7 +21,7 @@ compile "$model" --stop-after graph --time-passes --without cse,fold --without u
 compile "$model" --without unshare,splats --emit plan >without.plan
 compile "$model" --without unshare,splats --plan without.plan --emit plan | cmp - without.plan
 fails 3 "the plan is for another graph" compile "$model" --plan without.plan
-fails 2 "phases, bytes, fold, sink, splats, spelled, late, between, cse, unshare, donate" \
+fails 2 "phases, bytes, fold, sink, splats, spelled, late, between, cse, first, unshare, donate" \
   compile "$model" --without dse
 fails 2 "the pass 'names' is required" compile "$model" --without names
 fails 2 "--without is for native code" run "$model" --backend reference --without cse

@@ -22,6 +22,18 @@ TEST(Sort, OrdersLinesAlongTheAxis) {
   expect_eval("sort {axis = 0}", {"f32[1] 5"}, {"f32[1] 5"});
 }
 
+TEST(Sort, GivesTheFirstElementsAlone) {
+  expect_eval("sort {axis = 0, first = 2}", {"f32[4] 3 1 2 0", "i8[4] 0 1 2 3"},
+              {"f32[2] 0 1", "i8[2] 3 1"});
+  expect_eval("sort {axis = 1, first = 1, descending = true}", {"i32[2,3] 3 1 2 6 5 4"},
+              {"i32[2,1] 3 6"});
+  expect_eval("sort {axis = 0, first = 1}", {"f32[2,3] 3 1 6 2 5 4"}, {"f32[1,3] 2 1 4"});
+  expect_eval("sort {axis = 0, first = 3}", {"f32[3] 3 1 2"}, {"f32[3] 1 2 3"});
+  expect_infer_error("sort {axis = 0, first = 4}", {"f32[3]"}, "first is 4 ... 3 ... axis 0");
+  expect_infer_error("sort {axis = 0, first = -1}", {"f32[3]"}, "first is -1");
+  expect_infer_error("sort {axis = 0, first = 2}", {"f32[N]"}, "first is 2 ... N");
+}
+
 TEST(Sort, PutsNaNLastOrFirst) {
   expect_eval("sort {axis = 0}", {"f32[5] nan 1 inf -inf 0"}, {"f32[5] -inf 0 1 inf nan"});
   expect_eval("sort {axis = 0, descending = true}", {"f32[5] 1 nan inf -inf 0"},

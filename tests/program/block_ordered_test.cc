@@ -85,13 +85,17 @@ Case random_sort(Rng& rng) {
     operands += fmt::format("{}%x{}", comma, i);
     results += fmt::format("{}%y{}", comma, i);
   }
+  const int64_t length = dims[static_cast<size_t>(axis)].value();
+  const int64_t first = rng.chance(0.5) ? rng.between(1, std::min<int64_t>(length, 80)) : 0;
   made.graph = parsed(fmt::format(
-      "graph @g({}) {{ {} = sort {} {{axis = {}, descending = {}, keys = {}}} return {} }}", inputs,
-      results, operands, axis, rng.chance(0.5), rng.between(1, count), results));
+      "graph @g({}) {{ {} = sort {} {{axis = {}, descending = {}, keys = {}, first = {}}} "
+      "return {} }}",
+      inputs, results, operands, axis, rng.chance(0.5), rng.between(1, count), first, results));
   return made;
 }
 
-// Rows of a table, elements of a matrix, or a matrix for each batch.
+// Rows of a table, elements of a matrix, a matrix for each batch, or windows that overlap. The dims
+// of such windows may come ahead of those of lookups.
 Case random_scatter(Rng& rng) {
   const int64_t rows = rng.between(1, 20), columns = rng.between(1, 9),
                 lookups = rng.between(1, 200);
@@ -100,7 +104,7 @@ Case random_scatter(Rng& rng) {
   const std::vector<std::string_view> ways = {"replace", "add", "mul", "min", "max"};
   Type x, indices, updates;
   std::string dims;
-  switch (rng.below(3)) {
+  switch (rng.below(4)) {
     case 0:
       x = Type::get(dtype, {rows, columns});
       indices = Type::get(DType::i32, {lookups, 1});
@@ -112,6 +116,14 @@ Case random_scatter(Rng& rng) {
       indices = Type::get(DType::i8, {lookups, 2});
       updates = Type::get(dtype, {2, lookups, 1});
       dims = "window_dims = [0, 2], inserted_dims = [0], index_map = [2, 0], index_vector_dim = 1";
+      break;
+    case 2:
+      x = Type::get(dtype, {rows, 3, columns});
+      indices = Type::get(rng.chance(0.5) ? DType::i32 : DType::i64, {rng.between(1, 30), 2});
+      updates = Type::get(dtype, {rng.between(1, std::min<int64_t>(rows, 3)), 3, indices.dim(0),
+                                  rng.between(1, std::min<int64_t>(columns, 3))});
+      dims =
+          "window_dims = [0, 1, 3], inserted_dims = [], index_map = [2, 0], index_vector_dim = 1";
       break;
     default:
       x = Type::get(dtype, {4, rows});
@@ -308,6 +320,37 @@ TEST(BlockSort, ASearchThatIsTooShortIsFound) {
               refuses(ErrorCode::bad_input, "element ... of"));
 }
 
+// Each block keeps the first of its piece, and each merge those of two.
+TEST(BlockSort, PiecesKeepWhatIsAskedFor) {
+  const auto phases = [](int64_t first) {
+    const KernelBody body = body_of_all(parsed(fmt::format(
+        "graph @g(%x: f32[2, 1000]) {{ %y = sort %x {{axis = 1, first = {}}} return %y }}",
+        first)));
+    return build_kernel(body, {.own = kPieces}, "k").value();
+  };
+  const TileProgram few = phases(10), all = phases(0);
+  ASSERT_EQ(few.phases.size(), 4U);  // 8 pieces: a sort and three merges
+  const std::vector<int64_t> threads = {2 * 80, 2 * 40, 2 * 20};
+  for (size_t i = 0; i < threads.size(); ++i) {
+    EXPECT_EQ(trips_of(few.phases[i + 1], few).value(), threads[i]);
+    EXPECT_EQ(trips_of(all.phases[i + 1], all).value(), 2000);
+  }
+}
+
+// All that is asked for may come from one of two pieces.
+TEST(BlockSort, AMergeThatKeepsTooFewIsFound) {
+  const KernelBody body = body_of_all(
+      parsed("graph @g(%x: f32[300]) { %y = sort %x {axis = 0, first = 10} return %y }"));
+  Rng rng(1);
+  const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+  const std::string text = print(build_kernel(body, {.own = kPieces}, "k").value());
+  const std::string fewer = changed(text, "< 10", "< 9");
+  ASSERT_FALSE(fewer.empty()) << text;
+  const std::vector<Tensor> expected = evaluate(body.graph, inputs, {}).value();
+  const Result<std::vector<Tensor>> actual = interpret(parse_tiles(fewer).value(), inputs);
+  EXPECT_FALSE(actual.ok() && compare(actual->at(0), expected[0], {}).value().passed());
+}
+
 // ---- What is refused ----------------------------------------------------------------------------
 
 TEST(BlockOrdered, SayWhatTheyCannotDo) {
@@ -330,13 +373,6 @@ TEST(BlockOrdered, SayWhatTheyCannotDo) {
   EXPECT_THAT(status("graph @g(%x: f32[N]) where N in 1..64 { %y = sort %x {axis = 0} return %y }",
                      kPieces),
               refuses(ErrorCode::unsupported, "not numbers"));
-  // Such windows may overlap, so no place has one owner.
-  EXPECT_THAT(
-      status("graph @g(%x: f32[50], %i: i32[9, 1], %u: f32[9, 4]) { %y = scatter %x, %i, %u "
-             "{window_dims = [1], inserted_dims = [], index_map = [0], index_vector_dim = 1} "
-             "return %y }",
-             BlockScatterFields{}),
-      refuses(ErrorCode::unsupported, "dim 0 ... overlap"));
   EXPECT_THAT(
       status("graph @g(%x: f64[9999], %p: f64[9999], %q: f64[9999]) { %y, %z, %w = sort %x, %p, %q "
              "{axis = 0, keys = 3} return %y, %z, %w }",

@@ -194,7 +194,7 @@ TEST(Prepare, MeansTheSameWithoutEachOptionalPass) {
 TEST(Prepare, SaysWhichPassesCanBeLeftOut) {
   const std::string list =
       "integers, phases, bytes, fold, sink, splats, spelled, late, between, "
-      "cse, unshare, donate";
+      "cse, first, unshare, donate";
   EXPECT_THAT(check_can_leave_out("flod"), says("pass 'flod' ... " + list));
   EXPECT_THAT(check_can_leave_out("expand"), says("pass 'expand' ... required ... " + list));
   EXPECT_THAT(check_can_leave_out("dce"), says("pass 'dce' ... " + list));

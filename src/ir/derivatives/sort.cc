@@ -21,7 +21,7 @@ Value take_along(Value x, Value index, int64_t axis) {
 
 // The order is found apart, from keys that count as constants; then everything follows it.
 std::vector<Value> spell_sort(Builder& b, Op op, std::span<const Value> in) {
-  if (in[0].type().elements().is(0)) return {in.begin(), in.end()};
+  if (op.integer("first") == 0 && in[0].type().elements().is(0)) return {in.begin(), in.end()};
   const int64_t axis = op.integer("axis"), keys = op.integer("keys");
   std::vector<Value> sorted;
   for (int64_t k = 0; k < keys; ++k) {

@@ -15,7 +15,9 @@ constexpr AttrSpec kSortAttrs[] = {
     {"axis", AttrKind::integer, "", "The dim along which elements are sorted."},
     {"descending", AttrKind::flag, "false", "The greatest first."},
     {"keys", AttrKind::integer, "1",
-     "The number of first operands that decide, the first one first."}};
+     "The number of first operands that decide, the first one first."},
+    {"first", AttrKind::integer, "0",
+     "The number of elements of each line that are results, the first ones; 0: all."}};
 
 Result<std::vector<Type>> infer_sort(const Application& app) {
   Type first = app.operand(0);
@@ -31,7 +33,19 @@ Result<std::vector<Type>> infer_sort(const Application& app) {
     if (i < keys && !kComputable.contains(operand.dtype()))
       return bad_input("key {} has element type {}, which has no order", i, name(operand.dtype()));
   }
-  return std::vector<Type>(app.operands.begin(), app.operands.end());
+  const int64_t count = app.op.integer("first");
+  std::vector<Type> results(app.operands.begin(), app.operands.end());
+  if (count == 0) return results;
+  const int axis = static_cast<int>(app.op.integer("axis"));
+  if (count < 0 || !provably_le(Dim(count), first.dim(axis)))
+    return bad_input("first is {}, outside [0, {}], the size of axis {}", count,
+                     first.dim(axis).to_string(), axis);
+  for (Type& result : results) {
+    Dims dims(result.dims().begin(), result.dims().end());
+    dims[static_cast<size_t>(axis)] = count;
+    result = Type::get(result.dtype(), dims);
+  }
+  return results;
 }
 
 AccessRelation access_sort(const Application& app, std::span<const Type> results) {
@@ -101,7 +115,8 @@ struct EvalSort {
         }
         const std::vector<int64_t>& order = sort.sort();
         for (size_t i = 0; i < call.operands.size(); ++i) {
-          move_lane(*call.operands[i], call.results[i], lanes, lane, order, compared);
+          const Lanes kept(call.results[i].dims(), call.op.integer("axis"));
+          move_lane(*call.operands[i], call.results[i], lanes, kept, lane, order, compared);
         }
       }
     });
@@ -125,14 +140,14 @@ struct EvalSort {
   }
 
   template <class D, class Int>
-  static void move_lane(const Buffer<D>& from, Buffer<D>& to, const Lanes& lanes, int64_t lane,
-                        const std::vector<int64_t>& order, const Int& compared) {
+  static void move_lane(const Buffer<D>& from, Buffer<D>& to, const Lanes& lanes, const Lanes& kept,
+                        int64_t lane, const std::vector<int64_t>& order, const Int& compared) {
     with_elements(from, [&]<class T>(std::type_identity<T>) {
       const T* in = from.template as<T>().data() + lanes.first(lane);
-      T* out = to.template as<T>().data() + lanes.first(lane);
-      for (int64_t position : order) {
+      T* out = to.template as<T>().data() + kept.first(lane);
+      for (int64_t position : std::span(order).first(static_cast<size_t>(kept.length))) {
         *out = depending_on(in[position * lanes.step], compared);
-        out += lanes.step;
+        out += kept.step;
       }
     });
   }

@@ -50,6 +50,16 @@ int64_t sort_bytes(const KernelBody& body, const SortShape& shape) {
   return bytes * shape.piece();
 }
 
+SortShape shape_of_sort(const KernelBody& body, const BlockSortFields& own) {
+  const int axis = static_cast<int>(ordered_op(body).integer("axis"));
+  const int64_t kept = body.graph.type(body.graph.outputs()[0]).dim(axis).value();
+  return sort_shape(row_length(body), kept, own.warps, own.pairs);
+}
+SortShape shape_of_sort(const KernelBody& body, const BlockScatterFields& own) {
+  const int64_t lookups = ScatterPlaces(body).lookups;
+  return sort_shape(lookups, lookups, own.warps, own.pairs);
+}
+
 int64_t scatter_bytes(const SortShape& shape) { return 2 * kPositionBytes * shape.piece(); }
 
 // ---- Legality -----------------------------------------------------------------------------------
@@ -88,9 +98,6 @@ Status check_scatter(const ScheduleSite& site) {
   if (std::max(places.lookups, places.places) > kMostOrdered)
     return over_limit("{} updates go to {} places, of {} at most", places.lookups, places.places,
                       kMostOrdered);
-  for (const ScatterPlaces::Chosen& chosen : places.chosen)
-    if (!places.dims.window_size(chosen.dim, places.updates).is(1))
-      return unsupported("windows along dim {}, which is indexed, may overlap", chosen.dim);
   return {};
 }
 
@@ -215,7 +222,7 @@ class BlockSort : public BlockOrdered<BlockSortFields> {
   Status check_fields(const ScheduleSite& site, const BlockSortFields& own) const override {
     HONE_TRY(check_ordered_field("warps", own.warps, sort_warps(site)));
     HONE_TRY(check_ordered_field("pairs", own.pairs, sort_pairs(site)));
-    return check_piece(sort_shape(row_length(site.body), own.warps, own.pairs));
+    return check_piece(shape_of_sort(site.body, own));
   }
 };
 
@@ -233,7 +240,7 @@ class BlockScatter : public BlockOrdered<BlockScatterFields> {
   Status check_fields(const ScheduleSite& site, const BlockScatterFields& own) const override {
     HONE_TRY(check_ordered_field("warps", own.warps, scatter_warps(site)));
     HONE_TRY(check_ordered_field("pairs", own.pairs, scatter_pairs(site)));
-    return check_piece(sort_shape(ScatterPlaces(site.body).lookups, own.warps, own.pairs));
+    return check_piece(shape_of_sort(site.body, own));
   }
 };
 
@@ -268,7 +275,18 @@ ScatterPlaces::ScatterPlaces(const KernelBody& body)
     each.stride = places;
     places *= each.size;
   }
-  for (int dim : dims.batch_dims) lookups *= updates.dim(dim).value();
+  numbered = dims.batch_dims;
+  for (size_t i = 0; i < dims.window_dims.size(); ++i) {
+    const auto at = std::ranges::find(chosen, dims.operand_dims[i], &Chosen::dim);
+    if (at == chosen.end()) {
+      windows.push_back(i);
+      continue;
+    }
+    at->window = dims.window_dims[i];
+    numbered.push_back(at->window);
+  }
+  std::ranges::sort(numbered);  // as updates follow each other
+  for (int dim : numbered) lookups *= updates.dim(dim).value();
 }
 
 bool is_ordered_by_blocks(const Schedule& schedule) {
@@ -284,11 +302,11 @@ OrderedShape ordered_shape(const KernelBody& body, const Schedule& schedule) {
             scan_bytes(body, shape)};
   }
   if (const auto* own = schedule.if_is<BlockSortFields>()) {
-    const SortShape shape = sort_shape(row_length(body), own->warps, own->pairs);
+    const SortShape shape = shape_of_sort(body, *own);
     return {ordered_rows(body) * shape.pieces(), shape.threads, sort_bytes(body, shape)};
   }
   const auto& own = schedule.get<BlockScatterFields>();
-  const SortShape shape = sort_shape(ScatterPlaces(body).lookups, own.warps, own.pairs);
+  const SortShape shape = shape_of_sort(body, own);
   return {shape.pieces(), shape.threads, scatter_bytes(shape)};
 }
 

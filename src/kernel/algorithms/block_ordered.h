@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ir/ops/indexed_dims.h"
@@ -27,18 +28,22 @@ struct ScanShape {
 };
 ScanShape scan_shape(const KernelBody& body, const BlockScanFields& own);
 
-// A row that is sorted: by pieces of 2 * `threads * pairs` elements.
+// A row that is sorted: by pieces of 2 * `threads * pairs` elements. If only the first of a row are
+// asked for, no piece keeps more.
 struct SortShape {
   int64_t length = 0;
+  int64_t kept = 0;  // of these, as many as are asked for
   int64_t threads = 0, pairs = 1;
   int64_t piece() const { return 2 * threads * pairs; }
   int64_t pieces() const { return (length + piece() - 1) / piece(); }
+  int64_t run() const { return std::min(piece(), kept); }  // of a piece
 };
-inline SortShape sort_shape(int64_t length, int warps, int pairs) {
-  return {length, int64_t{warps} * 32, pairs};
+inline SortShape sort_shape(int64_t length, int64_t kept, int warps, int pairs) {
+  return {length, kept, int64_t{warps} * 32, pairs};
 }
 
-// The dims of the operand that a lookup of a scatter decides, and where it does.
+// The dims of the operand that a lookup of a scatter decides, and where it does. Windows that have
+// points along such dims are taken point by point: those are updates with a place each.
 struct ScatterPlaces {
   explicit ScatterPlaces(const KernelBody& body);
 
@@ -49,11 +54,14 @@ struct ScatterPlaces {
     int dim = 0;                   // of the operand
     int component = -1;            // of the index; -1: a batch dim
     int batch = -1;                // the place of its partner among the dims of lookups
+    int window = -1;               // the dim of the updates that runs along it; -1: none
     int64_t size = 0, stride = 0;  // a place is the sum of index * stride
   };
   std::vector<Chosen> chosen;
+  std::vector<int> numbered;    // dims of the updates that decide the place, in order
+  std::vector<size_t> windows;  // the others, by their number in dims.window_dims
   int64_t places = 1;
-  int64_t lookups = 1;
+  int64_t lookups = 1;  // points of the numbered dims
 };
 
 // The blocks of the launch that has blocks, for prices that are learned.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "program/build/algorithms.h"
+#include "program/build/block_builder.h"
 #include "target/gpu.h"
 
 namespace hone {
@@ -11,18 +12,16 @@ namespace {
 
 // A block reads 32 rows of 32 neighbours into a square of its memory, whose rows are a number apart
 // from those of the banks, and stores from its columns.
-class BlockCopyBuilder {
+class BlockCopyBuilder : BlockBuilder {
  public:
   BlockCopyBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
-      : body_(body),
+      : BlockBuilder(body, name),
         schedule_(schedule),
         space_(space_of(body)),
         reads_(copied_reads(body, space_, schedule).value()),
         threads_(schedule.get<BlockCopyFields>().warps * kWarpLanes),
         across_(schedule.order[schedule.order.size() - 2]),
         along_(schedule.order.back()),
-        tiles_(name),
-        place_(kernel_place(body, tiles_)),
         first_(static_cast<size_t>(space_.parallel), 0) {
     for (const BlockRow::Read& read : reads_) {
       const DType dtype = wide_type(body.graph.type(read.parameter).dtype());
@@ -33,14 +32,10 @@ class BlockCopyBuilder {
 
   TileProgram build() && {
     blocks(0);
-    return std::move(tiles_).finish();
+    return finished();
   }
 
  private:
-  using Scalar = tile::Scalar;
-  using Indices = PointBuilder::Indices;
-  using Guards = PointBuilder::Guards;
-
   Dim extent(int dim) const { return space_.dims[static_cast<size_t>(dim)].extent; }
 
   void blocks(size_t at) {
@@ -81,7 +76,7 @@ class BlockCopyBuilder {
 
   void in_block() {
     each_point(across_, [&](const Indices& point, const Indices& in_square, const Guards& guards) {
-      PointBuilder points(body_, tiles_, place_);
+      PointBuilder points = points_here();
       for (size_t i = 0; i < reads_.size(); ++i) {
         Indices index;
         for (const IndexExpr& expr : reads_[i].index) index.push_back(expr.substitute(point));
@@ -90,7 +85,7 @@ class BlockCopyBuilder {
     });
     tiles_.barrier();
     each_point(along_, [&](const Indices& point, const Indices& in_square, const Guards& guards) {
-      PointBuilder points(body_, tiles_, place_);
+      PointBuilder points = points_here();
       points.take_elements_from(
           [&](ValueId parameter, const Indices&) { return in_memory(parameter, in_square); });
       points.store_outputs(point, guards);
@@ -104,14 +99,11 @@ class BlockCopyBuilder {
     return tiles_.load(squares_[static_cast<size_t>(read - reads_.begin())], in_square);
   }
 
-  const KernelBody& body_;
   const Schedule& schedule_;
   const KernelSpace space_;
   const std::vector<BlockRow::Read> reads_;
   const int64_t threads_;
   const int across_, along_;
-  TileBuilder tiles_;
-  const StagePlace place_;
   Indices first_;  // point of the block
   std::vector<tile::BufferId> squares_;
 };

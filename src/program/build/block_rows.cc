@@ -4,6 +4,7 @@
 
 #include "ir/op_facts.h"
 #include "program/build/algorithms.h"
+#include "program/build/block_builder.h"
 #include "program/build/tile_parts.h"
 #include "program/tiles/bounds.h"
 #include "target/gpu.h"
@@ -16,17 +17,14 @@ namespace {
 // results. Each part is a threads loop. Threads take points of a dim side by side, so that a warp
 // reads neighbours. Parts of a reduction are combined within warps, then by way of the memory of
 // the block.
-class BlockRowsBuilder {
+class BlockRowsBuilder : BlockBuilder {
  public:
   BlockRowsBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
-      : body_(body),
-        graph_(body.graph),
+      : BlockBuilder(body, name),
         schedule_(schedule),
         own_(schedule.get<BlockRowsFields>()),
         space_(space_of(body)),
         row_(block_row(body, space_, schedule).value()),
-        tiles_(name),
-        place_(kernel_place(body, tiles_)),
         threads_(row_threads(own_)),
         points_(static_cast<size_t>(space_.parallel), 0) {
     for (const BlockRow::Shared& shared : row_.shared) {
@@ -47,12 +45,10 @@ class BlockRowsBuilder {
 
   TileProgram build() && {
     blocks(0);
-    return std::move(tiles_).finish();
+    return finished();
   }
 
  private:
-  using Scalar = tile::Scalar;
-  using Indices = PointBuilder::Indices;
   // Parts of a reduction: that of each thread, and that of each warp if there are several.
   struct Sum {
     tile::BufferId own, parts;
@@ -82,7 +78,7 @@ class BlockRowsBuilder {
   // A part of the row by `count` threads.
   void threads(int64_t count, const std::function<void(const IndexExpr&, PointBuilder&)>& body) {
     tiles_.loop(Exec::threads, "t", count, [&](const IndexExpr& thread) {
-      PointBuilder points(body_, tiles_, place_);
+      PointBuilder points = points_here();
       points.take_elements_from([&](ValueId parameter, const Indices& index) {
         return element(parameter, index, thread);
       });
@@ -102,7 +98,7 @@ class BlockRowsBuilder {
   void keep(size_t i) {
     const BlockRow::Kept& kept = row_.kept[i];
     tiles_.loop(Exec::threads, "t", threads_, [&](const IndexExpr& thread) {
-      PointBuilder points(body_, tiles_, place_);
+      PointBuilder points = points_here();
       const Dim each = points_of_thread(kept.points, threads_);
       open_loop(tiles_, Exec::unroll, "k", each, [&](const IndexExpr& k) {
         const IndexExpr point = k * threads_ + thread;
@@ -263,14 +259,10 @@ class BlockRowsBuilder {
     }
   }
 
-  const KernelBody& body_;
-  const Graph& graph_;
   const Schedule& schedule_;
   const BlockRowsFields& own_;
   const KernelSpace space_;
   BlockRow row_;
-  TileBuilder tiles_;
-  const StagePlace place_;
   const int64_t threads_;
   std::vector<IndexExpr> points_;  // per dim of the results
   std::vector<Sum> sums_;          // per shared reduction

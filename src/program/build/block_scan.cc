@@ -2,6 +2,7 @@
 
 #include "kernel/algorithms/block_ordered.h"
 #include "program/build/algorithms.h"
+#include "program/build/block_builder.h"
 #include "target/gpu.h"
 
 namespace hone {
@@ -13,11 +14,10 @@ namespace {
 // the threads before it come to. From there on it computes its results, which go back the way the
 // elements came. If a row has several parts, a phase before finds the total of each. If rows go
 // across memory, the threads of a warp have rows side by side, and warps the place of threads.
-class BlockScanBuilder {
+class BlockScanBuilder : BlockBuilder {
  public:
   BlockScanBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
-      : body_(body),
-        graph_(body.graph),
+      : BlockBuilder(body, name),
         node_(graph_.producer(graph_.outputs()[0])),
         op_(graph_.op(node_)),
         type_(graph_.type(graph_.outputs()[0])),
@@ -25,9 +25,7 @@ class BlockScanBuilder {
         length_(type_.dim(static_cast<int>(axis_)).value()),
         shape_(scan_shape(body, schedule.get<BlockScanFields>())),
         combine_(combine_of(op_.word("kind"))),
-        wide_(wide_type(type_.dtype())),
-        tiles_(name),
-        place_(kernel_place(body, tiles_)) {
+        wide_(wide_type(type_.dtype())) {
     if (shape_.parts > 1) {
       std::vector<Dim> dims(type_.dims().begin(), type_.dims().end());
       dims[axis_] = shape_.parts;
@@ -45,14 +43,10 @@ class BlockScanBuilder {
   TileProgram build() && {
     if (shape_.parts > 1) each_part([&](const IndexExpr& part) { sum_part(part); });
     each_part([&](const IndexExpr& part) { scan_part(part); });
-    return std::move(tiles_).finish();
+    return finished();
   }
 
  private:
-  using Scalar = tile::Scalar;
-  using Indices = TileBuilder::Indices;
-  using Guards = PointBuilder::Guards;
-
   tile::BufferId block_buffer(std::string_view name, std::vector<Dim> dims) {
     return tiles_.buffer(name, Type::get(wide_, std::move(dims)), BufferRole::block);
   }
@@ -118,7 +112,7 @@ class BlockScanBuilder {
     return guards;
   }
   Scalar element(const Indices& at) {
-    PointBuilder points(body_, tiles_, place_);
+    PointBuilder points = points_here();
     return points.at_or(graph_.operands(node_)[0], at, {}, inside(at), nothing());
   }
 
@@ -196,7 +190,7 @@ class BlockScanBuilder {
     scan_elements(step);
     tiles_.barrier();
     each_element(first, [&](const Indices& at, const Indices& kept) {
-      PointBuilder points(body_, tiles_, place_);
+      PointBuilder points = points_here();
       points.store(0, at, tiles_.load(elements_, kept), inside(at));
     });
   }
@@ -260,8 +254,6 @@ class BlockScanBuilder {
     });
   }
 
-  const KernelBody& body_;
-  const Graph& graph_;
   const NodeId node_;
   const Op op_;
   const Type type_;
@@ -270,8 +262,6 @@ class BlockScanBuilder {
   const ScanShape shape_;
   const Opcode combine_;
   const DType wide_;
-  TileBuilder tiles_;
-  const StagePlace place_;
   Indices row_;
   tile::BufferId parts_ = 0, own_ = 0, warps_ = 0;  // of several parts
   tile::BufferId elements_ = 0, totals_ = 0, before_ = 0;

@@ -1,8 +1,11 @@
+#include <array>
 #include <bit>
 
 #include "program/build/algorithms.h"
+#include "program/build/block_builder.h"
 #include "program/build/block_sorter.h"
 #include "program/build/key_order.h"
+#include "program/build/tile_parts.h"
 
 namespace hone {
 
@@ -11,16 +14,12 @@ namespace {
 // Phases: the operand is copied, updates are sorted by place, runs of one place are found. Each run
 // is combined by threads of its own, one for each point of the window. Updates out of bounds have a
 // place behind all others, which nobody owns.
-class BlockScatterBuilder {
+class BlockScatterBuilder : BlockBuilder {
  public:
   BlockScatterBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
-      : body_(body),
-        graph_(body.graph),
-        places_(body),
-        tiles_(name),
-        place_(kernel_place(body, tiles_)) {
+      : BlockBuilder(body, name), places_(body) {
     const auto& own = schedule.get<BlockScatterFields>();
-    shape_ = sort_shape(places_.lookups, own.warps, own.pairs);
+    shape_ = sort_shape(places_.lookups, places_.lookups, own.warps, own.pairs);
     if (places_.op.word("combine") != "replace")
       combine_ = opcode_from_name(places_.op.word("combine"));
     goal_ = shared("goal");
@@ -33,13 +32,10 @@ class BlockScatterBuilder {
     sort();
     if (combine_) find_runs();
     change();
-    return std::move(tiles_).finish();
+    return finished();
   }
 
  private:
-  using Scalar = tile::Scalar;
-  using Indices = TileBuilder::Indices;
-  using Guards = PointBuilder::Guards;
   static constexpr int64_t kNowhere = 0xffffffff;  // no place
 
   tile::BufferId shared(std::string_view name) {
@@ -49,50 +45,35 @@ class BlockScatterBuilder {
   Scalar number(int64_t value) { return tiles_.integer(DType::u32, value); }
   Scalar both(Scalar a, Scalar b) { return tiles_.compute(Opcode::and_, {a, b}); }
 
-  // A thread for each of these points.
-  void each_point(const std::vector<Dim>& dims, const std::function<void(const Indices&)>& body) {
-    Indices point;
-    const std::function<void()> open = [&] {
-      const size_t dim = point.size();
-      if (dim == dims.size()) return body(point);
-      tiles_.loop(Exec::threads, fmt::format("p{}", dim), dims[dim], [&](const IndexExpr& i) {
-        point.push_back(i);
-        open();
-        point.pop_back();
-      });
-    };
-    if (!dims.empty()) return open();
-    tiles_.loop(Exec::threads, "once", 1, [&](const IndexExpr&) { body(point); });
-  }
-
   void copy() {
-    each_point({places_.x.dims().begin(), places_.x.dims().end()}, [&](const Indices& at) {
-      PointBuilder points(body_, tiles_, place_);
+    each_point(tiles_, places_.x.dims(), [&](const Indices& at) {
+      PointBuilder points = points_here();
       points.store(0, at, points.at(operand(0), at));
     });
   }
 
   // ---- Places of updates ------------------------------------------------------------------------
 
-  // The dims of lookups, of the one with this number.
-  Indices lookup(const IndexExpr& number) const {
-    const std::vector<int>& dims = places_.dims.batch_dims;
-    Indices point(dims.size(), 0);
+  // The point of the updates that has this number; 0 along windows.
+  Indices numbered(const IndexExpr& number) const {
+    const std::vector<int>& dims = places_.numbered;
+    Indices point(static_cast<size_t>(places_.updates.rank()), 0);
     IndexExpr left = number;
     for (size_t i = dims.size(); i-- > 0;) {
       const Dim size = places_.updates.dim(dims[i]);
-      point[i] = dims.size() == 1 ? left : mod(left, size);
+      point[static_cast<size_t>(dims[i])] = dims.size() == 1 ? left : mod(left, size);
       left = floordiv(left, size);
     }
     return point;
   }
 
-  // The number of the place that a lookup names.
+  // The number of the place that an update goes to.
   Scalar goal_of(const IndexExpr& at, const Guards& guards) {
-    PointBuilder points(body_, tiles_, place_);
-    const Indices here = lookup(at);
+    PointBuilder points = points_here();
+    const Indices update = numbered(at);
+    Indices here;  // of the lookup
+    for (int dim : places_.dims.batch_dims) here.push_back(update[static_cast<size_t>(dim)]);
     const auto i64 = [&](int64_t value) { return tiles_.integer(DType::i64, value); };
-    const DType dtype = places_.indices.dtype();
     Scalar sum = i64(0);
     std::optional<Scalar> is_inside;
     for (const ScatterPlaces::Chosen& chosen : places_.chosen) {
@@ -100,9 +81,7 @@ class BlockScatterBuilder {
       if (chosen.component < 0) {
         index = tiles_.position(DType::i64, here[static_cast<size_t>(chosen.batch)]);
       } else {
-        const Indices component = places_.dims.index_of_component(here, chosen.component);
-        index = tiles_.cast(points.at_or(operand(1), component, {}, guards, tiles_.zero(dtype)),
-                            DType::i64);
+        index = index_of(points, chosen, here, update, guards);
         const Scalar is_here = both(compared(tiles_, "ge", index, i64(0)),
                                     compared(tiles_, "lt", index, i64(chosen.size)));
         is_inside = is_inside ? both(*is_inside, is_here) : is_here;
@@ -112,6 +91,18 @@ class BlockScatterBuilder {
     }
     if (is_inside) sum = tiles_.compute(Opcode::select, {*is_inside, sum, i64(places_.places)});
     return tiles_.cast(sum, DType::u32);
+  }
+
+  // Where the update is along the dim; anywhere outside, if it is not there.
+  Scalar index_of(PointBuilder& points, const ScatterPlaces::Chosen& chosen, const Indices& lookup,
+                  const Indices& update, const Guards& guards) {
+    const Indices component = places_.dims.index_of_component(lookup, chosen.component);
+    const Scalar zero = tiles_.zero(places_.indices.dtype());
+    const Scalar first = points.at_or(operand(1), component, {}, guards, zero);
+    if (chosen.window < 0) return tiles_.cast(first, DType::i64);
+    // A start that is farther out than any element of the window stays out.
+    const IndexExpr start = tiles_.choose("s", -chosen.size - 1, chosen.size + 1, first);
+    return tiles_.position(DType::i64, start + update[static_cast<size_t>(chosen.window)]);
   }
 
   void sort() {
@@ -136,7 +127,7 @@ class BlockScatterBuilder {
 
   // For the first update of a run: where the run ends. Runs of the others are empty.
   void find_runs() {
-    each_point({places_.lookups}, [&](const Indices& point) {
+    each_point(tiles_, std::array{Dim(places_.lookups)}, [&](const Indices& point) {
       const Scalar goal = tiles_.load(goal_, {point[0]});
       const Scalar is_first = compared(tiles_, "ne", goal, goal_beside(point[0], -1));
       const Scalar is_place = compared(tiles_, "lt", goal, number(places_.places));
@@ -168,8 +159,9 @@ class BlockScatterBuilder {
 
   void change() {
     std::vector<Dim> dims = {places_.lookups};
-    for (int dim : places_.dims.window_dims) dims.push_back(places_.updates.dim(dim));
-    each_point(dims, [&](const Indices& point) {
+    for (size_t i : places_.windows)
+      dims.push_back(places_.updates.dim(places_.dims.window_dims[i]));
+    each_point(tiles_, dims, [&](const Indices& point) {
       const IndexExpr& at = point[0];
       const Indices window(point.begin() + 1, point.end());
       const Scalar goal = tiles_.load(goal_, {at});
@@ -181,7 +173,7 @@ class BlockScatterBuilder {
   }
 
   void change_by_all(const IndexExpr& at, const Indices& window, Scalar goal) {
-    PointBuilder points(body_, tiles_, place_);
+    PointBuilder points = points_here();
     const DType dtype = places_.x.dtype(), wide = wide_type(dtype);
     const IndexExpr end = tiles_.choose("end", 0, places_.lookups + 1, tiles_.load(end_, {at}));
     const Guards owns = {{end - at, 1, places_.lookups + 1}};
@@ -198,7 +190,7 @@ class BlockScatterBuilder {
   }
 
   void change_by_last(const IndexExpr& at, const Indices& window, Scalar goal) {
-    PointBuilder points(body_, tiles_, place_);
+    PointBuilder points = points_here();
     const Scalar is_last = compared(tiles_, "ne", goal, goal_beside(at, 1));
     const Scalar is_place = compared(tiles_, "lt", goal, number(places_.places));
     const IndexExpr owner =
@@ -208,33 +200,26 @@ class BlockScatterBuilder {
 
   // The element of the update that is this one in their order.
   Scalar update_at(const IndexExpr& at, const Indices& window) {
-    PointBuilder points(body_, tiles_, place_);
+    PointBuilder points = points_here();
     const IndexExpr number = tiles_.choose("from", 0, places_.lookups, tiles_.load(update_, {at}));
-    const Indices here = lookup(number);
-    Indices index(static_cast<size_t>(places_.updates.rank()), 0);
-    for (size_t i = 0; i < here.size(); ++i)
-      index[static_cast<size_t>(places_.dims.batch_dims[i])] = here[i];
+    Indices index = numbered(number);
     for (size_t i = 0; i < window.size(); ++i)
-      index[static_cast<size_t>(places_.dims.window_dims[i])] = window[i];
+      index[static_cast<size_t>(places_.dims.window_dims[places_.windows[i]])] = window[i];
     return points.at(operand(2), index);
   }
 
   Indices target_of(Scalar goal, const Indices& window) {
     Indices target(static_cast<size_t>(places_.x.rank()), 0);
     for (size_t i = 0; i < window.size(); ++i)
-      target[static_cast<size_t>(places_.dims.operand_dims[i])] = window[i];
+      target[static_cast<size_t>(places_.dims.operand_dims[places_.windows[i]])] = window[i];
     const IndexExpr place = tiles_.choose("to", 0, places_.places, goal);
     for (const ScatterPlaces::Chosen& chosen : places_.chosen)
       target[static_cast<size_t>(chosen.dim)] = mod(floordiv(place, chosen.stride), chosen.size);
     return target;
   }
 
-  const KernelBody& body_;
-  const Graph& graph_;
   const NodeId ordered_ = graph_.producer(graph_.outputs()[0]);
   const ScatterPlaces places_;
-  TileBuilder tiles_;
-  const StagePlace place_;
   SortShape shape_;
   std::optional<Opcode> combine_;  // none: the last update replaces what was there
   // In the order of goals: the goal, which update it is, and where its run ends.

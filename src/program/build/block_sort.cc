@@ -1,24 +1,24 @@
 #include "program/build/algorithms.h"
+#include "program/build/block_builder.h"
 #include "program/build/block_sorter.h"
 
 namespace hone {
 
 namespace {
 
-class BlockSortBuilder {
+class BlockSortBuilder : BlockBuilder {
  public:
   BlockSortBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
-      : body_(body),
-        graph_(body.graph),
+      : BlockBuilder(body, name),
         node_(graph_.producer(graph_.outputs()[0])),
         op_(graph_.op(node_)),
         type_(graph_.type(graph_.outputs()[0])),
         axis_(op_.integer("axis")),
-        keys_(static_cast<size_t>(op_.integer("keys"))),
-        tiles_(name),
-        place_(kernel_place(body, tiles_)) {
+        keys_(static_cast<size_t>(op_.integer("keys"))) {
     const auto& own = schedule.get<BlockSortFields>();
-    shape_ = sort_shape(type_.dim(static_cast<int>(axis_)).value(), own.warps, own.pairs);
+    const int axis = static_cast<int>(axis_);
+    shape_ = sort_shape(graph_.type(operand(0)).dim(axis).value(), type_.dim(axis).value(),
+                        own.warps, own.pairs);
   }
 
   TileProgram build() && {
@@ -28,7 +28,7 @@ class BlockSortBuilder {
     for (size_t k = 0; k < keys_; ++k) rows.keys.push_back(graph_.type(operand(k)).dtype());
     rows.descends = op_.flag("descending");
     rows.read = [&](const Indices& row, const IndexExpr& at, const Guards& guards) {
-      PointBuilder points(body_, tiles_, place_);
+      PointBuilder points = points_here();
       std::vector<Scalar> keys;
       for (size_t k = 0; k < keys_; ++k)
         keys.push_back(element(points, k, in_row(row, at), guards));
@@ -36,7 +36,7 @@ class BlockSortBuilder {
     };
     rows.write = [&](const Indices& row, const IndexExpr& place, const std::vector<Scalar>& keys,
                      Scalar position, const Guards& guards) {
-      PointBuilder points(body_, tiles_, place_);
+      PointBuilder points = points_here();
       std::optional<IndexExpr> from;
       for (size_t k = 0; k < graph_.outputs().size(); ++k) {
         const size_t result = graph_.result_index(graph_.outputs()[k]);
@@ -48,14 +48,10 @@ class BlockSortBuilder {
       }
     };
     BlockSorter(tiles_, shape_, rows).sort();
-    return std::move(tiles_).finish();
+    return finished();
   }
 
  private:
-  using Scalar = tile::Scalar;
-  using Indices = TileBuilder::Indices;
-  using Guards = PointBuilder::Guards;
-
   ValueId operand(size_t i) const { return graph_.operands(node_)[i]; }
   Indices in_row(Indices row, const IndexExpr& at) const {
     row.insert(row.begin() + axis_, at);
@@ -68,15 +64,11 @@ class BlockSortBuilder {
     return tiles_.cast(points.at_or(operand(i), at, {}, guards, other), dtype);
   }
 
-  const KernelBody& body_;
-  const Graph& graph_;
   const NodeId node_;
   const Op op_;
   const Type type_;
   const int64_t axis_;
   const size_t keys_;
-  TileBuilder tiles_;
-  const StagePlace place_;
   SortShape shape_;
 };
 

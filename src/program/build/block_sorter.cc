@@ -22,7 +22,7 @@ BlockSorter::BlockSorter(TileBuilder& tiles, const SortShape& shape, const Rows&
   if (shape.pieces() == 1) return;
   std::vector<Dim> all = {2};
   all.insert(all.end(), rows.dims.begin(), rows.dims.end());
-  all.emplace_back(shape.length);
+  all.emplace_back(shape.run() < shape.piece() ? shape.pieces() * shape.run() : shape.length);
   pieces_ = buffers("sorted", all, BufferRole::shared);
 }
 
@@ -31,26 +31,19 @@ void BlockSorter::sort() {
     tiles_.loop(Exec::blocks, "piece", shape_.pieces(),
                 [&](const IndexExpr& piece) { sort_piece(row, piece); });
   });
-  int64_t pass = 0;
-  for (int64_t width = shape_.piece(); width < shape_.length; width *= 2, ++pass)
+  const int64_t last = shape_.length - (shape_.pieces() - 1) * shape_.piece();
+  Runs runs = {(shape_.pieces() - 1) * shape_.run() + std::min(last, shape_.run()), shape_.run()};
+  for (int64_t pass = 0; pass < bits_of(shape_.pieces() - 1); ++pass) {
     each_row(Exec::threads, [&](const Indices& row) {
-      tiles_.loop(Exec::threads, "at", shape_.length,
-                  [&](const IndexExpr& at) { merge(row, at, width, pass); });
+      tiles_.loop(Exec::threads, "at", runs.length,
+                  [&](const IndexExpr& at) { merge(row, at, runs, pass); });
     });
+    runs = merged(runs);
+  }
 }
 
 void BlockSorter::each_row(Exec exec, const std::function<void(const Indices& row)>& body) {
-  Indices row;
-  const std::function<void()> open = [&] {
-    const size_t dim = row.size();
-    if (dim == rows_.dims.size()) return body(row);
-    tiles_.loop(exec, fmt::format("row{}", dim), rows_.dims[dim], [&](const IndexExpr& i) {
-      row.push_back(i);
-      open();
-      row.pop_back();
-    });
-  };
-  open();
+  open_loops(tiles_, exec, "row", rows_.dims, body);
 }
 
 // ---- Elements -----------------------------------------------------------------------------------
@@ -132,10 +125,13 @@ void BlockSorter::sort_piece(const Indices& row, const IndexExpr& piece) {
   each_of_piece([&](const IndexExpr& place) {
     const IndexExpr at = first + place;
     const Element element = load(piece_, {place});
-    if (pieces_.empty()) return rows_.write(row, at, element.keys, element.position, inside(at));
+    Guards guards = inside(at);
+    if (shape_.run() < std::min(shape_.piece(), shape_.length))
+      guards.push_back({place, 0, shape_.run()});
+    if (pieces_.empty()) return rows_.write(row, at, element.keys, element.position, guards);
     Indices whole = {0};
     whole.insert(whole.end(), row.begin(), row.end());
-    store(pieces_, in_row(whole, at), element, inside(at));
+    store(pieces_, in_row(whole, piece * shape_.run() + place), element, guards);
   });
 }
 
@@ -183,39 +179,52 @@ BlockSorter::Indices BlockSorter::in_row(const Indices& half_and_row, const Inde
   return index;
 }
 
-// The element goes to where those before it in both runs of `width` end.
-void BlockSorter::merge(const Indices& row, const IndexExpr& at, int64_t width, int64_t pass) {
+// Each two runs become one, of the first elements that are asked for.
+BlockSorter::Runs BlockSorter::merged(const Runs& runs) const {
+  const int64_t both = 2 * runs.width, width = std::min(both, shape_.kept);
+  const int64_t before = (runs.length - 1) / both;  // the last
+  return {before * width + std::min(runs.length - before * both, width), width};
+}
+
+// The element goes to where those before it in both runs end, if that is asked for.
+void BlockSorter::merge(const Indices& row, const IndexExpr& at, const Runs& runs, int64_t pass) {
   Indices from = {pass % 2}, to = {(pass + 1) % 2};
   from.insert(from.end(), row.begin(), row.end());
   to.insert(to.end(), row.begin(), row.end());
   const Element mine = load(pieces_, in_row(from, at));
+  const int64_t width = runs.width;
   const auto position = [&](const IndexExpr& value) { return tiles_.position(DType::u32, value); };
   const IndexExpr in_both = mod(at, 2 * width);
-  const Scalar length = number(shape_.length), begin = position(at - in_both);
+  const Scalar length = number(runs.length), begin = position(at - in_both);
   const Scalar is_first = compared(tiles_, "lt", position(in_both), number(width));
   const auto least = [&](Scalar a, Scalar b) { return compute(Opcode::min, a, b); };
   const Scalar middle = least(compute(Opcode::add, begin, number(width)), length);
   const Scalar other = select(is_first, middle, begin);
   const Scalar other_end = least(compute(Opcode::add, other, number(width)), length);
-  const Scalar count = count_before(from, mine, other, other_end, width);
-  const Scalar own = compute(Opcode::add, begin, position(mod(at, width)));
+  const Scalar count = count_before(from, mine, other, other_end, runs);
+  const Scalar in_run = compute(Opcode::add, position(mod(at, width)), count);
+  const Runs next = merged(runs);
+  Guards guards;
+  if (next.width < std::min(2 * width, runs.length))
+    guards.push_back({tiles_.choose("in_run", 0, 2 * width, in_run), 0, next.width});
+  const Scalar first = position(floordiv(at, 2 * width) * next.width);
   const IndexExpr place =
-      tiles_.choose("place", 0, shape_.length, compute(Opcode::add, own, count));
-  if (2 * width < shape_.length) return store(pieces_, in_row(to, place), mine);
-  rows_.write(row, place, mine.keys, mine.position, {});
+      tiles_.choose("place", 0, next.length, compute(Opcode::add, first, in_run));
+  if (2 * width < runs.length) return store(pieces_, in_row(to, place), mine, guards);
+  rows_.write(row, place, mine.keys, mine.position, guards);
 }
 
 // How many elements of a sorted run come before an element of another one.
 tile::Scalar BlockSorter::count_before(const Indices& half_and_row, const Element& mine,
-                                       Scalar begin, Scalar end, int64_t width) {
+                                       Scalar begin, Scalar end, const Runs& runs) {
   const std::vector<Scalar> found = tiles_.carry(
-      "search", bits_of(width), {begin, end},
+      "search", bits_of(runs.width), {begin, end},
       [&](const IndexExpr& /*step*/, const std::vector<Scalar>& so_far) {
         const Scalar low = so_far[0], high = so_far[1];
         const Scalar is_open = compared(tiles_, "lt", low, high);
         const Scalar half =
             compute(Opcode::shift_right, compute(Opcode::add, low, high), number(1));
-        const IndexExpr at = tiles_.choose("probe", 0, shape_.length, half);
+        const IndexExpr at = tiles_.choose("probe", 0, runs.length, half);
         const Scalar is_before = comes_before(load(pieces_, in_row(half_and_row, at)), mine);
         const Scalar goes_up = compute(Opcode::and_, is_open, is_before);
         const Scalar goes_down =

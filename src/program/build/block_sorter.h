@@ -15,7 +15,7 @@ namespace hone {
 // A block sorts a piece in its memory by a network of Batcher's kind in which the lower place
 // always gets the element that comes first. Places behind the end of a row take no part. Then
 // pieces of twice the length are made of each two: an element finds by a search how many of the
-// other piece come before it.
+// other piece come before it. Elements behind the first `kept` of a piece are dropped.
 class BlockSorter {
  public:
   using Scalar = tile::Scalar;
@@ -59,9 +59,14 @@ class BlockSorter {
   void each_of_piece(const std::function<void(const IndexExpr& place)>& body);
   void compare_pairs(const IndexExpr& piece, const IndexExpr& stage, const IndexExpr& step);
   void compare(const IndexExpr& piece, Scalar first, Scalar second);
-  void merge(const Indices& row, const IndexExpr& at, int64_t width, int64_t pass);
+  // Sorted runs in memory: all have `width` elements but the last, which has the rest.
+  struct Runs {
+    int64_t length, width;
+  };
+  Runs merged(const Runs& runs) const;
+  void merge(const Indices& row, const IndexExpr& at, const Runs& runs, int64_t pass);
   Scalar count_before(const Indices& half_and_row, const Element& mine, Scalar begin, Scalar end,
-                      int64_t width);
+                      const Runs& runs);
 
   Guards inside(const IndexExpr& place) const;  // of the row, if pieces go beyond its end
   Indices in_row(const Indices& half_and_row, const IndexExpr& at) const;

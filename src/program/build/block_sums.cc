@@ -2,6 +2,7 @@
 
 #include "ir/op_facts.h"
 #include "program/build/algorithms.h"
+#include "program/build/block_builder.h"
 #include "program/build/tile_parts.h"
 #include "target/gpu.h"
 
@@ -12,11 +13,10 @@ namespace {
 // Each thread of a block sums some points of a result. A warp, or one thread for each column, adds
 // their sums by way of the memory of the block. If sums are split, a phase of threads adds the
 // parts of all blocks. Who has the whole sum computes the result.
-class BlockSumsBuilder {
+class BlockSumsBuilder : BlockBuilder {
  public:
   BlockSumsBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
-      : body_(body),
-        graph_(body.graph),
+      : BlockBuilder(body, name),
         schedule_(schedule),
         space_(space_of(body)),
         node_(summed_node(body, space_).value()),
@@ -24,8 +24,6 @@ class BlockSumsBuilder {
         combine_(is_contraction(graph_.opcode(node_)) ? Opcode::add
                                                       : combine_of(graph_.op(node_).word("kind"))),
         dtype_(wide_type(graph_.type(graph_.result(node_)).dtype())),
-        tiles_(name),
-        place_(kernel_place(body, tiles_)),
         point_(static_cast<size_t>(space_.parallel), 0) {
     if (shape_.splits > 1) {
       std::vector<Dim> dims = {shape_.splits};
@@ -44,14 +42,10 @@ class BlockSumsBuilder {
     else
       each_point(Exec::blocks, [&] { sum(0); });
     if (shape_.splits > 1) each_point(Exec::threads, [&] { add_splits(); });
-    return std::move(tiles_).finish();
+    return finished();
   }
 
  private:
-  using Scalar = tile::Scalar;
-  using Indices = PointBuilder::Indices;
-  using Guards = PointBuilder::Guards;
-
   Dim extent(int dim) const { return space_.dims[static_cast<size_t>(dim)].extent; }
   int64_t warps() const { return shape_.threads / kWarpLanes; }
   bool has_columns() const { return shape_.columns > 1; }
@@ -98,7 +92,7 @@ class BlockSumsBuilder {
     tiles_.loop(Exec::threads, "t", shape_.threads, [&](const IndexExpr& thread) {
       const IndexExpr column = has_columns() ? mod(thread, shape_.columns) : IndexExpr(0);
       const IndexExpr slot = floordiv(thread, shape_.threads / shape_.slots);
-      PointBuilder points(body_, tiles_, place_);
+      PointBuilder points = points_here();
       points.split_by([&](NodeId node) {
         if (node != node_) return PointBuilder::Splits{};
         PointBuilder::Splits splits = {{.dim = shape_.slots_dim,
@@ -132,7 +126,7 @@ class BlockSumsBuilder {
   }
 
   void add_parts(const IndexExpr& split, const IndexExpr& row, const IndexExpr& column) {
-    PointBuilder points(body_, tiles_, place_);
+    PointBuilder points = points_here();
     const Scalar sum = folded(points, warps(), [&](const IndexExpr& warp) {
       return tiles_.load(parts_, {warp, row, column});
     });
@@ -142,7 +136,7 @@ class BlockSumsBuilder {
   }
 
   void add_splits() {
-    PointBuilder points(body_, tiles_, place_);
+    PointBuilder points = points_here();
     const Scalar sum = folded(points, shape_.splits, [&](const IndexExpr& split) {
       return tiles_.load(splits_, of_split(split, point_));
     });
@@ -168,16 +162,12 @@ class BlockSumsBuilder {
     points.store_outputs(point, guards);
   }
 
-  const KernelBody& body_;
-  const Graph& graph_;
   const Schedule& schedule_;
   const KernelSpace space_;
   const NodeId node_;
   const SumsShape shape_;
   const Opcode combine_;
   const DType dtype_;
-  TileBuilder tiles_;
-  const StagePlace place_;
   Indices point_;
   tile::BufferId splits_ = 0, own_ = 0, parts_ = 0;
 };

@@ -165,7 +165,7 @@ void OrderedBuilder::scatter() {
 void OrderedBuilder::sort() {
   const auto axis = static_cast<size_t>(op().integer("axis"));
   const auto keys = static_cast<size_t>(op().integer("keys"));
-  const Dim length = result().dim(static_cast<int>(axis));
+  const Dim length = operand(0).dim(static_cast<int>(axis));
   const int64_t most = std::clamp<int64_t>(length.range().high, 1, kMaxSorted);
   const auto passes = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(most - 1)));
   std::vector<size_t> results;  // by output
@@ -194,7 +194,7 @@ void OrderedBuilder::sort() {
                        merge_runs(rows, pass, width, length);
                        return compute(Opcode::add, width, width);
                      });
-        tiles_.loop(Exec::loop, "i", length, [&](const IndexExpr& i) {
+        tiles_.loop(Exec::loop, "i", result().dim(static_cast<int>(axis)), [&](const IndexExpr& i) {
           here[axis] = i;
           Indices from = at;
           if (rows.order)

@@ -75,6 +75,27 @@ void open_loop(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
   tiles.loop(exec, name, extent, body);
 }
 
+void open_loops(TileBuilder& tiles, Exec exec, std::string_view name, std::span<const Dim> dims,
+                const std::function<void(const TileBuilder::Indices&)>& body) {
+  TileBuilder::Indices point;
+  const std::function<void()> open = [&] {
+    const size_t dim = point.size();
+    if (dim == dims.size()) return body(point);
+    tiles.loop(exec, fmt::format("{}{}", name, dim), dims[dim], [&](const IndexExpr& i) {
+      point.push_back(i);
+      open();
+      point.pop_back();
+    });
+  };
+  open();
+}
+
+void each_point(TileBuilder& tiles, std::span<const Dim> dims,
+                const std::function<void(const TileBuilder::Indices&)>& body) {
+  if (!dims.empty()) return open_loops(tiles, Exec::threads, "p", dims, body);
+  tiles.loop(Exec::threads, "once", 1, [&](const IndexExpr&) { body({}); });
+}
+
 tile::Scalar open_carry(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
                         tile::Scalar initial, Opcode combine, const TileBuilder::Step& step,
                         std::optional<tile::Span> span) {

@@ -41,6 +41,12 @@ std::vector<int> tile_order(std::span<const int> order, std::span<const Tile> la
 // Opens a loop, unless it has one trip.
 void open_loop(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
                const std::function<void(IndexExpr)>& body);
+// Opens a loop for each of these dims, called NAME0, NAME1, ...; without dims none.
+void open_loops(TileBuilder& tiles, Exec exec, std::string_view name, std::span<const Dim> dims,
+                const std::function<void(const TileBuilder::Indices&)>& body);
+// A phase whose threads have a point of these dims each.
+void each_point(TileBuilder& tiles, std::span<const Dim> dims,
+                const std::function<void(const TileBuilder::Indices&)>& body);
 tile::Scalar open_carry(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
                         tile::Scalar initial, Opcode combine, const TileBuilder::Step& step,
                         std::optional<tile::Span> span = {});
