@@ -10,6 +10,8 @@
 
 namespace hone {
 
+struct BlockWinogradRoles;
+
 // The number of the formulas by which GPUs' kernels are priced, for files of what was learned
 // beside them: a file outlives the hone that made it. Whoever changes one raises it, as a test
 // demands. Plans in a cache do not need it, since their keys know the sources.
@@ -37,7 +39,8 @@ inline constexpr double kGpuOverlap = 4;  // operations of a thread under way, i
 inline constexpr double kGpuCombining = 30;     // operations in which a warp combines its numbers
 inline constexpr double kGpuBarrierSlots = 30;  // in which a block waits for its last thread
 
-// Arithmetic, latency and access; infinite, if the algorithm does not take the body.
+// Arithmetic, latency, access, and memory beside that of the arrays; infinite, if the algorithm
+// does not take the body.
 GpuTimes block_rows_times(const KernelFacts& facts, const Schedule& schedule, const Target& target);
 GpuTimes block_tiles_times(const KernelFacts& facts, const Schedule& schedule,
                            const Target& target);
@@ -45,5 +48,7 @@ GpuTimes block_chain_times(const KernelFacts& facts, const Schedule& schedule,
                            const Target& target);
 GpuTimes block_sums_times(const KernelFacts& facts, const Schedule& schedule, const Target& target);
 GpuTimes block_copy_times(const KernelFacts& facts, const Schedule& schedule, const Target& target);
+GpuTimes block_winograd_times(const KernelFacts& facts, const BlockWinogradRoles& roles,
+                              const Schedule& schedule, const Target& target);
 
 }  // namespace hone

@@ -9,6 +9,7 @@
 #include "cost/gpu_ordered_price.h"
 #include "ir/op_def.h"
 #include "kernel/algorithms/block_ordered.h"
+#include "kernel/algorithms/block_winograd.h"
 
 namespace hone {
 
@@ -20,6 +21,8 @@ class GpuKernelPrice : public PricedKernel {
                  const GpuModel* model)
       : facts_(std::move(facts)), target_(target), model_(model) {
     for (const KernelFacts::Array& array : facts_->arrays) bytes_ += bytes_of(array);
+    winograd_ = std::static_pointer_cast<const BlockWinogradRoles>(
+        def_of(Algorithm::block_winograd).roles(*facts_));
   }
 
   void price(std::span<const Schedule> schedules, double /*limit*/,
@@ -49,10 +52,13 @@ class GpuKernelPrice : public PricedKernel {
       case Algorithm::block_chain: times = block_chain_times(*facts_, schedule, target_); break;
       case Algorithm::block_sums: times = block_sums_times(*facts_, schedule, target_); break;
       case Algorithm::block_copy: times = block_copy_times(*facts_, schedule, target_); break;
+      case Algorithm::block_winograd:
+        times = block_winograd_times(*facts_, *winograd_, schedule, target_);
+        break;
       default: times = is_ordered() ? times_in_order(schedule) : plain_times(schedule); break;
     }
     times.launch = target_.gpu->launch;
-    times.memory = bytes_ / (kGpuReached * target_.memory_all_cores);
+    times.memory += bytes_ / (kGpuReached * target_.memory_all_cores);
     return times;
   }
 
@@ -185,6 +191,7 @@ class GpuKernelPrice : public PricedKernel {
   const Target& target_;
   const GpuModel* const model_;  // null: the analytic price
   double bytes_ = 0;             // of all arrays, each once
+  std::shared_ptr<const BlockWinogradRoles> winograd_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "kernel/algorithms/algorithm.h"
 #include "kernel/algorithms/block_chain.h"
 #include "kernel/algorithms/block_copy.h"
 #include "kernel/algorithms/block_ordered.h"
@@ -48,6 +49,8 @@ std::array<double, 3> shape_of(const KernelFacts& facts, const Schedule& schedul
             static_cast<double>(tile.threads()) / static_cast<double>(kWarpLanes),
             static_cast<double>(tile.bytes())};
   }
+  if (const auto product = def_of(schedule.algorithm()).product(facts, schedule))
+    return shape_of(KernelFacts(product->body), product->schedule);
   if (const auto* chain = schedule.if_is<BlockChainFields>()) {
     double bytes = 0;
     if (const Result<std::vector<BlockStage>> stages = block_stages(facts.body, schedule);

@@ -101,7 +101,8 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
   in_order_ = part_in_order(facts);
   of_kernel_ = features_of_kernel(facts);
   for (Algorithm algorithm : kAlgorithms)
-    roles_[static_cast<size_t>(algorithm)] = def_of(algorithm).roles(facts);
+    if (const AlgorithmDef& def = def_of(algorithm); !def.is_for_gpu())
+      roles_[static_cast<size_t>(algorithm)] = def.roles(facts);
 }
 
 // ---- Facts, as the target sees them ------------------------------------------------------------
@@ -371,6 +372,7 @@ KernelTerms KernelPrice::price_chain(const Schedule& /*schedule*/, double /*limi
   }
 HONE_FOR_GPU_ALONE(block_rows)
 HONE_FOR_GPU_ALONE(block_tiles)
+HONE_FOR_GPU_ALONE(block_winograd)
 HONE_FOR_GPU_ALONE(block_chain)
 HONE_FOR_GPU_ALONE(block_scan)
 HONE_FOR_GPU_ALONE(block_sort)

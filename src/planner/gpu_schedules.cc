@@ -8,12 +8,34 @@
 #include "kernel/algorithms/block_rows.h"
 #include "kernel/algorithms/block_sums.h"
 #include "kernel/algorithms/block_tiles.h"
+#include "kernel/algorithms/block_winograd.h"
 #include "kernel/algorithms/loops.h"
 #include "kernel/schedule_space.h"
 #include "planner/field_chooser.h"
 
 namespace hone {
 namespace {
+
+// The price of a kernel by winograd, as one of the schedule of its product.
+class WholePrice : public PricedKernel {
+ public:
+  WholePrice(PricedKernel& price, Schedule whole) : price_(price), whole_(std::move(whole)) {}
+  void price(std::span<const Schedule> schedules, double limit,
+             std::span<double> seconds) override {
+    std::vector<Schedule> wholes;
+    for (const Schedule& schedule : schedules) wholes.push_back(with(schedule));
+    price_.price(wholes, limit, seconds);
+  }
+  Schedule with(const Schedule& product) const {
+    Schedule whole = whole_;
+    whole.get<BlockWinogradFields>().stages = {product};
+    return whole;
+  }
+
+ private:
+  PricedKernel& price_;
+  const Schedule whole_;
+};
 
 // Divides a kernel among the threads of a GPU. Each has a point or a row of points, or the threads
 // of a block share rows, sums, copies or tiles of a product.
@@ -37,6 +59,7 @@ class GpuChooser : public FieldChooser {
     if (on_.rows && def_of(Algorithm::block_sums).takes(site_)) try_block_sums(nest);
     if (on_.transposed_blocks && def_of(Algorithm::block_copy).takes(site_)) try_block_copy(nest);
     if (on_.gemm && tiled_product(facts_).ok()) try_block_tiles(nest);
+    if (on_.winograd) try_block_winograd(nest);
   }
 
  private:
@@ -181,6 +204,23 @@ class GpuChooser : public FieldChooser {
   static bool is_half_empty(const TiledProduct& product, int rows, int columns) {
     return (rows > 16 && rows >= 2 * product.lines[0]) ||
            (columns > 16 && columns >= 2 * product.lines[1]);
+  }
+
+  // The tiles of its product that make the whole kernel cheapest.
+  void try_block_winograd(const Schedule& nest) {
+    const auto roles = std::static_pointer_cast<const BlockWinogradRoles>(
+        def_of(Algorithm::block_winograd).roles(facts_));
+    for (const BlockWinogradRoles::One& one : roles->all) {
+      Schedule next = nest;
+      next.threads = space_.parallel;
+      next.own =
+          BlockWinogradFields{.points = static_cast<int>(one.winograd.shape.points), .stages = {}};
+      WholePrice price(price_, next);
+      const std::shared_ptr<const KernelFacts> product(roles, &one.product);
+      CheapestSchedule cheapest = {product, target_, price, threads_, on_};
+      GpuChooser(cheapest).try_block_tiles(plain_nest(one.product.space.parallel));
+      if (cheapest.best) consider(price.with(*cheapest.best));
+    }
   }
 
   // A block has one each, or a part of one, or blocks share all steps.

@@ -47,12 +47,17 @@ Products products_of(const Schedule& schedule) {
   return Products::plain;
 }
 
+// The numbers that a matrix unit multiplies for those of the contraction.
+std::optional<MatrixNumbers> numbers_of(const KernelFacts& facts, const Target& target) {
+  if (target.gpu) return tensor_numbers(facts);
+  return matrix_numbers(facts.body.graph, facts.space.anchor);
+}
+
 // The peak of the unit by which numbers are multiplied; 0: by vectors of the type.
-double unit_peak(const KernelBody& body, const KernelFacts& facts, Products products,
-                 const Target& target) {
+double unit_peak(const KernelFacts& facts, const Schedule& schedule, const Target& target) {
   if (!facts.space.has_anchor()) return 0;
-  const auto numbers =
-      target.gpu ? tensor_numbers(facts) : matrix_numbers(body.graph, facts.space.anchor);
+  const Products products = products_of(schedule);
+  const auto numbers = numbers_of(facts, target);
   if (numbers && numbers->are_tf32)
     return products == Products::matrix ? target.peak(DType::bf16) / 2 : 0;
   switch (products) {
@@ -92,21 +97,22 @@ KernelWork work_of(const KernelBody& body, const Schedule& schedule, const Targe
   KernelWork work = {.operations = work_of(body).inherent, .peak = vector_peak(body.graph, target)};
   if (!body.graph.is_static()) return work;
   const KernelFacts facts(body);
-  std::vector<const Schedule*> parts = {&schedule};
+  const AlgorithmDef& algorithm = def_of(schedule.algorithm());
+  const auto own = algorithm.product(facts, schedule);
+  const KernelFacts product(own ? own->body : body);
+  const Schedule& multiplied = own ? own->schedule : schedule;
+  std::vector<const Schedule*> parts = {&multiplied};
   if (const auto* chain = schedule.if_is<ChainFields>())
     for (const Schedule& stage : chain->stages) parts.push_back(&stage);
   for (const Schedule* part : parts)
-    work.peak = std::max(work.peak, unit_peak(body, facts, products_of(*part), target));
+    work.peak = std::max(work.peak, unit_peak(product, *part, target));
   if (!facts.space.has_anchor()) return work;
   const double contraction = operations_of(body.graph, facts.space.anchor);
-  const AlgorithmDef& algorithm = def_of(schedule.algorithm());
-  work.operations -=
-      contraction * (1 - algorithm.share_of_products({body, facts, target}, schedule));
-  const bool on_tensor_cores = schedule.algorithm() == Algorithm::block_tiles;
-  const auto numbers =
-      on_tensor_cores ? tensor_numbers(facts) : matrix_numbers(body.graph, facts.space.anchor);
-  if (products_of(schedule) == Products::matrix && numbers)
-    work.operations += contraction * static_cast<double>(numbers->products() - 1);
+  const double share = algorithm.share_of_products({body, facts, target}, schedule);
+  work.operations -= contraction * (1 - share);
+  const auto numbers = numbers_of(product, target);
+  if (products_of(multiplied) == Products::matrix && numbers)
+    work.operations += contraction * share * static_cast<double>(numbers->products() - 1);
   return work;
 }
 

@@ -285,9 +285,16 @@ TEST(GpuBlocks, SharedWorkHasCode) {
        {.own = BlockScanFields{.warps = 4, .points = 2, .parts = 2}}},
       {"graph @g(%x: bf16[300], %p: i64[300]) { %y, %q = sort %x, %p {axis = 0} return %y, %q }",
        {.own = BlockSortFields{.warps = 2, .pairs = 1}}},
+      {"graph @g(%x: f32[300], %p: i64[300]) { %y, %q = sort %x, %p {axis = 0, first = 20} "
+       "return %y, %q }",
+       {.own = BlockSortFields{.warps = 2, .pairs = 1}}},
       {"graph @g(%x: f32[50, 3], %i: i32[300, 1], %u: f32[300, 3]) { %y = scatter %x, %i, %u "
        "{window_dims = [1], inserted_dims = [0], index_map = [0], index_vector_dim = 1, "
        "combine = add} return %y }",
+       {.own = BlockScatterFields{.warps = 1, .pairs = 2}}},
+      {"graph @g(%x: f32[50], %i: i64[90, 1], %u: f32[4, 90]) { %y = scatter %x, %i, %u "
+       "{window_dims = [0], inserted_dims = [], index_map = [0], index_vector_dim = 1, "
+       "combine = mul} return %y }",
        {.own = BlockScatterFields{.warps = 1, .pairs = 2}}},
       {"graph @g(%x: f32[512, 70]) { %y = reduce %x {kind = sum, axes = [0]} return %y }",
        {.order = {0},
@@ -298,6 +305,20 @@ TEST(GpuBlocks, SharedWorkHasCode) {
        {.order = {0, 1},
         .threads = 2,
         .own = BlockSumsFields{.warps = 4, .columns = 32, .splits = 2}}},
+      {"graph @g(%x: f32[1, 16, 10, 10], %w: f32[20, 16, 3, 3]) { %y = conv %x, %w "
+       "{winograd = 4} return %y }",
+       {.order = {0, 1, 2, 3},
+        .threads = 4,
+        .own = BlockWinogradFields{.points = 4,
+                                   .stages = {{.order = {0, 1, 2, 3},
+                                               .threads = 4,
+                                               .own = BlockTilesFields{.rows = 16,
+                                                                       .columns = 32,
+                                                                       .depth = 16,
+                                                                       .own_rows = 16,
+                                                                       .own_columns = 16,
+                                                                       .products = Products::matrix,
+                                                                       .ahead = 1}}}}}},
       {"graph @g(%x: f32[50, 70]) { %t = transpose %x {permutation = [1, 0]} %y = exp %t "
        "return %y }",
        {.order = {0, 1}, .threads = 2, .own = BlockCopyFields{.warps = 8}}}};
@@ -311,7 +332,9 @@ TEST(GpuBlocks, SharedWorkHasCode) {
       EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
     }
     Rng rng(1);
-    const std::vector<Tensor> memory = memory_of(body, random_inputs(body.graph, rng));
+    std::vector<Tensor> memory = memory_of(body, random_inputs(body.graph, rng));
+    if (const std::optional<PreparedInput> prepared = prepared_input(body, schedule))
+      memory[prepared->parameter] = prepared->value(memory[prepared->parameter]);
     expect_close(run_native(serial_form(simt_form(program)), memory, host, 2).value(),
                  interpret(program, memory).value(), 16);
   }

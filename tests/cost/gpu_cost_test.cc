@@ -174,6 +174,42 @@ TEST(GpuCost, OpsWithAnOrderTakeTheTimeOfTheirLongestThread) {
 
 // Factors that were learned are of these. Four warps have a tile, two steps are in memory at a
 // time.
+// Merges of pieces that keep few elements are short.
+TEST(GpuCost, TheFirstOfASortCostLessThanAll) {
+  const Target gpu = *preset_gpu("sm_90");
+  const auto seconds = [&](int64_t first) {
+    const auto facts = std::make_shared<const KernelFacts>(body_of_all(
+        parse_graph(fmt::format("graph @g(%x: f32[4, 1000000]) {{ %y = sort %x {{axis = 1, "
+                                "first = {}}} return %y }}",
+                                first))
+            .value()));
+    const Schedule schedule = {.own = BlockSortFields{.warps = 16, .pairs = 2}};
+    return GpuCost(gpu).times(facts, schedule).total();
+  };
+  EXPECT_LT(seconds(50), 0.7 * seconds(0));
+  EXPECT_LT(seconds(50), seconds(5000));
+}
+
+// A quarter of the products, and the transforms. Few channels do not pay for these.
+TEST(GpuCost, TransformedTilesPayForManyChannels) {
+  const Target gpu = *preset_gpu("sm_90");
+  const auto gain = [&](int64_t channels) {
+    const auto facts = std::make_shared<const KernelFacts>(body_of_all(
+        parse_graph(fmt::format("graph @g(%x: f32[32, {0}, 28, 28], %w: f32[{0}, {0}, 3, 3]) {{ "
+                                "%y = conv %x, %w {{pad_low = [1, 1], pad_high = [1, 1], "
+                                "winograd = 4}} return %y }}",
+                                channels))
+            .value()));
+    const Schedule tiles = {.order = {0, 1, 2, 3}, .threads = 4, .own = kByWarps};
+    Schedule winograd = tiles;
+    winograd.own = BlockWinogradFields{.points = 4, .stages = {tiles}};
+    const GpuCost cost(gpu);
+    return cost.times(facts, tiles).total() / cost.times(facts, winograd).total();
+  };
+  EXPECT_GT(gain(256), 1.5);
+  EXPECT_LT(gain(4), 1);
+}
+
 TEST(GpuCost, FeaturesAreLogarithmsOfDemands) {
   const KernelFacts facts(body_of_all(
       parse_graph("graph @g(%x: bf16[512, 1024], %w: bf16[512, 1024]) { %y = dot %x, %w "

@@ -57,7 +57,10 @@ inline void check_block_kernel(const KernelBody& body, const Schedule& schedule,
   check_kernel(body, schedule, inputs, slack);
   if (testing::Test::HasFailure()) return;
   SCOPED_TRACE(print(schedule));
-  expect_same_in_any_order(build_kernel(body, schedule, "k").value(), memory_of(body, inputs));
+  std::vector<Tensor> memory = memory_of(body, inputs);
+  if (const std::optional<PreparedInput> prepared = prepared_input(body, schedule))
+    memory[prepared->parameter] = prepared->value(inputs[prepared->parameter]);
+  expect_same_in_any_order(build_kernel(body, schedule, "k").value(), memory);
 }
 
 // Multiplies all numbers of an input by a power of two.

@@ -214,6 +214,31 @@ TEST(Blocks, CopiesThatCannotBeAreRefused) {
   EXPECT_THAT(status("threads t in 16 { group }"), refuses(ErrorCode::bad_input, "block"));
 }
 
+// Memory that a phase before has written is copied like an input.
+TEST(Blocks, CopiesComeFromWhatAPhaseBeforeWrote) {
+  const auto program = [](std::string_view first, std::string_view copies) {
+    return parse_tiles(
+               fmt::format("tiles @k(@x: f32[4, 64]) -> (@y: f32[4, 64]) {{ shared @s: f32[4, 64] "
+                           "block @b: f32[64] threads i in 4 {{ threads j in {} {{ %x = load @x[i, "
+                           "j] store @s[i, j] = %x }} }} blocks i in 4 {{ {} group wait 0 barrier "
+                           "threads u in 64 {{ %y = load @b[63 - u] store @y[i, u] = %y }} }} }}",
+                           first, copies))
+        .value();
+  };
+  const std::string copies = "threads t in 16 { copy 4 @b[4*t] = @s[i, 4*t] }";
+  const TileProgram whole = program("64", copies);
+  ASSERT_TRUE(verify(whole).ok());
+  const std::vector<Tensor> x = numbers(whole, 1);
+  const std::vector<Tensor> result = interpret(whole, x).value();
+  for (int64_t u = 0; u < 64; ++u) EXPECT_EQ(result[0].real_at(u), x[0].real_at(63 - u)) << u;
+  EXPECT_THAT(interpret(program("63", copies), x),
+              refuses(ErrorCode::bad_input, "element 63 of @s ... before it is written"));
+  // Memory that the phase changes may change under a copy.
+  EXPECT_THAT(verify(program("64", copies + " threads t in 16 { %z = load @x[i, t] "
+                                            "store @s[i, t] = %z }")),
+              refuses(ErrorCode::bad_input, "@s"));
+}
+
 // ---- Products of warps --------------------------------------------------------------------------
 
 // Fragments by their places: a thread at a time, in words of both types.

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "ir/functional.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
 #include "program/run.h"
@@ -167,6 +168,44 @@ TEST(GpuGraphs, WarpgroupsMultiply) {
   EXPECT_EQ(program->kernels.size(), 2U);
   EXPECT_EQ(parts_of_blocks(*program, &BlockTilesFields::groups), 1);
   check_program(graph, *program, random_graph_inputs(graph, 1));
+}
+// Weights are a constant, which is transformed when the program is made. Random graphs have few
+// such convs, and small sorts.
+TEST(GpuGraphs, TransformTilesAndSortTheFirst) {
+  Rng rng(1);
+  Builder b;
+  const Type weights = Type::get(DType::f32, {8, 6, 3, 3});
+  std::vector<double> numbers(static_cast<size_t>(weights.static_elements()));
+  for (double& each : numbers) each = rng.normal();
+  const Value x = b.parameter("x", DType::f32, {1, 6, 7, 9});
+  const Value y = b.op(Opcode::conv, {x, b.constant(Tensor::from_reals(weights, numbers))},
+                       {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 0}}});
+  const std::vector<Value> best =
+      b.ops(Opcode::top_k, {{b.parameter("v", DType::f32, {2, 150})}}, {{"k", Dims{7}}});
+  const Graph graph = prepared(b.finish({maximum(y, 0), best[0], best[1]}).value());
+  Made made;
+  constexpr int kOfEach = 2;
+  for (uint64_t seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
+    if (made[Algorithm::block_winograd] >= kOfEach && made[Algorithm::block_sort] >= kOfEach) break;
+    SCOPED_TRACE(seed);
+    const Result<Program> program = lower(graph, random_plan(graph, any_gpu(), seed), any_gpu());
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    Made here;
+    bool is_small = true;  // what the interpreter runs in a moment
+    for (const program::Kernel& kernel : program->kernels) {
+      ++here[kernel.schedule->algorithm()];
+      const auto* winograd = kernel.schedule->if_is<BlockWinogradFields>();
+      if (winograd == nullptr) continue;
+      const auto& tile = winograd->stages[0].get<BlockTilesFields>();
+      is_small = is_small && tile.rows * tile.columns * tile.depth <= 32 * 32 * 16;
+    }
+    const bool is_new = here[Algorithm::block_winograd] > 0 ||
+                        (here[Algorithm::block_sort] > 0 && made[Algorithm::block_sort] < kOfEach);
+    if (!is_small || !is_new) continue;
+    for (const auto& [algorithm, count] : here) made[algorithm] += count;
+    check_program(graph, *program, random_graph_inputs(graph, seed));
+  }
+  expect_all(made, {{Algorithm::block_winograd, Algorithm::block_sort}}, kOfEach);
 }
 TEST(GpuGraphs, DISABLED_SweepGraphs) {
   Made made;

@@ -86,6 +86,15 @@ class AlgorithmDef {
                                    const Schedule& /*schedule*/) const {
     return 1;
   }
+  // The product by which the kernel computes that of the body, if it is another one.
+  struct OwnProduct {
+    KernelBody body;
+    Schedule schedule;
+  };
+  virtual std::optional<OwnProduct> product(const KernelFacts& /*facts*/,
+                                            const Schedule& /*schedule*/) const {
+    return std::nullopt;
+  }
   // The facts of a body that its price needs, found once for all schedules. The algorithm alone
   // knows the type. Null: nothing, or the algorithm is not for the body.
   virtual std::shared_ptr<const void> roles(const KernelFacts& /*facts*/) const { return nullptr; }

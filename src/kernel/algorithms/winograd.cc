@@ -12,8 +12,6 @@
 namespace hone {
 namespace {
 
-constexpr double kTileStatements = 12;  // of the transforms, for each product of a tile
-
 // The iter that the expression is, from `low` to `high`; -1: it is none.
 int plain_iter(const IndexExpr& expr, int low, int high) {
   for (int iter = low; iter < high; ++iter)
@@ -42,12 +40,6 @@ int64_t permitted(const ScheduleSite& site) {
 
 // ---- Domains ------------------------------------------------------------------------------------
 
-std::vector<int> numbers_of_points(const ScheduleSite& site) {
-  std::vector<int> all;
-  for (int64_t points : kWinogradPoints)
-    if (all.empty() || points <= permitted(site)) all.push_back(static_cast<int>(points));
-  return all;
-}
 constexpr int kCuts[] = {0, 2, 4, 8};  // parts of the features of a group; 0: they are not cut
 bool may_be_cut(const ScheduleSite& site, const WinogradDims& dims, int parts) {
   return std::ranges::find(kCuts, parts) != std::end(kCuts) &&
@@ -91,7 +83,7 @@ void draw_tiles(const ScheduleSite& site, const Schedule& so_far, std::vector<Ti
 }
 
 const NumberDecision kPoints("points", own_field<WinogradFields, &WinogradFields::points>(),
-                             numbers_of_points);
+                             winograd_numbers_of_points);
 const NumberDecision kParts("parts", own_field<WinogradFields, &WinogradFields::parts>(),
                             numbers_of_parts);
 const OrderDecision kFeaturesLast(features_of);
@@ -137,12 +129,7 @@ class Winograd : public AlgorithmDef {
     HONE_TRY(check_loops(site, schedule));
     const WinogradDims dims = HONE_TRY(winograd_dims(site.body, site.facts));
     if (site.is_stage()) return unsupported("winograd is for whole kernels");
-    const int points = schedule.get<WinogradFields>().points;
-    if (std::ranges::find(kWinogradPoints, points) == std::end(kWinogradPoints))
-      return bad_input("winograd has no transform of {} points", points);
-    if (points > permitted(site))
-      return unsupported("the conv permits transforms of at most {} points, not of {}",
-                         permitted(site), points);
+    HONE_TRY(check_winograd_points(site, schedule.get<WinogradFields>().points));
     if (schedule.order.back() != dims.features)
       return bad_input("dim {} of the features is not the innermost loop", dims.features);
     HONE_TRY(check_tiles_of(site, dims, schedule));
@@ -153,7 +140,7 @@ class Winograd : public AlgorithmDef {
                          shape.panel());
     // Tiles of features, of rows and of channels may each have another one at the end.
     const double statements =
-        kTileStatements * static_cast<double>(shape.products * 4) +
+        kWinogradStatements * static_cast<double>(shape.products * 4) +
         static_cast<double>(site.facts.work.statements) * static_cast<double>(shape.products) +
         4 * static_cast<double>(shape.rows * shape.vectors);
     HONE_TRY(check_code(site, statements));
@@ -177,28 +164,14 @@ class Winograd : public AlgorithmDef {
   // The transformed weights.
   std::optional<PreparedInput> prepared(const KernelBody& body,
                                         const Schedule& schedule) const override {
-    const Graph& graph = body.graph;
     const KernelFacts facts(body);
     const WinogradDims dims = winograd_dims(body, facts).value();
-    const WinogradShape shape(dims, facts.space, schedule);
-    const ValueId weights = graph.operands(facts.space.anchor)[1];
-    const auto parameter = std::ranges::find(graph.inputs(), weights) - graph.inputs().begin();
-    const DType sums = graph.type(graph.result(facts.space.anchor)).dtype();
-    const DType dtype = sums == DType::f64 ? DType::f64 : DType::f32;
-    return PreparedInput{
-        static_cast<size_t>(parameter), winograd_weights_type(shape, dtype),
-        [=](const Tensor& tensor) { return winograd_weights(tensor, dims, shape, dtype); }};
+    return winograd_input(body, facts, dims, WinogradShape(dims, facts.space, schedule));
   }
   bool saves_products() const override { return true; }
-  // The number of products of a tile over that of a conv with windows of 3.
   double share_of_products(const ScheduleSite& site, const Schedule& schedule) const override {
     const Result<WinogradDims> dims = winograd_dims(site.body, site.facts);
-    if (!dims.ok()) return 1;
-    const WinogradShape shape(*dims, site.facts.space, schedule);
-    double products = 1;  // of the conv, for a tile of results
-    for (size_t i = 0; i < dims->spatial.size(); ++i)
-      products *= static_cast<double>(shape.points * kWinogradWindow);
-    return static_cast<double>(shape.products) / products;
+    return dims.ok() ? winograd_share(WinogradShape(*dims, site.facts.space, schedule)) : 1;
   }
   std::shared_ptr<const void> roles(const KernelFacts& facts) const override {
     Result<WinogradDims> dims = winograd_dims(facts.body, facts);
@@ -323,7 +296,41 @@ WinogradShape::WinogradShape(const WinogradDims& dims, const KernelSpace& space,
   features = extent(dims.features) / parts;
 }
 
+std::vector<int> winograd_numbers_of_points(const ScheduleSite& site) {
+  std::vector<int> all;
+  for (int64_t points : kWinogradPoints)
+    if (all.empty() || points <= permitted(site)) all.push_back(static_cast<int>(points));
+  return all;
+}
+
+Status check_winograd_points(const ScheduleSite& site, int points) {
+  if (std::ranges::find(kWinogradPoints, points) == std::end(kWinogradPoints))
+    return bad_input("winograd has no transform of {} points", points);
+  if (points > permitted(site))
+    return unsupported("the conv permits transforms of at most {} points, not of {}",
+                       permitted(site), points);
+  return {};
+}
+
+double winograd_share(const WinogradShape& shape) {
+  double products = 1;  // of the conv, for a tile of results
+  for (size_t i = 0; i < shape.block.size(); ++i)
+    products *= static_cast<double>(shape.points * kWinogradWindow);
+  return static_cast<double>(shape.products) / products;
+}
+
 // ---- Weights ------------------------------------------------------------------------------------
+
+PreparedInput winograd_input(const KernelBody& body, const KernelFacts& facts,
+                             const WinogradDims& dims, const WinogradShape& shape) {
+  const Graph& graph = body.graph;
+  const ValueId weights = graph.operands(facts.space.anchor)[1];
+  const auto parameter = std::ranges::find(graph.inputs(), weights) - graph.inputs().begin();
+  const DType sums = graph.type(graph.result(facts.space.anchor)).dtype();
+  const DType dtype = sums == DType::f64 ? DType::f64 : DType::f32;
+  return {static_cast<size_t>(parameter), winograd_weights_type(shape, dtype),
+          [=](const Tensor& tensor) { return winograd_weights(tensor, dims, shape, dtype); }};
+}
 
 Type winograd_weights_type(const WinogradShape& shape, DType dtype) {
   return Type::get(dtype,

@@ -27,6 +27,7 @@ struct WinogradRoles {
 
 // The roles under a schedule.
 struct WinogradShape {
+  WinogradShape() = default;
   WinogradShape(const WinogradDims& dims, const KernelSpace& space, const Schedule& schedule);
 
   int64_t points = 2;                  // along each side of a tile
@@ -51,6 +52,21 @@ struct WinogradShape {
 Type winograd_weights_type(const WinogradShape& shape, DType dtype);
 Tensor winograd_weights(const Tensor& weights, const WinogradDims& dims, const WinogradShape& shape,
                         DType dtype);
+
+// The same as a kernel's prepared input.
+PreparedInput winograd_input(const KernelBody& body, const KernelFacts& facts,
+                             const WinogradDims& dims, const WinogradShape& shape);
+
+// Says whether the conv permits a transform of this number of points. The second gives all that it
+// permits.
+Status check_winograd_points(const ScheduleSite& site, int points);
+std::vector<int> winograd_numbers_of_points(const ScheduleSite& site);
+
+// Statements of the transforms, for each product of a tile.
+inline constexpr double kWinogradStatements = 12;
+
+// The number of products of a tile over that of a conv with windows of 3.
+double winograd_share(const WinogradShape& shape);
 
 // ---- What is worth a look first -----------------------------------------------------------------
 

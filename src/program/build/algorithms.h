@@ -19,5 +19,8 @@ void build_nest(const KernelBody& body, const Schedule& schedule, const StagePla
                 TileBuilder& tiles);
 void build_gemm(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
                 TileBuilder& tiles);
+// The same as a part of a kernel by blocks, in phases of its own.
+void build_block_tiles(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
+                       TileBuilder& tiles);
 
 }  // namespace hone

@@ -7,7 +7,7 @@
 namespace hone {
 
 BlockTilesBuilder::BlockTilesBuilder(const KernelBody& body, const Schedule& schedule,
-                                     std::string_view name)
+                                     const StagePlace& place, TileBuilder& tiles)
     : body_(body),
       graph_(body.graph),
       facts_(body),
@@ -16,8 +16,8 @@ BlockTilesBuilder::BlockTilesBuilder(const KernelBody& body, const Schedule& sch
       product_(tiled_product(facts_).value()),
       tile_(block_tile(facts_, schedule.get<BlockTilesFields>())),
       wide_(tile_.summed),
-      tiles_(name),
-      place_(kernel_place(body, tiles_)),
+      tiles_(tiles),
+      place_(place),
       others_(static_cast<size_t>(space_.parallel), 0) {
   for (size_t side = 0; side < 2; ++side) {
     operands_[side] = block_operand(facts_, product_, tile_, side);
@@ -51,14 +51,13 @@ BlockTilesBuilder::BlockTilesBuilder(const KernelBody& body, const Schedule& sch
     step_sums_ = tiles_.buffer("step_sums", Type::get(wide_, {columns, 4}), BufferRole::own);
 }
 
-TileProgram BlockTilesBuilder::build() && {
+void BlockTilesBuilder::build() && {
   if (shares_)
     blocks_of_shares();
   else
     blocks(0);
   if (most_parts_ > 1 && shares_) add_shared_parts();
   if (most_parts_ > 1 && !shares_) add_parts(0);
-  return std::move(tiles_).finish();
 }
 
 void BlockTilesBuilder::blocks(size_t at) {
@@ -187,9 +186,16 @@ void BlockTilesBuilder::move_to(IndexExpr tile) {
   }
 }
 
+void build_block_tiles(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
+                       TileBuilder& tiles) {
+  BlockTilesBuilder(body, schedule, place, tiles).build();
+}
+
 Result<TileProgram> build_block_tiles(const KernelBody& body, const Schedule& schedule,
                                       std::string_view name) {
-  return BlockTilesBuilder(body, schedule, name).build();
+  TileBuilder tiles(name);
+  build_block_tiles(body, schedule, kernel_place(body, tiles), tiles);
+  return std::move(tiles).finish();
 }
 
 }  // namespace hone

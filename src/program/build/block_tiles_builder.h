@@ -32,8 +32,9 @@ namespace hone {
 // the next tile run ahead there, too.
 class BlockTilesBuilder {
  public:
-  BlockTilesBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name);
-  TileProgram build() &&;
+  BlockTilesBuilder(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
+                    TileBuilder& tiles);
+  void build() &&;  // adds the phases
 
  private:
   using Scalar = tile::Scalar;
@@ -128,7 +129,7 @@ class BlockTilesBuilder {
   const TiledProduct product_;
   const BlockTile tile_;
   const DType wide_;
-  TileBuilder tiles_;
+  TileBuilder& tiles_;
   const StagePlace place_;
   Indices others_;                           // per dim of the results: the point, but of lines
   std::array<IndexExpr, 2> first_ = {0, 0};  // line of the tile

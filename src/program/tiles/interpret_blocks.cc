@@ -73,6 +73,9 @@ Status Interpreter::execute(const AsyncCopy& s) {
     if (to.is_under_way[at]) return not_waited(s.to, at);
     if (is_contended(s.to, to.writer[at]) || is_contended(s.to, to.reader[at]))
       return contention(s.to, at);
+    if (source && !from.is_known[*source + i])
+      return bad_input("element {} of @{} is read before it is written", *source + i,
+                       program_.buffers[s.from].name);
     to.elements[at] = source ? from.elements[*source + i] : ScalarNumber{};
     to.is_known[at] = to.is_under_way[at] = to.is_unfenced[at] = true;
     to.writer[at] = trip_;

@@ -118,6 +118,7 @@ class Verifier {
   Status check(const MbarrierWait& s, Place /*place*/);
   Status check(const TensorCopy& s, Place /*place*/);
   Status check_box(const TensorCopy& s, const TileBuffer& from) const;
+  bool may_be_copied(BufferId id) const;
   Status check_rows(std::string_view what, BufferId id, std::vector<IndexExpr> index, int64_t rows);
   Status check(const ProxyFence& /*s*/, Place /*place*/);
   Status check(const GroupProduct& s, Place /*place*/);
@@ -131,6 +132,7 @@ class Verifier {
   std::vector<bool> defined_, in_scope_;
   std::vector<bool> index_defined_, index_in_scope_, is_chosen_;
   std::vector<Use> use_;          // of buffers
+  const Loop* phase_ = nullptr;   // at hand
   bool in_block_ = false;         // in a blocks loop
   int64_t block_threads_ = 0;     // of the phase, if it has blocks loops of numbers of threads
   bool has_waited_ = true;        // for kernels before this one, or need not

@@ -27,6 +27,7 @@ Status Verifier::run() {
                        index.high.to_string());
   for (const Loop& phase : program_.phases) {
     if (!phase.carried.empty()) return bad_input("a phase carries values that nothing reads");
+    phase_ = &phase;
     has_waited_ = !has_wait(phase);
     block_threads_ = are_numbers(phase.body) ? block_threads(phase, program_) : 0;
     HONE_TRY(check(phase, Place::top));

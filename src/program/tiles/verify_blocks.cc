@@ -78,15 +78,35 @@ Status Verifier::check(const CopyWait& s, Place /*place*/) {
   return bad_input("{} groups of copies are left open, not 0 to {}", s.open, kMostOpenGroups);
 }
 
+namespace {
+
+bool stores_to(const Loop& loop, BufferId buffer) {
+  return std::ranges::any_of(loop.body, [&](const Statement& statement) {
+    if (const auto* inner = std::get_if<Loop>(&statement.kind)) return stores_to(*inner, buffer);
+    const auto* store = std::get_if<Store>(&statement.kind);
+    return store != nullptr && store->buffer == buffer;
+  });
+}
+
+}  // namespace
+
+// Nobody changes it while copies are under way: it is an input alone, or a phase before wrote it.
+bool Verifier::may_be_copied(BufferId id) const {
+  const BufferRole role = program_.buffers[id].role;
+  if (role == BufferRole::shared) return !stores_to(*phase_, id);
+  return role == BufferRole::input && !output_in_[id];
+}
+
 // The last of its elements lies inside, too.
 Status Verifier::check(const AsyncCopy& s, Place /*place*/) {
   if (!in_block_) return bad_input("a copy is not in a block");
   HONE_TRY(access(s.to, s.to_index, {}));
   HONE_TRY(access(s.from, s.from_index, s.guards));
   const TileBuffer &to = program_.buffers[s.to], &from = program_.buffers[s.from];
-  if (to.role != BufferRole::block || from.role != BufferRole::input || output_in_[s.from])
-    return bad_input("a copy is from @{} to @{}, not from an input to memory of a block", from.name,
-                     to.name);
+  if (to.role != BufferRole::block || !may_be_copied(s.from))
+    return bad_input(
+        "a copy is from @{} to @{}, not from what the phase only reads to memory of a block",
+        from.name, to.name);
   if (to.type.dtype() != from.type.dtype())
     return bad_input("a copy is from @{}, {}, to @{}, {}", from.name, from.type.to_string(),
                      to.name, to.type.to_string());
