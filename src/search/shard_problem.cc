@@ -15,7 +15,7 @@ namespace hone {
 namespace {
 
 int64_t ticks_of_price(double seconds) {
-  constexpr double kMost = 1e16;  // below what forbids
+  constexpr double kMost = 1e17;  // 27 hours; below what forbids
   return static_cast<int64_t>(std::llround(std::clamp(seconds * kShardTicks, 0.0, kMost)));
 }
 

@@ -6,11 +6,6 @@
 namespace hone {
 namespace {
 
-Error too_long(std::string_view what, double seconds) {
-  return over_limit("{} {} s, more than {}", what, seconds, kMaxTimeline)
-      .with_hint("take faster devices, by --target or --system, or less work");
-}
-
 Status check_job(const Jobs& all, size_t number) {
   const Job& job = all.jobs[number];
   if (job.seconds > kMaxTimeline) return too_long(fmt::format("job {} takes", number), job.seconds);
@@ -69,6 +64,11 @@ Status check_order(const Jobs& all) {
 }
 
 }  // namespace
+
+Error too_long(std::string_view what, double seconds) {
+  return over_limit("{} {} s, more than {}", what, seconds, kMaxTimeline)
+      .with_hint("take faster devices, by --target or --system, or less work");
+}
 
 double most_seconds(const Job& job, std::span<const Link> links) {
   double rate = std::numeric_limits<double>::infinity();

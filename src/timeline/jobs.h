@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -33,11 +34,14 @@ struct Jobs {
 // kMaxTimeline. Errors name the job by its number.
 Status check(const Jobs& jobs);
 
+// The error of a job, or of all, that is longer: "job 3 takes".
+Error too_long(std::string_view what, double seconds);
+
 // A bound of the seconds that a job adds to the whole: what it takes with its links to itself.
 double most_seconds(const Job& job, std::span<const Link> links);
 
-inline constexpr double kMaxTimeline = 9000;   // seconds
-inline constexpr double kMaxMessage = 0x1p62;  // bytes
+inline constexpr double kMaxTimeline = 10 * 24 * 3600;  // seconds
+inline constexpr double kMaxMessage = 0x1p62;           // bytes
 inline constexpr size_t kMaxJobs = size_t{1} << 26;
 
 }  // namespace hone

@@ -95,12 +95,13 @@ Status Timeline::check_change(uint32_t job, const Job& changed) {
     if (value >= 0 && value <= most) return {};
     return bad_input("the {} of job {} are {}; they must be 0 to {}", what, job, value, most);
   };
+  if (changed.seconds > kMaxTimeline)
+    return too_long(fmt::format("job {} takes", job), changed.seconds);
   HONE_TRY(in_range(changed.seconds, kMaxTimeline, "seconds"));
   HONE_TRY(in_range(changed.bytes, kMaxMessage, "bytes"));
   const double total =
       most_seconds_ - most_seconds(job_of(job), links_) + most_seconds(changed, links_);
-  if (!(total < kMaxTimeline))
-    return over_limit("the jobs take {} s one after another, more than {}", total, kMaxTimeline);
+  if (!(total < kMaxTimeline)) return too_long("one after another the jobs take", total);
   most_seconds_ = total;
   return {};
 }

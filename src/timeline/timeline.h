@@ -21,8 +21,8 @@
 
 namespace hone {
 
-using Ticks = int64_t;  // femtoseconds
-inline constexpr double kTicksPerSecond = 1e15;
+using Ticks = int64_t;  // of 100 femtoseconds, so that they count up to kMaxTimeline
+inline constexpr double kTicksPerSecond = 1e13;
 inline Ticks ticks_of(double seconds) {
   return static_cast<Ticks>(seconds * kTicksPerSecond + 0.5);
 }

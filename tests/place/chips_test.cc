@@ -221,9 +221,9 @@ TEST(ChipSearch, TellsWhatCannotBeAddedUpAndStopsWhereItIsCancelled) {
   cancel.cancel();
   EXPECT_THAT(search_chips(PlaceJudge(problem), ChipSearch::random, 10, 1, nullptr, &cancel),
               refuses(ErrorCode::interrupted, "stopped"));
-  for (PlaceNode& node : problem.nodes) node.seconds = {5000};
+  for (PlaceNode& node : problem.nodes) node.seconds = {0.6 * kMaxTimeline};
   EXPECT_THAT(search_chips(PlaceJudge(problem), ChipSearch::random, 10, 1),
-              refuses(ErrorCode::limit, "one after another ... more than 9000"));
+              refuses(ErrorCode::limit, "one after another ... more than 864000"));
 }
 
 // Tensors so large that some placements do not fit at first.

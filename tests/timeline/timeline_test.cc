@@ -99,13 +99,25 @@ TEST(Timeline, RefusesJobsThatMakeNoSense) {
   EXPECT_THAT(refused({computing(0, 1, {0})}), says("job 0 waits for job 0"));
   EXPECT_THAT(refused({computing(0, 1), computing(0, 1, {0, 2}), computing(0, 1, {1})}),
               says("waits for job ... which waits for job"));
-  EXPECT_THAT(refused({message(100000, {{0}})}), refuses(ErrorCode::limit, "10000 s"));
-  EXPECT_THAT(refused({computing(0, 10000)}),
-              refuses(ErrorCode::limit, "job 0 takes 10000 s ... faster devices"));
+  EXPECT_THAT(refused({message(1e7, {{0}})}), refuses(ErrorCode::limit, "1000000 s"));
+  EXPECT_THAT(refused({computing(0, 1e6)}),
+              refuses(ErrorCode::limit, "job 0 takes 1000000 s ... faster devices"));
   Job both = computing(0, 1);
   both.bytes = 1;
   EXPECT_THAT(refused({both}), says("job 0 ... queue ... bytes"));
   EXPECT_THAT(check(Jobs{0, {{0}}, {}}), says("link 0 is 0 B/s"));
+}
+
+// A step of a large model on a slow processor.
+TEST(Timeline, TakesStepsOfDays) {
+  const double day = 24 * 3600;
+  Timeline timeline =
+      Timeline::open({2, {}, {computing(0, 3 * day), computing(1, day), computing(1, 4 * day)}})
+          .value();
+  EXPECT_EQ(timeline.end(), ticks_of(5 * day));
+  ASSERT_TRUE(timeline.set_seconds(2, 5.5 * day).ok());
+  timeline.update();
+  EXPECT_EQ(timeline.end(), ticks_of(6.5 * day));
 }
 
 TEST(Timeline, RefusesChangesThatMakeNoSense) {
@@ -113,9 +125,12 @@ TEST(Timeline, RefusesChangesThatMakeNoSense) {
       Timeline::open({1, {{10}}, {computing(0, 1), message(10, {{0}}, {0})}}).value();
   EXPECT_THAT(timeline.set_seconds(2, 1), says("job 2 ... 2"));
   EXPECT_THAT(timeline.set_seconds(0, -1), says("seconds of job 0 are -1"));
-  EXPECT_THAT(timeline.set_seconds(0, 8999.5), refuses(ErrorCode::limit, "s ... 9000"));
+  EXPECT_THAT(timeline.set_seconds(0, kMaxTimeline - 0.5),
+              refuses(ErrorCode::limit, "s ... 864000"));
+  EXPECT_THAT(timeline.set_seconds(0, 1e6),
+              refuses(ErrorCode::limit, "job 0 takes 1000000 s ... faster devices"));
   EXPECT_THAT(timeline.set_bytes(0, 1), says("job 0 ... queue"));
-  EXPECT_THAT(timeline.set_bytes(1, 1e6), refuses(ErrorCode::limit, "s ... 9000"));
+  EXPECT_THAT(timeline.set_bytes(1, 1e7), refuses(ErrorCode::limit, "s ... 864000"));
   EXPECT_THAT(timeline.set_queue(0, 1), says("job 0 ... queue 1 of 1"));
   EXPECT_THAT(timeline.set_queue(1, 0), says("job 1"));
   timeline.update();
