@@ -30,7 +30,7 @@ void tell_sum(const Partition& partition, Console& console) {
   int64_t received = 0, exchanges = 0;
   for (const ShardMessage& one : partition.messages) {
     received += one.bytes;
-    if (one.kind != ReshardKind::slice) exchanges += one.times;
+    if (is_exchange(one.kind)) exchanges += one.times;
   }
   console.note("{} devices, {}: {} exchange{}, {} that each device receives",
                partition.mesh->device_count(), axes_text(*partition.mesh), exchanges,

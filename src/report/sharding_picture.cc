@@ -71,7 +71,7 @@ ShardingPicture sharding_picture(const Graph& graph, const Partition& partition,
     }
   for (const ShardMessage& one : partition.messages) {
     made.received += one.bytes;
-    if (one.kind != ReshardKind::slice) made.exchanges.push_back(one);
+    if (is_exchange(one.kind)) made.exchanges.push_back(one);
   }
   made.left_out_values = keep_largest(made.values, most);
   made.left_out_exchanges = keep_largest(made.exchanges, most);

@@ -9,14 +9,13 @@
 #include "program/lower/lower.h"
 #include "rewrite/prepare.h"
 #include "shard/mesh_program.h"
-#include "shard/padded_reshard.h"
+#include "timeline/jobs.h"
 
 namespace hone {
 namespace {
 
 // The share of its bytes that a node moves which is fused into others.
 constexpr double kFusedShare = 0.25;
-constexpr double kTooLong = 9000;  // seconds
 
 double bytes_of(std::span<const Type> types) {
   double bytes = 0;
@@ -191,7 +190,7 @@ Result<double> ShardPrices::exchange(const MeshExchange& exchange) {
         collectives_.best(groups_of(exchange, std::move(one)), exchange.element_bytes);
     // No timeline has as many messages, or it takes longer than one lasts.
     if (!best.ok() && best.error().code() != ErrorCode::limit) return Error(best.error());
-    known->second = best.ok() ? best->seconds : kTooLong;
+    known->second = best.ok() ? best->seconds : kMaxTimeline;
   }
   return known->second * static_cast<double>(exchange.times);
 }
@@ -202,9 +201,9 @@ ReshardPrice ShardPrices::steps() {
       std::ranges::count_if(mesh_->axes, [](const MeshAxis& axis) { return axis.size > 1; });
   if (axes != kAxes) return nullptr;
   return [this](const ReshardStep& step, int64_t element_bytes) {
-    if (step.kind == ReshardKind::slice) return 0.0;
+    if (!is_exchange(step.kind)) return 0.0;
     const Result<double> seconds = exchange(exchange_of(*mesh_, step, element_bytes));
-    return seconds.ok() ? *seconds : kTooLong;
+    return seconds.ok() ? *seconds : kMaxTimeline;
   };
 }
 
@@ -212,9 +211,9 @@ ShardPrices::Way ShardPrices::way(const ShardLayout& from, const ShardLayout& to
                                   const std::vector<int64_t>& sizes, int64_t element_bytes,
                                   const ReshardPrice& price) {
   Way made = {.cut_bytes = static_cast<double>(part_bytes(to, sizes, element_bytes))};
-  for (PaddedStep& one : padded_steps(from, to, sizes, element_bytes, price)) {
-    if (one.step && one.step->kind != ReshardKind::slice)
-      made.steps.push_back(*std::move(one.step));
+  for (ReshardStep& step : reshard_steps(from, to, sizes, element_bytes, price)) {
+    if (is_exchange(step.kind))
+      made.steps.push_back(std::move(step));
     else
       ++made.cuts;
   }

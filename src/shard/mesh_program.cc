@@ -365,6 +365,7 @@ Ints pairs_between(const Mesh& mesh, const ReshardStep& step) {
 }  // namespace
 
 ValueId MeshProgram::changed(ValueId value, const ReshardStep& step, std::string_view kind) {
+  if (step.kind == ReshardKind::resize) return resized(value, step.to, step.size);
   const auto from = static_cast<int64_t>(step.from), to = static_cast<int64_t>(step.to);
   const int64_t size = step.part.size;
   const Ints groups = step.kind == ReshardKind::permute ? Ints() : groups_along(mesh_, {step.part});
@@ -394,6 +395,7 @@ ValueId MeshProgram::changed(ValueId value, const ReshardStep& step, std::string
           Op::get(Opcode::all_reduce,
                   {{"kind", std::string(kind)}, {"group_size", size}, {"groups", groups}}),
           value, 1);
+    case ReshardKind::resize:
     case ReshardKind::permute: break;
   }
   return exchanged(Op::get(Opcode::permute, {{"pairs", pairs_between(mesh_, step)}}), value, 1);

@@ -9,10 +9,10 @@
 #include "ir/op_facts.h"
 #include "rewrite/passes.h"
 #include "shard/data_flow.h"
+#include "shard/division_choice.h"
 #include "shard/local_op.h"
 #include "shard/mesh_program.h"
 #include "shard/node_division.h"
-#include "shard/padded_reshard.h"
 #include "shard/propagate.h"
 #include "shard/sharding_rule.h"
 #include "shard/whole_bytes.h"
@@ -129,14 +129,21 @@ class Partitioner {
     return local_type(whole_.type(v), layout);
   }
 
-  // A part of copies of one number is fewer copies.
-  std::optional<ValueId> copied_scalar(ValueId v, const ShardLayout& wanted) {
+  // The number that the value has copies of: a part of them is fewer copies.
+  std::optional<ValueId> repeated_number(ValueId v) const {
     const NodeId n = whole_.producer(v);
-    if (!repeats_elements(whole_.opcode(n)) || wanted == values_[v.index].layout)
-      return std::nullopt;
+    if (!repeats_elements(whole_.opcode(n))) return std::nullopt;
     const ValueId scalar = whole_.operands(n)[0];
     if (whole_.type(scalar).rank() != 0 || !values_[scalar.index].layout.partial.empty())
       return std::nullopt;
+    return scalar;
+  }
+
+  std::optional<ValueId> copied_scalar(ValueId v, const ShardLayout& wanted) {
+    const std::optional<ValueId> number = repeated_number(v);
+    if (!number || wanted == values_[v.index].layout) return std::nullopt;
+    const NodeId n = whole_.producer(v);
+    const ValueId scalar = *number;
     const Type types[] = {whole_.type(scalar)}, made[] = {part_type(v, wanted)};
     std::vector<SizeEntry> entries;
     for (int d = 0; d < made[0].rank(); ++d)
@@ -147,17 +154,26 @@ class Partitioner {
     return program_.append(*op, operands);
   }
 
+  // Nothing moves until devices have it so.
+  bool is_at_hand(ValueId v, const ShardLayout& wanted) const {
+    const Local& have = values_[v.index];
+    return have.layout == wanted || repeated_number(v) ||
+           std::ranges::any_of(have.moved, [&](const auto& one) { return one.first == wanted; });
+  }
+
+  // Sums of narrow reals are rounded when they are whole.
+  Type held_type(ValueId v) const {
+    return Type::get(made_.graph.type(values_[v.index].value).dtype(), whole_.type(v).dims());
+  }
+
   ValueId in_layout(ValueId v, const ShardLayout& wanted, const std::string& node) {
     if (const std::optional<ValueId> copy = copied_scalar(v, wanted)) return *copy;
     Local& have = values_[v.index];
     if (have.layout == wanted) return have.value;
     for (const auto& [layout, moved] : have.moved)
       if (layout == wanted) return moved;
-    const DType dtype = whole_.type(v).dtype();
-    // Sums of narrow reals are rounded when they are whole.
-    const Type held = Type::get(made_.graph.type(have.value).dtype(), whole_.type(v).dims());
-    const ValueId value =
-        program_.cast(changed(v, have, wanted, exchanged_bytes(held), node), dtype);
+    const ValueId value = program_.cast(
+        changed(v, have, wanted, exchanged_bytes(held_type(v)), node), whole_.type(v).dtype());
     HONE_CHECK(made_.graph.type(value) == part_type(v, wanted), "{} has the type {}, not {}",
                whole_.label(v), made_.graph.type(value).to_string(),
                part_type(v, wanted).to_string());
@@ -168,16 +184,11 @@ class Partitioner {
   ValueId changed(ValueId v, const Local& have, const ShardLayout& wanted, int64_t element_bytes,
                   const std::string& node) {
     ValueId value = have.value;
-    for (const PaddedStep& one :
-         padded_steps(have.layout, wanted, sizes_of(v), element_bytes, price_)) {
-      if (!one.step) {
-        value = program_.resized(value, one.dim, one.size);
-        continue;
-      }
-      value = program_.changed(value, *one.step, have.kind);
-      if (one.step->kind != ReshardKind::slice)
-        made_.messages.push_back(
-            {exchange_of(*mesh_, *one.step, element_bytes), whole_.label(v), node});
+    for (const ReshardStep& step :
+         reshard_steps(have.layout, wanted, sizes_of(v), element_bytes, price_)) {
+      value = program_.changed(value, step, have.kind);
+      if (is_exchange(step.kind))
+        made_.messages.push_back({exchange_of(*mesh_, step, element_bytes), whole_.label(v), node});
     }
     return value;
   }
@@ -205,9 +216,11 @@ class Partitioner {
     if (!whole_.regions(n).empty()) return is_exact_ ? exact_regions(n) : stated_regions(n);
     const NodeDivider divider = HONE_TRY(NodeDivider::make(whole_, n));
     std::string reason;
-    std::optional<NodeDivision> division = is_exact_
-                                               ? exact_division(n, divider, reason)
-                                               : divider.division(factor_axes(n, divider, reason));
+    std::optional<NodeDivision> division =
+        is_exact_ ? exact_division(divider, exact_layouts(n), reason)
+                  : stated_division(
+                        divider, said_of(n),
+                        [&](const NodeDivision& one) { return price_around(n, one); }, reason);
     if (!division) return undivided_node(n, "its attributes say sizes of whole values");
     if (!divides(*division)) return undivided_node(n, reason);
     append_divided(n, divider, std::move(*division));
@@ -243,76 +256,43 @@ class Partitioner {
     made_.whole.push_back({whole_.describe(n), reason});
   }
 
-  // The axes that the results, or the operands, have for a factor.
-  MeshParts asked(NodeId n, const NodeDivider& divider, int factor, bool by_results) const {
-    const ShardingRule& rule = divider.rule();
-    for (size_t i = 0; by_results && i < rule.results.size(); ++i)
-      if (MeshParts found =
-              divider.axes_in(rule.results[i], stated_layout(whole_.result(n, i)), factor);
-          !found.empty())
-        return found;
-    for (size_t i = 0; !by_results && i < rule.operands.size(); ++i) {
-      const ValueId v = whole_.operands(n)[i];
-      if (v.is_none()) continue;
-      if (MeshParts found = divider.axes_in(rule.operands[i], values_[v.index].layout, factor);
-          !found.empty())
-        return found;
-    }
-    return {};
+  // Operands as they are here, and results as they are stated.
+  NodeLayouts said_of(NodeId n) const {
+    NodeLayouts said;
+    for (const ValueId v : whole_.operands(n))
+      said.operands.push_back(v.is_none() ? ShardLayout() : values_[v.index].layout);
+    for (const ValueId v : whole_.results(n)) said.results.push_back(stated_layout(v));
+    return said;
   }
 
-  // Results say how they are divided; where they say nothing, operands stay as they are.
-  std::vector<MeshParts> factor_axes(NodeId n, const NodeDivider& divider,
-                                     std::string& reason) const {
-    std::vector<MeshParts> axes(divider.rule().factors.size()), refused;
-    for (const bool by_results : {true, false})
-      for (size_t f = 0; f < axes.size(); ++f) {
-        const int factor = static_cast<int>(f);
-        if (!axes[f].empty()) continue;
-        const MeshParts wanted = asked(n, divider, factor, by_results);
-        if (wanted.empty()) continue;
-        axes[f] = divider.fitting(factor, without_clashes(wanted, axes), reason);
-        if (axes[f].empty()) refused.push_back(wanted);
-      }
-    if (std::ranges::all_of(refused, [&](const MeshParts& wanted) {
-          return placed_elsewhere(divider, wanted, axes);
-        }))
-      reason.clear();
-    return axes;
-  }
-
-  // Axes of a dim that has to be whole go to one that does not: a sort along rows is of columns.
-  static bool placed_elsewhere(const NodeDivider& divider, const MeshParts& wanted,
-                               std::vector<MeshParts>& axes) {
-    if (without_clashes(wanted, axes) != wanted) return true;  // they divide another dim already
-    for (size_t f = 0; f < axes.size(); ++f) {
-      const int factor = static_cast<int>(f);
-      if (!divider.passes(factor)) continue;
-      MeshParts both = axes[f];
-      both.insert(both.end(), wanted.begin(), wanted.end());
-      std::string reason;
-      if (divider.fitting(factor, both, reason) != both) continue;
-      axes[f] = std::move(both);
-      return true;
-    }
-    return false;
-  }
-
-  // The division that the results state, to the letter, partial ones too.
-  std::optional<NodeDivision> exact_division(NodeId n, const NodeDivider& divider,
-                                             std::string& reason) const {
+  std::vector<ShardLayout> exact_layouts(NodeId n) const {
     std::vector<ShardLayout> wanted;
     for (const ValueId v : whole_.results(n)) wanted.push_back(exact_layout(v));
-    std::optional<NodeDivision> made = divider.division(divider.axes_of(wanted));
-    if (made && made->results == wanted) return made;
-    reason = "it cannot be divided as the plan says";
-    for (size_t f = 0; f < divider.rule().factors.size(); ++f)
-      for (size_t i = 0; i < wanted.size(); ++i) {
-        const int factor = static_cast<int>(f);
-        const MeshParts asked = divider.axes_in(divider.rule().results[i], wanted[i], factor);
-        if (!asked.empty()) divider.fitting(factor, asked, reason);
-      }
-    return made;
+    return wanted;
+  }
+
+  // The ways of operands to the node, and those of its results to what is stated of them.
+  double price_around(NodeId n, const NodeDivision& division) const {
+    double sum = 0;
+    for (size_t i = 0; i < division.operands.size(); ++i) {
+      const ValueId v = whole_.operands(n)[i];
+      if (v.is_none() || is_at_hand(v, division.operands[i])) continue;
+      sum += price_of_way(v, values_[v.index].layout, division.operands[i], held_type(v));
+    }
+    for (size_t i = 0; i < division.results.size(); ++i) {
+      const ValueId v = whole_.result(n, i);
+      sum +=
+          price_of_way(v, division.results[i], stated_layout(v), division.made_as(whole_.type(v)));
+    }
+    return sum;
+  }
+
+  double price_of_way(ValueId v, const ShardLayout& from, const ShardLayout& to, Type held) const {
+    const int64_t element_bytes = exchanged_bytes(held);
+    double sum = 0;
+    for (const ReshardStep& step : reshard_steps(from, to, sizes_of(v), element_bytes, price_))
+      sum += price_of(step, element_bytes, price_);
+    return sum;
   }
 
   // The number that changes no result: none if it does not matter.
@@ -432,7 +412,7 @@ class Partitioner {
   Status exact_regions(NodeId n) {
     const NodeDivider divider = HONE_TRY(NodeDivider::make(whole_, n));
     std::string reason;
-    const std::optional<NodeDivision> division = exact_division(n, divider, reason);
+    const std::optional<NodeDivision> division = exact_division(divider, exact_layouts(n), reason);
     if (!division || !divides(*division)) return undivided_node(n, reason);
     const FlowLayouts layouts = flow_layouts(whole_, n, [&](const FlowEdge& edge) {
       const auto outer =

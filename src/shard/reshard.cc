@@ -9,11 +9,22 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/checked_math.h"
+
 namespace hone {
 namespace {
 
-constexpr std::string_view kKindNames[] = {"slice",          "all_gather", "all_to_all",
-                                           "reduce_scatter", "all_reduce", "permute"};
+constexpr std::string_view kKindNames[] = {
+    "slice", "resize", "all_gather", "all_to_all", "reduce_scatter", "all_reduce", "permute"};
+
+// The sizes with the padding of the last parts.
+std::vector<int64_t> padded_sizes(const ShardLayout& layout, std::vector<int64_t> sizes) {
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int64_t count = count_of(layout.dims[d]);
+    sizes[d] = ceil_div(sizes[d], count) * count;
+  }
+  return sizes;
+}
 
 // Cuts axes where one of the layouts cuts them, so that steps move whole parts.
 class CutAxes {
@@ -54,20 +65,29 @@ class CutAxes {
 };
 
 // The search has layouts as short texts: the numbers of the parts of each dim, and of the partial
-// ones behind them. An end stands behind each list.
+// ones behind them. An end stands behind each list. Last come the dims that have the padding of the
+// given layout still, where the wanted one has another.
 class ReshardSearch {
  public:
-  ReshardSearch(ShardLayout target, const std::vector<int64_t>& sizes, int64_t element_bytes,
-                const ReshardPrice& price)
-      : target_(std::move(target)), sizes_(sizes), element_bytes_(element_bytes), price_(price) {}
+  ReshardSearch(const ShardLayout& from, ShardLayout target, const std::vector<int64_t>& sizes,
+                int64_t element_bytes, const ReshardPrice& price)
+      : from_(from),
+        target_(std::move(target)),
+        given_sizes_(padded_sizes(from, sizes)),
+        sizes_(padded_sizes(target_, sizes)),
+        element_bytes_(element_bytes),
+        price_(price) {}
 
-  std::vector<ReshardStep> find(const ShardLayout& from) {
-    number_parts(from);
+  std::vector<ReshardStep> find() {
+    number_parts(from_);
     number_parts(target_);
-    if (parts_.size() > kMostParts) return through_whole(from);
+    if (parts_.size() > kMostParts) return through_whole();
     wanted_ = text_of(target_);
     wanted_lists_ = lists_of(wanted_);
-    reach(text_of(from), 0, std::nullopt, -1);
+    std::string given = text_of(from_);
+    for (size_t d = 0; d < sizes_.size(); ++d)
+      if (given_sizes_[d] != sizes_[d]) given += letter_of_dim(d);
+    reach(std::move(given), 0, std::nullopt, -1);
     while (!waiting_.empty() && found_.size() < kMostLayouts) {
       const auto [price, depth, number] = waiting_.top();
       waiting_.pop();
@@ -76,7 +96,7 @@ class ReshardSearch {
       if (found_[number].layout == wanted_) return path(number);
       extend(number);
     }
-    return through_whole(from);
+    return through_whole();
   }
 
  private:
@@ -106,36 +126,40 @@ class ReshardSearch {
     return text;
   }
 
+  static char letter_of_dim(size_t d) { return static_cast<char>(1 + d); }
+
   const MeshPart& part_of(char letter) const {
     return parts_[static_cast<size_t>(static_cast<uint8_t>(letter) - 1)];
   }
 
   // Makes the value whole, then takes the parts.
-  std::vector<ReshardStep> through_whole(ShardLayout at) const {
+  std::vector<ReshardStep> through_whole() const {
+    ShardLayout at = from_;
+    const auto held = [&] { return part_bytes(at, given_sizes_, element_bytes_); };
     std::vector<ReshardStep> steps;
     while (!at.partial.empty()) {
       const MeshPart part = at.partial.back();
       at.partial.pop_back();
       steps.push_back({.kind = ReshardKind::all_reduce,
                        .part = part,
-                       .bytes = 2 * (local_bytes(at) / part.size * (part.size - 1))});
+                       .bytes = 2 * (held() / part.size * (part.size - 1))});
     }
     for (size_t d = 0; d < sizes_.size(); ++d)
       for (MeshParts& parts = at.dims[d]; !parts.empty(); parts.pop_back())
         steps.push_back({.kind = ReshardKind::all_gather,
                          .part = parts.back(),
                          .from = d,
-                         .bytes = local_bytes(at) * (parts.back().size - 1)});
-    for (size_t d = 0; d < sizes_.size(); ++d)
+                         .bytes = held() * (parts.back().size - 1)});
+    for (size_t d = 0; d < sizes_.size(); ++d) {
+      if (given_sizes_[d] != sizes_[d]) steps.push_back(resized(d));
       for (const MeshPart& part : target_.dims[d])
         steps.push_back({.kind = ReshardKind::slice, .part = part, .to = d});
+    }
     return steps;
   }
 
-  int64_t local_bytes(const ShardLayout& layout) const {
-    int64_t bytes = element_bytes_;
-    for (size_t d = 0; d < sizes_.size(); ++d) bytes *= sizes_[d] / count_of(layout.dims[d]);
-    return bytes;
+  ReshardStep resized(size_t d) const {
+    return {.kind = ReshardKind::resize, .part = {}, .to = d, .size = sizes_[d]};
   }
 
   struct Found {
@@ -172,16 +196,18 @@ class ReshardSearch {
   struct Lists {
     std::vector<size_t> ends = {};
     std::vector<int64_t> counts = {};
-    int64_t held = 0;  // bytes of a device
+    std::vector<int64_t> sizes = {};  // of the dims, with padding
+    int64_t held = 0;                 // bytes of a device
 
     size_t begin(size_t d) const { return d == 0 ? 0 : ends[d - 1] + 1; }
     bool is_empty(size_t d) const { return begin(d) == ends[d]; }
   };
 
   Lists lists_of(const std::string& layout) const {
-    Lists made = {.ends = {}, .counts = {}, .held = element_bytes_};
+    Lists made = {.ends = {}, .counts = {}, .sizes = sizes_, .held = element_bytes_};
     int64_t count = 1;
-    for (size_t at = 0; at < layout.size(); ++at) {
+    size_t at = 0;
+    for (; made.ends.size() <= sizes_.size(); ++at) {
       if (layout[at] != kEnd) {
         count *= part_of(layout[at]).size;
         continue;
@@ -190,24 +216,28 @@ class ReshardSearch {
       made.counts.push_back(count);
       count = 1;
     }
-    for (size_t d = 0; d < sizes_.size(); ++d) made.held *= sizes_[d] / made.counts[d];
+    for (size_t d = 0; d < sizes_.size(); ++d) {
+      if (layout.find(letter_of_dim(d), at) != std::string::npos) made.sizes[d] = given_sizes_[d];
+      made.held *= made.sizes[d] / made.counts[d];
+    }
     return made;
   }
 
-  bool is_free(const std::string& layout, const MeshPart& part) const {
+  bool is_free(const std::string& layout, const Lists& lists, const MeshPart& part) const {
+    const std::string_view parts = std::string_view(layout).substr(0, lists.ends.back());
     return std::ranges::none_of(
-        layout, [&](char letter) { return letter != kEnd && clashes(part, part_of(letter)); });
+        parts, [&](char letter) { return letter != kEnd && clashes(part, part_of(letter)); });
   }
 
-  bool fits(const Lists& lists, size_t d, const MeshPart& part) const {
-    return sizes_[d] % (lists.counts[d] * part.size) == 0;
+  static bool fits(const Lists& lists, size_t d, const MeshPart& part) {
+    return lists.sizes[d] % (lists.counts[d] * part.size) == 0;
   }
 
   // Each part that is wanted is one that some device has.
   bool has_parts_of_target(const Lists& lists) const {
     const size_t partial = sizes_.size();
     return lists.is_empty(partial) && wanted_lists_.is_empty(partial) &&
-           lists.counts == wanted_lists_.counts;
+           lists.counts == wanted_lists_.counts && lists.sizes == sizes_;
   }
 
   std::vector<MeshParts> dims_of(const std::string& layout, const Lists& lists) const {
@@ -223,8 +253,8 @@ class ReshardSearch {
     const double so_far = found_[number].price;
     const Lists lists = lists_of(at);
     const auto step = [&](std::string layout, const ReshardStep& one) {
-      const double own = price_ ? price_(one, element_bytes_) : static_cast<double>(one.bytes);
-      reach(std::move(layout), so_far + own, one, static_cast<int>(number));
+      const double price = so_far + price_of(one, element_bytes_, price_);
+      reach(std::move(layout), price, one, static_cast<int>(number));
     };
     // The innermost part of a list goes; `to` gets it, if there is one.
     const auto moved = [&](size_t from, std::optional<size_t> to) {
@@ -239,13 +269,19 @@ class ReshardSearch {
       if (wanted_lists_.begin(d) + has < wanted_lists_.ends[d]) {
         const char letter = wanted_[wanted_lists_.begin(d) + has];
         const MeshPart& part = part_of(letter);
-        if (is_free(at, part) && fits(lists, d, part)) {
+        if (lists.sizes[d] == sizes_[d] && is_free(at, lists, part) && fits(lists, d, part)) {
           std::string next = at;
           next.insert(lists.ends[d], 1, letter);
           step(std::move(next), {.kind = ReshardKind::slice, .part = part, .to = d});
         }
       }
-      if (lists.is_empty(d)) continue;
+      if (lists.is_empty(d)) {
+        if (lists.sizes[d] == sizes_[d]) continue;
+        std::string next = at;
+        next.erase(next.find(letter_of_dim(d), lists.ends.back() + 1), 1);
+        step(std::move(next), resized(d));
+        continue;
+      }
       const MeshPart part = part_of(at[lists.ends[d] - 1]);
       step(moved(d, std::nullopt), {.kind = ReshardKind::all_gather,
                                     .part = part,
@@ -277,8 +313,8 @@ class ReshardSearch {
              {.kind = ReshardKind::reduce_scatter, .part = part, .to = d, .bytes = share});
   }
 
-  const ShardLayout target_;
-  const std::vector<int64_t>& sizes_;
+  const ShardLayout from_, target_;
+  const std::vector<int64_t> given_sizes_, sizes_;  // with the padding of each layout
   const int64_t element_bytes_;
   const ReshardPrice& price_;
   MeshParts parts_;
@@ -294,13 +330,24 @@ class ReshardSearch {
 
 std::string_view name(ReshardKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
 
+double price_of(const ReshardStep& step, int64_t element_bytes, const ReshardPrice& price) {
+  return price ? price(step, element_bytes) : static_cast<double>(step.bytes);
+}
+
 std::vector<ReshardStep> reshard_steps(const ShardLayout& from, const ShardLayout& to,
                                        const std::vector<int64_t>& sizes, int64_t element_bytes,
                                        const ReshardPrice& price) {
   CutAxes axes;
   axes.look(from);
   axes.look(to);
-  return ReshardSearch(axes.cut(to), sizes, element_bytes, price).find(axes.cut(from));
+  return ReshardSearch(axes.cut(from), axes.cut(to), sizes, element_bytes, price).find();
+}
+
+int64_t part_bytes(const ShardLayout& layout, const std::vector<int64_t>& sizes,
+                   int64_t element_bytes) {
+  int64_t bytes = element_bytes;
+  for (size_t d = 0; d < sizes.size(); ++d) bytes *= ceil_div(sizes[d], count_of(layout.dims[d]));
+  return bytes;
 }
 
 }  // namespace hone

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "ir/text.h"
+#include "shard/value_layout.h"
 #include "tests/base/says_testing.h"
 #include "tests/shard/mesh_testing.h"
 
@@ -33,6 +34,81 @@ TEST(Partition, AddsUpWhatDevicesHaveOfAProduct) {
   EXPECT_EQ(made.messages[0].value, "%h");
   EXPECT_EQ(made.messages[0].bytes, 4 * 4 * 4);  // half of it twice
   EXPECT_TRUE(made.whole.empty());
+}
+
+// The gradient of a weight: a product over a batch whose rows are divided, and so is its result.
+Graph gradient(std::string_view type, int64_t batch, int64_t rows, int64_t columns) {
+  return parsed(
+      fmt::format("graph @g(%a: {0}[{1}, {2}] on @m [x, -], %b: {0}[{1}, {3}] on @m [x, -]) -> "
+                  "{0}[{2}, {3}] mesh @m = [x = 4, y = 2] {{\n"
+                  "  %d = dot %a, %b {{lhs_contract = [0], rhs_contract = [0]}} : {0}[{2}, {3}] "
+                  "on @m [x, -]\n"
+                  "  return %d\n"
+                  "}}\n",
+                  type, batch, rows, columns));
+}
+
+std::vector<std::string> kinds_of(const Partition& made) {
+  std::vector<std::string> kinds;
+  for (const ShardMessage& one : made.messages)
+    kinds.push_back(fmt::format("{} {}", name(one.kind), one.value));
+  return kinds;
+}
+
+// Each device has a summand, and the sum is divided at once: nobody gathers the batch. Sums of
+// bf16 move as f32. Seven rows have padding.
+TEST(Partition, DividesTheGradientOfAWeightByOneReduceScatter) {
+  for (const std::string_view type : {"f32", "bf16"})
+    for (const int64_t rows : {8, 7}) {
+      const Graph graph = gradient(type, 64, rows, 6);
+      const Partition made = partitioned(graph);
+      EXPECT_EQ(judge_mesh(graph, made, 1), "") << print(made.graph);
+      EXPECT_THAT(kinds_of(made), testing::ElementsAre("reduce_scatter %d"));
+      EXPECT_EQ(made.messages[0].bytes, 8 * 6 * 4 / 4 * 3);
+      EXPECT_TRUE(made.whole.empty());
+    }
+}
+
+// The weight is larger than the batch.
+TEST(Partition, MovesABatchThatIsSmallerThanTheGradient) {
+  const Graph graph = gradient("f32", 4, 16, 16);
+  const Partition made = partitioned(graph);
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
+  EXPECT_THAT(kinds_of(made), testing::ElementsAre("all_to_all %a", "all_gather %b"));
+}
+
+TEST(Partition, ChoosesByThePriceThatIsGiven) {
+  const Graph graph = gradient("f32", 64, 8, 6);
+  const ReshardPrice no_sums = [](const ReshardStep& step, int64_t) {
+    return step.kind == ReshardKind::reduce_scatter || step.kind == ReshardKind::all_reduce
+               ? 1e9
+               : static_cast<double>(step.bytes);
+  };
+  const Result<Partition> made = partition_graph(graph, no_sums);
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_EQ(judge_mesh(graph, *made, 1), "");
+  EXPECT_THAT(kinds_of(*made), testing::ElementsAre("all_to_all %a", "all_gather %b"));
+}
+
+// Rows by columns, both divided along one axis: a wide operand stays, the narrow one is gathered,
+// and the result moves.
+TEST(Partition, LeavesTheLargerOperandWhereItIs) {
+  for (const bool is_wide : {false, true}) {
+    const Graph graph = parsed(
+        fmt::format("graph @g(%a: f32[8, 4] on @m [x, -], %b: f32[4, {0}] on @m [-, x]) -> "
+                    "f32[8, {0}] mesh @m = [x = 4] {{\n"
+                    "  %y = dot %a, %b {{lhs_contract = [1], rhs_contract = [0]}} : f32[8, {0}] "
+                    "on @m [x, -]\n"
+                    "  return %y\n"
+                    "}}\n",
+                    is_wide ? 64 : 4));
+    const Partition made = partitioned(graph);
+    EXPECT_EQ(judge_mesh(graph, made, 1), "");
+    if (is_wide)
+      EXPECT_THAT(kinds_of(made), testing::ElementsAre("all_gather %a", "all_to_all %y"));
+    else
+      EXPECT_THAT(kinds_of(made), testing::ElementsAre("all_gather %b"));
+  }
 }
 
 TEST(Partition, SaysWhatIsNotDivided) {
@@ -396,6 +472,47 @@ TEST(Reshard, ExchangesPartsOfEqualSize) {
     ASSERT_EQ(made.messages.size(), 1u) << from << " to " << to;
     EXPECT_EQ(made.messages[0].kind, ReshardKind::permute);
   }
+}
+
+// The wanted dim gets padding while it is whole, and the other one loses its own when it is.
+TEST(Reshard, PadsADimBeforePartsComeToIt) {
+  const ShardLayout from = {.dims = {{{0, 1, 8}}, {}}}, to = {.dims = {{}, {{0, 1, 8}}}};
+  const std::vector<ReshardStep> steps = reshard_steps(from, to, {1001, 1001}, 4);
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0].kind, ReshardKind::resize);
+  EXPECT_EQ(std::pair(steps[0].to, steps[0].size), std::pair(size_t{1}, int64_t{1008}));
+  EXPECT_EQ(steps[1].kind, ReshardKind::all_to_all);
+  EXPECT_EQ(steps[1].bytes, 126 * 1008 * 4 / 8 * 7);
+  EXPECT_EQ(steps[2].kind, ReshardKind::resize);
+  EXPECT_EQ(std::pair(steps[2].to, steps[2].size), std::pair(size_t{0}, int64_t{1001}));
+}
+
+// Eight parts of 126 are sixteen of 63: nothing is gathered.
+TEST(Reshard, CutsPartsWithPaddingWhereOthersBegin) {
+  const ShardLayout from = {.dims = {{{0, 1, 8}}}}, to = {.dims = {{{0, 1, 8}, {1, 1, 2}}}};
+  const std::vector<ReshardStep> steps = reshard_steps(from, to, {1001}, 4);
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].kind, ReshardKind::slice);
+}
+
+// From each layout to each other one, where no axis divides a size.
+TEST(Reshard, OfUnevenSizesKeepsEachElement) {
+  const auto mesh = std::make_shared<const Mesh>(Mesh{"m", {{"x", 2}, {"y", 3}}});
+  const Graph plain = parsed("graph @g(%x: f32[7, 5, 11]) -> f32[7, 5, 11] { return %x }\n");
+  const std::vector<ShardLayout> all = layouts_of(plain.type(plain.inputs()[0]), *mesh);
+  for (const ShardLayout& from : all)
+    for (const ShardLayout& to : all) {
+      auto said = std::make_shared<Shardings>();
+      said->add(plain.inputs()[0], sharding_of(mesh, from));
+      said->set_output(0, sharding_of(mesh, to));
+      Graph graph = plain;
+      graph.set_shardings(std::move(said));
+      const Partition made = partitioned(graph);
+      EXPECT_EQ(judge_mesh(graph, made, 1), "") << print(graph);
+      int64_t received = 0;
+      for (const ShardMessage& one : made.messages) received += one.bytes;
+      EXPECT_LE(received, 8 * 6 * 12 * 4) << print(graph);  // all of it, with padding
+    }
 }
 
 TEST(Reshard, DividesASumAtOnce) {
