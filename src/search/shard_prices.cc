@@ -47,35 +47,6 @@ CollectiveKind kind_of(ReshardKind kind) {
   }
 }
 
-// Gives axes numbers in the order in which they appear.
-class AxisNumbers {
- public:
-  ShardLayout numbered(ShardLayout layout) {
-    for (MeshParts& dim : layout.dims) number(dim);
-    number(layout.partial);
-    return layout;
-  }
-  // A step of numbered layouts, with the axes that have these numbers.
-  ReshardStep named(ReshardStep step) const {
-    if (step.kind != ReshardKind::permute) step.part.axis = axes_[step.part.axis];
-    for (std::vector<MeshParts>* dims : {&step.have, &step.want})
-      for (MeshParts& dim : *dims)
-        for (MeshPart& part : dim) part.axis = axes_[part.axis];
-    return step;
-  }
-
- private:
-  void number(MeshParts& parts) {
-    for (MeshPart& part : parts) {
-      const auto found = std::ranges::find(axes_, part.axis);
-      const auto at = static_cast<size_t>(found - axes_.begin());
-      if (found == axes_.end()) axes_.push_back(part.axis);
-      part.axis = at;
-    }
-  }
-  std::vector<size_t> axes_;
-};
-
 }  // namespace
 
 void append_layout(const ShardLayout& layout, std::vector<int64_t>& numbers) {
@@ -196,10 +167,10 @@ Result<double> ShardPrices::exchange(const MeshExchange& exchange) {
 }
 
 ReshardPrice ShardPrices::steps() {
-  constexpr std::ptrdiff_t kAxes = 2;
+  constexpr std::ptrdiff_t kMostAxes = 4;
   const auto axes =
       std::ranges::count_if(mesh_->axes, [](const MeshAxis& axis) { return axis.size > 1; });
-  if (axes != kAxes) return nullptr;
+  if (axes < 2 || axes > kMostAxes) return nullptr;
   return [this](const ReshardStep& step, int64_t element_bytes) {
     if (!is_exchange(step.kind)) return 0.0;
     const Result<double> seconds = exchange(exchange_of(*mesh_, step, element_bytes));
@@ -207,37 +178,38 @@ ReshardPrice ShardPrices::steps() {
   };
 }
 
-ShardPrices::Way ShardPrices::way(const ShardLayout& from, const ShardLayout& to,
-                                  const std::vector<int64_t>& sizes, int64_t element_bytes,
-                                  const ReshardPrice& price) {
-  Way made = {.cut_bytes = static_cast<double>(part_bytes(to, sizes, element_bytes))};
-  for (ReshardStep& step : reshard_steps(from, to, sizes, element_bytes, price)) {
-    if (is_exchange(step.kind))
-      made.steps.push_back(std::move(step));
-    else
-      ++made.cuts;
+// A way depends on what may divide the sizes, not on their order, and on the bytes of the value.
+std::vector<int64_t> ShardPrices::key_of_change(const ShardLayout& from, const ShardLayout& to,
+                                                const std::vector<int64_t>& sizes,
+                                                int64_t element_bytes) const {
+  std::vector<std::vector<int64_t>> dims;
+  int64_t rest = 1;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    int64_t divided = sizes[d];
+    if (!has_padding(from.dims[d], divided) && !has_padding(to.dims[d], divided))
+      divided = std::gcd(divided, mesh_->device_count());
+    rest *= sizes[d] / divided;
+    std::vector<int64_t>& dim = dims.emplace_back(1, divided);
+    append_layout({.dims = {from.dims[d], to.dims[d]}}, dim);
   }
-  return made;
+  std::ranges::sort(dims);
+  std::vector<int64_t> key = {element_bytes, rest};
+  for (const std::vector<int64_t>& dim : dims) key.insert(key.end(), dim.begin(), dim.end());
+  append_layout({.dims = {from.partial}, .partial = to.partial}, key);
+  return key;
 }
 
 Result<double> ShardPrices::change(const ShardLayout& from, const ShardLayout& to,
                                    const std::vector<int64_t>& sizes, int64_t element_bytes) {
   if (from == to) return 0.0;
-  const ReshardPrice price = steps();
-  AxisNumbers axes;
-  const ShardLayout given = price ? from : axes.numbered(from);
-  const ShardLayout wanted = price ? to : axes.numbered(to);
-  std::vector<int64_t> key = sizes;
-  key.push_back(element_bytes);
-  append_layout(given, key);
-  append_layout(wanted, key);
-  const auto [known, is_new] = ways_.try_emplace(std::move(key));
-  if (is_new) known->second = way(given, wanted, sizes, element_bytes, price);
-  const Way& found = known->second;
-  double seconds = static_cast<double>(found.cuts) * kFusedShare * copied(found.cut_bytes);
-  for (const ReshardStep& step : found.steps)
-    seconds +=
-        HONE_TRY(exchange(exchange_of(*mesh_, price ? step : axes.named(step), element_bytes)));
+  std::vector<int64_t> key = key_of_change(from, to, sizes, element_bytes);
+  if (const auto known = changes_.find(key); known != changes_.end()) return known->second;
+  const auto cut_bytes = static_cast<double>(part_bytes(to, sizes, element_bytes));
+  double seconds = 0;
+  for (const ReshardStep& step : reshard_steps(from, to, sizes, element_bytes, steps()))
+    seconds += is_exchange(step.kind) ? HONE_TRY(exchange(exchange_of(*mesh_, step, element_bytes)))
+                                      : kFusedShare * copied(cut_bytes);
+  changes_.emplace(std::move(key), seconds);
   return seconds;
 }
 

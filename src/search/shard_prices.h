@@ -42,24 +42,19 @@ class ShardPrices {
                         const std::vector<int64_t>& sizes, int64_t element_bytes);
 
   // Prices the steps of ways by which change() goes; this outlives it. Null where bytes decide: all
-  // ways go along one axis, or there are three axes and more, which have too many ways to price.
+  // ways go along one axis, or there are more axes than searches take.
   ReshardPrice steps();
 
  private:
-  // Steps, whose axes are numbers where bytes decide, and what is cut without an exchange.
-  struct Way {
-    std::vector<ReshardStep> steps = {};
-    int64_t cuts = 0;
-    double cut_bytes = 0;  // of each
-  };
   struct HashOfKey {
     size_t operator()(const std::vector<int64_t>& key) const {
       return Hasher().add_range(key).value();
     }
   };
 
-  static Way way(const ShardLayout& from, const ShardLayout& to, const std::vector<int64_t>& sizes,
-                 int64_t element_bytes, const ReshardPrice& price);
+  std::vector<int64_t> key_of_change(const ShardLayout& from, const ShardLayout& to,
+                                     const std::vector<int64_t>& sizes,
+                                     int64_t element_bytes) const;
   Result<double> planned(const Graph& alone) const;
   Result<double> computed(const Graph& graph, NodeId n, const NodeDivision& division);
   Result<double> exchange(const MeshExchange& exchange);
@@ -73,9 +68,7 @@ class ShardPrices {
   CollectiveRates collectives_;
   std::map<uint64_t, double> nodes_;  // by the hash of the node on its parts
   std::map<std::vector<int64_t>, double> exchanges_;
-  // The key is of sizes and layouts. Where bytes decide about a way, axes are numbered as they
-  // appear: layouts with other axes of these sizes have the same one.
-  std::unordered_map<std::vector<int64_t>, Way, HashOfKey> ways_;
+  std::unordered_map<std::vector<int64_t>, double, HashOfKey> changes_;
 };
 
 // The layout as numbers, behind those that are there.

@@ -1,6 +1,7 @@
 #include "shard/reshard.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <queue>
@@ -67,6 +68,11 @@ class CutAxes {
 // The search has layouts as short texts: the numbers of the parts of each dim, and of the partial
 // ones behind them. An end stands behind each list. Last come the dims that have the padding of the
 // given layout still, where the wanted one has another.
+//
+// It goes on from the layout whose way so far, with the least price of the rest, is the cheapest.
+// Devices that differ in their place along a part alone get data of each other by exchanges along
+// this part, or by a permute. So the rest takes at least one permute, or the sum over all parts of
+// one exchange each. Its bytes are those that have to come from other places along the part.
 class ReshardSearch {
  public:
   ReshardSearch(const ShardLayout& from, ShardLayout target, const std::vector<int64_t>& sizes,
@@ -84,17 +90,22 @@ class ReshardSearch {
     if (parts_.size() > kMostParts) return through_whole();
     wanted_ = text_of(target_);
     wanted_lists_ = lists_of(wanted_);
+    prepare_least();
     std::string given = text_of(from_);
     for (size_t d = 0; d < sizes_.size(); ++d)
       if (given_sizes_[d] != sizes_[d]) given += letter_of_dim(d);
     reach(std::move(given), 0, std::nullopt, -1);
     while (!waiting_.empty() && found_.size() < kMostLayouts) {
-      const auto [price, depth, number] = waiting_.top();
+      const size_t number = std::get<size_t>(waiting_.top());
       waiting_.pop();
       if (found_[number].is_done) continue;
       found_[number].is_done = true;
-      if (found_[number].layout == wanted_) return path(number);
-      extend(number);
+      if (found_[number].is_guessed)
+        permute(number);
+      else if (found_[number].layout == wanted_)
+        return path(number);
+      else
+        extend(number);
     }
     return through_whole();
   }
@@ -169,6 +180,7 @@ class ReshardSearch {
     std::optional<ReshardStep> step;
     int before;
     bool is_done = false;
+    bool is_guessed = false;  // a permute at its least price: its own takes long to tell
   };
 
   std::vector<ReshardStep> path(size_t number) const {
@@ -188,8 +200,90 @@ class ReshardSearch {
       one.is_done = true;  // a dearer way
       best->second = found_.size();
     }
+    waiting_.emplace(price + least_rest(layout), depth, found_.size());
     found_.push_back({std::move(layout), price, depth, step, before});
-    waiting_.emplace(price, depth, found_.size() - 1);
+  }
+
+  double price_of(const ReshardStep& step) const {
+    return hone::price_of(step, element_bytes_, price_);
+  }
+
+  // No exchange gives each device these bytes from others along the part for less.
+  double least_along(const MeshPart& part, int64_t bytes) const {
+    const double gathered =
+        price_of({.kind = ReshardKind::all_gather, .part = part, .bytes = bytes});
+    return std::min(gathered,
+                    price_of({.kind = ReshardKind::all_to_all, .part = part, .bytes = bytes}));
+  }
+
+  void prepare_least() {
+    devices_ = given_sizes_ == sizes_ ? 1 : 0;  // with the padding of two layouts, nothing is known
+    for (const MeshPart& part : parts_) devices_ *= part.size;
+    for (size_t i = 0; i < parts_.size(); ++i)
+      for (size_t k = 0; k < i; ++k)
+        if (clashes(parts_[i], parts_[k])) devices_ = 0;  // nor then
+    least_permute_ = 0;
+    if (devices_ == 0) return;
+    for (const int64_t size : sizes_) elements_ *= size;
+    places_.resize(parts_.size());
+    for_each_place(wanted_, [&](char letter, Place place) { places_[index_of(letter)] = place; });
+    least_permute_ = std::numeric_limits<double>::infinity();
+    if (!wanted_lists_.is_empty(sizes_.size())) return;  // no permute makes sums
+    for (const MeshPart& part : parts_)
+      least_permute_ = std::min(least_permute_, least_along(part, wanted_lists_.held));
+  }
+
+  // Where a list has a part, and how many parts those before it make.
+  struct Place {
+    size_t list = SIZE_MAX;
+    int64_t before = 1;
+  };
+  static size_t index_of(char letter) {
+    return static_cast<size_t>(static_cast<uint8_t>(letter) - 1);
+  }
+
+  template <class Each>
+  void for_each_place(const std::string& layout, const Each& each) const {
+    Place place = {.list = 0};
+    for (const char letter : layout) {
+      if (letter == kEnd) {
+        place = {.list = place.list + 1};
+        continue;
+      }
+      each(letter, place);
+      place.before *= part_of(letter).size;
+    }
+  }
+
+  // How many elements the devices at one place along a part need and do not have.
+  int64_t missing(size_t part, const Place& have) const {
+    const Place& want = places_[part];
+    const size_t partial = sizes_.size();
+    const int64_t size = parts_[part].size;
+    if (want.list == partial) return 0;
+    const int64_t needed = want.list == SIZE_MAX ? elements_ : elements_ / size;
+    if (have.list == partial) return needed;
+    const bool is_known = want.list != have.list || have.before % (want.before * size) == 0 ||
+                          want.before % (have.before * size) == 0;
+    return is_known ? needed / size * (size - 1) : 0;
+  }
+
+  // The least price of the way from the layout to the target.
+  double least_rest(const std::string& layout) {
+    if (devices_ == 0 || layout == wanted_) return 0;
+    double sum = 0;
+    for_each_place(layout, [&](char letter, const Place& place) {
+      const size_t part = index_of(letter);
+      if (const int64_t elements = missing(part, place); elements > 0) sum += least(part, elements);
+    });
+    return std::min(sum, least_permute_);
+  }
+
+  double least(size_t part, int64_t elements) {
+    const auto [known, is_new] = least_.try_emplace({part, elements}, 0.0);
+    const int64_t each = elements * parts_[part].size / devices_;  // as many devices are at a place
+    if (is_new) known->second = least_along(parts_[part], each * element_bytes_);
+    return known->second;
   }
 
   // Where the lists of a layout end, and the parts of each dim.
@@ -248,13 +342,24 @@ class ReshardSearch {
     return dims;
   }
 
+  // The last step of a way, with its own price.
+  void permute(size_t number) {
+    const int before = found_[number].before;
+    const std::string& at = found_[static_cast<size_t>(before)].layout;
+    const ReshardStep step = {.kind = ReshardKind::permute,
+                              .part = {},
+                              .bytes = wanted_lists_.held,
+                              .have = dims_of(at, lists_of(at)),
+                              .want = target_.dims};
+    reach(wanted_, found_[number].price + price_of(step), step, before);
+  }
+
   void extend(size_t number) {
     const std::string at = found_[number].layout;
     const double so_far = found_[number].price;
     const Lists lists = lists_of(at);
     const auto step = [&](std::string layout, const ReshardStep& one) {
-      const double price = so_far + price_of(one, element_bytes_, price_);
-      reach(std::move(layout), price, one, static_cast<int>(number));
+      reach(std::move(layout), so_far + price_of(one), one, static_cast<int>(number));
     };
     // The innermost part of a list goes; `to` gets it, if there is one.
     const auto moved = [&](size_t from, std::optional<size_t> to) {
@@ -295,12 +400,12 @@ class ReshardSearch {
                              .to = e,
                              .bytes = lists.held / part.size * (part.size - 1)});
     }
-    if (has_parts_of_target(lists))
-      step(wanted_, {.kind = ReshardKind::permute,
-                     .part = {},
-                     .bytes = lists.held,
-                     .have = dims_of(at, lists),
-                     .want = target_.dims});
+    if (has_parts_of_target(lists)) {
+      const int depth = found_[number].depth + 1;
+      waiting_.emplace(so_far + least_permute_, depth, found_.size());
+      found_.push_back(
+          {wanted_, so_far, depth, std::nullopt, static_cast<int>(number), false, true});
+    }
     const size_t partial = sizes_.size();
     if (lists.is_empty(partial)) return;
     const MeshPart part = part_of(at[lists.ends[partial] - 1]);
@@ -320,6 +425,11 @@ class ReshardSearch {
   MeshParts parts_;
   std::string wanted_;
   Lists wanted_lists_;
+  int64_t devices_ = 0;  // along all parts; 0: no least prices are known
+  int64_t elements_ = 1;
+  std::vector<Place> places_;  // of the parts in the target
+  std::map<std::pair<size_t, int64_t>, double> least_;
+  double least_permute_ = 0;
   std::vector<Found> found_;
   std::unordered_map<std::string, size_t> best_;  // of those found
   using Waiting = std::tuple<double, int, size_t>;
