@@ -51,8 +51,13 @@ int64_t devices_of(const NodeDivision& one) {
 
 }  // namespace
 
-ShardOptionFinder::ShardOptionFinder(const Graph& graph, MeshRef mesh, ShardPrices& prices)
-    : graph_(graph), mesh_(std::move(mesh)), prices_(prices), special_(graph.value_count()) {
+ShardOptionFinder::ShardOptionFinder(const Graph& graph, MeshRef mesh, ShardPrices& prices,
+                                     std::function<bool()> is_late)
+    : graph_(graph),
+      mesh_(std::move(mesh)),
+      prices_(prices),
+      is_late_(std::move(is_late)),
+      special_(graph.value_count()) {
   if (graph.shardings() != nullptr) spread_stated();
 }
 
@@ -60,6 +65,12 @@ const Sharding* ShardOptionFinder::stated(ValueId v) const {
   if (graph_.shardings() == nullptr) return nullptr;
   const std::vector<const Sharding*> all = graph_.shardings()->of(v);
   return all.empty() ? nullptr : all[0];
+}
+
+bool ShardOptionFinder::is_stated(NodeId n) const {
+  for (const ValueId v : graph_.results(n))
+    if (stated(v) != nullptr) return true;
+  return false;
 }
 
 // `kind` combines the parts of a partial value.
@@ -185,6 +196,8 @@ Result<std::vector<NodeDivision>> ShardOptionFinder::divided(NodeId n) const {
   if (graph_.regions(n).empty()) return options;
   std::vector<NodeDivision> possible;
   for (NodeDivision& one : options) {
+    // Where something is stated, the first ones may be otherwise.
+    if (!possible.empty() && !is_stated(n) && is_late_()) break;
     std::optional<std::vector<MeshExchange>> within =
         HONE_TRY(exchanges_within(graph_, n, one, mesh_, prices_.steps()));
     if (!within && !possible.empty()) continue;
@@ -231,8 +244,7 @@ Result<ShardOptions> ShardOptionFinder::of_output(uint32_t index) {
 }
 
 Result<std::optional<NodeDivision>> ShardOptionFinder::whole_node(NodeId n) const {
-  for (const ValueId v : graph_.results(n))
-    if (stated(v) != nullptr) return std::optional<NodeDivision>();
+  if (is_stated(n)) return std::optional<NodeDivision>();
   if (is_leaf(graph_.opcode(n)))
     return std::optional(NodeDivision{.results = {undivided(graph_.type(graph_.result(n)))}});
   const NodeDivider divider = HONE_TRY(NodeDivider::make(graph_, n));
@@ -277,7 +289,7 @@ Result<ShardOptions> ShardOptionFinder::limited(std::optional<NodeId> n,
   if (made.all <= kMostNodeOptions) return made;
   using Rank = std::tuple<double, int64_t, int64_t, size_t>;
   std::map<int64_t, std::vector<Rank>, std::greater<>> ranks;  // by devices
-  for (size_t i = 0; i < made.all; ++i) {
+  for (size_t i = 0; i < made.all && (i == 0 || !is_late_()); ++i) {
     const NodeDivision& one = made.kept[i];
     double seconds = 0;
     int64_t bytes = 0;
@@ -292,8 +304,12 @@ Result<ShardOptions> ShardOptionFinder::limited(std::optional<NodeId> n,
     ranks[devices_of(one)].emplace_back(seconds, bytes, places, i);
   }
   std::vector<size_t> taken;
-  for (auto& [devices, all] : ranks) std::ranges::sort(all);
-  for (size_t turn = 0; taken.size() < kMostNodeOptions; ++turn)
+  size_t turns = 0;
+  for (auto& [devices, all] : ranks) {
+    std::ranges::sort(all);
+    turns = std::max(turns, all.size());
+  }
+  for (size_t turn = 0; turn < turns; ++turn)
     for (const auto& [devices, all] : ranks)
       if (turn < all.size() && taken.size() < kMostNodeOptions)
         taken.push_back(std::get<size_t>(all[turn]));

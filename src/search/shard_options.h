@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,9 +27,12 @@ inline constexpr size_t kMostNodeOptions = 128;
 //
 // More than kMostNodeOptions are spread over the numbers of devices that share the work. For each
 // number those are kept that take the least time, then the least memory, then the fewest dims.
+//
+// If the time is over, the options that have no price yet are left out. One always stays.
 class ShardOptionFinder {
  public:
-  ShardOptionFinder(const Graph& graph, MeshRef mesh, ShardPrices& prices);
+  ShardOptionFinder(const Graph& graph, MeshRef mesh, ShardPrices& prices,
+                    std::function<bool()> is_late);
 
   // Errors: a result cannot be divided as it says, and why.
   Result<ShardOptions> of_node(NodeId n);
@@ -41,6 +45,7 @@ class ShardOptionFinder {
   const Sharding* stated(ValueId v) const;  // where the value is made; null: nothing is said
 
  private:
+  bool is_stated(NodeId n) const;
   bool fits(const ShardLayout& layout, std::string_view kind, const Sharding* said) const;
   bool is_plain(const ShardLayout& layout) const;
 
@@ -58,6 +63,7 @@ class ShardOptionFinder {
   const Graph& graph_;
   const MeshRef mesh_;
   ShardPrices& prices_;
+  const std::function<bool()> is_late_;
   std::vector<std::vector<ShardLayout>> special_;  // of each value
 };
 

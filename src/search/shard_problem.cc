@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <tuple>
 
 #include "ir/op_facts.h"
@@ -31,7 +32,7 @@ class ProblemOfShards {
       : graph_(graph),
         prices_(prices),
         options_(options),
-        finder_(graph, std::move(mesh), prices) {}
+        finder_(graph, std::move(mesh), prices, [this] { return is_late(); }) {}
 
   Result<ShardProblem> make() {
     made_.problem.name = graph_.name();
@@ -75,11 +76,30 @@ class ProblemOfShards {
 
   Result<std::vector<NodeDivision>> options_of_output(uint32_t index) {
     if (is_late())
-      if (std::optional<NodeDivision> whole = finder_.whole_output(index)) {
+      if (std::optional<NodeDivision> whole = finder_.whole_output(index);
+          whole && lies_as_input(index, *whole)) {
         ++made_.late;
         return std::vector{std::move(*whole)};
       }
-    return taken(HONE_TRY(finder_.of_output(index)));
+    std::vector<NodeDivision> options = taken(HONE_TRY(finder_.of_output(index)));
+    // The first one stays if the time is over, so it is one that can be taken.
+    const auto first = std::ranges::find_if(
+        options, [&](const NodeDivision& one) { return lies_as_input(index, one); });
+    if (first != options.end()) std::rotate(options.begin(), first, first + 1);
+    return options;
+  }
+
+  // If the output takes the place of an input, that has such an option, too.
+  bool lies_as_input(uint32_t index, const NodeDivision& one) const {
+    for (const Donation& donation : graph_.donations()) {
+      const NodeId maker = graph_.producer(graph_.inputs()[donation.input]);
+      const auto& given = made_.options[maker.index];
+      if (donation.output == index && std::ranges::none_of(given, [&](const NodeDivision& input) {
+            return input.results == one.results;
+          }))
+        return false;
+    }
+    return true;
   }
 
   Status add_node(NodeId n) {
@@ -90,21 +110,20 @@ class ProblemOfShards {
     AssignNode& node = made_.problem.nodes.emplace_back();
     node.begin = is_parameter(graph_.opcode(n)) || is_constant(graph_.opcode(n)) ? 0 : n.index;
     node.end = node.begin == 0 ? std::ssize(ends_) + 1 : ends_[n.index];
+    const bool is_given = is_leaf(graph_.opcode(n));  // options that cost nothing
     for (const NodeDivision& one : options) {
-      const double seconds = is_leaf(graph_.opcode(n)) ? 0 : HONE_TRY(prices_.node(graph_, n, one));
-      node.costs.push_back(ticks_of_price(seconds));
+      if (!is_given && !node.costs.empty() && is_late()) break;
+      node.costs.push_back(is_given ? 0 : ticks_of_price(HONE_TRY(prices_.node(graph_, n, one))));
       int64_t bytes = 0;
       for (size_t i = 0; i < one.results.size(); ++i)
         bytes += part_of_result(n, i, one).static_bytes();
       node.usages.push_back(bytes);
     }
+    options.resize(node.costs.size());
     made_.options.push_back(std::move(options));
     for (size_t i = 0; i < graph_.operands(n).size(); ++i)
-      if (const ValueId v = graph_.operands(n)[i]; !v.is_none()) {
-        std::vector<const ShardLayout*> wanted;
-        for (const NodeDivision& one : made_.options.back()) wanted.push_back(&one.operands[i]);
-        HONE_TRY(add_edge(v, wanted));
-      }
+      if (const ValueId v = graph_.operands(n)[i]; !v.is_none())
+        HONE_TRY(add_edge(v, [i](const NodeDivision& one) { return &one.operands[i]; }));
     return {};
   }
 
@@ -117,9 +136,7 @@ class ProblemOfShards {
     node.costs.assign(options.size(), 0);
     node.usages.assign(options.size(), 0);
     made_.options.push_back(std::move(options));
-    std::vector<const ShardLayout*> wanted;
-    for (const NodeDivision& one : made_.options.back()) wanted.push_back(&one.results[0]);
-    HONE_TRY(add_edge(v, wanted));
+    HONE_TRY(add_edge(v, [](const NodeDivision& one) { return &one.results[0]; }));
     for (const Donation& one : graph_.donations())
       if (one.output == index) lie_alike(graph_.inputs()[one.input], is_said);
     return {};
@@ -137,23 +154,31 @@ class ProblemOfShards {
     join_last(maker, table_with(std::move(costs)));
   }
 
-  // The last node reads the value.
-  Status add_edge(ValueId v, const std::vector<const ShardLayout*>& wanted) {
+  // The last node reads the value, in the layout that `wanted` takes of an option.
+  template <class Wanted>
+  Status add_edge(ValueId v, const Wanted& wanted) {
     const NodeId maker = graph_.producer(v);
     // A part of copies of one number is made where it is read.
     if (repeats_elements(graph_.opcode(maker)) &&
         graph_.type(graph_.operands(maker)[0]).rank() == 0)
       return {};
-    const Type type = graph_.type(v);
-    std::vector<const ShardLayout*> held;
-    std::vector<int64_t> element_bytes;  // of each of them: sums may be wider
+    Change change = {.type = graph_.type(v)};
     for (const NodeDivision& one : made_.options[maker.index]) {
-      held.push_back(&one.results[graph_.result_index(v)]);
-      element_bytes.push_back(exchanged_bytes(one.made_as(type)));
+      change.held.push_back(&one.results[graph_.result_index(v)]);
+      change.element_bytes.push_back(exchanged_bytes(one.made_as(change.type)));
     }
-    const auto [table, is_new] = changes_.try_emplace(
-        {sizes_of_type(type), element_bytes, number_of(held), number_of(wanted)});
-    if (is_new) table->second = HONE_TRY(table_of(held, element_bytes, wanted, type));
+    for (const NodeDivision& one : made_.options.back()) change.wanted.push_back(wanted(one));
+    ChangeKey key = {sizes_of_type(change.type), change.element_bytes, number_of(change.held),
+                     number_of(change.wanted)};
+    auto table = changes_.find(key);
+    if (table == changes_.end()) {
+      const std::optional<uint32_t> made = HONE_TRY(table_of(change));
+      if (change.wanted.size() < made_.options.back().size()) {
+        keep_options(change.wanted.size());
+        std::get<3>(key) = number_of(change.wanted);
+      }
+      table = changes_.emplace(std::move(key), made).first;
+    }
     if (table->second) join_last(maker.index, *table->second);
     return {};
   }
@@ -165,21 +190,51 @@ class ProblemOfShards {
     return lists_.emplace(std::move(text), static_cast<uint32_t>(lists_.size())).first->second;
   }
 
-  // None: no pair costs anything.
-  Result<std::optional<uint32_t>> table_of(const std::vector<const ShardLayout*>& held,
-                                           const std::vector<int64_t>& element_bytes,
-                                           const std::vector<const ShardLayout*>& wanted,
-                                           Type type) {
-    const std::vector<int64_t> sizes = sizes_of_type(type);
+  // A value from where it is made to where it is read, in each option.
+  struct Change {
+    Type type;
+    std::vector<const ShardLayout*> held = {}, wanted = {};
+    std::vector<int64_t> element_bytes = {};  // of each that is held: sums may be wider
+  };
+
+  // None: no pair costs anything. If the time is over, fewer are wanted.
+  Result<std::optional<uint32_t>> table_of(Change& change) {
+    const std::vector<int64_t> sizes = sizes_of_type(change.type);
+    std::vector<std::vector<int64_t>> columns;
+    for (const ShardLayout* to : change.wanted) {
+      if (!columns.empty() && is_late()) break;
+      std::vector<int64_t>& column = columns.emplace_back();
+      for (size_t i = 0; i < change.held.size(); ++i)
+        column.push_back(
+            ticks_of_price(options_.exchange_share *
+                           HONE_TRY(prices_.change(*change.held[i], *to, sizes,
+                                                   change.element_bytes[i]))));
+    }
+    change.wanted.resize(columns.size());
     std::vector<int64_t> costs;
-    for (size_t i = 0; i < held.size(); ++i)
-      for (const ShardLayout* to : wanted)
-        costs.push_back(ticks_of_price(options_.exchange_share *
-                                       HONE_TRY(prices_.change(*held[i], *to, sizes,
-                                                               element_bytes[i]))));
+    for (size_t i = 0; i < change.held.size(); ++i)
+      for (const std::vector<int64_t>& column : columns) costs.push_back(column[i]);
     if (std::ranges::all_of(costs, [](int64_t cost) { return cost == 0; }))
       return std::optional<uint32_t>();
     return std::optional(table_with(std::move(costs)));
+  }
+
+  // The first options of the last node alone.
+  void keep_options(size_t count) {
+    const auto last = static_cast<uint32_t>(made_.problem.nodes.size() - 1);
+    AssignNode& node = made_.problem.nodes[last];
+    const size_t had = node.costs.size();
+    for (AssignEdge& edge : made_.problem.edges | std::views::reverse) {
+      if (edge.second != last) break;
+      std::vector<int64_t> costs;
+      const std::vector<int64_t>& all = made_.problem.tables[edge.table];
+      for (size_t at = 0; at < all.size(); ++at)
+        if (at % had < count) costs.push_back(all[at]);
+      edge.table = table_with(std::move(costs));
+    }
+    node.costs.resize(count);
+    node.usages.resize(count);
+    made_.options[last].resize(count);
   }
 
   uint32_t table_with(std::vector<int64_t> costs) {

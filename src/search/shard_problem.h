@@ -30,7 +30,8 @@ struct ShardProblemOptions {
   // hold of them. This counts those twice that are held so, but it helps to find what fits.
   bool counts_copies = false;
   bool exchanges_in_loops = true;  // loops and branches may be divided so that devices exchange
-  // Asked before each node and output: from the first yes on, what nobody states stays whole.
+  // Asked before each node and output, and before each of its options. From the first yes on, what
+  // nobody states stays whole; the node that is looked at has the options that have prices.
   std::function<bool()> is_late = {};
   Progress& progress = no_progress();  // advances at each node
 };

@@ -473,24 +473,38 @@ TEST(AutoShard, IsPredictedNoSlowerThanTheBatchAlone) {
   }
 }
 
-// The problem asks for the time before each node, and stops to compare where it is over.
+// The problem asks for the time before each option of a node. Where it is over, the options with a
+// price are kept, and nodes behind stay whole.
 TEST(AutoShard, MakesAProblemInTheTimeThatIsGiven) {
   const Graph graph = subject(layers(512));
   const System system = ring(4);
   const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
   const MeshRef mesh = mesh_of("x=2,y=2");
   ShardPrices prices(system, {{cost}}, mesh);
-  for (const size_t in_time : {size_t{0}, size_t{4}, size_t{100}}) {
+  const ShardProblem all = shard_problem(graph, mesh, prices).value();
+  const size_t nodes = graph.node_count() + graph.outputs().size();
+  size_t cut_short = 0;
+  for (size_t in_time = 0; in_time <= 60; ++in_time) {
     size_t asked = 0;
     const ShardProblem made =
         shard_problem(graph, mesh, prices, {.is_late = [&] { return ++asked > in_time; }}).value();
     ASSERT_TRUE(check(made.problem).ok());
-    const size_t all = graph.node_count() + graph.outputs().size();
-    EXPECT_EQ(asked, std::min(all, in_time + 1));
-    EXPECT_EQ(made.late, all - std::min(all, in_time));
-    for (size_t i = 0; i < all; ++i)
-      EXPECT_EQ(made.problem.nodes[i].costs.size() == 1, i >= in_time) << i;
+    EXPECT_LE(asked, in_time + 1);  // nobody asks again behind a yes
+    size_t full = 0;
+    while (full < nodes && made.options[full].size() == all.options[full].size()) ++full;
+    const size_t has = full < nodes ? made.options[full].size() : 0;
+    if (has > 1) ++cut_short;
+    for (size_t i = full + 1; i < nodes; ++i) EXPECT_EQ(made.options[i].size(), 1u) << i;
+    for (size_t i = 0; i < nodes; ++i)
+      EXPECT_TRUE(std::ranges::equal(
+          made.problem.nodes[i].costs,
+          std::span(all.problem.nodes[i].costs).first(made.problem.nodes[i].costs.size())))
+          << i;
+    EXPECT_EQ(evaluate(made.problem, Assignment(nodes, 0))->cost,
+              evaluate(all.problem, Assignment(nodes, 0))->cost);
+    if (in_time == 0) EXPECT_EQ(made.late, nodes);
   }
+  EXPECT_GT(cut_short, 3u);
   // Nothing but the undivided way is left, and the sum has no bound.
   const AutoSharding late =
       auto_shard(graph, mesh, system, {{cost}}, {.seconds = 1e-9, .steps = 10}).value();

@@ -159,5 +159,34 @@ TEST(ShardPrices, AreTheSameForDimsInAnotherOrder) {
   }
 }
 
+// A node of more options than are compared, among others that have as many: the tables of what
+// moves between them ask for the time, too.
+TEST(ShardPrices, OfManyOptionsAskForTheTime) {
+  const Graph graph = parse_graph(
+                          "graph @t(%x: f32[8, 8, 8, 8]) -> f32[8, 8, 8, 8] {\n"
+                          "  %y = tanh %x\n  return %y\n}\n")
+                          .value();
+  const Subject subject("tree:4x4", "a=2,b=2,c=2,d=2");
+  ShardPrices prices(subject.system, subject.costs, subject.mesh);
+  size_t all = 0;
+  ASSERT_TRUE(
+      shard_problem(graph, subject.mesh, prices, {.is_late = [&] { return ++all == 0; }}).ok());
+  bool was_cut = false;
+  for (size_t in_time = all / 2; in_time < all; in_time += all / 40) {
+    size_t asked = 0;
+    const ShardProblem made =
+        shard_problem(graph, subject.mesh, prices, {.is_late = [&] { return ++asked > in_time; }})
+            .value();
+    ASSERT_TRUE(check(made.problem).ok());
+    EXPECT_EQ(asked, in_time + 1);
+    for (const std::vector<NodeDivision>& options : made.options) {
+      ASSERT_FALSE(options.empty());
+      EXPECT_EQ(options[0].results[0], undivided(graph.type(graph.outputs()[0])));
+      was_cut = was_cut || (options.size() > 1 && options.size() < 128);
+    }
+  }
+  EXPECT_TRUE(was_cut);
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

@@ -101,6 +101,25 @@ TEST(ShardProblem, PricesSumsOf16BitsAsTheyAreSent) {
   EXPECT_EQ(made.problem.nodes[product.index].usages[assignment[product.index]], 16 * 32 * 4);
 }
 
+// A state that the graph divides has its next one in its place, also if the time is over before.
+TEST(ShardProblem, LeavesAWayForWhatIsStatedIfTheTimeIsOver) {
+  const Graph graph =
+      shard_subject(parse_graph("graph @g(%w: f32[8, 4] on @m [x, -] donate 0) -> f32[8, 4] "
+                                "mesh @m = [x = 2] {\n"
+                                "  %y = tanh %w : f32[8, 4]\n  return %y\n}\n")
+                        .value())
+          .value()
+          .graph;
+  const System system = preset_of("ring:2");
+  const std::vector<std::shared_ptr<const Cost>> costs = {
+      std::make_shared<AnalyticCost>(system.targets[0])};
+  ShardPrices prices(system, costs, along_x(2));
+  const ShardProblem made =
+      shard_problem(graph, along_x(2), prices, {.is_late = [] { return true; }}).value();
+  const AssignValue only = evaluate(made.problem, Assignment(made.problem.nodes.size(), 0)).value();
+  EXPECT_TRUE(only.fits(made.problem)) << only.first_forbidden;
+}
+
 // Products whose results each device needs whole: each is one gather among all.
 Graph products(int count, std::string_view said) {
   std::string text = "graph @g(%x: f32[900, 512]", results, types, outputs;
