@@ -15,6 +15,7 @@
 #include "plan/edit.h"
 #include "plan/planned.h"
 #include "plan/planned_kernels.h"
+#include "program/device_memory.h"
 #include "program/lower/lower.h"
 #include "program/tasks.h"
 #include "timeline/collective_rates.h"
@@ -235,7 +236,7 @@ class Devices {
         HONE_TRY(add(HONE_TRY(scheduled(graph, n, *kind, plan))));
     ClassJobs classes = HONE_TRY(class_jobs(jobs_.program(), system_, merge_, kMostTimedJobs));
     Timeline timeline = HONE_TRY(Timeline::open(classes.jobs));
-    std::vector<HeldMemory> memory = HONE_TRY(held(timeline, classes));
+    std::vector<int64_t> memory = HONE_TRY(memory_of(classes.classes));
     return SystemTimeline{Topology(system_),   std::move(jobs_), std::move(classes),
                           std::move(timeline), first_step,       std::move(exchanges_),
                           std::move(memory)};
@@ -339,23 +340,18 @@ class Devices {
     return {};
   }
 
-  Result<std::vector<HeldMemory>> held(const Timeline& timeline, const ClassJobs& classes) const {
-    std::vector<HeldBuffer> buffers;
-    std::vector<bool> seen(classes.classes.devices);
-    for (size_t d = 0; d < devices_; ++d) {
-      const uint32_t one = classes.classes.of_device[d];
-      if (seen[one]) continue;
-      seen[one] = true;
-      const size_t target = system_.device(static_cast<int64_t>(d)).target;
-      const Program* program = plans_[target].program;
-      if (program == nullptr) return std::vector<HeldMemory>();
-      std::vector<uint32_t> commands;
-      for (const uint32_t task : tasks_[target])
-        commands.push_back(classes.job(static_cast<int64_t>(d), task));
-      for (HeldBuffer& buffer : HONE_TRY(held_buffers(*program, one, commands)))
-        buffers.push_back(std::move(buffer));
+  // The bytes that each class of devices needs, by the program of its target.
+  Result<std::vector<int64_t>> memory_of(const Classes& classes) const {
+    std::vector<int64_t> of_targets;
+    for (const TargetPlan& plan : plans_) {
+      if (plan.program == nullptr) return std::vector<int64_t>();
+      of_targets.push_back(
+          HONE_TRY(device_memory(*plan.program, static_cast<int32_t>(devices_))).total());
     }
-    return held_memory(timeline, buffers, classes.classes.devices);
+    std::vector<int64_t> memory(classes.devices);
+    for (size_t d = 0; d < devices_; ++d)
+      memory[classes.of_device[d]] = of_targets[system_.device(static_cast<int64_t>(d)).target];
+    return memory;
   }
 
   struct Alone {

@@ -11,7 +11,6 @@
 #include "program/program.h"
 #include "target/system.h"
 #include "timeline/collective_price.h"
-#include "timeline/held_memory.h"
 #include "timeline/shared_jobs.h"
 #include "timeline/timeline.h"
 
@@ -52,7 +51,8 @@ struct SystemTimeline {
   Timeline timeline;
   uint32_t first_step = 0;  // of the shared jobs, the first one of an exchange
   std::vector<TimedExchange> exchanges;
-  std::vector<HeldMemory> memory;  // of each class of devices; empty: not known
+  // The bytes that a device of each class needs (program/device_memory.h); empty: not known.
+  std::vector<int64_t> memory;
 
   const Jobs& jobs() const { return classes.jobs; }
   const std::string& name_of(uint32_t job) const { return shared.name_of(classes.numbers[job]); }

@@ -94,7 +94,7 @@ class Tables {
       std::vector<std::string> row = {explanation_.devices_name(static_cast<uint32_t>(d)),
                                       seconds_text(times[d].computing), seconds_text(waiting),
                                       seconds_text(times[d].end)};
-      if (has_memory) row.push_back(format_bytes(explanation_.memory[d].peak));
+      if (has_memory) row.push_back(format_bytes(explanation_.memory[d]));
       row.push_back(most_waited(times[d]));
       table.add_row(std::move(row));
     }

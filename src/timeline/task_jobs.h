@@ -7,10 +7,9 @@
 
 #include "base/error.h"
 #include "program/tasks.h"
-#include "timeline/held_memory.h"
 #include "timeline/system_jobs.h"
 
-// The jobs of a program on one device, and the memory that it holds meanwhile.
+// The jobs of a program on one device.
 
 namespace hone {
 
@@ -26,12 +25,5 @@ struct TaskJobs {
 TaskJobs add_tasks(SystemJobs& jobs, int64_t device, const TaskList& list,
                    std::span<const std::optional<double>> seconds,
                    std::span<const uint32_t> begin = {});
-
-// The memory of a program on a device. Inputs, constants and outputs are held all the time, and
-// temporaries from the first to the last command that uses them. A command may need more while it
-// runs.
-// `commands` are the jobs of the main frame's commands. Unsupported if sizes are open.
-Result<std::vector<HeldBuffer>> held_buffers(const Program& program, uint32_t device,
-                                             std::span<const uint32_t> commands);
 
 }  // namespace hone

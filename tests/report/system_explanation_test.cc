@@ -6,6 +6,7 @@
 #include "compile/compilation.h"
 #include "cost/program_price.h"
 #include "ir/text.h"
+#include "program/device_memory.h"
 #include "report/trace.h"
 #include "target/presets.h"
 #include "tests/base/says_testing.h"
@@ -70,7 +71,9 @@ TEST(SystemExplanation, OfAProgramAloneIsItsPrice) {
     EXPECT_TRUE(time.waits.empty());
   }
   ASSERT_EQ(explained.memory.size(), 3);
-  EXPECT_GE(explained.memory[2].peak, 4 * (64 * 256 + 256 * 256 + 64 * 256));
+  EXPECT_GE(explained.memory[2], 4 * (64 * 256 + 256 * 256 + 64 * 256));
+  // One memory, whoever asks.
+  EXPECT_EQ(explained.memory[2], device_memory(*plan.program, 3).value().total());
   const std::string text = explanation_text(system, explained, "alone", 2);
   EXPECT_THAT(text, HasSubstr("computing"));
   EXPECT_THAT(text, HasSubstr("and 1 more sorts of devices"));
