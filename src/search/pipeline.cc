@@ -9,13 +9,13 @@
 #include "base/text.h"
 #include "cost/system_timeline.h"
 #include "ir/op_facts.h"
-#include "rewrite/prepare.h"
 #include "search/auto_shard.h"
 #include "search/pipeline_index.h"
 #include "search/pipeline_layers.h"
 #include "search/pipeline_stages.h"
 #include "search/stage_sharding.h"
 #include "search/system_plan.h"
+#include "shard/propagate.h"
 #include "target/topology.h"
 
 namespace hone {
@@ -25,9 +25,10 @@ namespace {
 // devices.
 constexpr int kLayersTried = 24;
 constexpr int kLayersSharded = 12;
-constexpr int kChunks = 2;          // stages that a device has, interleaved
-constexpr int32_t kMostTried = 64;  // micro-batches
-constexpr size_t kMostJudged = 4;   // pipelines whose programs are made, of a round
+constexpr int32_t kMostOddDevices = 8;  // of a stage, if they are no power of two
+constexpr int kChunks = 2;              // stages that a device has, interleaved
+constexpr int32_t kMostTried = 64;      // micro-batches
+constexpr size_t kMostJudged = 4;       // pipelines whose programs are made, of a round
 constexpr int kPipelineRounds = 4;
 
 struct Speed {
@@ -117,8 +118,11 @@ class Chooser {
   Status search() {
     made_.candidates.clear();
     tried_.clear();
-    for (const int32_t count : counts()) {
-      Status good = try_count(count);
+    const std::vector<int32_t> counts = this->counts();
+    for (size_t i = 0; i < counts.size(); ++i) {
+      // Each number of micro-batches has its share of the time.
+      const double share = static_cast<double>(i + 1) / static_cast<double>(counts.size());
+      Status good = try_count(counts[i], share * options_.seconds);
       if (!good.ok() && good.error().code() != ErrorCode::unsupported) return good;
       if (!good.ok() && !refused_) refused_ = std::move(good).error();
     }
@@ -183,7 +187,7 @@ class Chooser {
     Layered made = {.source = HONE_TRY(
                         StageSource::make(batch, graph_, system_, costs_, options_.cancel))};
     const StageSource& source = made.source;
-    const bool is_wide = devices_ > 2 && sizes().back() > 1;
+    const bool is_wide = devices_ > 2 && std::ranges::max(sizes()) > 1;
     made.layers = layers_of_nodes(batch.graph, source.parts, source.seconds,
                                   is_wide ? kLayersSharded : kLayersTried);
     made.table.layers = made.layers.empty() ? 1 : *std::ranges::max_element(made.layers) + 1;
@@ -191,38 +195,48 @@ class Chooser {
     return made;
   }
 
-  // The devices that a stage may have: not all numbers, since each takes a search of each interval.
+  // The devices that a stage may have, those first that more often divide something. Each takes a
+  // search of each interval, so of many devices not all numbers are tried.
   std::vector<int32_t> sizes() const {
     if (options_.mesh != nullptr) return {static_cast<int32_t>(options_.mesh->device_count())};
-    std::vector<int32_t> all;
+    std::vector<int32_t> all, odd;
     const int32_t most = options_.stages > 0 ? devices_ - options_.stages + 1 : devices_;
     for (int32_t n = 1; n <= std::max(most, 1); ++n)
-      if (std::has_single_bit(static_cast<uint32_t>(n)) || devices_ % n == 0) all.push_back(n);
+      if (std::has_single_bit(static_cast<uint32_t>(n)) || devices_ % n == 0)
+        all.push_back(n);
+      else if (n <= kMostOddDevices)
+        odd.push_back(n);
+    all.insert(all.end(), odd.begin(), odd.end());
     return all;
   }
 
   // All intervals of layers that leave devices for the others, if they need several.
-  Status fill_table(Layered& made) {
+  Status fill_table(Layered& made, int32_t count, double until) {
     const int layers = made.table.layers;
     made.table.memory = wanted_;
-    for (const int32_t n : sizes())
+    bool has_choice = false;
+    for (const int32_t n : sizes()) {
       for (int first = 0; first < layers; ++first)
         for (int end = first + 1; end <= layers; ++end) {
           const int32_t others = (first > 0 ? 1 : 0) + (end < layers ? 1 : 0);
-          // One device alone may do all, and interleaved it has several stages.
-          if (n > 1 && (n + others > devices_ || (others == 0 && n < devices_))) continue;
-          HONE_TRY(add_ways(made, first, end, n));
+          const bool is_late = n > 1 && has_choice && !has_time(until);
+          if (!is_late && (n == 1 || n + others <= devices_))
+            HONE_TRY(add_ways(made, first, end, n));
         }
+      has_choice = has_choice || !best_of(made.table, count).empty();
+    }
     return {};
   }
 
   Status add_ways(Layered& made, int first, int end, int32_t n) {
-    if (n > 1 && seems_to_fit() && !has_time()) return {};
     const MeshRef mesh = options_.mesh != nullptr ? options_.mesh : stage_mesh(n);
     Result<std::vector<ShardedStage>> all =
         sharder_.ways(made.source, made.inside(first, end), mesh, wanted_);
     // Some stages divide in no way.
-    if (!all.ok() && all.error().code() == ErrorCode::unsupported) return {};
+    if (!all.ok() && all.error().code() == ErrorCode::unsupported) {
+      if (!refused_) refused_ = std::move(all).error();
+      return {};
+    }
     if (!all.ok()) return std::move(all).error();
     std::vector<StageWay>& ways = made.table.ways[{first, end, n}];
     for (const ShardedStage& one : *all)
@@ -234,35 +248,52 @@ class Chooser {
     return {};
   }
 
-  bool has_time() const {
+  bool has_time(double until) const {
     const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - begin_;
-    return options_.seconds <= 0 || so_far.count() < options_.seconds;
+    return options_.seconds <= 0 || so_far.count() < until;
+  }
+
+  // Who asks for a number of stages means all devices.
+  std::vector<StageChoice> best_of(const StageTable& table, int32_t count) const {
+    return best_stages(table, devices_, count, options_.stages,
+                       options_.stages > 0 ? StageDevices::all : StageDevices::some);
   }
 
   // Without any that fit, those that need not: an error tells the least.
   std::vector<StageChoice> choices(StageTable& table, int32_t count) const {
-    std::vector<StageChoice> all = best_stages(table, devices_, count, options_.stages);
+    std::vector<StageChoice> all = best_of(table, count);
     if (!all.empty() || table.memory == 0) return all;
     table.memory = 0;
-    return best_stages(table, devices_, count, options_.stages);
+    return best_of(table, count);
   }
 
-  Status try_count(int32_t count) {
+  // `until`: seconds from the beginning.
+  Status try_count(int32_t count, double until) {
     Layered layered = HONE_TRY(this->layered(count));
-    HONE_TRY(fill_table(layered));
-    std::vector<StageChoice> all;
+    HONE_TRY(fill_table(layered, count, until));
+    std::vector<StageChoice> all = choices(layered.table, count);
     // One device alone sends nothing, and others have to be faster.
-    if (options_.stages == 0 && options_.mesh == nullptr && devices_ > 1)
-      all.push_back({.stages = {{.end = layered.table.layers}}});
-    std::ranges::move(choices(layered.table, count), std::back_inserter(all));
-    for (const StageChoice& choice : all)
-      for (const PipelineSchedule schedule :
-           {PipelineSchedule::gpipe, PipelineSchedule::one_forward})
-        HONE_TRY(try_stages(layered, count, choice.stages, devices_of(choice.stages), schedule));
+    const std::vector<LayerStage> alone = {{.end = layered.table.layers}};
+    if (options_.stages == 0 && options_.mesh == nullptr &&
+        std::ranges::find(all, alone, &StageChoice::stages) == all.end())
+      all.insert(all.begin(), {.stages = alone});
+    for (const StageChoice& choice : all) HONE_TRY(try_choice(layered, count, choice.stages));
     const bool is_single = options_.mesh == nullptr || options_.mesh->device_count() == 1;
     if (devices_ < 2 || count % devices_ != 0 || options_.stages % devices_ != 0 || !is_single)
       return {};
     return try_interleaved(layered, count);
+  }
+
+  // On devices one behind the other, and in groups of neighbours.
+  Status try_choice(const Layered& layered, int32_t count, const std::vector<LayerStage>& stages) {
+    std::vector<std::vector<std::vector<int32_t>>> places = {devices_in_order(stages)};
+    std::vector<std::vector<int32_t>> grouped = devices_in_groups(stages, system_);
+    if (!grouped.empty() && grouped != places[0]) places.push_back(std::move(grouped));
+    for (const std::vector<std::vector<int32_t>>& devices : places)
+      for (const PipelineSchedule schedule :
+           {PipelineSchedule::gpipe, PipelineSchedule::one_forward})
+        HONE_TRY(try_stages(layered, count, stages, devices, schedule));
+    return {};
   }
 
   Status try_interleaved(Layered& layered, int32_t count) {
@@ -278,22 +309,31 @@ class Chooser {
     return {};
   }
 
-  static std::vector<std::vector<int32_t>> devices_of(const std::vector<LayerStage>& stages) {
-    std::vector<std::vector<int32_t>> all;
-    int32_t next = 0;
-    for (const LayerStage& stage : stages) {
-      std::vector<int32_t>& own = all.emplace_back();
-      for (int i = 0; i < stage.devices; ++i) own.push_back(next++);
+  // The table knows a stage on the first devices of the system. These may have other links between
+  // them: of their ways, that of the same rank is taken. None: they divide it in no way.
+  Result<std::vector<ShardedStage>> stages_on(const Layered& layered,
+                                              const std::vector<LayerStage>& stages,
+                                              const std::vector<std::vector<int32_t>>& devices) {
+    std::vector<ShardedStage> made;
+    for (size_t s = 0; s < stages.size(); ++s) {
+      const LayerStage& stage = stages[s];
+      std::vector<ShardedStage> ways =
+          HONE_TRY(sharder_.ways(layered.source, layered.inside(stage.first, stage.end),
+                                 layered.stage(stage).mesh, wanted_, devices[s]));
+      if (ways.empty()) return std::vector<ShardedStage>();
+      made.push_back(std::move(ways[std::min(index_at(stage.way), ways.size() - 1)]));
     }
-    return all;
+    return made;
   }
 
   Status try_stages(const Layered& layered, int32_t count, const std::vector<LayerStage>& stages,
                     const std::vector<std::vector<int32_t>>& devices, PipelineSchedule schedule) {
     if (options_.schedule && *options_.schedule != schedule) return {};
     if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
+    const std::vector<ShardedStage> sharded = HONE_TRY(stages_on(layered, stages, devices));
+    if (sharded.size() < stages.size()) return {};
     std::vector<StageFacts> facts;
-    for (const LayerStage& stage : stages) facts.push_back(layered.stage(stage).facts);
+    for (const ShardedStage& one : sharded) facts.push_back(one.facts);
     const PipelineShape shape = {devices, count, layered.has_backward};
     PipelineCandidate made = {
         .stages = shape.stages(), .micro_batches = count, .schedule = schedule};
@@ -308,14 +348,15 @@ class Chooser {
     if (made.fits && is_alone) one.rank.second *= 1 - kLeastGain;
     const auto place = std::ranges::upper_bound(tried_, one.rank, {}, &Tried::rank);
     if (place == tried_.end() && tried_.size() == kMostJudged) return {};
-    one.plan = plan_of(layered, stages, shape, schedule);
+    one.plan = plan_of(layered, stages, sharded, shape, schedule);
     tried_.insert(place, std::move(one));
     if (tried_.size() > kMostJudged) tried_.pop_back();
     return {};
   }
 
   PipelinePlan plan_of(const Layered& layered, const std::vector<LayerStage>& stages,
-                       const PipelineShape& shape, PipelineSchedule schedule) const {
+                       const std::vector<ShardedStage>& sharded, const PipelineShape& shape,
+                       PipelineSchedule schedule) const {
     PipelinePlan plan = {
         .micro_batches = shape.micro_batches, .schedule = schedule, .batch = options_.batch};
     const Graph& graph = layered.source.graph;
@@ -325,9 +366,8 @@ class Chooser {
       const std::vector<bool> is_inside = layered.inside(stages[s].first, stages[s].end);
       for (const NodeId n : graph.nodes())
         if (is_inside[n.index]) made.nodes.emplace_back(graph.name(graph.result(n)));
-      const ShardedStage& sharded = layered.stage(stages[s]);
-      if (sharded.mesh->device_count() > 1)
-        made.shards = shard_plan_of(sharded.graph, sharded.mesh);
+      if (sharded[s].mesh->device_count() > 1)
+        made.shards = shard_plan_of(sharded[s].graph, sharded[s].mesh);
     }
     return plan;
   }
@@ -389,23 +429,27 @@ Status check_can_pipeline(const Graph& graph) {
         .with_hint("bind them");
   if (has_exchanges(graph))
     return unsupported("graph '{}' exchanges data itself", excerpt(graph.name()));
-  const Shardings* said = graph.shardings();
-  if (said == nullptr || said->empty()) return {};
-  const bool is_value = !said->values.empty();
-  const Sharding& first = is_value ? said->values[0].second : said->outputs[0].second;
-  const ValueId v = is_value ? said->values[0].first : graph.outputs()[said->outputs[0].first];
-  return unsupported("the graph says itself how devices divide {}: {}", graph.label(v),
-                     dims_text(first))
-      .at(fmt::format("graph '{}'", excerpt(graph.name())))
-      .with_hint("leave it out of the graph, and write it behind a stage of the pipeline's plan");
+  return {};
+}
+
+Result<MeshRef> mesh_of_stages(const Graph& graph, const MeshRef& asked) {
+  if (asked != nullptr) return asked;
+  const MeshRef own = HONE_TRY(mesh_of_graph(graph));
+  if (own == nullptr || own->device_count() == 1) return MeshRef();
+  if (own->devices.empty()) return own;
+  return unsupported("the mesh '{}' of graph '{}' has its devices in an order of its own",
+                     excerpt(own->name), excerpt(graph.name()))
+      .with_hint("stages have theirs in a row; --mesh says the mesh of each stage");
 }
 
 Result<ChosenPipeline> choose_pipeline(const Graph& graph, const System& system,
                                        std::span<const std::shared_ptr<const Cost>> costs,
-                                       const PipelineOptions& options) {
+                                       const PipelineOptions& asked) {
   HONE_TRY(check_can_pipeline(graph));
+  PipelineOptions options = asked;
+  options.mesh = HONE_TRY(mesh_of_stages(graph, asked.mesh));
   HONE_TRY(check_stage_mesh(options, system));
-  const Graph ready = HONE_TRY(prepare(graph));
+  const Graph ready = HONE_TRY(prepared_for_stages(graph));
   return Chooser(ready, system, costs, options).run();
 }
 

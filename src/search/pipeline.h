@@ -58,18 +58,23 @@ inline constexpr int32_t kMostMicroBatches = 256;
 std::string print(const PipelinePlan& plan);
 Result<PipelinePlan> parse_pipeline_plan(std::string_view text, std::string_view file);
 
-// Unsupported: sizes are symbols, or the graph itself says what devices exchange, or how they
-// divide its values.
+// Unsupported: sizes are symbols, or the graph itself says what devices exchange.
 Status check_can_pipeline(const Graph& graph);
+
+// The mesh of each stage: the one that is asked for, or else that of the graph, which says itself
+// how devices divide its values. Null: neither is there.
+Result<MeshRef> mesh_of_stages(const Graph& graph, const MeshRef& asked);
 
 struct PipelineOptions {
   int32_t stages = 0;                             // 0: as many as are best
   int32_t micro_batches = 0;                      // 0: as many as are best
   std::optional<PipelineSchedule> schedule = {};  // none: the best one
   std::vector<std::string> batch = {};            // PipelinePlan::batch
-  MeshRef mesh = nullptr;  // of each stage; null: one axis of as many devices as are best
-  int64_t memory = 0;      // bytes that a device may use; 0: those that the System's devices have
+  // The mesh of each stage; null: that of the graph, or one axis of as many devices as are best.
+  MeshRef mesh = nullptr;
+  int64_t memory = 0;  // bytes that a device may use; 0: those that the System's devices have
   // After these, no stage of several devices is tried any more, if some pipeline fits; 0: no limit.
+  // Each number of micro-batches has its share.
   double seconds = 10;
   const CancelToken* cancel = nullptr;
 };
@@ -90,9 +95,9 @@ struct ChosenPipeline {
   std::vector<PipelineCandidate> candidates = {};
 };
 
-// The stages, micro-batches and schedule of the shortest step whose programs fit, on all devices of
-// the system. Where nobody asks for a number of stages, one device alone is a choice, too. `costs`
-// are of its targets. Static graphs. Errors: nothing fits the memory, or the batch cannot be
+// The stages, micro-batches and schedule of the shortest step whose programs fit. They take all
+// devices of the system, or if nobody asks for a number of stages, as many as are best. `costs` are
+// of its targets. Static graphs. Errors: nothing fits the memory, or the batch cannot be
 // divided.
 Result<ChosenPipeline> choose_pipeline(const Graph& graph, const System& system,
                                        std::span<const std::shared_ptr<const Cost>> costs,

@@ -207,9 +207,12 @@ std::vector<LayerPart> parts_of_nodes(const MicroBatch& batch, const Graph& whol
 
 Result<std::vector<double>> seconds_of_nodes(const Graph& graph, const System& system,
                                              std::span<const std::shared_ptr<const Cost>> costs,
-                                             const CancelToken* cancel) {
+                                             const CancelToken* cancel,
+                                             std::optional<size_t> target) {
   const MeshRef one = std::make_shared<const Mesh>(Mesh{"one", {{"x", 1}}});
-  ShardPrices prices(system, costs, one, cancel);
+  MeshPlace place;
+  if (target) place.targets.push_back(*target);
+  ShardPrices prices(system, costs, one, cancel, std::move(place));
   std::vector<double> seconds(graph.node_count(), 0);
   for (const NodeId n : graph.nodes()) {
     if (is_leaf(graph.opcode(n)) || class_of(graph.opcode(n)) == OpClass::collective) continue;

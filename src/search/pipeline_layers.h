@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,10 +24,11 @@ enum class LayerPart : uint8_t {
 // state.
 std::vector<LayerPart> parts_of_nodes(const MicroBatch& batch, const Graph& whole);
 
-// Seconds of each node, alone on the slowest target.
+// Seconds of each node, alone on a target, or else on the slowest one.
 Result<std::vector<double>> seconds_of_nodes(const Graph& graph, const System& system,
                                              std::span<const std::shared_ptr<const Cost>> costs,
-                                             const CancelToken* cancel);
+                                             const CancelToken* cancel,
+                                             std::optional<size_t> target = {});
 
 // The layer of each node; of leaves and of what is given that of the first user. Forward nodes are
 // divided in their order. A backward node is where what it reads of the way forward is, and a next

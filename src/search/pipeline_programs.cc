@@ -203,7 +203,8 @@ Result<ShardedStage> stage_of_plan(StageSharder& sharder, const Planned& planned
                      mesh_text(*mesh), mesh->device_count())
         .at(fmt::format("{}:{}", plan.file, stage.line));
   HONE_TRY(check_searched_axes(*mesh));
-  Result<ShardedStage> made = sharder.planned(planned.source, is_inside, mesh, shards);
+  Result<ShardedStage> made =
+      sharder.planned(planned.source, is_inside, mesh, shards, stage.devices);
   if (made.ok()) return made;
   return std::move(made).error().within(fmt::format("stage {}", number));
 }
@@ -213,7 +214,7 @@ Result<Planned> read_for(const Graph& given, const PipelinePlan& plan, const Sys
                          const CancelToken* cancel) {
   HONE_TRY(check_can_pipeline(given));
   HONE_TRY(check_devices_of(plan, system));
-  Planned made = {.graph = HONE_TRY(prepare(given))};
+  Planned made = {.graph = HONE_TRY(prepared_for_stages(given))};
   made.batch = HONE_TRY(batch_inputs(made.graph, made.graph.input_types(), plan.batch));
   const MicroBatch first = HONE_TRY(first_micro_batch(made.graph, made.batch, plan.micro_batches));
   made.stage_of = HONE_TRY(stages_of_plan(first.graph, plan));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "search/pipeline_index.h"
@@ -15,11 +17,12 @@ constexpr double kUneven = 0.5;
 
 class StageSearch {
  public:
-  StageSearch(const StageTable& table, int devices, int micro_batches)
+  StageSearch(const StageTable& table, int devices, int micro_batches, StageDevices use)
       : table_(table),
         layers_(table.layers),
         devices_(devices),
         micro_batches_(micro_batches),
+        spare_(use == StageDevices::some ? devices : 0),
         from_(index_at(layers_)) {
     for (const auto& [key, ways] : table.ways) {
       const auto [first, end, count] = key;
@@ -60,7 +63,7 @@ class StageSearch {
 
   void solve(double most, int most_stages) {
     cells_.assign(index_at((most_stages + 1) * (layers_ + 1) * (devices_ + 1)), {});
-    cell(0, layers_, 0).seconds = 0;
+    for (int devices = 0; devices <= spare_; ++devices) cell(0, layers_, devices).seconds = 0;
     for (int stages = 1; stages <= most_stages; ++stages)
       for (int first = layers_ - 1; first >= 0; --first)
         for (int devices = stages; devices <= devices_; ++devices)
@@ -96,6 +99,7 @@ class StageSearch {
 
   const StageTable& table_;
   const int layers_, devices_, micro_batches_;
+  const int spare_;                            // devices that may have no stage
   std::vector<std::vector<LayerStage>> from_;  // by their first layer
   std::vector<Cell> cells_;
   std::vector<StageChoice> best_;
@@ -114,17 +118,76 @@ double step_seconds(const StageTable& table, const std::vector<LayerStage>& stag
 }
 
 std::vector<StageChoice> best_stages(const StageTable& table, int devices, int micro_batches,
-                                     int stages) {
+                                     int stages, StageDevices use) {
   HONE_CHECK(devices > 0 && micro_batches > 0 && table.layers > 0, "no pipeline");
   const int most = std::min(devices, table.layers);
   if (stages > most) return {};
   std::vector<StageChoice> all =
-      StageSearch(table, devices, micro_batches).run(stages > 0 ? stages : most);
+      StageSearch(table, devices, micro_batches, use).run(stages > 0 ? stages : most);
   std::vector<StageChoice> made;
   for (int s = 1; s < std::ssize(all); ++s)
     if (!all[index_at(s)].stages.empty() && (stages == 0 || s == stages))
       made.push_back(std::move(all[index_at(s)]));
   return made;
+}
+
+std::vector<std::vector<int32_t>> devices_in_order(const std::vector<LayerStage>& stages) {
+  std::vector<std::vector<int32_t>> all;
+  int32_t next = 0;
+  for (const LayerStage& stage : stages) {
+    std::vector<int32_t>& own = all.emplace_back(index_at(stage.devices));
+    std::iota(own.begin(), own.end(), next);
+    next += stage.devices;
+  }
+  return all;
+}
+
+namespace {
+
+// How badly devices [first, first + count) lie: the groups that they would fit in and leave.
+int64_t misfit(const System& system, int32_t first, int32_t count) {
+  int64_t left = 0;
+  for (const Level& level : system.levels)
+    if (level.devices >= count && first / level.devices != (first + count - 1) / level.devices)
+      ++left;
+  return 2 * left + (first % count != 0 ? 1 : 0);
+}
+
+// The first device of the best place among those that are free.
+std::optional<int32_t> best_place(const System& system, const std::vector<bool>& is_free,
+                                  int32_t count) {
+  std::optional<int32_t> best;
+  for (int32_t first = 0, free = 0; index_at(first + free) < is_free.size();) {
+    if (!is_free[index_at(first + free)]) {
+      first += free + 1;
+      free = 0;
+    } else if (++free == count) {
+      if (!best || misfit(system, first, count) < misfit(system, *best, count)) best = first;
+      ++first;
+      --free;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<std::vector<int32_t>> devices_in_groups(const std::vector<LayerStage>& stages,
+                                                    const System& system) {
+  std::vector<size_t> order(stages.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t s) { return std::pair(-stages[s].devices, s); });
+  std::vector<bool> is_free(static_cast<size_t>(system.device_count()), true);
+  std::vector<std::vector<int32_t>> all(stages.size());
+  for (const size_t s : order) {
+    const std::optional<int32_t> first = best_place(system, is_free, stages[s].devices);
+    if (!first) return {};
+    for (int32_t i = 0; i < stages[s].devices; ++i) {
+      all[s].push_back(*first + i);
+      is_free[index_at(*first + i)] = false;
+    }
+  }
+  return all;
 }
 
 std::vector<int> clustered(const std::vector<double>& seconds,

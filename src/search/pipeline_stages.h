@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
+
+#include "target/system.h"
 
 // A chain of layers as stages of a pipeline: by dynamic programming, after Alpa (Zheng et al.,
 // 2022).
@@ -56,9 +59,17 @@ double step_seconds(const StageTable& table, const std::vector<LayerStage>& stag
                     int micro_batches);
 
 // The stages of the least time for each number of stages that the layers and the devices permit, by
-// that number. All devices have a stage. `stages` > 0: for this number alone.
+// that number. `stages` > 0: for this number alone.
+enum class StageDevices : uint8_t { all, some };  // that have a stage
 std::vector<StageChoice> best_stages(const StageTable& table, int devices, int micro_batches,
-                                     int stages = 0);
+                                     int stages = 0, StageDevices use = StageDevices::all);
+
+// The devices of each stage, one behind the other.
+std::vector<std::vector<int32_t>> devices_in_order(const std::vector<LayerStage>& stages);
+// The same, so that each stage lies within one group of neighbours (Level) if one can hold it, and
+// else at a multiple of its number. Large stages choose first. Empty: there is no room.
+std::vector<std::vector<int32_t>> devices_in_groups(const std::vector<LayerStage>& stages,
+                                                    const System& system);
 
 // Items as layers of about equal time, at most this number, so that the layers receive few bytes:
 // the end of each layer. `received(i, k)` says the bytes that items i to k-1 receive from items

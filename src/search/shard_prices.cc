@@ -59,22 +59,33 @@ void append_layout(const ShardLayout& layout, std::vector<int64_t>& numbers) {
   append(layout.partial);
 }
 
+ShardPrices::ShardPrices(const System& system, std::span<const std::shared_ptr<const Cost>> costs,
+                         MeshRef mesh, const CancelToken* cancel, MeshPlace place,
+                         std::shared_ptr<NodeSeconds> known)
+    : system_(system),
+      costs_(costs.begin(), costs.end()),
+      mesh_(std::move(mesh)),
+      cancel_(cancel),
+      place_(std::move(place)),
+      collectives_(system),
+      nodes_(known != nullptr ? std::move(known) : std::make_shared<NodeSeconds>()) {
+  if (!place_.targets.empty()) return;
+  place_.targets.resize(system.targets.size());
+  std::iota(place_.targets.begin(), place_.targets.end(), size_t{0});
+}
+
 double ShardPrices::copied(double bytes) const {
   double most = 0;
-  for (const std::shared_ptr<const Cost>& cost : costs_) most = std::max(most, cost->copy(bytes));
+  for (const size_t target : place_.targets) most = std::max(most, costs_[target]->copy(bytes));
   return most;
 }
 
-Result<double> ShardPrices::planned(const Graph& alone) const {
+Result<double> ShardPrices::planned(const Graph& alone, size_t target) const {
   const Graph ready = HONE_TRY(prepare(alone));
-  double most = 0;
-  for (size_t i = 0; i < system_.targets.size(); ++i) {
-    const Plan plan =
-        HONE_TRY(complete_once(ready, {}, system_.targets[i], *costs_[i], {.cancel = cancel_}));
-    const Program program = HONE_TRY(lower(ready, plan, system_.targets[i], cancel_));
-    most = std::max(most, HONE_TRY(price(program, *costs_[i])).total());
-  }
-  return most;
+  const Plan plan = HONE_TRY(
+      complete_once(ready, {}, system_.targets[target], *costs_[target], {.cancel = cancel_}));
+  const Program program = HONE_TRY(lower(ready, plan, system_.targets[target], cancel_));
+  return HONE_TRY(price(program, *costs_[target])).total();
 }
 
 Result<double> ShardPrices::node(const Graph& graph, NodeId n, const NodeDivision& division) {
@@ -109,27 +120,32 @@ Result<double> ShardPrices::computed(const Graph& graph, NodeId n, const NodeDiv
   alone.set_outputs(std::move(outputs));
   const double moved = copied(bytes_of(types));
   if (is_mostly_fused(graph.opcode(n))) return kFusedShare * moved;
-  const auto [found, is_new] = nodes_.emplace(structural_hash(alone), 0.0);
-  if (is_new) {
-    const Result<double> seconds = planned(alone);
-    if (!seconds.ok() && seconds.error().code() == ErrorCode::interrupted)
-      return Error(seconds.error());
-    found->second = seconds.ok() ? *seconds : moved;  // who cannot plan it fails later, by name
+  double most = 0;
+  for (const size_t target : place_.targets) {
+    const auto [found, is_new] = nodes_->emplace(std::pair(target, structural_hash(alone)), 0.0);
+    if (is_new) {
+      const Result<double> seconds = planned(alone, target);
+      if (!seconds.ok() && seconds.error().code() == ErrorCode::interrupted)
+        return Error(seconds.error());
+      found->second = seconds.ok() ? *seconds : moved;  // who cannot plan it fails later, by name
+    }
+    most = std::max(most, found->second);
   }
   // The devices along all axes that divide a loop or a branch share its work.
   int64_t share = 1;
   if (has_regions)
     for (const MeshParts& parts : division.axes) share *= count_of(parts);
-  return found->second / static_cast<double>(share);
+  return most / static_cast<double>(share);
 }
 
-// The groups of devices that do it at once.
+// The groups of devices of the system that do it at once.
 std::vector<Collective> ShardPrices::groups_of(const MeshExchange& exchange, Collective one) const {
   for (size_t i = 0; i + 1 < exchange.pairs.size(); i += 2)
     one.pairs.emplace_back(exchange.pairs[i], exchange.pairs[i + 1]);
   if (exchange.axes.empty()) {
     one.devices.resize(static_cast<size_t>(mesh_->device_count()));
     std::iota(one.devices.begin(), one.devices.end(), 0);
+    if (!place_.devices.empty()) one.devices = place_.devices;
     return {std::move(one)};
   }
   const auto count = static_cast<int32_t>(count_of(exchange.axes));
@@ -140,12 +156,23 @@ std::vector<Collective> ShardPrices::groups_of(const MeshExchange& exchange, Col
   std::vector<Collective> groups;
   for (auto at = members.begin(); at != members.end(); at += count) {
     one.devices = {at, at + count};
+    if (!place_.devices.empty())
+      for (int32_t& member : one.devices) member = place_.devices[static_cast<size_t>(member)];
     groups.push_back(one);
   }
   return groups;
 }
 
-// The best schedule, if each group of devices along the axes does the same.
+// Seconds of groups that do the same.
+Result<double> ShardPrices::sent(const std::vector<Collective>& groups, int64_t element_bytes) {
+  const auto members = static_cast<int64_t>(groups[0].devices.size());
+  if (place_.sends_directly && 2 * members * members * std::ssize(groups) <= kMostPricedMessages)
+    return collective_seconds(groups, {.algorithm = CollectiveAlgorithm::direct}, element_bytes,
+                              system_);
+  return HONE_TRY(collectives_.best(groups, element_bytes)).seconds;
+}
+
+// If each group of devices along the axes does the same.
 Result<double> ShardPrices::exchange(const MeshExchange& exchange) {
   Collective one = {
       .kind = kind_of(exchange.kind),
@@ -157,11 +184,11 @@ Result<double> ShardPrices::exchange(const MeshExchange& exchange) {
   key.insert(key.end(), exchange.pairs.begin(), exchange.pairs.end());
   const auto [known, is_new] = exchanges_.emplace(std::move(key), 0.0);
   if (is_new) {
-    const Result<CollectivePrice> best =
-        collectives_.best(groups_of(exchange, std::move(one)), exchange.element_bytes);
+    const Result<double> seconds =
+        sent(groups_of(exchange, std::move(one)), exchange.element_bytes);
     // No timeline has as many messages, or it takes longer than one lasts.
-    if (!best.ok() && best.error().code() != ErrorCode::limit) return Error(best.error());
-    known->second = best.ok() ? best->seconds : kMaxTimeline;
+    if (!seconds.ok() && seconds.error().code() != ErrorCode::limit) return Error(seconds.error());
+    known->second = seconds.ok() ? *seconds : kMaxTimeline;
   }
   return known->second * static_cast<double>(exchange.times);
 }

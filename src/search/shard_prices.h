@@ -20,20 +20,27 @@
 
 namespace hone {
 
+// Where a mesh lies in a System, and how its devices exchange data.
+struct MeshPlace {
+  std::vector<int32_t> devices = {};  // by their place in the mesh; none: the first ones
+  std::vector<size_t> targets = {};   // that compute, the slowest counts; none: all of the system
+  // Each sends to each other one (shard/device_nodes.h); else by the best schedule.
+  bool sends_directly = false;
+};
+
+// Seconds of nodes on parts, planned alone: by target and by the hash of the node.
+using NodeSeconds = std::map<std::pair<size_t, uint64_t>, double>;
+
 class ShardPrices {
  public:
-  // `costs` are of the system's targets.
+  // `costs` are of the system's targets. Prices of other meshes of the system may share `known`.
   ShardPrices(const System& system, std::span<const std::shared_ptr<const Cost>> costs,
-              MeshRef mesh, const CancelToken* cancel = nullptr)
-      : system_(system),
-        costs_(costs.begin(), costs.end()),
-        mesh_(std::move(mesh)),
-        cancel_(cancel),
-        collectives_(system) {}
+              MeshRef mesh, const CancelToken* cancel = nullptr, MeshPlace place = {},
+              std::shared_ptr<NodeSeconds> known = nullptr);
 
-  // Seconds on the slowest target, with what devices tell each other within the node. Elementwise
-  // ops and copies count a part of their bytes, since most are fused into their readers; other
-  // nodes are planned alone.
+  // Seconds on the slowest of the targets, with what devices tell each other within the node.
+  // Elementwise ops and copies count a part of their bytes, since most are fused into their
+  // readers; other nodes are planned alone.
   Result<double> node(const Graph& graph, NodeId n, const NodeDivision& division);
 
   // Seconds of the cheapest way (shard/reshard.h), one exchange after the other, each by its best
@@ -55,9 +62,10 @@ class ShardPrices {
   std::vector<int64_t> key_of_change(const ShardLayout& from, const ShardLayout& to,
                                      const std::vector<int64_t>& sizes,
                                      int64_t element_bytes) const;
-  Result<double> planned(const Graph& alone) const;
+  Result<double> planned(const Graph& alone, size_t target) const;
   Result<double> computed(const Graph& graph, NodeId n, const NodeDivision& division);
   Result<double> exchange(const MeshExchange& exchange);
+  Result<double> sent(const std::vector<Collective>& groups, int64_t element_bytes);
   std::vector<Collective> groups_of(const MeshExchange& exchange, Collective one) const;
   double copied(double bytes) const;
 
@@ -65,8 +73,9 @@ class ShardPrices {
   const std::vector<std::shared_ptr<const Cost>> costs_;
   const MeshRef mesh_;
   const CancelToken* cancel_;
+  MeshPlace place_;
   CollectiveRates collectives_;
-  std::map<uint64_t, double> nodes_;  // by the hash of the node on its parts
+  const std::shared_ptr<NodeSeconds> nodes_;
   std::map<std::vector<int64_t>, double> exchanges_;
   std::unordered_map<std::vector<int64_t>, double, HashOfKey> changes_;
 };

@@ -218,7 +218,8 @@ Result<StageNodes::Stage> StageNodes::made_stage(int32_t number) {
   made.subject =
       HONE_TRY(shard_subject(own, mesh->device_count() > 1 ? kLeastShardedConstant : INT64_MAX));
   made.subject.graph = divided(std::move(made.subject.graph), number, made.outputs);
-  made.part = HONE_TRY(partition_exactly(made.subject.graph, mesh, sharder_.steps(mesh)));
+  made.part = HONE_TRY(partition_exactly(made.subject.graph, mesh,
+                                         sharder_.steps(mesh, devices_of_[index_at(number)])));
   return made;
 }
 

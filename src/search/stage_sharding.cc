@@ -1,6 +1,7 @@
 #include "search/stage_sharding.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "assign/solve.h"
@@ -8,6 +9,7 @@
 #include "ir/op_def.h"
 #include "ir/op_facts.h"
 #include "ir/text.h"
+#include "rewrite/prepare.h"
 #include "search/shard_problem.h"
 #include "shard/shard_subject.h"
 
@@ -16,6 +18,7 @@ namespace {
 
 constexpr double kMostSeconds = 0.5;  // of one search
 constexpr int kMemoryRounds = 4;
+constexpr size_t kMostRouted = 64;  // devices whose routes are compared
 
 // The values of nodes inside that others need.
 std::vector<ValueId> outputs_of(const Graph& graph, const std::vector<bool>& is_inside) {
@@ -46,7 +49,26 @@ std::string text_without_names(Graph graph) {
   return print(graph);
 }
 
+Error no_such_value(std::string_view label) {
+  return unsupported("the graph says how devices divide {}, which stages do not have", label)
+      .with_hint("say it of a value beside it, or behind a stage of the pipeline's plan");
+}
+
 }  // namespace
+
+Result<Graph> prepared_for_stages(const Graph& graph) {
+  if (graph.shardings() == nullptr) return prepare(graph);
+  static const Result<std::vector<Pass>> names = parse_passes("names");
+  HONE_CHECK(names.ok(), "{}", names.error().to_string());
+  const Graph named = HONE_TRY(run_passes(graph, *names));
+  Graph made = HONE_TRY(prepare(named));
+  std::set<std::string_view> kept;
+  if (made.shardings() != nullptr)
+    for (const auto& [value, sharding] : made.shardings()->values) kept.insert(made.name(value));
+  for (const auto& [value, sharding] : named.shardings()->values)
+    if (!kept.contains(named.name(value))) return no_such_value(named.label(value));
+  return made;
+}
 
 MeshRef stage_mesh(int64_t devices) {
   return std::make_shared<const Mesh>(Mesh{"mesh", {{"x", devices}}});
@@ -73,14 +95,79 @@ Result<StageSource> StageSource::make(const MicroBatch& batch, const Graph& whol
   if (made.graph.donations().empty())
     for (const Donation& one : whole.donations()) made.graph.add_donation(one.input, one.output);
   made.parts = parts_of_nodes(batch, whole);
-  made.seconds = HONE_TRY(seconds_of_nodes(batch.graph, system, costs, cancel));
+  made.seconds.assign(made.graph.node_count(), 0);
+  for (size_t target = 0; target < system.targets.size(); ++target) {
+    made.seconds_on.push_back(
+        HONE_TRY(seconds_of_nodes(batch.graph, system, costs, cancel, target)));
+    for (size_t n = 0; n < made.seconds.size(); ++n)
+      made.seconds[n] = std::max(made.seconds[n], made.seconds_on.back()[n]);
+  }
   made.users = users_of_values(made.graph);
   for (uint32_t i = 0; i < made.graph.value_count(); ++i)
     made.values.emplace(made.graph.name(ValueId{i}), ValueId{i});
+  if (const Shardings* const said = whole.shardings()) {
+    for (const auto& [value, sharding] : said->values) {
+      if (!made.values.contains(whole.name(value))) return no_such_value(whole.label(value));
+      made.said.emplace(whole.name(value), sharding);
+    }
+    made.said_outputs.insert(said->outputs.begin(), said->outputs.end());
+  }
   return made;
 }
 
-Result<Graph> stage_graph(const Graph& source, const std::vector<bool>& is_inside) {
+namespace {
+
+// On the mesh of a stage, which has the axes.
+Result<Sharding> on_mesh(Sharding said, const MeshRef& mesh, std::string_view name) {
+  std::vector<AxisPart> used = said.replicated;
+  used.insert(used.end(), said.partial.begin(), said.partial.end());
+  for (const DimSharding& dim : said.dims)
+    used.insert(used.end(), dim.axes.begin(), dim.axes.end());
+  for (const AxisPart& part : used) {
+    const MeshAxis* const own = said.mesh->find(part.axis);
+    const MeshAxis* const axis = mesh->find(part.axis);
+    if (own->size > 1 && (axis == nullptr || axis->size != own->size))
+      return unsupported(
+                 "the graph divides '{}' as {} along {} = {}, and the mesh of a stage is {}",
+                 excerpt(name), dims_text(said), own->name, own->size, axes_text(*mesh))
+          .with_hint("--mesh is the mesh of each stage; it may have the axes of the graph's mesh");
+  }
+  // Axes of one device divide nothing.
+  const auto lacks = [&](const AxisPart& part) { return mesh->find(part.axis) == nullptr; };
+  for (DimSharding& dim : said.dims) std::erase_if(dim.axes, lacks);
+  std::erase_if(said.replicated, lacks);
+  std::erase_if(said.partial, lacks);
+  said.mesh = mesh;
+  return said;
+}
+
+// The whole graph's word about the values that a stage makes or holds, and about its outputs. Parts
+// of values that it receives are as it needs them.
+Result<Shardings> said_of_stage(const StageSource& source, const Graph& stage,
+                                std::span<const ValueId> outputs, const MeshRef& mesh) {
+  Shardings made;
+  for (uint32_t i = 0; i < stage.value_count(); ++i) {
+    const ValueId v = {i};
+    if (is_parameter(stage.opcode(stage.producer(v)))) {
+      const ValueId own = source.values.find(stage.name(v))->second;
+      if (!is_leaf(source.graph.opcode(source.graph.producer(own)))) continue;
+    }
+    const auto [begin, end] = source.said.equal_range(stage.name(v));
+    for (auto one = begin; one != end; ++one)
+      made.add(v, HONE_TRY(on_mesh(one->second, mesh, stage.name(v))));
+  }
+  for (uint32_t i = 0; i < outputs.size(); ++i)
+    for (const auto& [number, sharding] : source.said_outputs)
+      if (source.graph.outputs()[number] == outputs[i])
+        made.set_output(i, HONE_TRY(on_mesh(sharding, mesh, source.graph.name(outputs[i]))));
+  return made;
+}
+
+}  // namespace
+
+Result<Graph> stage_graph(const StageSource& whole, const std::vector<bool>& is_inside,
+                          const MeshRef& mesh) {
+  const Graph& source = whole.graph;
   std::vector<NodeId> nodes;
   for (const NodeId n : source.nodes())
     if (is_inside[n.index]) nodes.push_back(n);
@@ -94,6 +181,8 @@ Result<Graph> stage_graph(const Graph& source, const std::vector<bool>& is_insid
       if (made.name(made.inputs()[i]) == name)
         made.add_donation(i, static_cast<uint32_t>(output - outputs.begin()));
   }
+  Shardings said = HONE_TRY(said_of_stage(whole, made, outputs, mesh));
+  if (!said.empty()) made.set_shardings(std::make_shared<const Shardings>(std::move(said)));
   return HONE_TRY(shard_subject(made)).graph;
 }
 
@@ -132,9 +221,50 @@ StageFacts facts_of_stage(const StageSource& source, const std::vector<bool>& is
   return facts;
 }
 
-ShardPrices& StageSharder::prices(const MeshRef& mesh) {
-  std::unique_ptr<ShardPrices>& made = prices_[mesh_text(*mesh)];
-  if (made == nullptr) made = std::make_unique<ShardPrices>(system_, costs_, mesh, cancel_);
+MeshPlace StageSharder::place_of(const Mesh& mesh, std::span<const int32_t> devices) const {
+  MeshPlace made = {.devices = {devices.begin(), devices.end()}, .sends_directly = true};
+  std::set<size_t> targets;
+  for (const int32_t device : devices) targets.insert(system_.device(device).target);
+  made.targets = {targets.begin(), targets.end()};
+  if (!devices.empty()) return made;
+  made.devices.resize(static_cast<size_t>(mesh.device_count()));
+  std::iota(made.devices.begin(), made.devices.end(), 0);
+  made.targets.resize(system_.targets.size());
+  std::iota(made.targets.begin(), made.targets.end(), size_t{0});
+  return made;
+}
+
+const std::string& StageSharder::routes_text(const std::vector<int32_t>& devices) {
+  const auto [known, is_new] = routes_.try_emplace(devices);
+  std::string& text = known->second;
+  if (!is_new) return text;
+  if (devices.size() > kMostRouted) return text = fmt::format("{}", fmt::join(devices, " "));
+  if (!topology_) topology_.emplace(system_);
+  std::map<uint32_t, size_t> numbers;  // of links, as they appear
+  for (const int32_t from : devices)
+    for (const int32_t to : devices) {
+      if (from == to) continue;
+      text += "/";
+      for (const uint32_t number : topology_->route(from, to)) {
+        const Link& link = topology_->links()[number];
+        const auto [at, is_first] = numbers.try_emplace(number, numbers.size());
+        text += fmt::format(" {}", at->second);
+        if (is_first)
+          text += fmt::format("({} {} {})", link.bytes_per_second, link.latency, link.shared);
+      }
+    }
+  return text;
+}
+
+std::string StageSharder::place_text(const Mesh& mesh, const MeshPlace& place) {
+  return fmt::format("{}\n{}\n{}", mesh_text(mesh), fmt::join(place.targets, " "),
+                     routes_text(place.devices));
+}
+
+ShardPrices& StageSharder::prices(const MeshRef& mesh, const MeshPlace& place) {
+  std::unique_ptr<ShardPrices>& made = prices_[place_text(*mesh, place)];
+  if (made == nullptr)
+    made = std::make_unique<ShardPrices>(system_, costs_, mesh, cancel_, place, nodes_);
   return *made;
 }
 
@@ -159,9 +289,11 @@ ShardedStage StageSharder::sharded(const StageSource& source, const std::vector<
 
 Result<std::vector<StageSharder::Division>> StageSharder::divisions(const Graph& graph,
                                                                     const MeshRef& mesh,
-                                                                    int64_t memory) {
-  ShardProblem problem = HONE_TRY(shard_problem(
-      graph, mesh, prices(mesh), {.counts_copies = memory > 0, .exchanges_in_loops = false}));
+                                                                    int64_t memory,
+                                                                    const MeshPlace& place) {
+  ShardProblem problem =
+      HONE_TRY(shard_problem(graph, mesh, prices(mesh, place),
+                             {.counts_copies = memory > 0, .exchanges_in_loops = false}));
   std::vector<Division> all;
   // Returns the peak of the solution, or none where the limit leaves no solution.
   const auto add = [&](std::optional<int64_t> limit) -> Result<std::optional<int64_t>> {
@@ -198,16 +330,22 @@ Result<std::vector<StageSharder::Division>> StageSharder::divisions(const Graph&
 
 Result<std::vector<ShardedStage>> StageSharder::ways(const StageSource& source,
                                                      const std::vector<bool>& is_inside,
-                                                     const MeshRef& mesh, int64_t memory) {
-  if (mesh->device_count() == 1)
+                                                     const MeshRef& mesh, int64_t memory,
+                                                     std::span<const int32_t> devices) {
+  if (mesh->device_count() == 1) {
+    if (source.says_something()) HONE_TRY(stage_graph(source, is_inside, mesh));
+    const std::vector<double>& seconds =
+        devices.empty() ? source.seconds : source.seconds_on[system_.device(devices[0]).target];
     return std::vector<ShardedStage>{
         {.mesh = mesh,
-         .facts = facts_of_stage(source, is_inside, source.seconds, whole_bytes_of(source.graph))}};
-  Graph graph = HONE_TRY(stage_graph(source.graph, is_inside));
+         .facts = facts_of_stage(source, is_inside, seconds, whole_bytes_of(source.graph))}};
+  }
+  Graph graph = HONE_TRY(stage_graph(source, is_inside, mesh));
+  const MeshPlace place = place_of(*mesh, devices);
   const std::string key =
-      fmt::format("{}\n{}\n{}", mesh_text(*mesh), memory, text_without_names(graph));
+      fmt::format("{}\n{}\n{}", place_text(*mesh, place), memory, text_without_names(graph));
   const auto [known, is_new] = known_.try_emplace(key);
-  if (is_new) known->second = HONE_TRY(divisions(graph, mesh, memory));
+  if (is_new) known->second = HONE_TRY(divisions(graph, mesh, memory, place));
   std::vector<ShardedStage> all;
   for (const Division& one : known->second)
     all.push_back(sharded(source, is_inside, mesh, graph, one));
@@ -216,11 +354,12 @@ Result<std::vector<ShardedStage>> StageSharder::ways(const StageSource& source,
 
 Result<ShardedStage> StageSharder::planned(const StageSource& source,
                                            const std::vector<bool>& is_inside, const MeshRef& mesh,
-                                           const ShardPlan& plan) {
-  if (mesh->device_count() == 1) return HONE_TRY(ways(source, is_inside, mesh, 0))[0];
+                                           const ShardPlan& plan,
+                                           std::span<const int32_t> devices) {
+  if (mesh->device_count() == 1) return HONE_TRY(ways(source, is_inside, mesh, 0, devices))[0];
   const Graph said =
-      HONE_TRY(with_shard_plan(HONE_TRY(stage_graph(source.graph, is_inside)), plan));
-  std::vector<Division> all = HONE_TRY(divisions(said, mesh, 0));
+      HONE_TRY(with_shard_plan(HONE_TRY(stage_graph(source, is_inside, mesh)), plan));
+  std::vector<Division> all = HONE_TRY(divisions(said, mesh, 0, place_of(*mesh, devices)));
   if (all.empty()) return bad_input("devices cannot divide a stage as it says").at(plan.file);
   if (is_all_stated(said)) all[0].said = std::make_shared<const Shardings>(*said.shardings());
   return sharded(source, is_inside, mesh, said, all[0]);

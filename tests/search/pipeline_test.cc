@@ -32,6 +32,13 @@ namespace {
 
 using tested::refuses;
 
+// A preset of small devices.
+System system_of(std::string_view preset) {
+  Target target = two_cores();
+  for (CacheLevel& cache : target.caches) cache.cores = std::min(cache.cores, target.cores);
+  return preset_system(preset, target).value();
+}
+
 // ---- Stages -------------------------------------------------------------------------------------
 
 // Some stages have no way, others several: the faster ones hold more.
@@ -50,12 +57,13 @@ StageTable random_table(Rng& rng, int layers, int devices) {
 }
 
 // All ways to divide the layers and the devices.
-double best_by_trying(const StageTable& table, int devices, int micro_batches, int stages) {
+double best_by_trying(const StageTable& table, int devices, int micro_batches, int stages,
+                      StageDevices use) {
   double best = INFINITY;
   std::vector<LayerStage> chosen;
   const std::function<void(int, int)> go = [&](int first, int left) {
     if (std::ssize(chosen) == stages) {
-      if (first == table.layers && left == 0)
+      if (first == table.layers && (left == 0 || use == StageDevices::some))
         best = std::min(best, step_seconds(table, chosen, micro_batches));
       return;
     }
@@ -84,9 +92,10 @@ TEST(PipelineStages, AreTheBestOfAll) {
     const auto devices = static_cast<int>(rng.between(1, 5));
     const auto batches = static_cast<int>(rng.between(1, 8));
     const StageTable table = random_table(rng, layers, devices);
+    const StageDevices use = rng.below(2) == 0 ? StageDevices::all : StageDevices::some;
     for (int stages = 1; stages <= std::min(layers, devices); ++stages) {
-      const std::vector<StageChoice> made = best_stages(table, devices, batches, stages);
-      const double want = best_by_trying(table, devices, batches, stages);
+      const std::vector<StageChoice> made = best_stages(table, devices, batches, stages, use);
+      const double want = best_by_trying(table, devices, batches, stages, use);
       ASSERT_EQ(made.empty(), std::isinf(want)) << i << " " << stages;
       if (made.empty()) continue;
       EXPECT_NEAR(made[0].seconds, want, 1e-9) << i << " " << stages;
@@ -105,13 +114,26 @@ TEST(PipelineStages, LayersCutWhereFewBytesCross) {
   EXPECT_THAT(clustered({1}, {{0, 0, 0}, {0, 0, 0}}, 3), testing::ElementsAre(1));
 }
 
+// Two hosts of two devices: a stage of two takes one host, and those of one what is left.
+TEST(PipelineStages, LieWithinAHostThatHoldsThem) {
+  using testing::ElementsAre;
+  const System hosts = system_of("tree:2x2");
+  const std::vector<LayerStage> stages = {{0, 1, 1}, {1, 2, 2}, {2, 3, 1}};
+  EXPECT_THAT(devices_in_order(stages),
+              ElementsAre(ElementsAre(0), ElementsAre(1, 2), ElementsAre(3)));
+  EXPECT_THAT(devices_in_groups(stages, hosts),
+              ElementsAre(ElementsAre(2), ElementsAre(0, 1), ElementsAre(3)));
+  // No host has three devices.
+  EXPECT_THAT(devices_in_groups({{0, 1, 3}, {1, 2, 1}}, hosts),
+              ElementsAre(ElementsAre(0, 1, 2), ElementsAre(3)));
+  // Four are in no host, and there is no room for five.
+  EXPECT_THAT(devices_in_groups({{0, 1, 4}}, hosts), ElementsAre(ElementsAre(0, 1, 2, 3)));
+  EXPECT_TRUE(devices_in_groups({{0, 1, 4}, {1, 2, 1}}, hosts).empty());
+}
+
 // ---- Schedules ----------------------------------------------------------------------------------
 
-System ring(int64_t devices) {
-  Target target = two_cores();
-  for (CacheLevel& cache : target.caches) cache.cores = std::min(cache.cores, target.cores);
-  return preset_system(fmt::format("ring:{}", devices), target).value();
-}
+System ring(int64_t devices) { return system_of(fmt::format("ring:{}", devices)); }
 
 System fast_ring(int64_t devices) {
   System system = ring(devices);
@@ -383,42 +405,59 @@ graph @outs(%x: f32[8, 16], %w: f32[16, 16]) -> (f32[8, 16], f32[8, 16], f32[16,
 
 Type type_of(const Dims& dims) { return Type::make(DType::f32, dims).value(); }
 
-// Micro-batches do not keep the division that a graph says, so nobody says that they do.
-TEST(Pipeline, RefusesAGraphThatDividesItsValues) {
-  const System system = ring(2);
-  const PipelinePlan plan = parse_pipeline_plan(
-                                "pipeline 1 micro-batches, gpipe\n"
-                                "stage on 0 1 = %y\n",
-                                "p")
-                                .value();
-  Graph graph = parse_graph(R"(
-graph @own(%x: f32[8, 16], %w: f32[16, 16]) -> f32[8, 16] {
-  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
-  return %y
+// The graph's word about its values holds in the stages, whose mesh has its axes.
+TEST(Pipeline, KeepsTheDivisionThatTheGraphSays) {
+  const Graph graph = parse_graph(R"(
+mesh @m = [x = 2]
+graph @own(%x: f32[8, 16], %v: f32[16, 16] on @m [x, -], %w: f32[16, 16]) -> f32[8, 16] {
+  %h = dot %x, %v {lhs_contract = [1], rhs_contract = [0]}
+  %a = tanh %h : f32[8, 16] on @m [x, -]
+  %y = dot %a, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y on @m [-, x]
 })")
-                    .value();
-  Shardings of_value, of_output;
-  of_value.add(graph.inputs()[1],
-               parse_sharding("[x, -]", stage_mesh(2), type_of({16, 16})).value());
-  of_output.set_output(0, parse_sharding("[-, x]", stage_mesh(2), type_of({8, 16})).value());
-  for (const auto& [said, text] :
-       {std::pair(of_value, "%w: [x, -]"), std::pair(of_output, "%y: [-, x]")}) {
-    graph.set_shardings(std::make_shared<const Shardings>(said));
-    const auto refused =
-        refuses(ErrorCode::unsupported,
-                fmt::format("graph 'own' ... says itself ... {} ... behind a stage", text));
-    EXPECT_THAT(choose_pipeline(graph, system, costs_of(system), {.mesh = stage_mesh(2)}), refused);
-    EXPECT_THAT(pipeline_programs(graph, plan, system, costs_of(system)), refused);
-    EXPECT_THAT(judged_pipeline(graph, plan, system, costs_of(system)), refused);
+                          .value();
+  const System system = ring(4);
+  const auto chosen = [&](int32_t stages, std::string_view mesh) {
+    return choose_pipeline(graph, system, costs_of(system),
+                           {.stages = stages,
+                            .micro_batches = 2,
+                            .mesh = mesh.empty() ? nullptr : parse_mesh(mesh).value()});
+  };
+  for (const auto& [stages, mesh] :
+       {std::pair(2, "x=2"), std::pair(2, ""), std::pair(1, "y=2,x=2")}) {
+    const Result<ChosenPipeline> made = chosen(stages, mesh);
+    ASSERT_TRUE(made.ok()) << mesh << made.error().to_string();
+    const std::string text = print(made->plan);
+    EXPECT_THAT(text, testing::HasSubstr("shard %v = [x, -]"));
+    EXPECT_THAT(text, testing::HasSubstr("shard %a = [x, -]"));
+    EXPECT_THAT(text, testing::HasSubstr("= [-, x]"));
+    EXPECT_EQ(judge_pipeline(graph, made->plan, system, 1), "") << text;
   }
+  EXPECT_THAT(chosen(2, "y=2"), refuses(ErrorCode::unsupported,
+                                        "divides '...' as [...x...] along x = 2 ... [y = 2]"));
+  EXPECT_THAT(chosen(1, "x=4"), refuses(ErrorCode::unsupported, "along x = 2 ... [x = 4]"));
+  // A plan that leaves them open follows the graph, and none says otherwise.
+  const auto planned = [&](std::string_view text) {
+    return pipeline_programs(graph, parse_pipeline_plan(text, "p").value(), system,
+                             costs_of(system));
+  };
+  const std::string open = "pipeline 2 micro-batches, gpipe\nstage on 0 1 = %h %a %y\nmesh x=2\n";
+  const Result<PipelinePrograms> made = planned(open);
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  for (const PipelinePart& part : made->inputs)
+    if (part.whole == 1) {
+      EXPECT_EQ(part.port.dims[0].size(), 1u);
+    }
+  EXPECT_THAT(planned(open + "shard %v = [-, x]\n"),
+              refuses(ErrorCode::bad_input, "p:4 ... %v ... the graph says [x, -]"));
+  EXPECT_THAT(planned("pipeline 1 micro-batches, gpipe\nstage on 0 = %h %a %y\n"),
+              refuses(ErrorCode::unsupported, "along x = 2"));
 }
 
 // Two hosts of two devices. The way of least bytes lets parts change places, and half of them cross
 // hosts. Within a host each device gets all parts in less time, and takes its own.
 TEST(Pipeline, SendsWithinAStageAsItIsPriced) {
-  Target target = two_cores();
-  for (CacheLevel& cache : target.caches) cache.cores = std::min(cache.cores, target.cores);
-  const System system = preset_system("tree:2x2", target).value();
+  const System system = system_of("tree:2x2");
   const Graph graph = parse_graph(
                           "graph @g(%x: f32[64, 64]) -> f32[64, 64] {\n"
                           "  %y = tanh %x\n"
@@ -574,6 +613,72 @@ TEST(Pipeline, KeepsToOneDeviceWhereOthersTakeLonger) {
   const ChosenPipeline two = choose_pipeline(step, system, costs_of(system), {.stages = 2}).value();
   EXPECT_EQ(two.plan.devices(), 2);
   EXPECT_GT(two.times.seconds, 1);
+}
+
+// Devices 0 and 4 are of two hosts, and what they add up between them goes through both switches.
+TEST(Pipeline, PricesAStageByItsOwnDevices) {
+  const Graph graph = parse_graph(R"(
+graph @sum(%x: f32[64, 32], %w: f32[32, 64]) -> f32[64, 64] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %y = tanh %h
+  return %y
+})")
+                          .value();
+  const System system = system_of("tree:2x4");
+  const auto seconds = [&](std::string_view devices) {
+    const PipelinePlan plan = parse_pipeline_plan(fmt::format("pipeline 1 micro-batches, gpipe\n"
+                                                              "stage on {} = %h %y\n"
+                                                              "mesh x=2\n"
+                                                              "shard %x = [-, x]\n"
+                                                              "shard %w = [x, -]\n"
+                                                              "shard %h = [x, -]\n",
+                                                              devices),
+                                                  "p")
+                                  .value();
+    return judged_pipeline(graph, plan, system, costs_of(system)).value().times.seconds;
+  };
+  EXPECT_GT(seconds("0 4"), 1.01 * seconds("0 1"));
+  EXPECT_DOUBLE_EQ(seconds("2 3"), seconds("0 1"));
+  EXPECT_DOUBLE_EQ(seconds("3 4"), seconds("0 4"));
+}
+
+// Half of the devices are a second away, so they do nothing.
+TEST(Pipeline, TakesAsManyDevicesAsAreBest) {
+  const Graph graph = parse_graph(R"(
+graph @wide(%x: f32[96, 768], %w: f32[768, 768]) -> f32[96, 768] {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})")
+                          .value();
+  System system = system_of("tree:2x2");
+  for (Links& links : system.links) links.latency = links.over == kAllDevices ? 1 : 1e-9;
+  const ChosenPipeline made =
+      choose_pipeline(graph, system, costs_of(system), {.micro_batches = 1}).value();
+  EXPECT_EQ(made.plan.devices(), 2);
+  EXPECT_LT(made.times.seconds, 0.8 * made.one_device);
+  EXPECT_EQ(judge_pipeline(graph, made.plan, system, 1), "") << print(made.plan);
+}
+
+// Most work is in the middle, which two devices share. They are of one host.
+TEST(Pipeline, KeepsAStageWithinAHost) {
+  const Graph graph = parse_graph(R"(
+graph @middle(%x: f32[8, 16], %u: f32[16, 768], %v: f32[768, 768], %w: f32[768, 16]) -> f32[8, 16] {
+  %a = dot %x, %u {lhs_contract = [1], rhs_contract = [0]}
+  %b = tanh %a
+  %c = dot %b, %v {lhs_contract = [1], rhs_contract = [0]}
+  %d = tanh %c
+  %e = dot %d, %w {lhs_contract = [1], rhs_contract = [0]}
+  %f = tanh %e
+  return %f
+})")
+                          .value();
+  const System system = system_of("tree:2x2");
+  const ChosenPipeline made =
+      choose_pipeline(graph, system, costs_of(system), {.stages = 3, .micro_batches = 2}).value();
+  for (const PipelinePlan::Stage& stage : made.plan.stages) {
+    EXPECT_EQ(stage.devices.front() / 2, stage.devices.back() / 2) << print(made.plan);
+  }
+  EXPECT_EQ(judge_pipeline(graph, made.plan, system, 1), "") << print(made.plan);
 }
 
 // Three devices are no power of two, and one layer is one stage: all of them divide it.
