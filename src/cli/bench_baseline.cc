@@ -295,7 +295,7 @@ Status refuse_others(const Arguments& arguments, std::string_view with,
 Status record_sessions(const Arguments& arguments, Console& console) {
   HONE_TRY(refuse_others(arguments, "record",
                          {"runs", "warmup", "vs", "python", "json", "donate", "profile", "trace",
-                          "devices", "batch", "inputs", "fail-below"}));
+                          "devices", "batch", "inputs", "fail-below", "pipeline"}));
   const std::string path = arguments.text("record");
   if (path == "-") return usage_error("--record adds to a file; '-' is none");
   std::vector<Recorded> all;

@@ -10,6 +10,7 @@
 #include "cli/inputs.h"
 #include "cli/load.h"
 #include "cli/native.h"
+#include "cli/placed_model.h"
 #include "cli/processes.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
@@ -299,6 +300,42 @@ Status bench_divided(const Request& request, const DeviceOptions& devices,
   return tell(report, {}, request, console);
 }
 
+// The runs of a model whose stages lie on devices of their own.
+Status bench_pipeline(const Request& request, const PipelinePlan& plan, const Processes& processes,
+                      const Arguments& arguments, Console& console) {
+  for (const std::string_view other : {"vs", "profile", "donate"})
+    if (arguments.given(other)) return usage_error("--{} does not go with --pipeline", other);
+  HONE_TRY(refuse_verify(arguments));
+  const NativeOptions options = HONE_TRY(native_options(arguments, console));
+  const Source source =
+      HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
+  const RunInputs inputs =
+      HONE_TRY(inputs_on(std::nullopt, source, arguments, Engine::native, console));
+  HONE_TRY(check_all_chosen(inputs));
+  BenchReport report = report_of(arguments, source, inputs, options);
+  report.weights.reset();  // each device reads its part from a memory of its own
+  std::shared_ptr<const PlacedCode> code;
+  const auto run = [&]() -> Status {
+    HONE_TRY(code->run(inputs.tensors, {.cancel = &console.cancel()}));
+    return {};
+  };
+  std::string how;
+  report.first = HONE_TRY(measure_once([&]() -> Status {
+    const PlacedModel placed = HONE_TRY(pipelined_model(plan, source, inputs, arguments, console));
+    code = HONE_TRY(placed.code(processes, inputs.memory_left.native, arguments, console));
+    how = placed.how;
+    return run();
+  }));
+  report.threads = code->threads();
+  if (request.json != "-") console.write(bench_title(report));
+  report.warmup = request.measure.warmup;
+  PeakMemory::start();
+  report.timing = HONE_TRY(measure(request.measure, console.cancel(), run));
+  report.peak_bytes = PeakMemory::bytes();
+  console.note("{}, compiled and run once in {}", how, format_seconds(report.first));
+  return tell(report, {}, request, console);
+}
+
 // Says what flushing changed, or that it may make the model faster.
 Status note_denormals(const BenchModel& of, Console& console) {
   if (of.options.prepare.flushes_denormals) {
@@ -315,6 +352,10 @@ Status note_denormals(const BenchModel& of, Console& console) {
 
 Status bench_on(const Processes& processes, const Request& request, const Arguments& arguments,
                 Console& console) {
+  if (const std::optional<PipelinePlan> pipeline = HONE_TRY(given_pipeline(arguments)))
+    return names_compiled(arguments)
+               ? bench_compiled(request, arguments, console)
+               : bench_pipeline(request, *pipeline, processes, arguments, console);
   if (const std::optional<DeviceOptions> devices =
           HONE_TRY(device_options(arguments, processes, console)))
     return bench_divided(request, *devices, processes, arguments, console);

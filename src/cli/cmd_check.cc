@@ -152,10 +152,8 @@ Status check_on(const Processes& processes, const Arguments& arguments, Console&
 
   std::shared_ptr<const Runnable> subject;
   if (pipeline) {
-    const Model sized = HONE_TRY(with_sizes(source.model, inputs.bindings));
-    if (single_graph(sized) == nullptr) return no_single_graph(source.model, "a pipeline");
     const PlacedModel placed =
-        HONE_TRY(pipelined_model(*pipeline, *single_graph(sized), arguments, console));
+        HONE_TRY(pipelined_model(*pipeline, source, inputs, arguments, console));
     subject = HONE_TRY(placed.code(processes, inputs.memory_left.native, arguments, console));
     console.note("{}", placed.how);
   } else if (devices) {

@@ -9,6 +9,8 @@
 #include "cli/machines.h"
 #include "cli/memory_limit.h"
 #include "cli/native.h"
+#include "cli/pipelines.h"
+#include "cli/placed_model.h"
 #include "cli/processes.h"
 #include "cli/sharding.h"
 #include "cli/source.h"
@@ -16,6 +18,7 @@
 #include "front/arrays.h"
 #include "learn/declared.h"
 #include "session/training_shards.h"
+#include "session/training_stages.h"
 
 namespace hone::cli {
 namespace {
@@ -121,6 +124,9 @@ Result<std::shared_ptr<const System>> system_for(const std::vector<std::string>&
 Status divide_batches(const NativeOptions& native, const Arguments& arguments,
                       TrainingOptions& options, Console& console) {
   HONE_TRY(check_mesh_search(arguments));
+  for (const std::string_view option : {"micro-batches", "schedule"})
+    if (arguments.given(option))
+      return usage_error("--{} is of a pipeline", option).with_hint("add --pipeline 2");
   if (arguments.given("transport"))
     return usage_error("--transport is for values that a mesh divides").with_hint("add --mesh x=2");
   options.devices = HONE_TRY(given_devices(arguments));
@@ -157,6 +163,34 @@ Status divide_values(const NativeOptions& native, const Processes& processes,
   return {};
 }
 
+// Stages of a pipeline compute each graph. The folder gets the plan of a step.
+Status divide_nodes(const Declaration& declaration, const Processes& processes,
+                    const Arguments& arguments, TrainingOptions& options, Console& console) {
+  HONE_TRY(check_options_of_placed(arguments, "mesh", "--pipeline"));
+  if (arguments.given("devices"))
+    return usage_error("--devices shares the batch; the devices of --pipeline are of --system");
+  PipelineRequest request = HONE_TRY(pipeline_request(arguments, console));
+  request.options.batch = {declaration.input, declaration.target};
+  const auto stages = std::make_shared<TrainingStages>(
+      request.system, costs_of(request.system, console), request.options, request.plan);
+  const int64_t memory = memory_limit(limited_face(arguments, console));
+  const fs::path path = options.folder / "step.pipeline";
+  options.divide = [=, &processes, &arguments,
+                    &console](const Graph& graph) -> Result<std::shared_ptr<const Runnable>> {
+    const bool is_first = !stages->has_begun();
+    const PipelinePlan plan = HONE_TRY(stages->plan_for(graph));
+    const PlacedModel model = HONE_TRY(pipelined_on(stages->system(), plan, graph, console));
+    if (is_first) {
+      HONE_TRY(make_folders(path.parent_path()));
+      HONE_TRY(write_text(path.native(), print(plan), console));
+      console.note("{}", model.how);
+    }
+    return std::shared_ptr<const Runnable>(
+        HONE_TRY(model.code(processes, memory, arguments, console)));
+  };
+  return {};
+}
+
 Status train_on(const Processes& processes, const Arguments& arguments, Console& console) {
   const fs::path path = arguments.text("TRAIN");
   const std::string text = HONE_TRY(read_file(path, kMaxDeclaration));
@@ -178,7 +212,9 @@ Status train_on(const Processes& processes, const Arguments& arguments, Console&
   TrainingOptions options = declaration.training;
   options.folder = folder;
   options.compile = compile_options(native, nullptr);
-  if (names_sharding(arguments))
+  if (arguments.given("pipeline"))
+    HONE_TRY(divide_nodes(declaration, processes, arguments, options, console));
+  else if (names_sharding(arguments))
     HONE_TRY(divide_values(native, processes, arguments, options, console));
   else
     HONE_TRY(divide_batches(native, arguments, options, console));

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/console.h"
+#include "cli/gpu.h"
 #include "cli/machines.h"
 #include "cli/placed_model.h"
 #include "cli/sharding.h"
@@ -15,10 +16,13 @@
 namespace hone::cli {
 namespace {
 
-Result<PipelineOptions> pipeline_options(const Arguments& arguments, Console& console) {
-  PipelineOptions options = {.batch = arguments.list("batch"), .cancel = &console.cancel()};
+constexpr std::string_view kAuto = "auto";
+
+// The number of stages, or 0 for `auto`; and the mesh of each.
+Result<PipelineOptions> said_stages(const Arguments& arguments) {
+  PipelineOptions options;
   const std::string stages = arguments.text("pipeline");
-  if (stages != "auto") {
+  if (stages != kAuto) {
     const Result<int64_t> number = parse_int(stages);
     if (!number.ok() || *number < 1 || *number > 4096)
       return usage_error("'{}' does not say how many stages", excerpt(stages))
@@ -26,6 +30,17 @@ Result<PipelineOptions> pipeline_options(const Arguments& arguments, Console& co
           .with_hint("write auto, or a number from 1 on");
     options.stages = static_cast<int32_t>(*number);
   }
+  if (!arguments.given("mesh")) return options;
+  Result<MeshRef> mesh = parse_mesh(arguments.text("mesh"));
+  if (!mesh.ok()) return std::move(mesh).error().as(ErrorCode::usage).about("--mesh");
+  options.mesh = *std::move(mesh);
+  return options;
+}
+
+Result<PipelineOptions> pipeline_options(const Arguments& arguments, Console& console) {
+  PipelineOptions options = HONE_TRY(said_stages(arguments));
+  if (arguments.takes("batch")) options.batch = arguments.list("batch");
+  options.cancel = &console.cancel();
   if (arguments.given("micro-batches"))
     options.micro_batches = static_cast<int32_t>(arguments.integer("micro-batches"));
   if (arguments.given("schedule"))
@@ -33,18 +48,13 @@ Result<PipelineOptions> pipeline_options(const Arguments& arguments, Console& co
   const AutoShardOptions limits = HONE_TRY(auto_shard_options(arguments, console));
   options.memory = limits.memory;
   options.seconds = limits.seconds;
-  if (arguments.given("mesh")) {
-    Result<MeshRef> mesh = parse_mesh(arguments.text("mesh"));
-    if (!mesh.ok()) return std::move(mesh).error().as(ErrorCode::usage).about("--mesh");
-    options.mesh = *std::move(mesh);
-  }
   return options;
 }
 
 // As many parts of this machine as stages have devices, unless a system is said.
 Result<System> system_of_stages(const PipelineOptions& options, const Arguments& arguments) {
   const int64_t each = options.mesh == nullptr ? 1 : options.mesh->device_count();
-  const std::string target = arguments.text("target");
+  const std::string target = arguments.takes("target") ? arguments.text("target") : "";
   if (arguments.given("system")) return load_system(arguments.text("system"), target);
   if (options.stages == 0)
     return usage_error("--pipeline auto needs devices").with_hint("add --system local:4");
@@ -117,14 +127,41 @@ std::string stages_and_devices(const PipelinePlan& plan, const System& system) {
                      all == 1 ? "device" : "devices");
 }
 
+// A word about the choice, and not the file of a plan.
+bool names_stages(const std::string& text) { return text == kAuto || parse_int(text).ok(); }
+
 }  // namespace
+
+Result<PipelineRequest> pipeline_request(const Arguments& arguments, Console& console) {
+  const std::string text = arguments.text("pipeline");
+  PipelineRequest made;
+  HONE_TRY(given_gpu(arguments));  // which a pipeline does not go with
+  if (names_stages(text)) {
+    made.options = HONE_TRY(pipeline_options(arguments, console));
+    made.system = HONE_TRY(system_of_stages(made.options, arguments));
+    return made;
+  }
+  for (const std::string_view option : {"mesh", "micro-batches", "schedule", "memory", "budget"})
+    if (arguments.given(option))
+      return usage_error("--{} is of a choice by price, and '{}' is a plan", option, excerpt(text));
+  made.plan = HONE_TRY(given_pipeline(arguments));
+  made.system = HONE_TRY(system_of_plan(made.plan->devices(), arguments));
+  return made;
+}
+
+Result<int64_t> devices_of_pipeline(const Arguments& arguments) {
+  if (names_stages(arguments.text("pipeline")))
+    return HONE_TRY(system_of_stages(HONE_TRY(said_stages(arguments)), arguments)).device_count();
+  return HONE_TRY(given_pipeline(arguments))->devices();
+}
 
 Status shard_pipeline(const Graph& graph, const Arguments& arguments, Console& console) {
   for (const std::string_view option : {"shard", "search", "all"})
     if (arguments.given(option))
       return usage_error("--{} is about values; with --pipeline prices divide them", option)
           .with_hint("--mesh says the devices of each stage; -o FILE writes a plan to edit");
-  const PipelineOptions options = HONE_TRY(pipeline_options(arguments, console));
+  PipelineOptions options = HONE_TRY(pipeline_options(arguments, console));
+  options.mesh = HONE_TRY(mesh_of_stages(graph, options.mesh));
   const System system = HONE_TRY(system_of_stages(options, arguments));
   const ChosenPipeline chosen =
       HONE_TRY(choose_pipeline(graph, system, costs_of(system, console), options));

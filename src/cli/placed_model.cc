@@ -12,6 +12,7 @@
 #include "cli/machines.h"
 #include "cli/processes.h"
 #include "cli/sharding.h"
+#include "cli/source.h"
 #include "compile/divided_code.h"
 #include "rewrite/prepare.h"
 #include "session/program_text.h"
@@ -166,7 +167,21 @@ Result<PlacedModel> placed_model(const DevicePlan& plan, const Graph& graph,
 Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Graph& graph,
                                     const Arguments& arguments, Console& console) {
   HONE_TRY(check_options_of_placed(arguments, {}, "--pipeline, whose plan says it"));
-  PlacedModel model = {.system = HONE_TRY(system_of_plan(plan.devices(), arguments))};
+  return pipelined_on(HONE_TRY(system_of_plan(plan.devices(), arguments)), plan, graph, console);
+}
+
+Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Source& source,
+                                    const RunInputs& inputs, const Arguments& arguments,
+                                    Console& console) {
+  const Model sized = HONE_TRY(with_sizes(source.model, inputs.bindings));
+  const Graph* const graph = single_graph(sized);
+  if (graph == nullptr) return no_single_graph(source.model, "a pipeline");
+  return pipelined_model(plan, *graph, arguments, console);
+}
+
+Result<PlacedModel> pipelined_on(System system, const PipelinePlan& plan, const Graph& graph,
+                                 Console& console) {
+  PlacedModel model = {.system = std::move(system)};
   model.pipeline = std::make_shared<const PipelinePrograms>(HONE_TRY(pipeline_programs(
       graph, plan, model.system, costs_of(model.system, console), &console.cancel())));
   model.graph = HONE_TRY(prepare(graph));

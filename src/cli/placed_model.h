@@ -8,6 +8,7 @@
 #include "search/pipeline.h"
 #include "search/placed_graph.h"
 #include "session/inputs.h"
+#include "session/source.h"
 #include "worker/each_device.h"
 
 // Models under a plan that says which device computes what: of kernels, or of the stages of a
@@ -90,5 +91,12 @@ Result<PlacedModel> placed_model(const DevicePlan& plan, const Graph& graph,
                                  const Arguments& arguments, Console& console);
 Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Graph& graph,
                                     const Arguments& arguments, Console& console);
+// The same for a model, which is one graph, with the sizes of its inputs.
+Result<PlacedModel> pipelined_model(const PipelinePlan& plan, const Source& source,
+                                    const RunInputs& inputs, const Arguments& arguments,
+                                    Console& console);
+// The same on these devices, whatever options say.
+Result<PlacedModel> pipelined_on(System system, const PipelinePlan& plan, const Graph& graph,
+                                 Console& console);
 
 }  // namespace hone::cli

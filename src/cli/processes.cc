@@ -15,7 +15,7 @@
 #include "cli/hosts.h"
 #include "cli/local_processes.h"
 #include "cli/memory_limit.h"
-#include "cli/placed_model.h"
+#include "cli/pipelines.h"
 #include "cli/program_texts.h"
 #include "cli/sharding.h"
 #include "cli/wait_teller.h"
@@ -59,8 +59,7 @@ Result<std::optional<int64_t>> said_devices(const Arguments& arguments) {
   if (arguments.given("devices"))
     return std::optional(std::ssize(
         HONE_TRY(parse_devices(arguments.text("devices"), "--devices"))));
-  if (const std::optional<PipelinePlan> pipeline = HONE_TRY(given_pipeline(arguments)))
-    return std::optional<int64_t>(pipeline->devices());
+  if (arguments.given("pipeline")) return std::optional(HONE_TRY(devices_of_pipeline(arguments)));
   if (!names_sharding(arguments)) return std::optional<int64_t>();
   const ShardRequest request = HONE_TRY(given_shards(arguments));
   const MeshRef mesh = request.plan ? request.plan->mesh : request.mesh;

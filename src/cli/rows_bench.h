@@ -65,7 +65,7 @@ inline constexpr Option kBenchOwn[] = {
      .doc = "the least share of the recorded speed that is not an alarm",
      .fallback = "0.95"}};
 inline constexpr auto kBench =
-    joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kMeshSearch, kTransport,
+    joined(kInputOptions, kSizes, kNative, kDevices, kMesh, kMeshSearch, kPipeline, kTransport,
            kSystemOfDevices, kHosts, kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
@@ -79,6 +79,7 @@ inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:mlp --threads 1 --record speed.json", "five sessions, for later"},
     {"hone bench --baseline speed.json --fail-below 0.9", "exit code 1 if a model is slower"},
     {"hone bench zoo:mlp,batch=8 --devices 2", "and what each device does in a run"},
+    {"hone bench step.hone --pipeline step.pipeline", "stages, each on devices of its own"},
     {"hone bench new.honec --vs old.honec", "two compiled models in turns"}};
 
 // ---- report ------------------------------------------------------------------------------------

@@ -430,6 +430,19 @@ inline constexpr Option kPipeline[] = {
      .doc =
          "the stages of a pipeline, each on devices of its own: a plan of 'hone shard --pipeline' "
          "(docs/sharding.md)"}};
+// How prices choose a pipeline.
+inline constexpr Option kPipelineChoice[] = {
+    {.name = "micro-batches",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "with --pipeline: parts of the batch (default: as many as are best)",
+     .low = 1,
+     .high = 256},
+    {.name = "schedule",
+     .take = Take::word,
+     .value = "NAME",
+     .doc = "with --pipeline: the order of work of a device (default: the best one)",
+     .words = "gpipe|1f1b|interleaved"}};
 inline constexpr auto kRun =
     joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kQuickStart, kRepeat,
            kDevices, kMesh, kMeshSearch, kPipeline, kTransport, kSystemOfDevices, kChecked, kVerify,

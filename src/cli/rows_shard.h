@@ -40,17 +40,6 @@ inline constexpr Option kShardOwn[] = {
      .doc = "divide the nodes into this number of stages, which micro-batches pass one behind the "
             "other; auto: as many as are best. --mesh is that of each stage, whose devices divide "
             "its values (default: as many devices as are best)"},
-    {.name = "micro-batches",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "with --pipeline: parts of the batch (default: as many as are best)",
-     .low = 1,
-     .high = 256},
-    {.name = "schedule",
-     .take = Take::word,
-     .value = "NAME",
-     .doc = "with --pipeline: the order of work of a device (default: the best one)",
-     .words = "gpipe|1f1b|interleaved"},
     {.name = "batch",
      .take = Take::text,
      .value = "INPUT[:DIM]",
@@ -59,7 +48,7 @@ inline constexpr Option kShardOwn[] = {
      .repeats = true},
     output_option("where the program of one device goes, if it is FILE.hone or -; else the plan. A "
                   "pipeline has a plan alone")};
-inline constexpr auto kShard = joined(kMesh, kMeshSearch, kShardOwn, kSizes);
+inline constexpr auto kShard = joined(kMesh, kMeshSearch, kShardOwn, kPipelineChoice, kSizes);
 inline constexpr Example kShardExamples[] = {
     {"hone shard model.onnx --mesh x=4 -o model.shard",
      "all values divided by price among four devices; the plan as a text"},

@@ -23,17 +23,27 @@ inline constexpr Option kTrainDevices[] = {
     {.name = "system",
      .take = Take::file,
      .value = "SYSTEM",
-     .doc = "plan the sums of gradients for this system: a system file, or a name and sizes such "
-            "as ring:2 (default: the links of this machine)"}};
-inline constexpr auto kTrain =
-    joined(kTrainOwn, kTrainDevices, kMesh, kMeshSearch, kTransport, kTrainNative);
+     .doc = "plan the sums of gradients, or stages, for this system: a system file, or a name and "
+            "sizes such as ring:2 (default: the links of this machine)"}};
+inline constexpr Option kTrainPipeline[] = {
+    {.name = "pipeline",
+     .take = Take::text,
+     .value = "STAGES|FILE",
+     .doc =
+         "this number of stages compute a step, each on devices of its own. auto: as many as are "
+         "best, on the devices of --system. A file: a plan, such as step.pipeline of a folder "
+         "(docs/sharding.md)"}};
+inline constexpr auto kTrain = joined(kTrainOwn, kTrainDevices, kMesh, kMeshSearch, kTrainPipeline,
+                                      kPipelineChoice, kTransport, kTrainNative);
 inline constexpr Example kTrainExamples[] = {
     {"hone train digits.train", "writes digits/model.hone; a second call trains on"},
     {"hone train digits.train -o try2 --anew --threads 1", "another folder, from the first step"},
     {"hone train digits.train -o try3 --devices 2", "two devices share the samples of each batch"},
     {"hone train digits.train -o try4 --mesh x=2 --shard auto",
      "two devices divide all values, weights too"},
-    {"hone train digits.train -o try5 --device cuda", "a GPU takes the steps"}};
+    {"hone train digits.train -o try5 --pipeline 2 --micro-batches 4",
+     "two stages, which four parts of a batch pass"},
+    {"hone train digits.train -o try6 --device cuda", "a GPU takes the steps"}};
 
 // ---- train cost, eval --------------------------------------------------------------------------
 

@@ -336,6 +336,14 @@ fails 2 "pipeline is for native code" wide.hone --pipeline wide.pipeline --backe
 hone() { "$HONE" check "$@"; }
 fails 2 "pipeline is for models that are not compiled yet" wide.honec --model wide.hone \
   --pipeline wide.pipeline
+hone() { "$HONE" bench "$@"; }
+hone wide.hone --pipeline wide.pipeline --cache none --runs 3 >out 2>err
+contains '3 runs'
+grep -q "2 stages, 4 micro-batches, gpipe on 2 devices .*, compiled and run once" err
+hone wide.hone --pipeline wide.pipeline --cache none --runs 3 --transport shared >out 2>err
+fails 2 "donate does not go with --pipeline" wide.hone --pipeline wide.pipeline --donate
+fails 2 "mesh does not go with --pipeline" wide.hone --pipeline wide.pipeline --mesh x=2
+fails 2 "pipeline is for models that are not compiled yet" wide.honec --pipeline wide.pipeline
 hone() { "$HONE" explain "$@"; }
 fails 2 "does not go with --mesh" wide.hone --pipeline wide.pipeline --mesh x=2
 fails 2 "does not go with --pipeline" wide.hone default --pipeline wide.pipeline

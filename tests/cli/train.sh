@@ -90,6 +90,33 @@ fails 2 "add --mesh" train small.train --devices 2 --memory 1GiB
 fails 2 "add --mesh" train small.train --devices 2 --transport shared
 fails 2 "--shard needs devices" train small.train --shard auto
 
+# Stages compute a step: on threads and on processes the numbers of one device, as above. A
+# checkpoint has whole tensors, and goes on in other plans and on one device.
+says "2 stages, 4 micro-batches, .* on 2 devices" train small.train -o staged --pipeline 2 \
+  --micro-batches 4
+grep -q "^pipeline 4 micro-batches, " staged/step.pipeline
+python3 "$ROOT/tests/cli/near_weights.py" single/last.safetensors staged/last.safetensors 1e-3
+says "epoch 1: " train small.train -o passed --pipeline staged/step.pipeline --transport shared
+cmp passed/last.safetensors staged/last.safetensors # the plan fixes the bits
+says "2 stages, .* on 4 devices" train small.train -o wide --pipeline 2 --mesh x=2 --budget 2s
+python3 "$ROOT/tests/cli/near_weights.py" single/last.safetensors wide/last.safetensors 1e-3
+cp staged/last.safetensors before
+for how in "--pipeline auto --system local:2 --micro-batches 2 --schedule gpipe" "--devices 2" \
+  "--mesh x=2 --shard auto" ""; do
+  # shellcheck disable=SC2086  # words
+  says "goes on after step 20" train done.train -o staged $how
+  python3 "$ROOT/tests/cli/near_weights.py" before staged/last.safetensors 0
+done
+says "epoch 2: " train xor.train -o staged --pipeline 2 --micro-batches 2
+fails 2 "of --system" train small.train --pipeline 2 --devices 2
+fails 2 "shard does not go with --pipeline" train small.train --pipeline 2 --shard auto
+fails 2 "is a plan" train small.train --pipeline passed/step.pipeline --micro-batches 2
+fails 2 "add --pipeline" train small.train --micro-batches 2
+fails 2 "needs devices" train small.train --pipeline auto
+fails 3 "none.pipeline" train small.train --pipeline none.pipeline
+fails 5 "no pipeline keeps a device within 1.0 KiB" train small.train -o never --pipeline 2 \
+  --memory 1KiB
+
 # More epochs go on from there; another batch size would be another training.
 sed -i 's/^epochs 12/epochs 14/' xor.train
 says "epoch 14: " train xor.train
