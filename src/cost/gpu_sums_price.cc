@@ -40,7 +40,7 @@ class SharedTimes {
                  blocks = of_results(counted(shape.columns)) / counted(shape.rows);
     const double each = kPointSlots + std::max(facts_.work.inherent, 1.0) / (results * points);
     const double steps = of_thread * each * counted(shape.rows);
-    const double combined = shape.columns == 1 ? kGpuCombining : 0;
+    const double combined = shape.columns == 1 ? kGpuCombining * counted(shape.rows) : 0;
     const double rows = counted(shape.rows * shape.threads / kWarpLanes);
     const double slots = steps + combined + rows + kGpuBarrierSlots;
     GpuTimes times = of_blocks(blocks * counted(shape.splits), counted(shape.threads), slots);

@@ -143,6 +143,22 @@ TEST(BlockSums, RowsOfAProductShareItsColumns) {
   }
 }
 
+// The same if the points of a sum are neighbours: a block has the sums of all rows with a column.
+TEST(BlockSums, RowsOfAProductShareASumOfNeighbours) {
+  const KernelBody body = parsed(
+      "graph @g(%x: f32[7, 256], %w: f32[5, 256]) { "
+      "%y = dot %x, %w {lhs_contract = [1], rhs_contract = [1]} return %y }");
+  for (int splits : {1, 2}) {
+    const Schedule schedule = {
+        .order = {0, 1}, .threads = 2, .own = BlockSumsFields{.warps = 2, .splits = splits}};
+    Rng rng(1);
+    check_block_kernel(body, schedule, random_inputs(body.graph, rng));
+    const TileProgram program = build_kernel(body, schedule, "k").value();
+    EXPECT_EQ(trips_of(program.phases[0], program), Dim(5 * splits));
+    EXPECT_NE(print(program).find("unroll row in 7"), std::string::npos) << print(program);
+  }
+}
+
 TEST(BlockCopy, ReadsAndWritesWholeSectors) {
   const SimtCounts counts = counts_of(parsed(kTranspose), copy_by(8));
   EXPECT_EQ(counts.sectors, counts.least_sectors);

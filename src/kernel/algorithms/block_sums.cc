@@ -98,7 +98,7 @@ SumsShape sums_shape(const KernelBody& body, NodeId node, const Schedule& schedu
     if (extent(dim) > extent(shape.slots_dim)) shape.slots_dim = dim;
   shape.slots = shape.threads / (shape.lanes_dim ? kWarpLanes : shape.columns);
   const size_t dims = schedule.order.size();
-  if (own.columns > 1 && dims > 1 && is_contraction(body.graph.opcode(node))) {
+  if (dims > 1 && is_contraction(body.graph.opcode(node))) {
     const int rows = schedule.order[dims - 2];
     if (extent(rows) > 1 && extent(rows) <= kMostSumRows) {
       shape.rows = extent(rows);

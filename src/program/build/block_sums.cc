@@ -30,7 +30,8 @@ class BlockSumsBuilder : BlockBuilder {
       for (int dim = 0; dim < space_.parallel; ++dim) dims.push_back(extent(dim));
       splits_ = tiles_.buffer("split", Type::get(dtype_, dims), BufferRole::shared);
     }
-    if (shape_.columns == 1) own_ = tiles_.buffer("own", Type::get(dtype_, {}), BufferRole::own);
+    if (shape_.columns == 1)
+      own_ = tiles_.buffer("own", Type::get(dtype_, {shape_.rows}), BufferRole::own);
     parts_ = tiles_.buffer("part", Type::get(dtype_, {warps(), shape_.rows, shape_.columns}),
                            BufferRole::block);
   }
@@ -109,14 +110,16 @@ class BlockSumsBuilder : BlockBuilder {
         if (has_columns())
           tiles_.store(parts_, {slot, row, column}, part);
         else
-          tiles_.store(own_, {}, part);
+          tiles_.store(own_, {row}, part);
       });
     });
     if (!has_columns()) {
-      tiles_.combine(own_, {}, combine_);
+      for (int64_t row = 0; row < shape_.rows; ++row) tiles_.combine(own_, {row}, combine_);
       tiles_.loop(Exec::threads, "t", shape_.threads, [&](const IndexExpr& thread) {
-        tiles_.store(parts_, {floordiv(thread, kWarpLanes), 0, 0}, tiles_.load(own_, {}),
-                     {{mod(thread, kWarpLanes), 0, 1}});
+        each_row(Exec::unroll, [&](const IndexExpr& row) {
+          tiles_.store(parts_, {floordiv(thread, kWarpLanes), row, 0}, tiles_.load(own_, {row}),
+                       {{mod(thread, kWarpLanes), 0, 1}});
+        });
       });
     }
     tiles_.barrier();
