@@ -14,15 +14,17 @@ namespace hone {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kFar = 6e-7;           // seconds of an access to memory
-constexpr double kIssue = 2e-9;         // from an instruction of a thread to the next
-constexpr double kTileSlots = 0.4;      // instructions of a tile per operation of the peak
-constexpr double kCopySlots = 8;        // instructions that copy a number to the memory of a block
-constexpr double kSplitSlots = 20;      // and divide it into parts
-constexpr double kStepSlots = 20;       // and those around a step
-constexpr int64_t kTogether = 16;       // points whose products of parts are added at once
-constexpr double kResultSlots = 10;     // that store a result
-constexpr double kTensorPart = 0.5;     // of the peak of tensor cores
+constexpr double kFar = 6e-7;        // seconds of an access to memory
+constexpr double kIssue = 2e-9;      // from an instruction of a thread to the next
+constexpr double kTileSlots = 0.4;   // instructions of a tile per operation of the peak
+constexpr double kCopySlots = 8;     // instructions that copy a number to the memory of a block
+constexpr double kSplitSlots = 20;   // and divide it into parts
+constexpr double kStepSlots = 20;    // and those around a step
+constexpr int64_t kTogether = 16;    // points whose products of parts are added at once
+constexpr double kResultSlots = 10;  // that store a result
+constexpr double kTensorPart = 0.5;  // of the peak of tensor cores
+constexpr double kWordSlots = 6;     // instructions that make a word of two numbers in memory
+constexpr double kSumSlots = 4;      // that scale a sum of a chain, or store it for a later stage
 constexpr double kOtherRegisters = 40;  // of a thread, beside its sums
 
 double real(int64_t n) { return static_cast<double>(n); }
@@ -301,7 +303,8 @@ class ChainTimes {
                                           real(gpu.shared_bytes) / real(bytes))));
     const double turns = std::ceil(blocks_ / sms);
     return {.arithmetic =
-                turns * real(threads_) * slots_ / (kGpuSlotsOfPeak * target_.peak(DType::f32)),
+                turns * (real(threads_) * slots_ / (kGpuSlotsOfPeak * target_.peak(DType::f32)) +
+                         tensor_seconds_),
             .latency = std::ceil(turns / fit) * slots_ / kGpuOverlap * kGpuStep,
             .access = seconds_near(target_, accessed_)};
   }
@@ -312,11 +315,37 @@ class ChainTimes {
     double points = 1;  // of all blocks, each once
     for (Dim dim : stage.stage.body.graph.type(stage.stage.body.graph.outputs()[0]).dims())
       points *= of(dim);
-    const double each = std::max(facts.work.inherent, 1.0) / (points * real(stage.terms));
-    slots_ += real(steps_of_stage(stage, threads_)) * each + kGpuBarrierSlots;
-    const double again = blocks_ * real(stage.points) / points;
+    const auto steps = real(stage.row.steps());
+    const bool has_row = stage.row.part == RowPart::scores || stage.row.part == RowPart::weights;
+    const double again = blocks_ * real(stage.points) * (has_row ? steps : 1) / points;
+    slots_ += steps * kGpuBarrierSlots;
+    if (stage.tiles) return add_tiles(stage, facts, again);
+    const double terms = real(stage.terms) * (stage.fold && !has_row ? steps : 1);
+    // The sum of a row takes weights that are there.
+    const double each =
+        stage.row.part == RowPart::sums ? 1 : std::max(facts.work.inherent, 1.0) / (points * terms);
+    slots_ += steps * real(steps_of_stage(stage, threads_)) * each;
     for (const KernelFacts::Array& array : facts.arrays)
       if (!is_kept(stage, facts, array)) accessed_ += again * bytes_of(facts, array);
+  }
+
+  // Each thread makes words of two numbers. Warps read the same lines from the nearest cache, which
+  // has them after the first of them.
+  void add_tiles(const BlockStage& stage, const KernelFacts& facts, double again) {
+    const WarpTiles& tiles = *stage.tiles;
+    const auto steps = real(stage.row.steps());
+    const double products = steps * std::ceil(real(stage.terms) / real(WarpTiles::kDepth));
+    slots_ += products * (kWordSlots * real(tiles.words()) + real(tiles.own[0] * tiles.own[1]));
+    slots_ += kSumSlots * real(tiles.sums()) * steps;
+    const double lines = real(tiles.lines(0) * tiles.lines(1));
+    tensor_seconds_ += 2 * products * lines * real(WarpTiles::kDepth) /
+                       (kTensorPart * target_.peak(tiles.numbers));
+    for (const KernelFacts::Array& array : facts.arrays) {
+      if (is_kept(stage, facts, array)) continue;
+      const double by_others =
+          array.side < 0 ? 1 : real(tiles.product.lines[static_cast<size_t>(1 - array.side)]);
+      accessed_ += again * bytes_of(facts, array) / by_others;
+    }
   }
 
   // True if the array is in memory of the block.
@@ -346,7 +375,8 @@ class ChainTimes {
   const Target& target_;
   const int64_t threads_;
   double blocks_ = 1;
-  double slots_ = 0;  // of one thread
+  double slots_ = 0;           // of one thread
+  double tensor_seconds_ = 0;  // of a block
   double accessed_ = 0;
 };
 

@@ -15,7 +15,7 @@ struct BlockWinogradRoles;
 // The number of the formulas by which GPUs' kernels are priced, for files of what was learned
 // beside them: a file outlives the hone that made it. Whoever changes one raises it, as a test
 // demands. Plans in a cache do not need it, since their keys know the sources.
-inline constexpr int64_t kGpuFormulas = 4;
+inline constexpr int64_t kGpuFormulas = 5;
 
 // Seconds of a kernel on a GPU.
 struct GpuTimes {

@@ -56,7 +56,8 @@ std::array<double, 3> shape_of(const KernelFacts& facts, const Schedule& schedul
     if (const Result<std::vector<BlockStage>> stages = block_stages(facts.body, schedule);
         stages.ok())
       for (const BlockStage& stage : *stages) bytes += static_cast<double>(stage.bytes);
-    for (const Tile& tile : chain->block) divided /= static_cast<double>(tile.count);
+    for (const Tile& tile : chain->block)
+      if (tile.dim < facts.space.parallel) divided /= static_cast<double>(tile.count);
     return {std::max(divided, 1.0), static_cast<double>(chain->warps), bytes};
   }
   if (const auto* sums = schedule.if_is<BlockSumsFields>())

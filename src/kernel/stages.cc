@@ -288,26 +288,6 @@ Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t num
   return stage;
 }
 
-Result<std::vector<ValueId>> kept_values(const Graph& graph, std::span<const int64_t> keep) {
-  if (keep.size() >= Schedule::kMaxStages)
-    return over_limit("a chain of {} stages, more than {}", keep.size() + 1, Schedule::kMaxStages);
-  const std::vector<NodeId> nodes = computing_nodes(graph);
-  std::vector<ValueId> kept;
-  for (size_t i = 0; i < keep.size(); ++i) {
-    if (keep[i] < 0 || keep[i] >= std::ssize(nodes))
-      return bad_input("keeps node {}, but there are {}", keep[i], nodes.size());
-    if (i > 0 && keep[i] <= keep[i - 1]) return bad_input("the kept nodes are not in order");
-    const NodeId node = nodes[static_cast<size_t>(keep[i])];
-    if (graph.results(node).size() != 1)
-      return unsupported("{} has several results, which cannot be kept", graph.describe(node));
-    if (bits(graph.type(graph.result(node)).dtype()) < 8)
-      return unsupported("{} is kept, but its elements are smaller than a byte",
-                         graph.label(graph.result(node)));
-    kept.push_back(graph.result(node));
-  }
-  return kept;
-}
-
 Status check_static(const Graph& graph) {
   for (uint32_t v = 0; v < graph.value_count(); ++v) {
     const Type type = graph.type(ValueId{v});
@@ -348,6 +328,32 @@ int64_t block_points(const KernelBody& body, const Schedule& schedule, int dim) 
   const std::vector<Tile>& blocks = schedule.get<ChainFields>().block;
   const auto block = std::ranges::find(blocks, dim, &Tile::dim);
   return block == blocks.end() ? extent : std::min(block->count, extent);
+}
+
+Result<std::vector<ValueId>> kept_values(const Graph& graph, std::span<const int64_t> keep) {
+  if (keep.size() >= Schedule::kMaxStages)
+    return over_limit("a chain of {} stages, more than {}", keep.size() + 1, Schedule::kMaxStages);
+  const std::vector<NodeId> nodes = computing_nodes(graph);
+  std::vector<ValueId> kept;
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (keep[i] < 0 || keep[i] >= std::ssize(nodes))
+      return bad_input("keeps node {}, but there are {}", keep[i], nodes.size());
+    if (i > 0 && keep[i] <= keep[i - 1]) return bad_input("the kept nodes are not in order");
+    const NodeId node = nodes[static_cast<size_t>(keep[i])];
+    if (graph.results(node).size() != 1)
+      return unsupported("{} has several results, which cannot be kept", graph.describe(node));
+    if (bits(graph.type(graph.result(node)).dtype()) < 8)
+      return unsupported("{} is kept, but its elements are smaller than a byte",
+                         graph.label(graph.result(node)));
+    kept.push_back(graph.result(node));
+  }
+  return kept;
+}
+
+ValueId moved_from(const Graph& graph, ValueId value) {
+  while (only_moves(graph.opcode(graph.producer(value))))
+    value = graph.operands(graph.producer(value))[0];
+  return value;
 }
 
 Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& schedule) {
@@ -403,13 +409,6 @@ std::optional<int64_t> least_block(const Along& along, int64_t results, int64_t 
   if (block >= static_cast<double>(results) || !fits(static_cast<int64_t>(block)))
     return std::nullopt;
   return static_cast<int64_t>(block);
-}
-
-// A value from which the operand is moved, without being computed.
-ValueId moved_from(const Graph& graph, ValueId value) {
-  while (only_moves(graph.opcode(graph.producer(value))))
-    value = graph.operands(graph.producer(value))[0];
-  return value;
 }
 
 // Follows the value through ops that compute or move each element alone, as long as

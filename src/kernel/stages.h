@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "kernel/kernel_body.h"
@@ -40,6 +41,12 @@ struct Stage {
 // fit the body. In each dim of a kept value, every block has to need all points or points side by
 // side.
 Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& schedule);
+
+// The values that nodes with these numbers make, which a chain keeps; or why it cannot.
+Result<std::vector<ValueId>> kept_values(const Graph& graph, std::span<const int64_t> keep);
+
+// A value from which this one is moved, without being computed.
+ValueId moved_from(const Graph& graph, ValueId value);
 
 // The simplest chain, or why none can be carried out. It keeps the results of contractions that ops
 // other than elementwise ones read. It also keeps values made from sums for contractions or

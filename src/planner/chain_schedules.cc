@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kMostShared = 256;
 // Points of one dim, by a block of a GPU's threads.
 constexpr int64_t kMostBlockPoints = 64;
+// Points of the row of a softmax that such a block takes at a time, at first.
+constexpr int64_t kRowStep = 64;
 
 // The dims, taken in blocks, along which blocks of several points share what one of them needs:
 // the rows of a product, but not what its both sides have.
@@ -190,6 +192,11 @@ class ChainChooser {
   std::optional<PricedSchedule> best_;
 };
 
+bool has_row(const Schedule& schedule, int row) {
+  const std::vector<Tile>& block = schedule.get<BlockChainFields>().block;
+  return !block.empty() && block.back().dim == row;
+}
+
 // The cheapest chain by blocks of a GPU's threads, with more and more points of one dim. None: no
 // block has memory for it.
 std::optional<PricedSchedule> cheapest_block_chain(const KernelFacts& facts, PricedKernel& price,
@@ -204,17 +211,34 @@ std::optional<PricedSchedule> cheapest_block_chain(const KernelFacts& facts, Pri
       best = {schedule, seconds};
   };
   const Type results = facts.body.graph.type(facts.body.graph.outputs()[0]);
-  for (int warps : {1, 2, 4, 8, 16}) {
-    Schedule next = *simplest;
-    BlockChainFields& own = next.get<BlockChainFields>();
-    own.warps = warps;
-    consider(next);
-    for (int dim : next.order)
-      for (int64_t points = 2; points <= kMostBlockPoints && points < 2 * results.dim(dim).value();
-           points *= 2) {
-        own.block = {{dim, points}};
+  // The row of a softmax is whole, or taken in steps.
+  const int row = results.rank();
+  const auto consider_blocks = [&](int64_t step) {
+    for (int warps : {1, 2, 4, 8, 16}) {
+      if (step > 0 && (warps == 1 || warps == 16)) continue;
+      Schedule next = *simplest;
+      BlockChainFields& own = next.get<BlockChainFields>();
+      own.warps = warps;
+      const auto consider_block = [&](std::vector<Tile> block) {
+        if (step > 0) block.push_back({row, step});
+        own.block = std::move(block);
         consider(next);
-      }
+      };
+      consider_block({});
+      for (int dim : next.order)
+        for (int64_t points = 2;
+             points <= kMostBlockPoints && points < 2 * results.dim(dim).value(); points *= 2)
+          consider_block({{dim, points}});
+    }
+  };
+  consider_blocks(0);
+  const int64_t length = row_of_softmax(facts.body).value_or(0);
+  if (length > kRowStep) consider_blocks(kRowStep);
+  if (!best || !has_row(best->schedule, row)) return best;
+  for (int64_t step : {kRowStep / 2, 2 * kRowStep, 4 * kRowStep}) {
+    Schedule next = best->schedule;
+    next.get<BlockChainFields>().block.back().count = step;
+    if (step < length) consider(next);
   }
   return best;
 }

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "ir/text.h"
+#include "kernel/algorithms/block_chain.h"
 #include "program/tiles/interpret.h"
 #include "program/tiles/serial.h"
 #include "program/tiles/simt.h"
@@ -204,6 +205,24 @@ TEST(GpuBlocks, AttentionIsOneKernel) {
     EXPECT_EQ(kernel.phases[0].shared_bytes, (8 * 50 + 8 + 8 + 8 * 50) * 4);
     EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
     EXPECT_EQ(count(kernel.ptx, "shfl.sync.bfly"), 10U);
+  }
+}
+
+// An attention of 16-bit numbers in steps of its keys: sums stay in registers.
+TEST(GpuBlocks, ChainsMultiplyOnTensorCoresStepByStep) {
+  for (DType dtype : {DType::bf16, DType::f16}) {
+    const KernelBody body = body_of_all(attention(
+        {.groups = 2, .queries = 64, .keys = 200, .width = 64, .is_causal = true, .dtype = dtype}));
+    Schedule schedule = simplest_block_chain(body).value();
+    schedule.own = BlockChainFields{.block = {{3, 64}, {5, 64}}, .warps = 4};
+    const TileProgram program = build_kernel(body, schedule, "k").value();
+    for (int64_t capability : {80, 90}) {
+      const GpuKernel kernel = compiled(program, capability);
+      ASSERT_EQ(kernel.phases.size(), 1U);
+      EXPECT_THAT(kernel.ptx, Not(HasSubstr(".local")));
+      EXPECT_THAT(kernel.ptx, HasSubstr(dtype == DType::bf16 ? "m16n8k16.row.col.f32.bf16.bf16.f32"
+                                                             : "m16n8k16.row.col.f32.f16.f16.f32"));
+    }
   }
 }
 

@@ -93,7 +93,14 @@ TEST(GpuCost, FormulasHaveANumber) {
            .own = BlockSumsFields{.warps = 8, .columns = 32, .splits = 8}}),
       terms_of("graph @g(%x: f32[4096, 512]) { %t = transpose %x {permutation = [1, 0]} "
                "%y = exp %t return %y }",
-               {.order = {0, 1}, .threads = 2, .own = BlockCopyFields{.warps = 8}})};
+               {.order = {0, 1}, .threads = 2, .own = BlockCopyFields{.warps = 8}}),
+      terms_of("graph @g(%q: bf16[512, 64], %k: bf16[2048, 64], %v: bf16[2048, 64]) { "
+               "%s = dot %q, %k {lhs_contract = [1], rhs_contract = [1]} "
+               "%p = softmax %s {axis = 1} "
+               "%y = dot %p, %v {lhs_contract = [1], rhs_contract = [0]} return %y }",
+               {.order = {0},
+                .threads = 1,
+                .own = BlockChainFields{.block = {{0, 32}, {2, 64}}, .warps = 4}})};
   const std::map<int64_t, std::vector<std::string>> known = {
       {1,
        {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",

@@ -428,6 +428,22 @@ TEST(PlannerSchedules, BlocksOfAGpuKeepScoresOfAttention) {
   EXPECT_EQ(all[0].algorithm(), Algorithm::block_chain) << print(all[0]);
 }
 
+// Tensor cores multiply the steps of long rows. Each block has many queries then.
+TEST(PlannerSchedules, BlocksOfAGpuTakeLongRowsOfAttentionInSteps) {
+  std::string text(kAttention);
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{"f32", "bf16"}, {"128", "2048"}})
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  const std::vector<Schedule> all = on_gpu(text);
+  ASSERT_EQ(all.size(), 1U);
+  ASSERT_EQ(all[0].algorithm(), Algorithm::block_chain) << print(all[0]);
+  const std::vector<Tile>& block = all[0].get<BlockChainFields>().block;
+  ASSERT_EQ(block.size(), 2U) << print(all[0]);
+  EXPECT_GE(block[0].count, 16);
+  EXPECT_EQ(block[1].dim, 4);
+}
+
 // A GPU on which chains by blocks take a day.
 class DearBlockChains : public GpuCost {
  public:

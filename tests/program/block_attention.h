@@ -12,6 +12,8 @@ struct Attention {
   int64_t batch = 1, groups = 1, heads = 1, queries = 1, keys = 1, width = 1;
   bool is_causal = false;
   DType dtype = DType::f32;
+  double masked = -1e4;         // scores of keys that come later
+  bool divides_weights = true;  // else the product is divided by the sums
 };
 
 inline Graph attention(const Attention& a) {
@@ -24,13 +26,15 @@ inline Graph attention(const Attention& a) {
   const Dims dims = scores.dims();
   if (a.is_causal) {
     const Value row = iota(b, DType::i32, dims, 3), column = iota(b, DType::i32, dims, 4);
-    const Value nothing = broadcast(b.scalar(a.dtype, -1e4), dims, {});
+    const Value nothing = broadcast(b.scalar(a.dtype, a.masked), dims, {});
     scores = select(compare("le", column, row), scores, nothing);
   }
   const Ints rows = {0, 1, 2, 3};
   const Value e = exp(scores - broadcast(reduce("max", scores, {4}), dims, rows));
-  const Value p = e / broadcast(reduce("sum", e, {4}), dims, rows);
-  return b.finish({dot_general(p, v, {0, 1}, {0, 1}, {4}, {2})}).value();
+  const Value sums = reduce("sum", e, {4});
+  const Value p = a.divides_weights ? e / broadcast(sums, dims, rows) : e;
+  const Value y = dot_general(p, v, {0, 1}, {0, 1}, {4}, {2});
+  return b.finish({a.divides_weights ? y : y / broadcast(sums, y.dims(), rows)}).value();
 }
 
 inline Attention random_attention(Rng& rng) {
@@ -41,7 +45,8 @@ inline Attention random_attention(Rng& rng) {
           .keys = rng.chance(0.3) ? rng.between(30, 70) : rng.between(1, 12),
           .width = rng.between(1, 9),
           .is_causal = rng.chance(0.5),
-          .dtype = rng.chance(0.3) ? DType::bf16 : DType::f32};
+          .dtype = rng.chance(0.3) ? DType::bf16 : DType::f32,
+          .divides_weights = rng.chance(0.8)};
 }
 
 }  // namespace hone

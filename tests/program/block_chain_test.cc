@@ -16,7 +16,7 @@ namespace {
 using tested::refuses;
 
 void check_random(uint64_t first, uint64_t count) {
-  int checked = 0, in_blocks = 0, by_warps = 0;
+  int checked = 0, in_blocks = 0, by_warps = 0, in_steps = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -31,12 +31,14 @@ void check_random(uint64_t first, uint64_t count) {
     if (testing::Test::HasFailure()) return;
     ++checked;
     in_blocks += schedule.get<BlockChainFields>().block.empty() ? 0 : 1;
-    for (const BlockStage& stage : block_stages(body, schedule).value())
-      by_warps += stage.is_by_warp ? 1 : 0;
+    const std::vector<BlockStage> stages = block_stages(body, schedule).value();
+    for (const BlockStage& stage : stages) by_warps += stage.is_by_warp ? 1 : 0;
+    in_steps += stages.back().row.steps() > 1 ? 1 : 0;
   }
   EXPECT_GT(checked, static_cast<int>(count) / 2);
   EXPECT_GT(in_blocks, checked / 5);
   EXPECT_GT(by_warps, checked / 5);
+  EXPECT_GT(in_steps, checked / 6);
 }
 
 TEST(BlocksChain, ComputesAttention) { check_random(0, tested::share_of(24, 2)); }
@@ -107,19 +109,175 @@ TEST(BlocksChain, ThreadsOfAWarpShareTheLongestDim) {
   check_block_kernel(body, schedule, random_inputs(body.graph, rng));
 }
 
+// ---- The row of a softmax in steps
+// ---------------------------------------------------------------
+
+Schedule in_steps(const KernelBody& body, std::vector<Tile> block, int warps = 2) {
+  Schedule schedule = simplest_block_chain(body).value();
+  schedule.own = BlockChainFields{.block = std::move(block), .warps = warps};
+  return schedule;
+}
+constexpr int kQueries = 3, kRow = 5;  // dims of the results, and behind them
+
+int64_t bytes_of_block(const KernelBody& body, const Schedule& schedule) {
+  int64_t bytes = 0;
+  for (const BlockStage& stage : block_stages(body, schedule).value()) bytes += stage.bytes;
+  return bytes;
+}
+
+// 40 keys are two steps of 16 and a rest.
+TEST(BlocksChain, TakesTheRowOfASoftmaxInSteps) {
+  for (bool divides_weights : {true, false}) {
+    Attention wanted = kCausal;
+    wanted.divides_weights = divides_weights;
+    const KernelBody body = body_of_all(attention(wanted));
+    const Schedule schedule = in_steps(body, {{kQueries, 4}, {kRow, 16}});
+    // Scores and weights of a step; of each query a maximum, the largest score, a scale and a sum.
+    EXPECT_EQ(bytes_of_block(body, schedule), 4 * (2 * 4 * 16 + 4 * 4));
+    Rng rng(1);
+    check_block_kernel(body, schedule, random_inputs(body.graph, rng));
+  }
+}
+
+TEST(BlocksChain, RowsLongerThanTheMemoryOfABlockAreTakenInSteps) {
+  const KernelBody body = body_of_all(attention({.queries = 2, .keys = 20'000, .width = 4}));
+  EXPECT_EQ(row_of_softmax(body), 20'000);
+  EXPECT_FALSE(check_schedule(body, simplest_block_chain(body).value(), any_gpu()).ok());
+  const Schedule schedule = in_steps(body, {{kRow, 64}});
+  EXPECT_TRUE(check_schedule(body, schedule, any_gpu()).ok());
+  EXPECT_EQ(bytes_of_block(body, schedule), 4 * (2 * 64 + 4));
+}
+
+// Other chains have no such row: its maxima would be those of something else.
+TEST(BlocksChain, StepsNeedASoftmax) {
+  const auto row = [](std::string_view name, std::string_view by) {
+    std::string text =
+        "graph @g(%q: f32[6, 8], %k: f32[70, 8], %v: f32[70, 8]) { "
+        "%s = dot %q, %k {lhs_contract = [1], rhs_contract = [1]} "
+        "%m = reduce %s {kind = max, axes = [1]} %b = broadcast %m {dims = [6, 70], map = [0]} "
+        "%d = sub %s, %b %e = exp %d %t = reduce %e {kind = sum, axes = [1]} "
+        "%c = broadcast %t {dims = [6, 70], map = [0]} %p = div %e, %c "
+        "%y = dot %p, %v {lhs_contract = [1], rhs_contract = [0]} return %y }";
+    const size_t at = text.find(name);
+    if (at != std::string::npos) text.replace(at, name.size(), by);
+    return row_of_softmax(body_of_all(parse_graph(text).value()));
+  };
+  EXPECT_EQ(row("", ""), 70);
+  EXPECT_EQ(row("kind = max", "kind = min"), std::nullopt);
+  EXPECT_EQ(row("exp %d", "tanh %d"), std::nullopt);
+  EXPECT_EQ(row("div %e", "mul %e"), std::nullopt);
+  EXPECT_EQ(row("sub %s, %b", "sub %b, %s"), std::nullopt);
+}
+
+// Each number is as the reference has it: a number by the rule, an infinity, or NaN.
+void expect_specials(const Attention& wanted, const ChangeInputs& change) {
+  const KernelBody body = body_of_all(attention(wanted));
+  Rng rng(5);
+  std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+  change(inputs, rng);
+  const Tensor expected = evaluate(body.graph, inputs, {}).value()[0];
+  for (int step : {4, 16, 64}) {
+    const Schedule schedule = in_steps(body, {{kQueries, 4}, {kRow, step}});
+    const TileProgram program = build_kernel(body, schedule, "k").value();
+    const Tensor actual = interpret(program, inputs).value()[0];
+    for (int64_t i = 0; i < expected.elements(); ++i) {
+      const double wants = expected.real_at(i), has = actual.real_at(i);
+      if (std::isfinite(wants))
+        EXPECT_NEAR(has, wants, 1e-4) << i << " of step " << step;
+      else
+        EXPECT_TRUE(std::isnan(wants) ? std::isnan(has) : has == wants) << i << ": " << has;
+    }
+  }
+}
+
+Tensor changed_at(const Tensor& input, double number, const std::function<bool(int64_t)>& at) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < input.elements(); ++i)
+    numbers.push_back(at(i) ? number : input.real_at(i));
+  return Tensor::from_reals(input.type(), numbers);
+}
+
+TEST(BlocksChain, StepsKeepInfinitiesAndNaN) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  Attention masked = kCausal;
+  masked.masked = -kInfinite;
+  expect_specials(masked, [](std::vector<Tensor>&, Rng&) {});
+  constexpr int64_t kWidth = kCausal.width, kKeys = kCausal.keys;
+  const auto key_of = [](int64_t i) { return i / kWidth % kKeys; };
+  // Scores of the first 20 keys are -inf, or those of all, since all of q is above 0.
+  for (int64_t keys : {int64_t{20}, kKeys})
+    expect_specials({.queries = 5, .keys = kKeys, .width = kWidth}, [&](std::vector<Tensor>& inputs,
+                                                                        Rng&) {
+      inputs[0] = changed_at(inputs[0], 0.5, [](int64_t) { return true; });
+      inputs[1] = changed_at(inputs[1], -kInfinite, [&](int64_t i) { return key_of(i) < keys; });
+    });
+  // A key, or data of a key, whether it is masked or not.
+  for (size_t input : {1, 2})
+    for (double number : {kInfinite, -kInfinite, std::nan("")})
+      for (const Attention& wanted : {kCausal, masked})
+        expect_specials(wanted, [&](std::vector<Tensor>& inputs, Rng&) {
+          inputs[input] = changed_at(inputs[input], number, [&](int64_t i) { return i == 37; });
+        });
+}
+
+// ---- Tensor cores -------------------------------------------------------------------------------
+
+TEST(BlocksChain, TensorCoresMultiplyNumbersOf16Bits) {
+  for (DType dtype : {DType::bf16, DType::f16})
+    for (const std::vector<Tile>& block : {std::vector<Tile>{{kQueries, 8}},
+                                           {{kQueries, 8}, {kRow, 16}},
+                                           {{kQueries, 16}, {kRow, 32}},
+                                           {{kQueries, 4}, {kRow, 8}}}) {
+      const KernelBody body = body_of_all(attention({.groups = 2,
+                                                     .heads = 2,
+                                                     .queries = 21,
+                                                     .keys = 40,
+                                                     .width = 24,
+                                                     .is_causal = true,
+                                                     .dtype = dtype}));
+      for (int warps : {1, 4}) {
+        const Schedule schedule = in_steps(body, block, warps);
+        Rng rng(1);
+        check_block_kernel(body, schedule, random_inputs(body.graph, rng));
+        int products = 0;
+        for (const BlockStage& stage : block_stages(body, schedule).value()) {
+          if (!stage.tiles) continue;
+          ++products;
+          EXPECT_EQ(stage.tiles->numbers, dtype);
+        }
+        EXPECT_EQ(products, 2);
+      }
+    }
+}
+
+// Scores, maxima and sums are numbers of f32; weights have the type that the graph gives them.
+TEST(BlocksChain, TensorCoresReadWeightsFromMemoryOfTheBlock) {
+  const KernelBody body =
+      body_of_all(attention({.queries = 32, .keys = 64, .width = 16, .dtype = DType::bf16}));
+  const Schedule schedule = in_steps(body, {{kQueries, 16}, {kRow, 32}});
+  std::vector<DType> held;
+  for (const BlockStage& stage : block_stages(body, schedule).value())
+    if (stage.held) held.push_back(stage.held->dtype());
+  EXPECT_EQ(held, (std::vector{DType::f32, DType::f32, DType::f32, DType::bf16}));
+  Rng rng(1);
+  SimtCounts counts;
+  ASSERT_TRUE(interpret(build_kernel(body, schedule, "k").value(), random_inputs(body.graph, rng),
+                        {.counts = &counts})
+                  .ok());
+}
+
 // The n-th place of `from` changed to `to`: found by the verifier, the interpreter or the results.
-TEST(BlocksChain, EachPlantedFaultIsFound) {
-  const KernelBody body = body_of_all(attention(kCausal));
+struct Fault {
+  std::string from, to;
+  int places;
+};
+void expect_found(const KernelBody& body, const Schedule& schedule,
+                  const std::vector<Fault>& faults) {
   Rng rng(3);
   const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
   const Tensor expected = evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value()[0];
-  const std::string text = print(build_kernel(body, four_queries(body), "k").value());
-  struct Fault {
-    std::string from, to;
-    int places;
-  };
-  for (const Fault& fault : {Fault{"barrier\n", "\n", 4}, Fault{"by max\n", "by min\n", 1},
-                             Fault{"< 10", "< 9", 1}, Fault{"< 10", "< 11", 1}})
+  const std::string text = print(build_kernel(body, schedule, "k").value());
+  for (const Fault& fault : faults)
     for (int n = 0; n < fault.places; ++n) {
       SCOPED_TRACE(fault.from + std::to_string(n));
       const std::string wrong = changed(text, fault.from, fault.to, n);
@@ -130,6 +288,15 @@ TEST(BlocksChain, EachPlantedFaultIsFound) {
       const Result<std::vector<Tensor>> actual = interpret(*program, inputs);
       EXPECT_TRUE(!actual.ok() || !compare((*actual)[0], expected, {})->passed()) << wrong;
     }
+}
+
+TEST(BlocksChain, EachPlantedFaultIsFound) {
+  const KernelBody body = body_of_all(attention(kCausal));
+  expect_found(body, four_queries(body),
+               {{"barrier\n", "\n", 4},
+                {"by max\n", "by min\n", 1},
+                {"< 10", "< 9", 1},
+                {"< 10", "< 11", 1}});
 }
 
 TEST(BlocksChain, SaysWhatItCannotDo) {
