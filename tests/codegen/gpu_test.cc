@@ -3,6 +3,7 @@
 
 #include "compile/compilation.h"
 #include "compile/gpu_kernels.h"
+#include "ir/functional.h"
 #include "ir/op_def.h"
 #include "program/tiles/simt.h"
 #include "program/tiles/tile_builder.h"
@@ -305,6 +306,32 @@ TEST(Gpu, CodeForHopperWaitsForKernelsBeforeIt) {
   EXPECT_GT(ptx.find("st.global"), wait) << ptx;
   EXPECT_GT(ptx.find("griddepcontrol.launch_dependents;"), wait) << ptx;
   EXPECT_EQ(count(compiled(kText, 80).ptx, "griddepcontrol"), 0U);
+}
+
+// So a kernel of a default plan fetches its first weights before it waits, in parts of bf16.
+TEST(Gpu, ProductsOfDefaultPlansFetchWeightsBeforeTheyWait) {
+  Rng rng(1);
+  Builder b;
+  const Value x = b.parameter("x", DType::f32, {128, 768});
+  std::vector<double> weights;
+  for (int i = 0; i < 768 * 768; ++i) weights.push_back(rng.uniform(-1, 1));
+  const Value w = b.constant(Tensor::from_reals(Type::get(DType::f32, {768, 768}), weights));
+  const Graph graph =
+      b.finish({b.op(Opcode::dot, {x, w}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}})})
+          .value();
+  const Target target = preset_gpu("sm_90").value();
+  Compilation compilation(graph, target, CompileOptions());
+  const Program& program = *compilation.program().value();
+  const GpuCode code = compile_gpu_kernels(program, target, default_pool(), {}).value();
+  bool has_fetch = false;
+  for (const GpuKernel& kernel : code.gpu) {
+    const std::string& ptx = kernel.ptx;
+    for (size_t at = ptx.find(".entry"); at != std::string::npos; at = ptx.find(".entry", at + 1)) {
+      const std::string before = ptx.substr(at, ptx.find("griddepcontrol.wait", at) - at);
+      has_fetch |= count(before, "ld.global") > 0 && count(before, "st.shared") > 0;
+    }
+  }
+  EXPECT_TRUE(has_fetch) << print(*compilation.plan().value());
 }
 
 // The graph with its layers in bf16.

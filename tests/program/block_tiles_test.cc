@@ -551,7 +551,7 @@ TEST(BlocksTiles, FaultsOfWildNumbersAreFound) {
     EXPECT_TRUE(passes(text));
     std::vector<Fault> faults = {{"for tame in 1 from wild to 1", "for tame in 1 from 0 to 1"},
                                  {"for once in 1 from 0 to wild", "for once in 1 from 1 to wild"}};
-    if (ahead > 0) faults.push_back({"vote wild = @wild[1]", "vote wild = @wild[0]"});
+    if (ahead > 0) faults.push_back({"vote wild = @wild_lhs[1]", "vote wild = @wild_lhs[0]"});
     for (const Fault& fault : faults) {
       const std::string wrong = changed(text, fault.from, fault.to);
       ASSERT_NE(wrong, "") << fault.from << text;

@@ -91,6 +91,48 @@ TEST(WaitingForm, BlocksFetchWeightsBefore) {
   }
 }
 
+// So they do where threads store parts of f32, for each step that is copied ahead.
+TEST(WaitingForm, BlocksStorePartsOfWeightsBefore) {
+  const KernelBody body = body_of_all(
+      parse_graph("graph @g(%x: f32[64, 64], %w: f32[64, 64]) { %y = dot %x, %w {lhs_contract = "
+                  "[1], rhs_contract = [1]} return %y }")
+          .value());
+  const Schedule schedule = {.order = {0, 1},
+                             .threads = 2,
+                             .own = BlockTilesFields{.rows = 64,
+                                                     .columns = 64,
+                                                     .depth = 16,
+                                                     .own_rows = 32,
+                                                     .own_columns = 32,
+                                                     .products = Products::matrix,
+                                                     .ahead = 2}};
+  Rng rng(1);
+  std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+  const TileProgram plain = build_kernel(body, schedule, "k").value();
+  const std::vector<Tensor> expected = interpret(plain, inputs).value();
+  for (size_t constant : {0U, 1U}) {
+    TileProgram program = plain;
+    program.buffers[constant].is_constant = true;
+    const TileProgram form = waiting_form(simt_form(program));
+    const Status status = verify(form);
+    ASSERT_TRUE(status.ok()) << status.error().to_string() << print(form);
+    const std::string text = print(form);
+    const std::string before = text.substr(0, text.find("await kernels"));
+    const auto loads = [&](size_t input) {
+      const std::string load = fmt::format("= load @x{}[", input);
+      int count = 0;
+      for (size_t at = before.find(load); at != std::string::npos; at = before.find(load, at + 1))
+        ++count;
+      return count;
+    };
+    EXPECT_GE(loads(constant), 2) << before;
+    EXPECT_EQ(loads(1 - constant), 0) << before;
+    const Result<std::vector<Tensor>> actual = interpret(form, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.error().to_string() << text;
+    EXPECT_TRUE(std::ranges::equal((*actual)[0].bytes(), expected[0].bytes()));
+  }
+}
+
 // Whatever plans are like, each phase of a kernel waits, and verifies.
 TEST(WaitingForm, HoldsForRandomKernels) {
   int waits = 0;

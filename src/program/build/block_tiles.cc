@@ -40,8 +40,9 @@ BlockTilesBuilder::BlockTilesBuilder(const KernelBody& body, const Schedule& sch
   sums_ = tiles_.buffer("sums", Type::get(wide_, {rows, columns, 4}), BufferRole::own);
   const int64_t parts = tile_.numbers.parts;
   if (has_parts())
-    wild_ = tiles_.buffer("wild", Type::get(DType::u32, {std::max<int64_t>(ahead(), 1)}),
-                          BufferRole::own);
+    for (size_t side = 0; side < 2; ++side)
+      wild_[side] = tiles_.buffer(side == 0 ? "wild_lhs" : "wild_rhs",
+                                  Type::get(DType::u32, {fills_in_hand()}), BufferRole::own);
   if (!tile_.by_groups) {
     factors_[0] = tiles_.buffer("rows", Type::get(DType::u32, {parts * rows, 4}), BufferRole::own);
     factors_[1] =
@@ -111,7 +112,7 @@ void BlockTilesBuilder::take_step(const IndexExpr& turn, const IndexExpr& step,
   // The operands of this step are there, and all have left the stage that is filled again.
   std::optional<IndexExpr> wild;
   if (has_parts())
-    wild = tiles_.vote("wild", wild_, {std::max<int64_t>(ahead() - 1, 0)});
+    wild = vote_on_wild();
   else if (ahead() > 0 || threads_copy())
     tiles_.barrier();
   if (ahead() > 0) fill_turn(turn + IndexExpr(ahead()));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
@@ -45,6 +46,7 @@ class BlockTilesBuilder {
   Dim extent(int dim) const { return space_.dims[static_cast<size_t>(dim)].extent; }
   bool has_parts() const { return tile_.numbers.parts > 1; }
   int64_t ahead() const { return tile_.stages - 1; }  // steps that are filled before one is taken
+  int64_t fills_in_hand() const { return std::max<int64_t>(ahead(), 1); }  // that no step has taken
   // True if threads copy some operand themselves.
   bool threads_copy() const { return !operands_[0].box_axis || !operands_[1].box_axis; }
   // Turn n has the stage n mod stages.
@@ -71,7 +73,8 @@ class BlockTilesBuilder {
   // ---- Operands' ways to the block (block_tiles_operands.cc) ------------------------------------
   bool may_copy(size_t side) const;
   void forget_wild();
-  void begin_wild();
+  void begin_wild(size_t side);
+  IndexExpr vote_on_wild();
   void fill(const IndexExpr& step, const IndexExpr& turn, const Indices& left);
   void add_boxes(size_t side, const IndexExpr& step, std::vector<BoxStages::Box>& boxes) const;
   void fill(size_t side, const IndexExpr& step, const IndexExpr& stage);
@@ -134,7 +137,8 @@ class BlockTilesBuilder {
   Indices others_;                           // per dim of the results: the point, but of lines
   std::array<IndexExpr, 2> first_ = {0, 0};  // line of the tile
   std::array<tile::BufferId, 2> memory_ = {}, factors_ = {};
-  tile::BufferId sums_ = 0, step_sums_ = 0, parts_ = 0, wild_ = 0;
+  std::array<tile::BufferId, 2> wild_ = {};  // apart: the fills of a side do not wait for the other
+  tile::BufferId sums_ = 0, step_sums_ = 0, parts_ = 0;
   IndexExpr part_ = 0, first_step_ = 0;   // of the reduction, that the block takes
   IndexExpr tile_at_hand_ = 0;            // if blocks share steps
   std::optional<TileShares> shares_;      // none: each block has a tile, or a part of one

@@ -13,26 +13,37 @@ bool BlockTilesBuilder::may_copy(size_t side) const {
   return tile_.stages > 1 && operands_[side].piece * bits(tile_.stored) >= 32;
 }
 
-// For each thread, the last fill first: 1 if it stored parts of a wild number.
+// For each thread and side, the last fill first: 1 if it stored parts of a wild number.
 void BlockTilesBuilder::forget_wild() {
   threads([&](const IndexExpr&) {
-    for (int64_t fill = 0; fill < std::max<int64_t>(ahead(), 1); ++fill)
-      tiles_.store(wild_, {fill}, tiles_.zero(DType::u32));
+    for (tile::BufferId wild : wild_)
+      for (int64_t fill = 0; fill < fills_in_hand(); ++fill)
+        tiles_.store(wild, {fill}, tiles_.zero(DType::u32));
   });
 }
 
-void BlockTilesBuilder::begin_wild() {
+void BlockTilesBuilder::begin_wild(size_t side) {
   threads([&](const IndexExpr&) {
-    for (int64_t fill = ahead() - 1; fill > 0; --fill)
-      tiles_.store(wild_, {fill}, tiles_.load(wild_, {fill - 1}));
-    tiles_.store(wild_, {0}, tiles_.zero(DType::u32));
+    for (int64_t fill = fills_in_hand() - 1; fill > 0; --fill)
+      tiles_.store(wild_[side], {fill}, tiles_.load(wild_[side], {fill - 1}));
+    tiles_.store(wild_[side], {0}, tiles_.zero(DType::u32));
   });
+}
+
+// For the block: 1 if a thread stored parts of a wild number in the first fill that is in hand.
+IndexExpr BlockTilesBuilder::vote_on_wild() {
+  const Indices first = {fills_in_hand() - 1};
+  threads([&](const IndexExpr&) {
+    tiles_.store(
+        wild_[0], first,
+        tiles_.compute(Opcode::or_, {tiles_.load(wild_[0], first), tiles_.load(wild_[1], first)}));
+  });
+  return tiles_.vote("wild", wild_[0], first);
 }
 
 // The step is one of the block's, the turn that of its stage. Boxes come if all of `left` are
 // above 0: they are waited for then.
 void BlockTilesBuilder::fill(const IndexExpr& step, const IndexExpr& turn, const Indices& left) {
-  if (has_parts()) begin_wild();
   std::vector<BoxStages::Box> boxes;
   for (size_t side = 0; side < 2; ++side) {
     if (operands_[side].box_axis)
@@ -72,6 +83,7 @@ void BlockTilesBuilder::add_boxes(size_t side, const IndexExpr& step,
 void BlockTilesBuilder::fill(size_t side, const IndexExpr& step, const IndexExpr& stage) {
   const int64_t pieces = tile_.lines[side] * tile_.depth / operands_[side].piece;
   const int64_t threads = std::min(tile_.threads(), pieces), each = pieces / threads;
+  if (has_parts()) begin_wild(side);
   tiles_.loop(Exec::threads, "t", threads, [&](const IndexExpr& thread) {
     PointBuilder points(body_, tiles_, place_);
     const Exec exec = each <= kUnrolledCopies ? Exec::unroll : Exec::loop;
@@ -86,14 +98,14 @@ void BlockTilesBuilder::fill(size_t side, const IndexExpr& step, const IndexExpr
     std::optional<Scalar> none;
     if (!has_parts())
       return open_loop(tiles_, exec, "u", each, [&](IndexExpr u) { fill_next(u, none); });
-    const Scalar before = tiles_.load(wild_, {0});
+    const Scalar before = tiles_.load(wild_[side], {0});
     const Scalar after = open_carry(tiles_, exec, "u", each, before, Opcode::or_,
                                     [&](const IndexExpr& u, Scalar so_far) {
                                       std::optional<Scalar> wild = so_far;
                                       fill_next(u, wild);
                                       return *wild;
                                     });
-    tiles_.store(wild_, {0}, after);
+    tiles_.store(wild_[side], {0}, after);
   });
 }
 

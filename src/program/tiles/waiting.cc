@@ -62,6 +62,8 @@ class Waiter {
     int64_t moved = 0;
     for (auto next = at; next < std::ssize(body); ++next) {
       Statement& statement = body[static_cast<size_t>(next)];
+      // Copies that come to an earlier group are waited for as early as that one.
+      if (std::holds_alternative<CopyGroup>(statement.kind)) continue;
       const Loop* loop = std::get_if<Loop>(&statement.kind);
       if (loop == nullptr || loop->exec != Exec::threads) break;
       bool is_apart = !has_to_wait(statement);
