@@ -178,6 +178,30 @@ TEST(GpuGroups, OperandsMayLieAcross) {
   EXPECT_THAT(kernel.ptx, HasSubstr(fmt::format("{};", descriptor)));
 }
 
+// Numbers of f32 have instructions of half as many, and none for operands across.
+TEST(GpuGroups, MultiplyTf32) {
+  for (bool across : {false, true}) {
+    SCOPED_TRACE(across);
+    const KernelBody body = body_of_all(
+        parse_graph(fmt::format("graph @g(%x: f32[200, 192], %w: f32[{}]) {{ %y = dot %x, %w "
+                                "{{lhs_contract = [1], rhs_contract = [{}], parts = 1}} "
+                                "return %y }}",
+                                across ? "192, 136" : "136, 192", across ? 0 : 1))
+            .value());
+    BlockTilesFields own = kGroups;
+    own.depth = 32;
+    const GpuKernel kernel = kernel_of(body, own);
+    EXPECT_TRUE(kernel.is_exact);
+    EXPECT_EQ(count(kernel.ptx, "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32"), 4U);
+    EXPECT_EQ(count(kernel.ptx, ", a, b, 1, 1, 1;"), 4U);
+    EXPECT_EQ(count(kernel.ptx, "add.s64 b, b, 2;"), 3U);
+    std::vector<GpuMap> maps = {{0, DType::f32, {200, 192}, {128, 32}}};
+    if (!across) maps.push_back({1, DType::f32, {136, 192}, {128, 32}});
+    EXPECT_EQ(kernel.phases[0].maps, maps);
+    EXPECT_EQ(count(kernel.ptx, "fence.proxy.async"), across ? 1U : 0U);
+  }
+}
+
 // Rows of 137 numbers begin anywhere.
 TEST(GpuGroups, OperandsThatAreNoBoxesAreStoredByThreads) {
   const GpuKernel kernel = kernel_of(product_of("bf16", true, 137), kGroups);

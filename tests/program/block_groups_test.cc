@@ -20,9 +20,10 @@ namespace {
 using tested::refuses;
 
 // Rows of the first operand and of the second one, along what is summed, or across.
-Graph random_product(Rng& rng) {
+Graph random_product(Rng& rng, bool in_tf32) {
   Builder b;
-  const DType dtype = rng.chance(0.2) ? DType::f32 : rng.chance(0.5) ? DType::bf16 : DType::f16;
+  DType dtype = rng.chance(0.2) ? DType::f32 : rng.chance(0.5) ? DType::bf16 : DType::f16;
+  if (in_tf32) dtype = DType::f32;
   const bool is_batch = rng.chance(0.2);
   const int64_t rows = rng.between(1, 100), columns = rng.between(1, 100);
   const int64_t depth = rng.chance(0.7) ? 8 * rng.between(1, 17) : rng.between(1, 130);
@@ -42,15 +43,16 @@ Graph random_product(Rng& rng) {
                   {"rhs_contract", Ints{first + (right ? 0 : 1)}},
                   {"lhs_batch", batch},
                   {"rhs_batch", batch},
-                  {"flush", true}});
+                  {"parts", in_tf32 ? 1 : 3},
+                  {"flush", !in_tf32}});
   if (rng.chance(0.5)) y = maximum(y, 0);
   return b.finish({y}).value();
 }
 
-BlockTilesFields random_groups(Rng& rng) {
+BlockTilesFields random_groups(Rng& rng, bool in_tf32) {
   BlockTilesFields own = {.rows = rng.chance(0.7) ? 64 : 128,
                           .columns = rng.chance(0.7) ? 64 : 128,
-                          .depth = 64,
+                          .depth = in_tf32 ? 32 : 64,
                           .products = Products::matrix,
                           .ahead = static_cast<int>(rng.between(0, 3)),
                           .groups = 1};
@@ -82,8 +84,18 @@ size_t fetched_sides(const TileProgram& program) {
   return fetched.size();
 }
 
+// Numbers of 11 bits, which tf32 multiplies exactly.
+Tensor cut_to_tf32(const Tensor& tensor) {
+  std::vector<double> cut;
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    const auto word = std::bit_cast<uint32_t>(static_cast<float>(tensor.real_at(i)));
+    cut.push_back(std::bit_cast<float>(word & tile::kFactorBits));
+  }
+  return Tensor::from_reals(tensor.type(), cut);
+}
+
 struct Seen {
-  int checked = 0, in_parts = 0, shared = 0;
+  int checked = 0, in_parts = 0, in_tf32 = 0, shared = 0;
   std::array<int, 3> by_boxes = {};  // by sides that come as boxes
 };
 
@@ -91,15 +103,19 @@ void check_random(uint64_t first, int64_t count, Seen& seen) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
-    KernelBody body = body_of_all(random_product(rng));
+    const bool in_tf32 = seed % 4 == 3;
+    KernelBody body = body_of_all(random_product(rng, in_tf32));
     if (rng.chance(0.2)) draw_layouts(body, {}, rng);
-    const BlockTilesFields own = random_groups(rng);
+    const BlockTilesFields own = random_groups(rng, in_tf32);
     const Schedule schedule = tiles_of(body, own);
     if (!check_schedule(body, schedule, hopper()).ok()) continue;
     SCOPED_TRACE(print(body.graph));
-    check_block_kernel(body, schedule, random_inputs(body.graph, rng), 16, hopper());
+    std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    if (in_tf32) std::ranges::transform(inputs, inputs.begin(), cut_to_tf32);
+    check_block_kernel(body, schedule, inputs, 16, hopper());
     if (testing::Test::HasFailure()) return;
     ++seen.checked;
+    seen.in_tf32 += in_tf32 ? 1 : 0;
     seen.in_parts += tensor_numbers(KernelFacts(body))->parts > 1 ? 1 : 0;
     seen.shared += own.shares > 0 || own.splits > 1 ? 1 : 0;
     ++seen.by_boxes[fetched_sides(build_kernel(body, schedule, "k").value())];
@@ -117,6 +133,7 @@ TEST(BlocksGroups, DISABLED_SweepProducts) {
   check_random(1'000'000, 400, seen);
   EXPECT_GT(seen.checked, 200);
   EXPECT_GT(seen.in_parts, 20);
+  EXPECT_GT(seen.in_tf32, 40);
   EXPECT_GT(seen.shared, 40);
   for (int kernels : seen.by_boxes) EXPECT_GT(kernels, 20);
 }
@@ -168,6 +185,38 @@ TEST(BlocksGroups, ParametersComeAsBoxes) {
     Rng rng(1);
     check_block_kernel(body, schedule, random_inputs(body.graph, rng), 16, hopper());
   }
+}
+
+// f32 as tf32, where that is asked for. Hardware has no such operands across, so threads store them
+// along.
+TEST(BlocksGroups, MultiplyTf32AlongRows) {
+  BlockTilesFields own = kGroups;
+  own.depth = 32;
+  for (const auto& [x, w, contract, sides] :
+       {std::tuple("f32[70, 72]", "f32[20, 72]", std::pair(1, 1), 2U),
+        std::tuple("f32[70, 72]", "f32[72, 20]", std::pair(1, 0), 1U),
+        std::tuple("f32[72, 70]", "f32[72, 20]", std::pair(0, 0), 0U),
+        std::tuple("f32[70, 70]", "f32[20, 70]", std::pair(1, 1), 0U)}) {
+    const KernelBody body = product_body(x, w,
+                                         fmt::format("lhs_contract = [{}], rhs_contract = [{}], "
+                                                     "parts = 1",
+                                                     contract.first, contract.second));
+    SCOPED_TRACE(print(body.graph));
+    const Schedule schedule = tiles_of(body, own);
+    const TileProgram program = build_kernel(body, schedule, "k").value();
+    EXPECT_EQ(fetched_sides(program), sides) << print(program);
+    Rng rng(1);
+    std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    const Tensor rough = interpret(program, inputs).value()[0];
+    std::ranges::transform(inputs, inputs.begin(), cut_to_tf32);
+    EXPECT_TRUE(rough.same_bytes(interpret(program, inputs).value()[0]))
+        << "the last bits of numbers do not count";
+    check_block_kernel(body, schedule, inputs, 16, hopper());
+  }
+  const KernelBody body = product_body("f32[70, 72]", "f32[20, 72]",
+                                       "lhs_contract = [1], rhs_contract = [1], parts = 1");
+  EXPECT_THAT(check_schedule(body, tiles_of(body, kGroups), hopper()),
+              refuses(ErrorCode::bad_input, "64 points, not 32"));
 }
 
 // Threads that store side by side meet in no bank, whichever way an operand lies.

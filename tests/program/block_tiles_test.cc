@@ -632,14 +632,6 @@ TEST(BlocksTiles, OfTf32SayWhatTheyCannotDo) {
   own.depth = 64;
   EXPECT_THAT(check_schedule(body, tiles_of(own), any_gpu()),
               refuses(ErrorCode::bad_input, "f32 takes 64 points, more than 32"));
-  own = {.rows = 64,
-         .columns = 64,
-         .depth = 64,
-         .products = Products::matrix,
-         .ahead = 1,
-         .groups = 1};
-  EXPECT_THAT(check_schedule(body, tiles_of(own), hopper()),
-              refuses(ErrorCode::unsupported, "no tf32"));
 }
 
 // ---- Layouts ------------------------------------------------------------------------------------

@@ -164,13 +164,15 @@ Value Emitter::matrix_descriptor(Value address, bool is_across) {
                    code_.integer(wide, kSwizzle128 | kRowsApart << 32 | lines_apart << 16));
 }
 
-// Four products of 16 numbers of the reduction make those of 64. All are one text with the wait for
-// them, so nobody sees sums that are not there yet.
+// Four products of 32 bytes of the reduction make those of a row. All are one text with the wait
+// for them, so nobody sees sums that are not there yet.
 void Emitter::emit(const GroupProduct& s) {
-  constexpr int64_t kProducts = 4, kNumbers = 16;
-  // From a product to the next, in sixteenths of an address: 32 bytes, or 16 rows.
-  const auto further = [](bool is_across) {
-    return (is_across ? kNumbers * kSwizzledRowBytes : 2 * kNumbers) / 16;
+  constexpr int64_t kProducts = 4, kBytes = kSwizzledRowBytes / kProducts;
+  const int64_t numbers = kBytes * 8 / bits(s.numbers);
+  // From a product to the next, in sixteenths of an address: these bytes, or as many rows as they
+  // have numbers.
+  const auto further = [&](bool is_across) {
+    return (is_across ? numbers * kSwizzledRowBytes : kBytes) / 16;
   };
   const LoopSet loops = variance_.of(s.sums_index, {}) | variance_.of(s.lhs_index, {}) |
                         variance_.of(s.rhs_index, {});
@@ -193,7 +195,11 @@ void Emitter::emit(const GroupProduct& s) {
         code_.add(chip_address(s.lhs, s.lhs_index, trips), code_.resized(rows, code_.i(32), false));
     operands.push_back(matrix_descriptor(lhs, s.lhs_across));
     operands.push_back(matrix_descriptor(chip_address(s.rhs, s.rhs_index, trips), s.rhs_across));
-    const std::string type(name(s.numbers));
+    // f32 has no operands across, and no words that say so.
+    const bool is_tf32 = s.numbers == DType::f32;
+    const std::string type(is_tf32 ? "tf32" : name(s.numbers));
+    const std::string ways =
+        is_tf32 ? "" : fmt::format(", {}, {}", int{s.lhs_across}, int{s.rhs_across});
     std::string text = fmt::format(
         "{{ .reg .b64 a, b;\nmov.b64 a, ${};\nmov.b64 b, ${};\nwgmma.fence.sync.aligned;\n",
         2 * count, 2 * count + 1);
@@ -201,9 +207,9 @@ void Emitter::emit(const GroupProduct& s) {
       if (product > 0)
         text += fmt::format("add.s64 a, a, {};\nadd.s64 b, b, {};\n", further(s.lhs_across),
                             further(s.rhs_across));
-      text += fmt::format(
-          "wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, a, b, 1, 1, 1, {}, {};\n",
-          s.columns, type, type, sums, int{s.lhs_across}, int{s.rhs_across});
+      text +=
+          fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {{{}}}, a, b, 1, 1, 1{};\n",
+                      s.columns, numbers, type, type, sums, ways);
     }
     text += "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0; }";
     llvm::SmallVector<mlir::Type> types(static_cast<size_t>(count), code_.f32());

@@ -17,7 +17,7 @@ constexpr int64_t kMostSumsOfParts = 64;  // beside the factors' parts and the s
 constexpr int64_t kMostBytes = 48 << 10;  // that every block may have without asking for more
 constexpr int kLines[] = {16, 32, 64, 128}, kOwn[] = {1, 2, 4, 8}, kOwnOfWarp[] = {8, 16, 32, 64};
 // Tiles of warpgroups. A step is a row of 128 bytes. Beside its sums a thread has other registers.
-constexpr int kLinesOfGroups[] = {64, 128, 256}, kDepthOfGroups = 64;
+constexpr int kLinesOfGroups[] = {64, 128, 256};
 constexpr int64_t kOtherRegisters = 32, kMbarrierBytes = 8;
 constexpr int64_t kLeastStep = 8;
 constexpr int kSplits[] = {1, 2, 4, 8, 16, 32};
@@ -40,7 +40,6 @@ Status check_groups(const BlockTile& tile, const BlockTilesFields& own, const Gp
   if (gpu.capability != kGroupCapability)
     return unsupported("warpgroups multiply on GPUs of capability {} alone, not {}",
                        kGroupCapability, gpu.capability);
-  if (tile.numbers.are_tf32) return unsupported("warpgroups multiply no tf32, as warps do");
   if (!tile.by_warps)
     return bad_input("warpgroups multiply on tensor cores alone: products = matrix");
   if (own.own_rows != 1 || own.own_columns != 1)
@@ -48,8 +47,9 @@ Status check_groups(const BlockTile& tile, const BlockTilesFields& own, const Gp
         "a warp of a group has 16 rows and all columns: own_rows and own_columns are "
         "1, not {} and {}",
         own.own_rows, own.own_columns);
-  if (tile.depth != kDepthOfGroups)
-    return bad_input("a step of warpgroups takes {} points, not {}", tile.depth, kDepthOfGroups);
+  if (tile.depth != tile.points_of_row())
+    return bad_input("a step of warpgroups takes {} points, not {}", tile.depth,
+                     tile.points_of_row());
   const int64_t registers = (sums_of_thread(tile) + kOtherRegisters) * tile.threads();
   if (registers > gpu.registers)
     return over_limit("a block would need {} registers, more than {}", registers, gpu.registers);
@@ -189,15 +189,14 @@ class ShapeDecision : public Decision {
     return shapes;
   }
   static void add_groups(const ScheduleSite& site, std::vector<BlockTilesFields>& shapes) {
+    BlockTilesFields shape = {.products = Products::matrix, .groups = 1};
+    shape.depth = static_cast<int>(block_tile(site.facts, shape).points_of_row());
     for (int rows : kLinesOfGroups)
-      for (int columns : kLinesOfGroups)
-        add_legal(site,
-                  {.rows = rows,
-                   .columns = columns,
-                   .depth = kDepthOfGroups,
-                   .products = Products::matrix,
-                   .groups = 1},
-                  shapes);
+      for (int columns : kLinesOfGroups) {
+        shape.rows = rows;
+        shape.columns = columns;
+        add_legal(site, shape, shapes);
+      }
   }
   static void add_legal(const ScheduleSite& site, const BlockTilesFields& shape,
                         std::vector<BlockTilesFields>& shapes) {

@@ -48,6 +48,7 @@ struct BlockTile {
   std::array<int64_t, 2> pitch;
 
   int64_t piece() const { return 128 / bits(stored); }                   // elements of 16 bytes
+  int64_t points_of_row() const { return 8 * piece(); }                  // a step of warpgroups
   int64_t across(size_t side) const { return lines[side] / own[side]; }  // threads or warps
   int64_t threads() const;
   int64_t rows_in_memory(size_t side) const {

@@ -18,7 +18,9 @@ class OperandReader {
 
   BlockOperand read() && {
     made_.is_depth_next = is_depth_next();
-    made_.is_along = tile_.by_warps && (!tile_.by_groups || made_.is_depth_next);
+    // Warpgroups take tf32 in no other way: threads store what lies across.
+    made_.is_along =
+        tile_.by_warps && (!tile_.by_groups || made_.is_depth_next || tile_.numbers.are_tf32);
     find_input();
     made_.piece = piece();
     if (tile_.by_groups && made_.piece == tile_.piece()) made_.box_axis = box_axis();

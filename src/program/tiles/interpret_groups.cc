@@ -198,7 +198,11 @@ Result<std::vector<double>> Interpreter::lines_of(BufferId buffer,
                          program_.buffers[buffer].name);
       HONE_TRY(check_unit(buffer, at, false));
       memory.reader[at] = trip_;
-      all.push_back(memory.elements[at].real);
+      const double number = memory.elements[at].real;
+      const bool is_cut = memory.dtype == DType::f32;
+      all.push_back(
+          is_cut ? part_of(DType::f32, std::bit_cast<uint32_t>(static_cast<float>(number)), 0)
+                 : number);
     }
   return all;
 }

@@ -263,6 +263,11 @@ class Serializer {
       index.push_back(is_across ? mod(line, lines) : k);
       const Scalar half = scalar(s.numbers), real = scalar(DType::f32);
       body.push_back({Load{half, buffer, swizzled_index(s.numbers, std::move(index))}});
+      if (s.numbers == DType::f32) {
+        const Scalar word = scalar(DType::u32);
+        body.push_back({Compute{word, Op::get(Opcode::bitcast, {{"dtype", DType::u32}}), {half}}});
+        return factor(s.numbers, word, 0, body);
+      }
       body.push_back({Compute{real, Op::get(Opcode::cast, {{"dtype", DType::f32}}), {half}}});
       return real;
     };

@@ -369,8 +369,8 @@ inline constexpr int64_t kMostBoxRows = 256, kMostBoxDims = 5;
 struct ProxyFence {};
 
 // The threads of each warpgroup, 128 of them, add the product of 64 rows and `columns` columns to
-// sums of f32. These lines are rows of swizzled buffers, 64 numbers of bf16 or f16. An operand that
-// lies across has numbers of the reduction in its rows: of 64 rows, row k has number k of 64 lines.
+// sums of f32. These lines are rows of swizzled buffers: bf16, f16, or tf32 (kFactorBits of f32).
+// One of 16 bits may lie across, with the reduction down its rows: row k has number k of 64 lines.
 // The indices have the dims before the last one, and are those of the first row, a multiple of 8.
 // The operand of warpgroup g begins 64 * g rows behind it. Thread t of the group has sums
 // along the last two dims, [j, 2 * h + e]. Their row is 16 * (t / 32) + t mod 32 / 4 + 8 * h, their

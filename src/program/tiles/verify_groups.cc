@@ -106,8 +106,10 @@ Status Verifier::check(const GroupProduct& s, Place /*place*/) {
   if (block_threads_ == 0 || block_threads_ % kGroupThreads != 0)
     return bad_input("a block has {} threads, which are no whole warpgroups of {}", block_threads_,
                      kGroupThreads);
-  if (s.numbers != DType::bf16 && s.numbers != DType::f16)
-    return bad_input("a warpgroup multiplies bf16 or f16, not {}", name(s.numbers));
+  if (s.numbers != DType::bf16 && s.numbers != DType::f16 && s.numbers != DType::f32)
+    return bad_input("a warpgroup multiplies bf16, f16 or f32, not {}", name(s.numbers));
+  if (s.numbers == DType::f32 && (s.lhs_across || s.rhs_across))
+    return bad_input("a warpgroup multiplies f32 along rows alone, and an operand lies across");
   if (s.columns < 8 || s.columns > kMostGroupColumns)
     return bad_input("a warpgroup multiplies {} columns, not 8 to {}", s.columns,
                      kMostGroupColumns);
