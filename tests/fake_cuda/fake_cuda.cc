@@ -308,17 +308,15 @@ Code cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream stream)
 Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**) {
   FAKE_BEGIN(true);
   const std::string_view text(static_cast<const char*>(code));
-  if (text == hone::kDecidePtx) {
-    auto* const made = new FakeModule;
-    made->functions[hone::kDecideFunction].decides = true;
-    machine.modules.insert(made);
-    *module = reinterpret_cast<Module>(made);
-    return kGood;
-  }
-  if (!text.starts_with(kCubin)) return machine.fault(kInvalidImage, "not a cubin of the fake");
-  if (machine.gpu.refuses_cubins && machine.counts.links == 0) return kInvalidImage;
+  const bool is_text = text == hone::kDecidePtx;
+  const uint64_t of_decide = hone::hash_string(hone::kDecidePtx);
+  if (!is_text && !text.starts_with(kCubin))
+    return machine.fault(kInvalidImage, "not a cubin of the fake");
+  if (!is_text && machine.gpu.refuses_cubins && machine.counts.links == 0) return kInvalidImage;
+  machine.counts.texts += is_text ? 1 : 0;
   auto* const made = new FakeModule;
-  made->hash = std::stoull(std::string(text.substr(kCubin.size(), 16)), nullptr, 16);
+  made->hash =
+      is_text ? of_decide : std::stoull(std::string(text.substr(kCubin.size(), 16)), nullptr, 16);
   if (const auto known = machine.kernels.find(made->hash); known != machine.kernels.end())
     made->functions = known->second;
   machine.modules.insert(made);
@@ -337,6 +335,7 @@ Code cuModuleUnload(Module module) {
 Code cuModuleGetFunction(Function* function, Module module, const char* name) {
   FAKE_BEGIN(true);
   auto* const one = reinterpret_cast<FakeModule*>(module);
+  if (made->hash == of_decide) made->functions[hone::kDecideFunction].decides = true;
   if (!machine.modules.contains(one)) return machine.fault(kInvalidHandle, "no such module");
   auto found = one->functions.find(name);
   if (found == one->functions.end()) {

@@ -41,6 +41,7 @@ struct Counts {
   int64_t launches = 0;    // of kernels, that have run
   int64_t links = 0;       // runs of the compiler
   int64_t most_links = 0;  // at once
+  int64_t texts = 0;       // of PTX, that were loaded as they are
   // Bytes that were copied: from memory of the GPU to memory of the GPU, to it and from it.
   int64_t copied = 0, copied_to = 0, copied_from = 0;
   int64_t allocations = 0;

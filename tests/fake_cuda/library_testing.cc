@@ -49,4 +49,19 @@ fake::Counts FakeCuda::counts() const {
 int64_t FakeCuda::live() const { return found<fake::Count>("fake_cuda_live")(); }
 std::string FakeCuda::faults() const { return found<fake::Faults>("fake_cuda_faults")(); }
 
+CubinStore KeptCubins::store() {
+  return {.find = [this](std::string_view key) -> std::optional<std::string> {
+            const std::scoped_lock lock(mutex_);
+            const auto at = kept.find(key);
+            if (at == kept.end()) return std::nullopt;
+            ++found;
+            return at->second;
+          },
+          .put =
+              [this](std::string_view key, std::string_view cubin) {
+                const std::scoped_lock lock(mutex_);
+                kept.emplace(key, cubin);
+              }};
+}
+
 }  // namespace hone::tested

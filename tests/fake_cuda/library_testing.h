@@ -1,8 +1,11 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
+#include "runtime/cuda/cubins.h"
 #include "runtime/cuda/device.h"
 #include "tests/fake_cuda/fake_cuda.h"
 
@@ -26,6 +29,18 @@ class FakeCuda {
   int64_t calls() const { return counts().calls; }
   int64_t live() const;
   std::string faults() const;
+};
+
+// Machine code that stays in this process.
+class KeptCubins {
+ public:
+  CubinStore store();
+
+  std::map<std::string, std::string, std::less<>> kept;  // by key
+  int found = 0;
+
+ private:
+  std::mutex mutex_;
 };
 
 }  // namespace hone::tested

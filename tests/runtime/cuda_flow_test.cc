@@ -17,6 +17,7 @@ namespace {
 
 using image::Place;
 using tested::FakeCuda;
+using tested::KeptCubins;
 using tested::refuses;
 
 constexpr char kPtx[] = ".version 7.0 // mixes, counts, asks";
@@ -222,6 +223,32 @@ TEST(CudaFlow, TheCpuDecidesIfTheDriverRefusesConditions) {
   };
   for (const bool is_resident : {false, true})
     EXPECT_TRUE(run({}, is_resident).same_bytes(run({.refuses_conditions = true}, is_resident)));
+}
+
+// It comes from the cache of machine code. Without one the driver compiles it, once for a GPU.
+TEST(CudaFlow, OneKernelDecidesForAllModels) {
+  KeptCubins cubins;
+  const auto load_two = [](const FakeCuda& cuda, const CudaLoadOptions& options) {
+    add_kernels(cuda);
+    const auto device = cuda.device().value();
+    const auto first = CudaExecutable::load(five_trips(), device, options).value(),
+               second = CudaExecutable::load(five_trips(), device, options).value();
+    for (const auto& code : {first, second}) {
+      EXPECT_TRUE(code->is_one_graph());
+      EXPECT_TRUE(code->run({{number(1)}}).ok());
+    }
+    return cuda.counts();
+  };
+  EXPECT_EQ(load_two(FakeCuda(), {}).texts, 1);
+  for (int64_t links : {2, 0}) {
+    const fake::Counts counts = load_two(FakeCuda(), {.cubins = cubins.store()});
+    EXPECT_EQ(counts.texts, 0);
+    EXPECT_EQ(counts.links, links) << "that of the model and this one";
+  }
+  cubins.kept.clear();
+  const FakeCuda cuda;
+  cuda.add(kDecidePtx, kDecideFunction, {.fate = {.is_refused = true}});
+  EXPECT_EQ(load_two(cuda, {.cubins = cubins.store()}).texts, 1) << "its linker lacks the function";
 }
 
 // The planted fault would be one of the fake driver.

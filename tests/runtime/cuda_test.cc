@@ -8,6 +8,7 @@
 
 #include "base/checked_math.h"
 #include "runtime/cuda/cuda_executable.h"
+#include "runtime/cuda/cuda_memory_pool.h"
 #include "tests/base/says_testing.h"
 #include "tests/fake_cuda/library_testing.h"
 #include "tests/runtime/compile.h"
@@ -16,6 +17,7 @@ namespace hone::HONE_FILE {
 namespace {
 
 using tested::FakeCuda;
+using tested::KeptCubins;
 using tested::refuses;
 using tested::says;
 
@@ -725,41 +727,40 @@ TEST(CudaExecutable, CallersKeepTheirContext) {
   ASSERT_EQ(call.cuCtxSetCurrent(nullptr), cuda::kGood);
 }
 
+TEST(CudaMemoryPool, GivesBackWhatItKeepsIfMemoryIsShort) {
+  const FakeCuda cuda({.memory = 1 << 20});
+  const auto pool = std::make_shared<CudaMemoryPool>(cuda.device().value(), 1 << 20);
+  const auto take = [&](int64_t bytes) { return pool->take(bytes, nullptr); };
+  for (int time = 0; time < 2; ++time) ASSERT_TRUE(take(600 << 10).ok());
+  EXPECT_EQ(cuda.counts().allocations, 1) << "the second one was kept";
+  const auto larger = take(700 << 10).value();
+  EXPECT_EQ(cuda.counts().allocations, 3) << "the first of two was refused";
+  EXPECT_THAT(take(500 << 10), refuses(ErrorCode::limit, "CUDA_ERROR_OUT_OF_MEMORY"));
+  EXPECT_EQ(cuda.counts().allocations, 4) << "nothing was kept that could go back";
+}
+
 // ---- Machine code ------------------------------------------------------------------------------
 
 TEST(Cubins, AreMadeOnceAndKept) {
   const FakeCuda cuda;
   add_kernels(cuda);
-  std::mutex mutex;
-  std::map<std::string, std::string, std::less<>> kept;
-  int found = 0;
-  const CubinStore store = {.find = [&](std::string_view key) -> std::optional<std::string> {
-                              const std::scoped_lock lock(mutex);
-                              const auto at = kept.find(key);
-                              if (at == kept.end()) return std::nullopt;
-                              ++found;
-                              return at->second;
-                            },
-                            .put =
-                                [&](std::string_view key, std::string_view cubin) {
-                                  const std::scoped_lock lock(mutex);
-                                  kept.emplace(key, cubin);
-                                }};
+  KeptCubins cubins;
   const auto device = cuda.device().value();
   for (int time = 0; time < 2; ++time) {
-    const auto code = CudaExecutable::load(straight_image(), device, {.cubins = store}).value();
+    const auto code =
+        CudaExecutable::load(straight_image(), device, {.cubins = cubins.store()}).value();
     expect_straight(code->run({{x_values()}}));
-    EXPECT_EQ(found, time);
+    EXPECT_EQ(cubins.found, time);
   }
-  ASSERT_EQ(kept.size(), 1U);
-  EXPECT_THAT(kept.begin()->first, says("sm_90, driver 12040...adds a number"));
+  ASSERT_EQ(cubins.kept.size(), 1U);
+  EXPECT_THAT(cubins.kept.begin()->first, says("sm_90, driver 12040...adds a number"));
   std::vector<std::string> texts;
   for (int i = 0; i < 40; ++i) texts.push_back(fmt::format(".version 7.0 // {}", i));
   std::vector<PtxText> codes;
   for (const std::string& text : texts) codes.push_back({.text = text});
-  const std::vector<std::string> cubins = make_cubins(*device, codes, {}).value();
-  for (size_t i = 0; i < cubins.size(); ++i)
-    for (size_t j = 0; j < i; ++j) EXPECT_NE(cubins[i], cubins[j]);
+  const std::vector<std::string> made = make_cubins(*device, codes, {}).value();
+  for (size_t i = 0; i < made.size(); ++i)
+    for (size_t j = 0; j < i; ++j) EXPECT_NE(made[i], made[j]);
 }
 
 // Another driver made them, or they are cut off.

@@ -144,7 +144,7 @@ class CudaExecutable final : public Runnable {
   Status check_alignment() const;
   Status check_maps() const;
   Status allocate(const GpuImage& image, const MemoryLayout& layout);
-  Status make_conditions();
+  Status make_conditions(const CubinStore& store);
   // Null: the CPU decides from now on, since the driver refuses conditions.
   Result<cuda::GraphRun> graph_of(const Addresses& bases) const;
   Result<cuda::GraphRun> made_graph(const Addresses& bases) const;

@@ -92,13 +92,13 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
       output_bytes += static_cast<size_t>(outputs_[i].type.static_bytes());
   output_memory_ = std::make_shared<MemoryPool>(output_bytes);
   is_one_graph_ = fits_a_graph();
-  if (is_one_graph_ && has_conditions(*script_)) HONE_TRY(make_conditions());
+  if (is_one_graph_ && has_conditions(*script_)) HONE_TRY(make_conditions(options.cubins));
   if (is_one_graph_ && residents_.empty()) (void)HONE_TRY(graph_of(bases_));
   return {};
 }
 
-Status CudaExecutable::make_conditions() {
-  Result<std::unique_ptr<GraphConditions>> made = GraphConditions::make(device_);
+Status CudaExecutable::make_conditions(const CubinStore& store) {
+  Result<std::unique_ptr<GraphConditions>> made = GraphConditions::make(device_, store);
   if (made.ok())
     conditions_ = *std::move(made);
   else if (device_->answers().ok())

@@ -24,8 +24,23 @@ Result<std::shared_ptr<const PooledMemory>> CudaMemoryPool::take(int64_t bytes,
       kept_.erase(found);
     }
   }
-  if (memory == nullptr) memory = HONE_TRY(CudaMemory::make(device_, bytes));
+  if (memory == nullptr) memory = HONE_TRY(make(bytes));
   return std::make_shared<const PooledMemory>(std::move(memory), weak_from_this(), stream);
+}
+
+// Where memory is short, what is kept goes back to the driver first.
+Result<std::unique_ptr<CudaMemory>> CudaMemoryPool::make(int64_t bytes) {
+  Result<std::unique_ptr<CudaMemory>> made = CudaMemory::make(device_, bytes);
+  if (made.ok()) return made;
+  std::list<Kept> kept;
+  {
+    const std::scoped_lock lock(mutex_);
+    kept.swap(kept_);
+    bytes_ = 0;
+  }
+  if (kept.empty()) return made;
+  kept.clear();
+  return CudaMemory::make(device_, bytes);
 }
 
 void CudaMemoryPool::give(std::unique_ptr<CudaMemory> memory, cuda::Stream stream) {

@@ -51,6 +51,7 @@ class CudaMemoryPool : public std::enable_shared_from_this<CudaMemoryPool> {
     std::unique_ptr<CudaMemory> memory;
     cuda::Stream stream = nullptr;
   };
+  Result<std::unique_ptr<CudaMemory>> make(int64_t bytes);
   void give(std::unique_ptr<CudaMemory> memory, cuda::Stream stream);
 
   const std::shared_ptr<const CudaDevice> device_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "runtime/cuda/cubins.h"
 #include "target/gpu.h"
 
 namespace hone {
@@ -156,6 +157,16 @@ int64_t CudaDevice::missing_bytes(std::span<const Tensor> tensors) const {
 namespace {
 
 constexpr std::string_view kGpuName = "cuda";
+
+Result<std::shared_ptr<const CudaModule>> CudaDevice::shared_module(std::string_view text,
+                                                                    const MakeModule& make) const {
+  const std::scoped_lock lock(mutex_);
+  if (const auto known = modules_.find(text); known != modules_.end())
+    if (std::shared_ptr<const CudaModule> one = known->second.lock()) return one;
+  std::shared_ptr<const CudaModule> made = HONE_TRY(make());
+  modules_.insert_or_assign(std::string(text), made);
+  return made;
+}
 
 }  // namespace
 

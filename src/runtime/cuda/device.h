@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 namespace hone {
 
 class CudaDevice;
+class CudaModule;
 
 // Memory of a GPU, for as long as this lives.
 class CudaMemory {
@@ -91,6 +93,11 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
 
   // The tensor's bytes on the GPU. All who ask for the same tensor share one copy.
   Result<std::shared_ptr<const CudaMemory>> resident(const Tensor& tensor) const;
+  // Machine code that several models need. All who ask for the same text share one, for as long as
+  // somebody has it; `make` makes it if nobody does.
+  using MakeModule = std::function<Result<std::unique_ptr<CudaModule>>()>;
+  Result<std::shared_ptr<const CudaModule>> shared_module(std::string_view text,
+                                                          const MakeModule& make) const;
   // The bytes that resident() would have to allocate for those of the tensors that are not there.
   int64_t missing_bytes(std::span<const Tensor> tensors) const;
 
@@ -114,6 +121,7 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
 
   mutable std::mutex mutex_;  // guards what follows
   mutable std::map<const std::byte*, std::weak_ptr<const Resident>> residents_;
+  mutable std::map<std::string, std::weak_ptr<const CudaModule>, std::less<>> modules_;
 };
 
 // The number of the GPU that a word names: "cuda" or "cuda:1"; none: it names no GPU, or several

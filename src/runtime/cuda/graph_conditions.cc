@@ -4,26 +4,33 @@
 
 namespace hone {
 
+namespace {
+
+// If the driver's linker does not know the function that the kernel calls, the driver does: it
+// takes the text itself then.
+Result<std::unique_ptr<CudaModule>> decide_module(const std::shared_ptr<const CudaDevice>& device,
+                                                  const CubinStore& store) {
+  if (store.find) {
+    const Result<std::string> cubin = make_cubin(*device, {.text = kDecidePtx}, store);
+    if (cubin.ok())
+      if (Result<std::unique_ptr<CudaModule>> made = CudaModule::load(device, *cubin); made.ok())
+        return made;
+  }
+  return CudaModule::load(device, kDecidePtx);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<GraphConditions>> GraphConditions::make(
-    std::shared_ptr<const CudaDevice> device) {
+    std::shared_ptr<const CudaDevice> device, const CubinStore& store) {
   std::unique_ptr<GraphConditions> made(new GraphConditions(std::move(device)));
-  const CudaDevice& on = *made->device_;
-  const cuda::Functions& call = on.call();
-  const CudaEntry entered = HONE_TRY(on.enter());
-  // The driver's compiler knows the function that the kernel calls if it loads the text itself.
-  HONE_TRY(on.check(call.cuModuleLoadDataEx(&made->module_, kDecidePtx, 0, nullptr, nullptr),
-                    "compiled the kernel of conditions"));
-  HONE_TRY(on.check(call.cuModuleGetFunction(&made->decide_, made->module_, kDecideFunction),
-                    "looked for the kernel of conditions"));
+  const CudaEntry entered = HONE_TRY(made->device_->enter());
+  made->module_ = HONE_TRY(made->device_->shared_module(
+      kDecidePtx, [&] { return decide_module(made->device_, store); }));
+  made->decide_ = HONE_TRY(made->module_->function(kDecideFunction, 0));
   made->stop_ = HONE_TRY(CudaMemory::make(made->device_, sizeof(int32_t)));
   HONE_TRY(made->write_stop(0));
   return made;
-}
-
-GraphConditions::~GraphConditions() {
-  if (module_ == nullptr) return;
-  const CudaEntry entered = device_->enter_to_give_back();
-  (void)device_->call().cuModuleUnload(module_);
 }
 
 Status GraphConditions::branch(cuda::Stream stream, cuda::Address byte, const Record& then,

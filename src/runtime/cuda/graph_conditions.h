@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/cubins.h"
 
 namespace hone {
 
@@ -14,9 +14,9 @@ class GraphConditions {
   // Puts the work of a block into the stream.
   using Record = std::function<Status(cuda::Stream)>;
 
-  // The driver has conditional nodes.
-  static Result<std::unique_ptr<GraphConditions>> make(std::shared_ptr<const CudaDevice> device);
-  ~GraphConditions();
+  // The driver has conditional nodes. The kernel that decides is one for all models on the GPU.
+  static Result<std::unique_ptr<GraphConditions>> make(std::shared_ptr<const CudaDevice> device,
+                                                       const CubinStore& store);
   GraphConditions(const GraphConditions&) = delete;
 
   // `then` if the byte at the address is not 0, else `otherwise`.
@@ -38,7 +38,7 @@ class GraphConditions {
   Status write_stop(int32_t value) const;
 
   const std::shared_ptr<const CudaDevice> device_;
-  cuda::Module module_ = nullptr;
+  std::shared_ptr<const CudaModule> module_;
   cuda::Function decide_ = nullptr;
   std::unique_ptr<CudaMemory> stop_;
 };
