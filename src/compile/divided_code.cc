@@ -1,8 +1,11 @@
 #include "compile/divided_code.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
+#include "cost/program_price.h"
 #include "cost/system_timeline.h"
 #include "plan/planned.h"
 #include "rewrite/passes.h"
@@ -78,6 +81,51 @@ std::vector<image::Port> ports_of(const Graph& graph, std::span<const ValueId> v
   return all;
 }
 
+namespace {
+
+const GpuPart* gpu_of(const GpuParts& gpus, size_t device) {
+  return device < gpus.size() ? gpus[device].get() : nullptr;
+}
+
+// The name of a GPU's target; that of the CPU has none.
+std::string sort_of(const GpuPart* gpu) { return gpu == nullptr ? "" : gpu->target.name; }
+
+// The price of a run of all rows on one device.
+Result<double> priced_seconds(const Graph& whole, const Target& target, CompileOptions options) {
+  options.observer = {};
+  options.kernel_observer = {};
+  Compilation compilation(whole, target, std::move(options));
+  const Program& program = *HONE_TRY(compilation.program());
+  return HONE_TRY(price(program, compilation.cost())).total();
+}
+
+}  // namespace
+
+Result<std::vector<BatchShare>> shares_by_speed(const Graph& whole, const BatchInputs& batch,
+                                                int64_t devices, const Target& target,
+                                                const CompileOptions& options,
+                                                const GpuParts& gpus) {
+  std::vector<std::string> sorts;
+  for (size_t i = 0; i < static_cast<size_t>(devices); ++i)
+    sorts.push_back(sort_of(gpu_of(gpus, i)));
+  if (std::ranges::adjacent_find(sorts, std::not_equal_to()) == sorts.end())
+    return batch_shares(batch.rows, devices);
+  std::map<std::string, double> speeds_of;
+  std::vector<double> speeds;
+  for (size_t i = 0; i < sorts.size(); ++i) {
+    const auto [speed, is_new] = speeds_of.try_emplace(sorts[i], 0);
+    const GpuPart* const gpu = gpu_of(gpus, i);
+    constexpr double kShortest = 1e-9;  // of a graph without work
+    if (is_new)
+      speed->second =
+          1 / std::max(kShortest,
+                       HONE_TRY(priced_seconds(whole, gpu == nullptr ? target : gpu->target,
+                                               options_of(options, gpu))));
+    speeds.push_back(speed->second);
+  }
+  return batch_shares(batch.rows, speeds);
+}
+
 Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, int64_t devices,
                                  const Target& target, const CompileOptions& options,
                                  const System* system, const GpuParts& gpus) {
@@ -86,14 +134,12 @@ Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, i
                       .outputs = ports_of(whole, whole.outputs(), "output")};
   made.division.inputs.assign(made.inputs.size(), kWhole);
   made.division.outputs.assign(made.outputs.size(), kWhole);
-  const std::vector<BatchShare> shares = batch_shares(batch.rows, devices);
+  const std::vector<BatchShare> shares =
+      HONE_TRY(shares_by_speed(whole, batch, devices, target, options, gpus));
   if (system != nullptr && (system->device_count() != std::ssize(shares) || !gpus.empty()))
     system = nullptr;
   const auto add = [&](const BatchShare& share, uint32_t code) {
     made.division.shares.push_back({share.first, share.count, code});
-  };
-  const auto gpu_of = [&](size_t device) {
-    return device < gpus.size() ? gpus[device].get() : nullptr;
   };
   const auto add_part = [&](BatchPart part, const GpuPart* gpu) {
     return add_code(std::move(part), gpu == nullptr ? target : gpu->target,
@@ -101,7 +147,7 @@ Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, i
   };
   if (shares.size() == 1) {
     system = nullptr;
-    HONE_TRY(add_part({.graph = whole}, gpu_of(0)));
+    HONE_TRY(add_part({.graph = whole}, gpu_of(gpus, 0)));
     add(shares[0], 0);
     return made;
   }
@@ -109,8 +155,8 @@ Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, i
   std::map<std::pair<int64_t, std::string>, uint32_t> known;
   for (size_t device = 0; device < shares.size(); ++device) {
     const BatchShare& share = shares[device];
-    const GpuPart* const gpu = gpu_of(device);
-    const std::pair key(share.count, gpu == nullptr ? std::string() : gpu->target.name);
+    const GpuPart* const gpu = gpu_of(gpus, device);
+    const std::pair key(share.count, sort_of(gpu));
     if (const auto found = known.find(key); found != known.end()) {
       add(share, found->second);
       continue;

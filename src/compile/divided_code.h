@@ -16,7 +16,7 @@ namespace hone {
 
 // A GPU of this machine that is one of the devices, and how code is made for it.
 struct GpuPart {
-  std::shared_ptr<const CudaDevice> device;
+  std::shared_ptr<const CudaDevice> device = nullptr;
   Target target = {};
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic
 };
@@ -35,6 +35,14 @@ struct DividedCode {
   // Compiles one more image.
   Status add(Compilation& compilation);
 };
+
+// The rows of each device. Devices of several sorts have them by speed: how long the whole batch
+// would take on each of them, by price. All of one sort have equally many. The rest is as in
+// divided_code().
+Result<std::vector<BatchShare>> shares_by_speed(const Graph& whole, const BatchInputs& batch,
+                                                int64_t devices, const Target& target,
+                                                const CompileOptions& options,
+                                                const GpuParts& gpus);
 
 // The graph is static. Code is made once for each number of rows that a device has, or for each
 // device, if it depends on where its rows begin. If but one device has rows, it runs the graph as

@@ -1,6 +1,7 @@
 #include "shard/batch_inputs.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "base/text.h"
@@ -78,15 +79,34 @@ Result<BatchInputs> batch_inputs(const Graph& graph, std::span<const Type> types
 }
 
 std::vector<BatchShare> batch_shares(int64_t rows, int64_t devices) {
+  return batch_shares(rows, std::vector<double>(static_cast<size_t>(devices), 1));
+}
+
+// Each device has a row, and its part of the others. Rows that are left go, one by one, to whoever
+// is done with one more the soonest.
+std::vector<BatchShare> batch_shares(int64_t rows, std::span<const double> speeds) {
+  const auto used = static_cast<size_t>(std::clamp<int64_t>(rows, 1, std::ssize(speeds)));
+  speeds = speeds.first(used);
+  const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  std::vector<int64_t> counts(used, std::min<int64_t>(rows, 1));
+  const auto others = static_cast<double>(std::max<int64_t>(rows - std::ssize(counts), 0));
+  for (size_t i = 0; i < used; ++i) counts[i] += static_cast<int64_t>(others * speeds[i] / all);
+  for (int64_t left = rows - std::accumulate(counts.begin(), counts.end(), int64_t{0}); left > 0;
+       --left) {
+    const auto end_of_one_more = [&](size_t i) {
+      return static_cast<double>(counts[i] + 1) / speeds[i];
+    };
+    size_t soonest = 0;
+    for (size_t i = 1; i < used; ++i)
+      if (end_of_one_more(i) < end_of_one_more(soonest)) soonest = i;
+    ++counts[soonest];
+  }
   std::vector<BatchShare> shares;
   int64_t first = 0;
-  for (int64_t i = 0; i < devices; ++i) {
-    const int64_t count = rows / devices + (i < rows % devices ? 1 : 0);
-    if (count == 0 && i > 0) break;
-    shares.push_back({rows, first, count, 1});
+  for (int64_t count : counts) {
+    shares.push_back({rows, first, count, std::ssize(counts)});
     first += count;
   }
-  for (BatchShare& share : shares) share.devices = std::ssize(shares);
   return shares;
 }
 

@@ -8,6 +8,8 @@
 #include "compile/native_model.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
+#include "shard/batch_inputs.h"
+#include "target/gpu_presets.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
 #include "zoo/inputs.h"
@@ -46,6 +48,31 @@ void expect_near(const std::vector<Tensor>& actual, const std::vector<Tensor>& e
     for (int64_t e = 0; e < actual[i].elements(); ++e)
       ASSERT_NEAR(actual[i].real_at(e), expected[i].real_at(e), scale * 1e-4) << i << " " << e;
   }
+}
+
+// A GPU and a core: the one that takes the batch sooner has more of it.
+TEST(BatchModel, SharesFollowThePricesOfDevices) {
+  const Graph graph = parsed(
+      "graph @g(%x: f32[256, 2048], %w: f32[2048, 2048]) { %y = dot %x, %w {lhs_contract = [1], "
+      "rhs_contract = [0]} return %y }");
+  const std::vector<std::string> batch = {"x"};
+  const BatchInputs rows = batch_inputs(graph, graph.input_types(), batch).value();
+  const auto gpu = std::make_shared<const GpuPart>(GpuPart{.target = *preset_gpu("sm_90")});
+  CompileOptions options;
+  options.plan.threads = 1;
+  const auto counts = [&](const GpuParts& gpus) {
+    std::vector<int64_t> all;
+    for (const BatchShare& share :
+         shares_by_speed(graph, rows, std::ssize(gpus), host_target().value(), options, gpus)
+             .value())
+      all.push_back(share.count);
+    return all;
+  };
+  const std::vector<int64_t> first = counts({gpu, nullptr}), last = counts({nullptr, gpu});
+  EXPECT_GT(first[0], 200);
+  EXPECT_EQ(last, (std::vector<int64_t>{first[1], first[0]}));
+  EXPECT_EQ(counts({gpu, gpu}), (std::vector<int64_t>{128, 128}));
+  EXPECT_EQ(counts({nullptr, nullptr}), (std::vector<int64_t>{128, 128}));
 }
 
 constexpr std::string_view kMixed = R"(

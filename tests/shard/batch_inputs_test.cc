@@ -68,5 +68,25 @@ TEST(BatchShares, DifferByOneAtMost) {
   EXPECT_THAT(counts(0, 4), ElementsAre(0));
 }
 
+TEST(BatchShares, FollowSpeeds) {
+  const auto counts = [](int64_t rows, const std::vector<double>& speeds) {
+    std::vector<int64_t> all;
+    int64_t first = 0;
+    for (const BatchShare& share : batch_shares(rows, speeds)) {
+      EXPECT_EQ(share.first, first);
+      first += share.count;
+      all.push_back(share.count);
+    }
+    EXPECT_EQ(first, rows);
+    return all;
+  };
+  EXPECT_THAT(counts(8, {3, 1}), ElementsAre(6, 2));
+  EXPECT_THAT(counts(100, {1, 3, 6}), ElementsAre(10, 30, 60));
+  EXPECT_THAT(counts(7, {1e9, 2e9}), ElementsAre(2, 5));
+  EXPECT_THAT(counts(8, {1, 1e6}), ElementsAre(1, 7)) << "each has a row";
+  EXPECT_THAT(counts(2, {1, 1, 5}), ElementsAre(1, 1)) << "the last one has none";
+  EXPECT_THAT(counts(0, {2, 1}), ElementsAre(0));
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE
