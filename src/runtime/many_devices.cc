@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/cuda/cuda_executable.h"
+#include "runtime/cuda/gpu_moves.h"
 #include "runtime/device_runs.h"
 #include "tensor/memory_pool.h"
 #include "transport/threads.h"
@@ -71,6 +72,7 @@ class CodeOnGpu final : public FarCode {
   std::span<const image::Port> inputs() const override { return code_->inputs(); }
   std::span<const image::Port> outputs() const override { return code_->outputs(); }
   int64_t threads() const override { return code_->threads(); }
+  std::shared_ptr<const CudaDevice> gpu() const override { return code_->device(); }
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs,
              const RunOptions& options) const override {
     return code_->run_between(inputs, outputs, options);
@@ -96,8 +98,9 @@ Result<DeviceShare> load_here(size_t device, size_t devices, std::span<const Ima
   if (gpu != nullptr) {
     std::vector<GpuKernel> kernels;
     if (is_for_gpu) kernels = options.gpu_kernels[image];
-    made.far = std::make_shared<const CodeOnGpu>( HONE_TRY(CudaExecutable::load(
-        {images[image], std::move(kernels)}, gpu, {.cubins = options.cubins})));
+    made.far = std::make_shared<const CodeOnGpu>(
+        HONE_TRY(CudaExecutable::load({images[image], std::move(kernels)}, gpu,
+                                      {.cubins = options.cubins, .has_gpu_moves = true})));
     return made;
   }
   made.code = HONE_TRY(Executable::load(
@@ -105,6 +108,15 @@ Result<DeviceShare> load_here(size_t device, size_t devices, std::span<const Ima
                       .machine = options.machine,
                       .memory_limit = options.memory_limit / static_cast<int64_t>(devices)}));
   return made;
+}
+
+Result<std::unique_ptr<Transport>> transport_of(std::span<const DeviceShare> devices) {
+  std::vector<std::shared_ptr<const CudaDevice>> gpus;
+  for (const DeviceShare& device : devices)
+    if (auto gpu = device.far ? device.far->gpu() : nullptr) gpus.push_back(std::move(gpu));
+  ExchangeOptions options;
+  if (!gpus.empty()) options.move = moves_among(std::move(gpus));
+  return make_thread_transport(static_cast<int32_t>(devices.size()), options);
 }
 
 // Runs at a time each have one. It is used again, unless the run failed.
@@ -169,7 +181,7 @@ Result<std::unique_ptr<ManyDevices::Meeting>> ManyDevices::meeting() const {
     meeting = std::make_unique<Meeting>(Meeting{
         HONE_TRY(JobThreads::make(devices_.size())), nullptr});
   if (meeting->transport == nullptr && devices_.size() > 1)
-    meeting->transport = HONE_TRY(make_thread_transport(static_cast<int32_t>(devices_.size())));
+    meeting->transport = HONE_TRY(transport_of(devices_));
   return meeting;
 }
 

@@ -16,6 +16,8 @@
 
 namespace hone {
 
+class Transport;
+
 // An input or an output of all devices together.
 struct DividedPort {
   image::Port port;
@@ -67,6 +69,9 @@ struct LoadDivided {
 // `devices`. It has no rows yet.
 Result<DeviceShare> load_here(size_t device, size_t devices, std::span<const Image> images,
                               size_t image, const LoadDivided& options);
+
+// The transport by which these devices of this process meet.
+Result<std::unique_ptr<Transport>> transport_of(std::span<const DeviceShare> devices);
 
 // One graph, of whose batch each device computes some rows. It takes and gives whole tensors. Each
 // device runs on a thread of its own, and its code on a team of its own. The threads live as long

@@ -160,8 +160,17 @@ void Exchange::match_here(uint32_t send, uint32_t receive, std::unique_lock<std:
   from.state.store(State::moving, std::memory_order_relaxed);
   to.state.store(State::moving, std::memory_order_relaxed);
   lock.unlock();
-  if (to.size > 0) std::memcpy(to.bytes, from.bytes, to.size);
+  Status moved;
+  if (to.size > 0 && options_.move)
+    moved = options_.move(to.bytes, from.bytes, to.size);
+  else if (to.size > 0)
+    std::memcpy(to.bytes, from.bytes, to.size);
   lock.lock();
+  if (!moved.ok()) {
+    fail(moved.error());
+    finish(send, State::failed);
+    return finish(receive, State::failed);
+  }
   finish(send, State::done);
   finish(receive, State::done);
 }

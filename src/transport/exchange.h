@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,9 @@ struct ExchangeOptions {
   // Messages come as late as these links let them. Each process has its own view of the links: its
   // messages share them only with others that come to it.
   std::shared_ptr<const EmulatedLinks> links = nullptr;
+  // Moves the bytes of a message between devices of this process; empty: the CPU does. Devices may
+  // name memory then that the CPU does not reach. The error ends the run.
+  std::function<Status(std::byte* to, const std::byte* from, size_t bytes)> move = {};
 };
 
 // The part of each transport that is the same: the open transfers of one process, and the matching

@@ -8,7 +8,7 @@
 
 #include "runtime/device_runs.h"
 #include "session/program_text.h"
-#include "transport/threads.h"
+#include "transport/transport.h"
 
 namespace hone {
 namespace {
@@ -105,8 +105,8 @@ Result<std::vector<Tensor>> EachDevice::run(std::span<const Tensor> inputs,
   Arrays arrays = HONE_TRY(arrays_of(inputs));
   const std::unique_ptr<JobThreads> threads = HONE_TRY(JobThreads::make(devices_.size()));
   std::unique_ptr<Transport> transport;
-  if (meeting_ == Meeting::here && devices_.size() > 1)
-    transport = HONE_TRY(make_thread_transport(static_cast<int32_t>(devices_.size())));
+  const bool meet_here = meeting_ == Meeting::here && devices_.size() > 1;
+  if (meet_here) transport = HONE_TRY(transport_of(devices_));
   HONE_TRY(run_devices(
       devices_, *threads, transport.get(), options,
       [&](size_t i, const RunOptions& own) { return run_device(i, arrays, own); }));

@@ -129,6 +129,69 @@ class GpuDevices : public GpuFixture {
     EXPECT_EQ(cuda_.faults(), "");
   }
 
+  // Devices of these targets on a bus.
+  static System two_devices(std::vector<Target> targets, std::array<size_t, 2> of_device) {
+    System system;
+    system.name = "mixed";
+    system.targets = std::move(targets);
+    for (size_t target : of_device)
+      system.devices.push_back({1, target, system.targets[target].memory_bytes});
+    system.levels = {{"machine", 2}};
+    Links& link = system.links.emplace_back();
+    link.name = "pcie";
+    link.shape = Shape::bus;
+    link.over = "machine";
+    link.duplex = Duplex::half;
+    link.bytes_per_second = 25e9;
+    link.latency = 5e-6;
+    return system;
+  }
+
+  // A plan of hone place whose kernels are on both devices runs right.
+  void run_placed(const System& system, const fake::Gpu& gpu) {
+    const std::string path = file("mixed.system", print(system)),
+                      steps = file("steps.hone", kSteps);
+    const std::string plan = folder_.path() / "m.plan", out = folder_.path() / "whole.npz";
+    ASSERT_TRUE(run({"run", steps, "-o", out, "--seed", "3", "--progress", "none"}).ok()) << said_;
+    ASSERT_TRUE(run({"place", steps, "--system", path, "--seconds", "0", "-o", plan}).ok())
+        << said_;
+    std::string text = read_file(plan, 1 << 20).value(), moved;
+    int64_t device = 0;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find('\n', at);
+      std::string line = text.substr(at, end - at);
+      if (line.starts_with("  device @"))
+        line = fmt::format("{}= {}", line.substr(0, line.find('=')), device++ % 2);
+      moved += line + "\n";
+      at = end + 1;
+    }
+    ASSERT_GE(device, 2) << text;
+    file("m.plan", moved);
+    const std::vector<std::string> words = {
+        "run",      steps, "--plan",  plan,   "--system", path,   "--seed",     "3",
+        "--expect", out,   "--cache", "none", "--rtol",   "1e-5", "--progress", "none"};
+    cuda_.reset(gpu);
+    {
+      Console console(Console::Options{});
+      const Arguments arguments = parse_arguments(words).value();
+      const Source source = given_source(steps, arguments, console, {.runs_inputs = true}).value();
+      const PlacedModel placed = placed_model(*given_device_plan(arguments).value(),
+                                              *single_graph(source.model), arguments, console)
+                                     .value();
+      for (size_t d = 0; d < 2; ++d) {
+        const Target& target =
+            placed.system.targets[placed.system.device(static_cast<int64_t>(d)).target];
+        const auto number = placed.programs.programs.of_device[d];
+        if (target.gpu)
+          ASSERT_TRUE(backing_.add(cuda_, placed.programs.programs.programs[number], target).ok());
+      }
+    }
+    const Status good = run(words);
+    ASSERT_TRUE(good.ok()) << good.error().to_string() << "\n" << said_;
+    EXPECT_GT(cuda_.counts().launches, 0);
+    EXPECT_THAT(said_, says("2 devices of 'mixed'"));
+  }
+
   const TempDir folder_ = TempDir::create(std::filesystem::temp_directory_path()).value();
 };
 
@@ -154,19 +217,7 @@ TEST_F(GpuDevices, DivideValuesOnAMesh) {
 
 // A System of CPU and GPUs says how they are linked, and which of them there are.
 TEST_F(GpuDevices, AreThoseOfASystem) {
-  Target gpu = *preset_gpu("sm_90");
-  System system;
-  system.name = "mixed";
-  system.targets = {gpu, host_target().value()};
-  system.devices = {{1, 0, gpu.memory_bytes}, {1, 1, system.targets[1].memory_bytes}};
-  system.levels = {{"machine", 2}};
-  Links& link = system.links.emplace_back();
-  link.name = "pcie";
-  link.shape = Shape::bus;
-  link.over = "machine";
-  link.duplex = Duplex::half;
-  link.bytes_per_second = 25e9;
-  link.latency = 5e-6;
+  const System system = two_devices({*preset_gpu("sm_90"), host_target().value()}, {0, 1});
   const std::string path = file("mixed.system", print(system));
   const std::string model = file("layers.hone", kLayers);
   expect_right(model, {"--devices", "2", "--system", path, "--batch", "x"});
@@ -176,42 +227,21 @@ TEST_F(GpuDevices, AreThoseOfASystem) {
               refuses(ErrorCode::usage, "device 0 is 'cpu 0'...sm_90...GPU...cuda:0,cpu 0"));
 
   // A plan of hone place with its kernels on both.
-  const std::string steps = file("steps.hone", kSteps);
-  const std::string plan = folder_.path() / "m.plan", out = folder_.path() / "whole.npz";
-  ASSERT_TRUE(run({"run", steps, "-o", out, "--seed", "3", "--progress", "none"}).ok()) << said_;
-  ASSERT_TRUE(run({"place", steps, "--system", path, "--seconds", "0", "-o", plan}).ok()) << said_;
-  std::string text = read_file(plan, 1 << 20).value(), moved;
-  int64_t device = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\n', at);
-    std::string line = text.substr(at, end - at);
-    if (line.starts_with("  device @"))
-      line = fmt::format("{}= {}", line.substr(0, line.find('=')), device++ % 2);
-    moved += line + "\n";
-    at = end + 1;
+  run_placed(system, {});
+}
+
+// A message of two GPUs does not come to the CPU, unless the driver refuses to move it so.
+TEST_F(GpuDevices, SendFromGpuToGpu) {
+  constexpr int64_t kBytes = 64 * 32 * 4;
+  std::vector<int64_t> read;
+  for (const bool refuses : {false, true}) {
+    run_placed(two_devices({*preset_gpu("sm_90")}, {0, 0}),
+               {.devices = 2, .refuses_peers = refuses});
+    const fake::Counts counts = cuda_.counts();
+    EXPECT_EQ(counts.copied_to_peers, refuses ? 0 : kBytes);
+    read.push_back(counts.copied_from);
   }
-  ASSERT_GE(device, 2) << text;
-  file("m.plan", moved);
-  const std::vector<std::string> words = {"run",    steps,  "--plan",     plan,  "--system", path,
-                                          "--seed", "3",    "--expect",   out,   "--cache",  "none",
-                                          "--rtol", "1e-5", "--progress", "none"};
-  cuda_.reset({});
-  {
-    Console console(Console::Options{});
-    const Arguments arguments = parse_arguments(words).value();
-    const Source source = given_source(steps, arguments, console, {.runs_inputs = true}).value();
-    const PlacedModel placed = placed_model(*given_device_plan(arguments).value(),
-                                            *single_graph(source.model), arguments, console)
-                                   .value();
-    const auto number = placed.programs.programs.of_device[0];
-    ASSERT_TRUE(
-        backing_.add(cuda_, placed.programs.programs.programs[number], placed.system.targets[0])
-            .ok());
-  }
-  const Status good = run(words);
-  ASSERT_TRUE(good.ok()) << good.error().to_string() << "\n" << said_;
-  EXPECT_GT(cuda_.counts().launches, 0);
-  EXPECT_THAT(said_, says("2 devices of 'mixed'"));
+  EXPECT_EQ(read[1] - read[0], kBytes) << "by way of the CPU";
 }
 
 TEST_F(GpuDevices, RefuseWhatIsForOneOfThem) {

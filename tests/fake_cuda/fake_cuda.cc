@@ -303,6 +303,22 @@ Code cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream stream)
   });
 }
 
+Code cuMemcpyPeerAsync(Address to, Context to_context, Address from, Context from_context,
+                       size_t bytes, Stream stream) {
+  FAKE_BEGIN(true);
+  if (machine.gpu.refuses_peers) return kNotSupported;
+  const auto own = reinterpret_cast<Context>(&machine);
+  std::byte* const target = machine.memory(to, bytes);
+  const std::byte* const source = machine.memory(from, bytes);
+  if (target == nullptr || source == nullptr || to_context != own || from_context != own)
+    return bad_range(machine);
+  return copy(machine, stream, [=, &machine] {
+    std::memcpy(target, source, bytes);
+    machine.counts.copied_to_peers += static_cast<int64_t>(bytes);
+    return kGood;
+  });
+}
+
 // ---- Code --------------------------------------------------------------------------------------
 
 Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**) {
@@ -319,6 +335,7 @@ Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**
       is_text ? of_decide : std::stoull(std::string(text.substr(kCubin.size(), 16)), nullptr, 16);
   if (const auto known = machine.kernels.find(made->hash); known != machine.kernels.end())
     made->functions = known->second;
+  if (made->hash == of_decide) made->functions[hone::kDecideFunction].decides = true;
   machine.modules.insert(made);
   *module = reinterpret_cast<Module>(made);
   return kGood;
@@ -335,7 +352,6 @@ Code cuModuleUnload(Module module) {
 Code cuModuleGetFunction(Function* function, Module module, const char* name) {
   FAKE_BEGIN(true);
   auto* const one = reinterpret_cast<FakeModule*>(module);
-  if (made->hash == of_decide) made->functions[hone::kDecideFunction].decides = true;
   if (!machine.modules.contains(one)) return machine.fault(kInvalidHandle, "no such module");
   auto found = one->functions.find(name);
   if (found == one->functions.end()) {

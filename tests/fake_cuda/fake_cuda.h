@@ -33,6 +33,7 @@ struct Gpu {
   int links_together = 1;
   bool refuses_conditions = false;  // a graph that has them is not instantiated
   bool refuses_cubins = false;      // until its compiler has run
+  bool refuses_peers = false;       // copies from GPU to GPU
 };
 
 // The work of the library since it was set up.
@@ -44,6 +45,7 @@ struct Counts {
   int64_t texts = 0;       // of PTX, that were loaded as they are
   // Bytes that were copied: from memory of the GPU to memory of the GPU, to it and from it.
   int64_t copied = 0, copied_to = 0, copied_from = 0;
+  int64_t copied_to_peers = 0;  // from one GPU to another
   int64_t allocations = 0;
   int64_t graphs = 0;     // that were instantiated
   int64_t early = 0;      // launches of kernels that may begin before the one ahead has ended

@@ -31,6 +31,8 @@ struct CudaLoadOptions {
   // Inputs that lie on the GPU between runs, in increasing order: run_beside() gets them. No memory
   // is allocated for them, nor for outputs that they are donated to.
   std::vector<uint32_t> resident = {};
+  // The transport of its runs takes addresses of the GPU, too (gpu_moves.h).
+  bool has_gpu_moves = false;
 };
 
 // A compiled graph on a GPU. Loading puts its constants there, and allocates all that a run needs;
@@ -40,7 +42,8 @@ struct CudaLoadOptions {
 // decides as it goes, also where a driver has such nodes and refuses them. A CUDA graph has fixed
 // addresses, so each set of resident inputs has its own; the last ones are kept.
 //
-// Data that devices exchange crosses memory of the machine, which the CPU copies it to and from.
+// A message goes from where it lies to where it belongs, if the transport moves it so. Data
+// of a collective crosses memory of the machine, which the CPU copies it to and from.
 //
 // An error of the driver says what hone did at that moment. Errors of kernels show when hone waits
 // for them. A device that is lost stays so: every later run fails, too.
@@ -192,6 +195,7 @@ class CudaExecutable final : public Runnable {
   mutable Addresses last_bases_;          // of run_on_device()
   mutable OpenCollectives collectives_;
   mutable std::vector<Exchanged> exchanged_;  // by collective of the script
+  bool has_gpu_moves_ = false;
   mutable bool has_inputs_ = false;
 };
 

@@ -79,9 +79,14 @@ Status CudaExecutable::set_up(const GpuImage& image, const CudaLoadOptions& opti
     const int64_t threads = image.image.threads;
     host_ = HONE_TRY(CudaHostKernels::make(*script_, threads, options.team));
   }
-  for (const Script::Collective& one : script_->collectives)
-    exchanged_.push_back({AlignedBytes(static_cast<size_t>(one.from_bytes), false),
-                          AlignedBytes(static_cast<size_t>(one.to_bytes), false)});
+  has_gpu_moves_ = options.has_gpu_moves;
+  for (const Script::Collective& one : script_->collectives) {
+    const auto here = [&](int64_t bytes) {
+      const bool is_moved = one.message && has_gpu_moves_;
+      return AlignedBytes(is_moved ? 0 : static_cast<size_t>(bytes), false);
+    };
+    exchanged_.push_back({here(one.from_bytes), here(one.to_bytes)});
+  }
   const cuda::Functions& call = device_->call();
   HONE_TRY(device_->check(call.cuStreamCreate(&stream_, cuda::kNotWithNull), "made a stream"));
   for (cuda::Event& event : events_)

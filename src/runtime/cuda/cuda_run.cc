@@ -105,6 +105,7 @@ Status CudaExecutable::Run::exchange(const Instruction& now) {
     return write(address(now.pointer), &device, sizeof device);
   }
   const Script::Collective& one = script_.collectives[now.first];
+  if (one.message && of_.has_gpu_moves_) return exchange_directly(now, one);
   Exchanged& own = of_.exchanged_[now.first];
   const auto from_bytes = static_cast<size_t>(one.from_bytes),
              to_bytes = static_cast<size_t>(one.to_bytes);
@@ -123,6 +124,20 @@ Status CudaExecutable::Run::exchange(const Instruction& now) {
   if (now.kind == InstructionKind::send)
     return of_.collectives_.send(&one, *one.message, from, one.result);
   return of_.collectives_.receive(&one, *one.message, to, one.result);
+}
+
+// Whoever comes second moves the bytes, in a stream of its own. So what this stream does to them
+// has to be done.
+Status CudaExecutable::Run::exchange_directly(const Instruction& now,
+                                              const Script::Collective& one) {
+  if (now.kind == InstructionKind::wait) return of_.collectives_.wait(&one, options_.cancel);
+  HONE_TRY(waited(cuda::kGood, "waited for what devices exchange"));
+  auto* const at = reinterpret_cast<std::byte*>(address(now.pointer));
+  if (now.kind == InstructionKind::send)
+    return of_.collectives_.send(&one, *one.message, {at, static_cast<size_t>(one.from_bytes)},
+                                 one.result);
+  return of_.collectives_.receive(&one, *one.message, {at, static_cast<size_t>(one.to_bytes)},
+                                  one.result);
 }
 
 // These wait: a copy must not outlive memory of the machine.

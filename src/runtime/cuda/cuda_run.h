@@ -39,6 +39,7 @@ class CudaExecutable::Run {
   Result<size_t> record_condition(size_t at);
   Status work(const Instruction& now);
   Status exchange(const Instruction& now);
+  Status exchange_directly(const Instruction& now, const Script::Collective& one);
   Status read(void* to, cuda::Address from, size_t bytes);
   Status write(cuda::Address to, const void* from, size_t bytes);
   Status waited(cuda::Code begun, std::string_view what);

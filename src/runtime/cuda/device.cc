@@ -18,13 +18,27 @@ Result<std::unique_ptr<CudaMemory>> CudaMemory::make(std::shared_ptr<const CudaD
   const CudaEntry entered = HONE_TRY(on.enter());
   HONE_TRY(on.check(on.call().cuMemAlloc_v2(&memory->address_, static_cast<size_t>(bytes)),
                     fmt::format("allocated {}", format_bytes(bytes))));
+  const std::scoped_lock lock(on.memory_mutex_);
+  on.memory_[memory->address_] = bytes;
   return memory;
 }
 
 CudaMemory::~CudaMemory() {
   if (address_ == 0) return;
+  {
+    const std::scoped_lock lock(device_->memory_mutex_);
+    device_->memory_.erase(address_);
+  }
   const CudaEntry entered = device_->enter_to_give_back();
   (void)device_->call().cuMemFree_v2(address_);
+}
+
+bool CudaDevice::has(cuda::Address address) const {
+  const std::scoped_lock lock(memory_mutex_);
+  const auto behind = memory_.upper_bound(address);
+  if (behind == memory_.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(behind);
+  return address - begin < static_cast<uint64_t>(bytes);
 }
 
 // ---- The device --------------------------------------------------------------------------------
@@ -144,6 +158,16 @@ Result<std::shared_ptr<const CudaMemory>> CudaDevice::resident(const Tensor& ten
   return std::shared_ptr<const CudaMemory>(one, one->memory.get());
 }
 
+Result<std::shared_ptr<const CudaModule>> CudaDevice::shared_module(std::string_view text,
+                                                                    const MakeModule& make) const {
+  const std::scoped_lock lock(mutex_);
+  if (const auto known = modules_.find(text); known != modules_.end())
+    if (std::shared_ptr<const CudaModule> one = known->second.lock()) return one;
+  std::shared_ptr<const CudaModule> made = HONE_TRY(make());
+  modules_.insert_or_assign(std::string(text), made);
+  return made;
+}
+
 int64_t CudaDevice::missing_bytes(std::span<const Tensor> tensors) const {
   const std::scoped_lock lock(mutex_);
   int64_t missing = 0;
@@ -157,16 +181,6 @@ int64_t CudaDevice::missing_bytes(std::span<const Tensor> tensors) const {
 namespace {
 
 constexpr std::string_view kGpuName = "cuda";
-
-Result<std::shared_ptr<const CudaModule>> CudaDevice::shared_module(std::string_view text,
-                                                                    const MakeModule& make) const {
-  const std::scoped_lock lock(mutex_);
-  if (const auto known = modules_.find(text); known != modules_.end())
-    if (std::shared_ptr<const CudaModule> one = known->second.lock()) return one;
-  std::shared_ptr<const CudaModule> made = HONE_TRY(make());
-  modules_.insert_or_assign(std::string(text), made);
-  return made;
-}
 
 }  // namespace
 

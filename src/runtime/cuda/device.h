@@ -91,6 +91,8 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   Status has_room(int64_t bytes, std::string_view what) const;
   Result<int64_t> attribute(int which) const;  // cuda::kL2Bytes
 
+  // True if the address is one of CudaMemory of this GPU.
+  bool has(cuda::Address address) const;
   // The tensor's bytes on the GPU. All who ask for the same tensor share one copy.
   Result<std::shared_ptr<const CudaMemory>> resident(const Tensor& tensor) const;
   // Machine code that several models need. All who ask for the same text share one, for as long as
@@ -102,6 +104,7 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   int64_t missing_bytes(std::span<const Tensor> tensors) const;
 
  private:
+  friend class CudaMemory;
   struct Resident {
     Tensor tensor;  // its bytes stay where they are
     std::unique_ptr<CudaMemory> memory;
@@ -122,6 +125,9 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   mutable std::mutex mutex_;  // guards what follows
   mutable std::map<const std::byte*, std::weak_ptr<const Resident>> residents_;
   mutable std::map<std::string, std::weak_ptr<const CudaModule>, std::less<>> modules_;
+
+  mutable std::mutex memory_mutex_;                  // guards what follows
+  mutable std::map<cuda::Address, int64_t> memory_;  // bytes of each CudaMemory
 };
 
 // The number of the GPU that a word names: "cuda" or "cuda:1"; none: it names no GPU, or several

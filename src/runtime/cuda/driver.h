@@ -108,6 +108,8 @@ inline constexpr int64_t kFreeShared = 48 << 10;  // more has to be asked for
   X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))             \
   X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))                   \
   X(cuMemcpyDtoDAsync_v2, (Address to, Address from, size_t bytes, Stream stream))                 \
+  X(cuMemcpyPeerAsync, (Address to, Context to_context, Address from, Context from_context,        \
+                        size_t bytes, Stream stream))                                              \
   X(cuModuleLoadDataEx,                                                                            \
     (Module * module, const void* code, unsigned options, int* names, void** values))              \
   X(cuModuleUnload, (Module module))                                                               \
