@@ -155,9 +155,22 @@ std::optional<DimSharding> both(const Sharding& said, const Sharding& planned, s
   return made;
 }
 
+// Devices may make summands of a value that the graph divides: who reads it gets the sum, and its
+// part of it.
+bool adds_up_to(const Sharding& planned, const Sharding& said) {
+  if (planned.partial.empty() || !said.partial.empty()) return false;
+  for (size_t d = 0; d < said.dims.size(); ++d)
+    if (!is_prefix(moving_parts(planned, planned.dims[d].axes),
+                   moving_parts(said, said.dims[d].axes)) &&
+        !both(said, planned, d))
+      return false;
+  return true;
+}
+
 // The graph's own statement, with what the plan adds to it.
 Result<Sharding> both(const Sharding& said, const Sharding& planned, Type type,
                       std::string_view teller, std::string_view what) {
+  if (adds_up_to(planned, said)) return planned;
   Sharding made = said;
   made.mesh = planned.mesh;
   const MeshParts partial = moving_parts(planned, planned.partial);

@@ -62,6 +62,26 @@ TEST(ExactPartition, ReadsPartialSumsFromAPlan) {
   EXPECT_TRUE(made.whole.empty());
 }
 
+// A plan that is written of a graph with shardings is read again: the graph divides the sum.
+TEST(ExactPartition, MakesSummandsOfWhatTheGraphDivides) {
+  constexpr std::string_view kGradient =
+      "graph @grad(%a: f32[64, 8] on @m [x, -], %b: f32[64, 6] on @m [x, -]) -> f32[8, 6] "
+      "mesh @m = [x = 4] {\n"
+      "  %d = dot %a, %b {lhs_contract = [0], rhs_contract = [0]} : f32[8, 6] on @m [x, -]\n"
+      "  return %d\n"
+      "}\n";
+  const Graph graph =
+      planned(kGradient, "mesh x=4\nshard %d = [-, -] partial sum [x]\noutput 0 = [x, -]\n");
+  const Partition made = cut(graph);
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
+  ASSERT_EQ(made.messages.size(), 1u);
+  EXPECT_EQ(made.messages[0].kind, ReshardKind::reduce_scatter);
+  const Result<ShardPlan> columns = parse_shard_plan("mesh x=4\nshard %d = [-, x]\n", "plan");
+  ASSERT_TRUE(columns.ok());
+  EXPECT_THAT(with_shard_plan(graph_of(kGradient), *columns),
+              refuses(ErrorCode::bad_input, "the graph says [x, -]"));
+}
+
 // The operands are divided along the dim that is summed; the plan says that devices compute all.
 TEST(ExactPartition, GathersOperandsWhereTheResultSaysNothing) {
   std::string plan(kPlanOfTwo);
