@@ -1,6 +1,7 @@
 #include "shard/reshard.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <optional>
@@ -95,13 +96,13 @@ class ReshardSearch {
     for (size_t d = 0; d < sizes_.size(); ++d)
       if (given_sizes_[d] != sizes_[d]) given += letter_of_dim(d);
     reach(std::move(given), 0, std::nullopt, -1);
-    while (!waiting_.empty() && found_.size() < kMostLayouts) {
+    while (!waiting_.empty() && best_.size() < kMostLayouts) {
       const size_t number = std::get<size_t>(waiting_.top());
       waiting_.pop();
       if (found_[number].is_done) continue;
       found_[number].is_done = true;
       if (found_[number].is_guessed)
-        permute(number);
+        price(number);
       else if (found_[number].layout == wanted_)
         return path(number);
       else
@@ -180,7 +181,7 @@ class ReshardSearch {
     std::optional<ReshardStep> step;
     int before;
     bool is_done = false;
-    bool is_guessed = false;  // a permute at its least price: its own takes long to tell
+    bool is_guessed = false;  // the price is that before the step: its own takes long to tell
   };
 
   std::vector<ReshardStep> path(size_t number) const {
@@ -208,12 +209,18 @@ class ReshardSearch {
     return hone::price_of(step, element_bytes_, price_);
   }
 
-  // No exchange gives each device these bytes from others along the part for less.
-  double least_along(const MeshPart& part, int64_t bytes) const {
+  // No exchange gives each device these bytes from others along the part for less. Powers of two
+  // are asked for, so that few have to be priced.
+  double least_along(const MeshPart& part, int64_t bytes) {
+    if (!price_) return static_cast<double>(bytes);
+    const auto fewer = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
+    const auto number = static_cast<size_t>(std::ranges::find(parts_, part) - parts_.begin());
+    const auto [known, is_new] = least_.try_emplace({number, fewer}, 0.0);
+    if (!is_new) return known->second;
     const double gathered =
-        price_of({.kind = ReshardKind::all_gather, .part = part, .bytes = bytes});
-    return std::min(gathered,
-                    price_of({.kind = ReshardKind::all_to_all, .part = part, .bytes = bytes}));
+        price_of({.kind = ReshardKind::all_gather, .part = part, .bytes = fewer});
+    return known->second = std::min(
+               gathered, price_of({.kind = ReshardKind::all_to_all, .part = part, .bytes = fewer}));
   }
 
   void prepare_least() {
@@ -274,16 +281,11 @@ class ReshardSearch {
     double sum = 0;
     for_each_place(layout, [&](char letter, const Place& place) {
       const size_t part = index_of(letter);
-      if (const int64_t elements = missing(part, place); elements > 0) sum += least(part, elements);
+      // As many devices are at a place.
+      const int64_t each = missing(part, place) * parts_[part].size / devices_;
+      if (each > 0) sum += least_along(parts_[part], each * element_bytes_);
     });
     return std::min(sum, least_permute_);
-  }
-
-  double least(size_t part, int64_t elements) {
-    const auto [known, is_new] = least_.try_emplace({part, elements}, 0.0);
-    const int64_t each = elements * parts_[part].size / devices_;  // as many devices are at a place
-    if (is_new) known->second = least_along(parts_[part], each * element_bytes_);
-    return known->second;
   }
 
   // Where the lists of a layout end, and the parts of each dim.
@@ -342,24 +344,32 @@ class ReshardSearch {
     return dims;
   }
 
-  // The last step of a way, with its own price.
-  void permute(size_t number) {
-    const int before = found_[number].before;
-    const std::string& at = found_[static_cast<size_t>(before)].layout;
-    const ReshardStep step = {.kind = ReshardKind::permute,
-                              .part = {},
-                              .bytes = wanted_lists_.held,
-                              .have = dims_of(at, lists_of(at)),
-                              .want = target_.dims};
-    reach(wanted_, found_[number].price + price_of(step), step, before);
+  // Goes on by a step from a layout. It is priced when no other way may be cheaper.
+  void go(std::string layout, ReshardStep step, size_t number) {
+    const double so_far = found_[number].price;
+    const int depth = found_[number].depth + 1, before = static_cast<int>(number);
+    if (!price_ || !is_exchange(step.kind))
+      return reach(std::move(layout), so_far + price_of(step), std::move(step), before);
+    const double least =
+        so_far +
+        (step.kind == ReshardKind::permute ? least_permute_ : least_along(step.part, step.bytes));
+    const auto known = best_.find(layout);
+    if (known != best_.end() && found_[known->second].price <= least) return;
+    waiting_.emplace(least + least_rest(layout), depth, found_.size());
+    found_.push_back({std::move(layout), so_far, depth, std::move(step), before, false, true});
+  }
+
+  void price(size_t number) {
+    Found guessed = std::move(found_[number]);
+    const double price = guessed.price + price_of(*guessed.step);
+    reach(std::move(guessed.layout), price, std::move(guessed.step), guessed.before);
   }
 
   void extend(size_t number) {
     const std::string at = found_[number].layout;
-    const double so_far = found_[number].price;
     const Lists lists = lists_of(at);
-    const auto step = [&](std::string layout, const ReshardStep& one) {
-      reach(std::move(layout), so_far + price_of(one), one, static_cast<int>(number));
+    const auto step = [&](std::string layout, ReshardStep one) {
+      go(std::move(layout), std::move(one), number);
     };
     // The innermost part of a list goes; `to` gets it, if there is one.
     const auto moved = [&](size_t from, std::optional<size_t> to) {
@@ -400,12 +410,12 @@ class ReshardSearch {
                              .to = e,
                              .bytes = lists.held / part.size * (part.size - 1)});
     }
-    if (has_parts_of_target(lists)) {
-      const int depth = found_[number].depth + 1;
-      waiting_.emplace(so_far + least_permute_, depth, found_.size());
-      found_.push_back(
-          {wanted_, so_far, depth, std::nullopt, static_cast<int>(number), false, true});
-    }
+    if (has_parts_of_target(lists))
+      step(wanted_, {.kind = ReshardKind::permute,
+                     .part = {},
+                     .bytes = lists.held,
+                     .have = dims_of(at, lists),
+                     .want = target_.dims});
     const size_t partial = sizes_.size();
     if (lists.is_empty(partial)) return;
     const MeshPart part = part_of(at[lists.ends[partial] - 1]);
@@ -427,8 +437,8 @@ class ReshardSearch {
   Lists wanted_lists_;
   int64_t devices_ = 0;  // along all parts; 0: no least prices are known
   int64_t elements_ = 1;
-  std::vector<Place> places_;  // of the parts in the target
-  std::map<std::pair<size_t, int64_t>, double> least_;
+  std::vector<Place> places_;                           // of the parts in the target
+  std::map<std::pair<size_t, int64_t>, double> least_;  // by part and bytes
   double least_permute_ = 0;
   std::vector<Found> found_;
   std::unordered_map<std::string, size_t> best_;  // of those found
