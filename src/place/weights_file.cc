@@ -39,7 +39,9 @@ Result<std::vector<std::vector<float>>> numbers_of(std::span<const NamedTensor> 
   std::vector<std::vector<float>> all;
   for (const auto& [name, dims] : format.shapes) {
     const auto found = std::ranges::find(weights, name, &NamedTensor::name);
-    if (found == weights.end()) return bad_input("a {} has a weight '{}'", format.what, name);
+    if (found == weights.end())
+      return bad_input("a {} has {} weights, and '{}' is missing", format.what,
+                       format.shapes.size(), name);
     const Type type = Type::get(DType::f32, Dims(dims.begin(), dims.end()));
     if (found->tensor.type() != type)
       return bad_input("weight '{}' is {}, not {}", name, found->tensor.type().to_string(),
