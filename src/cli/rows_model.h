@@ -209,7 +209,7 @@ inline constexpr Option kWithoutOption = {
     .value = "NAME[,NAME]",
     .doc =
         "leave out passes that prepare the graph (integers, phases, "
-        "bytes, fold, sink, splats, spelled, late, between, cse, unshare, donate), or "
+        "bytes, fold, sink, splats, spelled, late, between, cse, first, unshare, donate), or "
         "heuristics of the planner (docs/planner.md)",
     .repeats = true};
 inline constexpr Option kNativeCacheOption = {

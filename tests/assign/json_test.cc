@@ -71,9 +71,9 @@ TEST(AssignJson, ErrorsNameThePlace) {
   expect_bad(with("[55, 65]", "[55, 65"), "p.json:6:38");
   expect_bad(with("[55, 65]", "[]"), "p.json:6:29 ... node 1 ... option");
   expect_bad(with("[25, 20]", "[25]"), "p.json:6:62 ... node 1 ... 2 options ... 1 usages");
-  expect_bad(with("[9, 2]", "[9]"), "p.json:5:49");
+  expect_bad(with("[9, 9]", "[9]"), "p.json:5:49");
   expect_bad(with(", [9, 9]", ""), "2 intervals ... 3");
-  expect_bad(with("[9, 9]", "[50, 10]"), "p.json:5:4... node 2 ... from 50 up to 10");
+  expect_bad(with("[9, 9]", "[50, 10]"), "p.json:5:47 ... node 2 ... from 50 up to 10");
   expect_bad(with("[30, 40]", "[30]"), "p.json:2:23 ... edge 0 ... 1 costs ... 1 x 2");
   expect_bad(with("[1, 2]]", "[1, 3]]"), "edge 2 ... node 3 ... 3");
   expect_bad(with("[1, 2]]", "[1, 1]]"), "edge 2 ... node 1 ... itself");

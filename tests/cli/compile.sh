@@ -15,9 +15,9 @@ compile "$model" | cmp - out
 # So have the passes that prepare the graph, with the nodes that they find and leave. Optional
 # passes can be left out; a plan is then for the graph without them.
 compile "$model" --stop-after graph --time-passes >out
-[[ $(grep -Ec "^[a-z]+ +[0-9.]+ [a-z]+ +[0-9]+ +[0-9]+$" err) == 27 ]]
+[[ $(grep -Ec "^[a-z]+ +[0-9.]+ [a-z]+ +[0-9]+ +[0-9]+$" err) == 28 ]]
 compile "$model" --stop-after graph --time-passes --without cse,fold --without unshare >out
-[[ $(grep -Ec "^[a-z]+ +[0-9.]+ [a-z]+ +[0-9]+ +[0-9]+$" err) == 19 ]]
+[[ $(grep -Ec "^[a-z]+ +[0-9.]+ [a-z]+ +[0-9]+ +[0-9]+$" err) == 20 ]]
 compile "$model" --without unshare,splats --emit plan >without.plan
 compile "$model" --without unshare,splats --plan without.plan --emit plan | cmp - without.plan
 fails 3 "the plan is for another graph" compile "$model" --plan without.plan
