@@ -450,7 +450,6 @@ TEST(Propagate, IsAsCautiousAsShardy) {
                   {"direct_arg_return_sharding_on_arg", Because::closed},
                   {"custom_call_custom_rule", Because::rule},
                   {"blocked_propagation_factor", Because::rule},
-                  {"maximal_mesh_not_replaced", Because::closed},
                   {"propagate_to_empty_mesh_with_partially_open_sharding", Because::closed}},
        .refused = {{"dynamic_shaped_func_output_skipped", "has symbols"},
                    {"do_not_propagate_along_maximal_mesh", "ops that hone does not have"},

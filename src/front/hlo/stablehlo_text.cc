@@ -500,6 +500,8 @@ void StablehloReader::loop(Instruction& made, const std::vector<Name>& names) {
     cursor.refuse(made.offset,
                   bad_input("the loop has {} states, but {} types", names.size(), typed_.size()));
   const std::vector<ValueType> states = typed_;
+  if (cursor.accept_word("attributes"))
+    for (auto& entry : dictionary()) made.attributes.push_back(std::move(entry));
   for (const std::string_view part : {"cond", "do"}) {
     if (!cursor.accept_word(part))
       cursor.refuse(bad_input("'{}' is missing: there is {}", part, cursor.seen()));
