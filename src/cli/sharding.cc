@@ -16,6 +16,8 @@ bool names_sharding(const Arguments& arguments) {
 }
 
 Status check_mesh_search(const Arguments& arguments) {
+  // Prices choose a pipeline, too, where the command says more about the choice.
+  if (arguments.given("pipeline") && arguments.takes("micro-batches")) return {};
   for (const std::string_view option : {"memory", "budget"})
     if (arguments.given(option) && !names_sharding(arguments))
       return usage_error("--{} is for values that a mesh divides", option)
