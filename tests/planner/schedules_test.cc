@@ -350,23 +350,27 @@ TEST(PlannerSchedules, BlocksOfAGpuHaveTilesOfProducts) {
   EXPECT_NE(product("f32", without).algorithm(), Algorithm::block_tiles);
 }
 
-// Transforms pay where many channels are summed.
+// Transforms pay where many channels are summed. Preparing would withdraw the permission: it asks
+// constant weights.
 TEST(PlannerSchedules, TilesOfConvsAreTransformedOnAGpu) {
-  const auto conv = [](int64_t channels, int64_t side, const Heuristics& heuristics = {}) {
-    return on_gpu(fmt::format("graph @g(%x: f32[32, {0}, {1}, {1}], %w: f32[{0}, {0}, 3, 3]) {{ "
-                              "%y = conv %x, %w {{pad_low = [1, 1], pad_high = [1, 1], winograd = "
-                              "4}} return %y }}",
-                              channels, side),
-                  heuristics)
-        .at(0);
+  const Target gpu = *preset_gpu("sm_90");
+  const auto conv = [&](int64_t channels, const Heuristics& heuristics = {}) {
+    const Graph graph =
+        parse_graph(fmt::format("graph @g(%x: f32[32, {0}, 28, 28], %w: f32[{0}, {0}, 3, 3]) {{ "
+                                "%y = conv %x, %w {{pad_low = [1, 1], pad_high = [1, 1], winograd "
+                                "= 4}} return %y }}",
+                                channels))
+            .value();
+    const Plan plan = complete(graph, {}, gpu, GpuCost(gpu), {.heuristics = heuristics}).value();
+    return plan.schedule.begin()->second;
   };
-  const Schedule many = conv(256, 28), few = conv(3, 28);
+  const Schedule many = conv(256), few = conv(3);
   ASSERT_EQ(many.algorithm(), Algorithm::block_winograd) << print(many);
   EXPECT_EQ(many.get<BlockWinogradFields>().points, 4);
   EXPECT_NE(few.algorithm(), Algorithm::block_winograd) << print(few);
   Heuristics without;
   ASSERT_TRUE(leave_out(without, "winograd").ok());
-  EXPECT_EQ(conv(256, 28, without).algorithm(), Algorithm::block_tiles);
+  EXPECT_EQ(conv(256, without).algorithm(), Algorithm::block_tiles);
 }
 
 // Only chips of capability 9.0 have their instructions.

@@ -121,7 +121,7 @@ TEST(BlockWinograd, ThreadsSideBySideHaveNeighboursInMemory) {
   EXPECT_FALSE(first.channels_last || first.features_last);
   const BlockWinograd last =
       of("graph @g(%x: f32[1, 8, 8, 16], %w: f32[3, 3, 16, 20]) { %y = conv %x, %w "
-         "{order = b01f_01io->b01f, winograd = 2} return %y }");
+         "{order = \"b01f_01io->b01f\", winograd = 2} return %y }");
   EXPECT_TRUE(last.channels_last && last.features_last);
 }
 

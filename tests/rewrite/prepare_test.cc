@@ -179,7 +179,7 @@ TEST(Prepare, MeansTheSameWithoutEachOptionalPass) {
     choices.push_back({std::string(pass.name)});
     choices[0].emplace_back(pass.name);
   }
-  ASSERT_EQ(choices.size(), 13U);
+  ASSERT_EQ(choices.size(), 14U);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Graph graph = random_graph({.seed = seed});
     for (const std::vector<std::string>& without : choices) {
