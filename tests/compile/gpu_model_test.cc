@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "base/file.h"
+#include "base/rng.h"
 #include "compile/gpu_kernels.h"
 #include "compile/native_model.h"
+#include "ir/functional.h"
 #include "ir/text.h"
 #include "oracle/accuracy_runs.h"
 #include "target/gpu_presets.h"
@@ -95,6 +98,63 @@ TEST(GpuModel, OrdersDataAndAddsItUp) {
       return %s, %c, %z, %r
     })")
                    .value());
+}
+
+// Weights are transformed when the model is compiled, and lie in memory of the device so. The first
+// of a row come from several blocks, and windows of a scatter overlap.
+TEST(GpuModel, TransformsTilesAndSharesWhatHasAnOrder) {
+  Rng rng(1);
+  Builder b;
+  const Type weights = Type::get(DType::f32, {8, 6, 3, 3});
+  std::vector<double> numbers(static_cast<size_t>(weights.static_elements()));
+  for (double& each : numbers) each = rng.normal();
+  const Value image = b.parameter("image", DType::f32, {2, 6, 9, 7});
+  const Value conv = b.op(Opcode::conv, {image, b.constant(Tensor::from_reals(weights, numbers))},
+                          {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}});
+  const std::vector<Value> best =
+      b.ops(Opcode::top_k, {{b.parameter("row", DType::f32, {9000})}}, {{"k", Dims{20}}});
+  const Value added =
+      b.op(Opcode::scatter,
+           {b.parameter("x", DType::f32, {70}), b.parameter("i", DType::i32, {40, 1}),
+            b.parameter("u", DType::f32, {40, 5})},
+           {{"window_dims", Ints{1}},
+            {"inserted_dims", Ints{}},
+            {"index_map", Ints{0}},
+            {"index_vector_dim", int64_t{1}},
+            {"combine", "add"}});
+  const Graph graph = b.finish({maximum(conv, 0), best[0], best[1], added}).value();
+  CompileOptions options;
+  options.revise = [](const Graph&, Plan plan, const Target&) -> Result<Plan> {
+    const Schedule product = {.order = {0, 1, 2, 3},
+                              .threads = 4,
+                              .own = BlockTilesFields{.rows = 16,
+                                                      .columns = 32,
+                                                      .depth = 16,
+                                                      .own_rows = 16,
+                                                      .own_columns = 16,
+                                                      .products = Products::matrix,
+                                                      .ahead = 1}};
+    for (auto& [hash, schedule] : plan.schedule) {
+      if (schedule.order.size() == 4)
+        schedule = {.order = {0, 1, 2, 3},
+                    .threads = 4,
+                    .own = BlockWinogradFields{.points = 2, .stages = {product}}};
+      if (schedule.if_is<BlockSortFields>() != nullptr)
+        schedule.own = BlockSortFields{.warps = 8, .pairs = 2};
+    }
+    return plan;
+  };
+  Compilation code(graph, card(), options);
+  const auto kernels = code.kernels();
+  ASSERT_TRUE(kernels.ok()) << kernels.error().to_string();
+  std::set<Algorithm> algorithms;
+  for (const auto& [hash, schedule] : code.plan().value()->schedule)
+    algorithms.insert(schedule.algorithm());
+  for (Algorithm algorithm :
+       {Algorithm::block_winograd, Algorithm::block_sort, Algorithm::block_scatter})
+    EXPECT_TRUE(algorithms.contains(algorithm)) << name(algorithm);
+  for (const std::string& reason : code.reasons_for_cpu()) EXPECT_EQ(reason, "");
+  expect_right(graph, options);
 }
 
 // Products of halves by warpgroups: their maps are made for each launch, and held against what the
