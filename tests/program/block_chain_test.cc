@@ -96,7 +96,8 @@ TEST(BlocksChain, ThreadsOfAWarpShareTheLongestDim) {
   Schedule schedule = simplest_block_chain(body).value();
   schedule.own = BlockChainFields{.warps = 2};
   int by_warps = 0;
-  for (const BlockStage& stage : block_stages(body, schedule).value()) {
+  const std::vector<BlockStage> stages = block_stages(body, schedule).value();
+  for (const BlockStage& stage : stages) {
     if (!stage.is_by_warp) continue;
     ++by_warps;
     EXPECT_EQ(stage.terms, 210);
@@ -121,7 +122,8 @@ constexpr int kQueries = 3, kRow = 5;  // dims of the results, and behind them
 
 int64_t bytes_of_block(const KernelBody& body, const Schedule& schedule) {
   int64_t bytes = 0;
-  for (const BlockStage& stage : block_stages(body, schedule).value()) bytes += stage.bytes;
+  const std::vector<BlockStage> stages = block_stages(body, schedule).value();
+  for (const BlockStage& stage : stages) bytes += stage.bytes;
   return bytes;
 }
 
@@ -240,7 +242,8 @@ TEST(BlocksChain, TensorCoresMultiplyNumbersOf16Bits) {
         Rng rng(1);
         check_block_kernel(body, schedule, random_inputs(body.graph, rng));
         int products = 0;
-        for (const BlockStage& stage : block_stages(body, schedule).value()) {
+        const std::vector<BlockStage> stages = block_stages(body, schedule).value();
+        for (const BlockStage& stage : stages) {
           if (!stage.tiles) continue;
           ++products;
           EXPECT_EQ(stage.tiles->numbers, dtype);
@@ -256,7 +259,8 @@ TEST(BlocksChain, TensorCoresReadWeightsFromMemoryOfTheBlock) {
       body_of_all(attention({.queries = 32, .keys = 64, .width = 16, .dtype = DType::bf16}));
   const Schedule schedule = in_steps(body, {{kQueries, 16}, {kRow, 32}});
   std::vector<DType> held;
-  for (const BlockStage& stage : block_stages(body, schedule).value())
+  const std::vector<BlockStage> stages = block_stages(body, schedule).value();
+  for (const BlockStage& stage : stages)
     if (stage.held) held.push_back(stage.held->dtype());
   EXPECT_EQ(held, (std::vector{DType::f32, DType::f32, DType::f32, DType::bf16}));
   Rng rng(1);
