@@ -104,13 +104,15 @@ class BlockChainBuilder {
       step_points_ = points;
       for (RowPart part :
            {RowPart::scores, RowPart::maxima, RowPart::weights, RowPart::sums, RowPart::product}) {
-        if (part != RowPart::scores) tiles_.barrier();
+        // A product needs no sums, which the end of the row reads.
+        if (part != RowPart::scores && part != RowPart::product) tiles_.barrier();
         stage(stage_of(part));
       }
     };
     open_loop(tiles_, Exec::loop, "step", row.length / row.step,
               [&](const IndexExpr& i) { step(i * row.step, row.step); });
     if (row.length % row.step != 0) step(row.length / row.step * row.step, row.length % row.step);
+    tiles_.barrier();
     end_row();
   }
 
