@@ -155,16 +155,21 @@ std::optional<DimSharding> both(const Sharding& said, const Sharding& planned, s
   return made;
 }
 
-// Devices may make summands of a value that the graph divides: who reads it gets the sum, and its
-// part of it.
+// Devices may make summands of a value that the graph divides along the same axes: who reads it
+// gets its part of the sum.
 bool adds_up_to(const Sharding& planned, const Sharding& said) {
   if (planned.partial.empty() || !said.partial.empty()) return false;
-  for (size_t d = 0; d < said.dims.size(); ++d)
-    if (!is_prefix(moving_parts(planned, planned.dims[d].axes),
-                   moving_parts(said, said.dims[d].axes)) &&
-        !both(said, planned, d))
-      return false;
-  return true;
+  MeshParts divided;  // what the sum is divided by
+  for (size_t d = 0; d < said.dims.size(); ++d) {
+    const MeshParts made = moving_parts(planned, planned.dims[d].axes);
+    const MeshParts own = moving_parts(said, said.dims[d].axes);
+    if (!is_prefix(made, own)) return false;
+    const MeshParts rest = behind(made, own);
+    divided.insert(divided.end(), rest.begin(), rest.end());
+  }
+  return std::ranges::all_of(moving_parts(planned, planned.partial), [&](const MeshPart& summands) {
+    return std::ranges::find(divided, summands) != divided.end();
+  });
 }
 
 // The graph's own statement, with what the plan adds to it.
