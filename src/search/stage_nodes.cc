@@ -7,6 +7,7 @@
 #include "compile/mesh_division.h"
 #include "ir/op_facts.h"
 #include "search/pipeline_index.h"
+#include "shard/mesh_program.h"
 
 namespace hone {
 namespace {

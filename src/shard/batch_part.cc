@@ -6,6 +6,7 @@
 
 #include "ir/op_facts.h"
 #include "shard/batch_walk.h"
+#include "shard/data_flow.h"
 #include "shard/local_op.h"
 
 namespace hone {
@@ -151,23 +152,10 @@ Status BatchWalk::node(NodeId n) {
   return mixes_rows(name(opcode), "it talks to other devices").at(whole_.describe(n));
 }
 
-namespace {
-
-// The graph of one device has nobody to talk to; as a part it would have.
-bool talks(const Graph& graph, NodeId n) {
-  if (class_of(graph.opcode(n)) == OpClass::collective) return true;
-  for (const GraphRef& region : graph.regions(n))
-    for (NodeId inner : region->nodes())
-      if (talks(*region, inner)) return true;
-  return false;
-}
-
-}  // namespace
-
 Status BatchWalk::run(std::span<const int> wanted) {
   const std::vector<bool> live = live_nodes(whole_);
   for (NodeId n : whole_.nodes())
-    if (live[n.index] && talks(whole_, n))
+    if (live[n.index] && talks_to_devices(whole_, n))
       return mixes_rows(name(whole_.opcode(n)), "it talks to other devices").at(whole_.describe(n));
   const auto is_wanted_in_parts = [&](size_t i) {
     return i < wanted.size() && wanted[i] == kPartialSum;

@@ -54,6 +54,14 @@ std::vector<FlowEdge> data_flow(Op op, size_t operands, size_t results) {
   return edges;
 }
 
+bool talks_to_devices(const Graph& graph, NodeId n) {
+  if (class_of(graph.opcode(n)) == OpClass::collective) return true;
+  for (const GraphRef& region : graph.regions(n))
+    for (const NodeId inner : region->nodes())
+      if (talks_to_devices(*region, inner)) return true;
+  return false;
+}
+
 FlowLayouts flow_layouts(const Graph& graph, NodeId n,
                          const std::function<ShardLayout(const FlowEdge&)>& layout_of) {
   FlowLayouts made;

@@ -19,6 +19,9 @@ struct FlowPlace {
 };
 using FlowEdge = std::vector<FlowPlace>;  // of one array
 
+// True if the node, or one in its regions, is for a graph that several devices run.
+bool talks_to_devices(const Graph& graph, NodeId n);
+
 // Empty for an op without regions.
 std::vector<FlowEdge> data_flow(Op op, size_t operands, size_t results);
 

@@ -401,6 +401,12 @@ ValueId MeshProgram::changed(ValueId value, const ReshardStep& step, std::string
   return exchanged(Op::get(Opcode::permute, {{"pairs", pairs_between(mesh_, step)}}), value, 1);
 }
 
+int64_t first_element(const Mesh& mesh, const MeshParts& axes, int64_t size, int64_t device) {
+  int64_t place = 0;
+  for (const MeshPart& part : axes) place = place * part.size + digit_of(mesh, part, device);
+  return place * ceil_div(size, count_of(axes));
+}
+
 MeshExchange exchange_of(const Mesh& mesh, const ReshardStep& step, int64_t element_bytes) {
   MeshExchange made = {
       .kind = step.kind, .axes = {}, .bytes = step.bytes, .element_bytes = element_bytes};

@@ -77,6 +77,8 @@ Ints groups_along(const Mesh& mesh, const MeshParts& parts);
 // The place along the part of the device with this number is number / divisor % size.
 int64_t divisor_of(const Mesh& mesh, const MeshPart& part);
 int64_t digit_of(const Mesh& mesh, const MeshPart& part, int64_t device);
+// The place of a device's part: how many elements of the dim stand before it.
+int64_t first_element(const Mesh& mesh, const MeshParts& axes, int64_t size, int64_t device);
 // The exchange of a step; a slice has none.
 MeshExchange exchange_of(const Mesh& mesh, const ReshardStep& step, int64_t element_bytes);
 

@@ -22,15 +22,6 @@ namespace {
 
 size_t at_dim(int d) { return static_cast<size_t>(d); }
 
-bool talks_to_devices(const Graph& graph) {
-  for (const NodeId n : graph.nodes()) {
-    if (class_of(graph.opcode(n)) == OpClass::collective) return true;
-    for (const GraphRef& region : graph.regions(n))
-      if (talks_to_devices(*region)) return true;
-  }
-  return false;
-}
-
 class Partitioner {
  public:
   Partitioner(const Graph& whole, MeshRef mesh, bool is_exact = false)
@@ -408,18 +399,39 @@ class Partitioner {
     return with_regions(n, layouts, {regions.begin(), regions.end()});
   }
 
-  // As the results of the node say; in regions the rest follows.
-  Status exact_regions(NodeId n) {
+  // Operands and results of a node with regions: by its rule; else arrays that come out are divided
+  // as results say, and others as they are. Axes may divide an array along one dim, and another one
+  // along the next. None: that is not possible, for this reason.
+  Result<std::optional<NodeLayouts>> exact_flow(NodeId n, std::string& reason) const {
+    const std::vector<ShardLayout> wanted = exact_layouts(n);
     const NodeDivider divider = HONE_TRY(NodeDivider::make(whole_, n));
+    std::optional<NodeDivision> division = exact_division(divider, wanted, reason);
+    const bool is_partial = std::ranges::any_of(
+        wanted, [](const ShardLayout& layout) { return !layout.partial.empty(); });
+    if (is_partial || (division && division->results == wanted)) {
+      if (!division || !divides(*division)) return std::optional<NodeLayouts>();
+      return std::optional(
+          NodeLayouts{std::move(division->operands), std::move(division->results)});
+    }
+    reason.clear();
+    NodeLayouts flow = said_of(n);
+    for (ShardLayout& layout : flow.operands) layout.partial.clear();
+    flow.results = wanted;
+    return std::optional(std::move(flow));
+  }
+
+  // In regions the rest follows.
+  Status exact_regions(NodeId n) {
     std::string reason;
-    const std::optional<NodeDivision> division = exact_division(divider, exact_layouts(n), reason);
-    if (!division || !divides(*division)) return undivided_node(n, reason);
+    const std::optional<NodeLayouts> flow = HONE_TRY(exact_flow(n, reason));
+    if (!flow) return undivided_node(n, reason);
     const FlowLayouts layouts = flow_layouts(whole_, n, [&](const FlowEdge& edge) {
-      const auto outer =
-          std::ranges::find_if(edge, [](const FlowPlace& p) { return p.region < 0; });
+      const auto is_outer = [](const FlowPlace& p) { return p.region < 0; };
+      auto outer = std::ranges::find_if(
+          edge, [&](const FlowPlace& p) { return is_outer(p) && p.is_result; });
+      if (outer == edge.end()) outer = std::ranges::find_if(edge, is_outer);
       HONE_CHECK(outer != edge.end(), "an array flows through regions alone");
-      ShardLayout layout =
-          (outer->is_result ? division->results : division->operands)[outer->index];
+      ShardLayout layout = (outer->is_result ? flow->results : flow->operands)[outer->index];
       if (outer->is_stacked) layout.dims.erase(layout.dims.begin());
       return layout;
     });
@@ -535,8 +547,9 @@ Status check_nothing_is_partial(const Graph& graph) {
 }  // namespace
 
 Status check_can_partition(const Graph& graph, const Mesh& mesh) {
-  if (talks_to_devices(graph))
-    return unsupported("graph '{}' talks to devices itself", excerpt(graph.name()));
+  for (const NodeId n : graph.nodes())
+    if (talks_to_devices(graph, n))
+      return unsupported("graph '{}' talks to devices itself", excerpt(graph.name()));
   if (!mesh.devices.empty() && !std::ranges::is_sorted(mesh.devices))
     return unsupported("the devices of the mesh '{}' are in another order", excerpt(mesh.name));
   if (mesh.device_count() > kMostPartitionDevices)
@@ -578,12 +591,6 @@ Result<Partition> partition_exactly(const Graph& graph, const MeshRef& mesh,
   HONE_CHECK(graph.is_static(), "sizes are open");
   HONE_TRY(check_can_partition(graph, *mesh));
   return Partitioner(graph, mesh, true).priced(price).run();
-}
-
-int64_t first_element(const Mesh& mesh, const MeshParts& axes, int64_t size, int64_t device) {
-  int64_t place = 0;
-  for (const MeshPart& part : axes) place = place * part.size + digit_of(mesh, part, device);
-  return place * ceil_div(size, count_of(axes));
 }
 
 }  // namespace hone

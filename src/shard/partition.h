@@ -77,7 +77,4 @@ Graph with_layouts(Graph graph, const Partition& partition);
 // Errors: the graph has collectives of its own, or no programs are made for such a mesh.
 Status check_can_partition(const Graph& graph, const Mesh& mesh);
 
-// The place of a device's part: how many elements of the dim stand before it.
-int64_t first_element(const Mesh& mesh, const MeshParts& axes, int64_t size, int64_t device);
-
 }  // namespace hone

@@ -82,6 +82,30 @@ TEST(ExactPartition, MakesSummandsOfWhatTheGraphDivides) {
               refuses(ErrorCode::bad_input, "the graph says [x, -]"));
 }
 
+// A loop over layers, going back: one axis divides the batch of what comes out, and the rows of a
+// gradient. No division of the loop as one node has both.
+TEST(ExactPartition, DividesALoopAlongTheBatchAndAGradient) {
+  const Graph graph = graph_of(
+      "graph @back(%a: f32[3, 8, 4] on @m [-, x, -], %b: f32[3, 8, 6] on @m [-, x, -], "
+      "%g: f32[4, 6] on @m [x, -]) -> (f32[4, 6], f32[3, 8, 4]) mesh @m = [x = 2] {\n"
+      "  %r, %y = scan %g, %a, %b {carried = 1} "
+      "body (%c: f32[4, 6], %d: f32[8, 4], %e: f32[8, 6]) {\n"
+      "    %p = dot %d, %e {lhs_contract = [0], rhs_contract = [0]}\n"
+      "    %s = add %c, %p\n"
+      "    %t = tanh %d\n"
+      "    return %s, %t\n"
+      "  } : f32[4, 6] on @m [x, -], f32[3, 8, 4] on @m [-, x, -]\n"
+      "  return %r, %y\n"
+      "}\n");
+  const Partition stated = tested::partitioned(graph);
+  const Partition made = cut(with_layouts(graph, stated));
+  EXPECT_EQ(judge_mesh(graph, made, 1), "");
+  EXPECT_TRUE(made.whole.empty());
+  ASSERT_EQ(made.messages.size(), 1u) << print(made.graph);
+  EXPECT_EQ(made.messages[0].kind, ReshardKind::reduce_scatter);
+  EXPECT_EQ(made.messages[0].bytes, stated.messages[0].bytes);
+}
+
 // The operands are divided along the dim that is summed; the plan says that devices compute all.
 TEST(ExactPartition, GathersOperandsWhereTheResultSaysNothing) {
   std::string plan(kPlanOfTwo);

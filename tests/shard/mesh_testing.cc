@@ -10,6 +10,7 @@
 #include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
+#include "shard/mesh_program.h"
 #include "shard/node_division.h"
 #include "tests/grad/grad_testing.h"
 #include "tests/shard/parts_testing.h"
