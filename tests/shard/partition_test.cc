@@ -441,20 +441,33 @@ TEST(Reshard, KeepsOffAxesThatAreDear) {
   EXPECT_EQ(by_price[1].kind, ReshardKind::slice);
 }
 
-// 12 axes over 4 dims have more layouts than can be compared.
+ShardLayout behind_steps(ShardLayout at, const std::vector<ReshardStep>& steps) {
+  for (const ReshardStep& step : steps) {
+    if (step.kind == ReshardKind::permute) {
+      EXPECT_EQ(at.dims, step.have);
+      at.dims = step.want;
+      continue;
+    }
+    if (step.kind != ReshardKind::slice) at.dims[step.from].pop_back();
+    if (step.kind != ReshardKind::all_gather) at.dims[step.to].push_back(step.part);
+  }
+  return at;
+}
+
+// 12 axes over 4 dims have more layouts than can be compared. One permute is found nevertheless.
 TEST(Reshard, GoesThroughTheWholeValueIfWaysAreTooMany) {
   ShardLayout from = {.dims = std::vector<MeshParts>(4)}, to = from;
   for (size_t axis = 0; axis < 12; ++axis) {
     from.dims[axis % 4].push_back({axis, 1, 2});
     to.dims[(axis / 4 + 1) % 4].push_back({axis, 1, 2});
   }
-  const std::vector<ReshardStep> steps = reshard_steps(from, to, {16, 16, 16, 16}, 4);
-  ShardLayout at = from;
-  for (const ReshardStep& step : steps) {
-    if (step.kind != ReshardKind::slice) at.dims[step.from].pop_back();
-    if (step.kind != ReshardKind::all_gather) at.dims[step.to].push_back(step.part);
-  }
-  EXPECT_EQ(at, to);
+  const std::vector<ReshardStep> steps = reshard_steps(from, to, {4096, 4096, 4096, 4096}, 4);
+  EXPECT_EQ(behind_steps(from, steps), to);
+  EXPECT_EQ(std::ranges::count(steps, ReshardKind::all_gather, &ReshardStep::kind), 12);
+  const ShardLayout turned = {.dims = {from.dims[1], from.dims[2], from.dims[3], from.dims[0]}};
+  const std::vector<ReshardStep> permuted = reshard_steps(from, turned, {8, 8, 8, 8}, 4);
+  ASSERT_EQ(permuted.size(), 1u);
+  EXPECT_EQ(permuted[0].kind, ReshardKind::permute);
 }
 
 // Each device has the part of another one: one message, and nothing is whole between.
