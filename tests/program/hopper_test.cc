@@ -322,7 +322,10 @@ TEST(Hopper, WhatCannotBeIsRefused) {
   refused("fetch 64 @b[0, 0]", "fetch 64 @b[0, 4]", "@b, or begins at one");
   refused("fetch 64 @b[0, 0]", "fetch 72 @b[0, 0]", "@b may lie outside");
   // Products.
-  refused("as bf16", "as f32", "not f32");
+  refused("as bf16", "as f64", "not f64");
+  refused("as bf16", "as f32", "product of f32 has rows of @a");
+  refused("@a[mod(k, 2), 0], @b[mod(k, 2), 0] as bf16",
+          "@a[mod(k, 2), 0], across @b[mod(k, 2), 0] as f32", "f32 along rows alone");
   refused("as bf16", "as f16", "product of f16 has rows of @a");
   refused("multiply 64", "multiply 56", "@s ... 56 columns");
   refused("multiply 64 @s[], @a[mod(k, 2), 0], @b", "multiply 56 @s[], @a[mod(k, 2), 0], across @b",
