@@ -239,6 +239,7 @@ TEST_F(GpuDevices, SendFromGpuToGpu) {
                {.devices = 2, .refuses_peers = refuses});
     const fake::Counts counts = cuda_.counts();
     EXPECT_EQ(counts.copied_to_peers, refuses ? 0 : kBytes);
+    EXPECT_EQ(counts.reached, refuses ? 0 : 2) << "each reaches the other";
     read.push_back(counts.copied_from);
   }
   EXPECT_EQ(read[1] - read[0], kBytes) << "by way of the CPU";

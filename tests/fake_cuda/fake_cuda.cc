@@ -233,6 +233,14 @@ Code cuCtxSetCurrent(Context context) {
   return kGood;
 }
 
+Code cuCtxEnablePeerAccess(Context of, unsigned flags) {
+  FAKE_BEGIN(true);
+  if (of != reinterpret_cast<Context>(&machine) || flags != 0) return kInvalidContext;
+  if (machine.gpu.refuses_peers) return kNotSupported;
+  ++machine.counts.reached;
+  return kGood;
+}
+
 Code cuCtxGetCurrent(Context* context) {
   *context = Machine::context;
   return kGood;

@@ -46,6 +46,7 @@ struct Counts {
   // Bytes that were copied: from memory of the GPU to memory of the GPU, to it and from it.
   int64_t copied = 0, copied_to = 0, copied_from = 0;
   int64_t copied_to_peers = 0;  // from one GPU to another
+  int64_t reached = 0;          // GPUs that others were let reach
   int64_t allocations = 0;
   int64_t graphs = 0;     // that were instantiated
   int64_t early = 0;      // launches of kernels that may begin before the one ahead has ended

@@ -101,6 +101,7 @@ inline constexpr int64_t kFreeShared = 48 << 10;  // more has to be asked for
   X(cuDevicePrimaryCtxRelease_v2, (Device device))                                                 \
   X(cuCtxGetCurrent, (Context * context))                                                          \
   X(cuCtxSetCurrent, (Context context))                                                            \
+  X(cuCtxEnablePeerAccess, (Context of, unsigned flags))                                           \
   X(cuMemGetInfo_v2, (size_t* free, size_t* all))                                                  \
   X(cuMemAlloc_v2, (Address * memory, size_t bytes))                                               \
   X(cuMemFree_v2, (Address memory))                                                                \

@@ -41,10 +41,20 @@ Status between(const CudaDevice& to_gpu_of, const CudaDevice& from_gpu_of, std::
   return to_gpu(to_gpu_of, to, here.data(), bytes);
 }
 
+// Without it the driver itself moves bytes by way of the machine. So it may fail: the two have no
+// way to each other, or have it already.
+void let_reach(const CudaDevice& gpu, const CudaDevice& other) {
+  const Result<CudaEntry> entered = gpu.enter();
+  if (entered.ok()) (void)gpu.call().cuCtxEnablePeerAccess(other.context(), 0);
+}
+
 }  // namespace
 
 std::function<Status(std::byte* to, const std::byte* from, size_t bytes)> moves_among(
     std::vector<std::shared_ptr<const CudaDevice>> gpus) {
+  for (const auto& gpu : gpus)
+    for (const auto& other : gpus)
+      if (gpu != other) let_reach(*gpu, *other);
   return [gpus = std::move(gpus)](std::byte* to, const std::byte* from, size_t bytes) -> Status {
     const auto gpu_of = [&](const std::byte* at) -> const CudaDevice* {
       const auto found =
