@@ -7,7 +7,7 @@
 namespace hone {
 namespace {
 
-int64_t nanoseconds(Ticks ticks) { return (ticks + 500'000) / 1'000'000; }
+int64_t nanoseconds(Ticks ticks) { return static_cast<int64_t>(seconds_of(ticks) * 1e9 + 0.5); }
 
 // The tracks of a queue or of a link; no two spans of a track overlap.
 class Tracks {
