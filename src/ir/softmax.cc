@@ -11,12 +11,18 @@ ValueId operand_of(const Graph& graph, ValueId value, size_t i) {
   return graph.operands(graph.producer(value))[i];
 }
 
+// An integer is another number: exponentials below 1 are 0 then.
+bool is_cast_of_reals(const Graph& graph, ValueId value) {
+  return maker(graph, value) == Opcode::cast && is_real(graph.type(value).dtype()) &&
+         is_real(graph.type(operand_of(graph, value, 0)).dtype());
+}
+
 ValueId before_casts_and_moves(const Graph& graph, ValueId value) {
-  const auto passes_on = [](Opcode opcode) {
-    return opcode == Opcode::cast ||
-           (class_of(opcode) == OpClass::movement && !op_def(opcode).traits.is_piecewise);
+  const auto moves = [](Opcode opcode) {
+    return class_of(opcode) == OpClass::movement && !op_def(opcode).traits.is_piecewise;
   };
-  while (passes_on(maker(graph, value))) value = operand_of(graph, value, 0);
+  while (is_cast_of_reals(graph, value) || moves(maker(graph, value)))
+    value = operand_of(graph, value, 0);
   return value;
 }
 
@@ -43,7 +49,7 @@ std::optional<ValueId> sums_of(const Graph& graph, ValueId exponentials, std::op
 }  // namespace
 
 ValueId before_casts(const Graph& graph, ValueId value) {
-  while (maker(graph, value) == Opcode::cast) value = operand_of(graph, value, 0);
+  while (is_cast_of_reals(graph, value)) value = operand_of(graph, value, 0);
   return value;
 }
 

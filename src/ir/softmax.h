@@ -14,11 +14,12 @@ struct SoftmaxParts {
   bool is_divided = false;
 };
 
-// The softmax that makes these weights. Casts may stand between its ops, so `scores` are what is
-// cast. None: something else makes them. Movements of maxima and sums are not looked at.
+// The softmax that makes these weights. Casts of reals to reals may stand between its ops, so
+// `scores` are what is cast. None: something else makes them. Movements of maxima and sums are not
+// looked at.
 std::optional<SoftmaxParts> softmax_of(const Graph& graph, ValueId weights);
 
-// The value that casts, or none, make this one of.
+// The value that casts of reals to reals, or none, make this one of.
 ValueId before_casts(const Graph& graph, ValueId value);
 
 }  // namespace hone

@@ -169,6 +169,40 @@ TEST(BlocksChain, StepsNeedASoftmax) {
   EXPECT_EQ(row("exp %d", "tanh %d"), std::nullopt);
   EXPECT_EQ(row("div %e", "mul %e"), std::nullopt);
   EXPECT_EQ(row("sub %s, %b", "sub %b, %s"), std::nullopt);
+  // Integers are other weights. A step has the weights of its own points alone.
+  const auto with_weights = [&](const std::string& made, std::string_view product = "dot %w, %v") {
+    return row("%y = dot %p, %v", made + " %y = " + std::string(product));
+  };
+  EXPECT_EQ(with_weights("%h = cast %p {dtype = bf16} %w = cast %h {dtype = f32}"), 70);
+  EXPECT_EQ(with_weights("%h = cast %p {dtype = i32} %w = cast %h {dtype = f32}"), std::nullopt);
+  EXPECT_EQ(with_weights("%w = reverse %p {axes = [0]}"), std::nullopt);
+  EXPECT_EQ(with_weights("%w = reverse %p {axes = [1]}"), std::nullopt);
+  EXPECT_EQ(with_weights("%h = reverse %p {axes = [1]} %w = reverse %h {axes = [1]}"), 70);
+  EXPECT_EQ(with_weights("%h = reshape %p {dims = [6, 7, 10]} "
+                         "%i = transpose %h {permutation = [0, 2, 1]} "
+                         "%w = reshape %i {dims = [6, 70]}"),
+            std::nullopt);
+  EXPECT_EQ(with_weights("%h = reshape %p {dims = [1, 6, 70]} %w = reshape %h {dims = [6, 70]}"),
+            70);
+}
+
+// Squares of weights are scaled otherwise.
+TEST(BlocksChain, StepsNeedEachWeightOnce) {
+  const auto row = [](std::string_view data) {
+    const std::string text =
+        "graph @g(%q: f32[6, 8], %k: f32[70, 8], %v: f32[6, 70]) { "
+        "%s = dot %q, %k {lhs_contract = [1], rhs_contract = [1]} "
+        "%m = reduce %s {kind = max, axes = [1]} %b = broadcast %m {dims = [6, 70], map = [0]} "
+        "%d = sub %s, %b %e = exp %d %t = reduce %e {kind = sum, axes = [1]} "
+        "%c = broadcast %t {dims = [6, 70], map = [0]} %p = div %e, %c %w = div %v, %c "
+        "%y = dot %p, " +
+        std::string(data) +
+        " {lhs_batch = [0], rhs_batch = [0], lhs_contract = [1], rhs_contract = [1]} return %y }";
+    return row_of_softmax(body_of_all(parse_graph(text).value()));
+  };
+  EXPECT_EQ(row("%v"), 70);
+  EXPECT_EQ(row("%p"), std::nullopt);
+  EXPECT_EQ(row("%w"), std::nullopt);
 }
 
 // Each number is as the reference has it: a number by the rule, an infinity, or NaN.
@@ -178,14 +212,17 @@ void expect_specials(const Attention& wanted, const ChangeInputs& change) {
   std::vector<Tensor> inputs = random_inputs(body.graph, rng);
   change(inputs, rng);
   const Tensor expected = evaluate(body.graph, inputs, {}).value()[0];
-  for (int step : {4, 16, 64}) {
+  const bool by_tensor_cores = wanted.dtype != DType::f32;
+  const double tolerance = by_tensor_cores ? 0.05 : 1e-4;
+  for (int step : by_tensor_cores ? std::vector{16} : std::vector{4, 16, 64}) {
     const Schedule schedule = in_steps(body, {{kQueries, 4}, {kRow, step}});
+    EXPECT_EQ(block_stages(body, schedule)->back().tiles.has_value(), by_tensor_cores);
     const TileProgram program = build_kernel(body, schedule, "k").value();
     const Tensor actual = interpret(program, inputs).value()[0];
     for (int64_t i = 0; i < expected.elements(); ++i) {
       const double wants = expected.real_at(i), has = actual.real_at(i);
       if (std::isfinite(wants))
-        EXPECT_NEAR(has, wants, 1e-4) << i << " of step " << step;
+        EXPECT_NEAR(has, wants, tolerance) << i << " of step " << step;
       else
         EXPECT_TRUE(std::isnan(wants) ? std::isnan(has) : has == wants) << i << ": " << has;
     }
@@ -199,27 +236,59 @@ Tensor changed_at(const Tensor& input, double number, const std::function<bool(i
   return Tensor::from_reals(input.type(), numbers);
 }
 
-TEST(BlocksChain, StepsKeepInfinitiesAndNaN) {
+// Threads multiply f32, and tensor cores multiply numbers of 16 bits.
+class BlocksChainSpecials : public testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(All, BlocksChainSpecials,
+                         testing::Values(DType::f32, DType::bf16, DType::f16),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+TEST_P(BlocksChainSpecials, StepsKeepInfinitiesAndNaN) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  Attention masked = kCausal;
+  Attention causal = kCausal;
+  causal.dtype = GetParam();
+  Attention masked = causal;
   masked.masked = -kInfinite;
   expect_specials(masked, [](std::vector<Tensor>&, Rng&) {});
   constexpr int64_t kWidth = kCausal.width, kKeys = kCausal.keys;
   const auto key_of = [](int64_t i) { return i / kWidth % kKeys; };
   // Scores of the first 20 keys are -inf, or those of all, since all of q is above 0.
   for (int64_t keys : {int64_t{20}, kKeys})
-    expect_specials({.queries = 5, .keys = kKeys, .width = kWidth}, [&](std::vector<Tensor>& inputs,
-                                                                        Rng&) {
-      inputs[0] = changed_at(inputs[0], 0.5, [](int64_t) { return true; });
-      inputs[1] = changed_at(inputs[1], -kInfinite, [&](int64_t i) { return key_of(i) < keys; });
-    });
-  // A key, or data of a key, whether it is masked or not.
+    expect_specials({.queries = 5, .keys = kKeys, .width = kWidth, .dtype = GetParam()},
+                    [&](std::vector<Tensor>& inputs, Rng&) {
+                      inputs[0] = changed_at(inputs[0], 0.5, [](int64_t) { return true; });
+                      inputs[1] = changed_at(inputs[1], -kInfinite,
+                                             [&](int64_t i) { return key_of(i) < keys; });
+                    });
+  // A key, or data of a key, whether it is masked or not: in the first step, or in the last one,
+  // which has fewer keys.
   for (size_t input : {1, 2})
     for (double number : {kInfinite, -kInfinite, std::nan("")})
-      for (const Attention& wanted : {kCausal, masked})
-        expect_specials(wanted, [&](std::vector<Tensor>& inputs, Rng&) {
-          inputs[input] = changed_at(inputs[input], number, [&](int64_t i) { return i == 37; });
-        });
+      for (const Attention& wanted : {causal, masked})
+        for (int64_t place : {int64_t{37}, kWidth * (kKeys - 1) + 1})
+          expect_specials(wanted, [&](std::vector<Tensor>& inputs, Rng&) {
+            inputs[input] =
+                changed_at(inputs[input], number, [&](int64_t i) { return i == place; });
+          });
+}
+
+// The weights of a row without any are NaN, also if nothing divides their product.
+TEST(BlocksChain, RowsOfNothingAreNaN) {
+  constexpr std::string_view kText =
+      "graph @g(%q: f32[6, 8], %k: f32[70, 8], %v: f32[70, 8]) { "
+      "%s = dot %q, %k {lhs_contract = [1], rhs_contract = [1]} "
+      "%m = reduce %s {kind = max, axes = [1]} %b = broadcast %m {dims = [6, 70], map = [0]} "
+      "%d = sub %s, %b %e = exp %d %t = reduce %e {kind = sum, axes = [1]} %u = exp %t "
+      "%y = dot %e, %v {lhs_contract = [1], rhs_contract = [0]} "
+      "%c = broadcast %u {dims = [6, 8], map = [0]} %r = div %y, %c return %r }";
+  const KernelBody body = body_of_all(parse_graph(kText).value());
+  const Schedule schedule = in_steps(body, {{0, 4}, {2, 16}});
+  Rng rng(1);
+  std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+  inputs[0] = changed_at(inputs[0], 0.5, [](int64_t) { return true; });
+  inputs[1] =
+      changed_at(inputs[1], -std::numeric_limits<double>::infinity(), [](int64_t) { return true; });
+  const Tensor results = interpret(build_kernel(body, schedule, "k").value(), inputs).value()[0];
+  for (int64_t i = 0; i < results.elements(); ++i) EXPECT_TRUE(std::isnan(results.real_at(i)));
 }
 
 // ---- Tensor cores -------------------------------------------------------------------------------

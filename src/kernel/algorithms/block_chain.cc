@@ -72,18 +72,23 @@ DType type_of_sums(DType dtype) {
 
 // ---- The row of a softmax -----------------------------------------------------------------------
 
-// The position among the stages of what the last stage's product multiplies by other data.
-std::optional<SoftmaxParts> softmax_before(const Graph& graph, std::span<const ValueId> kept,
-                                           const Stage& last, NodeId product) {
+// A softmax whose weights the last stage's product multiplies by other data.
+struct WeightsOfProduct {
+  SoftmaxParts softmax;
+  size_t side = 0;  // the operand of the product that is made of them
+};
+std::optional<WeightsOfProduct> softmax_before(const Graph& graph, std::span<const ValueId> kept,
+                                               const Stage& last, NodeId product) {
   const Graph& here = last.body.graph;
   const size_t parameters = graph.inputs().size();
-  for (ValueId operand : here.operands(product)) {
-    const auto input = std::ranges::find(here.inputs(), moved_from(here, operand));
+  const std::span<const ValueId> operands = here.operands(product);
+  for (size_t side = 0; side < operands.size(); ++side) {
+    const auto input = std::ranges::find(here.inputs(), moved_from(here, operands[side]));
     if (input == here.inputs().end()) continue;
     const size_t source = last.sources[static_cast<size_t>(input - here.inputs().begin())];
     if (source < parameters) continue;
     if (std::optional<SoftmaxParts> parts = softmax_of(graph, kept[source - parameters]))
-      return parts;
+      return WeightsOfProduct{*parts, side};
   }
   return std::nullopt;
 }
@@ -95,6 +100,56 @@ RowPart part_of(const Graph& graph, const SoftmaxParts& softmax, ValueId kept) {
   return before_casts(graph, kept) == softmax.scores ? RowPart::scores : RowPart::none;
 }
 
+// A step has the weights of its own points alone: term k of the product has to be weight k of the
+// row.
+bool takes_weights_in_order(const Graph& graph, NodeId product, size_t side, int axis, int term) {
+  std::vector<IndexExpr> index;
+  ValueId value = graph.operands(product)[side];
+  for (NodeId node = product;; node = graph.producer(value), value = graph.operands(node)[0]) {
+    const std::vector<Access> pieces =
+        relation_of(graph, node).operands[node == product ? side : 0];
+    if (pieces.size() != 1 || !pieces[0].guards.empty()) return false;
+    std::vector<IndexExpr> before = pieces[0].index;
+    if (node != product)
+      for (IndexExpr& expr : before) expr = expr.substitute(index);
+    index = std::move(before);
+    if (!only_moves(graph.opcode(graph.producer(value)))) break;
+  }
+  for (size_t d = 0; d < index.size(); ++d)
+    if (static_cast<int>(d) == axis ? !(index[d] == IndexExpr::iter(term))
+                                    : index[d].mentions(term))
+      return false;
+  return true;
+}
+
+// Until the row has ended, nothing of it is what the whole row has. So the last stage multiplies
+// the weights once, and else it reads the sums, behind its product.
+bool reads_row_once(const Graph& graph, std::span<const ValueId> kept, const Stage& last,
+                    NodeId product, const WeightsOfProduct& weights) {
+  const Graph& here = last.body.graph;
+  const Users users(here);
+  for (ValueId v = here.operands(product)[weights.side];; v = here.operands(here.producer(v))[0]) {
+    if (!users.has_one_use(v)) return false;
+    if (!only_moves(here.opcode(here.producer(v)))) break;
+  }
+  const size_t parameters = graph.inputs().size();
+  std::vector<bool> has_sums(here.value_count(), false);
+  for (size_t i = 0; i < last.sources.size(); ++i) {
+    if (last.sources[i] < parameters) continue;
+    const RowPart part = part_of(graph, weights.softmax, kept[last.sources[i] - parameters]);
+    if (part == RowPart::scores || part == RowPart::maxima) return false;
+    has_sums[here.inputs()[i].index] = part == RowPart::sums;
+  }
+  for (NodeId node : here.nodes()) {
+    const bool reads =
+        std::ranges::any_of(here.operands(node), [&](ValueId v) { return has_sums[v.index]; });
+    if (reads && node == product) return false;
+    for (ValueId result : here.results(node))
+      if (reads) has_sums[result.index] = true;
+  }
+  return true;
+}
+
 // Per stage: what it makes of the row. The last stages are those of a softmax and its product. A
 // block has all of a row, and in other dims as many points of maxima as of scores.
 Result<std::vector<RowSteps>> steps_of_row(const KernelBody& body, std::span<const ValueId> kept,
@@ -104,13 +159,18 @@ Result<std::vector<RowSteps>> steps_of_row(const KernelBody& body, std::span<con
   const auto no_row = [](std::string_view why) { return unsupported("a row in steps: {}", why); };
   if (!product || !is_contraction(last.body.graph.opcode(*product)))
     return no_row("the results need no product");
-  const auto softmax = softmax_before(body.graph, kept, last, *product);
-  if (!softmax) return no_row("the product is not one by a softmax");
+  const auto weights = softmax_before(body.graph, kept, last, *product);
+  if (!weights) return no_row("the product is not one by a softmax");
+  const SoftmaxParts* softmax = &weights->softmax;
   const int64_t length = body.graph.type(softmax->weights).dim(softmax->axis).value();
   const AccessRelation relation = relation_of(last.body.graph, *product);
   const int rank = last.body.graph.type(last.body.graph.result(*product)).rank();
   if (std::ssize(relation.dims) != rank + 1 || !relation.dims.back().extent.is(length))
     return no_row("the product has other terms than the row");
+  if (!takes_weights_in_order(last.body.graph, *product, weights->side, softmax->axis, rank))
+    return no_row("the product takes its weights in another order");
+  if (!reads_row_once(body.graph, kept, last, *product, *weights))
+    return no_row("the results need more of it than the product by its weights");
   RowSteps all = {
       .length = length, .step = std::min(step, length), .is_divided = softmax->is_divided};
   std::vector<RowSteps> rows(stages.size());

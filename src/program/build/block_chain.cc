@@ -20,8 +20,9 @@ namespace {
 // order is fixed, so bits are the same from run to run. With the scores s and data v of a step,
 //   m' = max(m, max s), scale = exp(m - m'), t' = t * scale + sum exp(s - m'),
 //   y' = y * scale + sum exp(s - m') * v,
-// and the product is y / t in the end. A maximum of -inf counts as 0 for exponentials, so that
-// these are 0. If it stays so, 0 / 0 is NaN, as for the whole row.
+// and the product is y / t in the end, or y if weights are not divided. A maximum of -inf counts as
+// 0 for exponentials, so that these are 0. If it stays so, the product is 0 / 0: NaN, as for the
+// whole row.
 class BlockChainBuilder {
  public:
   BlockChainBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
@@ -289,7 +290,7 @@ class BlockChainBuilder {
   void by_tiles(size_t s, const StagePlace& place) {
     products_.at(&stages_[s]).clear();
     multiply(s, place);
-    store_products(s, place, {});
+    store_products(s, place);
   }
 
   void multiply(size_t s, const StagePlace& place) {
@@ -380,15 +381,14 @@ class BlockChainBuilder {
     });
   }
 
-  // Divided by what lies in a buffer of rows, if there is one.
-  void store_products(size_t s, const StagePlace& place,
-                      const std::optional<tile::BufferId>& divisor) {
+  void store_products(size_t s, const StagePlace& place) {
     const ValueId product = stages_[s].stage.body.graph.result(*stages_[s].fold);
     each_product(
         s, place,
         [&](PointBuilder& points, const Indices& at, const Indices& index, const Guards& guards) {
           Scalar sum = tiles_.load(products_.at(&stages_[s]).sums(), at);
-          if (divisor) sum = divided(sum, *divisor, index, guards);
+          if (stages_[s].row.part == RowPart::product)
+            sum = of_whole_row(points, sum, index, guards);
           points.bind(product, sum);
           points.store_outputs(index, guards);
         });
@@ -476,8 +476,15 @@ class BlockChainBuilder {
     return tiles_.load(buffer, std::move(at), guards,
                        tiles_.real(tiles_.program().buffers[buffer].type.dtype(), 1));
   }
-  Scalar divided(Scalar sum, tile::BufferId divisor, const Indices& index, const Guards& guards) {
-    return tiles_.compute(Opcode::div, {sum, of_row(divisor, index, guards)});
+  // The product of the weights as they are where the row has ended.
+  Scalar of_whole_row(PointBuilder& points, Scalar sum, const Indices& index,
+                      const Guards& guards) {
+    const tile::BufferId sums = kept(RowPart::sums);
+    const Scalar total = of_row(sums, index, guards);
+    const Scalar divided = tiles_.compute(Opcode::div, {sum, total});
+    if (stages_.back().row.is_divided) return divided;
+    const Scalar zero = points.zero(tiles_.program().buffers[sums].type.dtype());
+    return tiles_.compute(Opcode::select, {points.compare("eq", total, zero), divided, sum});
   }
 
   // Scales the sums of products so far, and adds those of a step.
@@ -512,16 +519,14 @@ class BlockChainBuilder {
     const size_t last = stages_.size() - 1;
     const StagePlace place = place_of(last);
     const BlockStage& stage = stages_[last];
-    std::optional<tile::BufferId> divisor;
-    if (stage.row.is_divided) divisor = kept(RowPart::sums);
-    if (stage.tiles) return store_products(last, place, divisor);
+    if (stage.tiles) return store_products(last, place);
     each_point(
         last, place, Exec::unroll,
         [&](PointBuilder& points, const IndexExpr& u, const Indices& index, const Guards& guards) {
           points.pin(*stage.fold);
-          Scalar sum = tiles_.load(sums_[last], {u});
-          if (divisor) sum = divided(sum, *divisor, index, guards);
-          points.bind(stage.stage.body.graph.result(*stage.fold), sum);
+          const Scalar sum = tiles_.load(sums_[last], {u});
+          points.bind(stage.stage.body.graph.result(*stage.fold),
+                      of_whole_row(points, sum, index, guards));
           points.store_outputs(index, guards);
         });
   }
