@@ -354,23 +354,30 @@ TEST(PlannerSchedules, BlocksOfAGpuHaveTilesOfProducts) {
 // constant weights.
 TEST(PlannerSchedules, TilesOfConvsAreTransformedOnAGpu) {
   const Target gpu = *preset_gpu("sm_90");
-  const auto conv = [&](int64_t channels, const Heuristics& heuristics = {}) {
+  const auto conv = [](int64_t channels, const Target& target, const Heuristics& heuristics = {},
+                       int64_t images = 32) {
     const Graph graph =
-        parse_graph(fmt::format("graph @g(%x: f32[32, {0}, 28, 28], %w: f32[{0}, {0}, 3, 3]) {{ "
+        parse_graph(fmt::format("graph @g(%x: f32[{1}, {0}, 28, 28], %w: f32[{0}, {0}, 3, 3]) {{ "
                                 "%y = conv %x, %w {{pad_low = [1, 1], pad_high = [1, 1], winograd "
                                 "= 4}} return %y }}",
-                                channels))
+                                channels, images))
             .value();
-    const Plan plan = complete(graph, {}, gpu, GpuCost(gpu), {.heuristics = heuristics}).value();
+    const Plan plan =
+        complete(graph, {}, target, GpuCost(target), {.heuristics = heuristics}).value();
     return plan.schedule.begin()->second;
   };
-  const Schedule many = conv(256), few = conv(3);
+  const Schedule many = conv(256, gpu), few = conv(3, gpu);
   ASSERT_EQ(many.algorithm(), Algorithm::block_winograd) << print(many);
   EXPECT_EQ(many.get<BlockWinogradFields>().points, 4);
   EXPECT_NE(few.algorithm(), Algorithm::block_winograd) << print(few);
   Heuristics without;
   ASSERT_TRUE(leave_out(without, "winograd").ok());
-  EXPECT_EQ(conv(256, without).algorithm(), Algorithm::block_tiles);
+  EXPECT_EQ(conv(256, gpu, without).algorithm(), Algorithm::block_tiles);
+  // The transformed tiles of 256 images are 925 MB: too many for code of cards of any size.
+  Target card = gpu;
+  card.cpu = "a card that is there";
+  EXPECT_EQ(conv(256, gpu, {}, 256).algorithm(), Algorithm::block_tiles);
+  EXPECT_EQ(conv(256, card, {}, 256).algorithm(), Algorithm::block_winograd);
 }
 
 // Only chips of capability 9.0 have their instructions.

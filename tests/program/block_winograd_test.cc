@@ -188,5 +188,27 @@ TEST(BlockWinograd, SaysWhatItCannotDo) {
               refuses(ErrorCode::unsupported, "batch"));
 }
 
+// They lie beside all else that a run has in memory. Code for a preset meets smaller cards.
+TEST(BlockWinograd, TransformedTilesTakeAPartOfTheMemory) {
+  // 16 channels and features: 36 * 3136 * 32 numbers of f32 an image, 14.5 MB.
+  const auto status = [](int64_t images, const Target& target) {
+    const KernelBody body = conv_body(
+        fmt::format("graph @g(%x: f32[{}, 16, 224, 224], %w: f32[16, 16, 3, 3]) {{ %y = conv %x, "
+                    "%w {{pad_low = [1, 1], pad_high = [1, 1], winograd = 4}} return %y }}",
+                    images));
+    return check_schedule(body, winograd_of(4, kPlain), target);
+  };
+  EXPECT_TRUE(status(37, any_gpu()).ok());
+  EXPECT_THAT(status(38, any_gpu()), refuses(ErrorCode::limit, "transformed ... 512.0 MiB"));
+  Target card = any_gpu();
+  card.cpu = "a card that is there";
+  EXPECT_TRUE(status(38, card).ok());
+  card.memory_bytes = int64_t{4} << 30;
+  EXPECT_THAT(status(38, card), refuses(ErrorCode::limit, "transformed ... 512.0 MiB"));
+  card.memory_bytes = int64_t{1} << 30;
+  EXPECT_THAT(status(10, card), refuses(ErrorCode::limit, "transformed ... 128.0 MiB"));
+  EXPECT_TRUE(status(9, card).ok());
+}
+
 }  // namespace
 }  // namespace hone::HONE_FILE

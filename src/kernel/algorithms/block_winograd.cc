@@ -3,14 +3,29 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "ir/builder.h"
 #include "kernel/algorithms/domains.h"
 #include "kernel/algorithms/loops.h"
+#include "target/gpu_presets.h"
 
 namespace hone {
 namespace {
 
 constexpr int64_t kMostNumbers = int64_t{1} << 31;
+
+// Transformed numbers lie in the memory of a run, beside all else that the model keeps there. Code
+// for a preset runs on cards with less memory than the preset's.
+Status check_memory(const BlockWinograd& all, const Target& target) {
+  constexpr int64_t kPartOfMemory = 8, kOnAnyCard = int64_t{512} << 20;
+  int64_t most = target.memory_bytes / kPartOfMemory;
+  const int64_t bytes = all.bytes();
+  if (bytes > kOnAnyCard && preset_gpu(target.name) == target) most = std::min(most, kOnAnyCard);
+  if (bytes <= most) return {};
+  return over_limit("the transformed numbers take {}, more than {}", format_bytes(bytes),
+                    format_bytes(most))
+      .with_hint("a smaller batch, or another algorithm, takes less memory");
+}
 
 // True if neighbours along the dim lie side by side in an array that `is_meant`.
 bool are_neighbours(const KernelFacts& facts, int dim, const auto& is_meant) {
@@ -152,6 +167,7 @@ class BlockWinogradDef : public AlgorithmDef {
     HONE_TRY(winograd_dims(site.body, site.facts));
     HONE_TRY(check_winograd_points(site, points));
     const BlockWinograd all = HONE_TRY(block_winograd(site.body, site.facts, points));
+    HONE_TRY(check_memory(all, site.target));
     if (stages.size() != 1 || stages[0].algorithm() != Algorithm::block_tiles)
       return bad_input("a winograd on a GPU has one stage, by block_tiles");
     const KernelFacts product(all.product);
@@ -164,8 +180,11 @@ class BlockWinogradDef : public AlgorithmDef {
   }
   bool takes(const ScheduleSite& site) const override {
     return site.target.gpu && !site.is_stage() && !site.body.in_place && all_have_points(site) &&
-           !has_sub_byte_output(site) &&
-           block_winograd(site.body, site.facts, kWinogradPoints[0]).ok();
+           !has_sub_byte_output(site) && winograd_dims(site.body, site.facts).ok() &&
+           std::ranges::any_of(winograd_numbers_of_points(site), [&](int points) {
+             const Result<BlockWinograd> all = block_winograd(site.body, site.facts, points);
+             return all.ok() && check_memory(*all, site.target).ok();
+           });
   }
   std::vector<const Decision*> decisions() const override {
     std::vector<const Decision*> all = {&kPointsOfTiles};
@@ -224,6 +243,8 @@ class BlockWinogradDef : public AlgorithmDef {
 int64_t BlockWinograd::numbers() const {
   return dims.groups * shape.products * tiles * (shape.channels + shape.features);
 }
+
+int64_t BlockWinograd::bytes() const { return numbers() * bits(dtype) / 8; }
 
 Result<BlockWinograd> block_winograd(const KernelBody& body, const KernelFacts& facts, int points) {
   BlockWinograd all;

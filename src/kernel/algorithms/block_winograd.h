@@ -32,6 +32,7 @@ struct BlockWinograd {
     return {group, product, line, tile};
   }
   int64_t numbers() const;  // transformed, of data and sums
+  int64_t bytes() const;    // that they take
 
  private:
   std::vector<Dim> dims_of(int64_t lines, bool is_last) const {
