@@ -21,8 +21,6 @@ class GpuKernelPrice : public PricedKernel {
                  const GpuModel* model)
       : facts_(std::move(facts)), target_(target), model_(model) {
     for (const KernelFacts::Array& array : facts_->arrays) bytes_ += bytes_of(array);
-    winograd_ = std::static_pointer_cast<const BlockWinogradRoles>(
-        def_of(Algorithm::block_winograd).roles(*facts_));
   }
 
   void price(std::span<const Schedule> schedules, double /*limit*/,
@@ -36,15 +34,17 @@ class GpuKernelPrice : public PricedKernel {
 
   std::vector<PriceTerm> terms(const Schedule& schedule) override {
     const GpuTimes times = times_of(schedule);
-    return {{"launch", times.launch},
-            {"arithmetic", times.arithmetic},
-            {"latency", times.latency},
-            {"memory", times.memory},
-            {"access", times.access}};
+    std::vector<PriceTerm> terms = {{"launch", times.launch},
+                                    {"arithmetic", times.arithmetic},
+                                    {"latency", times.latency},
+                                    {"memory", times.memory},
+                                    {"access", times.access}};
+    if (times.transforms > 0) terms.emplace_back("transforms", times.transforms);
+    return terms;
   }
 
-  // The launch and the bytes are the same for all algorithms.
-  GpuTimes times_of(const Schedule& schedule) const {
+  // The launch and the bytes are the same for all algorithms of one launch.
+  GpuTimes times_of(const Schedule& schedule) {
     GpuTimes times;
     switch (schedule.algorithm()) {
       case Algorithm::block_rows: times = block_rows_times(*facts_, schedule, target_); break;
@@ -53,8 +53,7 @@ class GpuKernelPrice : public PricedKernel {
       case Algorithm::block_sums: times = block_sums_times(*facts_, schedule, target_); break;
       case Algorithm::block_copy: times = block_copy_times(*facts_, schedule, target_); break;
       case Algorithm::block_winograd:
-        times = block_winograd_times(*facts_, *winograd_, schedule, target_);
-        break;
+        return block_winograd_times(*facts_, winograd(), schedule, target_);
       default: times = is_ordered() ? times_in_order(schedule) : plain_times(schedule); break;
     }
     times.launch = target_.gpu->launch;
@@ -80,7 +79,15 @@ class GpuKernelPrice : public PricedKernel {
     return ordered_times(facts_->body, is_by_blocks ? schedule : Schedule(), target_);
   }
 
-  double seconds_of(const Schedule& schedule) const {
+  // Made for the first schedule that asks: most kernels have none.
+  const BlockWinogradRoles& winograd() {
+    if (winograd_ == nullptr)
+      winograd_ = std::static_pointer_cast<const BlockWinogradRoles>(
+          def_of(Algorithm::block_winograd).roles(*facts_));
+    return *winograd_;
+  }
+
+  double seconds_of(const Schedule& schedule) {
     const GpuTimes times = times_of(schedule);
     if (model_ == nullptr) return times.total();
     return model_->seconds(times, gpu_features(*facts_, schedule), schedule.algorithm());

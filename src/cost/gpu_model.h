@@ -22,7 +22,7 @@ GpuFeatures gpu_features(const KernelFacts& facts, const Schedule& schedule);
 // the analytic price. For each algorithm, factors of features say the logarithm of what that is
 // still to be multiplied by. Training makes it (learn/fit_gpu_model.h), and a file keeps it.
 //
-//   gpu price on "sm_90" of 40 kernels by formulas 5
+//   gpu price on "sm_90" of 40 kernels by formulas 6
 //   launch = 1.1
 //   ...
 //   block_tiles = 0.2 0 -0.01 0.3 0

@@ -62,7 +62,7 @@ GpuTimes next_scales(std::span<const GpuSample> samples, const GpuModel& model) 
     const double factor = model.factor(sample.features, sample.algorithm);
     for (size_t i = 0; i < kTermCount; ++i)
       row[i] *= factor * sample.times.*kTerms[i] / sample.seconds;
-    problem.add(row, 1);
+    problem.add(row, 1 - factor * sample.times.transforms / sample.seconds);
   }
   const std::vector<double> solved = problem.solve_non_negative();
   GpuTimes next;

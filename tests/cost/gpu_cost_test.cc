@@ -16,15 +16,20 @@ namespace hone::HONE_FILE {
 namespace {
 
 // The terms of a kernel by a schedule.
-std::string terms_of(std::string_view graph, const Schedule& schedule) {
-  const auto facts =
-      std::make_shared<const KernelFacts>(body_of_all(prepare(parse_graph(graph).value()).value()));
+std::string terms_of(const Graph& graph, const Schedule& schedule) {
+  const auto facts = std::make_shared<const KernelFacts>(body_of_all(graph));
   const Target gpu = *preset_gpu("sm_90");
   const Status legal = check_schedule(facts->body, *facts, schedule, gpu);
   EXPECT_TRUE(legal.ok()) << legal.error().to_string();
   const GpuTimes times = GpuCost(gpu).times(facts, schedule);
-  return fmt::format("{:.4g} {:.4g} {:.4g} {:.4g} {:.4g}", times.launch, times.arithmetic,
-                     times.latency, times.memory, times.access);
+  std::string text = fmt::format("{:.4g} {:.4g} {:.4g} {:.4g} {:.4g}", times.launch,
+                                 times.arithmetic, times.latency, times.memory, times.access);
+  if (times.transforms > 0) text += fmt::format(" {:.4g}", times.transforms);
+  return text;
+}
+
+std::string terms_of(std::string_view text, const Schedule& schedule) {
+  return terms_of(prepare(parse_graph(text).value()).value(), schedule);
 }
 
 constexpr std::string_view kGather =
@@ -54,6 +59,19 @@ constexpr BlockTilesFields kByGroups = {.rows = 128,
                                         .products = Products::matrix,
                                         .ahead = 3,
                                         .groups = 1};
+
+// A conv whose tiles may be transformed, and a schedule that does it.
+Graph winograd_conv(int64_t channels, int64_t side) {
+  return parse_graph(fmt::format("graph @g(%x: f32[32, {0}, {1}, {1}], %w: f32[{0}, {0}, 3, 3]) {{ "
+                                 "%y = conv %x, %w {{pad_low = [1, 1], pad_high = [1, 1], "
+                                 "winograd = 4}} return %y }}",
+                                 channels, side))
+      .value();
+}
+const Schedule kDirect = {.order = {0, 1, 2, 3}, .threads = 4, .own = kByWarps};
+const Schedule kTransformed = {.order = {0, 1, 2, 3},
+                               .threads = 4,
+                               .own = BlockWinogradFields{.points = 4, .stages = {kDirect}}};
 
 // Whoever changes a formula sees this fail, and raises kGpuFormulas: what was learned beside the
 // old formulas must not count any more. The terms of a number stay as they are: a new number has
@@ -100,7 +118,8 @@ TEST(GpuCost, FormulasHaveANumber) {
                "%y = dot %p, %v {lhs_contract = [1], rhs_contract = [0]} return %y }",
                {.order = {0},
                 .threads = 1,
-                .own = BlockChainFields{.block = {{0, 32}, {2, 64}}, .warps = 4}})};
+                .own = BlockChainFields{.block = {{0, 32}, {2, 64}}, .warps = 4}}),
+      terms_of(winograd_conv(64, 28), kTransformed)};
   const std::map<int64_t, std::vector<std::string>> known = {
       {1,
        {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
@@ -147,7 +166,22 @@ TEST(GpuCost, FormulasHaveANumber) {
         "6e-07 1.176e-05 7.718e-05 1.778e-07 5.258e-05",
         "6e-07 1.654e-06 9.08e-06 1.243e-05 6.113e-06",
         "6e-07 2.445e-06 3.025e-06 6.214e-06 3.05e-06",
-        "6e-07 3.95e-05 0.000175 4.855e-07 2.292e-09"}}};
+        "6e-07 3.95e-05 0.000175 4.855e-07 2.292e-09"}},
+      {6,
+       {"6e-07 1.567e-08 2e-08 7.767e-07 3.813e-07",
+        "6e-07 5.173e-07 6.601e-07 3.034e-06 7.447e-07",
+        "6e-07 5.505e-06 1.835e-05 9.709e-07 3.813e-06",
+        "6e-07 1.386e-05 4.505e-05 9.709e-07 3.625e-06",
+        "6e-07 1.88e-07 1.861e-06 6.163e-09 8.262e-10", "6e-07 9.496e-06 0 9.709e-07 0",
+        "6e-07 4.592e-11 2e-08 2.279e-09 1.119e-09", "6e-07 1.794e-07 0.06 2.963e-06 1.164e-05",
+        "6e-07 4.851e-06 0.07872 0.0001155 0.0004629",
+        "6e-07 5.203e-06 3.029e-05 0.0001155 7.179e-05",
+        "6e-07 1.144e-06 3.921e-05 2.963e-06 2.219e-06",
+        "6e-07 1.176e-05 7.718e-05 1.778e-07 5.258e-05",
+        "6e-07 1.654e-06 9.08e-06 1.243e-05 6.113e-06",
+        "6e-07 2.445e-06 3.025e-06 6.214e-06 3.05e-06",
+        "6e-07 3.95e-05 0.000175 4.855e-07 2.292e-09",
+        "6e-07 1.89e-05 1.195e-05 2.185e-07 5.362e-06 1.282e-05"}}};
   EXPECT_EQ(terms, known.rbegin()->second);
   EXPECT_EQ(kGpuFormulas, known.rbegin()->first);
   std::set<std::vector<std::string>> apart;
@@ -215,20 +249,29 @@ TEST(GpuCost, TheFirstOfASortCostLessThanAll) {
 TEST(GpuCost, TransformedTilesPayForManyChannels) {
   const Target gpu = *preset_gpu("sm_90");
   const auto gain = [&](int64_t channels) {
-    const auto facts = std::make_shared<const KernelFacts>(body_of_all(
-        parse_graph(fmt::format("graph @g(%x: f32[32, {0}, 28, 28], %w: f32[{0}, {0}, 3, 3]) {{ "
-                                "%y = conv %x, %w {{pad_low = [1, 1], pad_high = [1, 1], "
-                                "winograd = 4}} return %y }}",
-                                channels))
-            .value()));
-    const Schedule tiles = {.order = {0, 1, 2, 3}, .threads = 4, .own = kByWarps};
-    Schedule winograd = tiles;
-    winograd.own = BlockWinogradFields{.points = 4, .stages = {tiles}};
+    const auto facts =
+        std::make_shared<const KernelFacts>(body_of_all(winograd_conv(channels, 28)));
     const GpuCost cost(gpu);
-    return cost.times(facts, tiles).total() / cost.times(facts, winograd).total();
+    return cost.times(facts, kDirect).total() / cost.times(facts, kTransformed).total();
   };
   EXPECT_GT(gain(256), 1.5);
   EXPECT_LT(gain(4), 1);
+}
+
+// The product cannot hide the memory of the transforms. These are other launches.
+TEST(GpuCost, TransformsOfTilesAreLaunchesOfTheirOwn) {
+  const Target gpu = *preset_gpu("sm_90");
+  const auto facts = std::make_shared<const KernelFacts>(body_of_all(winograd_conv(64, 224)));
+  const GpuCost cost(gpu);
+  const GpuTimes times = cost.times(facts, kTransformed);
+  const double rate = 0.9 * gpu.memory_all_cores;
+  const double image = 4.0 * 32 * 64 * 224 * 224, tiles = 4.0 * 36 * 32 * 56 * 56 * 64;
+  EXPECT_GT(times.transforms, 2 * (image + tiles) / rate + 2 * gpu.gpu->launch);
+  EXPECT_GT(times.memory, 2 * tiles / rate);
+  EXPECT_LT(times.memory, 2.1 * tiles / rate);
+  EXPECT_GT(times.total(), times.transforms + std::max(times.arithmetic, times.memory));
+  EXPECT_DOUBLE_EQ(cost.kernel(facts, 1)->terms(kTransformed).back().seconds, times.transforms);
+  EXPECT_EQ(cost.times(facts, kDirect).transforms, 0);
 }
 
 TEST(GpuCost, FeaturesAreLogarithmsOfDemands) {

@@ -104,6 +104,38 @@ TEST(FitGpuModel, TimesThatThePriceKnowsChangeNothing) {
   EXPECT_LT(most_off(fitted.model, kernels(truth, 6)), 1.001);
 }
 
+// They are times of other launches, with all terms of their own.
+TEST(FitGpuModel, TransformsOfAWinogradAreNoTermToScale) {
+  const GpuModel truth = scaled({1.5, 2.5, 0.6, 1.3, 3});
+  const GpuCost cost(card(), std::make_shared<const GpuModel>(truth));
+  std::vector<TimedKernel> timed;
+  for (int64_t channels : {16, 32, 64, 128, 256}) {
+    const Graph graph =
+        parse_graph(fmt::format("graph @g(%x: f32[8, {0}, 28, 28], %w: f32[{0}, {0}, 3, 3]) {{ %y "
+                                "= conv %x, %w {{winograd = 4}} return %y }}",
+                                channels))
+            .value();
+    TimedKernel kernel{.facts = std::make_shared<const KernelFacts>(body_of_all(graph)),
+                       .schedules = {},
+                       .seconds = {}};
+    for (int points : {2, 4})
+      for (int tile : {32, 64, 128}) {
+        const Schedule product = {
+            .order = {0, 1, 2, 3},
+            .threads = 4,
+            .own = BlockTilesFields{
+                .rows = tile, .columns = tile, .depth = 16, .own_rows = 4, .own_columns = 4}};
+        kernel.schedules.push_back(
+            {.order = {0, 1, 2, 3},
+             .threads = 4,
+             .own = BlockWinogradFields{.points = points, .stages = {product}}});
+        kernel.seconds.push_back(cost.kernel(kernel.facts, 1)->seconds(kernel.schedules.back()));
+      }
+    timed.push_back(std::move(kernel));
+  }
+  EXPECT_LT(most_off(fit_gpu_model(timed, card())->model, timed), 1.02);
+}
+
 TEST(FitGpuModel, NeedsAGpuAndTimes) {
   EXPECT_THAT(fit_gpu_model({}, card()), refuses(ErrorCode::bad_input, "no times"));
   EXPECT_THAT(fit_gpu_model({}, Target{}), refuses(ErrorCode::bad_input, "CPU"));
