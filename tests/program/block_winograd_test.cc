@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
+#include "ir/winograd.h"
+#include "kernel/algorithms/block_tiles.h"
 #include "program/tiles/calling.h"
 #include "tests/base/says_testing.h"
 #include "tests/base/share_testing.h"
@@ -125,29 +127,61 @@ TEST(BlockWinograd, ThreadsSideBySideHaveNeighboursInMemory) {
   EXPECT_TRUE(last.channels_last && last.features_last);
 }
 
+void expect_accurate(const KernelBody& body, const Schedule& schedule,
+                     std::initializer_list<uint64_t> seeds) {
+  const TileProgram program = build_kernel(body, schedule, "k").value();
+  const PreparedInput prepared = *prepared_input(body, schedule);
+  std::vector<AccuracyRun> runs;
+  for (uint64_t seed : seeds) {
+    Rng rng(seed);
+    std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    const auto reference = [&](Numerics numerics) {
+      return evaluate(body.graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true})
+          .value()[0];
+    };
+    const Tensor wide = reference(Numerics::wide), fp32 = reference(Numerics::fp32);
+    inputs[prepared.parameter] = prepared.value(inputs[prepared.parameter]);
+    runs.push_back({interpret(program, inputs, {.cuts_sums = true}).value()[0], wide, fp32});
+  }
+  const Accuracy result = accuracy(runs).value();
+  EXPECT_TRUE(result.passed()) << print(schedule) << ": " << result.to_string();
+}
+
 // Tensor cores that cut sums off keep the rule for f32, too.
 TEST(BlockWinograd, KeepsTheAccuracyOfF32) {
   const KernelBody body = conv_body();
   for (int points : {2, 4})
-    for (const BlockTilesFields& own : {kPlain, kInParts}) {
-      const Schedule schedule = winograd_of(points, own);
-      const TileProgram program = build_kernel(body, schedule, "k").value();
-      const PreparedInput prepared = *prepared_input(body, schedule);
-      std::vector<AccuracyRun> runs;
-      for (uint64_t seed : {1, 2}) {
-        Rng rng(seed);
-        std::vector<Tensor> inputs = random_inputs(body.graph, rng);
-        const auto reference = [&](Numerics numerics) {
-          return evaluate(body.graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true})
-              .value()[0];
-        };
-        const Tensor wide = reference(Numerics::wide), fp32 = reference(Numerics::fp32);
-        inputs[prepared.parameter] = prepared.value(inputs[prepared.parameter]);
-        runs.push_back({interpret(program, inputs, {.cuts_sums = true}).value()[0], wide, fp32});
-      }
-      const Accuracy result = accuracy(runs).value();
-      EXPECT_TRUE(result.passed()) << points << ": " << result.to_string();
-    }
+    for (const BlockTilesFields& own : {kPlain, kInParts})
+      expect_accurate(body, winograd_of(points, own), {1, 2});
+}
+
+// Long sums that are cut off lose the most. The permission is that of such weights.
+TEST(BlockWinograd, KeepsTheAccuracyOfF32InSumsOf512Channels) {
+  const std::string conv =
+      "conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], winograd = 4} return %y }";
+  const KernelBody body =
+      conv_body("graph @g(%x: f32[1, 512, 4, 4], %w: f32[16, 512, 3, 3]) { %y = " + conv);
+  Rng rng(1);
+  const Tensor weights = random_inputs(body.graph, rng)[1];
+  EXPECT_EQ(winograd_points(weights, *parse_conv_order("", 2)), 4);
+  BlockTilesFields own = kInParts;
+  own.columns = 16;
+  expect_accurate(body, winograd_of(4, own), {1});
+}
+
+// Somebody asked for its fewer bits.
+TEST(BlockWinograd, MultipliesTf32WhereTheConvDoes) {
+  const auto numbers = [](std::string_view parts) {
+    const KernelBody body = conv_body(
+        fmt::format("graph @g(%x: f32[1, 16, 8, 8], %w: f32[16, 16, 3, 3]) {{ %y = conv %x, %w "
+                    "{{winograd = 4{}}} return %y }}",
+                    parts));
+    const KernelFacts facts(body);
+    const KernelBody product = block_winograd(body, facts, 4)->product;
+    return *tensor_numbers(KernelFacts(product));
+  };
+  EXPECT_TRUE(numbers(", parts = 1").are_tf32);
+  EXPECT_FALSE(numbers("").are_tf32);
 }
 
 TEST(BlockWinograd, AMissingBarrierIsFound) {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "ir/builder.h"
+#include "ir/ops/contraction.h"
 #include "kernel/algorithms/domains.h"
 #include "kernel/algorithms/loops.h"
 #include "target/gpu_presets.h"
@@ -52,12 +53,14 @@ KernelBody product_of(const BlockWinograd& all, const Op& conv) {
                   {all.dims.groups, all.shape.products, all.shape.channels, all.shape.features});
   const Ints batch = {0, 1}, of_data = {all.channels_last ? 3 : 2}, of_weights = {2};
   const bool first = all.features_last;
+  const bool is_tf32 = conv.integer("parts") == kTf32Parts;  // since somebody asked for it
   const Value sums = b.op(Opcode::dot, {first ? data : weights, first ? weights : data},
                           {{"lhs_batch", batch},
                            {"rhs_batch", batch},
                            {"lhs_contract", first ? of_data : of_weights},
                            {"rhs_contract", first ? of_weights : of_data},
-                           {"flush", conv.flag("flush")}});
+                           {"flush", conv.flag("flush")},
+                           {"parts", is_tf32 ? kTf32Parts : kAllParts}});
   const Layout plain = Layout::row_major(4);
   return {.graph = b.finish({sums}).value(), .inputs = {plain, plain}, .outputs = {plain}};
 }
