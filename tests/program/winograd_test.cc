@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "ir/text.h"
 #include "kernel/schedule_space.h"
 #include "tests/base/says_testing.h"
@@ -118,6 +121,78 @@ TEST(Winograd, SchedulesThatDoNotFitAreRefused) {
   bad.lanes.clear();
   bad.own = WinogradFields{.block = {{2, 5}}};
   EXPECT_THAT(refusal(kPad, bad), says("block of 5 tiles ... 1..3 ... dim 2"));
+}
+
+// The points along a dim of tiles that see a place of the data, with padding of 1.
+bool tile_sees(int64_t point, int64_t place, int64_t points) {
+  const int64_t first = point / points * points;
+  return first - 1 <= place && place <= first + points;
+}
+
+// One place of the data has an infinity, NaN or a number that is too large to transform. As
+// docs/ir.md says, tiles that do not see it are right. Windows that see an infinity or NaN have no
+// finite sum.
+void check_one_place(const KernelBody& body, const Schedule& schedule, int64_t points,
+                     double special) {
+  SCOPED_TRACE(fmt::format("{} {}", special, print(schedule)));
+  constexpr int64_t kSide = 12, kRow = 5, kColumn = 6;
+  Rng rng(1);
+  std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+  std::vector<double> data;
+  for (int64_t i = 0; i < inputs[0].elements(); ++i) data.push_back(inputs[0].real_at(i));
+  data[(3 * kSide + kRow) * kSide + kColumn] = special;
+  inputs[0] = Tensor::from_reals(inputs[0].type(), data);
+  const Tensor wide = evaluate(body.graph, inputs, {.numerics = Numerics::wide}).value()[0];
+  const PreparedInput prepared = *prepared_input(body, schedule);
+  inputs[prepared.parameter] = prepared.value(inputs[prepared.parameter]);
+  const Tensor made =
+      interpret(build_kernel(body, schedule, "k").value(), inputs, {.cuts_sums = true}).value()[0];
+  int64_t lost = 0;
+  for (int64_t i = 0; i < made.elements(); ++i) {
+    const int64_t row = i / kSide % kSide, column = i % kSide;
+    const bool is_seen = std::abs(row - kRow) <= 1 && std::abs(column - kColumn) <= 1;
+    if (!tile_sees(row, kRow, points) || !tile_sees(column, kColumn, points))
+      EXPECT_NEAR(made.real_at(i), wide.real_at(i), 1e-4) << row << ", " << column;
+    else if (is_seen && !std::isfinite(special))
+      EXPECT_FALSE(std::isfinite(made.real_at(i))) << row << ", " << column;
+    else if (!is_seen)
+      lost += std::isfinite(made.real_at(i)) ? 0 : 1;
+  }
+  // With two points the numbers that one window sees alone are in products of its own.
+  EXPECT_EQ(lost > 0, points == 4);
+}
+
+TEST(Winograd, OneHugeNumberOfTheDataStaysInTheTilesThatSeeIt) {
+  const KernelBody body = body_of_all(
+      parse_graph(
+          "graph @g(%x: f32[1, 16, 12, 12], %w: f32[8, 16, 3, 3]) { "
+          "%y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], winograd = 4} return %y }")
+          .value());
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  for (double special : {kInf, -kInf, std::nan(""), 3e38})
+    for (int points : {2, 4}) {
+      check_one_place(body,
+                      {.order = {0, 2, 3, 1},
+                       .lanes = {{1, 8}},
+                       .unroll = {{3, 2}},
+                       .own = WinogradFields{.points = points, .block = {{2, 2}, {3, 2}}}},
+                      points, special);
+      for (Products products : {Products::plain, Products::matrix}) {
+        const Schedule product = {.order = {0, 1, 2, 3},
+                                  .threads = 4,
+                                  .own = BlockTilesFields{.rows = 16,
+                                                          .columns = 16,
+                                                          .depth = 16,
+                                                          .own_rows = 16,
+                                                          .own_columns = 16,
+                                                          .products = products}};
+        check_one_place(body,
+                        {.order = {0, 1, 2, 3},
+                         .threads = 4,
+                         .own = BlockWinogradFields{.points = points, .stages = {product}}},
+                        points, special);
+      }
+    }
 }
 
 TEST(Winograd, ReadsItsWeightsTransformedAndInPanels) {
