@@ -82,6 +82,10 @@ bool is_in_block(Machine& machine, Stream stream) {
   return one != nullptr && one->captured != nullptr && one->captured->is_body;
 }
 
+Code foreign(Machine& machine, std::string_view what) {
+  return machine.fault(kInvalidContext, fmt::format("{} of another GPU is used", what));
+}
+
 Code bad_range(Machine& machine) {
   return machine.fault(kInvalidValue, "a copy goes beyond a piece of memory");
 }
@@ -211,18 +215,19 @@ Code cuDeviceTotalMem_v2(size_t* bytes, Device) {
   return kGood;
 }
 
-Code cuDevicePrimaryCtxRetain(Context* context, Device) {
+Code cuDevicePrimaryCtxRetain(Context* context, Device device) {
   FAKE_BEGIN(false);
-  ++machine.contexts;
-  *context = reinterpret_cast<Context>(&machine);
+  FakeContext& made = machine.of_device(device);
+  ++made.holders;
+  *context = reinterpret_cast<Context>(&made);
   return kGood;
 }
 
-Code cuDevicePrimaryCtxRelease_v2(Device) {
+Code cuDevicePrimaryCtxRelease_v2(Device device) {
   Machine& machine = Machine::get();
   const std::scoped_lock lock(machine.mutex);
   const Code begun = machine.begin(false);
-  if (--machine.contexts < 0)
+  if (--machine.of_device(device).holders < 0)
     (void)machine.fault(kInvalidContext, "a context too many is released");
   return begun;
 }
@@ -235,7 +240,7 @@ Code cuCtxSetCurrent(Context context) {
 
 Code cuCtxEnablePeerAccess(Context of, unsigned flags) {
   FAKE_BEGIN(true);
-  if (of != reinterpret_cast<Context>(&machine) || flags != 0) return kInvalidContext;
+  if (machine.known(of) == nullptr || of == Machine::context || flags != 0) return kInvalidContext;
   if (machine.gpu.refuses_peers) return kNotSupported;
   ++machine.counts.reached;
   return kGood;
@@ -251,7 +256,7 @@ Code cuCtxGetCurrent(Context* context) {
 Code cuMemGetInfo_v2(size_t* free, size_t* all) {
   FAKE_BEGIN(true);
   *all = static_cast<size_t>(machine.gpu.memory);
-  *free = static_cast<size_t>(machine.gpu.memory - machine.used());
+  *free = static_cast<size_t>(machine.gpu.memory - machine.known(Machine::context)->used);
   return kGood;
 }
 
@@ -315,11 +320,9 @@ Code cuMemcpyPeerAsync(Address to, Context to_context, Address from, Context fro
                        size_t bytes, Stream stream) {
   FAKE_BEGIN(true);
   if (machine.gpu.refuses_peers) return kNotSupported;
-  const auto own = reinterpret_cast<Context>(&machine);
-  std::byte* const target = machine.memory(to, bytes);
-  const std::byte* const source = machine.memory(from, bytes);
-  if (target == nullptr || source == nullptr || to_context != own || from_context != own)
-    return bad_range(machine);
+  std::byte* const target = machine.memory(to, bytes, to_context);
+  const std::byte* const source = machine.memory(from, bytes, from_context);
+  if (target == nullptr || source == nullptr) return bad_range(machine);
   return copy(machine, stream, [=, &machine] {
     std::memcpy(target, source, bytes);
     machine.counts.copied_to_peers += static_cast<int64_t>(bytes);
@@ -344,6 +347,8 @@ Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**
   if (const auto known = machine.kernels.find(made->hash); known != machine.kernels.end())
     made->functions = known->second;
   if (made->hash == of_decide) made->functions[hone::kDecideFunction].decides = true;
+  made->context = Machine::context;
+  for (auto& [name, function] : made->functions) function.context = made->context;
   machine.modules.insert(made);
   *module = reinterpret_cast<Module>(made);
   return kGood;
@@ -352,7 +357,9 @@ Code cuModuleLoadDataEx(Module* module, const void* code, unsigned, int*, void**
 Code cuModuleUnload(Module module) {
   FAKE_RELEASE();
   auto* const one = reinterpret_cast<FakeModule*>(module);
-  if (machine.modules.erase(one) == 0) return machine.fault(kInvalidHandle, "no such module");
+  if (!machine.modules.contains(one)) return machine.fault(kInvalidHandle, "no such module");
+  if (begun == kGood && one->context != Machine::context) (void)foreign(machine, "a module");
+  machine.modules.erase(one);
   delete one;
   return begun;
 }
@@ -361,10 +368,13 @@ Code cuModuleGetFunction(Function* function, Module module, const char* name) {
   FAKE_BEGIN(true);
   auto* const one = reinterpret_cast<FakeModule*>(module);
   if (!machine.modules.contains(one)) return machine.fault(kInvalidHandle, "no such module");
+  if (one->context != Machine::context) return foreign(machine, "a module");
   auto found = one->functions.find(name);
   if (found == one->functions.end()) {
     if (!machine.any || machine.kernels.contains(one->hash)) return kNotFound;
-    found = one->functions.emplace(name, FakeFunction{.backing = *machine.any}).first;
+    found =
+        one->functions.emplace(name, FakeFunction{.context = one->context, .backing = *machine.any})
+            .first;
     found->second.backing.works *= 1 + static_cast<int64_t>(one->hash % 4);
   }
   *function = reinterpret_cast<Function>(&found->second);
@@ -410,6 +420,7 @@ Code cuLaunchKernelEx(const hone::cuda::LaunchConfig* config, Function function,
                       void** extra) {
   FAKE_BEGIN(true);
   const auto& kernel = *reinterpret_cast<const FakeFunction*>(function);
+  if (kernel.context != Machine::context) return foreign(machine, "a kernel");
   const auto [grid_x, grid_y, grid_z] = config->grid;
   const int64_t threads = int64_t{config->block[0]} * config->block[1] * config->block[2];
   if (grid_x == 0 || grid_y != 1 || grid_z != 1 || threads == 0 || threads > 1024)
@@ -501,7 +512,7 @@ Code cuLinkDestroy(Link link) {
 
 Code cuStreamCreate(Stream* stream, unsigned) {
   FAKE_BEGIN(true);
-  auto* const made = new FakeStream;
+  auto* const made = new FakeStream{.context = Machine::context};
   machine.streams.insert(made);
   *stream = reinterpret_cast<Stream>(made);
   return kGood;
@@ -511,6 +522,7 @@ Code cuStreamDestroy_v2(Stream stream) {
   FAKE_RELEASE();
   auto* const one = reinterpret_cast<FakeStream*>(stream);
   if (!machine.streams.contains(one)) return machine.fault(kInvalidHandle, "no such stream");
+  if (begun == kGood && one->context != Machine::context) (void)foreign(machine, "a stream");
   if (!one->queue.empty()) (void)machine.fault(kInvalidHandle, "a stream ends with work to do");
   machine.streams.erase(one);
   delete one;
@@ -539,7 +551,7 @@ Code cuStreamBeginCapture_v2(Stream stream, int) {
   FakeStream* const one = machine.stream(stream);
   if (one == nullptr || stream == nullptr || one->captured != nullptr)
     return machine.fault(kInvalidHandle, "a stream that cannot be captured");
-  one->captured = new FakeGraph;
+  one->captured = new FakeGraph{.context = Machine::context};
   return kGood;
 }
 
@@ -606,7 +618,7 @@ Code cuStreamEndCapture(Stream stream, Graph* graph) {
 Code cuGraphConditionalHandleCreate(hone::cuda::Condition* condition, Graph, Context context,
                                     unsigned, unsigned flags) {
   FAKE_BEGIN(true);
-  if (flags != 0 || context != reinterpret_cast<Context>(&machine))
+  if (flags != 0 || context != Machine::context)
     return machine.fault(kInvalidValue, "a condition of a wrong kind");
   *condition = machine.conditions.size() + 1;
   machine.conditions[*condition] = std::nullopt;
@@ -625,14 +637,14 @@ Code cuGraphAddNode(hone::cuda::Node* node, Graph graph, const hone::cuda::Node*
     return machine.fault(kInvalidValue, "a node that is not behind the last one");
   if (parameters->type != ConditionalNode::kType || parameters->count != 1 ||
       parameters->kind < ConditionalNode::kIf || parameters->kind > ConditionalNode::kWhile ||
-      parameters->context != reinterpret_cast<Context>(&machine))
+      parameters->context != Machine::context)
     return machine.fault(kInvalidValue, "a node of a wrong kind");
   if (!machine.conditions.contains(parameters->condition))
     return machine.fault(kInvalidHandle, "no such condition");
   auto made = std::make_shared<FakeConditional>();
   made->condition = parameters->condition;
   made->repeats = parameters->kind == ConditionalNode::kWhile;
-  made->body = std::make_shared<FakeGraph>(FakeGraph{.nodes = {}, .is_body = true});
+  made->body = std::make_shared<FakeGraph>(FakeGraph{.context = into.context, .is_body = true});
   made->given = reinterpret_cast<Graph>(made->body.get());
   parameters->graphs = &made->given;
   machine.bodies.push_back(made->body);
@@ -660,6 +672,7 @@ Code cuGraphLaunch(GraphRun run, Stream stream) {
   FAKE_BEGIN(true);
   auto* const one = reinterpret_cast<FakeGraph*>(run);
   if (!machine.graph_runs.contains(one)) return machine.fault(kInvalidHandle, "no such graph");
+  if (one->context != Machine::context) return foreign(machine, "a graph");
   return machine.launch(stream, *one);
 }
 
@@ -681,7 +694,7 @@ Code cuGraphExecDestroy(GraphRun run) {
 
 Code cuEventCreate(Event* event, unsigned) {
   FAKE_BEGIN(true);
-  auto* const made = new FakeEvent;
+  auto* const made = new FakeEvent{.context = Machine::context};
   machine.events.insert(made);
   *event = reinterpret_cast<Event>(made);
   return kGood;
@@ -690,7 +703,9 @@ Code cuEventCreate(Event* event, unsigned) {
 Code cuEventDestroy_v2(Event event) {
   FAKE_RELEASE();
   auto* const one = reinterpret_cast<FakeEvent*>(event);
-  if (machine.events.erase(one) == 0) return machine.fault(kInvalidHandle, "no such event");
+  if (!machine.events.contains(one)) return machine.fault(kInvalidHandle, "no such event");
+  if (begun == kGood && one->context != Machine::context) (void)foreign(machine, "an event");
+  machine.events.erase(one);
   delete one;
   return begun;
 }
@@ -699,6 +714,7 @@ Code cuEventRecord(Event event, Stream stream) {
   FAKE_BEGIN(true);
   auto* const one = reinterpret_cast<FakeEvent*>(event);
   if (!machine.events.contains(one)) return machine.fault(kInvalidHandle, "no such event");
+  if (one->context != Machine::context) return foreign(machine, "an event");
   one->stream = machine.stream(stream);
   one->is_recorded = false;
   return machine.enqueue(stream, [one, &machine] {

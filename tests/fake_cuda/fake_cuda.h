@@ -7,10 +7,12 @@
 #include "runtime/cuda/gpu_kernel.h"
 #include "runtime/kernel_abi.h"
 
-// A library with the functions of NVIDIA's driver, for tests. Memory of its GPU is memory of the
-// process, between pages that nobody may touch. A kernel is known by the hash of its PTX. It runs
-// a function that the test gives for it, such as the code of its TileProgram for the CPU. Streams
-// run as late as they may, in an order drawn from a seed. Faults of the program are written down.
+// A library with the functions of NVIDIA's driver, for tests. Memory of its GPUs is memory of the
+// process, between pages that nobody may touch. Each GPU has a context, memory, streams and code of
+// its own, and a call that takes those of another one is a fault. A kernel is known by the hash of
+// its PTX. It runs a function that the test gives for it, such as the code of its TileProgram for
+// the CPU. Streams run as late as they may, in an order drawn from a seed. Faults of the program
+// are written down.
 
 namespace hone::fake {
 
@@ -47,6 +49,7 @@ struct Counts {
   int64_t copied = 0, copied_to = 0, copied_from = 0;
   int64_t copied_to_peers = 0;  // from one GPU to another
   int64_t reached = 0;          // GPUs that others were let reach
+  int64_t of_null_stream = 0;   // uses of it
   int64_t allocations = 0;
   int64_t graphs = 0;     // that were instantiated
   int64_t early = 0;      // launches of kernels that may begin before the one ahead has ended

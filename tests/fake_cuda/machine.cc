@@ -93,15 +93,14 @@ Code Machine::begin(bool needs_context) {
   if (++counts.calls == gpu.failing_call) {
     if (gpu.failing_code >= kIllegalAddress) {
       lost_ = gpu.failing_code;
-      for (FakeStream* one : streams) one->queue.clear();
-      null_stream_.queue.clear();
+      for (FakeStream* one : all_streams()) one->queue.clear();
     }
     return gpu.failing_code;
   }
   if (lost_ != cuda::kGood) return lost_;
   if (!is_started) return fault(kNotInitialized, "a call before cuInit");
   if (process != ::getpid()) return kNotInitialized;  // a copy of a process has no GPU
-  if (needs_context && context != reinterpret_cast<cuda::Context>(this))
+  if (needs_context && known(context) == nullptr)
     return fault(kInvalidContext, "a call without a context");
   return cuda::kGood;
 }
@@ -114,7 +113,10 @@ Code Machine::fault(Code code, std::string text) {
 std::string Machine::faults() const { return faults_; }
 
 int64_t Machine::live() const {
-  return contexts + std::ssize(null_stream_.queue) +
+  int64_t held = 0;
+  for (const auto& [device, one] : contexts_)
+    held += one.holders + std::ssize(one.null_stream.queue);
+  return held +
          static_cast<int64_t>(pieces_.size() + streams.size() + events.size() + modules.size() +
                               graphs.size() + graph_runs.size() + links.size());
 }
@@ -123,7 +125,8 @@ int64_t Machine::live() const {
 
 Code Machine::allocate(size_t bytes, Address& address) {
   if (bytes == 0) return fault(kInvalidValue, "an allocation of 0 bytes");
-  if (used_ + static_cast<int64_t>(bytes) > gpu.memory) return cuda::kNoMemory;
+  FakeContext& here = *known(context);
+  if (here.used + static_cast<int64_t>(bytes) > gpu.memory) return cuda::kNoMemory;
   const size_t inner = (bytes + kPage - 1) / kPage * kPage;
   void* const pages =
       mmap(nullptr, inner + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -133,8 +136,8 @@ Code Machine::allocate(size_t bytes, Address& address) {
   std::memset(first, static_cast<int>(kGarbage), bytes);
   std::memset(first + bytes, static_cast<int>(kCanary), inner - bytes);
   address = reinterpret_cast<Address>(first);
-  pieces_[address] = {static_cast<std::byte*>(pages), inner + 2 * kPage, bytes};
-  used_ += static_cast<int64_t>(bytes);
+  pieces_[address] = {static_cast<std::byte*>(pages), inner + 2 * kPage, bytes, context};
+  here.used += static_cast<int64_t>(bytes);
   return cuda::kGood;
 }
 
@@ -148,18 +151,22 @@ bool Machine::is_whole(const Piece& piece) const {
 Code Machine::free(Address address) {
   const auto found = pieces_.find(address);
   if (found == pieces_.end()) return fault(kInvalidValue, "memory is freed that nobody has");
+  FakeContext* const of = known(found->second.context);
+  if (found->second.context != context && lost_ == cuda::kGood)
+    (void)fault(kInvalidContext, "memory is freed in the context of another GPU");
   if (!is_whole(found->second)) (void)fault(kIllegalAddress, "somebody wrote behind his memory");
   // Work that is still to be done may use it: touching it ends the process.
   munmap(found->second.pages, found->second.page_bytes);
-  used_ -= static_cast<int64_t>(found->second.bytes);
+  if (of != nullptr) of->used -= static_cast<int64_t>(found->second.bytes);
   pieces_.erase(found);
   return cuda::kGood;
 }
 
-std::byte* Machine::memory(Address address, size_t bytes) {
+std::byte* Machine::memory(Address address, size_t bytes, cuda::Context of) {
   auto found = pieces_.upper_bound(address);
   if (found == pieces_.begin()) return nullptr;
   --found;
+  if (found->second.context != of) return nullptr;
   const size_t offset = address - found->first;
   if (offset > found->second.bytes || bytes > found->second.bytes - offset) return nullptr;
   return reinterpret_cast<std::byte*>(address);
@@ -173,9 +180,25 @@ void Machine::check_canaries() {
 // ---- Streams -----------------------------------------------------------------------------------
 
 FakeStream* Machine::stream(cuda::Stream handle) {
-  if (handle == nullptr) return &null_stream_;
+  if (handle == nullptr) {
+    ++counts.of_null_stream;
+    return &known(context)->null_stream;
+  }
   auto* const stream = reinterpret_cast<FakeStream*>(handle);
-  return streams.contains(stream) ? stream : nullptr;
+  return streams.contains(stream) && stream->context == context ? stream : nullptr;
+}
+
+FakeContext* Machine::known(cuda::Context handle) {
+  for (auto& [device, one] : contexts_)
+    if (reinterpret_cast<cuda::Context>(&one) == handle && one.holders > 0) return &one;
+  return nullptr;
+}
+
+std::vector<FakeStream*> Machine::all_streams() {
+  std::vector<FakeStream*> all;
+  for (auto& [device, one] : contexts_) all.push_back(&one.null_stream);
+  all.insert(all.end(), streams.begin(), streams.end());
+  return all;
 }
 
 Code Machine::enqueue(cuda::Stream handle, Work work) {
@@ -252,8 +275,7 @@ Code Machine::poll(const FakeStream& stream) {
 
 Code Machine::step() {
   std::vector<FakeStream*> ready;
-  if (!null_stream_.queue.empty()) ready.push_back(&null_stream_);
-  for (FakeStream* one : streams)
+  for (FakeStream* one : all_streams())
     if (!one->queue.empty()) ready.push_back(one);
   FakeStream& next = *ready[random_() % ready.size()];
   const Work work = std::move(next.queue.front());
@@ -262,8 +284,7 @@ Code Machine::step() {
   const Code code = work();
   if (code == cuda::kGood) return code;
   lost_ = code;
-  for (FakeStream* one : streams) one->queue.clear();
-  null_stream_.queue.clear();
+  for (FakeStream* one : all_streams()) one->queue.clear();
   return code;
 }
 
@@ -293,7 +314,7 @@ Code Machine::run(const FakeFunction& function, std::vector<uint64_t> words, int
   std::vector<void*> buffers;
   for (int i = 0; i < of.buffers; ++i) {
     const uint64_t word = words[static_cast<size_t>(i)];
-    if (word != 0 && memory(word, 0) == nullptr)  // an empty array has no memory
+    if (word != 0 && memory(word, 0, function.context) == nullptr)  // an empty array has no memory
       return fault(kIllegalAddress, "a kernel gets an address that is not of the GPU");
     buffers.push_back(reinterpret_cast<void*>(words[static_cast<size_t>(i)]));
   }
@@ -303,7 +324,7 @@ Code Machine::run(const FakeFunction& function, std::vector<uint64_t> words, int
   const int64_t trips = static_cast<int64_t>(words[rest + 2] - words[rest + 1]);
   const auto scratch = static_cast<size_t>(of.thread_scratch_bytes * std::min(threads, trips));
   if (scratch > 0) {
-    std::byte* const at = memory(words[rest], scratch);
+    std::byte* const at = memory(words[rest], scratch, function.context);
     if (at == nullptr) return fault(kIllegalAddress, "scratch goes beyond the memory");
     std::memset(at, static_cast<int>(kGarbage), scratch);
   }

@@ -16,7 +16,7 @@
 #include "runtime/cuda/driver.h"
 #include "tests/fake_cuda/fake_cuda.h"
 
-// The state of the fake GPU.
+// The state of the fake GPUs.
 
 namespace hone::fake {
 
@@ -45,28 +45,39 @@ struct FakeNode {
   std::shared_ptr<FakeConditional> conditional = nullptr;
 };
 struct FakeGraph {
-  std::vector<FakeNode> nodes;
+  cuda::Context context = nullptr;
+  std::vector<FakeNode> nodes = {};
   bool is_body = false;          // of a conditional node
   bool is_behind_early = false;  // its last node is a kernel that may begin early
   bool has_aside = false;        // its last node is not before what is captured next
   cuda::Node last = nullptr;     // what the program knows the last node by
 };
 struct FakeStream {
-  std::deque<Work> queue;
+  cuda::Context context = nullptr;
+  std::deque<Work> queue = {};
   FakeGraph* captured = nullptr;  // what work goes to
 };
 struct FakeEvent {
+  cuda::Context context = nullptr;
   FakeStream* stream = nullptr;  // that it was recorded in
   bool is_recorded = false;
   int64_t at = 0;  // a count of works
 };
 struct FakeFunction {
+  cuda::Context context = nullptr;  // of its module
   Backing backing;
   bool waits = true;     // for the kernels before it
   bool decides = false;  // the kernel of conditions (runtime/cuda/decide_kernel.h)
   int64_t shared_bytes = 48 << 10;
 };
+// The primary context of a GPU.
+struct FakeContext {
+  int64_t holders = 0;
+  int64_t used = 0;  // bytes
+  FakeStream null_stream = {};
+};
 struct FakeModule {
+  cuda::Context context = nullptr;
   uint64_t hash = 0;
   std::map<std::string, FakeFunction> functions;
 };
@@ -91,12 +102,12 @@ class Machine {
   // Memory.
   Code allocate(size_t bytes, Address& address);
   Code free(Address address);
-  // Null: the bytes do not lie in one piece of memory.
-  std::byte* memory(Address address, size_t bytes);
+  // Null: the bytes do not lie in one piece of memory of this context.
+  std::byte* memory(Address address, size_t bytes, cuda::Context of = context);
   void check_canaries();
 
   // Streams.
-  FakeStream* stream(cuda::Stream handle);  // null: no such one
+  FakeStream* stream(cuda::Stream handle);  // null: the context of the thread has no such one
   Code enqueue(cuda::Stream handle, Work work);
   // A kernel that does not wait is done before the work ahead of it.
   Code enqueue_early(cuda::Stream handle, const FakeFunction& function, Work work);
@@ -108,13 +119,13 @@ class Machine {
   Code run(const FakeFunction& function, std::vector<uint64_t> words, int64_t threads);
   std::string faults() const;
   int64_t live() const;
-  int64_t used() const { return used_; }
+  FakeContext& of_device(cuda::Device device) { return contexts_[device]; }
+  FakeContext* known(cuda::Context handle);  // null: nobody holds such a context
 
   std::recursive_mutex mutex;
   Gpu gpu;
   Counts counts;
   int64_t works = 0;  // that have run
-  int64_t contexts = 0;
   bool is_started = false;
   int process = 0;                                                  // that started it
   std::map<uint64_t, std::map<std::string, FakeFunction>> kernels;  // by hash of the PTX
@@ -138,15 +149,17 @@ class Machine {
     std::byte* pages = nullptr;  // a guard page is before and behind
     size_t page_bytes = 0;
     size_t bytes = 0;
+    cuda::Context context = nullptr;
   };
   bool is_whole(const Piece& piece) const;  // nobody wrote behind its end
 
   std::map<Address, Piece> pieces_;
-  int64_t used_ = 0;
+  std::vector<FakeStream*> all_streams();
+
+  std::map<cuda::Device, FakeContext> contexts_;
   Code lost_ = cuda::kGood;
   std::string faults_;
   std::mt19937_64 random_;
-  FakeStream null_stream_;
 };
 
 }  // namespace hone::fake

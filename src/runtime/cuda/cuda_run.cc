@@ -155,6 +155,8 @@ Status CudaExecutable::Run::write(cuda::Address to, const void* from, size_t byt
 
 Status CudaExecutable::Run::waited(cuda::Code begun, std::string_view what) {
   const cuda::Code ended = call_.cuStreamSynchronize(stream_);
+  // A copy that is under way would outlive what it writes to.
+  if (ended != cuda::kGood) (void)call_.cuStreamSynchronize(stream_);
   HONE_TRY(of_.device_->check(begun, what));
   return of_.device_->check(ended, what);
 }
