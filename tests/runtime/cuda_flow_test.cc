@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 
 #include "base/rng.h"
 #include "runtime/cuda/cuda_executable.h"
@@ -246,9 +247,26 @@ TEST(CudaFlow, OneKernelDecidesForAllModels) {
     EXPECT_EQ(counts.links, links) << "that of the model and this one";
   }
   cubins.kept.clear();
+  for (int64_t links : {2, 0}) {
+    const FakeCuda cuda;
+    cuda.add(kDecidePtx, kDecideFunction, {.fate = {.is_refused = true}});
+    const fake::Counts counts = load_two(cuda, {.cubins = cubins.store()});
+    EXPECT_EQ(counts.texts, 1) << "its linker lacks the function";
+    EXPECT_EQ(counts.links, links) << "it is asked once";
+  }
+}
+
+// Code may take long to be made: constants of other models go to the GPU meanwhile.
+TEST(CudaFlow, NobodyWaitsForMachineCodeOfOthers) {
   const FakeCuda cuda;
-  cuda.add(kDecidePtx, kDecideFunction, {.fate = {.is_refused = true}});
-  EXPECT_EQ(load_two(cuda, {.cubins = cubins.store()}).texts, 1) << "its linker lacks the function";
+  const auto device = cuda.device().value();
+  std::future<bool> resident;
+  const auto module = device->shared_module(kDecidePtx, [&] {
+    resident = std::async(std::launch::async, [&] { return device->resident(number(1)).ok(); });
+    EXPECT_EQ(resident.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    return CudaModule::load(device, kDecidePtx);
+  });
+  EXPECT_TRUE(module.ok() && resident.get());
 }
 
 // The planted fault would be one of the fake driver.

@@ -160,7 +160,7 @@ Result<std::shared_ptr<const CudaMemory>> CudaDevice::resident(const Tensor& ten
 
 Result<std::shared_ptr<const CudaModule>> CudaDevice::shared_module(std::string_view text,
                                                                     const MakeModule& make) const {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(modules_mutex_);
   if (const auto known = modules_.find(text); known != modules_.end())
     if (std::shared_ptr<const CudaModule> one = known->second.lock()) return one;
   std::shared_ptr<const CudaModule> made = HONE_TRY(make());

@@ -74,7 +74,7 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
   // True if the driver lets kernels begin before those ahead of them have ended.
   bool may_begin_early() const;
   Result<CudaEntry> enter() const;
-  // An error: the GPU is lost, and nothing runs on it any more. Waits for the default stream.
+  // An error: the GPU is lost, and nothing runs on it any more. Waits for the null stream.
   Status answers() const;
   // Before something is given back, which is tried in any case: a lost device refuses both, and
   // what it had is gone with it.
@@ -124,6 +124,8 @@ class CudaDevice : public std::enable_shared_from_this<CudaDevice> {
 
   mutable std::mutex mutex_;  // guards what follows
   mutable std::map<const std::byte*, std::weak_ptr<const Resident>> residents_;
+
+  mutable std::mutex modules_mutex_;  // guards what follows; the driver compiles meanwhile
   mutable std::map<std::string, std::weak_ptr<const CudaModule>, std::less<>> modules_;
 
   mutable std::mutex memory_mutex_;                  // guards what follows

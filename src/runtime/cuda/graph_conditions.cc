@@ -7,16 +7,20 @@ namespace hone {
 namespace {
 
 // If the driver's linker does not know the function that the kernel calls, the driver does: it
-// takes the text itself then.
+// takes the text itself then. The store keeps that, so a linker is asked once.
 Result<std::unique_ptr<CudaModule>> decide_module(const std::shared_ptr<const CudaDevice>& device,
                                                   const CubinStore& store) {
-  if (store.find) {
+  const std::string refusal = "a refusal of a " + cubin_key(*device, kDecidePtx);
+  const bool asks = store.find && !store.find(refusal);
+  if (asks) {
     const Result<std::string> cubin = make_cubin(*device, {.text = kDecidePtx}, store);
     if (cubin.ok())
       if (Result<std::unique_ptr<CudaModule>> made = CudaModule::load(device, *cubin); made.ok())
         return made;
   }
-  return CudaModule::load(device, kDecidePtx);
+  Result<std::unique_ptr<CudaModule>> made = CudaModule::load(device, kDecidePtx);
+  if (asks && made.ok() && store.put) store.put(refusal, kDecideFunction);
+  return made;
 }
 
 }  // namespace
