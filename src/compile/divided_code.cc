@@ -90,40 +90,67 @@ const GpuPart* gpu_of(const GpuParts& gpus, size_t device) {
 // The name of a GPU's target; that of the CPU has none.
 std::string sort_of(const GpuPart* gpu) { return gpu == nullptr ? "" : gpu->target.name; }
 
-// The price of a run of all rows on one device.
-Result<double> priced_seconds(const Graph& whole, const Target& target, CompileOptions options) {
+int64_t bytes_of(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const auto& values : {graph.inputs(), graph.outputs()})
+    for (ValueId v : values) bytes += graph.type(v).static_bytes();
+  return bytes;
+}
+
+// The price of a run on one device, with the way of its data to a GPU and back.
+Result<double> priced_seconds(const Graph& graph, const Target& target, CompileOptions options,
+                              bool is_on_gpu) {
+  constexpr double kBusBytesPerSecond = 12e9;  // of memory that the driver has not pinned
   options.observer = {};
   options.kernel_observer = {};
-  Compilation compilation(whole, target, std::move(options));
+  Compilation compilation(graph, target, std::move(options));
   const Program& program = *HONE_TRY(compilation.program());
-  return HONE_TRY(price(program, compilation.cost())).total();
+  const double moving = is_on_gpu ? static_cast<double>(bytes_of(graph)) / kBusBytesPerSecond : 0;
+  return HONE_TRY(price(program, compilation.cost())).total() + moving;
+}
+
+// A line through the prices of all rows and of half of them.
+Result<RowTimes> row_times(const Graph& whole, const BatchInputs& batch, const Target& target,
+                           const CompileOptions& options, const GpuPart* gpu) {
+  constexpr double kShortest = 1e-12;  // of a graph without work
+  const auto seconds = [&](const Graph& graph) {
+    return priced_seconds(graph, gpu == nullptr ? target : gpu->target, options_of(options, gpu),
+                          gpu != nullptr);
+  };
+  const int64_t half = batch.rows / 2;
+  const BatchShare share = {.rows = batch.rows, .first = 0, .count = half, .devices = 2};
+  const double all = HONE_TRY(seconds(whole));
+  const double less = HONE_TRY(seconds(HONE_TRY(batch_part(whole, batch.dims, share)).graph));
+  const auto rows = static_cast<double>(batch.rows);
+  const double row = std::clamp((all - less) / static_cast<double>(batch.rows - half), kShortest,
+                                std::max(kShortest, all / rows));
+  return RowTimes{.start = std::max(0.0, all - row * rows), .row = row};
 }
 
 }  // namespace
 
-Result<std::vector<BatchShare>> shares_by_speed(const Graph& whole, const BatchInputs& batch,
-                                                int64_t devices, const Target& target,
-                                                const CompileOptions& options,
-                                                const GpuParts& gpus) {
+std::vector<BatchShare> shares_by_speed(const Graph& whole, const BatchInputs& batch,
+                                        int64_t devices, const Target& target,
+                                        const CompileOptions& options, const GpuParts& gpus) {
   std::vector<std::string> sorts;
   for (size_t i = 0; i < static_cast<size_t>(devices); ++i)
     sorts.push_back(sort_of(gpu_of(gpus, i)));
-  if (std::ranges::adjacent_find(sorts, std::not_equal_to()) == sorts.end())
-    return batch_shares(batch.rows, devices);
-  std::map<std::string, double> speeds_of;
-  std::vector<double> speeds;
+  const std::vector<BatchShare> equal = batch_shares(batch.rows, devices);
+  if (batch.rows <= devices ||
+      std::ranges::adjacent_find(sorts, std::not_equal_to()) == sorts.end())
+    return equal;
+  std::map<std::string, RowTimes> times_of;
+  std::vector<RowTimes> times;
   for (size_t i = 0; i < sorts.size(); ++i) {
-    const auto [speed, is_new] = speeds_of.try_emplace(sorts[i], 0);
-    const GpuPart* const gpu = gpu_of(gpus, i);
-    constexpr double kShortest = 1e-9;  // of a graph without work
-    if (is_new)
-      speed->second =
-          1 / std::max(kShortest,
-                       HONE_TRY(priced_seconds(whole, gpu == nullptr ? target : gpu->target,
-                                               options_of(options, gpu))));
-    speeds.push_back(speed->second);
+    const auto [known, is_new] = times_of.try_emplace(sorts[i]);
+    if (is_new) {
+      const Result<RowTimes> made = row_times(whole, batch, target, options, gpu_of(gpus, i));
+      if (!made.ok()) return equal;
+      known->second = *made;
+    }
+    times.push_back(known->second);
   }
-  return batch_shares(batch.rows, speeds);
+  return batch_shares(batch.rows, times);
 }
 
 Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, int64_t devices,
@@ -135,7 +162,7 @@ Result<DividedCode> divided_code(const Graph& whole, const BatchInputs& batch, i
   made.division.inputs.assign(made.inputs.size(), kWhole);
   made.division.outputs.assign(made.outputs.size(), kWhole);
   const std::vector<BatchShare> shares =
-      HONE_TRY(shares_by_speed(whole, batch, devices, target, options, gpus));
+      shares_by_speed(whole, batch, devices, target, options, gpus);
   if (system != nullptr && (system->device_count() != std::ssize(shares) || !gpus.empty()))
     system = nullptr;
   const auto add = [&](const BatchShare& share, uint32_t code) {

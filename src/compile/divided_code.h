@@ -37,12 +37,12 @@ struct DividedCode {
 };
 
 // The rows of each device. Devices of several sorts have them by speed: how long the whole batch
-// would take on each of them, by price. All of one sort have equally many. The rest is as in
-// divided_code().
-Result<std::vector<BatchShare>> shares_by_speed(const Graph& whole, const BatchInputs& batch,
-                                                int64_t devices, const Target& target,
-                                                const CompileOptions& options,
-                                                const GpuParts& gpus);
+// and half of it would take on each of them, by price. The way of data to a GPU and back counts.
+// All of one sort have equally many. So have all if one of these prices cannot be told: a part
+// may be compiled where the whole is not. The rest is as in divided_code().
+std::vector<BatchShare> shares_by_speed(const Graph& whole, const BatchInputs& batch,
+                                        int64_t devices, const Target& target,
+                                        const CompileOptions& options, const GpuParts& gpus);
 
 // The graph is static. Code is made once for each number of rows that a device has, or for each
 // device, if it depends on where its rows begin. If but one device has rows, it runs the graph as

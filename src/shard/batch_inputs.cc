@@ -1,6 +1,7 @@
 #include "shard/batch_inputs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 
@@ -79,28 +80,53 @@ Result<BatchInputs> batch_inputs(const Graph& graph, std::span<const Type> types
 }
 
 std::vector<BatchShare> batch_shares(int64_t rows, int64_t devices) {
-  return batch_shares(rows, std::vector<double>(static_cast<size_t>(devices), 1));
+  return batch_shares(rows, std::vector<RowTimes>(static_cast<size_t>(devices)));
 }
 
-// Each device has a row, and its part of the others. Rows that are left go, one by one, to whoever
-// is done with one more the soonest.
-std::vector<BatchShare> batch_shares(int64_t rows, std::span<const double> speeds) {
-  const auto used = static_cast<size_t>(std::clamp<int64_t>(rows, 1, std::ssize(speeds)));
-  speeds = speeds.first(used);
-  const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
-  std::vector<int64_t> counts(used, std::min<int64_t>(rows, 1));
-  const auto others = static_cast<double>(std::max<int64_t>(rows - std::ssize(counts), 0));
-  for (size_t i = 0; i < used; ++i) counts[i] += static_cast<int64_t>(others * speeds[i] / all);
-  for (int64_t left = rows - std::accumulate(counts.begin(), counts.end(), int64_t{0}); left > 0;
-       --left) {
+namespace {
+
+// The rows that devices do by then, but one at least.
+std::vector<int64_t> counts_at(double end, std::span<const RowTimes> times) {
+  std::vector<int64_t> counts;
+  for (const RowTimes& one : times)
+    counts.push_back(static_cast<int64_t>(std::max(1.0, (end - one.start) / one.row)));
+  return counts;
+}
+
+int64_t sum_of(std::span<const int64_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+}
+
+// Finds the last end by which no row too many is done. Rows that are left go, one by one, to
+// whoever is done with one more the soonest.
+std::vector<int64_t> counts_by_speed(int64_t rows, std::span<const RowTimes> times) {
+  double now = 0, later = INFINITY;
+  for (const RowTimes& one : times)
+    later = std::min(later, one.start + one.row * static_cast<double>(rows));
+  constexpr int kHalvings = 100;  // more than a double has bits
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (now + later) / 2;
+    (sum_of(counts_at(middle, times)) <= rows ? now : later) = middle;
+  }
+  std::vector<int64_t> counts = counts_at(now, times);
+  for (int64_t left = rows - sum_of(counts); left > 0; --left) {
     const auto end_of_one_more = [&](size_t i) {
-      return static_cast<double>(counts[i] + 1) / speeds[i];
+      return times[i].start + times[i].row * static_cast<double>(counts[i] + 1);
     };
     size_t soonest = 0;
-    for (size_t i = 1; i < used; ++i)
+    for (size_t i = 1; i < counts.size(); ++i)
       if (end_of_one_more(i) < end_of_one_more(soonest)) soonest = i;
     ++counts[soonest];
   }
+  return counts;
+}
+
+}  // namespace
+
+std::vector<BatchShare> batch_shares(int64_t rows, std::span<const RowTimes> times) {
+  const auto used = static_cast<size_t>(std::clamp<int64_t>(rows, 1, std::ssize(times)));
+  const std::vector<int64_t> counts =
+      rows == 0 ? std::vector<int64_t>{0} : counts_by_speed(rows, times.first(used));
   std::vector<BatchShare> shares;
   int64_t first = 0;
   for (int64_t count : counts) {

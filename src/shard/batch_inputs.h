@@ -27,8 +27,13 @@ Result<BatchInputs> batch_inputs(const Graph& graph, std::span<const Type> types
 // As even as it gets; the first devices have a row more than the last ones. A device without rows
 // is left out; of no rows the first device has all.
 std::vector<BatchShare> batch_shares(int64_t rows, int64_t devices);
-// The same by speed, such as rows a second: the rows of a device are in proportion to it, as near
-// as it gets. If there are enough rows, each device has one at least. Speeds are above 0.
-std::vector<BatchShare> batch_shares(int64_t rows, std::span<const double> speeds);
+// Seconds that a device takes: to begin with, and for each row, which is above 0.
+struct RowTimes {
+  double start = 0;
+  double row = 1;
+};
+// The same by speed: all devices are done as soon as they may be. If there are enough rows, each
+// has one at least. If not, the first devices have them.
+std::vector<BatchShare> batch_shares(int64_t rows, std::span<const RowTimes> times);
 
 }  // namespace hone

@@ -102,8 +102,8 @@ class GpuDevices : public GpuFixture {
     const NativeOptions native = HONE_TRY(native_options(arguments, console));
     CompileOptions compile = compile_options(native, nullptr, console.face());
     compile.plan.threads = threads_per_device(native, devices);
-    const std::vector<BatchShare> shares = HONE_TRY(shares_by_speed(
-        graph, batch, std::ssize(devices.names), native.target, compile, devices.gpus));
+    const std::vector<BatchShare> shares = shares_by_speed(graph, batch, std::ssize(devices.names),
+                                                           native.target, compile, devices.gpus);
     for (size_t i = 0; i < shares.size(); ++i) {
       if (devices.gpus[i] == nullptr) continue;
       BatchPart part = HONE_TRY(batch_part(graph, batch.dims, shares[i]));

@@ -63,8 +63,7 @@ TEST(BatchModel, SharesFollowThePricesOfDevices) {
   const auto counts = [&](const GpuParts& gpus) {
     std::vector<int64_t> all;
     for (const BatchShare& share :
-         shares_by_speed(graph, rows, std::ssize(gpus), host_target().value(), options, gpus)
-             .value())
+         shares_by_speed(graph, rows, std::ssize(gpus), host_target().value(), options, gpus))
       all.push_back(share.count);
     return all;
   };
@@ -73,6 +72,23 @@ TEST(BatchModel, SharesFollowThePricesOfDevices) {
   EXPECT_EQ(last, (std::vector<int64_t>{first[1], first[0]}));
   EXPECT_EQ(counts({gpu, gpu}), (std::vector<int64_t>{128, 128}));
   EXPECT_EQ(counts({nullptr, nullptr}), (std::vector<int64_t>{128, 128}));
+  options.plan.order = {"none"};
+  EXPECT_EQ(counts({gpu, nullptr}), (std::vector<int64_t>{128, 128})) << "there are no prices";
+}
+
+// A sum of neighbours takes a GPU no time beside the way of its numbers there and back.
+TEST(BatchModel, SharesCountTheWayToAGpu) {
+  const Graph graph =
+      parsed("graph @g(%x: f32[4096, 1024]) -> f32[4096, 1024] { %y = add %x, %x return %y }");
+  const BatchInputs rows = batch_inputs(graph, graph.input_types()).value();
+  const auto gpu = std::make_shared<const GpuPart>(GpuPart{.target = *preset_gpu("sm_90")});
+  CompileOptions options;
+  options.plan.threads = 1;
+  const std::vector<BatchShare> shares =
+      shares_by_speed(graph, rows, 2, host_target().value(), options, {gpu, nullptr});
+  ASSERT_EQ(shares.size(), 2U);
+  EXPECT_LT(shares[0].count, 3500);
+  EXPECT_GT(shares[1].count, 500);
 }
 
 constexpr std::string_view kMixed = R"(

@@ -70,9 +70,11 @@ TEST(BatchShares, DifferByOneAtMost) {
 
 TEST(BatchShares, FollowSpeeds) {
   const auto counts = [](int64_t rows, const std::vector<double>& speeds) {
+    std::vector<RowTimes> times;
+    for (double speed : speeds) times.push_back({.row = 1 / speed});
     std::vector<int64_t> all;
     int64_t first = 0;
-    for (const BatchShare& share : batch_shares(rows, speeds)) {
+    for (const BatchShare& share : batch_shares(rows, times)) {
       EXPECT_EQ(share.first, first);
       first += share.count;
       all.push_back(share.count);
@@ -86,6 +88,19 @@ TEST(BatchShares, FollowSpeeds) {
   EXPECT_THAT(counts(8, {1, 1e6}), ElementsAre(1, 7)) << "each has a row";
   EXPECT_THAT(counts(2, {1, 1, 5}), ElementsAre(1, 1)) << "the last one has none";
   EXPECT_THAT(counts(0, {2, 1}), ElementsAre(0));
+  EXPECT_THAT(counts(int64_t{1} << 40, {1, 3}), ElementsAre(int64_t{1} << 38, int64_t{3} << 38));
+}
+
+TEST(BatchShares, CountWhatADeviceStartsWith) {
+  const auto counts = [](int64_t rows, const std::vector<RowTimes>& times) {
+    std::vector<int64_t> all;
+    for (const BatchShare& share : batch_shares(rows, times)) all.push_back(share.count);
+    return all;
+  };
+  EXPECT_THAT(counts(10, {{.start = 4, .row = 1}, {.start = 0, .row = 1}}), ElementsAre(3, 7));
+  EXPECT_THAT(counts(10, {{.start = 50, .row = 0.01}, {.start = 0, .row = 1}}), ElementsAre(1, 9));
+  EXPECT_THAT(counts(100, {{.start = 50, .row = 0.01}, {.start = 0, .row = 1}}),
+              ElementsAre(50, 50));
 }
 
 }  // namespace
