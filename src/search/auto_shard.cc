@@ -116,7 +116,7 @@ class AutoSharder {
  private:
   Status search() {
     for (const double share : kExchangeShares)
-      if (share == kExchangeShares[0] || !best_ || has_time()) HONE_TRY(try_share(share));
+      if (share == kExchangeShares[0] || has_time_to_judge()) HONE_TRY(try_share(share));
     HONE_TRY(try_whole());
     return try_batch();
   }
@@ -176,8 +176,10 @@ class AutoSharder {
 
   // None: the whole program has more messages than a timeline takes, though each exchange has few.
   Result<std::optional<JudgedSharding>> judged(Graph graph) {
+    const double begin = seconds_so_far();
     Result<JudgedSharding> made =
         judge_sharding(std::move(graph), mesh_, system_, costs_, prices_, options_.cancel);
+    longest_ = std::max(longest_, seconds_so_far() - begin);
     if (made.ok()) return std::optional(std::move(*made));
     if (made.error().code() != ErrorCode::limit) return std::move(made).error();
     too_large_ = std::move(made).error();
@@ -213,7 +215,10 @@ class AutoSharder {
     const double end = seconds_so_far() + kProblem * options_.seconds;
     return [this, end] { return seconds_so_far() > end; };
   }
-  bool has_time() const { return options_.seconds <= 0 || seconds_so_far() < options_.seconds; }
+  // Nothing fits yet, or another judgement ends within the time that is given.
+  bool has_time_to_judge() const {
+    return !best_ || options_.seconds <= 0 || seconds_so_far() + longest_ < options_.seconds;
+  }
 
   void tell(const AssignBounds& bounds) const {
     if (bounds.cost)
@@ -253,7 +258,7 @@ class AutoSharder {
 
   // Devices share the batch, unless the graph says something else.
   Status try_batch() {
-    if (graph_.shardings() != nullptr) return {};
+    if (graph_.shardings() != nullptr || !has_time_to_judge()) return {};
     Result<JudgedSharding> one =
         batch_alone(graph_, mesh_, system_, costs_, prices_, options_.cancel);
     if (one.ok()) take(std::move(*one));
@@ -304,6 +309,7 @@ class AutoSharder {
   std::optional<JudgedSharding> best_;
   std::optional<Error> too_large_;  // why the last one could not be judged
   Assignment last_;
+  double longest_ = 0;  // seconds of the longest judgement
   int64_t memory_ = 0;  // of the last judged one
   int64_t least_memory_ = INT64_MAX;
   std::string held_;  // by the device that needs these bytes

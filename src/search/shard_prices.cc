@@ -122,12 +122,14 @@ Result<double> ShardPrices::computed(const Graph& graph, NodeId n, const NodeDiv
   if (is_mostly_fused(graph.opcode(n))) return kFusedShare * moved;
   double most = 0;
   for (const size_t target : place_.targets) {
-    const auto [found, is_new] = nodes_->emplace(std::pair(target, structural_hash(alone)), 0.0);
-    if (is_new) {
+    const std::pair key(target, structural_hash(alone));
+    auto found = nodes_->find(key);
+    if (found == nodes_->end()) {
       const Result<double> seconds = planned(alone, target);
       if (!seconds.ok() && seconds.error().code() == ErrorCode::interrupted)
         return Error(seconds.error());
-      found->second = seconds.ok() ? *seconds : moved;  // who cannot plan it fails later, by name
+      // Who cannot plan it fails later, by name.
+      found = nodes_->emplace(key, seconds.ok() ? *seconds : moved).first;
     }
     most = std::max(most, found->second);
   }
@@ -182,13 +184,13 @@ Result<double> ShardPrices::exchange(const MeshExchange& exchange) {
                               exchange.element_bytes, exchange.hop};
   append_layout({.dims = {exchange.axes}}, key);
   key.insert(key.end(), exchange.pairs.begin(), exchange.pairs.end());
-  const auto [known, is_new] = exchanges_.emplace(std::move(key), 0.0);
-  if (is_new) {
+  auto known = exchanges_.find(key);
+  if (known == exchanges_.end()) {
     const Result<double> seconds =
         sent(groups_of(exchange, std::move(one)), exchange.element_bytes);
     // No timeline has as many messages, or it takes longer than one lasts.
     if (!seconds.ok() && seconds.error().code() != ErrorCode::limit) return Error(seconds.error());
-    known->second = seconds.ok() ? *seconds : kMaxTimeline;
+    known = exchanges_.emplace(std::move(key), seconds.ok() ? *seconds : kMaxTimeline).first;
   }
   return known->second * static_cast<double>(exchange.times);
 }

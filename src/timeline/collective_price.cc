@@ -16,12 +16,14 @@ int64_t messages_of(std::span<const DeviceProgram> programs) {
   return sends;
 }
 
-// An all_reduce by a ring, or directly, has nearly as many.
+// A permute has one for each pair. An all_reduce by a ring, or directly, has nearly as many as
+// this.
 int64_t most_messages(std::span<const Collective> groups) {
   int64_t messages = 0;
   for (const Collective& each : groups) {
-    const auto members = static_cast<int64_t>(each.devices.size());
-    messages += 2 * members * members;
+    const auto members = std::ssize(each.devices);
+    messages +=
+        each.kind == CollectiveKind::permute ? std::ssize(each.pairs) : 2 * members * members;
   }
   return messages;
 }

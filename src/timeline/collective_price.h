@@ -29,8 +29,9 @@ struct CollectivePrice {
 
 // All schedules that fit, the best one first, and of equals the one of fewer pieces, then that of
 // the earlier row of collective.def. Schedules of several pieces are among them as long as they
-// have at most kMostPiecedMessages messages. Over the limit if twice the square of the members,
-// summed over the groups, is more than kMostPricedMessages: some schedules have as many.
+// have at most kMostPiecedMessages messages. Over the limit if the pairs of permutes, or twice the
+// square of the members of others, are more than kMostPricedMessages in all groups: some schedules
+// have as many messages.
 Result<std::vector<CollectivePrice>> collective_prices(std::span<const Collective> groups,
                                                        int64_t element_bytes, const System& system);
 // The first of them.

@@ -240,6 +240,24 @@ TEST(AutoShard, DividesTheRowsOfAnImage) {
   EXPECT_EQ(part.messages[0].kind, ReshardKind::permute);
 }
 
+// A permute among 64 devices has a price: nothing is gathered instead.
+TEST(AutoShard, SendsRowsOfAnImageAmongManyDevices) {
+  const Graph graph = subject(
+      "graph @image(%x: f32[1, 1, 4096, 294], %k: f32[1, 1, 3, 3]) -> f32[1, 1, 4096, 294] {\n"
+      "  %y = conv %x, %k {pad_low = [1, 1], pad_high = [1, 1]}\n"
+      "  return %y\n"
+      "}\n");
+  const System system = preset_system("local:64", sample()).value();
+  const Graph stated =
+      with_shard_plan(graph, parse_shard_plan("mesh x=64\nshard %x = [-, -, x, -]\n", "p").value())
+          .value();
+  const Result<AutoSharding> made = sharded(stated, "x=64", system, {});
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_LT(made->price, 1);
+  const auto is_permute = [](const auto& one) { return one.kind == ReshardKind::permute; };
+  EXPECT_TRUE(std::ranges::any_of(made->best.partition.messages, is_permute));
+}
+
 // Weights of eight layers in a loop take 2 MiB. Each device has columns of all, and layers exchange
 // what they compute.
 TEST(AutoShard, DividesTheWeightsOfALoop) {

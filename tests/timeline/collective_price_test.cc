@@ -95,6 +95,18 @@ TEST(CollectivePrice, CountsAllGroupsAtOnce) {
   EXPECT_GT(both, 1.9 * one);
 }
 
+// A permute has few messages, also among devices that are too many for other collectives.
+TEST(CollectivePrice, KnowsPermutesOfManyDevices) {
+  const System system = preset_of("ring:512");
+  std::vector<Collective> groups = all_devices(system, CollectiveKind::permute, 1 << 10);
+  for (int32_t from = 0; from + 1 < 512; ++from) groups[0].pairs.emplace_back(from, from + 1);
+  const Result<CollectivePrice> all = best_schedule(groups, 4, system);
+  ASSERT_TRUE(all.ok()) << all.error().to_string();
+  groups[0].pairs.resize(1);
+  const double one = best_schedule(groups, 4, system)->seconds;
+  EXPECT_NEAR(all->seconds / one, 1, 1e-6);  // no link is shared
+}
+
 TEST(CollectivePrice, RefusesWhatItCannotPrice) {
   const System system = preset_of("ring:4");
   EXPECT_THAT(best_schedule({}, 4, system), says("no group"));
