@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "ir/op_facts.h"
+#include "shard/data_flow.h"
 #include "shard/partition.h"
 
 namespace hone {
@@ -207,6 +208,45 @@ Result<std::vector<NodeDivision>> ShardOptionFinder::divided(NodeId n) const {
   return possible;
 }
 
+// A loop or a branch whose arrays lie as its results or else its operands say. No division by its
+// rule has axes that divide one array along one dim, and another one along the next.
+Result<std::optional<NodeDivision>> ShardOptionFinder::as_stated(NodeId n) const {
+  if (graph_.regions(n).empty()) return std::optional<NodeDivision>();
+  const auto said_of = [&](const FlowPlace& place) {
+    const ValueId v =
+        place.is_result ? graph_.result(n, place.index) : graph_.operands(n)[place.index];
+    const Sharding* said = v.is_none() ? nullptr : stated(v);
+    std::optional<ShardLayout> layout;
+    if (said != nullptr) layout = layout_of(*said);
+    if (layout && place.is_stacked) layout->dims.erase(layout->dims.begin());
+    return layout;
+  };
+  const FlowLayouts flow = flow_layouts(graph_, n, [&](const FlowEdge& edge) {
+    std::optional<ShardLayout> found;
+    size_t rank = 0;
+    for (const bool is_result : {true, false})
+      for (const FlowPlace& place : edge) {
+        if (place.region >= 0 || place.is_result != is_result) continue;
+        const Type type = is_result ? graph_.type(graph_.result(n, place.index))
+                                    : graph_.type(graph_.operands(n)[place.index]);
+        rank = type.dims().size() - (place.is_stacked ? 1 : 0);
+        if (!found) found = said_of(place);
+      }
+    return found ? *found : ShardLayout{.dims = std::vector<MeshParts>(rank)};
+  });
+  NodeDivision made = {.operands = flow.operands, .results = flow.results, .op = graph_.op(n)};
+  for (size_t i = 0; i < made.results.size(); ++i) {
+    const Sharding* said = stated(graph_.result(n, i));
+    if (said != nullptr && layout_of(*said) != made.results[i])
+      return std::optional<NodeDivision>();
+  }
+  std::optional<std::vector<MeshExchange>> within =
+      HONE_TRY(exchanges_within(graph_, n, made, mesh_, prices_.steps()));
+  if (!within) return std::optional<NodeDivision>();
+  made.exchanges = std::move(*within);
+  return std::optional(std::move(made));
+}
+
 Result<ShardOptions> ShardOptionFinder::of_node(NodeId n) {
   std::vector<NodeDivision> options;
   const Opcode opcode = graph_.opcode(n);
@@ -222,10 +262,14 @@ Result<ShardOptions> ShardOptionFinder::of_node(NodeId n) {
     const Sharding* said = stated(graph_.result(n, i));
     std::erase_if(options,
                   [&](const NodeDivision& one) { return !fits(one.results[i], one.kind, said); });
-    if (options.empty())
+    if (!options.empty()) continue;
+    std::optional<NodeDivision> one = HONE_TRY(as_stated(n));
+    if (!one)
       return unsupported("{} cannot be divided as it says, {}: {}",
                          graph_.label(graph_.result(n, i)), dims_text(*said), obstacle(n, i, *said))
           .with_hint("leave it out: prices divide it, or what it is made of");
+    options.push_back(std::move(*one));
+    break;
   }
   return limited(n, std::move(options));
 }

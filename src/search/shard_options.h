@@ -56,6 +56,7 @@ class ShardOptionFinder {
   std::vector<NodeDivision> special_divisions(NodeId n, const NodeDivider& divider) const;
 
   Result<std::vector<NodeDivision>> divided(NodeId n) const;
+  Result<std::optional<NodeDivision>> as_stated(NodeId n) const;
   std::vector<NodeDivision> layouts(ValueId v) const;
   std::string obstacle(NodeId n, size_t result, const Sharding& said) const;
   Result<ShardOptions> limited(std::optional<NodeId> n, std::vector<NodeDivision> options);

@@ -280,6 +280,38 @@ TEST(AutoShard, DividesTheWeightsOfALoop) {
   EXPECT_TRUE(is_in_loop);
 }
 
+TEST(AutoShard, TakesLoopsThatAreStatedAsNoRuleDividesThem) {
+  // One axis divides the batch of what comes out, and the rows of a gradient.
+  const Graph back = subject(
+      "graph @back(%a: f32[3, 8, 4] on @m [-, x, -], %b: f32[3, 8, 6], %g: f32[4, 6]) -> "
+      "(f32[4, 6], f32[3, 8, 4]) mesh @m = [x = 2] {\n"
+      "  %r, %y = scan %g, %a, %b {carried = 1} "
+      "body (%c: f32[4, 6], %d: f32[8, 4], %e: f32[8, 6]) {\n"
+      "    %p = dot %d, %e {lhs_contract = [0], rhs_contract = [0]}\n"
+      "    %s = add %c, %p\n"
+      "    %t = tanh %d\n"
+      "    return %s, %t\n"
+      "  } : f32[4, 6] on @m [x, -], f32[3, 8, 4] on @m [-, x, -]\n"
+      "  return %r, %y\n"
+      "}\n");
+  // Windows of a state: neighbours exchange rows in each step.
+  const Graph halo = subject(
+      "graph @halo(%x: f32[1, 1, 64, 29], %w: f32[4, 1, 1, 3, 3]) -> f32[1, 1, 64, 29] "
+      "mesh @m = [x = 2] {\n"
+      "  %z = scan %x, %w {carried = 1} body (%s: f32[1, 1, 64, 29], %v: f32[1, 1, 3, 3]) {\n"
+      "    %y = conv %s, %v {pad_low = [1, 1], pad_high = [1, 1]}\n"
+      "    return %y\n"
+      "  } : f32[1, 1, 64, 29] on @m [-, -, x, -]\n"
+      "  return %z\n"
+      "}\n");
+  for (const Graph& graph : {back, halo}) {
+    const Result<AutoSharding> made = sharded(graph, "x=2", ring(2));
+    ASSERT_TRUE(made.ok()) << made.error().to_string();
+    EXPECT_EQ(judge_mesh(graph, made->best.partition, 1), "");
+    EXPECT_TRUE(made->best.partition.whole.empty());
+  }
+}
+
 // A table that is larger than a device: rows are looked up where they are.
 TEST(AutoShard, DividesTheRowsOfATable) {
   const Graph graph = subject(
