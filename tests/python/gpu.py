@@ -28,7 +28,7 @@ fake.fake_cuda_counts.argtypes = [ctypes.c_void_p, ctypes.c_int64]
 fake.fake_cuda_register.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64]
 
 ROWS, COLUMNS = 3, 5
-PART = 2  # rows of the first of two devices
+PART = 1  # rows of each of two devices: no price decides about as many rows as devices
 F32 = f"f32[{ROWS}, {COLUMNS}]"
 DOUBLE = f"graph @double(%x: {F32}) -> {F32} {{ %y = add %x, %x return %y }}"
 CARRIED = f"""graph @carried(%x: {F32}, %s: {F32} donate 1) -> ({F32}, {F32}) {{
@@ -98,9 +98,13 @@ class Counts(ctypes.Structure):
             "launches",
             "links",
             "most_links",
+            "texts",
             "copied",
             "copied_to",
             "copied_from",
+            "copied_to_peers",
+            "reached",
+            "of_null_stream",
             "allocations",
             "graphs",
             "early",
@@ -309,10 +313,13 @@ class OnAGpu(unittest.TestCase):
     def test_divides_a_batch_with_the_cpu(self):
         # Its code is that of the whole, since it does not say how many elements there are.
         compiled("part", DOUBLE.replace(F32, f"f32[{PART}, {COLUMNS}]"), double_part, 2)
+        with open("two.hone", "w", encoding="utf8") as file:
+            file.write(DOUBLE.replace(F32, f"f32[{2 * PART}, {COLUMNS}]"))
         before = counted().launches
+        x = self.x[: 2 * PART]
         for devices in (["cuda:0", "cpu"], "cuda:0,cpu"):
-            model = hone.compile("double.hone", devices=devices, cache=None)
-            np.testing.assert_array_equal(model(self.x), 2 * self.x)
+            model = hone.compile("two.hone", devices=devices, cache=None)
+            np.testing.assert_array_equal(model(x), 2 * x)
         compiled("double", DOUBLE, double, 2)
         self.assertEqual(counted().launches - before, 2)
         with self.assertRaisesRegex(hone.UsageError, "named twice"):
