@@ -34,6 +34,11 @@ TEST(Sort, GivesTheFirstElementsAlone) {
   expect_infer_error("sort {axis = 0, first = 2}", {"f32[N]"}, "first is 2 ... N");
 }
 
+TEST(Sort, TakesAnOperandAtLeast) {
+  expect_infer_error("sort {axis = 0}", {}, "at least one operand");
+  expect_infer_error("sort {axis = 0, keys = 2}", {"f32[3]"}, "keys is 2 ... [1, 1]");
+}
+
 TEST(Sort, PutsNaNLastOrFirst) {
   expect_eval("sort {axis = 0}", {"f32[5] nan 1 inf -inf 0"}, {"f32[5] -inf 0 1 inf nan"});
   expect_eval("sort {axis = 0, descending = true}", {"f32[5] 1 nan inf -inf 0"},

@@ -20,11 +20,12 @@ constexpr AttrSpec kSortAttrs[] = {
      "The number of elements of each line that are results, the first ones; 0: all."}};
 
 Result<std::vector<Type>> infer_sort(const Application& app) {
-  Type first = app.operand(0);
   int64_t keys = app.op.integer("keys");
-  HONE_TRY(expect_axis(app.op.integer("axis"), "axis", first.rank()));
+  if (app.count() == 0) return bad_input("takes at least one operand");
   if (keys < 1 || keys > app.count())
     return bad_input("keys is {}, outside [1, {}], the number of operands", keys, app.count());
+  Type first = app.operand(0);
+  HONE_TRY(expect_axis(app.op.integer("axis"), "axis", first.rank()));
   for (int i = 0; i < app.count(); ++i) {
     Type operand = app.operand(i);
     if (!std::ranges::equal(operand.dims(), first.dims()))
