@@ -200,7 +200,7 @@ contains ' 16.0 KiB$'
 never contains ' 32.0 KiB$'
 grep -q "sum of the parts [^,]*: 512 of 2500 options of 4 nodes" err
 # The budget is also that of the prices.
-hone four.hone --mesh a=2,b=2,c=2,d=2 --budget 1s >out 2>err
+hone four.hone --mesh a=2,b=2,c=2,d=2 --budget 0.1s >out 2>err
 grep -q "; --budget was over at [1-9] of them, which are computed whole" err
 hone four.hone --mesh a=2,b=2,c=2,d=2 --shard 'x=[a,b,c,d]' --shard auto >out 2>err
 contains '^%x .* \[a, b, c, d\] +16.0 KiB$'
