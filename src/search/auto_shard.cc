@@ -115,10 +115,12 @@ class AutoSharder {
 
  private:
   Status search() {
-    for (const double share : kExchangeShares)
-      if (share == kExchangeShares[0] || has_time_to_judge()) HONE_TRY(try_share(share));
+    HONE_TRY(try_share(kExchangeShares[0]));
     HONE_TRY(try_whole());
-    return try_batch();
+    HONE_TRY(try_batch());
+    for (const double share : std::span(kExchangeShares).subspan(1))
+      if (has_time_to_judge()) HONE_TRY(try_share(share));
+    return {};
   }
 
   Status try_share(double share) {
@@ -208,11 +210,12 @@ class AutoSharder {
   double seconds_so_far() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
-  // One problem takes at most a part of the time.
+  // One problem takes at most a part of the time that is left.
   std::function<bool()> deadline() const {
     if (options_.seconds <= 0) return {};
     constexpr double kProblem = 0.8;
-    const double end = seconds_so_far() + kProblem * options_.seconds;
+    const double begin = seconds_so_far();
+    const double end = begin + kProblem * std::max(0.0, options_.seconds - begin);
     return [this, end] { return seconds_so_far() > end; };
   }
   // Nothing fits yet, or another judgement ends within the time that is given.
@@ -256,9 +259,12 @@ class AutoSharder {
                                std::ranges::none_of(said->outputs, divides));
   }
 
-  // Devices share the batch, unless the graph says something else.
+  // Devices share the batch, unless the graph says something else. Without time this is left only if
+  // something is known to be faster than one device.
   Status try_batch() {
-    if (graph_.shardings() != nullptr || !has_time_to_judge()) return {};
+    const bool is_faster = best_ && made_.whole && best_->seconds < *made_.whole;
+    if (graph_.shardings() != nullptr || (is_faster && !has_time_to_judge())) return {};
+    progress_.now("the batch alone");
     Result<JudgedSharding> one =
         batch_alone(graph_, mesh_, system_, costs_, prices_, options_.cancel);
     if (one.ok()) take(std::move(*one));

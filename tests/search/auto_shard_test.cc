@@ -240,6 +240,19 @@ TEST(AutoShard, DividesTheRowsOfAnImage) {
   EXPECT_EQ(part.messages[0].kind, ReshardKind::permute);
 }
 
+// The time is over before any node has a price. The batch alone, which needs none, is found still.
+TEST(AutoShard, FindsTheBatchWhereTimeIsOver) {
+  const Graph graph = subject(layers(4096));
+  const System system = ring(4);
+  const std::shared_ptr<const Cost> cost = std::make_shared<AnalyticCost>(system.targets[0]);
+  const Result<AutoSharding> made =
+      auto_shard(graph, mesh_of("x=4"), system, {{cost}}, {.seconds = 1e-9});
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_EQ(made->judged, 1u);
+  EXPECT_GT(made->late, 0u);
+  EXPECT_LT(made->best.seconds, 0.5 * made->whole.value());
+}
+
 // A permute among 64 devices has a price: nothing is gathered instead.
 TEST(AutoShard, SendsRowsOfAnImageAmongManyDevices) {
   const Graph graph = subject(
