@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "shard/mesh_program.h"
@@ -31,21 +32,23 @@ std::string sharding_losses_text(const Partition& partition) {
 
 namespace {
 
-// All groups of devices along the axes of the conflict gather the value at once.
-std::vector<Collective> gathers_of(const ShardingConflict& conflict, const Mesh& mesh) {
+// All groups of devices along the axes of the conflict move the value at once.
+std::vector<Collective> exchanges_of(const ShardingConflict& conflict, const Mesh& mesh) {
   const Ints members = groups_along(mesh, conflict.axes);
   const int64_t count = count_of(conflict.axes);
   std::vector<Collective> groups;
   for (auto at = members.begin(); count > 1 && at != members.end(); at += count)
-    groups.push_back({.kind = CollectiveKind::all_gather,
-                      .devices = {at, at + count},
-                      .elements = conflict.bytes});
+    groups.push_back(
+        {.kind = conflict.is_gathered ? CollectiveKind::all_gather : CollectiveKind::all_to_all,
+         .devices = {at, at + count},
+         .elements =
+             conflict.is_gathered ? conflict.group_bytes : ceil_div(conflict.group_bytes, count)});
   return groups;
 }
 
 Result<std::string> seconds_text(const ShardingConflict& conflict, const Mesh& mesh,
                                  CollectiveRates& rates) {
-  const std::vector<Collective> groups = gathers_of(conflict, mesh);
+  const std::vector<Collective> groups = exchanges_of(conflict, mesh);
   if (groups.empty()) return std::string();
   const Result<CollectivePrice> best = rates.best(groups, 1);
   // No schedule has few enough messages for a timeline.
@@ -57,11 +60,11 @@ Result<std::string> seconds_text(const ShardingConflict& conflict, const Mesh& m
 
 Result<std::string> sharding_conflicts_text(const Propagation& propagation, const System& system) {
   CollectiveRates rates(system);
-  std::map<std::vector<int64_t>, std::string> known;  // by bytes and axes
+  std::map<std::vector<int64_t>, std::string> known;  // by what moves, and axes
   TextTable table("lllllrr",
                   {"conflict at", "kept", "because", "against", "because", "bytes", "takes"});
   for (const ShardingConflict& one : propagation.conflicts) {
-    std::vector<int64_t> key = {one.bytes};
+    std::vector<int64_t> key = {one.group_bytes, one.is_gathered ? 1 : 0};
     for (const MeshPart& part : one.axes)
       key.insert(key.end(), {static_cast<int64_t>(part.axis), part.before, part.size});
     const auto [takes, is_new] = known.try_emplace(std::move(key));

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "ir/graph_copy.h"
 #include "ir/op_facts.h"
@@ -407,6 +408,25 @@ class Propagator {
     return rest.empty() ? behind(same, b) : rest;
   }
 
+  static bool is_along(const MeshParts& axes, const MeshPart& part) {
+    return std::ranges::any_of(axes, [&](const MeshPart& one) { return clashes(one, part); });
+  }
+
+  // The bytes that are left to each group of devices along the axes, if others divide the value.
+  static int64_t group_bytes(int64_t bytes, const std::vector<MeshParts>& factors,
+                             const MeshParts& axes) {
+    for (const MeshParts& parts : factors)
+      for (const MeshPart& part : parts)
+        if (!is_along(axes, part)) bytes = ceil_div(bytes, part.size);
+    return bytes;
+  }
+
+  static bool divides_along(const std::vector<MeshParts>& factors, const MeshParts& axes) {
+    return std::ranges::any_of(factors, [&](const MeshParts& parts) {
+      return std::ranges::any_of(parts, [&](const MeshPart& one) { return is_along(axes, one); });
+    });
+  }
+
   // Axes of an operand that another tensor of the op has otherwise. A tensor that is whole is cut
   // for nothing; a result that is whole is gathered.
   void conflicts_of(const OrderedOp& one, std::vector<ShardingConflict>& found) const {
@@ -435,11 +455,15 @@ class Propagator {
         for (size_t b = a + 1; b < tensors.size(); ++b) {
           if (!has(b, f) || axes[a][f] == axes[b][f]) continue;
           if (axes[b][f].empty() && b < operands) continue;
+          const size_t moved = bytes_of(tensors[b]) < bytes_of(tensors[a]) ? b : a;
+          const MeshParts along = differing(axes[a][f], axes[b][f]);
           found.push_back({.node = one.graph->describe(one.node),
                            .kept = decision(tensors[b]),
                            .other = decision(tensors[a]),
-                           .bytes = std::min(bytes_of(tensors[a]), bytes_of(tensors[b])),
-                           .axes = differing(axes[a][f], axes[b][f])});
+                           .bytes = bytes_of(tensors[moved]),
+                           .axes = along,
+                           .group_bytes = group_bytes(bytes_of(tensors[moved]), axes[moved], along),
+                           .is_gathered = !divides_along(axes[b], along)});
           return;
         }
         if (one.op.rule.factors[f].kind != FactorKind::replication) continue;
@@ -449,7 +473,8 @@ class Propagator {
                                   .because = "the op needs all of the dim on each device"},
                          .other = decision(tensors[a]),
                          .bytes = bytes_of(tensors[a]),
-                         .axes = axes[a][f]});
+                         .axes = axes[a][f],
+                         .group_bytes = group_bytes(bytes_of(tensors[a]), axes[a], axes[a][f])});
         return;
       }
   }

@@ -29,8 +29,10 @@ struct ShardingDecision {
 struct ShardingConflict {
   std::string node;  // "node '%y' (dot)"
   ShardingDecision kept, other;
-  int64_t bytes = 0;    // of the smaller one of the two values, which moves at the least
-  MeshParts axes = {};  // among whose devices it moves
+  int64_t bytes = 0;        // of the smaller one of the two values, which moves at the least
+  MeshParts axes = {};      // among whose devices it moves
+  int64_t group_bytes = 0;  // of the value, in each group of devices along the axes
+  bool is_gathered = true;  // each device needs all that its group has; else another part of it
 };
 
 struct Propagation {

@@ -148,6 +148,31 @@ TEST(Propagate, FindsNoConflictAlongAxesOfOneDevice) {
   EXPECT_TRUE(propagate_shardings(graph).value().conflicts.empty());
 }
 
+// Where another axis divides a value, each group along the axis of the conflict has a part of it.
+TEST(Propagate, TellsWhatAGroupOfAConflictMoves) {
+  const auto conflict = [](std::string_view x, std::string_view y) {
+    const Propagation made =
+        propagate_shardings(
+            parse_graph(fmt::format("graph @g(%x: f32[12, 6] on @m {}) -> f32[12, 6]"
+                                    " mesh @m = [x = 2, y = 3] {{\n"
+                                    "  %y = tanh %x : f32[12, 6] on @m {}\n"
+                                    "  return %y\n"
+                                    "}}\n",
+                                    x, y))
+                .value())
+            .value();
+    EXPECT_EQ(made.conflicts.size(), 1u);
+    return made.conflicts.at(0);
+  };
+  const ShardingConflict swapped = conflict("[x, y]", "[y, x]");
+  EXPECT_EQ(swapped.bytes, 12 * 6 * 4);
+  EXPECT_EQ(swapped.group_bytes, 12 * 6 * 4 / 3);
+  EXPECT_FALSE(swapped.is_gathered);
+  const ShardingConflict gathered = conflict("[x, y]", "[-, y]");
+  EXPECT_EQ(gathered.group_bytes, 12 * 6 * 4 / 3);
+  EXPECT_TRUE(gathered.is_gathered);
+}
+
 // Devices along `x` alone exchange the value: the other axis is in no conflict.
 TEST(Propagate, TellsTheAxesOfAConflict) {
   const Graph graph =
@@ -161,6 +186,7 @@ TEST(Propagate, TellsTheAxesOfAConflict) {
   const Propagation made = propagate_shardings(graph).value();
   ASSERT_EQ(made.conflicts.size(), 1u);
   EXPECT_EQ(made.conflicts[0].axes, MeshParts({{.axis = 1, .before = 1, .size = 2}}));
+  EXPECT_FALSE(made.conflicts[0].is_gathered);
   ASSERT_NE(made.mesh, nullptr);
   EXPECT_EQ(*made.mesh, *meshes_of(graph)[0]);
 }
