@@ -203,7 +203,7 @@ ReshardPrice ShardPrices::steps() {
   return [this](const ReshardStep& step, int64_t element_bytes) {
     if (!is_exchange(step.kind)) return 0.0;
     const Result<double> seconds = exchange(exchange_of(*mesh_, step, element_bytes));
-    return seconds.ok() ? *seconds : kMaxTimeline;
+    return seconds.ok() ? *seconds : kMaxTimeline;  // change() tells the error of a step it takes
   };
 }
 

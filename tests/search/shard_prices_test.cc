@@ -11,12 +11,15 @@
 #include "search/shard_problem.h"
 #include "shard/shard_plan.h"
 #include "target/presets.h"
+#include "tests/base/says_testing.h"
 #include "tests/target/target_testing.h"
 
 // Ways between layouts, and their prices, on meshes of several axes.
 
 namespace hone::HONE_FILE {
 namespace {
+
+using tested::refuses;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -157,6 +160,28 @@ TEST(ShardPrices, AreTheSameForDimsInAnotherOrder) {
     EXPECT_NEAR(others.change(turned(from), turned(to), {24, 6, 64}, 4).value(), first,
                 1e-9 * first);
   }
+}
+
+// A price that was not found is not remembered, where prices of another mesh share what is known.
+TEST(ShardPrices, ForgetWhatWasCancelled) {
+  const Graph graph = parse_graph(
+                          "graph @g(%x: f32[64, 32], %w: f32[32, 16]) -> f32[64, 16] {\n"
+                          "  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+                          "  return %y\n"
+                          "}\n")
+                          .value();
+  const Subject subject("local:2", "x=2");
+  const NodeId dot = graph.producer(graph.outputs()[0]);
+  const NodeDivider divider = NodeDivider::make(graph, dot).value();
+  const NodeDivision whole =
+      divider.division(std::vector<MeshParts>(divider.rule().factors.size())).value();
+  const auto known = std::make_shared<NodeSeconds>();
+  CancelToken cancel;
+  cancel.cancel();
+  ShardPrices cancelled(subject.system, subject.costs, subject.mesh, &cancel, {}, known);
+  EXPECT_THAT(cancelled.node(graph, dot, whole), refuses(ErrorCode::interrupted, "stopped"));
+  ShardPrices prices(subject.system, subject.costs, subject.mesh, nullptr, {}, known);
+  EXPECT_GT(prices.node(graph, dot, whole).value(), 0);
 }
 
 // A node of more options than are compared, among others that have as many: the tables of what
