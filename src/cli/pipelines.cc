@@ -122,9 +122,16 @@ std::string candidates_text(const ChosenPipeline& chosen) {
 std::string stages_and_devices(const PipelinePlan& plan, const System& system) {
   const int64_t all = system.device_count();
   const std::string part = plan.devices() < all ? fmt::format("{} of ", plan.devices()) : "";
-  return fmt::format("{} {} on {}{} {}", plan.stages.size(),
-                     plan.stages.size() == 1 ? "stage" : "stages", part, all,
-                     all == 1 ? "device" : "devices");
+  return fmt::format("{} on {}{} {}", stages_of(plan), part, all, all == 1 ? "device" : "devices");
+}
+
+// Both prices add up those of nodes: whole programs take more or less, as the timeline of a mesh
+// has them.
+void tell_step(const PipelinePlan& plan, const System& system, double seconds, double one_device,
+               Console& console) {
+  console.note("{}, {}: a step takes {}, and {} on one device, by the prices of nodes alone",
+               stages_and_devices(plan, system), turns_of(plan), format_seconds(seconds),
+               format_seconds(one_device));
 }
 
 // A word about the choice, and not the file of a plan.
@@ -171,10 +178,7 @@ Status shard_pipeline(const Graph& graph, const Arguments& arguments, Console& c
     console.print("\n");
     console.write(candidates_text(chosen));
   }
-  console.note("{}, {} micro-batches, {}: a step takes {}, and {} on one device",
-               stages_and_devices(chosen.plan, system), chosen.plan.micro_batches,
-               name(chosen.plan.schedule), format_seconds(chosen.times.seconds),
-               format_seconds(chosen.one_device));
+  tell_step(chosen.plan, system, chosen.times.seconds, chosen.one_device, console);
   return path.empty() ? Status() : write_text(path, print(chosen.plan), console);
 }
 
@@ -242,9 +246,7 @@ Status tell_pipeline(const Graph& graph, const Arguments& arguments, Console& co
   console.write(stages_text(plan, judged));
   console.write("\n" + devices_text(judged));
   console.write("\n" + schedules_text(plan, judged));
-  console.note("{}, {} micro-batches, {}: a step takes {}, and {} on one device",
-               stages_and_devices(plan, system), plan.micro_batches, name(plan.schedule),
-               format_seconds(judged.times.seconds), format_seconds(judged.one_device));
+  tell_step(plan, system, judged.times.seconds, judged.one_device, console);
   return {};
 }
 

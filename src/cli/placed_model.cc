@@ -186,8 +186,7 @@ Result<PlacedModel> pipelined_on(System system, const PipelinePlan& plan, const 
       graph, plan, model.system, costs_of(model.system, console), &console.cancel())));
   model.graph = HONE_TRY(prepare(graph));
   model.programs = model.pipeline->programs;
-  model.how = fmt::format("{} stages, {} micro-batches, {} on {}", plan.stages.size(),
-                          plan.micro_batches, name(plan.schedule), how_text(model.system));
+  model.how = fmt::format("{}, {} on {}", stages_of(plan), turns_of(plan), how_text(model.system));
   return model;
 }
 

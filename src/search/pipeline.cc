@@ -374,6 +374,9 @@ class Chooser {
 
   Error nothing_fits() const {
     if (refused_ && least_ == INT64_MAX) return *refused_;
+    if (batch_.rows == 0)
+      return usage_error("a batch of 0 rows has no micro-batches")
+          .with_hint("give the batch rows; a pipeline computes them in turns");
     if (made_.candidates.empty())
       return usage_error("{} devices have no pipeline of {} stages and {} micro-batches", devices_,
                          options_.stages > 0 ? std::to_string(options_.stages) : "any number of",

@@ -55,6 +55,10 @@ struct PipelinePlan {
 inline constexpr int64_t kMaxPipelinePlan = int64_t{64} << 20;  // bytes
 inline constexpr int32_t kMostMicroBatches = 256;
 
+// "1 stage", "4 micro-batches, 1f1b"
+std::string stages_of(const PipelinePlan& plan);
+std::string turns_of(const PipelinePlan& plan);
+
 std::string print(const PipelinePlan& plan);
 Result<PipelinePlan> parse_pipeline_plan(std::string_view text, std::string_view file);
 

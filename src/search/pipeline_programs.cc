@@ -35,7 +35,9 @@ Result<std::vector<int32_t>> stages_of_plan(const Graph& graph, const PipelinePl
       if (found == by_name.end())
         return bad_input("nothing that a micro-batch computes is called '{}'", excerpt(node))
             .at(fmt::format("{}:{}", plan.file, plan.stages[s].line))
-            .with_hint("the pipeline is of another graph, or of another number of micro-batches");
+            .with_hint(
+                "the pipeline is of another graph, another batch or another number of "
+                "micro-batches");
       stage_of[found->second.index] = static_cast<int32_t>(s);
     }
   for (const auto& [name, n] : by_name)
@@ -180,6 +182,7 @@ struct Planned {
   std::vector<int32_t> stage_of = {};  // of each of its nodes
   PipelineShape shape = {};
   std::vector<ShardedStage> stages = {};
+  std::string file = {};  // of the plan
 
   std::vector<StageFacts> facts() const {
     std::vector<StageFacts> all;
@@ -214,7 +217,7 @@ Result<Planned> read_for(const Graph& given, const PipelinePlan& plan, const Sys
                          const CancelToken* cancel) {
   HONE_TRY(check_can_pipeline(given));
   HONE_TRY(check_devices_of(plan, system));
-  Planned made = {.graph = HONE_TRY(prepared_for_stages(given))};
+  Planned made = {.graph = HONE_TRY(prepared_for_stages(given)), .file = plan.file};
   made.batch = HONE_TRY(batch_inputs(made.graph, made.graph.input_types(), plan.batch));
   const MicroBatch first = HONE_TRY(first_micro_batch(made.graph, made.batch, plan.micro_batches));
   made.stage_of = HONE_TRY(stages_of_plan(first.graph, plan));
@@ -243,7 +246,10 @@ Result<MergedSteps> merged_steps(const Planned& planned, PipelineSchedule schedu
   made.all = HONE_TRY(micro_batches(planned.graph, planned.batch, planned.shape.micro_batches));
   const PipelineSteps steps(made.all, planned.source.parts, planned.stage_of);
   for (const NodeId n : made.all.graph.nodes()) made.stage_of.push_back(steps.stage(n));
-  made.orders = HONE_TRY(pipeline_orders(planned.shape, schedule, devices));
+  Result<std::vector<std::vector<PipelineTask>>> orders =
+      pipeline_orders(planned.shape, schedule, devices);
+  if (!orders.ok()) return std::move(orders).error().at(planned.file);
+  made.orders = *std::move(orders);
   made.steps = HONE_TRY(steps.steps(made.orders));
   return made;
 }

@@ -93,8 +93,8 @@ Result<Orders> pipeline_orders(const PipelineShape& shape, PipelineSchedule sche
   for (int32_t s = 0; s < shape.stages(); ++s) {
     for (const int32_t device : shape.devices_of[index_at(s)]) {
       if (has_stage[index_at(device)])
-        return unsupported("device {} has several stages, which {} has not", device,
-                           name(schedule));
+        return unsupported("device {} has several stages, which {} has not", device, name(schedule))
+            .with_hint("interleaved has; or give each stage devices of its own");
       has_stage[index_at(device)] = true;
     }
     for (const int32_t device : shape.devices_of[index_at(s)])

@@ -20,6 +20,16 @@ MeshRef PipelinePlan::Stage::mesh() const {
   return shards.mesh != nullptr ? shards.mesh : stage_mesh(std::ssize(devices));
 }
 
+std::string stages_of(const PipelinePlan& plan) {
+  return fmt::format("{} {}", plan.stages.size(), plan.stages.size() == 1 ? "stage" : "stages");
+}
+
+std::string turns_of(const PipelinePlan& plan) {
+  return fmt::format("{} {}, {}", plan.micro_batches,
+                     plan.micro_batches == 1 ? "micro-batch" : "micro-batches",
+                     name(plan.schedule));
+}
+
 std::string print(const PipelinePlan& plan) {
   std::string text =
       fmt::format("pipeline {} micro-batches, {}\n", plan.micro_batches, name(plan.schedule));

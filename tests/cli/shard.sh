@@ -279,7 +279,7 @@ contains '^%.*(mean|square|momentum|adam).* +\[.*x.*\] '
 # ---- Pipelines ----------------------------------------------------------------------------------
 
 hone wide.hone --pipeline 2 --micro-batches 4 --schedule gpipe -o wide.pipeline >out 2>err
-grep -q "2 stages on 2 devices, 4 micro-batches, gpipe: a step takes .* on one device" err
+grep -q "2 stages on 2 devices, 4 micro-batches, gpipe: .* on one device, by the prices of" err
 contains '^ +0 +0 +[0-9]+ '
 contains '^ +2 +gpipe +4 '
 grep -q "^pipeline 4 micro-batches, gpipe$" wide.pipeline
@@ -307,7 +307,7 @@ grep -q "2 stages on 4 devices" err
 sed '/^shard/d; /^output/d' sharded.pipeline >open.pipeline
 "$HONE" check step.hone --pipeline open.pipeline --cache none >out 2>err
 hone zoo:mlp,size=tiny,batch=8 --train --pipeline auto --system local:2 >out 2>err
-grep -qE "(on|of) 2 devices, .* micro-batches" err
+grep -qE "(on|of) 2 devices, .* micro-batch" err
 # A plan is explained: the work of each stage, the order of each device, the other orders.
 "$HONE" explain step.hone --pipeline step.pipeline >out 2>err
 grep -q "2 stages on 2 devices, 4 micro-batches, 1f1b: a step takes .* on one device" err

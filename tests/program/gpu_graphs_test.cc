@@ -169,6 +169,7 @@ TEST(GpuGraphs, WarpgroupsMultiply) {
   EXPECT_EQ(parts_of_blocks(*program, &BlockTilesFields::groups), 1);
   check_program(graph, *program, random_graph_inputs(graph, 1));
 }
+
 // Weights are a constant, which is transformed when the program is made. Random graphs have few
 // such convs, and small sorts.
 TEST(GpuGraphs, TransformTilesAndSortTheFirst) {

@@ -183,7 +183,7 @@ TEST(PipelineSchedules, RefuseWhatDoesNotInterleave) {
       simulate_pipeline(shape_of(2, 4, 3), PipelineSchedule::interleaved, stages, fast_ring(2)),
       refuses(ErrorCode::unsupported, "3 micro-batches do not interleave"));
   EXPECT_THAT(simulate_pipeline(shape_of(2, 4, 4), PipelineSchedule::gpipe, stages, fast_ring(2)),
-              refuses(ErrorCode::unsupported, "several stages"));
+              refuses(ErrorCode::unsupported, "several stages ... interleaved has"));
 }
 
 // ---- Programs -----------------------------------------------------------------------------------
@@ -726,6 +726,25 @@ graph @chain(%x: f32[8, 4]) -> f32[8, 4] {
   EXPECT_THAT(judged_pipeline(step, plan, system, costs_of(system)), waits);
 }
 
+TEST(Pipeline, HasNoStagesOfABatchOfNothing) {
+  const Graph graph = parse_graph(
+                          "graph @z(%x: f32[0, 16], %w: f32[16, 16]) -> f32[0, 16] {\n"
+                          "  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+                          "  return %h\n"
+                          "}\n")
+                          .value();
+  const System system = ring(2);
+  EXPECT_THAT(choose_pipeline(graph, system, costs_of(system), {.stages = 2}),
+              refuses(ErrorCode::usage, "a batch of 0 rows"));
+}
+
+TEST(Pipeline, CountsOneStageAndOneMicroBatch) {
+  const PipelinePlan plan =
+      parse_pipeline_plan("pipeline 1 micro-batches, gpipe\nstage on 0 = %y\n", "p").value();
+  EXPECT_EQ(stages_of(plan), "1 stage");
+  EXPECT_EQ(turns_of(plan), "1 micro-batch, gpipe");
+}
+
 // The plan comes back as it was printed, and edits are checked.
 TEST(Pipeline, PlansAreText) {
   const Graph step = step_of("mlp", 8);
@@ -746,13 +765,15 @@ TEST(Pipeline, PlansAreText) {
     return {};
   };
   EXPECT_THAT(refused("pipeline 2", "pipeline 0"), refuses(ErrorCode::limit, "p:1"));
+  EXPECT_THAT(refused("stage on 1", "stage on 0"),
+              refuses(ErrorCode::unsupported, "p ... several stages"));
   EXPECT_THAT(refused("pipeline 2 micro-batches", "pipeline 2"),
               refuses(ErrorCode::bad_input, "no pipeline"));
   EXPECT_THAT(refused("stage on 1", "stage on 7"),
               refuses(ErrorCode::bad_input, "p:3 ... no device 7 ... 2"));
   EXPECT_THAT(refused("stage on 1", "stage on 1 1"), refuses(ErrorCode::bad_input, "twice"));
   EXPECT_THAT(refused("stage on 1 = ", "stage on 1 = %nobody "),
-              refuses(ErrorCode::bad_input, "p:3 ... 'nobody'"));
+              refuses(ErrorCode::bad_input, "p:3 ... 'nobody' ... another batch"));
   EXPECT_THAT(refused("stage on 1 = ", "stage on 1 = nobody "),
               refuses(ErrorCode::bad_input, "p:3 ... 'nobody' is no node"));
   EXPECT_THAT(refused("stage on 1", "phase on 1"), refuses(ErrorCode::bad_input, "no decision"));

@@ -66,7 +66,8 @@ Result<Schedule> simplest_block_chain(const KernelBody& body);
 // The stages of the chain, or why a block cannot have them.
 Result<std::vector<BlockStage>> block_stages(const KernelBody& body, const Schedule& schedule);
 
-// The length of the row of a softmax that blocks may take in steps. None: there is no such row.
+// Blocks may take the row of a softmax in steps. This is the length of the row. It is none if no
+// softmax can be taken so.
 std::optional<int64_t> row_of_softmax(const KernelBody& body);
 
 // The points of a dim of the results that a block has.
