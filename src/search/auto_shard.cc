@@ -259,8 +259,8 @@ class AutoSharder {
                                std::ranges::none_of(said->outputs, divides));
   }
 
-  // Devices share the batch, unless the graph says something else. Without time this is left only if
-  // something is known to be faster than one device.
+  // Devices share the batch, unless the graph says something else. Without time this is left out
+  // only if something is known to be faster than one device.
   Status try_batch() {
     const bool is_faster = best_ && made_.whole && best_->seconds < *made_.whole;
     if (graph_.shardings() != nullptr || (is_faster && !has_time_to_judge())) return {};

@@ -66,9 +66,9 @@ std::vector<StageChoice> best_stages(const StageTable& table, int devices, int m
 
 // The devices of each stage, one behind the other.
 std::vector<std::vector<int32_t>> devices_in_order(const std::vector<LayerStage>& stages);
-// The same, but each stage lies within one group of neighbours (Level) if a group can hold it. Other
-// stages begin at a multiple of the number of their devices. Large stages choose first. The list is
-// empty if some stage finds no devices.
+// The same, but each stage lies within one group of neighbours (Level) if a group can hold it.
+// Other stages begin at a multiple of the number of their devices. Large stages choose first. The
+// list is empty if some stage finds no devices.
 std::vector<std::vector<int32_t>> devices_in_groups(const std::vector<LayerStage>& stages,
                                                     const System& system);
 
